@@ -1,0 +1,1 @@
+"""The grammar of the loss language, apart from the code that reads it."""

@@ -1,0 +1,43 @@
+"""`base`: the score of y is minus the mass that remains after y, by falling p (the APS mass less 1). For any loss."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from udcp_dsl.oracle import Floats, Indices, Masks, Oracle, Probabilities
+from udcp_solvers.mass import mass_score_of, mass_scores, mass_sets
+
+if TYPE_CHECKING:
+    from udcp_dsl.loss import Loss
+
+
+class MassOracle(Oracle):
+    """Labels by falling p, scored by the mass that remains and lam for each rank beyond `free`."""
+
+    _lam: float = 0.0
+    _free: int = 0
+
+    def _scores(self, P: Probabilities) -> Floats:
+        return mass_scores(P, self._lam, self._free)
+
+    def _score_of(self, P: Probabilities, y: Indices) -> Floats:
+        return mass_score_of(P, y, self._lam, self._free)
+
+    def _sets(self, P: Probabilities, tau: Floats) -> Masks:
+        if tau.shape[1] > 1:  # by class: sets are not prefixes of the order
+            return super()._sets(P, tau)
+        return mass_sets(P, tau[:, 0], self._lam, self._free)
+
+    def _first(self, P: Probabilities) -> Indices:
+        return np.asarray(np.argmax(P, axis=1), dtype=np.int64)
+
+
+class Base(MassOracle):
+    """The baseline that knows no cost."""
+
+    name = "base"
+
+    def __init__(self, loss: Loss) -> None:
+        super().__init__(loss)

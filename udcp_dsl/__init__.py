@@ -1,0 +1,51 @@
+"""Prediction sets that are cheap by your own measure of cost, with guaranteed coverage.
+
+Write the cost of a set in a `.loss` file, choose an oracle, calibrate, and predict sets; see the README.
+Everything is imported when it is first used, so that `import udcp_dsl` is quick.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from udcp_dsl.diagnostics import InputError, OracleError, SpecError, SpecWarning
+
+if TYPE_CHECKING:
+    from udcp_dsl.loss import Loss, load, loads
+    from udcp_dsl.oracle import make_oracle, oracle_names
+
+__version__ = "0.1.0"
+
+_WHERE = {
+    "Loss": "udcp_dsl.loss",
+    "load": "udcp_dsl.loss",
+    "loads": "udcp_dsl.loss",
+    "make_oracle": "udcp_dsl.oracle",
+    "oracle_names": "udcp_dsl.oracle",
+}
+
+__all__ = [
+    "InputError",
+    "Loss",
+    "OracleError",
+    "SpecError",
+    "SpecWarning",
+    "load",
+    "loads",
+    "make_oracle",
+    "oracle_names",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _WHERE:
+        raise AttributeError(f"module 'udcp_dsl' has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(_WHERE[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_WHERE})

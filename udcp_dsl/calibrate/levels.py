@@ -1,0 +1,117 @@
+"""Levels and ranks in exact rational arithmetic.
+
+The threshold is the k-th smallest of n scores, k = ceil((n + 1)(1 - alpha)). In floats (n + 1)(1 - alpha) often lands
+just above or below a whole number, and k is then one off; so alpha is a Fraction, read as the decimal that was written.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from udcp_dsl.diagnostics import InputError
+
+Level: TypeAlias = float | str | Decimal | Fraction | np.floating[Any]
+
+DEFAULT_ALPHA = Fraction(1, 10)
+
+# At most three digits of exponent: Fraction("1e-999999999") would fill the memory.
+_NUMBER = re.compile(r"[+-]?(?:\d+/\d+|(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,3})?)", re.ASCII | re.IGNORECASE)
+
+
+def exact_level(alpha: Level, name: str = "alpha") -> Fraction:
+    """The level as a fraction: a float means the decimal that it prints as, so that 0.1 is 1/10.
+
+    Takes a float (of numpy too), a string ("0.1", "1/10"), a Decimal or a Fraction. Refuses anything else, and any
+    value that is not strictly between 0 and 1.
+
+    >>> exact_level(0.1), exact_level("1/3")
+    (Fraction(1, 10), Fraction(1, 3))
+    """
+    level = alpha if isinstance(alpha, Fraction) else _as_written(alpha)
+    if level is None or not 0 < level < 1:
+        raise InputError(f"{name} is {alpha!r}: give a number strictly between 0 and 1, such as 0.1 or Fraction(1, 10)")
+    return level
+
+
+def _as_written(value: object) -> Fraction | None:
+    if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal | np.floating):
+        return None
+    text = str(value).strip()
+    if not _NUMBER.fullmatch(text):
+        return None
+    try:
+        return Fraction(text)
+    except (ValueError, ZeroDivisionError):  # more digits than Python reads, or a denominator of 0
+        return None
+
+
+def show_level(alpha: Fraction) -> str:
+    """A level for messages: the decimal where one says it exactly, else the fraction.
+
+    >>> show_level(Fraction(1, 10)), show_level(Fraction(1, 3))
+    ('0.1', '1/3')
+    """
+    decimal = float(alpha)
+    return str(decimal) if Fraction(str(decimal)) == alpha else str(alpha)
+
+
+def alpha_of(alpha: Level | None = None, confidence_level: Level | None = None) -> Fraction:
+    """The miscoverage level alpha from whichever of alpha and confidence_level was given; 1/10 if neither was.
+
+    >>> alpha_of(confidence_level=0.95)
+    Fraction(1, 20)
+    """
+    if alpha is not None and confidence_level is not None:
+        raise InputError("alpha and confidence_level are both given: give one (confidence_level is 1 - alpha)")
+    if confidence_level is not None:
+        return 1 - exact_level(confidence_level, "confidence_level")
+    return DEFAULT_ALPHA if alpha is None else exact_level(alpha)
+
+
+def rank(n: int, alpha: Level) -> int:
+    """k = ceil((n + 1)(1 - alpha)), exactly: which of n sorted scores is the threshold; n + 1 where n is too small.
+
+    >>> rank(99, 0.1), rank(8, 0.1)
+    (90, 9)
+    """
+    return math.ceil((_count(n, "n") + 1) * (1 - exact_level(alpha)))
+
+
+def points_needed(alpha: Level) -> int:
+    """The smallest n for which the threshold is finite: k <= n if and only if (n + 1) alpha >= 1.
+
+    >>> points_needed(0.1), points_needed(0.05)
+    (9, 19)
+    """
+    return math.ceil(1 / exact_level(alpha)) - 1
+
+
+def coverage_law(n_cal: int, alpha: Level, n_test: int) -> Any:
+    """The law of the number of n_test fresh points that are covered, over calibration and test points together.
+
+    Scores independent and without ties: the mass below the k-th smallest of n_cal is Beta(k, n_cal + 1 - k), so the
+    number covered is beta-binomial; with ties it is never stochastically smaller. Where k > n_cal all are covered.
+    Gives a frozen scipy.stats distribution, with `pmf`, `cdf`, `sf`, `ppf`, `mean`.
+
+    >>> float(coverage_law(9, 0.1, 50).mean())
+    45.0
+    """
+    import scipy.stats  # slow to import, and only tests and validation come here
+
+    n_test = _count(n_test, "n_test")
+    k = rank(_count(n_cal, "n_cal"), alpha)
+    if k > n_cal:
+        return scipy.stats.binom(n_test, 1)
+    return scipy.stats.betabinom(n_test, k, n_cal + 1 - k)
+
+
+def _count(n: int, name: str) -> int:
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
+        raise InputError(f"{name} is {n!r}: give a whole number of points, 0 or more")
+    return int(n)

@@ -1,0 +1,46 @@
+"""Floats as JSON values that come back bit for bit.
+
+A finite float prints as the shortest decimal that reads back as itself; JSON has no infinity, so that is text.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Collection, Iterable, Mapping
+from typing import TypeAlias
+
+from udcp_dsl.diagnostics import InputError
+
+PlainFloat: TypeAlias = float | str
+
+RESAVE = "the saved calibration is damaged: calibrate and save again"
+
+
+def encode(values: Iterable[float]) -> list[PlainFloat]:
+    """Floats (none of them NaN) for JSON: infinities become "inf" and "-inf"."""
+    return [x if math.isfinite(x) else str(x) for x in map(float, values)]
+
+
+def decode(values: object, what: str) -> list[float]:
+    """What `encode` gave, as floats; refuses all else, NaN among it."""
+    if not isinstance(values, list):
+        raise InputError(f"{what}: expected a list of numbers, found {values!r}; {RESAVE}")
+    return [_decode_one(x, what) for x in values]
+
+
+def _decode_one(x: object, what: str) -> float:
+    if x in ("inf", "-inf") and isinstance(x, str):
+        return float(x)
+    # A whole float may come back as an int from another JSON writer; one too large for a float is not ours.
+    if isinstance(x, int | float) and not isinstance(x, bool) and abs(x) <= sys.float_info.max and float(x) == x:
+        return float(x)
+    raise InputError(f'{what}: expected a number, "inf" or "-inf", found {x!r}; {RESAVE}')
+
+
+def fields(data: object, names: Collection[str], what: str) -> Mapping[str, object]:
+    """The data, once it is sure that it is a mapping with exactly these keys."""
+    if not isinstance(data, Mapping) or set(data) != set(names):
+        found = sorted(map(str, data)) if isinstance(data, Mapping) else repr(data)
+        raise InputError(f"{what}: expected the keys {sorted(names)}, found {found}; {RESAVE}")
+    return data

@@ -1,0 +1,154 @@
+"""Where a fault is, what it is, and the way out.
+
+A `Diagnostic` points at a `Span` of a `Source`; `SpecError` carries every diagnostic of one run.
+This module imports nothing of the package, so that every other module can report through it.
+"""
+
+from __future__ import annotations
+
+import bisect
+import difflib
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal
+
+# A string (kept, whatever it holds) or a comment.
+_COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|#[^\n]*')
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A text with a name, and the positions of its lines."""
+
+    name: str
+    text: str
+    _starts: tuple[int, ...] = field(init=False, repr=False, default=())
+
+    def __post_init__(self) -> None:
+        starts = [0]
+        starts.extend(i + 1 for i, ch in enumerate(self.text) if ch == "\n")
+        object.__setattr__(self, "_starts", tuple(starts))
+
+    def position(self, offset: int) -> tuple[int, int]:
+        """Line and column of an offset, both counted from 1."""
+        line = bisect.bisect_right(self._starts, offset) - 1
+        return line + 1, offset - self._starts[line] + 1
+
+    def line(self, number: int) -> str:
+        """The text of line `number` (from 1), without its end."""
+        start = self._starts[number - 1]
+        end = self._starts[number] - 1 if number < len(self._starts) else len(self.text)
+        return self.text[start:end].rstrip("\r")
+
+
+@dataclass(frozen=True)
+class Span:
+    """The characters `start` to `end` (exclusive) of a source."""
+
+    source: Source
+    start: int
+    end: int
+
+    @property
+    def text(self) -> str:
+        return self.source.text[self.start : self.end]
+
+    @property
+    def line(self) -> str:
+        """The text on one line, without comments."""
+        return " ".join(_COMMENT.sub(lambda m: m[0] if m[0][0] == '"' else "", self.text).split())
+
+    def to(self, other: Span) -> Span:
+        """From the start of this span to the end of another."""
+        return Span(self.source, self.start, max(self.end, other.end))
+
+    def __str__(self) -> str:
+        line, column = self.source.position(self.start)
+        return f"{self.source.name}:{line}:{column}"
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One fault (or warning): a stable code, the place, what is wrong, and the way out."""
+
+    code: str
+    span: Span
+    message: str
+    help: str = ""
+    severity: Literal["error", "warning"] = "error"
+
+    def render(self) -> str:
+        """The diagnostic as a compiler prints it: place, line, underline, help."""
+        line_number, column = self.span.source.position(self.span.start)
+        line = self.span.source.line(line_number)
+        width = max(1, min(self.span.end - self.span.start, len(line) - column + 1))
+        lead = "".join("\t" if ch == "\t" else " " for ch in line[: column - 1])
+        gutter = " " * len(str(line_number))
+        rows = [
+            f"{self.span}: {self.severity}[{self.code}]: {self.message}",
+            f" {gutter} |",
+            f" {line_number} | {line}",
+            f" {gutter} | {lead}{'^' * width}",
+        ]
+        if self.help:
+            rows.append(f" {gutter} = help: {self.help}")
+        return "\n".join(rows)
+
+    def as_dict(self) -> dict[str, object]:
+        """Plain data for `--json`."""
+        line, column = self.span.source.position(self.span.start)
+        end_line, end_column = self.span.source.position(self.span.end)
+        return {
+            "code": self.code,
+            "severity": self.severity,
+            "file": self.span.source.name,
+            "line": line,
+            "column": column,
+            "end_line": end_line,
+            "end_column": end_column,
+            "message": self.message,
+            "help": self.help,
+        }
+
+
+class SpecError(ValueError):
+    """A spec that does not compile; `diagnostics` lists every fault found."""
+
+    def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
+        self.diagnostics = tuple(diagnostics)
+        super().__init__("\n\n".join(d.render() for d in self.diagnostics))
+
+
+class SpecWarning(UserWarning):
+    """Something in a spec that compiles but is likely not meant."""
+
+
+class InputError(ValueError):
+    """Data handed to the program (probabilities, labels, sets, options) that cannot be used."""
+
+
+class OracleError(ValueError):
+    """An oracle that does not exist, does not apply to a loss, or was given wrong options."""
+
+
+def nearest(name: str, known: Iterable[str], most: int = 3) -> list[str]:
+    """The known names that `name` may have been meant to be, likeliest first."""
+    candidates = list(dict.fromkeys(known))
+    folded: dict[str, str] = {}
+    for candidate in candidates:
+        folded.setdefault(candidate.casefold(), candidate)
+    close = difflib.get_close_matches(name.casefold(), folded, n=most, cutoff=0.6)
+    return [folded[c] for c in close]
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A help text that offers the nearest known names, or lists the few there are."""
+    candidates = list(dict.fromkeys(known))
+    close = nearest(name, candidates)
+    if close:
+        return "did you mean " + " or ".join(repr(c) for c in close) + "?"
+    if not candidates:
+        return ""
+    shown = ", ".join(candidates[:8])
+    return f"known: {shown}" + (f", ... ({len(candidates)} in all)" if len(candidates) > 8 else "")

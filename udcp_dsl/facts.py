@@ -1,0 +1,436 @@
+"""What is proved about a set function, and how it composes: the rules of curvature of this language.
+
+A fact is proved, refuted or unknown, with the reason. Atoms state theirs; each function below is the rule of one
+operator, from the facts of its operands to those of the whole. Nothing here evaluates the loss or guesses.
+f is submodular where f(A) + f(B) >= f(A | B) + f(A & B), supermodular where <=, separable (modular) where both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from itertools import pairwise
+from typing import Literal
+
+from udcp_dsl.diagnostics import Span
+
+State = Literal["proved", "refuted", "unknown"]
+
+# Values closer than this (relative to max(1, |value|)) are equal, in every face of the compiler.
+TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One statement about a loss: `str(fact)` is its state, `bool(fact)` is true only when it is proved.
+
+    `blame` is the smallest subexpression that stands in the way; a refutation carries `sets` (of label names) that
+    show it.
+    """
+
+    state: State
+    reason: str
+    blame: Span | None = None
+    sets: tuple[frozenset[str], ...] = ()
+
+    def __str__(self) -> str:
+        return self.state
+
+    def __bool__(self) -> bool:
+        return self.state == "proved"
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Every value lies in [lo, hi]."""
+
+    lo: float
+    hi: float
+
+    def __iter__(self) -> Iterator[float]:
+        return iter((self.lo, self.hi))
+
+    @property
+    def constant(self) -> bool:
+        return self.lo == self.hi
+
+
+@dataclass(frozen=True)
+class Facts:
+    """All facts of one expression."""
+
+    normalized: Fact
+    nonnegative: Fact
+    monotone: Fact
+    antitone: Fact
+    separable: Fact
+    submodular: Fact
+    supermodular: Fact
+    laminar: Fact
+    cardinality: Fact
+    tree_diameter: Fact
+    interval: Interval
+
+    def __iter__(self) -> Iterator[tuple[str, Fact]]:
+        """Names and facts, in the order of the reference; the interval is apart."""
+        return iter((name, getattr(self, name)) for name in FACT_NAMES)
+
+
+FACT_NAMES = tuple(f.name for f in fields(Facts) if f.name != "interval")
+COMPOSED = ("monotone", "antitone", "separable", "submodular", "supermodular", "cardinality")
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What the rule of one operator (or an atom) gives, before the closing rules of `close`."""
+
+    interval: Interval
+    facts: Mapping[str, Fact]
+
+
+def proved(reason: str) -> Fact:
+    return Fact("proved", reason)
+
+
+def unknown(reason: str, blame: Span | None) -> Fact:
+    return Fact("unknown", reason, blame)
+
+
+def when(reason: str, *needs: Fact) -> Fact:
+    """Proved if every need is; else unknown, for the reason and with the blame of the first that is not."""
+    for fact in needs:
+        if not fact:
+            return unknown(fact.reason, fact.blame)
+    return proved(reason)
+
+
+def given(condition: bool, otherwise: str, span: Span | None) -> Fact:
+    """A condition on numbers as a need."""
+    return proved("") if condition else unknown(otherwise, span)
+
+
+def either(*ways: Fact) -> Fact:
+    """The first way that is proved; else the first."""
+    return next((fact for fact in ways if fact), ways[0])
+
+
+def atom(
+    span: Span | None, text: str, interval: Interval, proves: Mapping[str, str], lacks: Mapping[str, str]
+) -> Rules:
+    """The facts that an atom states: reasons for what it proves and for what it lacks."""
+    stated = {
+        name: proved(proves[name])
+        if name in proves
+        else unknown(lacks.get(name, f"{text} is not {_adjective(name)} in general"), span)
+        for name in COMPOSED
+    }
+    return Rules(interval, stated)
+
+
+def _adjective(name: str) -> str:
+    return "a function of size alone" if name == "cardinality" else name
+
+
+def constant(value: float) -> Rules:
+    return Rules(Interval(value, value), {name: proved("constant") for name in COMPOSED})
+
+
+def add(terms: Sequence[Facts]) -> Rules:
+    interval = Interval(sum(t.interval.lo for t in terms), sum(t.interval.hi for t in terms))
+    return Rules(
+        interval,
+        {name: when(f"every summand is {_adjective(name)}", *(getattr(t, name) for t in terms)) for name in COMPOSED},
+    )
+
+
+_SWAP = {"monotone": "antitone", "antitone": "monotone", "submodular": "supermodular", "supermodular": "submodular"}
+
+
+def scale(factor: float, e: Facts) -> Rules:
+    if factor == 0:
+        return constant(0.0)
+    lo, hi = factor * e.interval.lo, factor * e.interval.hi
+    if factor > 0:
+        return Rules(Interval(lo, hi), {name: getattr(e, name) for name in COMPOSED})
+    turned = {}
+    for name in COMPOSED:
+        source = _SWAP.get(name, name)
+        turned[name] = when(f"a negative multiple of what is {_adjective(source)}", getattr(e, source))
+    return Rules(Interval(hi, lo), turned)
+
+
+def negate(e: Facts) -> Facts:
+    """The facts of -e, as an operand of another rule (not closed)."""
+    return _assume(e, scale(-1.0, e))
+
+
+def _assume(like: Facts, rules: Rules) -> Facts:
+    return replace(like, **rules.facts, interval=rules.interval)
+
+
+def table(values: Sequence[float], count: Facts, text: str, span: Span | None) -> Rules:
+    """A function of a count, by its table. `count` (its atom) is monotone and submodular, for `size` also modular."""
+    slack = 1e-12 * max(abs(v) for v in values)
+    steps = [b - a for a, b in pairwise(values)]
+    rising, falling = all(s >= -slack for s in steps), all(s <= slack for s in steps)
+    bends = [b - a for a, b in pairwise(steps)]
+    concave, convex = all(b <= slack for b in bends), all(b >= -slack for b in bends)
+    modular = bool(count.separable)
+    found = {
+        "monotone": given(rising, f"the function of {text} falls somewhere", span),
+        "antitone": given(falling, f"the function of {text} rises somewhere", span),
+        "separable": given(concave and convex and modular, f"it is not a linear function of {text}", span),
+        "submodular": given(
+            concave and (rising or modular),
+            f"it is not a concave{'' if modular else ' nondecreasing'} function of {text}",
+            span,
+        ),
+        "supermodular": given(
+            convex and (falling or modular),
+            f"it is not a convex{'' if modular else ' nonincreasing'} function of {text}",
+            span,
+        ),
+        "cardinality": count.cardinality,
+    }
+    reasons = {
+        "monotone": f"nondecreasing in {text}",
+        "antitone": f"nonincreasing in {text}",
+        "separable": f"linear in {text}",
+        "submodular": f"a concave function of {text}",
+        "supermodular": f"a convex function of {text}",
+        "cardinality": "a function of size",
+    }
+    return Rules(Interval(min(values), max(values)), {name: when(reasons[name], found[name]) for name in COMPOSED})
+
+
+def gate(i: Facts, e: Facts, span: Span | None) -> Rules:
+    """i * e with i an indicator."""
+    lo, hi = e.interval
+    ilo, ihi = i.interval
+    products = [a * b for a in (ilo, ihi) for b in (lo, hi)]
+    positive = given(lo >= 0, "the factor beside the indicator may be negative", span)
+    negative = given(hi <= 0, "the factor beside the indicator may be positive", span)
+    up_up = "product of nondecreasing, nonnegative factors"
+    nothing = unknown("a product keeps this only for factors that are supermodular and go the same way", span)
+    facts = {
+        "monotone": either(
+            when(up_up, i.monotone, e.monotone, positive),
+            when("a falling indicator times a negative factor that rises", i.antitone, e.monotone, negative),
+        ),
+        "antitone": either(
+            when("product of nonincreasing, nonnegative factors", i.antitone, e.antitone, positive),
+            when("a rising indicator times a negative factor that falls", i.monotone, e.antitone, negative),
+        ),
+        "supermodular": either(
+            when(
+                "product of nonnegative supermodular factors that rise",
+                i.supermodular, e.supermodular, i.monotone, e.monotone, positive,
+            ),
+            when(
+                "product of nonnegative supermodular factors that fall",
+                i.supermodular, e.supermodular, i.antitone, e.antitone, positive,
+            ),
+        ),
+        "submodular": either(
+            when(
+                "minus a product of nonnegative supermodular factors that rise",
+                i.supermodular, e.submodular, i.monotone, e.antitone, negative,
+            ),
+            when(
+                "minus a product of nonnegative supermodular factors that fall",
+                i.supermodular, e.submodular, i.antitone, e.monotone, negative,
+            ),
+        ),
+        "separable": nothing,
+        "cardinality": when("both factors are functions of size", i.cardinality, e.cardinality),
+    }  # fmt: skip
+    return Rules(Interval(min(products), max(products)), facts)
+
+
+def minimum(operands: Sequence[Facts], span: Span | None) -> Rules:
+    interval = Interval(min(f.interval.lo for f in operands), min(f.interval.hi for f in operands))
+    facts = {
+        name: when(f"every argument is {_adjective(name)}", *(getattr(f, name) for f in operands))
+        for name in ("monotone", "antitone", "cardinality")
+    }
+    submodular = unknown("a minimum of three or more expressions has no rule", span)
+    if len(operands) == 2:
+        e, f = operands
+        gap = add([e, negate(f)]).facts
+        ordered = either(gap["monotone"], gap["antitone"])
+        submodular = when("a minimum of submodular functions whose difference goes one way", e.submodular, f.submodular)
+        if submodular and not ordered:
+            submodular = unknown("a minimum is submodular only where its arguments differ by what goes one way", span)
+    facts["submodular"] = submodular
+    facts["supermodular"] = unknown("a minimum is not supermodular in general", span)
+    facts["separable"] = unknown("a minimum is not separable in general", span)
+    return Rules(interval, facts)
+
+
+def maximum(operands: Sequence[Facts], span: Span | None) -> Rules:
+    """max(e, f) = -min(-e, -f)."""
+    turned = minimum([negate(f) for f in operands], span)
+    interval = Interval(-turned.interval.hi, -turned.interval.lo)
+    facts = {
+        "monotone": turned.facts["antitone"],
+        "antitone": turned.facts["monotone"],
+        "supermodular": when(
+            "a maximum of supermodular functions whose difference goes one way", turned.facts["submodular"]
+        ),
+        "submodular": unknown("a maximum is not submodular in general", span),
+        "separable": unknown("a maximum is not separable in general", span),
+        "cardinality": turned.facts["cardinality"],
+    }
+    for name in ("monotone", "antitone"):
+        facts[name] = when(f"every argument is {name}", *(getattr(f, name) for f in operands))
+    return Rules(interval, facts)
+
+
+def at_least(e: Facts, k: float, tolerance: float, span: Span | None) -> Rules:
+    """The indicator e >= k."""
+    if e.interval.lo >= k:
+        return constant(1.0)
+    if e.interval.hi < k - 2 * tolerance:
+        return constant(0.0)
+    facts = _indicator_lacks("a comparison keeps monotone and antitone alone", span)
+    facts["monotone"] = when("a threshold of what is monotone", e.monotone)
+    facts["antitone"] = when("a threshold of what is antitone", e.antitone)
+    facts["cardinality"] = when("a threshold of a function of size", e.cardinality)
+    return Rules(Interval(0.0, 1.0), facts)
+
+
+def equal(e: Facts, k: float, tolerance: float, span: Span | None) -> Rules:
+    """The indicator e == k."""
+    if not e.interval.lo - 2 * tolerance <= k <= e.interval.hi + 2 * tolerance:
+        return constant(0.0)
+    if e.interval.constant and abs(e.interval.lo - k) <= tolerance:
+        return constant(1.0)
+    facts = _indicator_lacks("an equality is neither rising nor falling in general", span)
+    facts["cardinality"] = when("an equality of a function of size", e.cardinality)
+    return Rules(Interval(0.0, 1.0), facts)
+
+
+def _indicator_lacks(reason: str, span: Span | None) -> dict[str, Fact]:
+    return {name: unknown(reason, span) for name in COMPOSED}
+
+
+def complement(i: Facts) -> Rules:
+    """not i = 1 - i."""
+    turned = scale(-1.0, i)
+    facts = dict(turned.facts)
+    for name, source in _SWAP.items():
+        facts[name] = when(f"the complement of what is {source}", getattr(i, source))
+    return Rules(Interval(1 - i.interval.hi, 1 - i.interval.lo), facts)
+
+
+def conjunction(operands: Sequence[Facts], span: Span | None) -> Rules:
+    interval = Interval(min(f.interval.lo for f in operands), min(f.interval.hi for f in operands))
+    if any(f.interval.hi == 0 for f in operands):
+        return constant(0.0)
+    live = [f for f in operands if not f.interval.constant]
+    facts = {
+        name: when(f"every part is {_adjective(name)}", *(getattr(f, name) for f in live))
+        for name in ("monotone", "antitone", "cardinality")
+    }
+    rising = [need for f in live for need in (f.supermodular, f.monotone)]
+    falling = [need for f in live for need in (f.supermodular, f.antitone, _full_at_empty(f, span))]
+    facts["supermodular"] = either(
+        when("all of several monotone supermodular indicators", *rising),
+        when("none of several normalized monotone submodular indicators", *falling),
+    )
+    facts["submodular"] = unknown("`and` is not submodular in general", span)
+    facts["separable"] = unknown("`and` is not separable in general", span)
+    if len(live) == 1:
+        facts.update({name: getattr(live[0], name) for name in COMPOSED})
+    return Rules(interval, facts)
+
+
+def _full_at_empty(f: Facts, span: Span | None) -> Fact:
+    """Whether a falling indicator is 1 on the empty set (where it is 0 there, it is constant)."""
+    return given(not f.normalized, "an indicator that falls from 0 is constant", span)
+
+
+def disjunction(operands: Sequence[Facts], span: Span | None) -> Rules:
+    """i or j = not (not i and not j)."""
+    turned = [_assume(f, complement(f)) for f in operands]
+    turned = [
+        replace(t, normalized=given(f.normalized.state == "refuted", "it is 0 on the empty set", span))
+        for t, f in zip(turned, operands, strict=True)
+    ]
+    both = conjunction(turned, span)
+    lo, hi = both.interval
+    facts = dict(both.facts)
+    for name, source in _SWAP.items():
+        facts[name] = both.facts[source]
+    live = [f for f in operands if not f.interval.constant]
+    for name in ("monotone", "antitone"):
+        facts[name] = when(f"every part is {name}", *(getattr(f, name) for f in live))
+    if facts["submodular"]:
+        facts["submodular"] = proved("any of several submodular indicators that go the same way")
+    elif len(live) > 1:
+        facts["supermodular"] = unknown("`or` is not supermodular in general", span)
+        facts["separable"] = unknown("`or` is not separable in general", span)
+    return Rules(Interval(1 - hi, 1 - lo), facts)
+
+
+def choice(i: Facts, e: Facts, f: Facts, span: Span | None) -> Rules:
+    """if i then e else f."""
+    if i.interval.constant:
+        chosen = e if i.interval.lo == 1 else f
+        return Rules(chosen.interval, {name: getattr(chosen, name) for name in COMPOSED})
+    if e.interval.constant and f.interval.constant:
+        low = f.interval.lo
+        step = scale(e.interval.lo - low, i)
+        return Rules(Interval(low + step.interval.lo, low + step.interval.hi), step.facts)
+    above = given(e.interval.lo >= f.interval.hi, "the `then` branch may lie below the `else` branch", span)
+    below = given(e.interval.hi <= f.interval.lo, "the `then` branch may lie above the `else` branch", span)
+    facts = {name: unknown("`if` keeps this only with constant branches", span) for name in COMPOSED}
+    facts["monotone"] = either(
+        when("it rises, and steps up", i.monotone, e.monotone, f.monotone, above),
+        when("it rises, and steps up", i.antitone, e.monotone, f.monotone, below),
+    )
+    facts["antitone"] = either(
+        when("it falls, and steps down", i.monotone, e.antitone, f.antitone, below),
+        when("it falls, and steps down", i.antitone, e.antitone, f.antitone, above),
+    )
+    facts["cardinality"] = when(
+        "condition and branches are functions of size", i.cardinality, e.cardinality, f.cardinality
+    )
+    interval = Interval(min(e.interval.lo, f.interval.lo), max(e.interval.hi, f.interval.hi))
+    return Rules(interval, facts)
+
+
+def close(
+    rules: Rules,
+    more: Mapping[str, Fact],
+    tight: Interval | None,
+    at_empty: float,
+    at_full: float,
+) -> Facts:
+    """The rules that hold for any set function: constants, modularity, and the interval of what rises or falls.
+
+    `more` and `tight` are what the additive form of the expression gives beyond the rule of its operator.
+    """
+    facts = {**rules.facts, **more}
+    lo, hi = rules.interval
+    if tight is not None:
+        lo, hi = max(lo, tight.lo), min(hi, tight.hi)
+    for way in ("submodular", "supermodular"):
+        facts[way] = either(facts[way], when("it is separable", facts["separable"]))
+    if facts["submodular"] and facts["supermodular"]:
+        facts["separable"] = either(facts["separable"], proved("both submodular and supermodular"))
+    if facts["monotone"]:
+        lo, hi = at_empty, at_full
+    elif facts["antitone"]:
+        lo, hi = at_full, at_empty
+    if lo == hi:
+        facts.update({name: proved("constant") for name in (*COMPOSED, "laminar")})
+    if abs(at_empty) <= TOLERANCE:
+        facts["normalized"] = proved("it is 0 on the empty set")
+    else:
+        facts["normalized"] = Fact("refuted", f"it is {at_empty:g} on the empty set", sets=(frozenset(),))
+    if lo >= 0:
+        facts["nonnegative"] = proved(f"its least value is {'at least ' if lo else ''}{lo:g}")
+    else:
+        facts["nonnegative"] = unknown(f"its value may be as low as {lo:g}", None)
+    return Facts(**facts, interval=Interval(lo, hi))

@@ -1,0 +1,205 @@
+"""A compiled loss: what `load` and `loads` give, and what oracles and predictors are built on."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from udcp_dsl.diagnostics import Diagnostic, InputError, Source, SpecError, SpecWarning, did_you_mean
+from udcp_dsl.domain import Bools, Floats, Ints
+from udcp_dsl.facts import Facts
+from udcp_dsl.ir import Expression
+from udcp_dsl.values import Increments, batch
+
+if TYPE_CHECKING:
+    from udcp_dsl import ast
+    from udcp_dsl.compile import Compiled
+    from udcp_dsl.forms import Additive
+    from udcp_dsl.interpret import Interpreter
+
+
+class Loss:
+    """The cost of a set of labels, compiled from a spec by `load` or `loads`.
+
+    >>> import udcp_dsl as udcp
+    >>> loss = udcp.loads("labels {cat, dog, wolf}  category wild {wolf}  loss l = size + 5 * any(wild)")
+    >>> loss({"cat", "wolf"}), loss.terms(["dog"]), loss.labels
+    (7.0, {'size': 1.0, '5 * any(wild)': 0.0}, ('cat', 'dog', 'wolf'))
+    """
+
+    def __init__(self, compiled: Compiled) -> None:
+        self._compiled = compiled
+        self.name: str = compiled.name
+        self.labels: tuple[str, ...] = compiled.labels
+        self.params: Mapping[str, float] = compiled.params
+        self.source: Source = compiled.source
+        self.files: Mapping[str, bytes] = compiled.files
+        self.warnings: tuple[Diagnostic, ...] = compiled.warnings
+        self.expression: Expression = compiled.expression
+        self._terms: Mapping[str, Expression] = compiled.terms
+        self._index = {label: y for y, label in enumerate(self.labels)}
+        self._numeric = all(label.isdecimal() for label in self.labels)
+
+    @property
+    def K(self) -> int:
+        """The number of labels."""
+        return len(self.labels)
+
+    def __repr__(self) -> str:
+        return f"Loss({self.name!r}, {self.K} labels, {self.source.name!r})"
+
+    # Values
+
+    def __call__(self, labels: Collection[str] | Collection[int] | Bools) -> float:
+        """The cost of one set: names, positions, or a boolean mask of length K."""
+        return float(batch(self.expression, self.mask(labels)[None, :])[0])
+
+    def batch(self, masks: Bools) -> Floats:
+        """The cost of each row of a boolean matrix (n, K)."""
+        array = np.asarray(masks)
+        if array.ndim != 2 or array.shape[1] != self.K:
+            raise InputError(f"masks have shape {array.shape}; expected (n, {self.K}), one column a label")
+        if array.dtype != np.bool_:
+            raise InputError(f"masks are {array.dtype}, not bool; for 0 and 1 write masks.astype(bool)")
+        return batch(self.expression, array)
+
+    def terms(self, labels: Collection[str] | Collection[int] | Bools) -> dict[str, float]:
+        """What each summand of the loss pays for one set, by its text."""
+        mask = self.mask(labels)[None, :]
+        return {text: float(batch(term, mask)[0]) for text, term in self._terms.items()}
+
+    def terms_batch(self, masks: Bools) -> dict[str, Floats]:
+        """What each summand pays for each row of a boolean matrix (n, K)."""
+        return {text: batch(term, masks) for text, term in self._terms.items()}
+
+    def increments(self, n: int) -> Increments:
+        """n growing sets, all empty, with the cost of every one-label extension."""
+        return Increments(self.expression, n)
+
+    def interpret(self, labels: Collection[str] | Collection[int] | Bools) -> float:
+        """The cost of one set by the naive interpreter, which defines the meaning: slow, for checking."""
+        S = frozenset(np.flatnonzero(self.mask(labels)).tolist())
+        return self._compiled.interpreter(self._compiled.body, S)
+
+    def mask(self, labels: Collection[str] | Collection[int] | Bools) -> Bools:
+        """A set of names, positions or a boolean mask as a boolean mask.
+
+        Whole numbers are positions, unless the labels are numbers: then they are names.
+        """
+        mask = np.zeros(self.K, dtype=bool)
+        if isinstance(labels, np.ndarray) and labels.dtype == np.bool_:
+            if labels.shape != (self.K,):
+                raise InputError(f"the mask has shape {labels.shape}, expected ({self.K},)")
+            return labels
+        if isinstance(labels, str):
+            raise InputError(f"a set of labels is expected, not one string: write {{{labels!r}}}")
+        mask[[self._position(label) for label in labels]] = True
+        return mask
+
+    def _position(self, label: Any) -> int:
+        if isinstance(label, (bool, np.bool_)):
+            raise InputError("a boolean mask must be a numpy array: write np.array([...])")
+        if isinstance(label, (int, np.integer)) and not self._numeric:
+            if not 0 <= label < self.K:
+                raise InputError(f"position {label} is out of range: positions run from 0 to {self.K - 1}")
+            return int(label)
+        name = str(label)
+        if name not in self._index:
+            raise InputError(f"unknown label {name!r}; {did_you_mean(name, self.labels)}")
+        return self._index[name]
+
+    # What is known about it
+
+    @cached_property
+    def _facts(self) -> dict[int, Facts]:
+        from udcp_dsl.prove import prove
+
+        return prove(self.expression, self.labels)
+
+    @property
+    def facts(self) -> Facts:
+        """What is proved, refuted or unknown about the loss, with reasons."""
+        return self._facts[id(self.expression.root)]
+
+    @cached_property
+    def form(self) -> Additive | None:
+        """The loss as label costs, weighted categories, tree diameters and a function of size, where it is one."""
+        from udcp_dsl.prove import additive_forms
+
+        return additive_forms(self.expression)[id(self.expression.root)]
+
+    def explain(self) -> str:
+        """Every fact with its reason, for the loss and below it for each summand, as text."""
+        from udcp_dsl.explain import explain
+
+        return explain(self)
+
+    def facts_of(self, node: Any) -> Facts:
+        """The facts of one node of `expression`."""
+        return self._facts[id(node)]
+
+    @cached_property
+    def free_labels(self) -> tuple[str, ...]:
+        """Labels that cost nothing on their own and so flood the sets of cost-directed oracles."""
+        alone = batch(self.expression, np.eye(self.K, dtype=bool)) if self.K <= 4096 else self._alone()
+        nothing = float(self([]))
+        return tuple(label for label, cost in zip(self.labels, alone, strict=True) if cost <= nothing)
+
+    def _alone(self) -> Floats:
+        return self.increments(1).after()[0]
+
+
+def load(
+    path: str | Path,
+    *,
+    params: Mapping[str, float] | None = None,
+    labels: Sequence[str] | None = None,
+    loss: str | None = None,
+    allow_outside: bool = False,
+) -> Loss:
+    """Compile the loss of a `.loss` file.
+
+    `params` sets parameters, `labels` gives the labels of a spec that declares none, `loss` chooses among several (the
+    last by default), `allow_outside` lets it read files outside its folder. Raises SpecError with every fault found.
+    """
+    from udcp_dsl.compile import compile_spec
+    from udcp_dsl.parse import read_source
+    from udcp_dsl.sources import Files
+
+    files = Files(Path(path).parent, allow_outside=allow_outside)
+    return _finish(compile_spec(read_source(Path(path)), files, params, labels, loss))
+
+
+def loads(
+    text: str,
+    labels: Sequence[str] | None = None,
+    folder: str | Path | None = None,
+    *,
+    params: Mapping[str, float] | None = None,
+    loss: str | None = None,
+    allow_outside: bool = False,
+    files: Mapping[str, bytes] | None = None,
+    name: str = "<text>",
+) -> Loss:
+    """Compile the loss of a text. Files that it names are read below `folder`, or taken from `files` (path -> bytes).
+
+    >>> import udcp_dsl as udcp
+    >>> udcp.loads("loss l = size", labels=["a", "b"])(["a"])
+    1.0
+    """
+    from udcp_dsl.compile import compile_spec
+    from udcp_dsl.sources import Files
+
+    below = Files(None if folder is None else Path(folder), allow_outside=allow_outside, contents=files)
+    return _finish(compile_spec(Source(name, text), below, params, labels, loss))
+
+
+def _finish(compiled: Compiled) -> Loss:
+    for warning in compiled.warnings:
+        warnings.warn(warning.render(), SpecWarning, stacklevel=3)
+    return Loss(compiled)

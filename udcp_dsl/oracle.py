@@ -1,0 +1,231 @@
+"""The oracle protocol, and the look-up of oracles by name.
+
+An oracle gives each label of an instance a score that depends on the spec and on p(x) alone; the prediction set at
+threshold tau is {y : s(x, y) <= tau}. Oracles are found through the entry-point group `udcp_dsl.oracles`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from udcp_dsl.diagnostics import InputError, OracleError, did_you_mean
+
+if TYPE_CHECKING:
+    from udcp_dsl.loss import Loss
+
+GROUP = "udcp_dsl.oracles"
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.int64]
+Masks = NDArray[np.bool_]
+Probabilities = NDArray[np.floating[Any]]
+
+# Cells of scores that are held at once where only a part of them is wanted: 32 MiB of float64.
+_BLOCK = 1 << 22
+
+
+class Scorer(Protocol):
+    """What a stranger's oracle has: a class called as `cls(loss, **options)` with these three methods."""
+
+    def scores(self, P: Probabilities, /) -> ArrayLike: ...
+    def score_of(self, P: Probabilities, y: Indices, /) -> ArrayLike: ...
+    def sets(self, P: Probabilities, tau: Floats, /) -> ArrayLike: ...
+
+
+class Oracle(ABC):
+    """Scores of labels under a loss.
+
+    A subclass takes its options as keyword-only arguments, raises OracleError where it does not apply, hands the
+    resolved options on (they are saved as JSON), and implements `_scores`; `_score_of` and `_sets` are for stopping
+    early, and must agree with `_scores` to the last bit. The public methods check their arguments first, so the
+    underscored ones see a C-contiguous float32 or float64 array of probabilities.
+    """
+
+    name: str
+
+    def __init__(self, loss: Loss, **options: object) -> None:
+        self.loss = loss
+        self.options: dict[str, object] = options
+
+    def scores(self, P: ArrayLike) -> Floats:
+        """Every label's score: probabilities (n, K) -> (n, K)."""
+        return self._scores(as_probabilities(P, len(self.loss.labels)))
+
+    def score_of(self, P: ArrayLike, y: ArrayLike) -> Floats:
+        """The scores of the labels y, given as n indices: (n,)."""
+        probabilities = as_probabilities(P, len(self.loss.labels))
+        return self._score_of(probabilities, as_indices(y, *probabilities.shape))
+
+    def sets(self, P: ArrayLike, tau: ArrayLike) -> Masks:
+        """The prediction sets at tau: (n, K) bool. tau is a number, (n, 1) or (n,) by row, (1, K) or (K,) by class."""
+        probabilities = as_probabilities(P, len(self.loss.labels))
+        return self._sets(probabilities, as_thresholds(tau, *probabilities.shape))
+
+    def first(self, P: ArrayLike) -> Indices:
+        """The label that comes first in each row's order: least score, then higher p, then lower index."""
+        return self._first(as_probabilities(P, len(self.loss.labels)))
+
+    @abstractmethod
+    def _scores(self, P: Probabilities) -> Floats: ...
+
+    def _score_of(self, P: Probabilities, y: Indices) -> Floats:
+        out = np.empty(len(P))
+        for rows in _blocks(*P.shape):
+            out[rows] = np.take_along_axis(self._scores(P[rows]), y[rows, None], axis=1)[:, 0]
+        return out
+
+    def _sets(self, P: Probabilities, tau: Floats) -> Masks:
+        """`tau` is (n, 1) or (1, K)."""
+        out = np.empty(P.shape, dtype=np.bool_)
+        for rows in _blocks(*P.shape):
+            np.less_equal(self._scores(P[rows]), tau[rows] if tau.shape[1] == 1 else tau, out=out[rows])
+        return out
+
+    def _first(self, P: Probabilities) -> Indices:
+        out = np.empty(len(P), dtype=np.int64)
+        for rows in _blocks(*P.shape):
+            scores = self._scores(P[rows])
+            least = scores == scores.min(axis=1, keepdims=True)
+            out[rows] = np.where(least, P[rows], -1).argmax(axis=1)
+        return out
+
+
+class Adopted(Oracle):
+    """A stranger's oracle behind the same face; what it answers is checked."""
+
+    def __init__(self, scorer: Scorer, loss: Loss, name: str, options: Mapping[str, object]) -> None:
+        missing = [m for m in ("scores", "score_of", "sets") if not callable(getattr(scorer, m, None))]
+        if missing:
+            raise OracleError(f"oracle {name!r} has no method {' and no method '.join(missing)}")
+        super().__init__(loss, **options)
+        self.name = name
+        self._scorer = scorer
+
+    def _scores(self, P: Probabilities) -> Floats:
+        return self._checked("scores", self._scorer.scores(P), P.shape)
+
+    def _score_of(self, P: Probabilities, y: Indices) -> Floats:
+        return self._checked("score_of", self._scorer.score_of(P, y), y.shape)
+
+    def _sets(self, P: Probabilities, tau: Floats) -> Masks:
+        masks = np.asarray(self._scorer.sets(P, tau))
+        if masks.shape != P.shape or masks.dtype != np.bool_:
+            raise OracleError(f"oracle {self.name!r}: sets gave {masks.dtype} {masks.shape}, not bool {P.shape}")
+        return masks
+
+    def _checked(self, method: str, answer: ArrayLike, shape: tuple[int, ...]) -> Floats:
+        scores = np.asarray(answer, dtype=np.float64)
+        if scores.shape != shape:
+            raise OracleError(f"oracle {self.name!r}: {method} gave shape {scores.shape}, not {shape}")
+        if np.isnan(scores).any():
+            raise OracleError(f"oracle {self.name!r}: {method} gave NaN, which has no place in an order")
+        return scores
+
+
+def oracle_names() -> tuple[str, ...]:
+    """The names that `make_oracle` knows: ours and those of other installed packages."""
+    return tuple(sorted({entry.name for entry in entry_points(group=GROUP)}))
+
+
+def make_oracle(name: str, loss: Loss, **options: object) -> Oracle:
+    """The oracle called `name` for a loss; OracleError for an unknown name or option, or where it does not apply."""
+    factory = _load(name)
+    _check_options(name, factory, loss, options)
+    made = factory(loss, **options)
+    if isinstance(made, Oracle):
+        return made
+    resolved = getattr(made, "options", options)
+    return Adopted(made, loss, name, resolved if isinstance(resolved, Mapping) else options)
+
+
+def _load(name: str) -> Any:
+    found: dict[str, EntryPoint] = {}
+    # An editable install beside a wheel lists the same object twice; two objects of one name are a conflict.
+    for entry in entry_points(group=GROUP):
+        if entry.name == name:
+            found[entry.value] = entry
+    if not found:
+        known = oracle_names()
+        raise OracleError(f"there is no oracle {name!r}: {did_you_mean(name, known)} (all: {', '.join(known)})")
+    if len(found) > 1:
+        raise OracleError(f"oracle {name!r} is claimed by {' and '.join(sorted(found))}: uninstall one of them")
+    ((value, entry),) = found.items()
+    try:
+        return entry.load()
+    except Exception as error:  # whatever a stranger's module raises on import
+        raise OracleError(f"oracle {name!r} ({value}) cannot be loaded: {type(error).__name__}: {error}") from error
+
+
+def _check_options(name: str, factory: Any, loss: Loss, options: Mapping[str, object]) -> None:
+    try:
+        signature = inspect.signature(factory)
+    except ValueError:  # compiled classes may have none; their constructor is left to object
+        return
+    parameters = list(signature.parameters.values())[1:]
+    if any(p.kind is p.VAR_KEYWORD for p in parameters):
+        return
+    known = [p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    listed = f"its options: {', '.join(known)}" if known else "it has none"
+    for option in options:
+        if option not in known:
+            help_text = did_you_mean(option, known) + " " if known else ""
+            raise OracleError(f"oracle {name!r} has no option {option!r}: {help_text}({listed})")
+    try:
+        signature.bind(loss, **options)
+    except TypeError as error:
+        raise OracleError(f"oracle {name!r}: {error} ({listed})") from error
+
+
+def as_probabilities(P: ArrayLike, K: int) -> Probabilities:
+    """P as a C-contiguous float32 or float64 array (n, K), copied only if it is not one; refuses what cannot be p."""
+    array = np.asarray(P)
+    if array.dtype.kind not in "fiub":
+        raise InputError(f"probabilities must be numbers, not {array.dtype}")
+    if array.ndim != 2 or array.shape[1] != K:
+        raise InputError(f"probabilities must have shape (n, {K}), one column a label, not {array.shape}")
+    single = array.dtype.kind == "f" and array.dtype.itemsize <= 4
+    array = np.ascontiguousarray(array, dtype=np.float32 if single else np.float64)
+    # NaN fails every comparison, and min and max pass it on; 1.001 leaves room for a rounded softmax.
+    if array.size and not (array.min() >= 0 and array.max() <= 1.001):
+        row, column = np.argwhere(~((array >= 0) & (array <= 1.001)))[0]
+        raise InputError(f"row {row}, column {column}: {array[row, column]} is not a probability")
+    return array
+
+
+def as_indices(y: ArrayLike, n: int, K: int) -> Indices:
+    """y as n label indices, 0 to K - 1."""
+    array = np.asarray(y)
+    if array.shape != (n,):
+        raise InputError(f"y must have shape ({n},), one label index a row, not {array.shape}")
+    if array.dtype.kind not in "iu" and n:
+        raise InputError(f"y must hold label indices (integers), not {array.dtype}")
+    outside = np.flatnonzero((array < 0) | (array >= K)) if n else array
+    if len(outside):
+        raise InputError(f"row {outside[0]}: y is {array[outside[0]]}, and labels are 0 to {K - 1}")
+    return array.astype(np.int64, copy=False)
+
+
+def as_thresholds(tau: ArrayLike, n: int, K: int) -> Floats:
+    """tau as (n, 1), by row (a number counts for every row), or (1, K), by class."""
+    array = np.asarray(tau, dtype=np.float64)
+    if np.isnan(array).any():
+        raise InputError("tau is NaN")
+    if array.ndim == 1 and n == K > 1 and len(array) == n:
+        raise InputError(f"tau of shape ({n},) could be by row or by class: give ({n}, 1) or (1, {K})")
+    if array.shape in {(), (1, 1), (n,), (n, 1)}:
+        return np.broadcast_to(array if array.ndim == 2 else array.reshape(-1, 1), (n, 1))
+    if array.shape in {(K,), (1, K)}:
+        return array.reshape(1, K)
+    raise InputError(f"tau must be a number, ({n}, 1) by row or (1, {K}) by class, not of shape {array.shape}")
+
+
+def _blocks(n: int, K: int) -> Iterator[slice]:
+    step = max(1, _BLOCK // max(K, 1))
+    return (slice(start, start + step) for start in range(0, n, step))

@@ -1,0 +1,269 @@
+"""The data files of a spec: where they may lie, and what CSV, JSON and .npy bytes hold.
+
+Files are read only below the spec's own folder, never unpickled, never run. Everything read is kept with its bytes, so
+that a saved predictor carries all that it needs.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from udcp_dsl.diagnostics import did_you_mean
+
+# Nested JSON deeper than this is refused, as nested text is.
+_DEEPEST = 200
+
+# What counts as a number in a cell; Python alone would take 1_000 and the digits of any script.
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf|infinity)", re.ASCII | re.IGNORECASE)
+
+
+class FileFault(Exception):
+    """Something wrong with a data file; the checker adds the place in the spec."""
+
+    def __init__(self, code: str, message: str, help: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.help = help
+
+
+class Files:
+    """The files that a spec may read: `folder` on disk, or `contents` carried along (by path as written)."""
+
+    def __init__(
+        self, folder: Path | None = None, *, allow_outside: bool = False, contents: Mapping[str, bytes] | None = None
+    ) -> None:
+        self.folder = folder
+        self.allow_outside = allow_outside
+        self.read_so_far: dict[str, bytes] = {}
+        self._contents = contents
+        self._tables: dict[str, Table] = {}
+
+    def read(self, path: str) -> bytes:
+        """The bytes of a file named in the spec."""
+        if path not in self.read_so_far:
+            self.read_so_far[path] = self._carried(path) if self._contents is not None else self._from_disk(path)
+        return self.read_so_far[path]
+
+    def _carried(self, path: str) -> bytes:
+        assert self._contents is not None
+        if path not in self._contents:
+            raise FileFault(
+                "E301", f"{path!r} is not among the files carried along", did_you_mean(path, self._contents)
+            )
+        return self._contents[path]
+
+    def _from_disk(self, path: str) -> bytes:
+        if self.folder is None:
+            raise FileFault(
+                "E301", f"cannot read {path!r}: the spec has no folder", "give folder=... to loads, or use load"
+            )
+        if "\0" in path or not path:
+            raise FileFault("E301", f"{path!r} is not a path")
+        folder = self.folder.resolve()
+        try:
+            there = (folder / path).resolve()
+            if not self.allow_outside and not there.is_relative_to(folder):
+                raise FileFault(
+                    "E302",
+                    f"{path!r} lies outside the spec's folder",
+                    "keep data below the spec's folder, or allow it: --allow-outside (allow_outside=True)",
+                )
+            if not there.exists():
+                raise FileFault("E301", f"there is no file {path!r} in the spec's folder", self._nearby(folder, path))
+            if not there.is_file():
+                raise FileFault("E301", f"{path!r} is not a file")
+            return there.read_bytes()
+        except OSError as error:
+            raise FileFault("E301", f"cannot read {path!r}: {error.strerror or error}") from None
+
+    def _nearby(self, folder: Path, path: str) -> str:
+        where = (folder / path).parent
+        names = sorted(os.listdir(where))[:1000] if where.is_dir() else []
+        parent = os.path.dirname(path)
+        data = [n for n in names if n.endswith((".csv", ".json", ".npy"))]
+        return did_you_mean(path, [f"{parent}/{n}" if parent else n for n in data])
+
+    def table(self, path: str) -> Table:
+        """A CSV file, parsed once however often the spec names it."""
+        if path not in self._tables:
+            self._tables[path] = read_csv(path, self.read(path))
+        return self._tables[path]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A CSV file: a header and rows of the same length, as text; `lines` are the line numbers of the rows."""
+
+    path: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    lines: tuple[int, ...]
+
+    @cached_property
+    def positions(self) -> Mapping[str, int]:
+        return {name: i for i, name in enumerate(self.header)}
+
+    def position(self, column: str) -> int:
+        if column not in self.positions:
+            raise FileFault("E304", f"{self.path} has no column {column!r}", did_you_mean(column, self.header))
+        return self.positions[column]
+
+    def keyed(self, key: str | None) -> tuple[int, dict[str, int]]:
+        """The position of the key column (the first if None) and the row of each key, in file order."""
+        at = 0 if key is None else self.position(key)
+        rows: dict[str, int] = {}
+        for i, row in enumerate(self.rows):
+            if row[at] in rows:
+                first = self.lines[rows[row[at]]]
+                raise FileFault(
+                    "E306",
+                    f"{self.path}:{self.lines[i]}: {row[at]!r} stands twice in column {self.header[at]!r} "
+                    f"(first on line {first})",
+                    "each label has one row; say which column holds the labels with `by COLUMN`",
+                )
+            rows[row[at]] = i
+        return at, rows
+
+    def number(self, row: int, at: int) -> float:
+        """A cell as a finite number."""
+        return finite(self.rows[row][at], f"{self.path}:{self.lines[row]}: column {self.header[at]!r}")
+
+
+def finite(text: object, where: str) -> float:
+    """A finite number from a cell or a JSON value."""
+    if isinstance(text, bool) or not isinstance(text, (str, int, float)):
+        raise FileFault("E305", f"{where}: {shown(text)} is not a number")
+    try:
+        if isinstance(text, str) and not _NUMBER.fullmatch(text):
+            raise ValueError
+        value = float(text)
+    except (ValueError, OverflowError):
+        raise FileFault("E305", f"{where}: {shown(text)} is not a number") from None
+    if not np.isfinite(value):
+        raise FileFault("E305", f"{where}: {shown(text)} is not a finite number")
+    return value
+
+
+def shown(value: object) -> str:
+    """A value in a message, cut where it is long."""
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def decode(path: str, data: bytes) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise FileFault(
+            "E303", f"{path}:{line}: not UTF-8 (byte 0x{data[error.start]:02x})", "save the file as UTF-8"
+        ) from None
+
+
+def read_csv(path: str, data: bytes) -> Table:
+    """A CSV file with a header; blank lines are skipped, quoted fields and a BOM accepted."""
+    text = decode(path, data)
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    header: tuple[str, ...] | None = None
+    rows: list[tuple[str, ...]] = []
+    lines: list[int] = []
+    try:
+        for line, cells in _numbered(reader):
+            cleaned = tuple(cell.strip() for cell in cells)
+            if not any(cleaned):
+                continue
+            if header is None:
+                header = cleaned
+            elif len(cleaned) != len(header):
+                raise FileFault("E303", f"{path}:{line}: {len(cleaned)} fields where the header has {len(header)}")
+            else:
+                rows.append(cleaned)
+                lines.append(line)
+    except csv.Error as error:
+        raise FileFault("E303", f"{path}:{reader.line_num}: not CSV: {error}") from None
+    if header is None:
+        raise FileFault("E303", f"{path} is empty")
+    twice = next((name for i, name in enumerate(header) if name in header[:i]), None)
+    if twice is not None:
+        raise FileFault("E306", f"{path}: column {twice!r} stands twice in the header")
+    return Table(path, header, tuple(rows), tuple(lines))
+
+
+def _numbered(reader: Iterator[list[str]]) -> Iterator[tuple[int, list[str]]]:
+    """Rows with the number of the line on which each begins."""
+    before = 0
+    for cells in reader:
+        yield before + 1, cells
+        before = reader.line_num  # type: ignore[attr-defined]  # csv's reader counts; its type is private
+
+
+def read_json(path: str, data: bytes) -> object:
+    """A JSON file; a key that stands twice and numbers that are not finite are refused."""
+
+    def unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        found: dict[str, object] = {}
+        for key, value in pairs:
+            if key in found:
+                raise FileFault("E306", f"{path}: the key {key!r} stands twice in one object")
+            found[key] = value
+        return found
+
+    def constant(name: str) -> object:
+        raise FileFault("E305", f"{path}: {name} is not a finite number")
+
+    text = decode(path, data)
+    too_deep = FileFault("E303", f"{path}: nested deeper than {_DEEPEST}")
+    try:
+        value = json.loads(text, object_pairs_hook=unique, parse_constant=constant)
+    except RecursionError:
+        raise too_deep from None
+    except json.JSONDecodeError as error:
+        raise FileFault("E303", f"{path}:{error.lineno}: not JSON: {error.msg}") from None
+    except ValueError as error:
+        raise FileFault("E303", f"{path}: not JSON: {error}") from None
+    if _depth(value) > _DEEPEST:
+        raise too_deep
+    return value
+
+
+def _depth(value: object) -> int:
+    deepest, level = 0, [value]
+    while level:
+        deepest += 1
+        level = [
+            inner
+            for outer in level
+            if isinstance(outer, (dict, list))
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+        ]
+    return deepest
+
+
+def read_npy(path: str, data: bytes) -> npt.NDArray[np.float64]:
+    """A .npy file of finite numbers, as float64."""
+    try:
+        array = np.load(io.BytesIO(data), allow_pickle=False)
+    except (ValueError, EOFError, OSError, SyntaxError, TypeError, MemoryError, OverflowError) as error:
+        why = "it holds Python objects" if "pickle" in str(error) and b"|O" in data[:200] else "it is not a .npy array"
+        raise FileFault("E303", f"{path}: {why}", "save a plain array of numbers with numpy.save") from None
+    if not isinstance(array, np.ndarray) or array.dtype.kind not in "fiub":
+        raise FileFault(
+            "E303", f"{path} does not hold an array of numbers", "save a plain array of numbers with numpy.save"
+        )
+    numbers = array.astype(np.float64)
+    if not np.isfinite(numbers).all():
+        index = tuple(int(i) for i in np.argwhere(~np.isfinite(numbers))[0])
+        raise FileFault("E305", f"{path}: the entry at {index} is not a finite number")
+    return numbers
