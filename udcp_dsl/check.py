@@ -13,7 +13,7 @@ import numpy as np
 
 from udcp_dsl import ast, ir
 from udcp_dsl.atoms import ATOMS, Atom
-from udcp_dsl.declare import Declared
+from udcp_dsl.declare.declared import Declared
 from udcp_dsl.diagnostics import Span, did_you_mean
 from udcp_dsl.domain import Floats
 from udcp_dsl.resolve import argument, described, is_costs

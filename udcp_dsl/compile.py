@@ -9,7 +9,7 @@ from numbers import Real
 
 from udcp_dsl import ast
 from udcp_dsl.check import Checker, Value
-from udcp_dsl.declare import Declared, declare
+from udcp_dsl.declare import declare
 from udcp_dsl.diagnostics import Diagnostic, InputError, Source, Span, SpecError, did_you_mean
 from udcp_dsl.interpret import Interpreter
 from udcp_dsl.ir import Add, Expression, Node, Scale

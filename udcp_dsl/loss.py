@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from udcp_dsl.diagnostics import Diagnostic, InputError, Source, SpecError, SpecWarning, did_you_mean
-from udcp_dsl.domain import Bools, Floats, Ints
+from udcp_dsl.diagnostics import Diagnostic, InputError, Source, SpecWarning, did_you_mean
+from udcp_dsl.domain import Bools, Floats
 from udcp_dsl.facts import Facts
 from udcp_dsl.ir import Expression
 from udcp_dsl.values import Increments, batch
 
 if TYPE_CHECKING:
-    from udcp_dsl import ast
     from udcp_dsl.compile import Compiled
     from udcp_dsl.forms import Additive
-    from udcp_dsl.interpret import Interpreter
 
 
 class Loss:
@@ -146,12 +144,8 @@ class Loss:
     @cached_property
     def free_labels(self) -> tuple[str, ...]:
         """Labels that cost nothing on their own and so flood the sets of cost-directed oracles."""
-        alone = batch(self.expression, np.eye(self.K, dtype=bool)) if self.K <= 4096 else self._alone()
-        nothing = float(self([]))
-        return tuple(label for label, cost in zip(self.labels, alone, strict=True) if cost <= nothing)
-
-    def _alone(self) -> Floats:
-        return self.increments(1).after()[0]
+        grow = self.increments(1)
+        return tuple(self.labels[y] for y in np.flatnonzero(grow.after()[0] <= grow.value[0]))
 
 
 def load(

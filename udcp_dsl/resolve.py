@@ -7,7 +7,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from udcp_dsl import ast
-from udcp_dsl.declare import Declared, Fault, Thing, family_of, level_of, positions
+from udcp_dsl.declare.declared import Declared, Fault, Thing
+from udcp_dsl.declare.families import family_of, level_of
+from udcp_dsl.declare.labels import positions
 from udcp_dsl.diagnostics import did_you_mean
 from udcp_dsl.domain import Actions, Category, Costs, Family, Hierarchy, Metric, TreeMetric
 

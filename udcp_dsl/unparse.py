@@ -38,21 +38,21 @@ def unparse(spec: ast.Spec) -> str:
 
 def expression(expr: ast.Expr | ast.SetLiteral) -> str:
     """The canonical text of one expression, on one line."""
+    return _operand(expr, _IF)
+
+
+def _operand(expr: ast.Expr | ast.SetLiteral, tightness: int) -> str:
     # A stack instead of recursion, so that no depth of nesting is too much.
     text: list[str] = []
-    stack: list[_Piece] = [(expr, _IF)]
+    stack: list[_Piece] = [(expr, tightness)]
     while stack:
         piece = stack.pop()
         if isinstance(piece, str):
             text.append(piece)
         else:
-            stack.extend(reversed(_in_place(*piece)))
+            own, pieces = _pieces(piece[0])
+            stack.extend(reversed(pieces if own >= piece[1] else ["(", *pieces, ")"]))
     return "".join(text)
-
-
-def _in_place(expr: ast.Expr | ast.SetLiteral, tightness: int) -> list[_Piece]:
-    own, pieces = _pieces(expr)
-    return pieces if own >= tightness else ["(", *pieces, ")"]
 
 
 def _pieces(expr: ast.Expr | ast.SetLiteral) -> tuple[int, list[_Piece]]:
@@ -67,7 +67,7 @@ def _pieces(expr: ast.Expr | ast.SetLiteral) -> tuple[int, list[_Piece]]:
         case ast.Call(name, None):
             return _OPERAND, [name]
         case ast.Call(name, arguments):
-            return _OPERAND, [f"{name}(", *_joined(", ", arguments or (), _IF), ")"]
+            return _OPERAND, [f"{name}(", *_chained(((", ", a) for a in arguments or ()), _IF), ")"]
         case ast.Power(base, exponent):
             return _POWER, [(base, _OPERAND), " ^ ", (exponent, _NEGATIVE)]
         case ast.Negative(operand):
@@ -81,21 +81,16 @@ def _pieces(expr: ast.Expr | ast.SetLiteral) -> tuple[int, list[_Piece]]:
         case ast.Not(operand):
             return _NOT, ["not ", (operand, _NOT)]
         case ast.And(operands):
-            return _AND, _joined(" and ", operands, _NOT)
+            return _AND, _chained(((" and ", operand) for operand in operands), _NOT)
         case ast.Or(operands):
-            return _OR, _joined(" or ", operands, _AND)
+            return _OR, _chained(((" or ", operand) for operand in operands), _AND)
         case ast.If(condition, then, otherwise):
             return _IF, ["if ", (condition, _IF), " then ", (then, _IF), " else ", (otherwise, _IF)]
 
 
-def _chained(operands: Iterable[tuple[str, ast.Expr]], tightness: int) -> list[_Piece]:
-    """Operands, each with the operator before it; the first operator is not written."""
+def _chained(operands: Iterable[tuple[str, ast.Expr | ast.SetLiteral]], tightness: int) -> list[_Piece]:
+    """Operands, each with what stands before it; before the first stands nothing."""
     pieces: list[_Piece] = [piece for sign, operand in operands for piece in (sign, (operand, tightness))]
-    return pieces[1:]
-
-
-def _joined(between: str, operands: Iterable[ast.Expr | ast.SetLiteral], tightness: int) -> list[_Piece]:
-    pieces: list[_Piece] = [piece for operand in operands for piece in (between, (operand, tightness))]
     return pieces[1:]
 
 
@@ -147,7 +142,8 @@ def _declaration(declaration: ast.Declaration) -> str:
             if isinstance(body, ast.File):
                 return f"{head} {_file(body)}"
             entries = [f"{_cost_key(entry.key)}: {_signed(entry.value)}" for entry in body]
-            return _braced(head, entries + ([f"default: {_signed(default)}"] if default is not None else []), "")
+            entries += [f"default: {_signed(default)}"] if default is not None else []
+            return _braced(head, [(entry, False) for entry in entries], "")
         case ast.Distance(name, ast.Path(hierarchy, edge)):
             length = f", edge: {_signed(edge)}" if edge is not None else ""
             return f"distance {name.text} = path({hierarchy.text}{length})"
@@ -190,32 +186,29 @@ def _with_body(head: str, body: ast.File | tuple[ast.Item | ast.Branch | ast.Mem
     return _braced(head, [_entry(entry, margin + _INDENT) for entry in body], margin)
 
 
-def _entry(entry: ast.Item | ast.Branch | ast.Member, margin: str) -> str:
+def _entry(entry: ast.Item | ast.Branch | ast.Member, margin: str) -> tuple[str, bool]:
+    """The text of an entry, and whether it has braces of its own."""
     if isinstance(entry, ast.Branch):
-        return _with_body(_name(entry.name), entry.children, margin)
+        return _with_body(_name(entry.name), entry.children, margin), True
     if isinstance(entry, ast.Member):
-        return _with_body(f"{_name(entry.name)}:", entry.items, margin)
-    return _item(entry)
+        return _with_body(f"{_name(entry.name)}:", entry.items, margin), True
+    return _item(entry), False
 
 
-def _braced(head: str, entries: list[str], margin: str) -> str:
-    """`head { a, b }` on one line if it fits, else wrapped; an entry of several lines has lines to itself."""
-    line = f"{head} {{ {', '.join(entries)} }}"
+def _braced(head: str, entries: list[tuple[str, bool]], margin: str) -> str:
+    """`head { a, b }` on one line if it fits, else wrapped; an entry with braces of its own has lines to itself."""
+    line = f"{head} {{ {', '.join(text for text, _ in entries)} }}"
     if len(margin) + len(line) <= _WIDTH and "\n" not in line:
         return line
-    inner = margin + _INDENT
-    lines = [f"{head} {{"]
-    row: list[str] = []
-    width = 0
-    for entry in [f"{entry}," for entry in entries[:-1]] + entries[-1:]:
-        if row and ("\n" in entry or "{" in entry or "}" in row[-1] or width + 1 + len(entry) > _WIDTH):
-            lines.append(inner + " ".join(row))
-            row, width = [], 0
-        row.append(entry)
-        width = len(inner) + len(" ".join(row)) if len(row) == 1 else width + 1 + len(entry)
-    lines.append(inner + " ".join(row))
-    lines.append(f"{margin}}}")
-    return "\n".join(lines)
+    rows: list[str] = []
+    after_nested = True
+    for text, nested in entries:
+        if nested or after_nested or len(rows[-1]) + len(f" {text},") > _WIDTH:
+            rows.append(f"{margin}{_INDENT}{text},")
+        else:
+            rows[-1] += f" {text},"
+        after_nested = nested
+    return "\n".join([f"{head} {{", *rows, f"{margin}}}"])
 
 
 def _defined(head: str, expr: ast.Expr) -> str:
@@ -223,8 +216,5 @@ def _defined(head: str, expr: ast.Expr) -> str:
     line = f"{head} {expression(expr)}"
     if len(line) <= _WIDTH or not isinstance(expr, ast.Sum):
         return line
-    rows = [
-        f"  {'+' if sign > 0 else '-'} " + expression(ast.Sum(((1, term), (1, term)), span=expr.span))
-        for sign, term in expr.terms
-    ]
-    return "\n".join([head, *rows])
+    terms = [f"  {'+' if sign > 0 else '-'} {_operand(term, _PRODUCT)}" for sign, term in expr.terms]
+    return "\n".join([head, "    " + terms[0][4:], *terms[1:]])

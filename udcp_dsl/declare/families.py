@@ -1,0 +1,65 @@
+"""References to families: F, h.level, h.level(d)."""
+
+from __future__ import annotations
+
+from udcp_dsl import ast
+from udcp_dsl.declare.declared import Declared
+from udcp_dsl.diagnostics import did_you_mean
+from udcp_dsl.domain import Family, Hierarchy
+
+
+def family_of(d: Declared, ref: ast.Ref) -> Family | None:
+    """The family that a reference names: F, h.level or h.level(d); None, with a diagnostic, if there is none."""
+    thing = d.things.get(ref.head.text)
+    if ref.head.text in d.broken:
+        return None
+    if isinstance(thing, Family) and not ref.parts:
+        return thing
+    if isinstance(thing, Hierarchy) and len(ref.parts) == 1:
+        part = ref.parts[0]
+        depth = level_of(d, thing, part)
+        return None if depth is None else thing.level(depth)
+    if isinstance(thing, Hierarchy) and not ref.parts:
+        d.error("E406", ref.span, f"{ref.head.text!r} is a hierarchy; a family is one of its levels",
+                f"write {_level_example(thing)}")  # fmt: skip
+        return None
+    known = [name for name, t in d.things.items() if isinstance(t, Family | Hierarchy)]
+    if thing is None and ref.head.text not in d.definitions:
+        d.error("E211", ref.head.span, f"there is no family {ref.head.text!r}", did_you_mean(ref.head.text, known))
+    else:
+        d.error(
+            "E406",
+            ref.span,
+            f"{ref.span.text!r} is not a family",
+            "a family is declared by `categories`, or is h.level",
+        )
+    return None
+
+
+def _level_example(h: Hierarchy) -> str:
+    return f"{h.name}.{h.levels[0]}" if h.levels else f"{h.name}.level(1)"
+
+
+def level_of(d: Declared, h: Hierarchy, part: ast.Name | ast.Indexed) -> int | None:
+    """The depth of a level named after the dot."""
+    if isinstance(part, ast.Indexed) and part.kind == "level":
+        depth = int(part.argument.text) if part.argument.text.isdecimal() else -1
+        if 0 <= depth <= h.height:
+            return depth
+        d.error(
+            "E213",
+            part.span,
+            f"{h.name!r} has no level {part.argument.text}",
+            f"levels run from 0 (the root) to {h.height}",
+        )
+        return None
+    if isinstance(part, ast.Name) and part.text in h.levels:
+        return h.levels.index(part.text) + 1
+    text = part.text if isinstance(part, ast.Name) else part.span.text
+    help = (
+        did_you_mean(text, h.levels)
+        if h.levels
+        else "its levels have no names: write level(1), the root being level(0)"
+    )
+    d.error("E213", part.span, f"{h.name!r} has no level {text!r}", help)
+    return None
