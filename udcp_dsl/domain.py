@@ -78,13 +78,6 @@ class Family:
         return bool((np.diff(self.starts) == 1).all())
 
     @cached_property
-    def membership(self) -> Bools:
-        """Labels x categories; only for families with few categories, or in small tests."""
-        matrix = np.zeros((self.K, len(self)), dtype=bool)
-        matrix[self.members, np.repeat(np.arange(len(self)), np.diff(self.starts))] = True
-        return matrix
-
-    @cached_property
     def by_label(self) -> tuple[Ints, Ints]:
         """The transpose: label y is in the categories `of[starts[y]:starts[y + 1]]`."""
         category = np.repeat(np.arange(len(self)), np.diff(self.starts))

@@ -185,9 +185,7 @@ def _check_options(name: str, factory: Any, loss: Loss, options: Mapping[str, ob
 
 def as_probabilities(P: ArrayLike, K: int) -> Probabilities:
     """P as a C-contiguous float32 or float64 array (n, K), copied only if it is not one; refuses what cannot be p."""
-    array = np.asarray(P)
-    if array.dtype.kind not in "fiub":
-        raise InputError(f"probabilities must be numbers, not {array.dtype}")
+    array = _numbers("probabilities", P)
     if array.ndim != 2 or array.shape[1] != K:
         raise InputError(f"probabilities must have shape (n, {K}), one column a label, not {array.shape}")
     single = array.dtype.kind == "f" and array.dtype.itemsize <= 4
@@ -201,7 +199,7 @@ def as_probabilities(P: ArrayLike, K: int) -> Probabilities:
 
 def as_indices(y: ArrayLike, n: int, K: int) -> Indices:
     """y as n label indices, 0 to K - 1."""
-    array = np.asarray(y)
+    array = _numbers("y", y)
     if array.shape != (n,):
         raise InputError(f"y must have shape ({n},), one label index a row, not {array.shape}")
     if array.dtype.kind not in "iu" and n:
@@ -214,7 +212,7 @@ def as_indices(y: ArrayLike, n: int, K: int) -> Indices:
 
 def as_thresholds(tau: ArrayLike, n: int, K: int) -> Floats:
     """tau as (n, 1), by row (a number counts for every row), or (1, K), by class."""
-    array = np.asarray(tau, dtype=np.float64)
+    array = _numbers("tau", tau).astype(np.float64, copy=False)
     if np.isnan(array).any():
         raise InputError("tau is NaN")
     if array.ndim == 1 and n == K > 1 and len(array) == n:
@@ -224,6 +222,16 @@ def as_thresholds(tau: ArrayLike, n: int, K: int) -> Floats:
     if array.shape in {(K,), (1, K)}:
         return array.reshape(1, K)
     raise InputError(f"tau must be a number, ({n}, 1) by row or (1, {K}) by class, not of shape {array.shape}")
+
+
+def _numbers(what: str, given: ArrayLike) -> NDArray[Any]:
+    try:
+        array = np.asarray(given)
+    except ValueError as error:  # nested lists of unequal lengths
+        raise InputError(f"{what} must be an array of numbers: {error}") from error
+    if array.dtype.kind not in "fiub":
+        raise InputError(f"{what} must hold numbers, not {array.dtype}")
+    return array
 
 
 def _blocks(n: int, K: int) -> Iterator[slice]:

@@ -171,9 +171,9 @@ class _Builder(Transformer_NonRecursive[lark.Token, ast.Declaration]):
         return span
 
     def _span(self, children: list[Any]) -> Span:
-        """From the first to the last of the children that are there."""
-        present = [child for child in (children[0], *children[-3:]) if child is not None]
-        return self._span_of(present[0]).to(self._span_of(present[-1]))
+        """From the first child to the last one that is there."""
+        last = next(child for child in reversed(children) if child is not None)
+        return self._span_of(children[0]).to(self._span_of(last))
 
     def _fault(self, code: str, place: Any, message: str, way_out: str) -> None:
         self.faults.append(Diagnostic(code, self._span_of(place), message, way_out))

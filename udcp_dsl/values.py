@@ -13,7 +13,7 @@ from udcp_dsl.domain import Bools, Floats, Ints
 from udcp_dsl.ir import Expression
 
 # Sets are evaluated in blocks of about this many entries, which stay in the cache whatever n is.
-_BLOCK = 1 << 19
+_BLOCK = 1 << 17
 
 
 def node_values(expression: Expression, mask: Bools) -> dict[int, Floats]:

@@ -30,10 +30,6 @@ class Sets:
         return self.mask.astype(np.float64)
 
     @cached_property
-    def as_single(self) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
-        return self.mask.astype(np.float32)
-
-    @cached_property
     def size(self) -> Floats:
         return np.count_nonzero(self.mask, axis=1).astype(np.float64)
 

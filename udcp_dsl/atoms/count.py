@@ -12,9 +12,6 @@ from udcp_dsl.domain import Costs, Family, Floats, Ints
 from udcp_dsl.facts import Interval
 from udcp_dsl.forms import Additive, Weighted
 
-# Up to this many categories a matrix product is quicker than a reduction over the members of each.
-_FEW = 128
-
 
 class Count(Atom):
     name = "count"
@@ -39,12 +36,9 @@ class Count(Atom):
         return float(sum(w for w, there in zip(self.weights, touched, strict=True) if there))
 
     def batch(self, sets: Sets) -> Floats:
-        if len(self.family) <= _FEW:
-            touched = sets.as_single @ self.family.membership.astype(np.float32) > 0
-        else:
-            # Categories are never empty, so each start begins a run of its own.
-            touched = np.logical_or.reduceat(sets.mask[:, self.family.members], self.family.starts[:-1], axis=1)
-        return touched @ self.weights
+        # Categories are never empty, so each start begins a run of its own.
+        touched = np.logical_or.reduceat(sets.mask[:, self.family.members], self.family.starts[:-1], axis=1)
+        return touched @ self.weights if self.weighted else np.count_nonzero(touched, axis=1).astype(np.float64)
 
     def start(self, held: Held) -> Increment:
         return CountIncrement(held, self.slots, self.weights)

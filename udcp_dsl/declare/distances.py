@@ -82,6 +82,9 @@ def _matrix(d: Declared, file: ast.File) -> Floats:
             "E240", f"{file.path}: the matrix is not {len(names)} x {len(names)}", "one row and one column a label"
         )
     where = {name: i for i, name in enumerate(names)}
+    if len(where) < len(names):
+        twice = next(name for i, name in enumerate(names) if where[name] != i)
+        raise FileFault("E306", f"{file.path}: label {twice!r} is listed twice", "list it once")
     order = [where[label] for label in d.labels]
     return np.array(
         [[finite(rows_given[a][b], f"{file.path}: {names[a]} to {names[b]}") for b in order] for a in order],
