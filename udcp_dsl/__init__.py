@@ -13,6 +13,7 @@ from udcp_dsl.diagnostics import InputError, OracleError, SpecError, SpecWarning
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss, load, loads
     from udcp_dsl.oracle import make_oracle, oracle_names
+    from udcp_dsl.predictor import PredictionSets, SetPredictor
 
 __version__ = "0.1.0"
 
@@ -22,12 +23,16 @@ _WHERE = {
     "loads": "udcp_dsl.loss",
     "make_oracle": "udcp_dsl.oracle",
     "oracle_names": "udcp_dsl.oracle",
+    "PredictionSets": "udcp_dsl.predictor",
+    "SetPredictor": "udcp_dsl.predictor",
 }
 
 __all__ = [
     "InputError",
     "Loss",
     "OracleError",
+    "PredictionSets",
+    "SetPredictor",
     "SpecError",
     "SpecWarning",
     "load",

@@ -7,6 +7,7 @@ equal when they say the same thing, wherever they stand.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from udcp_dsl.diagnostics import Span
 
@@ -296,7 +297,10 @@ Declaration = Labels | Hierarchy | Costs | Distance | Category | Categories | Ac
 
 @dataclass(frozen=True)
 class Spec:
+    """The statements that parse, and the names that the others would have declared (`labels` for the labels)."""
+
     declarations: tuple[Declaration, ...]
+    unread: frozenset[str] = frozenset()
     span: Span = _span()
 
 

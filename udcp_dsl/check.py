@@ -56,7 +56,7 @@ class Checker:
         """Lets and losses, each after those it names; a cycle is a fault, and its members have no value."""
         definitions = self.declared.definitions
         uses = {
-            name: [ref for e in walk(x.body) if isinstance(e, ast.Ref) and (ref := e).head.text in definitions]
+            name: [e for e in walk(x.body) if isinstance(e, ast.Ref) and e.head.text in definitions]
             for name, x in definitions.items()
         }
         order: list[str] = []
@@ -66,14 +66,14 @@ class Checker:
             state.setdefault(root, "open")
             while stack:
                 name, rest = stack[-1]
-                ref = next(rest, None)
-                if ref is None:
+                used = next(rest, None)
+                if used is None:
                     stack.pop()
                     if state[name] == "open":
                         state[name] = "done"
                         order.append(name)
                     continue
-                target = ref.head.text
+                target = used.head.text
                 if target not in state:
                     state[target] = "open"
                     stack.append((target, iter(uses[target])))
@@ -81,7 +81,7 @@ class Checker:
                     path = [n for n, _ in stack]
                     cycle = path[path.index(target) :]
                     self._error(
-                        "E260", ref.span, f"{target!r} is defined by itself: {' -> '.join([*cycle, target])}",
+                        "E260", used.span, f"{target!r} is defined by itself: {' -> '.join([*cycle, target])}",
                         "take one of these references out",
                     )  # fmt: skip
                     for member in cycle:
@@ -251,7 +251,7 @@ class Checker:
         if any(c.atom.key != counts[0].atom.key for c in counts):
             return None
         with np.errstate(all="ignore"):
-            result = f(*(np.float64(x.number) if t is None else t[1] for t, x in zip(tables, v, strict=True)))  # type: ignore[arg-type]
+            result = f(*(np.float64(x.number) if t is None else t[1] for t, x in zip(tables, v, strict=True)))
         if not counts:
             return ir.Constant(span, self.declared.K, float(result))
         values = np.array(np.broadcast_to(np.asarray(result, dtype=np.float64), len(tables_of(counts[0]))))
@@ -270,7 +270,7 @@ class Checker:
         return Value(node)
 
     def _sum(self, span: Span, signs: Sequence[int], v: Sequence[Value]) -> Value | None:
-        folded = self._folded(span, v, lambda *x: sum(s * e for s, e in zip(signs, x, strict=True)))  # type: ignore[arg-type,return-value]
+        folded = self._folded(span, v, lambda *x: sum(s * e for s, e in zip(signs, x, strict=True)))
         if folded is not None:
             return self._finite(folded, "this")
         K = self.declared.K
@@ -404,7 +404,7 @@ class Checker:
         if not self._indicators([expr.condition], v[:1]):
             return None
         indicator = v[1].indicator and v[2].indicator
-        folded = self._folded(expr.span, v, lambda i, e, f: np.where(i > 0.5, e, f))
+        folded = self._folded(expr.span, v, lambda i, e, f: np.asarray(np.where(i > 0.5, e, f)))
         node = folded if folded is not None else ir.If(*self._at(expr), *(x.node for x in v))
         return Value(node, indicator)
 

@@ -190,7 +190,8 @@ class Hierarchy:
     @cached_property
     def leaf(self) -> Ints:
         """The node of each label."""
-        return self.path.max(axis=1).astype(np.int64)
+        leaf: Ints = self.path.max(axis=1).astype(np.int64)
+        return leaf
 
     @cached_property
     def position(self) -> Ints:
@@ -295,7 +296,7 @@ class TreeMetric(Metric):
         return self.leaf_depth[s][:, None] + self.leaf_depth - 2 * self.hierarchy.common_depth(s)
 
     def row(self, s: Ints) -> Floats:
-        return self.edge * self.edges(s)
+        return np.multiply(self.edges(s), self.edge, dtype=np.float64)
 
     def between(self, a: int, b: int) -> float:
         up = [set(path[path >= 0].tolist()) for path in self.hierarchy.path[[a, b]]]
@@ -312,7 +313,7 @@ class TreeMetric(Metric):
         return a, b, np.maximum(away[np.arange(len(mask)), b], 0)
 
     def diameter_of(self, mask: Bools) -> Floats:
-        return self.edge * self.endpoints(mask)[2]
+        return np.multiply(self.endpoints(mask)[2], self.edge, dtype=np.float64)
 
     @cached_property
     def nearest_leaf(self) -> Ints:
@@ -334,4 +335,5 @@ class TreeMetric(Metric):
         below = tree.path[deep, self.leaf_depth[deep] - long // 2]
         above = np.where(long % 2 == 1, tree.parent[below], below)
         half_up = (long + 1) // 2
-        return self.edge * (half_up + np.minimum(self.nearest_leaf[below], self.nearest_leaf[above]))
+        reach: Ints = half_up + np.minimum(self.nearest_leaf[below], self.nearest_leaf[above])
+        return np.asarray(reach * self.edge, dtype=np.float64)

@@ -164,8 +164,14 @@ def negate(e: Facts) -> Facts:
     return _assume(e, scale(-1.0, e))
 
 
+def with_facts(facts: Facts, changed: Mapping[str, Fact], interval: Interval | None = None) -> Facts:
+    """The same facts but for those named."""
+    kept = {name: changed.get(name, fact) for name, fact in facts}
+    return Facts(**kept, interval=facts.interval if interval is None else interval)
+
+
 def _assume(like: Facts, rules: Rules) -> Facts:
-    return replace(like, **rules.facts, interval=rules.interval)
+    return with_facts(like, rules.facts, rules.interval)
 
 
 def table(values: Sequence[float], count: Facts, text: str, span: Span | None) -> Rules:

@@ -143,7 +143,7 @@ def arrange(array: npt.NDArray[Any], labels: Sequence[str], class_names: Any = N
         raise InputError(_not_numbers(array, labels))
     if class_names is None:
         return array
-    positions = _permutation(class_names, labels)
+    positions = check_class_names(class_names, labels)
     return array if positions == list(range(K)) else np.take(array, positions, axis=1)
 
 
@@ -360,7 +360,7 @@ def _not_numbers(array: npt.NDArray[Any], labels: Sequence[str]) -> str:
     return f"the probabilities are {kinds.get(array.dtype.kind, array.dtype)}, not real numbers"
 
 
-def _permutation(class_names: Any, labels: Sequence[str]) -> list[int]:
+def check_class_names(class_names: Any, labels: Sequence[str]) -> list[int]:
     """For each label the position of its name in `class_names`."""
     names = [str(name) for name in _listed(class_names, "class_names")]
     if len(names) != len(labels):
@@ -383,7 +383,7 @@ def _is_frame(value: object) -> bool:
 def _frame_in_order(frame: Any, labels: Sequence[str], class_names: Any, others: Sequence[str]) -> npt.NDArray[Any]:
     columns = list(frame.columns)
     if class_names is not None and columns == list(range(len(columns))):  # a pandas frame whose columns have no names
-        positions = _permutation(class_names, labels)
+        positions = check_class_names(class_names, labels)
         if {str(column) for column in columns} == set(labels) and [str(p) for p in positions] != list(labels):
             raise InputError("class_names and the names of the frame's columns disagree: leave class_names out")
         return arrange(_frame_array(frame, list(range(len(columns)))), labels, class_names)

@@ -45,8 +45,10 @@ class Interpreter:
             case ast.Call():
                 if id(expr) in self.atoms:
                     return self.atoms[id(expr)].value(S)
-                function = {"max": max, "min": min, "sqrt": math.sqrt, "log1p": math.log1p}[expr.name]
-                return float(function(*[value(e) for e in expr.arguments or ()]))
+                values = [value(e) for e in expr.arguments or ()]
+                if expr.name in ("max", "min"):
+                    return max(values) if expr.name == "max" else min(values)
+                return math.sqrt(values[0]) if expr.name == "sqrt" else math.log1p(values[0])
             case ast.Sum():
                 return sum(sign * value(e) for sign, e in expr.terms)
             case ast.Product():

@@ -13,6 +13,7 @@ import numpy as np
 from udcp_dsl.diagnostics import Diagnostic, InputError, Source, SpecWarning, did_you_mean
 from udcp_dsl.domain import Bools, Floats
 from udcp_dsl.facts import Facts
+from udcp_dsl.inputs import WHOLE_NUMBER
 from udcp_dsl.ir import Expression
 from udcp_dsl.values import Increments, batch
 
@@ -41,7 +42,8 @@ class Loss:
         self.expression: Expression = compiled.expression
         self._terms: Mapping[str, Expression] = compiled.terms
         self._index = {label: y for y, label in enumerate(self.labels)}
-        self._numeric = all(label.isdecimal() for label in self.labels)
+        numbers = sum(WHOLE_NUMBER.fullmatch(label) is not None for label in self.labels)
+        self._integers_are = "names" if numbers == self.K else "ambiguous" if numbers else "positions"
 
     @property
     def K(self) -> int:
@@ -100,9 +102,11 @@ class Loss:
         return mask
 
     def _position(self, label: Any) -> int:
-        if isinstance(label, (bool, np.bool_)):
+        if isinstance(label, bool | np.bool_):
             raise InputError("a boolean mask must be a numpy array: write np.array([...])")
-        if isinstance(label, (int, np.integer)) and not self._numeric:
+        if isinstance(label, int | np.integer) and self._integers_are == "ambiguous":
+            raise InputError(f"{label} could be a position or a label, as some labels are numbers: give names, as text")
+        if isinstance(label, int | np.integer) and self._integers_are == "positions":
             if not 0 <= label < self.K:
                 raise InputError(f"position {label} is out of range: positions run from 0 to {self.K - 1}")
             return int(label)

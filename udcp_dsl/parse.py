@@ -11,8 +11,11 @@ import dataclasses
 import functools
 import hashlib
 import json
+import math
 import os
 import pkgutil
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +31,8 @@ from udcp_dsl.scan import Token, scan
 from udcp_dsl.syntax import CLAUSES, Stop, explain
 
 _LONGEST_RANGE = 1_000_000
+_IN_LABEL_RUN = re.compile(r"\w+")
+_IN_COST_RUN = re.compile(r"(\w+)[^:]*:\s*([^\s,]+)")
 
 
 def read_source(path: str | os.PathLike[str]) -> Source:
@@ -64,20 +69,23 @@ def parse(source: Source) -> tuple[ast.Spec, list[Diagnostic]]:
     """
     declarations: list[ast.Declaration] = []
     faults: list[Diagnostic] = []
+    unread: set[str] = set()
     booleans: list[ast.Name] = []
     for statement in scan(source):
         faults.extend(statement.faults)
-        if not statement.faults:
-            builder = _Builder(source, statement.tokens)
-            declaration = _declaration(builder, statement.tokens)
-            faults.extend(builder.faults)
-            booleans.extend(builder.booleans)
-            if declaration is not None:
-                declarations.append(declaration)
+        builder = _Builder(source, statement.tokens)
+        declaration = None if statement.faults else _declaration(builder, statement.tokens)
+        faults.extend(builder.faults)
+        booleans.extend(builder.booleans)
+        # E113 is about what follows a whole statement.
+        if declaration is not None and all(fault.code == "E113" for fault in builder.faults):
+            declarations.append(declaration)
+        else:
+            unread.update(token.text for token in statement.tokens[:2])
     declared = {d.name.text for d in declarations if not isinstance(d, ast.Labels)}
     faults.extend(_boolean_fault(name) for name in booleans if name.text not in declared)
     faults.sort(key=lambda fault: fault.span.start)
-    return ast.Spec(tuple(declarations), span=Span(source, 0, len(source.text))), faults
+    return ast.Spec(tuple(declarations), frozenset(unread), span=Span(source, 0, len(source.text))), faults
 
 
 def _declaration(builder: _Builder, tokens: list[Token]) -> ast.Declaration | None:
@@ -175,31 +183,45 @@ class _Builder(Transformer_NonRecursive[lark.Token, ast.Declaration]):
         last = next(child for child in reversed(children) if child is not None)
         return self._span_of(children[0]).to(self._span_of(last))
 
-    def _fault(self, code: str, place: Any, message: str, way_out: str) -> None:
-        self.faults.append(Diagnostic(code, self._span_of(place), message, way_out))
+    def _fault(self, code: str, span: Span, message: str, way_out: str) -> None:
+        self.faults.append(Diagnostic(code, span, message, way_out))
 
     def _name(self, token: lark.Token) -> ast.Name:
         text = json.loads(token) if token.type == "STRING" else str(token)
         return ast.Name(text, span=self._span_of(token))
 
     def _items(self, children: list[Any]) -> tuple[Any, ...]:
-        """Items of a list; the closing brace is dropped."""
-        return tuple(
-            self._name(child) if isinstance(child, lark.Token) else child
-            for child in children
-            if not (isinstance(child, lark.Token) and child.type == "RBRACE")
-        )
+        """The entries of a list; tokens become names, and the closing brace is dropped."""
+        return tuple(item for child in children for item in self._items_of(child))
+
+    def _items_of(self, child: Any) -> Iterator[Any]:
+        if not isinstance(child, lark.Token):
+            yield child
+        elif child.type == "LABEL_RUN":
+            start = self._start + (child.start_pos or 0)
+            for match in _IN_LABEL_RUN.finditer(child):
+                yield ast.Name(match[0], span=Span(self.source, start + match.start(), start + match.end()))
+        elif child.type == "COST_RUN":
+            start = self._start + (child.start_pos or 0)
+            for match in _IN_COST_RUN.finditer(child):
+                whole, of_key, of_value = (
+                    Span(self.source, start + match.start(i), start + match.end(i)) for i in range(3)
+                )
+                value = ast.Signed(self._value(match[2], of_value), span=of_value)
+                yield ast.CostEntry(ast.Name(match[1], span=of_key), value, span=whole)
+        elif child.type != "RBRACE":
+            yield self._name(child)
 
     def _body(self, children: list[Any]) -> Any:
         return children[0] if isinstance(children[0], ast.File | ast.Path) else self._items(children)
 
-    def _value(self, token: lark.Token) -> float:
-        value = float(token)
-        if value == float("inf"):
-            self._fault("E110", token, f"{token} is too large for a number", "the largest is about 1.8e308")
-        elif value == 0 and token.lower().partition("e")[0].strip("0."):
-            self._fault("E110", token, f"{token} is too small for a number", "the smallest is about 5e-324; or write 0")
-        return value
+    def _value(self, text: str, span: Span) -> float:
+        value = float(text)
+        if math.isinf(value):
+            self._fault("E110", span, f"{text} is too large for a number", "the largest is about 1.8e308")
+        elif value == 0 and text.lower().partition("e")[0].strip("-0."):
+            self._fault("E110", span, f"{text} is too small for a number", "the smallest is about 5e-324; or write 0")
+        return value + 0.0  # never minus zero
 
     # Declarations
 
@@ -219,7 +241,7 @@ class _Builder(Transformer_NonRecursive[lark.Token, ast.Declaration]):
             body = tuple(entry for entry in body if not isinstance(entry, tuple))
             default = defaults[0][1] if defaults else None
             for word, _ in defaults[1:]:
-                self._fault("E126", word, "a second default", "keep one of them")
+                self._fault("E126", self._span_of(word), "a second default", "keep one of them")
         return ast.Costs(self._name(children[1]), children[2], body, default, span=self._span(children))
 
     def entry(self, children: list[Any]) -> ast.CostEntry:
@@ -263,13 +285,13 @@ class _Builder(Transformer_NonRecursive[lark.Token, ast.Declaration]):
     def range(self, children: list[Any]) -> ast.Range:
         # Ends of absurd length are cut, so that int() takes them; the fault is reported all the same.
         first, last = (int(end[:20]) for end in children)
-        node = ast.Range(first, last, span=self._span(children))
-        if first > last:
-            self._fault("E125", node, f"the range {node.span.text} runs backwards", "write the smaller number first")
-        elif last - first >= _LONGEST_RANGE or any(len(end) > 18 for end in children):
-            most = f"a range holds at most {_LONGEST_RANGE:,} labels"
-            self._fault("E125", node, f"the range {node.span.text} is too long", most)
-        return node
+        span = self._span(children)
+        if last - first >= _LONGEST_RANGE or any(len(end) > 18 for end in children):
+            way_out = f"a range holds at most {_LONGEST_RANGE:,} labels"
+            self._fault("E125", span, f"the range {span.text} is too long", way_out)
+        elif first > last:
+            self._fault("E125", span, f"the range {span.text} runs backwards", "write the smaller number first")
+        return ast.Range(first, last, span=span)
 
     def file(self, children: list[Any]) -> ast.File:
         clauses: dict[str, Any] = {}
@@ -278,9 +300,9 @@ class _Builder(Transformer_NonRecursive[lark.Token, ast.Declaration]):
             if word not in allowed:
                 takes = " and ".join(f"'{clause}'" for clause in allowed)
                 way_out = f"it takes {takes}" if takes else "the file is read whole"
-                self._fault("E119", word, f"'{self._keyword}' from a file takes no '{word}'", way_out)
+                self._fault("E119", self._span_of(word), f"'{self._keyword}' from a file takes no '{word}'", way_out)
             elif word in clauses:
-                self._fault("E119", word, f"a second '{word}'", "keep one of them")
+                self._fault("E119", self._span_of(word), f"a second '{word}'", "keep one of them")
             else:
                 clauses[str(word)] = value
         last = children[-1] if len(children) == 2 else children[-1][1]
@@ -297,9 +319,8 @@ class _Builder(Transformer_NonRecursive[lark.Token, ast.Declaration]):
         return children[0], tuple(self._name(child) for child in children[1:])
 
     def signed(self, children: list[Any]) -> ast.Signed:
-        value = self._value(children[-1])
-        negative = children[0].type == "MINUS" and value != 0
-        return ast.Signed(-value if negative else value, span=self._span(children))
+        span = self._span(children)
+        return ast.Signed(self._value("".join(children), span), span=span)
 
     # Expressions
 
@@ -331,7 +352,8 @@ class _Builder(Transformer_NonRecursive[lark.Token, ast.Declaration]):
         return ast.Power(children[0], children[1], span=self._span(children))
 
     def number(self, children: list[Any]) -> ast.Number:
-        return ast.Number(self._value(children[0]), span=self._span(children))
+        span = self._span(children)
+        return ast.Number(self._value(children[0], span), span=span)
 
     def call(self, children: list[Any]) -> ast.Call:
         arguments = tuple(children[1:-1]) if len(children) > 1 else None
@@ -358,7 +380,8 @@ class _Builder(Transformer_NonRecursive[lark.Token, ast.Declaration]):
         kind, argument, _ = children
         if kind not in ("node", "level"):
             message = f"'{kind}(...)' is not a part of a reference"
-            self._fault("E123", kind, message, "write h.node(n) for a node, h.level(d) for a level by its depth")
+            way_out = "write h.node(n) for a node, h.level(d) for a level by its depth"
+            self._fault("E123", self._span_of(kind), message, way_out)
         return ast.Indexed(str(kind), self._name(argument), span=self._span(children))
 
 

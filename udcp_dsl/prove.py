@@ -13,7 +13,7 @@ import numpy as np
 
 from udcp_dsl.diagnostics import Span
 from udcp_dsl.domain import Bools, Floats, Ints
-from udcp_dsl.facts import TOLERANCE, Fact, Facts, close
+from udcp_dsl.facts import TOLERANCE, Fact, Facts, close, with_facts
 from udcp_dsl.forms import Additive, structure
 from udcp_dsl.ir import Expression
 from udcp_dsl.values import node_values
@@ -54,7 +54,7 @@ def _refute(expression: Expression, known: dict[int, Facts], labels: Sequence[st
     m = len(probed)
     subsets = (np.arange(1 << m)[:, None] >> np.arange(m)) & 1 == 1
     others = np.setdiff1d(np.arange(K), probed)
-    for background in ([], others) if len(others) else ([],):
+    for background in (others[:0], others) if len(others) else (others,):
         mask = np.zeros((len(subsets), K), dtype=bool)
         mask[:, background] = True
         mask[:, probed] = subsets
@@ -65,14 +65,12 @@ def _refute(expression: Expression, known: dict[int, Facts], labels: Sequence[st
             if open_facts:
                 f = np.broadcast_to(values[id(node)], len(subsets))
                 found = {name: _refutation(name, f, m, mask, labels) for name in open_facts}
-                known[id(node)] = replace(
-                    facts,
-                    **{
-                        name: replace(refuted, blame=getattr(facts, name).blame)
-                        for name, refuted in found.items()
-                        if refuted is not None
-                    },
-                )
+                shown = {
+                    name: replace(refuted, blame=getattr(facts, name).blame)
+                    for name, refuted in found.items()
+                    if refuted is not None
+                }
+                known[id(node)] = with_facts(facts, shown)
     return known
 
 
@@ -94,14 +92,14 @@ def _refutation(name: str, f: Floats, m: int, mask: Bools, labels: Sequence[str]
 
 
 def _members(row: Bools, labels: Sequence[str]) -> frozenset[str]:
-    return frozenset(labels[y] for y in np.flatnonzero(row))
+    return frozenset(labels[y] for y in np.flatnonzero(row).tolist())
 
 
 def _named(row: Bools, labels: Sequence[str]) -> str:
-    inside, outside = np.flatnonzero(row), np.flatnonzero(~row)
+    inside, outside = np.flatnonzero(row).tolist(), np.flatnonzero(~row).tolist()
     if len(inside) <= 6 or len(inside) <= len(outside):
         return "{" + ", ".join(labels[y] for y in inside) + "}"
-    if not len(outside):
+    if not outside:
         return "{all labels}"
     return "{all but " + ", ".join(labels[y] for y in outside) + "}"
 

@@ -43,7 +43,7 @@ _PHRASES = (
     ("SLASH", "an operator", "STAR PLUS MINUS _CARET COMPARE _AND _OR _DOT _LPAR"),
     ("NUMBER", "a number", "PLUS MINUS"),
     ("NAME", "a name", ""),
-    ("LABEL", "a label", "INT STRING"),
+    ("LABEL", "a label", "INT STRING LABEL_RUN COST_RUN"),
     ("CATEGORY_NAME", "a category", "INT STRING"),
     ("COLUMN_NAME", "the name of a column", "INT STRING"),
     ("LEVEL_NAME", "the name of a level", "INT STRING"),

@@ -39,6 +39,7 @@ _SETS = (*_ARROW, ".csv", ".jsonl", ".npy")
 _WITH_PART = re.compile(r"(.*?\.(?:npz|csv|parquet|arrow|feather)):(.+)", re.IGNORECASE | re.DOTALL)
 _MMAP_BYTES = 1 << 26  # arrays from here on are mapped, not read
 _PLAIN_CSV_BYTES = 1 << 20  # below, reading takes less time than importing pyarrow
+_NO_HEADER = "has no header, its first line is numbers: write the names of the columns above it"
 _BLOCK = 1 << 22  # entries of a mask that are written at a time
 
 
@@ -109,13 +110,13 @@ def read_column(path: PathLike, column: str | None = None) -> npt.NDArray[Any] |
         raise InputError(f"{file}: a {ending} file has no named columns, so there is no {column!r}")
 
     def choose(columns: list[str]) -> tuple[list[int], list[int]]:
-        if column is None and len(columns) > 1:
-            raise InputError(
-                f"has {len(columns)} columns ({_listed(columns)}): name one, as in {file.name}:{columns[0]}"
-            )
+        if column is None and ending == ".csv" and _number(columns[0]) is not None:
+            raise InputError(_NO_HEADER)
+        if column is None and len(columns) != 1:
+            raise InputError(f"has {len(columns)} columns ({_listed(columns)}): name one, as in {file.name}:COLUMN")
         if column is not None and column not in columns:
             raise InputError(f"there is no column {column!r}; {did_you_mean(column, columns)}")
-        if columns.count(column or columns[0]) > 1:
+        if column is not None and columns.count(column) > 1:
             raise InputError(f"column {column!r} is there twice")
         return [], [0 if column is None else columns.index(column)]
 
@@ -273,9 +274,8 @@ def _read_array(file: Path, ending: str, key: str | None) -> npt.NDArray[Any]:
             return np.asarray(np.load(file, "r" if file.stat().st_size >= _MMAP_BYTES else None, allow_pickle=False))
         with np.load(file, allow_pickle=False) as archive:
             if key is None and len(archive.files) != 1:
-                first = archive.files[0] if archive.files else "key"
                 raise InputError(
-                    f"holds {len(archive.files)} arrays ({_listed(archive.files)}): name one, as in {file.name}:{first}"
+                    f"holds {len(archive.files)} arrays ({_listed(archive.files)}): name one, as in {file.name}:KEY"
                 )
             key = archive.files[0] if key is None else key
             if key not in archive.files:
@@ -308,7 +308,7 @@ def _read_csv(file: Path, choose: _Choice) -> tuple[npt.NDArray[np.float64], lis
         numbers, texts = choose(header)
     except InputError as error:
         if all(_number(name) is not None for name in header):
-            raise InputError("has no header, its first line is numbers: write the labels above it") from error
+            raise InputError(_NO_HEADER) from error
         if len(header) == 1 and re.search("[;\t|]", header[0]):
             raise InputError(f"has one column, {header[0]!r}; separate the fields by commas") from error
         raise

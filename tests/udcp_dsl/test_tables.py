@@ -207,7 +207,7 @@ BAD_CSV: dict[str, tuple[str, str]] = {
     "no rows": ("a,b,c\n", r"p\.csv: has no rows"),
     "no header": (
         "0.5,0.25,0.25\n0.5,0.5,0\n",
-        r"p\.csv: has no header, its first line is numbers: write the labels above",
+        r"p\.csv: has no header, its first line is numbers: write the names",
     ),
     "semicolons": ("a;b;c\n0.5;0.25;0.25\n", r"p\.csv: has one column, 'a;b;c'; separate the fields by commas"),
     "too few": ("a,b,c\n0.5,0.25,0.25\n0.5,0.5\n", r"p\.csv: line 3: 2 fields, but the header has 3"),
@@ -328,7 +328,7 @@ def test_a_damaged_array(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: 
 
 def test_arrays_of_an_archive_must_be_named(tmp_path: Path) -> None:
     np.savez(tmp_path / "p.npz", train=GOOD, test=GOOD)
-    with pytest.raises(InputError, match=r"p\.npz: holds 2 arrays \(train, test\): name one, as in p\.npz:train"):
+    with pytest.raises(InputError, match=r"p\.npz: holds 2 arrays \(train, test\): name one, as in p\.npz:KEY"):
         read_matrix(tmp_path / "p.npz", ABC)
     with pytest.raises(InputError, match=r"p\.npz: there is no array 'tset'; did you mean 'test'\?"):
         read_matrix(f"{tmp_path / 'p.npz'}:tset", ABC)
@@ -380,8 +380,9 @@ def test_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: 
 
 
 BAD_COLUMNS: dict[str, tuple[str, str, str]] = {
-    "several": ("y.csv", "id,y\n1,a\n", r"y\.csv: has 2 columns \(id, y\): name one, as in y\.csv:id"),
+    "several": ("y.csv", "id,y\n1,a\n", r"y\.csv: has 2 columns \(id, y\): name one, as in y\.csv:COLUMN"),
     "unknown": ("y.csv:Y", "id,y\n1,a\n", r"y\.csv: there is no column 'Y'; did you mean 'y'\?"),
+    "no header": ("y.csv", "1\n0\n2\n", r"y\.csv: has no header, its first line is numbers: write the names"),
     "twice": ("y.csv:y", "y,y\n1,a\n", r"y\.csv: column 'y' is there twice"),
     "empty": ("y.txt", " \n", r"y\.txt: is empty"),
     "not JSON": ("y.json", "[1,\n2,,]", r"y\.json: is not JSON: .*line 2"),

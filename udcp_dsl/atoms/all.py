@@ -29,7 +29,7 @@ class All(Atom):
         return float(S.issuperset(self.category.members.tolist()))
 
     def batch(self, sets: Sets) -> Floats:
-        return sets.mask[:, self.category.members].all(axis=1).astype(np.float64)
+        return np.asarray(sets.mask[:, self.category.members].all(axis=1), dtype=np.float64)
 
     def start(self, held: Held) -> Increment:
         return AllIncrement(held, self.category)
@@ -56,7 +56,7 @@ class All(Atom):
         return Additive.of_labels(self.category.mask.astype(np.float64))
 
     def probes(self) -> Sequence[int]:
-        return self.category.members[:6].tolist()
+        return [int(y) for y in self.category.members[:6]]
 
 
 class AllIncrement(Increment):
@@ -66,7 +66,7 @@ class AllIncrement(Increment):
         self.value = np.zeros(len(held.rows))
 
     def after(self) -> Floats:
-        return (self.inside.after() == self.whole).astype(np.float64)
+        return np.asarray(self.inside.after() == self.whole, dtype=np.float64)
 
     def push(self, y: Ints) -> None:
         self.inside.push(y)

@@ -29,7 +29,7 @@ class Any(Atom):
         return float(not S.isdisjoint(self.category.members.tolist()))
 
     def batch(self, sets: Sets) -> Floats:
-        return sets.mask[:, self.category.members].any(axis=1).astype(np.float64)
+        return np.asarray(sets.mask[:, self.category.members].any(axis=1), dtype=np.float64)
 
     def start(self, held: Held) -> Increment:
         return AnyIncrement(held, self.category.mask)

@@ -31,7 +31,8 @@ class Sets:
 
     @cached_property
     def size(self) -> Floats:
-        return np.count_nonzero(self.mask, axis=1).astype(np.float64)
+        size: Floats = np.count_nonzero(self.mask, axis=1).astype(np.float64)
+        return size
 
 
 class Held:

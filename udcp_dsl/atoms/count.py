@@ -96,7 +96,7 @@ class CountIncrement(Increment):
         self.value = np.zeros(len(held.rows))
 
     def after(self) -> Floats:
-        total = self.value[:, None] + self.left[:, self.slots[0]]
+        total: Floats = self.value[:, None] + self.left[:, self.slots[0]]
         for slot in self.slots[1:]:
             total += self.left[:, slot]
         return total

@@ -34,7 +34,7 @@ class Diameter(Atom):
     def batch(self, sets: Sets) -> Floats:
         if isinstance(self.metric, TreeMetric):
             return self.metric.diameter_of(sets.mask)
-        return np.where(sets.mask, farthest(self.metric, sets), 0.0).max(axis=1)
+        return np.asarray(np.where(sets.mask, farthest(self.metric, sets), 0.0).max(axis=1))
 
     def start(self, held: Held) -> Increment:
         return DiameterIncrement(held, self.metric)

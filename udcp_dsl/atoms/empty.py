@@ -28,7 +28,7 @@ class Empty(Atom):
         return float(not S)
 
     def batch(self, sets: Sets) -> Floats:
-        return (sets.size == 0).astype(np.float64)
+        return np.asarray(sets.size == 0, dtype=np.float64)
 
     def start(self, held: Held) -> Increment:
         return EmptyIncrement(held)

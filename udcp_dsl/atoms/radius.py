@@ -34,7 +34,7 @@ class Radius(Atom):
     def batch(self, sets: Sets) -> Floats:
         if isinstance(self.metric, TreeMetric):
             return self.metric.radius_of(*self.metric.endpoints(sets.mask))
-        return farthest(self.metric, sets).min(axis=1)
+        return np.asarray(farthest(self.metric, sets).min(axis=1))
 
     def start(self, held: Held) -> Increment:
         if isinstance(self.metric, TreeMetric):

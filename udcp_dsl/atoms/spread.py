@@ -36,9 +36,11 @@ class Spread(Atom):
             before = np.zeros((len(sets.mask), self.K + 1))
             np.cumsum(sets.mask[:, tree.order], axis=1, out=before[:, 1:])
             below = before[:, tree.high] - before[:, tree.low]
-            return self.metric.edge * (below * (sets.size[:, None] - below)).sum(axis=1)
+            pairs: Floats = (below * (sets.size[:, None] - below)).sum(axis=1)
+            return self.metric.edge * pairs
         assert isinstance(self.metric, DenseMetric)
-        return 0.5 * ((sets.as_float @ self.metric.matrix) * sets.as_float).sum(axis=1)
+        both_ways: Floats = ((sets.as_float @ self.metric.matrix) * sets.as_float).sum(axis=1)
+        return 0.5 * both_ways
 
     def start(self, held: Held) -> Increment:
         return SpreadIncrement(held, self.metric)

@@ -30,7 +30,7 @@ class Within(Atom):
         return float(S.issubset(self.category.members.tolist()))
 
     def batch(self, sets: Sets) -> Floats:
-        return (~sets.mask[:, self.outside].any(axis=1)).astype(np.float64)
+        return np.asarray(~sets.mask[:, self.outside].any(axis=1), dtype=np.float64)
 
     def start(self, held: Held) -> Increment:
         return WithinIncrement(held, self.category.mask)

@@ -6,7 +6,7 @@ label with probability at least 1 - alpha. Arrays in, arrays out: nothing here k
 
 from udcp_dsl.calibrate.calibration import Calibration, CalibrationWarning, Cell, calibrate, threshold
 from udcp_dsl.calibrate.levels import Level, alpha_of, coverage_law, exact_level, points_needed, rank, show_level
-from udcp_dsl.calibrate.randomized import randomized_sets, randomized_tau
+from udcp_dsl.calibrate.randomized import randomized_sets, randomized_tau, row_draws
 from udcp_dsl.calibrate.tuning import DEFAULT_GRID, Tuning, check_folds, three_folds, tune
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "randomized_sets",
     "randomized_tau",
     "rank",
+    "row_draws",
     "show_level",
     "three_folds",
     "threshold",

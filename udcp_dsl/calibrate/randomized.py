@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,15 +24,21 @@ from udcp_dsl.diagnostics import InputError
 Draws: TypeAlias = NDArray[np.int64]
 
 _DRAWS = 2**53
+_HASHED = 1024  # rows that are hashed at a time
 _STEPS = 3  # a value, the gap above it, the next value: U decides nothing else (see `_steps`)
 
 
 def randomized_tau(
-    calibration: Calibration, alpha: Level | None, rng: np.random.Generator, n: int, groups: Groups | None = None
+    calibration: Calibration,
+    alpha: Level | None,
+    rng: np.random.Generator | Draws,
+    n: int,
+    groups: Groups | None = None,
 ) -> FloatArray:
     """The random thresholds of n rows: (n, 1), or (n, K) by class; {y : s(x, y) <= tau} are the randomized sets.
 
-    One draw a row, whatever the labels, so rows may be taken in blocks. Refuses a calibration without randomize=True.
+    One draw a row, whatever the labels, so rows may be taken in blocks; `rng` makes the draws, or is them (see
+    `row_draws`). Refuses a calibration without randomize=True.
     Scores of -inf (from `nonempty`) have no place here, since -inf as a threshold means the empty set.
 
     >>> from udcp_dsl.calibrate import calibrate
@@ -42,7 +48,7 @@ def randomized_tau(
     """
     if not calibration.randomize:
         raise InputError("randomized sets need the calibration scores: calibrate with randomize=True")
-    if not isinstance(rng, np.random.Generator):
+    if not isinstance(rng, np.random.Generator | np.ndarray):
         raise InputError(f"rng is {rng!r}: give a numpy.random.Generator, such as numpy.random.default_rng(seed)")
     level = calibration.level(alpha)
     codes = calibration.cells_of(level, groups, n)
@@ -54,18 +60,48 @@ def randomized_tau(
         steps, at = _steps(cell.scores, level)
         cuts[i, : steps.size] = steps
         taus[i, : at.size] = at
-    draws = rng.integers(1, _DRAWS, size=(n, 1), endpoint=True)
+    if isinstance(rng, np.ndarray):
+        draws = rng.reshape(n, 1)
+    else:
+        draws = rng.integers(1, _DRAWS, size=(n, 1), endpoint=True)
     step = np.zeros(np.broadcast_shapes(codes.shape, draws.shape), dtype=np.intp)
     for cut in cuts.T:
         step += draws > cut[codes]
     return taus[codes, step]
 
 
+def row_draws(rows: NDArray[np.floating[Any]], seed: int) -> Draws:
+    """A draw for each row of probabilities that depends on the seed and on the row's own bytes alone.
+
+    So a row has the same set in any batch, alone, and after a restart, and rows that differ have independent draws:
+    their bytes, as whole numbers w_j, are hashed to sum of a_j w_j mod 2^64 with random odd a_j (a universal family),
+    and the hash is stirred. A generator that starts anew with each call would give a stream of single rows one and
+    the same U, and so no coverage for that seed.
+
+    >>> row_draws(np.array([[0.5, 0.5], [0.9, 0.1]]), seed=0).tolist() == [
+    ...     row_draws(np.array([row]), seed=0)[0].tolist() for row in ([0.5, 0.5], [0.9, 0.1])
+    ... ]
+    True
+    """
+    words = np.ascontiguousarray(rows).view(np.uint32)
+    rng = np.random.default_rng(seed)
+    odd = rng.integers(0, 2**63, size=words.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+    offset = rng.integers(0, 2**63, dtype=np.uint64)
+    mixed = np.empty(len(words), dtype=np.uint64)
+    for start in range(0, len(words), _HASHED):
+        block = words[start : start + _HASHED].astype(np.uint64)
+        mixed[start : start + _HASHED] = (block * odd).sum(axis=1, dtype=np.uint64) + offset
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+    mixed ^= mixed >> np.uint64(31)
+    return (mixed >> np.uint64(11)).astype(np.int64)[:, None] + 1
+
+
 def randomized_sets(
     scores_matrix: ArrayLike,
     calibration: Calibration,
     alpha: Level | None,
-    rng: np.random.Generator,
+    rng: np.random.Generator | Draws,
     groups: Groups | None = None,
 ) -> NDArray[np.bool_]:
     """The randomized prediction sets of rows of scores, (n, K) bool; `groups` where calibration was by group.

@@ -29,7 +29,7 @@ Data = ast.Param | ast.Hierarchy | ast.Category | ast.Categories | ast.Costs | a
 
 def declare(spec: ast.Spec, files: Files, labels: Sequence[str] | None, params: Mapping[str, float]) -> Declared:
     """Build everything that the spec declares; see `Declared.diagnostics` for what is wrong with it."""
-    d = Declared(files)
+    d = Declared(files, broken=set(spec.unread))
     data = _names(d, spec)
     declare_labels(d, spec, labels)
     for x in sorted(data, key=lambda x: _ORDER.index(type(x))):

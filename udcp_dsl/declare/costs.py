@@ -32,7 +32,7 @@ def build_costs(d: Declared, x: ast.Costs) -> Costs:
     given = np.zeros(len(keys), dtype=bool)
     good = True
     for entry in x.body:
-        for key in expand(d, entry.key):
+        for key in expand(entry.key):
             i = index.get(key)
             if i is None:
                 d.error("E210", entry.key.span, f"unknown {what} {key!r}", did_you_mean(key, keys))

@@ -14,7 +14,7 @@ Thing = Category | Family | Costs | Metric | Hierarchy | Actions | float
 
 @dataclass
 class Declared:
-    """What the declarations of a spec came to."""
+    """What the declarations of a spec came to; `broken` are the names of those that came to nothing."""
 
     files: Files
     labels: tuple[str, ...] = ()

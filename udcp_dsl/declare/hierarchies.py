@@ -58,7 +58,7 @@ def _paths_in_place(d: Declared, x: ast.Hierarchy) -> list[tuple[str, tuple[str,
             inner.add(path)
             stack.extend((child, path) for child in reversed(part.children))
             continue
-        for name in expand(d, part):
+        for name in expand(part):
             if name not in d.index:
                 d.error("E210", part.span, f"unknown label {name!r}", did_you_mean(name, d.labels))
                 good = False

@@ -1,0 +1,284 @@
+"""The language manual is its own test: each spec of specs/reference compiles to what the page claims, or fails as shown.
+
+specs/reference/README.md says what each kind of fenced block means. After a change of wording,
+`python tests/test_reference.py` writes the new text of errors and warnings into the pages, to be read before it is kept.
+"""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import io
+import os
+import re
+import tempfile
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import chdir
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import udcp_dsl as udcp
+from udcp_dsl.atoms import ATOMS
+
+ROOT = Path(__file__).parents[1]
+PAGES = ROOT / "specs" / "reference"
+FENCE = re.compile(r"^```(\w+)(?: +([^\n]*))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+DATA = ("csv", "json", "npy", "bytes")
+CLAIMS = ("values", "terms", "facts", "error", "warning")
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block: its kind, the words after the kind, its text, and where on the page it stands."""
+
+    kind: str
+    words: str
+    text: str
+    start: int  # of the text
+    line: int
+
+
+@dataclass(frozen=True)
+class Example:
+    """A spec or a piece of Python, the files above it on the page, and the claims below it."""
+
+    page: str
+    block: Block
+    files: Mapping[str, bytes]
+    claims: list[Block] = field(default_factory=list)
+
+
+def blocks(text: str) -> Iterator[Block]:
+    for match in FENCE.finditer(text):
+        kind, words, body = match.groups(default="")
+        yield Block(kind, words, body, match.start(3), text.count("\n", 0, match.start()) + 1)
+
+
+def examples(page: Path) -> list[Example]:
+    """The examples of a page, in order."""
+    found: list[Example] = []
+    files: dict[str, bytes] = {}
+    for block in blocks(page.read_text(encoding="utf-8")):
+        if block.kind in DATA:
+            files[block.words] = data(block)
+        elif block.kind in ("loss", "python"):
+            found.append(Example(page.stem, block, dict(files)))
+            files["spec.loss"] = block.text.encode() if block.kind == "loss" else files.get("spec.loss", b"")
+        elif block.kind in CLAIMS:
+            found[-1].claims.append(block)
+        else:
+            assert block.kind == "text", f"{page.name}:{block.line}: unknown kind of block {block.kind!r}"
+    return found
+
+
+def data(block: Block) -> bytes:
+    """The content of a data file."""
+    if block.kind == "npy":
+        saved = io.BytesIO()
+        np.save(saved, np.array(ast.literal_eval(block.text)))
+        return saved.getvalue()
+    return bytes(ast.literal_eval(block.text)) if block.kind == "bytes" else block.text.encode()
+
+
+def write_files(example: Example, folder: Path) -> None:
+    for name, content in example.files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+
+
+def compiled(example: Example, folder: Path) -> tuple[udcp.Loss | None, str, str]:
+    """The loss, the warnings and the errors of a spec."""
+    write_files(example, folder)
+    (folder / "spec.loss").write_text(example.block.text, encoding="utf-8")
+    given = dict(word.split("=", 1) for word in example.block.words.split())
+    labels = given.pop("labels").split(",") if "labels" in given else None
+    chosen = given.pop("loss", None)
+    params = {name: float(value) for name, value in given.items()}
+    with chdir(folder), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            loss = udcp.load("spec.loss", labels=labels, loss=chosen, params=params)
+        except udcp.SpecError as error:
+            return None, "", str(error)
+    return loss, "\n\n".join(str(w.message) for w in caught), ""
+
+
+ALL = [example for page in sorted(PAGES.glob("*.md")) for example in examples(page)]
+SPECS = [example for example in ALL if example.block.kind == "loss"]
+PYTHON = [example for example in ALL if example.block.kind == "python"]
+
+
+def place(example: Example) -> str:
+    return f"{example.page}:{example.block.line}"
+
+
+# The examples --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("example", SPECS, ids=place)
+def test_spec(example: Example, tmp_path: Path) -> None:
+    loss, warned, errors = compiled(example, tmp_path)
+    shown = {"error": "", "warning": ""} | {block.kind: block.text.rstrip("\n") for block in example.claims}
+    assert errors == shown["error"]
+    assert warned == shown["warning"]
+    for block in example.claims:
+        for claim in block.text.splitlines():
+            if block.kind == "values":
+                check_value(loss, claim)
+            elif block.kind == "terms":
+                check_terms(loss, claim)
+            elif block.kind == "facts":
+                check_fact(loss, claim)
+
+
+def labels_of(text: str) -> list[str]:
+    """`{a, "basal cell"}` as names."""
+    assert re.fullmatch(r"\{.*\}", text), f"{text} is not a set"
+    return [name.strip('"') for name in re.findall(r'"[^"]*"|[^\s,{}]+', text)]
+
+
+def same(value: float, written: str) -> bool:
+    """Whether a value is the one written; `1.73...` is one that begins like this."""
+    if written.endswith("..."):
+        return repr(float(value)).startswith(written.removesuffix("..."))
+    return bool(np.isclose(value, float(written), rtol=1e-12, atol=1e-12))
+
+
+def check_value(loss: udcp.Loss | None, claim: str) -> None:
+    """`{a, b} = 3.5`, in every face of the loss."""
+    assert loss is not None
+    names, written = (part.strip() for part in claim.rsplit("=", 1))
+    chosen = labels_of(names)
+    mask = loss.mask(chosen)
+    grown = loss.increments(1)
+    for y in np.flatnonzero(mask):
+        after = grown.after()[0, y]
+        grown.push([y])
+        assert same(after, repr(float(grown.value[0]))), f"{claim}: the increments disagree with themselves"
+    faces = {
+        "call": loss(chosen),
+        "batch": loss.batch(mask[None, :])[0],
+        "interpreter": loss.interpret(chosen),
+        "increments": grown.value[0],
+    }
+    for face, value in faces.items():
+        assert same(value, written), f"{claim}: {face} gives {value}"
+
+
+def check_terms(loss: udcp.Loss | None, claim: str) -> None:
+    """`{a, b}: size = 2; 5 * any(wild) = 0`"""
+    assert loss is not None
+    names, written = claim.split(":", 1)
+    terms = dict(part.strip().rsplit(" = ", 1) for part in written.split(";"))
+    paid = loss.terms(labels_of(names))
+    assert list(paid) == list(terms)
+    for text, value in paid.items():
+        assert same(value, terms[text]), f"{text} pays {value}"
+
+
+def check_fact(loss: udcp.Loss | None, claim: str) -> None:
+    """`monotone: proved`, `separable: refuted (reason)`, `interval: [0, 12]`"""
+    assert loss is not None
+    match = re.fullmatch(r"(\w+): (?:(\w+)(?: \((.*)\))?|\[(.*), (.*)\])", claim)
+    assert match, f"{claim!r} is not a claim about a fact"
+    name, state, reason, lo, hi = match.groups()
+    if name == "interval":
+        assert same(loss.facts.interval.lo, lo), loss.facts.interval
+        assert same(loss.facts.interval.hi, hi), loss.facts.interval
+        return
+    fact = getattr(loss.facts, name)
+    assert str(fact) == state, f"{name} is {fact}: {fact.reason}"
+    assert reason in (None, fact.reason)
+
+
+@pytest.mark.parametrize("example", PYTHON, ids=place)
+def test_python(example: Example, tmp_path: Path) -> None:
+    write_files(example, tmp_path)
+    test = doctest.DocTestParser().get_doctest(
+        example.block.text, {"udcp": udcp, "np": np}, place(example), example.page, example.block.line
+    )
+    assert test.examples, "write Python as it stands at the prompt, >>> and all"
+    report = io.StringIO()
+    with chdir(tmp_path):
+        result = doctest.DocTestRunner().run(test, out=report.write)
+    assert result.failed == 0, report.getvalue()
+
+
+# The manual as a whole -----------------------------------------------------------------------------------------------
+
+SHOWN = re.compile(r"(?:error|warning)\[([EW]\d{3})\]: (.*)")
+
+
+def test_every_code_is_in_the_index() -> None:
+    raised = {
+        code
+        for file in (ROOT / "udcp_dsl").rglob("*.py")
+        for code in re.findall(r'"([EW]\d{3})"', file.read_text(encoding="utf-8"))
+    }
+    index = (PAGES / "errors.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| ([EW]\d{3}) \|", index, re.MULTILINE)
+    assert sorted(raised) == listed
+
+
+def test_every_code_is_shown_where_the_index_says() -> None:
+    index = (PAGES / "errors.md").read_text(encoding="utf-8")
+    for code, page in re.findall(r"^\| ([EW]\d{3}) \|.*\]\((\w[\w-]*\.md)\) \|$", index, re.MULTILINE):
+        shown = {found for found, _ in SHOWN.findall((PAGES / page).read_text(encoding="utf-8"))}
+        assert code in shown, f"{page} shows no {code}"
+
+
+def test_many_distinct_mistakes_are_pinned() -> None:
+    """Messages are told apart by their wording, not by the names and numbers in them."""
+    pinned = {
+        (code, re.sub(r"'[^']*'|\"[^\"]*\"|[\d.]+", "_", message))
+        for example in SPECS
+        for block in example.claims
+        if block.kind in ("error", "warning")
+        for code, message in SHOWN.findall(block.text)
+    }
+    assert len(pinned) >= 60
+
+
+@pytest.mark.parametrize("atom", sorted(ATOMS))
+def test_every_atom_has_a_page(atom: str) -> None:
+    text = (PAGES / f"{atom}.md").read_text(encoding="utf-8")
+    headings = re.findall(r"^## (.*)$", text, re.MULTILINE)
+    assert headings == ["Mathematics", "Facts", "Examples", "Mistakes"]
+    kinds = {block.kind for block in blocks(text)}
+    assert {"loss", "values", "facts", "error"} <= kinds
+
+
+def test_links_lead_somewhere() -> None:
+    for page in PAGES.glob("*.md"):
+        prose = FENCE.sub("", page.read_text(encoding="utf-8"))
+        for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", prose):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_every_page_is_in_the_index() -> None:
+    index = (PAGES / "README.md").read_text(encoding="utf-8")
+    for page in PAGES.glob("*.md"):
+        assert page.name == "README.md" or f"]({page.name})" in index, f"README.md does not link to {page.name}"
+
+
+def update() -> None:
+    """Write the errors and warnings as they are now into the pages."""
+    for page in sorted(PAGES.glob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        for example in reversed(examples(page)):
+            with tempfile.TemporaryDirectory() as folder:
+                _, warned, errors = compiled(example, Path(folder)) if example.block.kind == "loss" else (None, "", "")
+            for block in reversed(example.claims):
+                if block.kind in ("error", "warning"):
+                    now = errors if block.kind == "error" else warned
+                    text = text[: block.start] + now + "\n" + text[block.start + len(block.text) :]
+        page.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    os.chdir(ROOT)
+    update()

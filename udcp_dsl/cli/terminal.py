@@ -1,0 +1,121 @@
+"""What the commands print: results on stdout, diagnostics on stderr, data as JSON.
+
+Colour and the width of the window are for terminals; anything else gets plain text, 100 columns wide.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, TextIO
+
+import click
+
+from udcp_dsl.diagnostics import Diagnostic, InputError, OracleError, SpecError
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+_PLAIN_WIDTH = 100
+_HELP = "= help:"
+
+
+def coloured(stream: TextIO) -> bool:
+    """Whether colour is wanted: on a terminal, unless NO_COLOR is set or the terminal is dumb."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def console() -> Console:
+    """stdout, for tables."""
+    from rich.console import Console
+
+    return Console(
+        file=sys.stdout,
+        color_system="auto" if coloured(sys.stdout) else None,
+        force_terminal=sys.stdout.isatty(),
+        width=None if sys.stdout.isatty() else _PLAIN_WIDTH,
+        markup=False,
+        emoji=False,
+        highlight=False,
+    )
+
+
+def show(*things: RenderableType) -> None:
+    """Print text and tables, without the blanks that a table leaves at the ends of its lines."""
+    screen = console()
+    with screen.capture() as captured:
+        screen.print(*things, sep="\n")
+    lines = captured.get().split("\n")
+    click.echo("\n".join(lines if coloured(sys.stdout) else [line.rstrip() for line in lines]), nl=False, color=True)
+
+
+def symbols() -> Mapping[str, str]:
+    """Marks for the states of facts, where the encoding has them."""
+    unicode = (sys.stdout.encoding or "").lower().startswith("utf")
+    return {"proved": "✓" if unicode else "+", "refuted": "✗" if unicode else "x", "unknown": "?"}
+
+
+def visible(text: str) -> str:
+    """The text with control characters spelt out, so that a label cannot steer the terminal."""
+    return "".join(ch if ch.isprintable() else ch.encode("unicode_escape").decode() for ch in text)
+
+
+def show_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
+    """Print diagnostics on stderr, as a compiler does."""
+    paint = coloured(sys.stderr)
+    for diagnostic in diagnostics:
+        text = diagnostic.render()
+        click.echo(_painted(text, diagnostic.severity) if paint else text, err=True, color=paint)
+        click.echo(err=True)
+
+
+def _painted(text: str, severity: str) -> str:
+    colour = "red" if severity == "error" else "yellow"
+    head, *excerpt = text.split("\n")
+    place, mark, message = head.partition(f": {severity}[")
+    code, _, rest = (mark + message)[2:].partition(":")
+    lines = [click.style(place, bold=True) + ": " + click.style(code, fg=colour, bold=True) + ":" + rest]
+    for line in excerpt:
+        gutter, bar, content = line.partition("|")
+        if bar and not content.strip(" \t^") and "^" in content:
+            content = content.replace("^", "").rstrip(" ") + click.style("^" * content.count("^"), fg=colour)
+    
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def emit(data: Mapping[str, object], *, ok: bool = True) -> None:
+    """Print one JSON object; `ok` says whether the command did what it was asked."""
+    click.echo(json.dumps({"ok": ok, **data}, indent=2))
+
+
+def report_error(error: Exception, as_json: bool) -> None:
+    """Tell a user's mistake: with --json as data on stdout, else as text on stderr."""
+    if as_json:
+        emit({"diagnostics": _as_data(error)}, ok=False)
+    elif isinstance(error, SpecError):
+        show_diagnostics(error.diagnostics)
+    elif isinstance(error, click.ClickException):
+        error.show()
+    else:
+        mark = click.style("error:", fg="red", bold=True) if coloured(sys.stderr) else "error:"
+        click.echo(f"{mark} {_message(error)}", err=True, color=coloured(sys.stderr))
+
+
+def _as_data(error: Exception) -> list[dict[str, object]]:
+    if isinstance(error, SpecError):
+        return [diagnostic.as_dict() for diagnostic in error.diagnostics]
+    kinds = {InputError: "input", OracleError: "oracle", click.ClickException: "usage", OSError: "file"}
+    code = next(code for kind, code in kinds.items() if isinstance(error, kind))
+    nowhere = dict.fromkeys(("file", "line", "column", "end_line", "end_column"))
+    return [{"code": code, "severity": "error", **nowhere, "message": _message(error), "help": ""}]
+
+
+def _message(error: Exception) -> str:
+    if isinstance(error, click.ClickException):
+        return error.format_message()
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    return str(error)
