@@ -123,6 +123,7 @@ def place(example: Example) -> str:
 def test_spec(example: Example, tmp_path: Path) -> None:
     loss, warned, errors = compiled(example, tmp_path)
     shown = {"error": "", "warning": ""} | {block.kind: block.text.rstrip("\n") for block in example.claims}
+    assert all(block.text.strip() for block in example.claims), "an empty block claims nothing"
     assert errors == shown["error"]
     assert warned == shown["warning"]
     for block in example.claims:
@@ -204,7 +205,7 @@ def test_python(example: Example, tmp_path: Path) -> None:
     assert test.examples, "write Python as it stands at the prompt, >>> and all"
     report = io.StringIO()
     with chdir(tmp_path):
-        result = doctest.DocTestRunner().run(test, out=report.write)
+        result = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test, out=report.write)
     assert result.failed == 0, report.getvalue()
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from udcp_dsl.diagnostics import InputError, OracleError, SpecError, SpecWarning
 
 if TYPE_CHECKING:
+    from udcp_dsl.evaluation import Evaluation, evaluate
     from udcp_dsl.loss import Loss, load, loads
     from udcp_dsl.oracle import make_oracle, oracle_names
     from udcp_dsl.predictor import PredictionSets, SetPredictor
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _WHERE = {
+    "Evaluation": "udcp_dsl.evaluation",
+    "evaluate": "udcp_dsl.evaluation",
     "Loss": "udcp_dsl.loss",
     "load": "udcp_dsl.loss",
     "loads": "udcp_dsl.loss",
@@ -28,6 +31,7 @@ _WHERE = {
 }
 
 __all__ = [
+    "Evaluation",
     "InputError",
     "Loss",
     "OracleError",
@@ -35,6 +39,7 @@ __all__ = [
     "SetPredictor",
     "SpecError",
     "SpecWarning",
+    "evaluate",
     "load",
     "loads",
     "make_oracle",

@@ -20,9 +20,9 @@ FUNCTION_NAMES = frozenset(("sqrt", "log1p"))
 RESERVED = KEYWORDS | ATOM_NAMES | FUNCTION_NAMES
 
 
-def _span() -> Span:
-    # By keyword, so that it may follow fields with defaults; typed as what the field holds.
-    return field(compare=False, repr=False, kw_only=True)  # type: ignore[return-value]
+def _span() -> Any:
+    """A field by keyword (it may follow defaults) without part in equality; typed as the `field` of dataclasses."""
+    return field(compare=False, repr=False, kw_only=True)
 
 
 @dataclass(frozen=True)

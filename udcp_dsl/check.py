@@ -118,7 +118,7 @@ class Checker:
             meant = [f"{call.name}({e.span.text})" if id(e) in wrapped else e.span.text for e in call.arguments or ()]
             self._error(
                 "E408", costs[0].span,
-                f"{call.name} of several arguments takes expressions, and {costs[0].span.text!r} is costs",
+                f"{call.name} of several arguments takes expressions, and {costs[0].span.text!r} is a list of costs",
                 f"write {call.name}({', '.join(meant)})",
             )  # fmt: skip
         return list(costs)
@@ -175,8 +175,8 @@ class Checker:
             return self.values[name]
         if isinstance(thing, float) and not ref.parts:
             return self._constant(thing, ref.span)
-        if name in d.broken:
-            return None
+        if name in d.broken or (thing is None and name.lower() in ("true", "false")):
+            return None  # it was reported already
         if thing is None and name not in d.definitions:
             numbers = [n for n, t in d.things.items() if isinstance(t, float)]
             if name in d.index:
@@ -188,6 +188,8 @@ class Checker:
             self._error("E211", ref.head.span, f"there is no {name!r}", help)
             return None
         what, help = described(d, ref)
+        if name in d.definitions or isinstance(thing, float):
+            return self._error("E409", ref.span, f"{name!r} is {what} and has no parts", help)
         self._error("E409", ref.span, f"{ref.span.text!r} is {what}, not an expression", help)
         return None
 
@@ -206,6 +208,8 @@ class Checker:
         atom_class = ATOMS[call.name]
         given = arguments or ()
         fitting = [s for s in atom_class.signatures if len(s) == len(given)]
+        if call.name in self.declared.broken:  # `let max = ...` was reported already
+            return None
         if not fitting or (arguments is not None and not arguments):
             forms = " or ".join(signature(call.name, s) for s in atom_class.signatures)
             return self._error(
@@ -265,7 +269,7 @@ class Checker:
             k = int(np.flatnonzero(~np.isfinite(node.table))[0])
             return self._error(
                 "E405", node.span, f"{what} gives no finite number where {node.count.text} is {k}",
-                "keep it finite for every value, for instance with max(..., 0)",
+                "keep it finite there, for instance with max(..., 0), or change the numbers",
             )  # fmt: skip
         return Value(node)
 
@@ -281,6 +285,9 @@ class Checker:
 
     def _product(self, expr: ast.Product, v: list[Value]) -> Value | None:
         operators = [operator for operator, _ in expr.factors]
+        for (operator, e), x in zip(expr.factors, v, strict=True):
+            if operator == "/" and x.number == 0:
+                return self._error("E403", e.span, "division by zero", "divide by a number other than 0")
 
         def multiply(*x: Floats) -> Floats:
             product = np.asarray(1.0)
@@ -299,9 +306,9 @@ class Checker:
         others: list[tuple[Value, ast.Expr]] = []
         for (operator, e), x in zip(expr.factors, v, strict=True):
             if operator == "/":
-                if x.number is None or x.number == 0:
-                    what = "zero" if x.number == 0 else "what depends on the set"
-                    return self._error("E403", e.span, f"division by {what}", "divide by a number other than 0")
+                if x.number is None:
+                    message = f"division by what depends on the set: {_short(e)}"
+                    return self._error("E403", e.span, message, "divide by a number other than 0")
                 factor /= x.number
             elif x.number is not None:
                 factor *= x.number
@@ -327,13 +334,14 @@ class Checker:
                 return None
         return self._scaled(expr, factor, indicators, inner)
 
-    def _scaled(self, expr: ast.Expr, factor: float, indicators: list[Value], inner: Value | None) -> Value:
+    def _scaled(self, expr: ast.Product, factor: float, indicators: list[Value], inner: Value | None) -> Value:
         at = self._at(expr)
         nodes = tuple(x.node for x in indicators)
         gate = None if not nodes else nodes[0] if len(nodes) == 1 else ir.Junction(*at, True, nodes)
         if inner is None:
             assert gate is not None
-            return Value(gate, True) if factor == 1.0 else Value(ir.Scale(*at, factor, gate))
+            only_indicators = len(indicators) == len(expr.factors)
+            return Value(gate, only_indicators) if factor == 1.0 else Value(ir.Scale(*at, factor, gate))
         node = inner.node if gate is None else ir.Gate(*at, gate, inner.node)
         return Value(node if factor == 1.0 else ir.Scale(*at, factor, node))
 
@@ -378,12 +386,12 @@ class Checker:
         good = True
         for e, x in zip(expressions, v, strict=True):
             if not x.indicator:
-                text = _short(e)
+                text = f"({e.span.line})" if isinstance(e, ast.If) else e.span.line
                 if x.number is not None:
                     help = "an indicator is a comparison, any(C), all(C), within(C) or empty"
                 else:
                     help = f"write {text} >= 1" if x.table is not None else f"compare it: {text} > 0"
-                self._error("E401", e.span, f"{text} is a number, not an indicator", help)
+                self._error("E401", e.span, f"{_short(e)} is a number, not an indicator", help)
                 good = False
         return good
 

@@ -22,6 +22,7 @@ class Compiled:
     """Everything a `Loss` is made of."""
 
     name: str
+    losses: tuple[str, ...]
     source: Source
     spec: ast.Spec
     labels: tuple[str, ...]
@@ -59,6 +60,7 @@ def compile_spec(
     numbers = {name: thing for name, thing in declared.things.items() if isinstance(thing, float)}
     return Compiled(
         name=chosen.name.text,
+        losses=tuple(x.name.text for x in losses),
         source=source,
         spec=spec,
         labels=declared.labels,

@@ -1,17 +1,14 @@
-"""What is known about a loss, put for people and machines: facts with reasons and blame, and what they buy.
+"""What is known about a loss, put for people and machines: facts with reasons, for the loss and for each summand.
 
-A fact that fails names the smallest subexpression that stands in its way, and the oracle that is lost by it.
+A fact that fails names the smallest subexpression that stands in its way.
 """
 
 from __future__ import annotations
 
 import textwrap
-import warnings
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from udcp_dsl.diagnostics import Diagnostic, OracleError, Span
+from udcp_dsl.diagnostics import Diagnostic, Span
 from udcp_dsl.facts import Fact, Facts, Interval
 from udcp_dsl.ir import Node, Scale, summands
 
@@ -21,65 +18,10 @@ if TYPE_CHECKING:
 _WIDTH = 100
 
 
-@dataclass(frozen=True)
-class Applicability:
-    """Whether an oracle takes a loss: what it does for it, or why it does not."""
-
-    name: str
-    applies: bool
-    why: str
-
-
-@dataclass(frozen=True)
-class _Use:
-    """What an oracle does, the facts that it needs, and those of which one is enough to make it quick."""
-
-    does: str
-    needs: tuple[str, ...] = ()
-    quick_when: tuple[str, ...] = ()
-    quick: str = ""
-    slow: str = ""
-
-
-# Importing a solver takes longer than all the rest of a check, so what is said here of the usual oracles is said
-# without loading them (and the tests hold it to what their constructors do). An oracle that is not listed is made.
-_USES = {
-    "base": _Use("labels by falling p; knows no cost"),
-    "lac": _Use("labels above one p; knows no cost, sets are small"),
-    "raps": _Use("base, with a penalty on rank"),
-    "penalized": _Use("base, with a penalty on cost that is tuned on rows of its own"),
-    "ratio": _Use("cost by probability: exactly optimal", needs=("separable", "monotone")),
-    "greedy": _Use(
-        "adds the label that leaves most room below the bound",
-        quick_when=("monotone",),
-        quick="lazy",
-        slow="every label anew at each step",
-    ),
-    "price": _Use(
-        "buys coverage where it is cheapest",
-        quick_when=("separable", "laminar", "tree_diameter", "cardinality"),
-        quick="very fast",
-        slow="by an exact search at every price",
-    ),
-}
-
-
-def oracles(loss: Loss) -> tuple[Applicability, ...]:
-    """Every oracle that is installed, and whether it applies to the loss."""
-    from udcp_dsl.oracle import oracle_names
-
-    return tuple(_applicability(name, loss) for name in oracle_names())
-
-
-def lost_by(name: str, loss: Loss, installed: Sequence[str]) -> tuple[str, ...]:
-    """Of the installed oracles, what the loss cannot have because the fact called `name` is not proved."""
-    return tuple(_lost(name, loss.facts, installed))
-
-
 def facts_as_dict(loss: Loss) -> dict[str, object]:
     """Facts, interval and summands as plain data: the facts of `udcp check --json`."""
     return {
-        "interval": list(loss.facts.interval),
+        "interval": _ends(loss.facts.interval),
         "facts": {name: _fact_as_dict(fact) for name, fact in loss.facts},
         "summands": [_summand_as_dict(node, loss.facts_of(node)) for node in summands(loss.expression.root)],
     }
@@ -92,7 +34,7 @@ def explain(loss: Loss) -> str:
     >>> print(udcp.loads("labels {a, b}  loss l = size + 2 * any({a, b})").explain().splitlines()[0])
     l: 2 labels, values in [0, 4]
     """
-    lines = [f"{loss.name}: {loss.K} labels, values in {shown_interval(loss.facts.interval)}", ""]
+    lines = [f"{loss.name}: {summary(loss)}", ""]
     for name, fact in loss.facts:
         lines.extend(_wrapped(f"  {name:<14} {fact.state:<8} ", fact.reason))
         if fact.blame is not None:
@@ -102,7 +44,7 @@ def explain(loss: Loss) -> str:
         lines += ["", "summands"]
         for node in parts:
             facts = loss.facts_of(node)
-            lines.extend(_wrapped("  ", f"{_written(node)}  in {shown_interval(facts.interval)}"))
+            lines.extend(_wrapped("  ", f"{_written(node)}  in {_shown(facts.interval)}"))
             for state in ("proved", "refuted", "unknown"):
                 names = [name for name, fact in facts if fact.state == state]
                 if names:
@@ -119,15 +61,15 @@ def free_labels_warning(loss: Loss) -> Diagnostic | None:
     return Diagnostic(
         "W601",
         loss.expression.root.span,
-        f"{named}: {'free labels' if len(free) > 1 else 'a free label'}, at no cost beyond that of the empty set;"
-        " oracles that are led by cost put such labels into every set",
+        f"free of cost: {named}; an oracle that is led by cost puts what is free into every set",
         "give `size` a small weight: + 0.01 * size",
         "warning",
     )
 
 
-def shown_interval(interval: Interval) -> str:
-    return f"[{interval.lo:.10g}, {interval.hi:.10g}]"
+def summary(loss: Loss) -> str:
+    """How many labels there are, and the bounds of the loss."""
+    return f"{loss.K} label{'s' if loss.K > 1 else ''}, values in {_shown(loss.facts.interval)}"
 
 
 def shown_blame(blame: Span) -> str:
@@ -135,46 +77,12 @@ def shown_blame(blame: Span) -> str:
     return f"{blame.line} (line {blame.source.position(blame.start)[0]})"
 
 
-def _applicability(name: str, loss: Loss) -> Applicability:
-    use = _USES.get(name)
-    if use is None:
-        return _tried(name, loss)
-    for need in use.needs:
-        fact: Fact = getattr(loss.facts, need)
-        if not fact:
-            return Applicability(name, False, f"needs {need}, which is {fact}: {fact.reason}")
-    if not use.quick_when:
-        return Applicability(name, True, use.does)
-    quick = next((fact for fact in use.quick_when if getattr(loss.facts, fact)), None)
-    return Applicability(name, True, f"{use.does}; {use.slow if quick is None else f'{use.quick} ({quick})'}")
+def _ends(interval: Interval) -> list[float]:
+    return [end + 0.0 for end in interval]  # -0 becomes 0
 
 
-def _tried(name: str, loss: Loss) -> Applicability:
-    from udcp_dsl.oracle import make_oracle
-
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # said when it is used
-            made = make_oracle(name, loss)
-    except OracleError as error:
-        return Applicability(name, False, str(error))
-    except Exception as error:  # whatever a stranger's constructor raises is no fault of the spec
-        return Applicability(name, False, f"its constructor fails: {type(error).__name__}: {error}")
-    lines = (type(made).__doc__ or "").strip().splitlines()
-    return Applicability(name, True, lines[0] if lines else "its constructor takes the loss")
-
-
-def _lost(name: str, facts: Facts, installed: Sequence[str]) -> Iterator[str]:
-    if getattr(facts, name):
-        return
-    for oracle in installed:
-        use = _USES.get(oracle)
-        if use is None:
-            continue
-        if name in use.needs:
-            yield oracle
-        elif name in use.quick_when and not any(getattr(facts, other) for other in use.quick_when):
-            yield f"{oracle} is not {use.quick}"
+def _shown(interval: Interval) -> str:
+    return "[" + ", ".join(f"{end:.10g}" for end in _ends(interval)) + "]"
 
 
 def _fact_as_dict(fact: Fact) -> dict[str, object]:
@@ -188,7 +96,7 @@ def _fact_as_dict(fact: Fact) -> dict[str, object]:
 def _summand_as_dict(node: Node, facts: Facts) -> dict[str, object]:
     return {
         "text": _written(node),
-        "interval": list(facts.interval),
+        "interval": _ends(facts.interval),
         "facts": {name: fact.state for name, fact in facts},
     }
 

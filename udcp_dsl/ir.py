@@ -153,6 +153,8 @@ class Scale(Node):
         return rules.scale(self.factor, operands[0])
 
     def additive(self, *operands: Additive | None) -> Additive | None:
+        if self.factor == 0:
+            return Additive.of_constant(0.0, self.K)
         return None if operands[0] is None else operands[0].times(self.factor)
 
 

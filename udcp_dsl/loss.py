@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,6 +34,7 @@ class Loss:
     def __init__(self, compiled: Compiled) -> None:
         self._compiled = compiled
         self.name: str = compiled.name
+        self.losses: tuple[str, ...] = compiled.losses  # of the spec, this one among them
         self.labels: tuple[str, ...] = compiled.labels
         self.params: Mapping[str, float] = compiled.params
         self.source: Source = compiled.source
@@ -83,8 +84,11 @@ class Loss:
 
     def interpret(self, labels: Collection[str] | Collection[int] | Bools) -> float:
         """The cost of one set by the naive interpreter, which defines the meaning: slow, for checking."""
-        S = frozenset(np.flatnonzero(self.mask(labels)).tolist())
-        return self._compiled.interpreter(self._compiled.body, S)
+        return self.interpret_positions(np.flatnonzero(self.mask(labels)).tolist())
+
+    def interpret_positions(self, positions: Iterable[int]) -> float:
+        """The same, for a set given by positions whatever the labels are called."""
+        return self._compiled.interpreter(self._compiled.body, frozenset(positions))
 
     def mask(self, labels: Collection[str] | Collection[int] | Bools) -> Bools:
         """A set of names, positions or a boolean mask as a boolean mask.

@@ -78,10 +78,13 @@ def parse(source: Source) -> tuple[ast.Spec, list[Diagnostic]]:
         faults.extend(builder.faults)
         booleans.extend(builder.booleans)
         # E113 is about what follows a whole statement.
-        if declaration is not None and all(fault.code == "E113" for fault in builder.faults):
+        strays = [fault.span.start for fault in builder.faults if fault.code == "E113"]
+        if declaration is not None and len(strays) == len(builder.faults):
             declarations.append(declaration)
         else:
-            unread.update(token.text for token in statement.tokens[:2])
+            strays.append(statement.tokens[0].start)
+        for start in strays:
+            unread.update([token.text for token in statement.tokens if token.start >= start][:2])
     declared = {d.name.text for d in declarations if not isinstance(d, ast.Labels)}
     faults.extend(_boolean_fault(name) for name in booleans if name.text not in declared)
     faults.sort(key=lambda fault: fault.span.start)

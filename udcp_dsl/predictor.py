@@ -22,6 +22,7 @@ from udcp_dsl.calibrate import (
     Tuning,
     alpha_of,
     calibrate,
+    points_needed,
     randomized_sets,
     randomized_tau,
     row_draws,
@@ -61,7 +62,7 @@ class PredictionSets:
     @cached_property
     def sizes(self) -> npt.NDArray[np.int64]:
         """The number of labels of each set."""
-        return np.count_nonzero(self.mask, axis=1)
+        return np.asarray(np.count_nonzero(self.mask, axis=1), dtype=np.int64)
 
     @cached_property
     def costs(self) -> npt.NDArray[np.float64]:
@@ -86,7 +87,7 @@ class SetPredictor:
     guarantees coverage within each group or class; those with too few points get full sets, or, with `pool=True`, the
     threshold of all. `nonempty=True` never gives an empty set; `randomize=True` covers 1 - alpha exactly, with draws
     that depend on `seed` and the row alone. `class_names` names the columns of arrays, if they are not in the order of
-    `loss.labels`.
+    `loss.labels`; true labels are best given by name, as integers are positions in `loss.labels` all the same.
 
     >>> import numpy as np, udcp_dsl as udcp
     >>> loss = udcp.loads("labels {cat, dog, wolf}  category wild {wolf}  loss l = size + 5 * any(wild)")
@@ -134,8 +135,12 @@ class SetPredictor:
         if self.class_names is not None:
             inputs.check_class_names(self.class_names, loss.labels)
         self.oracle: Oracle = _oracle(loss, oracle, options)
-        if self._untuned and len(self.alphas) > 1:
-            raise InputError("an untuned `penalized` takes one alpha: its lambda is tuned for it; or give options lam")
+        self._tuned_anew = self.oracle.options.get("lam", 0.0) is None
+        if self._tuned_anew and len(self.alphas) > 1:
+            raise InputError(
+                f"an untuned {self.oracle.name!r} takes one alpha, for which its lambda is tuned: give one, or lam "
+                "among the options"
+            )
         self.calibration: Calibration | None = None
         self.tuning: Tuning | None = None
         self.logits = False
@@ -146,26 +151,24 @@ class SetPredictor:
         state = "not calibrated" if self.calibration is None else f"calibrated on {self.calibration.n}"
         return f"SetPredictor({self.loss.name!r}, oracle={self.oracle.name!r}, alpha={alphas}, {state})"
 
-    @property
-    def _untuned(self) -> bool:
-        return self.oracle.name == "penalized" and self.oracle.options.get("lam") is None
-
     def calibrate(
         self, probs: Any, y: Any, *, groups: Any = None, logits: bool = False, normalize: bool = False
     ) -> SetPredictor:
         """Set the threshold from probabilities (n, K) and true labels that the classifier was not trained on.
 
-        `logits` and `normalize` say what `probs` are, here and at prediction. Returns the predictor itself.
+        `logits` and `normalize` say what `probs` are, here and at prediction. An oracle whose lambda is to be tuned
+        takes three folds of the rows, chosen by `seed`: two for lambda, and the third for the threshold. Returns the
+        predictor itself; calibrating again starts afresh.
         """
         P = self._probabilities(probs, logits, normalize)
-        truth = inputs.truth(y, self.loss.labels, len(P))
+        truth = self.truth(y, len(P))
         names = self._groups(groups, len(P))
         oracle, tuning = self.oracle, None
-        if self._untuned:
+        if self._tuned_anew:
             tuning, oracle, rows = self._tune(P, truth)
             P, truth, names = P[rows], truth[rows], None if names is None else names[rows]
         _warn_of_zeros(P, truth, min(self.alphas))
-        scores = self._true_scores(oracle, P, truth)
+        scores = self.true_scores(P, truth, oracle)
         self.calibration = calibrate(
             scores,
             alphas=self.alphas,
@@ -184,13 +187,38 @@ class SetPredictor:
         self, probs: Any, *, alpha: Level | None = None, groups: Any = None, ids: Any = None
     ) -> PredictionSets:
         """The prediction sets of new probabilities; `alpha` chooses where several were calibrated."""
-        calibration = self._calibrated()
-        P = self._probabilities(probs, self.logits, self.normalize)
+        level = self.calibrated.level(alpha)
+        P = self.probabilities(probs)
         names = self._groups(groups, len(P))
-        mask = self._sets(calibration, P, calibration.level(alpha), names)
-        if self.nonempty:
-            mask[np.arange(len(P)), self.oracle.first(P)] = True
-        return PredictionSets(self.loss, mask, None if ids is None else inputs.sample_ids(ids, len(P)))
+        sample_ids = None if ids is None else inputs.sample_ids(ids, len(P))
+        return PredictionSets(self.loss, self.sets(P, level, names), sample_ids)
+
+    @property
+    def calibrated(self) -> Calibration:
+        """The calibration; refuses where there is none yet."""
+        if self.calibration is None:
+            raise InputError("the predictor is not calibrated: call calibrate(probs, y) first")
+        return self.calibration
+
+    def probabilities(self, probs: Any) -> inputs.Matrix:
+        """What `predict_set` makes of its argument: (n, K) probabilities, columns in the order of `loss.labels`."""
+        return self._probabilities(probs, self.logits, self.normalize)
+
+    def truth(self, y: Any, n: int) -> npt.NDArray[np.int64]:
+        """What `calibrate` makes of n true labels: positions in `loss.labels`, whatever `class_names` are."""
+        positions = inputs.truth(y, self.loss.labels, n)
+        if self.class_names not in (None, self.loss.labels) and _holds_integers(y) and not self._integers_are_names:
+            warnings.warn(
+                "y holds integers, taken as positions in loss.labels; class_names are in another order. If y counts in "
+                "that order, give names: np.asarray(class_names)[y]",
+                UserWarning,
+                stacklevel=3,
+            )
+        return positions
+
+    @property
+    def _integers_are_names(self) -> bool:
+        return all(inputs.WHOLE_NUMBER.fullmatch(label) for label in self.loss.labels)
 
     def save(self, path: str | Path) -> None:
         """Write everything needed to predict elsewhere into one JSON file."""
@@ -205,10 +233,11 @@ class SetPredictor:
 
         return load(path)
 
-    def _calibrated(self) -> Calibration:
-        if self.calibration is None:
-            raise InputError("the predictor is not calibrated: call calibrate(probs, y) first")
-        return self.calibration
+    def restore(self, calibration: Calibration, tuning: Tuning | None, *, logits: bool, normalize: bool) -> None:
+        """Take up the state of a saved predictor; one that was tuned is tuned anew when it is calibrated again."""
+        self.calibration, self.tuning = calibration, tuning
+        self._tuned_anew = self._tuned_anew or tuning is not None
+        self.logits, self.normalize = logits, normalize
 
     def _probabilities(self, probs: Any, logits: bool, normalize: bool) -> inputs.Matrix:
         checked = inputs.probabilities(
@@ -221,17 +250,22 @@ class SetPredictor:
             raise InputError(f'groups= goes with conditional="group", and only with it (it is {self.conditional!r})')
         return None if groups is None else inputs.groups(groups, n)
 
-    def _true_scores(self, oracle: Oracle, P: inputs.Matrix, y: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    def true_scores(
+        self, P: inputs.Matrix, y: npt.NDArray[np.int64], oracle: Oracle | None = None
+    ) -> npt.NDArray[np.float64]:
+        """The scores of true labels, as calibration takes them: with `nonempty`, -inf for the first of the order."""
+        oracle = self.oracle if oracle is None else oracle
         scores = oracle.score_of(P, y)
-        if self.nonempty:
-            scores = np.where(oracle.first(P) == y, -np.inf, scores)
-        return scores
+        return np.where(oracle.first(P) == y, -np.inf, scores) if self.nonempty else scores
 
-    def _sets(
-        self, calibration: Calibration, P: inputs.Matrix, level: Fraction, groups: npt.NDArray[np.str_] | None
-    ) -> npt.NDArray[np.bool_]:
+    def sets(self, P: inputs.Matrix, level: Fraction, groups: npt.NDArray[np.str_] | None) -> npt.NDArray[np.bool_]:
+        """The sets of checked probabilities, (n, K) bool, at one of the alphas: what `predict_set` comes to."""
+        calibration = self.calibrated
         if not self.randomize:
-            return self.oracle.sets(P, calibration.tau(level, groups=groups, n=len(P)))
+            mask = self.oracle.sets(P, calibration.tau(level, groups=groups, n=len(P)))
+            if self.nonempty:
+                mask[np.arange(len(P)), self.oracle.first(P)] = True
+            return mask
         draws = row_draws(P, self.seed)
         if self.conditional != "class":
             return self.oracle.sets(P, randomized_tau(calibration, level, draws, len(P), groups))
@@ -242,13 +276,28 @@ class SetPredictor:
             mask[part] = randomized_sets(self.oracle.scores(P[part]), calibration, level, draws[part])
         return mask
 
+    @cached_property
+    def _grid(self) -> dict[float, Oracle]:
+        """The oracle with each lambda that is tried."""
+        name, options = self.oracle.name, self.oracle.options
+        return {lam: make_oracle(name, self.loss, **{**options, "lam": lam}) for lam in DEFAULT_GRID}
+
     def _tune(self, P: inputs.Matrix, y: npt.NDArray[np.int64]) -> tuple[Tuning, Oracle, npt.NDArray[np.intp]]:
         """Choose lambda on two folds; the rows of the third are left for the threshold."""
         folds = three_folds(len(P), np.random.default_rng(self.seed))
-        oracles = {lam: make_oracle(self.oracle.name, self.loss, lam=lam) for lam in DEFAULT_GRID}
+        oracles = self._grid
+        need = points_needed(self.alphas[0])
+        if len(folds[2]) < need:
+            warnings.warn(
+                f"two thirds of the {len(P)} rows are used to tune lambda, and {len(folds[2])} are left for the "
+                f"threshold, too few: alpha {show_level(self.alphas[0])} needs {need} there. Give {3 * need} rows, or "
+                "lam among the options",
+                CalibrationWarning,
+                stacklevel=3,
+            )
 
         def threshold_of(lam: float, rows: npt.NDArray[np.intp]) -> float:
-            return threshold(self._true_scores(oracles[lam], P[rows], y[rows]), self.alphas[0])
+            return threshold(self.true_scores(P[rows], y[rows], oracles[lam]), self.alphas[0])
 
         def mean_cost_of(lam: float, tau: float, rows: npt.NDArray[np.intp]) -> float:
             mask = oracles[lam].sets(P[rows], tau)
@@ -256,7 +305,10 @@ class SetPredictor:
                 mask[np.arange(len(rows)), oracles[lam].first(P[rows])] = True
             return float(self.loss.batch(mask).mean())
 
-        tuning = tune(DEFAULT_GRID, threshold_of, mean_cost_of, folds=folds, cost_range=tuple(self.loss.facts.interval))
+        lo, hi = self.loss.facts.interval
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", CalibrationWarning)  # said above, once
+            tuning = tune(DEFAULT_GRID, threshold_of, mean_cost_of, folds=folds, cost_range=(lo, hi))
         return tuning, oracles[tuning.best], folds[2]
 
 
@@ -281,6 +333,11 @@ def _oracle(loss: Loss, oracle: str | Oracle, options: Mapping[str, object] | No
     if oracle.loss is not loss:
         raise InputError("the oracle was made for another loss: make it for this one")
     return oracle
+
+
+def _holds_integers(y: Any) -> bool:
+    first = next(iter(y))
+    return isinstance(first.item() if hasattr(first, "item") else first, int)
 
 
 def _warn_of_zeros(P: inputs.Matrix, y: npt.NDArray[np.int64], alpha: Fraction) -> None:

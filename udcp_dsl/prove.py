@@ -87,7 +87,7 @@ def _refutation(name: str, f: Floats, m: int, mask: Bools, labels: Sequence[str]
     if hit is None:
         return None
     sets, reason = hit
-    shown = reason.format(*(_named(mask[s], labels) for s in sets), *(f"{f[s]:g}" for s in sets))
+    shown = reason.format(*(_named(mask[s], labels) for s in sets), *(f"{f[s] + 0.0:g}" for s in sets))
     return Fact("refuted", shown, sets=tuple(_members(mask[s], labels) for s in sets))
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from udcp_dsl import ast
 from udcp_dsl.declare.declared import Declared, Fault, Thing
-from udcp_dsl.declare.families import family_of, level_of
+from udcp_dsl.declare.families import family_of, is_node, level_of
 from udcp_dsl.declare.labels import positions
 from udcp_dsl.diagnostics import did_you_mean
 from udcp_dsl.domain import Actions, Category, Costs, Family, Hierarchy, Metric, TreeMetric
@@ -24,7 +25,8 @@ def argument(
         d.error("E406", expr.span, f"{call.name} takes {_ARTICLE[kind]}, not a set of labels", _WAY_OUT[kind])
         return None
     if not isinstance(expr, ast.Ref):
-        d.error("E406", expr.span, f"{call.name} takes {_ARTICLE[kind]}, not an expression", _instead(call, kind))
+        way_out = "put factors before it: 2 * sum(c)" if isinstance(expr, ast.Product) else _instead(call, kind)
+        d.error("E406", expr.span, f"{call.name} takes {_ARTICLE[kind]}, not an expression", way_out)
         return None
     if expr.head.text in d.broken:
         return None
@@ -76,30 +78,27 @@ def described(d: Declared, ref: ast.Ref) -> tuple[str, str]:
     match thing:
         case Costs():
             if thing.of is None:
-                return "costs", f"write sum({name}) or max({name})"
-            return "costs of a family", f"write count({thing.of.name}, {name})"
+                return "a list of costs", f"write sum({name}) or max({name})"
+            return "a list of costs of a family", f"write count({thing.of.name}, {name})"
         case Category():
             return "a category", f"write any({name}) or size({name})"
         case Family():
             return ("a category", f"write any({name})") if ref.parts else ("a family", f"write count({name})")
         case Hierarchy():
-            if len(ref.parts) == 1 and not _is_node(ref.parts[0]):
+            if not ref.parts:
+                return "a hierarchy", f"write diameter({name})"
+            part = ref.parts[0]
+            if isinstance(part, ast.Name) and part.text not in thing.levels and part.text in thing.names:
+                return "a node of a hierarchy", f"write any({thing.name}.node({part.span.text}))"
+            if len(ref.parts) == 1 and not is_node(part):
                 return "a level of a hierarchy", f"write count({name})"
-            return (
-                ("a node of a hierarchy", f"write any({name})")
-                if ref.parts
-                else ("a hierarchy", f"write diameter({name})")
-            )
+            return "a node of a hierarchy", f"write any({name})"
         case Metric():
             return "a distance", f"write diameter({name}), spread({name}) or radius({name})"
         case Actions():
-            return "actions", f"write worst({name})"
+            return "a table of actions", f"write worst({name})"
         case _:
-            return "a number or a loss, which has no parts", f"write {ref.head.text}"
-
-
-def _is_node(part: ast.Name | ast.Indexed) -> bool:
-    return isinstance(part, ast.Indexed) and part.kind == "node"
+            return "a number" if isinstance(thing, float) else "an expression", f"write {ref.head.text}"
 
 
 def _set(d: Declared, literal: ast.SetLiteral) -> Category | None:
@@ -108,9 +107,6 @@ def _set(d: Declared, literal: ast.SetLiteral) -> Category | None:
     try:
         members = positions(d, literal.items)
     except Fault:
-        return None
-    if not len(members):
-        d.error("E222", literal.span, "a set in place of a category has no member", "list at least one label")
         return None
     return Category(" ".join(literal.span.text.split()), members, d.K)
 
@@ -126,34 +122,40 @@ def category_of(d: Declared, ref: ast.Ref) -> Category | None:
             d.error("E212", parts[0].span, f"{thing.name!r} has no category {name!r}", did_you_mean(name, thing.names))
             return None
         return thing.category(thing.names.index(name))
-    if isinstance(thing, Hierarchy) and len(parts) == 1 and isinstance(parts[0], ast.Indexed) and _is_node(parts[0]):
+    if isinstance(thing, Hierarchy) and len(parts) == 1 and isinstance(parts[0], ast.Indexed) and is_node(parts[0]):
         return _node(d, thing, parts[0].argument, range(len(thing.names)), "")
     if isinstance(thing, Hierarchy) and len(parts) == 2 and isinstance(parts[1], ast.Name):
         depth = level_of(d, thing, parts[0])
         if depth is None:
             return None
         at = np.unique(thing.nodes_at(depth)).tolist()
-        return _node(d, thing, parts[1], at, f" at level {parts[0].span.text}")
+        where = f" at level {parts[0].text!r}" if isinstance(parts[0], ast.Name) else f" at {parts[0].span.text}"
+        return _node(d, thing, parts[1], at, where)
+    if isinstance(thing, Hierarchy) and len(parts) == 1 and level_of(d, thing, parts[0]) is None:
+        return None
     if thing is None and ref.head.text not in d.definitions:
         if ref.head.text in d.index and not parts:
             d.error("E406", ref.span, f"{ref.head.text!r} is a label, not a category", f"write {{ {ref.span.text} }}")
         else:
             known = [n for n, t in d.things.items() if isinstance(t, Category | Family | Hierarchy)]
-            d.error(
-                "E211", ref.head.span, f"there is no category {ref.head.text!r}", did_you_mean(ref.head.text, known)
-            )
+            way_out = did_you_mean(ref.head.text, known) or "declare it with `category`, or list its labels: { a, b }"
+            d.error("E211", ref.head.span, f"there is no category {ref.head.text!r}", way_out)
         return None
     what = described(d, ref)[0]
-    d.error("E406", ref.span, f"{ref.span.text!r} is {what}, not a category", _category_help(thing, ref))
+    if isinstance(thing, Family):
+        way_out = f"name one of its categories: {thing.name}.{_written(thing.names[0])}"
+    elif isinstance(thing, Hierarchy):
+        way_out = f"name a node: {thing.name}.node({_written(thing.names[1])})"
+    else:
+        way_out = _WAY_OUT["category"]
+    wrong = "does not name a category" if len(parts) > 1 else f"is {what}, not a category"
+    d.error("E406", ref.span, f"{ref.span.text!r} {wrong}", way_out)
     return None
 
 
-def _category_help(thing: Thing | None, ref: ast.Ref) -> str:
-    if isinstance(thing, Family):
-        return f"name one of its categories: {thing.name}.{thing.names[0]}"
-    if isinstance(thing, Hierarchy):
-        return f"name a node: {thing.name}.node({thing.names[1]})"
-    return _WAY_OUT["category"]
+def _written(name: str) -> str:
+    """A name as it has to be written after a dot."""
+    return name if name.isidentifier() or name.isdecimal() else json.dumps(name, ensure_ascii=False)
 
 
 def _node(d: Declared, h: Hierarchy, name: ast.Name, among: Sequence[int], where: str) -> Category | None:
@@ -219,11 +221,12 @@ def _named(d: Declared, call: ast.Call, kind: str, ref: ast.Ref) -> Thing | None
         return thing
     known = [n for n, t in d.things.items() if _KINDS[kind](t) or (kind == "distance" and isinstance(t, Hierarchy))]
     if thing is None and name not in d.definitions:
-        d.error("E211", ref.head.span, f"there are no costs {name!r}" if "costs" in kind else f"there is no {name!r}",
-                did_you_mean(name, known) or _WAY_OUT[kind])  # fmt: skip
+        there_is_no = "there is no" if kind == "distance" else "there are no"
+        what = _ARTICLE[kind].removeprefix("a ")
+        d.error("E211", ref.head.span, f"{there_is_no} {what} {name!r}", did_you_mean(name, known) or _WAY_OUT[kind])
         return None
     what, help = described(d, ref)
-    if kind == "costs" and (name in d.definitions or isinstance(thing, float)):
-        what, help = "an expression", _instead(call, kind)
+    if name in d.definitions or isinstance(thing, float):
+        help = _instead(call, kind)
     d.error("E406", ref.span, f"{call.name} takes {_ARTICLE[kind]}; {ref.span.text!r} is {what}", help)
     return None

@@ -25,6 +25,8 @@ from udcp_dsl.tables import atomic_write
 FORMAT = "udcp_dsl predictor"
 FORMAT_VERSION = 1
 
+_FLAGS = ("nonempty", "randomize", "pool", "logits", "normalize")
+
 
 def save(predictor: SetPredictor, path: str | Path) -> None:
     """Write the predictor; the file appears whole or not at all."""
@@ -65,11 +67,15 @@ def save(predictor: SetPredictor, path: str | Path) -> None:
         "calibration": predictor.calibration.as_dict(),
         "tuning": None if predictor.tuning is None else predictor.tuning.as_dict(),
     }
-    content["sha256"] = _hash(content)
+    try:
+        content["sha256"] = _hash(content)
+        text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    except (TypeError, ValueError) as error:  # all else in it is plain data
+        raise InputError(
+            f"the options of oracle {predictor.oracle.name!r} cannot be written as JSON, so it cannot be saved: {error}"
+        ) from error
     with atomic_write(path) as temporary:
-        temporary.write_text(
-            json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8"
-        )
+        temporary.write_text(text, encoding="utf-8", newline="\n")
 
 
 def load(path: str | Path) -> SetPredictor:
@@ -119,6 +125,8 @@ def _hash(content: Mapping[str, Any]) -> str:
 
 def _rebuild(content: Mapping[str, Any]) -> SetPredictor:
     spec, options = content["spec"], content["options"]
+    if not all(isinstance(options[flag], bool) for flag in _FLAGS):
+        raise InputError(f"one of its options {', '.join(_FLAGS)} is neither true nor false; save it again")
     loss = loads(
         spec["text"],
         labels=spec["labels"],
@@ -140,13 +148,18 @@ def _rebuild(content: Mapping[str, Any]) -> SetPredictor:
         pool=options["pool"],
     )
     calibration = Calibration.from_dict(content["calibration"])
-    if calibration.alphas != predictor.alphas or calibration.conditional != predictor.conditional:
+    if (calibration.alphas, calibration.conditional, calibration.randomize) != (
+        predictor.alphas,
+        predictor.conditional,
+        predictor.randomize,
+    ):
         raise InputError("its thresholds do not belong to its options; save it again")
     if calibration.conditional == "class" and len(calibration.cells) != loss.K:
         raise InputError("its thresholds do not belong to its labels; save it again")
-    predictor.calibration = calibration
-    predictor.tuning = None if content["tuning"] is None else Tuning.from_dict(content["tuning"])
-    predictor.logits, predictor.normalize = options["logits"], options["normalize"]
+    tuning = None if content["tuning"] is None else Tuning.from_dict(content["tuning"])
+    if tuning is not None and tuning.best != predictor.oracle.options.get("lam"):
+        raise InputError("its lambda is not the one that was tuned; save it again")
+    predictor.restore(calibration, tuning, logits=options["logits"], normalize=options["normalize"])
     return predictor
 
 

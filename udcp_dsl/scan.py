@@ -16,6 +16,7 @@ from udcp_dsl.ast import RESERVED
 from udcp_dsl.diagnostics import Diagnostic, Source, Span
 
 MOST_NESTED = 200
+_MOST_FAULTS = 20  # of single characters and strings, in one statement
 STATEMENTS = ("labels", "hierarchy", "costs", "distance", "category", "categories", "actions", "param", "let", "loss")
 
 _CLOSING = {"{": "}", "(": ")", "[": "]"}
@@ -56,12 +57,12 @@ _FOREIGN = {
 _FOREIGN_QUOTES = "'\u2018\u2019\u201c\u201d\u201e\u00ab\u00bb"
 
 _TOKEN = re.compile(
-    rf"""(?P<space> (?: [ \t\r\n\f]+ | \#[^\r\n]* )+ )
+    rf"""(?P<space> (?: [ \t\r\n\f]+ | \#[^\r\n]* | \A\ufeff )+ )
       | (?P<word> (?<!\.)[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?!\w) | \w+ )
       | (?P<string> "(?: [^"\\\r\n] | \\[^\r\n] )*" )
       | (?P<open> [{{(\[] )
       | (?P<close> [}})\]] )
-      | (?P<quoted> [{_FOREIGN_QUOTES}][^{_FOREIGN_QUOTES}\r\n]*[{_FOREIGN_QUOTES}]? )
+      | (?P<quoted> [{_FOREIGN_QUOTES}](?: [^{_FOREIGN_QUOTES}\r\n]*[{_FOREIGN_QUOTES}] )? )
       | (?P<comment> //[^\r\n]* | /\*.*?(?:\*/|\Z) )
       | (?P<foreign> {"|".join(map(re.escape, _FOREIGN))} )
       | (?P<sign> \.\. | [<>=]= | [-+*/^,.:<>=] )
@@ -119,7 +120,8 @@ def _fault_of(source: Source, token: Token) -> Diagnostic | None:
     if kind == "unended":
         return Diagnostic("E103", span, "this string has no closing quote", "close it with '\"' on the same line")
     if kind == "quoted":
-        way_out = f'write "{text.strip(_FOREIGN_QUOTES)}"'
+        inside = text.strip(_FOREIGN_QUOTES)
+        way_out = f'write "{inside}"' if inside else "write '\"'"
         return Diagnostic("E106", span, "strings stand between straight double quotes", way_out)
     if kind == "comment":
         return Diagnostic("E106", span, f"'{text[:2]}' does not start a comment here", "start comments with '#'")
@@ -155,13 +157,13 @@ def _fault_of_string(source: Source, token: Token) -> Diagnostic | None:
                 "write both halves of the pair, or the character itself",
             )
     for i, character in enumerate(token.text):
-        if character < " ":
+        if character < " " or "\ud800" <= character <= "\udfff":
             place = token.start + i
             return Diagnostic(
                 "E104",
                 Span(source, place, place + 1),
-                f"a string cannot hold the control character U+{ord(character):04X}",
-                "write it as an escape: \\t for a tab, \\u0007 for others",
+                f"a string cannot hold the character U+{ord(character):04X}",
+                "write a control character as an escape: \\t for a tab, \\u0007 for others",
             )
     return None
 
@@ -179,7 +181,6 @@ class _Cutter:
         self._first = first
         self._faults: list[Diagnostic] = []
         self._open: list[Token] = []
-        self._lost = False  # the nesting is no longer known: one such fault a statement is enough
 
     def statements(self) -> Iterator[Statement]:
         for i, token in enumerate(self._tokens):
@@ -196,13 +197,20 @@ class _Cutter:
             elif kind == "close":
                 self._close(token)
             if i in self._faults_of_tokens:
-                self._faults.append(self._faults_of_tokens[i])
+                self._add(self._faults_of_tokens[i])
         if self._tokens:
             yield self._finish(len(self._tokens))
 
+    def _add(self, fault: Diagnostic) -> None:
+        # The end of a string that runs over several lines looks like the start of another; and what holds this many
+        # strange characters is no spec.
+        again = fault.code == "E103" and any(earlier.code == "E103" for earlier in self._faults)
+        if not again and len(self._faults) < _MOST_FAULTS:
+            self._faults.append(fault)
+
     def _finish(self, end: int) -> Statement:
         brackets = self._brackets()
-        if brackets and not self._lost:
+        if brackets:
             where = f"before {self._named(self._tokens[end])}" if end < len(self._tokens) else "at the end"
             self._never_closed(brackets[-1], where)
         statement = Statement(self._tokens[self._first : end], self._faults)
@@ -213,13 +221,15 @@ class _Cutter:
         """Whether a word that starts statements does so here, and is not a label, a column, or a wrong name."""
         text, before = self._tokens[i].text, self._tokens[i - 1].text
         after, body = ([t.text for t in self._tokens[i + 1 : i + 3]] + ["", ""])[:2]
+        between = self._source.text[self._tokens[i - 1].end : self._tokens[i].start]
         nested = bool(self._brackets())
+        names_it = i - 1 == self._first and before in STATEMENTS and before != "labels"
         if text == "labels":
-            whole = after == "from" or (not nested and before != "of" and (after == "{" or after[:1].isdecimal()))
+            whole = after == "from" or (not nested and (after == "{" or after[:1].isdecimal()))
+            whole = whole and before not in ("of", ".") and not (names_it and "\n" not in between)
         else:
             whole = after.isidentifier() and after not in RESERVED and body in _BODIES_START
-        names_it = i - 1 == self._first and before in STATEMENTS and before != "labels"
-        hyphened = before == "-" and self._tokens[i - 1].end == self._tokens[i].start
+        hyphened = before == "-" and not between
         return whole or not (nested or names_it or hyphened or before in _NAMES_FOLLOW)
 
     def _brackets(self) -> list[Token]:
@@ -233,9 +243,9 @@ class _Cutter:
         self._lose("E108", bracket, f"'{bracket.text}' is never closed", way_out)
 
     def _lose(self, code: str, token: Token, message: str, way_out: str) -> None:
-        if not self._lost:
+        # An earlier fault, such as a string without end, may have hidden a bracket: it is the one to mend.
+        if not self._faults:
             self._faults.append(Diagnostic(code, Span(self._source, token.start, token.end), message, way_out))
-        self._lost = True
 
     def _nest(self, token: Token) -> None:
         if len(self._open) < MOST_NESTED:

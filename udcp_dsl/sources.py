@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -26,6 +27,7 @@ _DEEPEST = 200
 
 # What counts as a number in a cell; Python alone would take 1_000 and the digits of any script.
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf|infinity)", re.ASCII | re.IGNORECASE)
+_NUMBERS = "write a finite number, such as 2, -0.5 or 1e-3"
 
 
 class FileFault(Exception):
@@ -59,9 +61,8 @@ class Files:
     def _carried(self, path: str) -> bytes:
         assert self._contents is not None
         if path not in self._contents:
-            raise FileFault(
-                "E301", f"{path!r} is not among the files carried along", did_you_mean(path, self._contents)
-            )
+            way_out = did_you_mean(path, self._contents) or "no file is carried along"
+            raise FileFault("E301", f"{path!r} is not among the files carried along", way_out)
         return self._contents[path]
 
     def _from_disk(self, path: str) -> bytes:
@@ -70,7 +71,7 @@ class Files:
                 "E301", f"cannot read {path!r}: the spec has no folder", "give folder=... to loads, or use load"
             )
         if "\0" in path or not path:
-            raise FileFault("E301", f"{path!r} is not a path")
+            raise FileFault("E301", f"{path!r} is not a path", "name a file below the spec's folder")
         folder = self.folder.resolve()
         try:
             there = (folder / path).resolve()
@@ -83,17 +84,19 @@ class Files:
             if not there.exists():
                 raise FileFault("E301", f"there is no file {path!r} in the spec's folder", self._nearby(folder, path))
             if not there.is_file():
-                raise FileFault("E301", f"{path!r} is not a file")
+                raise FileFault("E301", f"{path!r} is not a file", "name a .csv, .json or .npy file")
             return there.read_bytes()
         except OSError as error:
-            raise FileFault("E301", f"cannot read {path!r}: {error.strerror or error}") from None
+            way_out = "check that it may be read"
+            raise FileFault("E301", f"cannot read {path!r}: {error.strerror or error}", way_out) from None
 
     def _nearby(self, folder: Path, path: str) -> str:
         where = (folder / path).parent
         names = sorted(os.listdir(where))[:1000] if where.is_dir() else []
         parent = os.path.dirname(path)
         data = [n for n in names if n.endswith((".csv", ".json", ".npy"))]
-        return did_you_mean(path, [f"{parent}/{n}" if parent else n for n in data])
+        there = [f"{parent}/{n}" if parent else n for n in data]
+        return did_you_mean(path, there) or "files are looked for from the spec's own folder on"
 
     def table(self, path: str) -> Table:
         """A CSV file, parsed once however often the spec names it."""
@@ -131,34 +134,35 @@ class Table:
                     "E306",
                     f"{self.path}:{self.lines[i]}: {row[at]!r} stands twice in column {self.header[at]!r} "
                     f"(first on line {first})",
-                    "each label has one row; say which column holds the labels with `by COLUMN`",
+                    "every row has a key of its own; the column of keys is named by `by` (by `column` for the labels)",
                 )
             rows[row[at]] = i
         return at, rows
 
     def number(self, row: int, at: int) -> float:
         """A cell as a finite number."""
-        return finite(self.rows[row][at], f"{self.path}:{self.lines[row]}: column {self.header[at]!r}")
+        cell, where = self.rows[row][at], f"{self.path}:{self.lines[row]}: column {self.header[at]!r}"
+        if not _NUMBER.fullmatch(cell):
+            what = f"{shown(cell)} is not a number" if cell else "there is no number"
+            raise FileFault("E305", f"{where}: {what}", _NUMBERS)
+        if not math.isfinite(float(cell)):
+            raise FileFault("E305", f"{where}: {shown(cell)} is not a finite number", _NUMBERS)
+        return float(cell)
 
 
-def finite(text: object, where: str) -> float:
-    """A finite number from a cell or a JSON value."""
-    if isinstance(text, bool) or not isinstance(text, (str, int, float)):
-        raise FileFault("E305", f"{where}: {shown(text)} is not a number")
+def finite(value: object, where: str) -> float:
+    """A finite number from a JSON value."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise FileFault("E305", f"{where}: {shown(value)} is not a number", _NUMBERS)
     try:
-        if isinstance(text, str) and not _NUMBER.fullmatch(text):
-            raise ValueError
-        value = float(text)
-    except (ValueError, OverflowError):
-        raise FileFault("E305", f"{where}: {shown(text)} is not a number") from None
-    if not np.isfinite(value):
-        raise FileFault("E305", f"{where}: {shown(text)} is not a finite number")
-    return value
+        return float(value)
+    except OverflowError:
+        raise FileFault("E305", f"{where}: {shown(value)} is not a finite number", _NUMBERS) from None
 
 
 def shown(value: object) -> str:
     """A value in a message, cut where it is long."""
-    text = repr(value)
+    text = repr(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
@@ -187,17 +191,21 @@ def read_csv(path: str, data: bytes) -> Table:
             if header is None:
                 header = cleaned
             elif len(cleaned) != len(header):
-                raise FileFault("E303", f"{path}:{line}: {len(cleaned)} fields where the header has {len(header)}")
+                raise FileFault(
+                    "E303", f"{path}:{line}: {len(cleaned)} fields where the header has {len(header)}",
+                    "give each row one field a column; a field that holds a comma stands in double quotes",
+                )  # fmt: skip
             else:
                 rows.append(cleaned)
                 lines.append(line)
     except csv.Error as error:
-        raise FileFault("E303", f"{path}:{reader.line_num}: not CSV: {error}") from None
+        way_out = "check the double quotes: each that opens a field has to be closed"
+        raise FileFault("E303", f"{path}:{reader.line_num}: not CSV: {error}", way_out) from None
     if header is None:
-        raise FileFault("E303", f"{path} is empty")
+        raise FileFault("E303", f"{path} is empty", "give it a header and a row for each label")
     twice = next((name for i, name in enumerate(header) if name in header[:i]), None)
     if twice is not None:
-        raise FileFault("E306", f"{path}: column {twice!r} stands twice in the header")
+        raise FileFault("E306", f"{path}: column {twice!r} stands twice in the header", "rename one of them")
     return Table(path, header, tuple(rows), tuple(lines))
 
 
@@ -216,23 +224,24 @@ def read_json(path: str, data: bytes) -> object:
         found: dict[str, object] = {}
         for key, value in pairs:
             if key in found:
-                raise FileFault("E306", f"{path}: the key {key!r} stands twice in one object")
+                raise FileFault("E306", f"{path}: the key {key!r} stands twice in one object", "keep one of them")
             found[key] = value
         return found
 
     def constant(name: str) -> object:
-        raise FileFault("E305", f"{path}: {name} is not a finite number")
+        raise FileFault("E305", f"{path}: {name} is not a finite number", _NUMBERS)
 
     text = decode(path, data)
-    too_deep = FileFault("E303", f"{path}: nested deeper than {_DEEPEST}")
+    too_deep = FileFault("E303", f"{path}: nested deeper than {_DEEPEST}", "use fewer levels")
+    way_out = "JSON has double quotes, no comments, and no comma before a closing bracket"
     try:
         value = json.loads(text, object_pairs_hook=unique, parse_constant=constant)
     except RecursionError:
         raise too_deep from None
     except json.JSONDecodeError as error:
-        raise FileFault("E303", f"{path}:{error.lineno}: not JSON: {error.msg}") from None
+        raise FileFault("E303", f"{path}:{error.lineno}: not JSON: {error.msg}", way_out) from None
     except ValueError as error:
-        raise FileFault("E303", f"{path}: not JSON: {error}") from None
+        raise FileFault("E303", f"{path}: not JSON: {error}", way_out) from None
     if _depth(value) > _DEEPEST:
         raise too_deep
     return value
@@ -265,5 +274,5 @@ def read_npy(path: str, data: bytes) -> npt.NDArray[np.float64]:
     numbers = array.astype(np.float64)
     if not np.isfinite(numbers).all():
         index = tuple(int(i) for i in np.argwhere(~np.isfinite(numbers))[0])
-        raise FileFault("E305", f"{path}: the entry at {index} is not a finite number")
+        raise FileFault("E305", f"{path}: the entry at {index} is not a finite number", _NUMBERS)
     return numbers

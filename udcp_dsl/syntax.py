@@ -124,6 +124,15 @@ class Stop:
         """Whether token i stands right after the one before it."""
         return 0 < i < len(self.tokens) and self.tokens[i - 1].end == self.tokens[i].start
 
+    def after_number(self) -> bool:
+        """Whether the token before is (the end of) a number, where numbers stand and not labels."""
+        where = (
+            self.expects("SLASH")
+            or self.keyword in ("param", "distance")
+            or self.text(self.index - 2) in (":", "-", "+")
+        )
+        return where and self.before[:1].isdecimal()
+
     def touches_number(self, i: int) -> bool:
         return self.touches(i) and self.text(i)[:1].isdecimal()
 
@@ -154,7 +163,8 @@ def _unknown_statement(stop: Stop) -> Diagnostic | None:
     i, word = stop.index, stop.found
     if i > 0:
         starts_line = "\n" in stop.source.text[stop.tokens[i - 1].end : stop.offset]
-        is_statement = bool(nearest(word, STATEMENTS)) or stop.text(i + 2) in ("=", "{", "from", "of")
+        body = stop.text(i + 1) == "=" or stop.text(i + 2) in ("=", "{", "from", "of")
+        is_statement = body or bool(nearest(word, STATEMENTS))
         if not (stop.expects("$END") and starts_line and stop.kind == "word" and is_statement):
             return None
     if stop.kind != "word":
@@ -188,7 +198,7 @@ def _malformed_number(stop: Stop) -> Diagnostic | None:
     """`.5`, `1.`, `1,5`, `007`, `1_000`, `3px`; where labels stand, what has to be quoted."""
     i, found, before = stop.index, stop.found, stop.before
     after_digits = before[:1].isdecimal() and stop.touches(i)
-    if found == "." and after_digits and not stop.touches_number(i + 1):
+    if found == "." and after_digits and stop.after_number() and not stop.touches_number(i + 1):
         span = stop.span_of(i - 1, i)
         return stop.fault("E110", f"'{span.text}' is not a number here", f"write {before} or {before}.0", span)
     if before.isdecimal() and stop.text(i - 2) == "," and stop.touches_number(i - 1) and stop.text(i - 3).isdecimal():
@@ -221,11 +231,13 @@ def _needs_quotes(stop: Stop) -> Diagnostic | None:
     i = stop.index
     inside = i < len(stop.tokens) and stop.offset > stop.tokens[i].start  # of a number such as 0.5e-3
     follows = stop.touches(i) and stop.found in ("-", "/", ".", "+", "*") and stop.tokens[i - 1].kind == "word"
-    if not (inside or follows) or stop.expects("SLASH"):
+    if not (inside or follows) or stop.expects("SLASH") or stop.after_number():
         return None
     start = stop.tokens[i if inside else i - 1].start
     match = _LABEL_LIKE.match(stop.source.text, start)
     whole = match[0] if match else ""
+    if start + len(whole) <= stop.offset:
+        return None
     span, sign = Span(stop.source, start, start + len(whole)), "." if inside else stop.found
     if i == 2 and stop.keyword != "labels":
         way_out = f"write {re.sub(r'[^0-9A-Za-z_]', '_', whole)}"
@@ -371,7 +383,7 @@ def _way_out(stop: Stop) -> str:
         return "write if i then e else f"
     if stop.expects("SLASH"):
         return "put a comma or an operator between them" if stop.expects("_COMMA") else "put an operator between them"
-    if stop.expected == {"STRING"} and stop.kind == "word":
+    if stop.expected == {"STRING"} and stop.kind == "word" and found not in RESERVED:
         return f'write from "{stop.source.text[stop.offset :].split()[0]}"'
     return f"the form is {_FORMS[stop.keyword]}"
 

@@ -29,7 +29,7 @@ def batch(expression: Expression, mask: Bools) -> Floats:
     rows = max(1, _BLOCK // K)
     for start in range(0, n, rows):
         block = mask[start : start + rows]
-        values[start : start + rows] = node_values(expression, block)[id(expression.root)]
+        values[start : start + rows] = node_values(expression, block)[id(expression.root)] + 0.0  # -0 becomes 0
     return values
 
 

@@ -8,8 +8,10 @@ Python threads score at once (workqueue), and its kernels take longer to compile
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,20 +23,26 @@ F = TypeVar("F", bound=Callable[..., Any])
 _SMALL = 1 << 16
 
 
-def _fingerprint() -> str:
+@cache
+def _fingerprint(module: str) -> str:
+    """A hash of a module of this package and of all that it imports from the package."""
     digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(path.read_bytes())
+    waiting, seen = [module], set()
+    while waiting:
+        name = waiting.pop()
+        path = Path(__file__).parents[1].joinpath(*name.split(".")).with_suffix(".py")
+        if name not in seen and path.is_file():
+            seen.add(name)
+            text = path.read_text(encoding="utf-8")
+            digest.update(text.encode())
+            waiting += re.findall(r"\budcp_solvers\.[\w.]+", text)
     return digest.hexdigest()[:12]
 
 
-_SOURCES = _fingerprint()
-
-
 def _compile(function: F, fastmath: Iterable[str]) -> F:
-    # numba's cache on disk looks only at the file of the kernel, not at the files of what it calls; the name of the
-    # kernel is part of the key, so the state of all our sources goes into it.
-    function.__qualname__ = f"{function.__qualname__}-{_SOURCES}"
+    # numba's cache on disk looks only at the file of a kernel, not at the files of what it calls, and would go on using
+    # the old code of those. The name of the kernel is part of the key, so their state goes into the name.
+    function.__qualname__ = f"{function.__qualname__}-{_fingerprint(function.__module__)}"
     njit: Any = numba.njit  # untyped before numba 0.66
     settings = {"nogil": True, "error_model": "numpy", "fastmath": set(fastmath)}
     compiled: F

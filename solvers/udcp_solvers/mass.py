@@ -122,7 +122,7 @@ def _cut(row: Row, tau: float, lam: float, free: int, total: Limbs) -> tuple[flo
     if _score(0.0, K, lam, free) <= tau:
         return -1.0, 0
     # The last label with p >= low is out, all labels with p >= high are in; both are certain at the start.
-    low, high = 0, bits_of(row, row.max() + 0.0) + 1
+    low, high = 0, bits_of(row, row.max()) + 1
     below_low, below_high = 0, K
     sure_low, sure_high = True, True
     while high - low > 1 and below_high - below_low > 1:

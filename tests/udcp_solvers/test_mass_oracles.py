@@ -124,10 +124,19 @@ def test_the_three_faces_agree_on_many_rows(
     scores = chosen.scores(P)
     mine = chosen.score_of(P, y)
     assert mine.tobytes() == scores[np.arange(n), y].tobytes()
-    for tau in (mine[:, None], rng.permutation(mine)[:, None], np.quantile(mine, 0.9, method="higher")):
-        assert (chosen.sets(P, tau) == (scores <= tau)).all()
+    quantile = np.full(n, np.quantile(mine, 0.9, method="higher"))
+    for tau in (mine, np.nextafter(mine, -np.inf), np.nextafter(mine, np.inf), rng.permutation(mine), quantile):
+        assert (chosen.sets(P, tau) == (scores <= tau[:, None])).all()
     by_class = rng.choice(mine, size=K)
     assert (chosen.sets(P, by_class) == (scores <= by_class)).all()
+
+
+@pytest.mark.parametrize("zero", [0.0, -0.0])
+def test_rows_of_zeros(zero: float) -> None:
+    base = oracle("base", 3)
+    P = np.full((4, 3), zero)
+    assert base.scores(P)[0].tolist() == [1e-300, 2e-300, 3e-300]
+    assert base.sets(P, [0.0, 1e-300, 2e-300, 3e-300]).sum(axis=1).tolist() == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize(("name", "options"), [case for case in ORACLES if case[0] != "lac"])

@@ -47,7 +47,7 @@ class Diameter(Atom):
         return {"monotone": "a larger set has no fewer pairs"}
 
     def lacks(self) -> Mapping[str, str]:
-        return {"submodular": "a label that is near each of two far labels adds more to a larger set"}
+        return {"submodular": "a label adds nothing to the empty set, but its distance to a larger one"}
 
     def additive(self) -> Additive | None:
         if isinstance(self.metric, TreeMetric):

@@ -60,36 +60,33 @@ def randomized_tau(
         steps, at = _steps(cell.scores, level)
         cuts[i, : steps.size] = steps
         taus[i, : at.size] = at
-    if isinstance(rng, np.ndarray):
-        draws = rng.reshape(n, 1)
-    else:
-        draws = rng.integers(1, _DRAWS, size=(n, 1), endpoint=True)
-    step = np.zeros(np.broadcast_shapes(codes.shape, draws.shape), dtype=np.intp)
+    one_a_row = (n, 1)
+    draws = rng if isinstance(rng, np.ndarray) else rng.integers(1, _DRAWS, size=one_a_row, endpoint=True)
+    step = np.zeros(np.broadcast_shapes(codes.shape, one_a_row), dtype=np.intp)
     for cut in cuts.T:
-        step += draws > cut[codes]
+        step += draws.reshape(one_a_row) > cut[codes]
     return taus[codes, step]
 
 
 def row_draws(rows: NDArray[np.floating[Any]], seed: int) -> Draws:
-    """A draw for each row of probabilities that depends on the seed and on the row's own bytes alone.
+    """A draw for each row of probabilities that depends on the seed and on the row's own values alone.
 
     So a row has the same set in any batch, alone, and after a restart, and rows that differ have independent draws:
-    their bytes, as whole numbers w_j, are hashed to sum of a_j w_j mod 2^64 with random odd a_j (a universal family),
-    and the hash is stirred. A generator that starts anew with each call would give a stream of single rows one and
-    the same U, and so no coverage for that seed.
+    their bytes in float64, as whole numbers w_j, are hashed to sum of a_j w_j mod 2^64 with random odd a_j (a universal
+    family), and the hash is stirred. A generator that starts anew with each call would give a stream of single rows
+    one and the same U, and so no coverage for that seed.
 
     >>> row_draws(np.array([[0.5, 0.5], [0.9, 0.1]]), seed=0).tolist() == [
     ...     row_draws(np.array([row]), seed=0)[0].tolist() for row in ([0.5, 0.5], [0.9, 0.1])
     ... ]
     True
     """
-    words = np.ascontiguousarray(rows).view(np.uint32)
     rng = np.random.default_rng(seed)
-    odd = rng.integers(0, 2**63, size=words.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+    odd = rng.integers(0, 2**63, size=2 * rows.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(1)
     offset = rng.integers(0, 2**63, dtype=np.uint64)
-    mixed = np.empty(len(words), dtype=np.uint64)
-    for start in range(0, len(words), _HASHED):
-        block = words[start : start + _HASHED].astype(np.uint64)
+    mixed = np.empty(len(rows), dtype=np.uint64)
+    for start in range(0, len(rows), _HASHED):
+        block = np.ascontiguousarray(rows[start : start + _HASHED], np.float64).view(np.uint32).astype(np.uint64)
         mixed[start : start + _HASHED] = (block * odd).sum(axis=1, dtype=np.uint64) + offset
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)

@@ -73,13 +73,18 @@ class _Verbs(click.Group):
             if hasattr(stream, "reconfigure"):  # what an encoding lacks is shown by its number, never a traceback
                 stream.reconfigure(errors="backslashreplace")
         try:
-            status = super().main(arguments, prog_name or "udcp", **{**options, "standalone_mode": False})
-        except (SpecError, InputError, OracleError, OSError, click.ClickException) as error:
-            report_error(error, as_json)
-            status = _WRONG_INPUT
-        except (click.Abort, KeyboardInterrupt, EOFError):
-            click.echo("interrupted", err=True)
-            status = _INTERRUPTED
+            try:
+                status = super().main(arguments, prog_name or "udcp", **{**options, "standalone_mode": False})
+            except (SpecError, InputError, OracleError, OSError, click.ClickException) as error:
+                report_error(error, as_json)
+                status = _WRONG_INPUT
+            except (click.Abort, KeyboardInterrupt, EOFError):
+                click.echo("interrupted", err=True)
+                status = _INTERRUPTED
+            sys.stdout.flush()
+        except BrokenPipeError:
+            _drop_output()
+            status = _READER_GONE
         sys.exit(status or 0)
 
 

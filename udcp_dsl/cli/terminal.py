@@ -17,9 +17,9 @@ from udcp_dsl.diagnostics import Diagnostic, InputError, OracleError, SpecError
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
+    from rich.table import Table
 
 _PLAIN_WIDTH = 100
-_HELP = "= help:"
 
 
 def coloured(stream: TextIO) -> bool:
@@ -51,6 +51,14 @@ def show(*things: RenderableType) -> None:
     click.echo("\n".join(lines if coloured(sys.stdout) else [line.rstrip() for line in lines]), nl=False, color=True)
 
 
+def plain_table(*, show_footer: bool = False) -> Table:
+    """A table with rules below its head and above its foot, and no frame."""
+    from rich.box import SIMPLE
+    from rich.table import Table
+
+    return Table(box=SIMPLE, show_edge=False, pad_edge=False, show_footer=show_footer, header_style="dim")
+
+
 def symbols() -> Mapping[str, str]:
     """Marks for the states of facts, where the encoding has them."""
     unicode = (sys.stdout.encoding or "").lower().startswith("utf")
@@ -66,24 +74,17 @@ def show_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
     """Print diagnostics on stderr, as a compiler does."""
     paint = coloured(sys.stderr)
     for diagnostic in diagnostics:
-        text = diagnostic.render()
-        click.echo(_painted(text, diagnostic.severity) if paint else text, err=True, color=paint)
-        click.echo(err=True)
+        click.echo((_painted(diagnostic) if paint else diagnostic.render()) + "\n", err=True, color=paint)
 
 
-def _painted(text: str, severity: str) -> str:
-    colour = "red" if severity == "error" else "yellow"
-    head, *excerpt = text.split("\n")
-    place, mark, message = head.partition(f": {severity}[")
-    code, _, rest = (mark + message)[2:].partition(":")
-    lines = [click.style(place, bold=True) + ": " + click.style(code, fg=colour, bold=True) + ":" + rest]
-    for line in excerpt:
-        gutter, bar, content = line.partition("|")
-        if bar and not content.strip(" \t^") and "^" in content:
-            content = content.replace("^", "").rstrip(" ") + click.style("^" * content.count("^"), fg=colour)
-    
-        lines.append(line)
-    return "\n".join(lines)
+def _painted(diagnostic: Diagnostic) -> str:
+    """The same text in colour: the code, the underline, and the word help."""
+    colour = "red" if diagnostic.severity == "error" else "yellow"
+    code = f"{diagnostic.severity}[{diagnostic.code}]"
+    head, *rows = ("\t".join(map(visible, row.split("\t"))) for row in diagnostic.render().split("\n"))
+    rows[2] = rows[2].rstrip("^") + click.style("^" * rows[2].count("^"), fg=colour, bold=True)
+    rows[3:] = (row.replace("help:", click.style("help:", fg="cyan"), 1) for row in rows[3:])
+    return "\n".join([head.replace(code, click.style(code, fg=colour, bold=True), 1), *rows])
 
 
 def emit(data: Mapping[str, object], *, ok: bool = True) -> None:

@@ -16,6 +16,7 @@ from udcp_dsl.declare.declared import Declared, Fault, Thing
 from udcp_dsl.declare.distances import build_distance
 from udcp_dsl.declare.hierarchies import build_hierarchy
 from udcp_dsl.declare.labels import declare_labels
+from udcp_dsl.declare.matching import whole
 from udcp_dsl.declare.params import build_param
 from udcp_dsl.sources import FileFault, Files
 
@@ -36,12 +37,13 @@ def declare(spec: ast.Spec, files: Files, labels: Sequence[str] | None, params: 
         try:
             if not d.labels and not isinstance(x, ast.Param):
                 raise Fault  # there is one diagnostic already: the labels
+            if isinstance(body := getattr(x, "body", None), ast.File):
+                whole(body)
             d.things[x.name.text] = _build(d, x, params)
         except Fault:
             d.broken.add(x.name.text)
         except FileFault as fault:
-            file = getattr(x, "body", None)
-            d.error(fault.code, file.span if isinstance(file, ast.File) else x.span, fault.message, fault.help)
+            d.error(fault.code, body.span if isinstance(body, ast.File) else x.span, fault.message, fault.help)
             d.broken.add(x.name.text)
     return d
 

@@ -23,7 +23,7 @@ def build_category(d: Declared, x: ast.Category) -> Category:
 def _category_from(d: Declared, file: ast.File) -> Ints:
     if ending(file) == "csv":
         table, rows = rows_of(d, file)
-        at = table.position(column(file))
+        at = column(file, table)
         for row in rows:
             cell = table.rows[row][at]
             if cell not in ("0", "1"):
@@ -47,14 +47,9 @@ def build_categories(d: Declared, x: ast.Categories) -> Family:
                 good = False
             seen.add(member.name.text)
             try:
-                inside = positions(d, member.items)
+                parts.append((member.name.text, positions(d, member.items)))
             except Fault:
                 good = False
-                continue
-            if not len(inside):
-                d.error("E222", member.span, f"category {member.name.text!r} has no member", "list at least one label")
-                good = False
-            parts.append((member.name.text, inside))
         if not good:
             raise Fault
     else:
@@ -68,7 +63,7 @@ def build_categories(d: Declared, x: ast.Categories) -> Family:
 def _categories_from(d: Declared, file: ast.File) -> list[tuple[str, Ints]]:
     if ending(file) == "csv":
         table, rows = rows_of(d, file)
-        at = table.position(column(file))
+        at = column(file, table)
         found: dict[str, list[int]] = {}
         for y, row in enumerate(rows):
             if table.rows[row][at]:

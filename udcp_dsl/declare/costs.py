@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -15,17 +16,23 @@ from udcp_dsl.diagnostics import did_you_mean
 from udcp_dsl.domain import Costs, Floats
 from udcp_dsl.sources import FileFault, finite, read_json, read_npy
 
+_NO_NAME = "rename one of them, or give the costs in order, as .npy"
+
 
 def build_costs(d: Declared, x: ast.Costs) -> Costs:
     family = None
     keys: Sequence[str] = d.labels
+    of = ""
     if x.of is not None:
         found = family_of(d, x.of)
         if found is None:
             raise Fault
-        family, keys = found, found.names
+        family, keys, of = found, found.names, found.name
     what = "label" if family is None else "category"
+    several = {key for key, many in Counter(keys).items() if many > 1}  # nodes of one name under different parents
     if isinstance(x.body, ast.File):
+        if several and ending(x.body) != "npy":
+            raise FileFault("E215", f"{min(several)!r} names several categories of {of!r}", _NO_NAME)
         return Costs(x.name.text, _costs_from(d, x.body, keys, what, family is not None), family)
     index = d.index if family is None else {name: i for i, name in enumerate(keys)}
     values = np.full(len(keys), np.nan if x.default is None else x.default.value)
@@ -38,6 +45,10 @@ def build_costs(d: Declared, x: ast.Costs) -> Costs:
                 d.error("E210", entry.key.span, f"unknown {what} {key!r}", did_you_mean(key, keys))
                 good = False
                 break
+            if key in several:
+                d.error("E215", entry.key.span, f"{key!r} names several categories of {of!r}", _NO_NAME)
+                good = False
+                break
             if given[i]:
                 d.error("E205", entry.key.span, f"{what} {key!r} has a cost already", "give it one cost")
                 good = False
@@ -46,7 +57,8 @@ def build_costs(d: Declared, x: ast.Costs) -> Costs:
             values[i] = entry.value.value
     missing = [keys[i] for i in np.flatnonzero(~given).tolist()] if x.default is None else []
     if missing and good:
-        d.error("E220", x.name.span, f"no cost for {listed(missing, what)}", "add them, or `default: 0`")
+        them = "it" if len(missing) == 1 else "them"
+        d.error("E220", x.name.span, f"no cost for {listed(missing, what)}", f"add {them}, or `default: 0`")
         good = False
     if not good:
         raise Fault
@@ -57,7 +69,7 @@ def _costs_from(d: Declared, file: ast.File, keys: Sequence[str], what: str, of_
     kind = ending(file)
     if kind == "csv":
         table, rows = rows_of(d, file, None if not of_family else keys, what)
-        at = table.position(column(file))
+        at = column(file, table)
         return np.array([table.number(row, at) for row in rows])
     if kind == "npy":
         array = read_npy(file.path, d.files.read(file.path))

@@ -30,18 +30,18 @@ def build_distance(d: Declared, x: ast.Distance) -> Metric:
     path = x.body.path
     if (matrix < 0).any():
         a, b = (int(i) for i in np.argwhere(matrix < 0)[0])
-        raise FileFault(
-            "E242", f"{path}: the distance of {names[a]} and {names[b]} is {matrix[a, b]:g}, which is negative"
-        )
+        raise FileFault("E242", f"{path}: the distance of {names[a]} and {names[b]} is negative: {matrix[a, b]:g}",
+                        "make it 0 or more")  # fmt: skip
     if np.diag(matrix).any():
         a = int(np.flatnonzero(np.diag(matrix))[0])
-        raise FileFault("E243", f"{path}: the distance of {names[a]} to itself is {matrix[a, a]:g}, not 0")
+        raise FileFault("E243", f"{path}: the distance of {names[a]} to itself is {matrix[a, a]:g}, not 0",
+                        "put 0 on the diagonal")  # fmt: skip
     skew = np.abs(matrix - matrix.T) > 1e-9 * np.maximum(1.0, np.abs(matrix))
     if skew.any():
         a, b = (int(i) for i in np.argwhere(skew)[0])
         raise FileFault(
             "E241", f"{path} is not symmetric: from {names[a]} to {names[b]} {matrix[a, b]:g}, back {matrix[b, a]:g}",
-            "a distance is the same both ways",
+            "a distance is the same both ways: make the two equal",
         )  # fmt: skip
     return DenseMetric(x.name.text, np.maximum(matrix, matrix.T))
 
@@ -57,7 +57,7 @@ def _matrix(d: Declared, file: ast.File) -> Floats:
             )
         return array
     if kind == "csv":
-        table, rows = rows_of(d, file)
+        table, rows = rows_of(d, file, d.labels)
         missing = [label for label in d.labels if label not in table.positions]
         if missing:
             raise FileFault(

@@ -15,9 +15,8 @@ def family_of(d: Declared, ref: ast.Ref) -> Family | None:
         return None
     if isinstance(thing, Family) and not ref.parts:
         return thing
-    if isinstance(thing, Hierarchy) and len(ref.parts) == 1:
-        part = ref.parts[0]
-        depth = level_of(d, thing, part)
+    if isinstance(thing, Hierarchy) and len(ref.parts) == 1 and not is_node(ref.parts[0]):
+        depth = level_of(d, thing, ref.parts[0])
         return None if depth is None else thing.level(depth)
     if isinstance(thing, Hierarchy) and not ref.parts:
         d.error("E406", ref.span, f"{ref.head.text!r} is a hierarchy; a family is one of its levels",
@@ -25,15 +24,16 @@ def family_of(d: Declared, ref: ast.Ref) -> Family | None:
         return None
     known = [name for name, t in d.things.items() if isinstance(t, Family | Hierarchy)]
     if thing is None and ref.head.text not in d.definitions:
-        d.error("E211", ref.head.span, f"there is no family {ref.head.text!r}", did_you_mean(ref.head.text, known))
+        way_out = did_you_mean(ref.head.text, known) or "declare one with `categories`, or use a level of a hierarchy"
+        d.error("E211", ref.head.span, f"there is no family {ref.head.text!r}", way_out)
     else:
-        d.error(
-            "E406",
-            ref.span,
-            f"{ref.span.text!r} is not a family",
-            "a family is declared by `categories`, or is h.level",
-        )
+        way_out = "a family is declared by `categories`, or is a level of a hierarchy: h.level"
+        d.error("E406", ref.span, f"{ref.span.text!r} is not a family", way_out)
     return None
+
+
+def is_node(part: ast.Name | ast.Indexed) -> bool:
+    return isinstance(part, ast.Indexed) and part.kind == "node"
 
 
 def _level_example(h: Hierarchy) -> str:
@@ -56,10 +56,8 @@ def level_of(d: Declared, h: Hierarchy, part: ast.Name | ast.Indexed) -> int | N
     if isinstance(part, ast.Name) and part.text in h.levels:
         return h.levels.index(part.text) + 1
     text = part.text if isinstance(part, ast.Name) else part.span.text
-    help = (
-        did_you_mean(text, h.levels)
-        if h.levels
-        else "its levels have no names: write level(1), the root being level(0)"
-    )
-    d.error("E213", part.span, f"{h.name!r} has no level {text!r}", help)
+    way_out = did_you_mean(text, h.levels) or f"its levels have no names: write {_level_example(h)}"
+    if isinstance(part, ast.Name) and text in h.names:
+        way_out = f"{text!r} is a node: write {h.name}.node({part.span.text})"
+    d.error("E213", part.span, f"{h.name!r} has no level {text!r}", way_out)
     return None

@@ -50,11 +50,6 @@ def _paths_in_place(d: Declared, x: ast.Hierarchy) -> list[tuple[str, tuple[str,
                     "E231", part.name.span, f"node {part.name.text!r} stands twice under one parent", "merge the two"
                 )
                 good = False
-            elif not part.children:
-                d.error(
-                    "E222", part.span, f"node {part.name.text!r} has no label below it", "give it one, or leave it out"
-                )
-                good = False
             inner.add(path)
             stack.extend((child, path) for child in reversed(part.children))
             continue
@@ -67,7 +62,7 @@ def _paths_in_place(d: Declared, x: ast.Hierarchy) -> list[tuple[str, tuple[str,
                     "E231",
                     part.span,
                     f"label {name!r} stands twice in the hierarchy",
-                    "a label has one place in a tree",
+                    "a label has one place in a tree: remove one",
                 )
                 good = False
             found[name] = above
@@ -108,14 +103,11 @@ def _paths_from_json(file: ast.File, value: object) -> list[tuple[str, tuple[str
             stack.extend((inner, (*above, name)) for name, inner in reversed(part.items()))
         elif isinstance(part, list) and part:
             stack.extend((inner, above) for inner in reversed(part))
-        elif isinstance(part, str):
-            if part in found:
-                raise FileFault(
-                    "E231",
-                    f"{file.path}: label {part!r} stands twice in the hierarchy",
-                    "a label has one place in a tree",
-                )
-            found[part] = above
+        elif isinstance(part, str) or (isinstance(part, int) and not isinstance(part, bool)):
+            if str(part) in found:
+                way_out = "a label has one place in a tree: remove one"
+                raise FileFault("E231", f"{file.path}: label {str(part)!r} stands twice in the hierarchy", way_out)
+            found[str(part)] = above
         else:
             where = " > ".join(above) or "the top"
             raise FileFault("E303", f"{file.path}: at {where}: {shown(part)} is not a node or a label",

@@ -8,7 +8,7 @@ import numpy as np
 
 from udcp_dsl import ast
 from udcp_dsl.declare.declared import Declared, Fault
-from udcp_dsl.declare.matching import ending, label_array, only
+from udcp_dsl.declare.matching import ending, label_array, only, whole
 from udcp_dsl.diagnostics import Span, did_you_mean
 from udcp_dsl.domain import Ints
 from udcp_dsl.sources import FileFault, read_json
@@ -59,6 +59,7 @@ def _declared_labels(d: Declared, declaration: ast.Labels) -> list[str]:
 
 
 def _labels_from(d: Declared, file: ast.File) -> list[str]:
+    whole(file)
     if ending(file) == "csv":
         table = d.files.table(file.path)
         d.label_column = file.column.text if file.column else table.header[0]

@@ -37,16 +37,14 @@ def complete(d: Declared, file: ast.File, found: Iterable[str], wanted: Sequence
     there = set(found)
     missing = [key for key in wanted if key not in there]
     if missing:
-        raise FileFault("E308", f"{file.path} has no entry for {listed(missing, what)}",
-                        f"add {'it' if len(missing) == 1 else 'them'}; rows are matched by `by COLUMN`, "
-                        "else by the column of the labels, else by the first")  # fmt: skip
+        way_out = f"add {'it' if len(missing) == 1 else 'them'}"
+        if ending(file) == "csv":
+            way_out += "; rows are matched by `by COLUMN`, else by the column of the labels, else by the first"
+        raise FileFault("E308", f"{file.path} has no entry for {listed(missing, what)}", way_out)
     extra = there.difference(wanted)
     if extra:
-        d.warn(
-            "W501",
-            file.span,
-            f"{file.path} has entries for {listed(sorted(extra), what)}, which the spec does not know",
-        )
+        message = f"{file.path} has entries for {listed(sorted(extra), what)}, which the spec does not know"
+        d.warn("W501", file.span, message, "they are ignored: remove them, or add them to the spec")
 
 
 def known_positions(d: Declared, file: ast.File, names: Sequence[str]) -> Ints:
@@ -55,7 +53,7 @@ def known_positions(d: Declared, file: ast.File, names: Sequence[str]) -> Ints:
         if name not in d.index:
             raise FileFault("E210", f"{file.path}: unknown label {name!r}", did_you_mean(name, d.labels))
         if name in seen:
-            raise FileFault("E205", f"{file.path}: label {name!r} is listed twice", "list it once")
+            raise FileFault("E306", f"{file.path}: label {name!r} is listed twice", "list it once")
         seen.add(name)
     return np.array(sorted(d.index[name] for name in names), dtype=np.int64)
 
@@ -80,10 +78,19 @@ def only(file: ast.File, what: str, *endings: str) -> None:
         raise FileFault("E307", f"{what} cannot be read from {file.path!r}", f"known endings: {listed}")
 
 
-def column(file: ast.File) -> str:
+def whole(file: ast.File) -> None:
+    """Only a CSV file has columns to choose from."""
+    if ending(file) in ("json", "npy") and (file.column or file.by or file.levels):
+        word = "column" if file.column else "by" if file.by else "levels"
+        raise FileFault("E309", f"`{word}` is for CSV files, and {file.path} is read whole", f"leave out `{word}`")
+
+
+def column(file: ast.File, table: Table) -> int:
+    """The position of the column that the file's clause names."""
     if file.column is None:
-        raise FileFault("E309", f"which column of {file.path}?", "add `column NAME`")
-    return file.column.text
+        has = ", ".join(table.header)
+        raise FileFault("E309", f"which column of {file.path} is meant?", f"add `column NAME`; it has {has}")
+    return table.position(file.column.text)
 
 
 def listed(names: Sequence[str], what: str) -> str:

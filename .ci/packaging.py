@@ -1,0 +1,56 @@
+"""Build the wheel, install it into a fresh environment, and run the tests with the source tree out of reach.
+
+Run as `python .ci/packaging.py` from an environment that has the extra `dev`.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+CARRIED = ("tests", "specs", "docs", "benchmarks", "README.md", "pyproject.toml", "constraints.txt")
+MUST_HOLD = ("udcp_dsl/py.typed", "udcp_solvers/py.typed", "udcp_grammars/loss.lark")
+
+
+def run(*command: str | Path, cwd: Path) -> None:
+    print("+", *command, flush=True)
+    subprocess.run([str(part) for part in command], cwd=cwd, check=True)
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        away = Path(name)
+        run(sys.executable, "-m", "build", "--wheel", "--outdir", away / "dist", ROOT, cwd=away)
+        (wheel,) = (away / "dist").glob("*.whl")
+        listed = subprocess.run(
+            [sys.executable, "-m", "zipfile", "-l", str(wheel)], capture_output=True, text=True, check=True
+        ).stdout
+        missing = [path for path in MUST_HOLD if path not in listed]
+        if missing:
+            sys.exit(f"the wheel lacks {', '.join(missing)}")
+        venv.create(away / "env", with_pip=True)
+        python = away / "env" / "bin" / "python"
+        run(python, "-m", "pip", "install", "-q", "-c", ROOT / "constraints.txt", f"{wheel}[test]", cwd=away)
+        work = away / "work"
+        work.mkdir()
+        for part in CARRIED:
+            source = ROOT / part
+            if source.is_dir():
+                shutil.copytree(source, work / part, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copy(source, work / part)
+        # No source root on the path: what is imported is what was installed.
+        run(python, "-m", "pytest", "-o", "pythonpath=", "-p", "no:cacheprovider", cwd=work)
+        where = "import udcp_dsl; print(udcp_dsl.__file__)"
+        found = subprocess.run([python, "-c", where], cwd=work, capture_output=True, text=True, check=True).stdout
+        if str(ROOT) in found:
+            sys.exit(f"the tests ran on the source tree: {found}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,217 @@
+"""The floors of speed: calibrating plus predicting, as a ratio to `np.argsort` of the same two matrices, in one run.
+
+    python benchmarks/floors.py [--n 25000] [--k 1000] [--only base,lac] [--repeats 5] [--memory]
+
+One row a case and a kind of matrix; prints a table and writes benchmarks/results/floors.json. Exit status 1 if a floor
+is not met. To add an oracle, add a line to CASES.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table
+
+import udcp_dsl as udcp
+
+Matrix = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Case:
+    """An oracle under a loss, and the most times `np.argsort` that it may take."""
+
+    name: str
+    oracle: str
+    at_most: float
+    loss: str = "loss l = size"
+    options: dict[str, object] = field(default_factory=dict)
+
+
+CASES = (
+    Case("base", "base", 2.0),
+    Case("lac", "lac", 2.0),
+    Case("raps", "raps", 2.0),
+)
+
+RESULTS = Path(__file__).parent / "results" / "floors.json"
+ALPHA = 0.1
+GIB = 1 << 30
+
+
+def softmax_like(n: int, k: int, rng: np.random.Generator) -> Matrix:
+    """A sure classifier: softmax of normal logits, a few labels hold most of the mass."""
+    logits = rng.normal(scale=6.0, size=(n, k)).astype(np.float32)
+    weights = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+
+
+def uniform_like(n: int, k: int, rng: np.random.Generator) -> Matrix:
+    """An unsure classifier: all labels of one order of magnitude, so that sets are nearly full."""
+    weights = rng.random((n, k), dtype=np.float32)
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+
+
+KINDS: dict[str, Callable[[int, int, np.random.Generator], Matrix]] = {
+    "softmax": softmax_like,
+    "uniform": uniform_like,
+}
+
+
+def draw_labels(P: Matrix, rng: np.random.Generator) -> NDArray[np.int64]:
+    """True labels drawn from p, a block of rows at a time."""
+    y = np.empty(len(P), dtype=np.int64)
+    for start in range(0, len(P), 1000):
+        sums = P[start : start + 1000].cumsum(axis=1, dtype=np.float64)
+        y[start : start + 1000] = (sums > rng.random((len(sums), 1)) * sums[:, -1:]).argmax(axis=1)
+    return y
+
+
+@dataclass(frozen=True)
+class Result:
+    case: str
+    kind: str
+    argsort_seconds: float
+    calibrate_seconds: float
+    predict_seconds: float
+    ratio: float
+    at_most: float
+    mean_size: float
+
+    @property
+    def met(self) -> bool:
+        return self.ratio <= self.at_most
+
+
+def oracle_of(case: Case, k: int) -> Any:
+    loss = udcp.loads(case.loss, labels=[f"y{y}" for y in range(k)])
+    return udcp.make_oracle(case.oracle, loss, **case.options)
+
+
+def threshold(scores: NDArray[np.float64]) -> float:
+    """The split-conformal threshold at ALPHA."""
+    rank = min(math.ceil((len(scores) + 1) * (1 - ALPHA)), len(scores))
+    return float(np.partition(scores, rank - 1)[rank - 1])
+
+
+def seconds(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def measure(case: Case, kind: str, calibration: Matrix, y: NDArray[np.int64], test: Matrix, repeats: int) -> Result:
+    """Medians of alternating repetitions, after one that warms up (and compiles)."""
+    oracle = oracle_of(case, calibration.shape[1])
+    tau = threshold(oracle.score_of(calibration, y))
+    size = float(oracle.sets(test, tau).sum(axis=1).mean())
+    sorting, calibrating, predicting = [], [], []
+    for _ in range(repeats):
+        sorting.append(seconds(lambda: (np.argsort(calibration, axis=1), np.argsort(test, axis=1))))
+        calibrating.append(seconds(lambda: threshold(oracle.score_of(calibration, y))))
+        predicting.append(seconds(lambda: oracle.sets(test, tau)))
+    argsort, calibrate, predict = (statistics.median(times) for times in (sorting, calibrating, predicting))
+    return Result(case.name, kind, argsort, calibrate, predict, (calibrate + predict) / argsort, case.at_most, size)
+
+
+def peak_above_inputs(case: Case, n: int, k: int) -> int:
+    """Bytes that a process of its own needs at its peak beyond itself and its two matrices."""
+    command = [sys.executable, __file__, "--peak-of", case.name, "--n", str(n), "--k", str(k)]
+    return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+def report_peak(case: Case, n: int, k: int) -> None:
+    def peak() -> int:
+        # Linux only. Not getrusage, whose peak is handed down from the parent process.
+        status = Path("/proc/self/status").read_text(encoding="ascii")
+        return int(status.split("VmHWM:")[1].split()[0]) * 1024
+
+    rng = np.random.default_rng(0)
+    # Made in float32 and in place, so that the peak before the work is the inputs and no more.
+    calibration, test = (rng.random((n, k), dtype=np.float32) for _ in range(2))
+    for P in (calibration, test):
+        P /= P.sum(axis=1, keepdims=True)
+    y = rng.integers(k, size=n)
+    oracle = oracle_of(case, k)
+    before = peak()
+    oracle.sets(test, threshold(oracle.score_of(calibration, y)))
+    print(peak() - before)
+
+
+def write(path: Path, content: dict[str, object]) -> None:
+    """Under a temporary name first: never a partial file."""
+    path.parent.mkdir(exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    temporary.replace(path)
+
+
+def show(results: list[Result], peaks: dict[str, int]) -> Table:
+    table = Table(title="Calibrate + predict, against np.argsort of the same matrices")
+    for column in ("case", "matrix"):
+        table.add_column(column)
+    for column in ("argsort s", "calibrate s", "predict s", "ratio", "at most", "mean size", "peak MiB"):
+        table.add_column(column, justify="right")
+    for r in results:
+        times = (f"{t:.3f}" for t in (r.argsort_seconds, r.calibrate_seconds, r.predict_seconds))
+        ratio = f"{r.ratio:.2f}" if r.met else f"[red]{r.ratio:.2f}[/red]"
+        peak = f"{peaks[r.case] / 2**20:.0f}" if r.case in peaks else ""
+        table.add_row(r.case, r.kind, *times, ratio, f"{r.at_most:g}", f"{r.mean_size:.1f}", peak)
+    return table
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--n", type=int, default=25_000, help="rows of each of the two matrices")
+    parser.add_argument("--k", type=int, default=1_000, help="labels")
+    parser.add_argument("--only", default="", help="names of cases, with commas")
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--memory", action="store_true", help="also peak memory, each in a process of its own (Linux)")
+    parser.add_argument("--peak-of", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    by_name = {case.name: case for case in CASES}
+    chosen = options.only.split(",") if options.only else list(by_name)
+    if unknown := set(chosen) - set(by_name):
+        parser.error(f"no case {', '.join(sorted(unknown))}; there are {', '.join(by_name)}")
+    n, k = options.n, options.k
+    if options.peak_of:
+        report_peak(by_name[options.peak_of], n, k)
+        return 0
+
+    rng = np.random.default_rng(0)
+    results = []
+    console = Console()
+    with console.status("measuring") as status:
+        for kind, make in KINDS.items():
+            calibration, test = make(n, k, rng), make(n, k, rng)
+            y = draw_labels(calibration, rng)
+            for name in chosen:
+                status.update(f"{name} on {kind}")
+                results.append(measure(by_name[name], kind, calibration, y, test, options.repeats))
+        peaks = {name: peak_above_inputs(by_name[name], n, k) for name in chosen} if options.memory else {}
+    console.print(show(results, peaks))
+    machine = {"cpus": os.cpu_count(), "machine": platform.machine(), "python": platform.python_version()}
+    versions = {package: version(package) for package in ("numpy", "numba", "udcp_dsl")}
+    rows = [asdict(r) for r in results]
+    write(RESULTS, {"n": n, "k": k, **machine, **versions, "peak_bytes_above_inputs": peaks, "results": rows})
+    return 0 if all(r.met for r in results) and all(peak <= GIB for peak in peaks.values()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

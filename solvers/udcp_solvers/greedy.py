@@ -1,0 +1,175 @@
+"""`greedy`: minus the mass that remains after y in the greedy order. For any loss.
+
+The order starts with the empty set S and adds argmax max(M - L(S + y), 0) / (max(1 - p(y), 0) + eps) over y not in S,
+ties by higher p, then lower index; M is an upper bound of L. What L(S + y) is as a float is said by `Increments`, label
+after label along the order, and the compiled paths make the same additions (`growing`), so all give the same order:
+
+- `merge`: the set only matters by its numbers and categories; labels that cost the same form lists;
+- `farthest`: sums with a diameter, or a largest cost, beside those;
+- generic: `Increments`, many rows at a time, for everything else.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from udcp_dsl.diagnostics import OracleError
+from udcp_dsl.oracle import Floats, Indices, Masks, Oracle, Probabilities
+from udcp_solvers.compiled import over_rows
+from udcp_solvers.farthest import farthest_orders
+from udcp_solvers.growing import DENSE, TREE, grow
+from udcp_solvers.lists import Model, list_labels, model_of
+from udcp_solvers.merge import merge_orders
+from udcp_solvers.remaining import remaining_score_of, remaining_scores, remaining_sets
+
+if TYPE_CHECKING:
+    from udcp_dsl.loss import Loss
+
+# Cells in orders that are held at once (32 MiB), and cells on which `Increments` works at once, with several arrays.
+_BLOCK, _GENERIC_BLOCK = 1 << 22, 1 << 18
+# Words of bits of one thread's queue, above which the merge would thrash memory.
+_MOST_BITS = 1 << 22
+
+# (P, wanted, floor) -> labels in order (n, K) and how many of them are known. A row may end once label `wanted` (none:
+# -1) is placed, or once what remains is less than `floor` for certain.
+Orders = Callable[[Probabilities, Indices, Floats], tuple[Indices, Indices]]
+
+
+class Greedy(Oracle):
+    """M: an upper bound of the loss (default: the proved one); eps: keeps the ratio finite where p = 1."""
+
+    name = "greedy"
+
+    def __init__(self, loss: Loss, *, M: float | None = None, eps: float = 1e-6) -> None:
+        hi = loss.facts.interval.hi
+        bound = hi if M is None else _number("M", M)
+        if not _number("eps", eps) > 0:
+            raise OracleError(f"oracle 'greedy': eps must be above 0, not {eps!r}")
+        if bound < hi:
+            warnings.warn(
+                f"oracle 'greedy': M = {bound:g} is below {hi:g}, the proved bound of loss {loss.name!r}; "
+                "sets that cost more than M all look alike, and their labels come by falling p",
+                stacklevel=2,
+            )
+        super().__init__(loss, M=bound, eps=float(eps))
+        self._orders = choose_path(loss, bound, float(eps))[1]
+
+    def _scores(self, P: Probabilities) -> Floats:
+        out = np.empty(P.shape)
+        for rows in _blocks(*P.shape, _BLOCK):
+            part = P[rows]
+            orders, _ = self._orders(part, np.full(len(part), -1), np.full(len(part), -np.inf))
+            out[rows] = remaining_scores(part, orders)
+        return out
+
+    def _score_of(self, P: Probabilities, y: Indices) -> Floats:
+        out = np.empty(len(P))
+        for rows in _blocks(*P.shape, _BLOCK):
+            part = P[rows]
+            orders, counts = self._orders(part, y[rows], np.full(len(part), -np.inf))
+            out[rows] = remaining_score_of(part, orders, counts, y[rows])
+        return out
+
+    def _sets(self, P: Probabilities, tau: Floats) -> Masks:
+        if tau.shape[1] > 1:  # by class: sets are not prefixes of the order
+            return super()._sets(P, tau)
+        out = np.empty(P.shape, dtype=np.bool_)
+        for rows in _blocks(*P.shape, _BLOCK):
+            part, at = P[rows], tau[rows, 0]
+            full = at >= P.shape[1] * 1e-300
+            orders, counts = self._orders(part, np.full(len(part), -1), np.where(full, np.inf, -at))
+            out[rows] = remaining_sets(part, orders, counts, at)
+        return out
+
+    def _first(self, P: Probabilities) -> Indices:
+        out = np.empty(len(P), np.int64)
+        for rows in _blocks(*P.shape, _BLOCK):
+            part = P[rows]
+            out[rows] = self._orders(part, np.full(len(part), -1), np.full(len(part), np.inf))[0][:, 0]
+        return out
+
+
+def choose_path(loss: Loss, M: float, eps: float) -> tuple[str, Orders]:
+    """The quickest way to the greedy orders of a loss, and its name: lazy, merge, farthest or generic."""
+    growing = grow(loss)
+    lists = None if growing is None else list_labels(growing)
+    if growing is None or lists is None:
+        return "generic", generic_path(loss, M, eps)
+    model = model_of(loss, growing, lists, M)
+    distances = np.isin(growing.kind, (DENSE, TREE)).any()
+    if (lists.bits.max() + 1) * loss.K > 32 * _MOST_BITS or (model is None and distances):
+        return "generic", generic_path(loss, M, eps)
+    none = Model(np.empty(0), np.empty(0), np.empty(0), 0.0)
+    if model is None:
+        return "merge", _compiled(merge_orders, growing, lists, none, M, eps, False)
+    # Old ratios bound new ones only where nothing that enters can lower the cost.
+    rising = (model.extra >= 0).all() and (np.diff(model.common) >= 0).all()
+    if loss.facts.monotone and rising and not model.far_weight.any():
+        return "lazy", _compiled(merge_orders, growing, lists, model, M, eps, True)
+    return "farthest", _compiled(farthest_orders, growing, lists, model, M, eps)
+
+
+def _compiled(kernel: Callable[..., None], *arguments: object) -> Orders:
+    def orders_of(P: Probabilities, wanted: Indices, floor: Floats) -> tuple[Indices, Indices]:
+        orders = np.empty(P.shape, np.int64)
+        counts = np.empty(len(P), np.int64)
+        over_rows(kernel, *P.shape, P, wanted, floor, *arguments, orders, counts)
+        return orders, counts
+
+    return orders_of
+
+
+def generic_path(loss: Loss, M: float, eps: float) -> Orders:
+    """Orders by `Increments`, a block of rows at a time: the definition, for any loss."""
+
+    def orders_of(P: Probabilities, wanted: Indices, floor: Floats) -> tuple[Indices, Indices]:
+        orders = np.empty(P.shape, np.int64)
+        counts = np.empty(len(P), np.int64)
+        for rows in _blocks(*P.shape, _GENERIC_BLOCK):
+            p = P[rows].astype(np.float64)
+            counts[rows] = _by_increments(loss, M, eps, p, wanted[rows], floor[rows], orders[rows])
+        return orders, counts
+
+    return orders_of
+
+
+def _by_increments(
+    loss: Loss, M: float, eps: float, p: Floats, wanted: Indices, floor: Floats, orders: Indices
+) -> int:
+    """Fill the orders of a block of rows until all of them may end; returns how many labels that took."""
+    n, K = p.shape
+    every = np.arange(n)
+    growth = loss.increments(n)
+    room = np.maximum(1.0 - p, 0.0) + eps
+    total = p.sum(axis=1)
+    certain = floor - (K + 4) * 2.0**-51 * total
+    placed = np.zeros(n)
+    ended = np.zeros(n, np.bool_)
+    for k in range(K):
+        ratio = np.maximum(M - growth.after(), 0.0) / room
+        ratio[growth.mask] = -1.0
+        best = ratio == ratio.max(axis=1, keepdims=True)
+        y = np.where(best, p, -1.0).argmax(axis=1)
+        orders[:, k] = y
+        placed += p[every, y]
+        ended |= (y == wanted) | (total - placed < certain)
+        if ended.all():
+            return k + 1
+        growth.push(y)
+    return K
+
+
+def _blocks(n: int, K: int, cells: int) -> list[slice]:
+    step = max(1, cells // K)
+    return [slice(start, start + step) for start in range(0, n, step)]
+
+
+def _number(name: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise OracleError(f"oracle 'greedy': {name} must be a finite number, not {value!r}")
+    return float(value)

@@ -1,0 +1,103 @@
+"""`udcp check SPEC`: diagnostics, every fact with its reason, the bounds, and which oracles apply."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from udcp_dsl.cli.spec import reads_spec
+from udcp_dsl.cli.terminal import emit, plain_table, show, show_diagnostics, symbols, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.table import Table
+    from rich.text import Text
+
+    from udcp_dsl.cli.applicability import Applicability
+    from udcp_dsl.loss import Loss
+
+_COLOURS = {"proved": "green", "refuted": "red", "unknown": "yellow"}
+
+
+@click.command("check", epilog="Example:  udcp check pets.loss --param coherence=3")
+@reads_spec
+def command(loss: Loss, as_json: bool) -> None:
+    """Check a spec, and say what is proved about its loss and which oracles apply."""
+    from udcp_dsl.cli.applicability import lost_by, oracles
+    from udcp_dsl.explain import facts_as_dict, free_labels_warning
+
+    free = free_labels_warning(loss)
+    applicable = oracles(loss)
+    installed = [oracle.name for oracle in applicable]
+    lost = {name: lost_by(name, loss, installed) for name, _ in loss.facts}
+    if as_json:
+        emit(
+            {
+                "diagnostics": [x.as_dict() for x in (*loss.warnings, *([free] if free else []))],
+                "file": loss.source.name,
+                "loss": loss.name,
+                "losses": list(loss.losses),
+                "labels": loss.K,
+                "params": dict(loss.params),
+                **facts_as_dict(loss),
+                "lost": {name: list(what) for name, what in lost.items()},
+                "oracles": [{"name": x.name, "applies": x.applies, "why": x.why} for x in applicable],
+                "free_labels": list(loss.free_labels),
+            }
+        )
+        return
+    if free:
+        show_diagnostics([free])
+    show(_heading(loss), "", _facts(loss, lost), "", _oracles(applicable))
+
+
+def _heading(loss: Loss) -> Text:
+    from rich.text import Text
+
+    from udcp_dsl.explain import summary
+
+    heading = Text.assemble((loss.name, "bold"), f" in {visible(loss.source.name)}: {summary(loss)}")
+    if loss.params:
+        heading.append("\nwith " + ", ".join(f"{name} = {value:.10g}" for name, value in loss.params.items()))
+    others = [name for name in loss.losses if name != loss.name]
+    if others:
+        heading.append(f"\nthe spec has {', '.join(others)} as well: choose with --loss")
+    return heading
+
+
+def _table(*columns: str) -> Table:
+    table = plain_table()
+    for column in columns[:-1]:
+        table.add_column(column, no_wrap=True)
+    table.add_column(columns[-1], overflow="fold")
+    return table
+
+
+def _facts(loss: Loss, lost: dict[str, tuple[str, ...]]) -> Table:
+    from rich.text import Text
+
+    from udcp_dsl.explain import shown_blame
+
+    marks = symbols()
+    table = _table("fact", "state", "why")
+    for name, fact in loss.facts:
+        why = Text(visible(fact.reason))
+        if fact.blame is not None:
+            why.append(f"\nbecause of {visible(shown_blame(fact.blame))}", "dim")
+        if lost[name]:
+            why.append(f"\nlost: {', '.join(lost[name])}", "bold")
+        table.add_row(name, Text(f"{marks[fact.state]} {fact.state}", _COLOURS[fact.state]), why)
+    return table
+
+
+def _oracles(applicable: Sequence[Applicability]) -> Table:
+    from rich.text import Text
+
+    marks = symbols()
+    table = _table("oracle", "applies", "why")
+    for oracle in applicable:
+        mark = Text(f"{marks['proved']} yes", "green") if oracle.applies else Text(f"{marks['refuted']} no", "red")
+        table.add_row(Text(oracle.name), mark, Text(visible(oracle.why)))
+    return table

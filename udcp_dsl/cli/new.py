@@ -1,0 +1,108 @@
+"""`udcp new FILE`: a commented spec that compiles and shows the language, to be made one's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from udcp_dsl import ast
+from udcp_dsl.cli.spec import json_option, parse_labels
+from udcp_dsl.cli.terminal import emit, visible
+from udcp_dsl.diagnostics import InputError, Source, Span
+
+_PETS = {"cats": ["tabby", "siamese", "lynx"], "dogs": ["beagle", "poodle", "wolf"]}
+
+_TEMPLATE = """\
+# What a set of labels costs: the less, the better the set. Lines that begin with # are comments.
+# Try:  udcp check {file}    and    udcp eval {file} {example}
+
+# The labels, in the order of the classifier's columns. Or from a file, or a range of numbers:
+#   labels from "labels.csv" column name
+#   labels 0..99
+{labels}
+
+# A tree over the labels, of any depth. Or one column a level:
+#   hierarchy groups from "labels.csv" levels family, branch
+{hierarchy}
+
+# A cost for each label. Or from a file:  costs effort from "labels.csv" column effort
+{costs}
+
+# Some labels that matter together.
+{category}
+
+# A number that can be set from outside:  udcp check {file} --param coherence=3
+param coherence = 2 in [0, 10]
+
+# A part with a name. This one holds, as 1 or 0, where the set leaves open whether it is serious.
+let undecided = any(serious) and not within(serious)
+
+# The loss. A file may have several: the last one is used, or the one that --loss names.
+loss cost =
+    sum(effort)                             # label by label
+  + coherence * count(groups.level(1))      # each branch of the tree that the set touches
+  + diameter(groups)                        # how far apart its labels are in the tree
+  + 5 * undecided
+  + 0.01 * size                             # a small weight on size, so that no label is free
+"""
+
+
+@click.command("new", epilog="Example:  udcp new pets.loss --labels cat,dog,wolf")
+@click.argument("file", type=click.Path())
+@click.option(
+    "--labels",
+    callback=parse_labels,
+    metavar="LIST|FILE",
+    help="Your labels: a,b,c or 0..9, or a .txt (one a line), .csv (first column) or .json.",
+)
+@click.option("--force", is_flag=True, help="Overwrite a file that is there already.")
+@json_option
+def command(file: str, labels: list[str] | None, force: bool, as_json: bool) -> None:
+    """Write a commented starting spec to FILE, one that compiles as it is."""
+    from udcp_dsl.tables import atomic_write
+
+    if Path(file).exists() and not force:
+        raise InputError(f"{file} is there already: choose another name, or overwrite it with --force")
+    text = starting_spec(file, labels)
+    with atomic_write(file) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="\n")
+    if as_json:
+        emit({"diagnostics": [], "file": file, "text": text})
+    else:
+        click.echo(f"{file} is written; next: udcp check {file}")
+
+
+def starting_spec(file: str, labels: list[str] | None) -> str:
+    """The text of a starting spec for these labels, or for a few pets."""
+    import shlex
+
+    from udcp_dsl.unparse import unparse
+
+    groups = _PETS if labels is None else _halves(labels)
+    names = labels or [label for members in groups.values() for label in members]
+    nowhere = Span(Source("", ""), 0, 0)
+
+    def name(text: str) -> ast.Name:
+        return ast.Name(text, span=nowhere)
+
+    def written(declaration: ast.Declaration) -> str:
+        return unparse(ast.Spec((declaration,), span=nowhere)).rstrip()
+
+    branches = tuple(ast.Branch(name(g), tuple(map(name, members)), span=nowhere) for g, members in groups.items())
+    dear = ast.CostEntry(name(names[-1]), ast.Signed(3.0, span=nowhere), span=nowhere)
+    default = ast.Signed(1.0, span=nowhere)
+    return _TEMPLATE.format(
+        file=visible(shlex.quote(file)),  # on one line, whatever it holds
+        example=visible(shlex.join(names[:2])),
+        labels=written(ast.Labels(tuple(map(name, names)), span=nowhere)),
+        hierarchy=written(ast.Hierarchy(name("groups"), branches, span=nowhere)),
+        costs=written(ast.Costs(name("effort"), None, (dear,), default, span=nowhere)),
+        category=written(ast.Category(name("serious"), (name(names[-1]),), span=nowhere)),
+    )
+
+
+def _halves(labels: list[str]) -> dict[str, list[str]]:
+    """Two groups, to be made into those that are meant; one where there is one label."""
+    half = (len(labels) + 1) // 2
+    return {name: members for name, members in (("one", labels[:half]), ("two", labels[half:])) if members}

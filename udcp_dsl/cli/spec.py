@@ -1,0 +1,123 @@
+"""The argument and options of every command that reads a spec, and the loss that they come to."""
+
+from __future__ import annotations
+
+import functools
+import re
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from udcp_dsl.cli.terminal import show_diagnostics
+from udcp_dsl.diagnostics import InputError, SpecWarning
+
+if TYPE_CHECKING:
+    from udcp_dsl.loss import Loss
+
+_RANGE = re.compile(r"(0|[1-9][0-9]*)\.\.(0|[1-9][0-9]*)", re.ASCII)
+_FILES = (".txt", ".csv", ".json")
+_LONGEST_RANGE = 1_000_000
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
+
+
+def reads_spec(verb: Callable[..., int | None]) -> Callable[..., int | None]:
+    """Give a command SPEC and its options, and call it with the compiled `loss` and `as_json`.
+
+    Warnings of the spec are shown on stderr; with --json they are the command's to print (`loss.warnings`).
+    """
+
+    @click.argument("spec", type=click.Path())
+    @click.option("--param", "params", multiple=True, callback=_params, metavar="NAME=VALUE", help="Set a parameter.")
+    @click.option("--loss", "name", metavar="NAME", help="Which loss, where the spec has several (default: the last).")
+    @click.option(
+        "--labels",
+        callback=parse_labels,
+        metavar="LIST|FILE",
+        help="Labels, where the spec has none: a,b,c or 0..9, or a .txt (one a line), .csv (first column) or .json.",
+    )
+    @click.option("--allow-outside", is_flag=True, help="Let the spec read files outside its folder.")
+    @json_option
+    @functools.wraps(verb)
+    def command(
+        spec: str,
+        params: dict[str, float],
+        name: str | None,
+        labels: list[str] | None,
+        allow_outside: bool,
+        as_json: bool,
+        **rest: Any,
+    ) -> int | None:
+        from udcp_dsl.loss import load
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SpecWarning)  # shown below as the diagnostics that they are
+            loss: Loss = load(spec, params=params, labels=labels, loss=name, allow_outside=allow_outside)
+        if not as_json:
+            show_diagnostics(loss.warnings)
+        return verb(loss, as_json=as_json, **rest)
+
+    return command
+
+
+def parse_labels(ctx: click.Context, parameter: click.Parameter, text: str | None) -> list[str] | None:
+    """The value of --labels as a list of names."""
+    if text is None:
+        return None
+    path = Path(text)
+    if "," not in text and path.suffix.lower() in _FILES:
+        names = _labels_of(path)
+    else:
+        names = [name for item in text.split(",") for name in _expanded(item.strip())]
+    if not all(names):
+        raise click.BadParameter(f"label number {names.index('') + 1} is empty", ctx, parameter)
+    if len(set(names)) < len(names):
+        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        raise click.BadParameter(f"label {twice!r} is listed twice", ctx, parameter)
+    return names
+
+
+def _expanded(item: str) -> Iterator[str]:
+    match = _RANGE.fullmatch(item)
+    if match is None:
+        yield item
+        return
+    first, last = int(match[1]), int(match[2])
+    if not 0 <= last - first < _LONGEST_RANGE:
+        raise click.BadParameter(f"the range {item} is {'empty' if last < first else 'too long'}")
+    yield from map(str, range(first, last + 1))
+
+
+def _labels_of(path: Path) -> list[str]:
+    from udcp_dsl.sources import FileFault, decode, read_csv, read_json
+
+    data = path.read_bytes()
+    try:
+        if path.suffix.lower() == ".csv":
+            return [row[0] for row in read_csv(str(path), data).rows]
+        if path.suffix.lower() == ".txt":
+            return [line.strip() for line in decode(str(path), data).splitlines() if line.strip()]
+        names = read_json(str(path), data)
+    except FileFault as fault:
+        raise InputError(fault.message + (f"; {fault.help}" if fault.help else "")) from None
+    if not isinstance(names, list) or not all(isinstance(x, str | int) and not isinstance(x, bool) for x in names):
+        raise InputError(f"{path}: labels are an array of strings")
+    return [str(name) for name in names]
+
+
+def _params(ctx: click.Context, parameter: click.Parameter, settings: tuple[str, ...]) -> dict[str, float]:
+    params: dict[str, float] = {}
+    for setting in settings:
+        name, equals, value = (part.strip() for part in setting.partition("="))
+        if not name or not equals:
+            raise click.BadParameter(f"{setting!r} is not of the form name=value", ctx, parameter)
+        if name in params:
+            raise click.BadParameter(f"{name!r} is set twice", ctx, parameter)
+        try:
+            params[name] = float(value)
+        except ValueError:
+            raise click.BadParameter(f"{name}: {value!r} is not a number", ctx, parameter) from None
+    return params

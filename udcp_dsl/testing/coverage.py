@@ -1,0 +1,218 @@
+"""Coverage in simulation, judged by its exact law: generated classifiers, repeated splits, and no tolerance.
+
+Of n_cal calibration points and n_test fresh ones, all independent, let ties among scores be broken by chance: then the
+number covered is beta-binomial (`coverage_law`). The sets {s <= tau} cover at least as many and {s < tau} at most as
+many. So the number covered is suspect if too low, and the number covered with s != tau if too high; without ties both
+are the same, and the law is theirs. The sum over repeats has the law's convolution power.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from udcp_dsl.calibrate import CalibrationWarning, coverage_law, show_level
+from udcp_dsl.diagnostics import InputError
+from udcp_dsl.predictor import SetPredictor
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+# From log q(y|x), (n, K), what the classifier says up to a constant; the second argument is the problem's own (K,).
+Classifier: TypeAlias = Callable[[Floats, Floats, np.random.Generator], Floats]
+
+_POOL = 7  # distinct instances of a problem whose rows repeat
+
+CLASSIFIERS: Mapping[str, Classifier] = {
+    "calibrated": lambda q, own, rng: q,
+    "overconfident": lambda q, own, rng: 3 * q,
+    "underconfident": lambda q, own, rng: q / 3,
+    "prior shifted": lambda q, own, rng: q + own,
+    "labels confused": lambda q, own, rng: np.roll(q, 1, axis=1),
+    "noisy": lambda q, own, rng: q + rng.normal(size=q.shape),
+    "ignorant": lambda q, own, rng: np.zeros_like(q),
+    "constant": lambda q, own, rng: np.broadcast_to(own, q.shape),
+    "coarse": lambda q, own, rng: np.log(np.ceil(4 * np.exp(q))),
+    "certain": lambda q, own, rng: np.where(q == q.max(axis=1, keepdims=True), 0.0, -np.inf),
+    "saturated": lambda q, own, rng: 40 * q,
+    "repeated": lambda q, own, rng: q,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A source of independent (probabilities, true label): a distribution of labels and a classifier of some kind.
+
+    The log-odds of the labels are `prior` plus noise of scale `spread` for each instance; `own` belongs to the
+    classifier. `repeated` draws its instances from a handful.
+
+    >>> P, y = Problem.generated(3, np.random.default_rng(0)).draw(5, np.random.default_rng(1))
+    >>> P.shape, y.shape
+    ((5, 3), (5,))
+    """
+
+    kind: str
+    prior: Floats
+    own: Floats
+    spread: float
+    dtype: npt.DTypeLike = np.float64
+
+    @classmethod
+    def generated(
+        cls, K: int, rng: np.random.Generator, *, kind: str | None = None, dtype: npt.DTypeLike = np.float64
+    ) -> Problem:
+        """A problem with K labels: flat or long-tailed, easy or hard, with a classifier of this kind or any."""
+        tail = -rng.choice([0.0, 1.0, 2.0]) * np.log(np.arange(1, K + 1))
+        chosen = str(rng.choice(list(CLASSIFIERS))) if kind is None else kind
+        return cls(chosen, rng.permutation(tail), rng.normal(size=K), float(rng.choice([0.5, 1.0, 3.0])), dtype)
+
+    @cached_property
+    def _pool(self) -> Floats:
+        return self.prior + self.spread * np.random.default_rng(0).gumbel(size=(_POOL, self.prior.size))
+
+    def draw(self, n: int, rng: np.random.Generator) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+        """n independent rows of probabilities, and their true labels."""
+        K = self.prior.size
+        if self.kind == "repeated":
+            odds = self._pool[rng.integers(_POOL, size=n)]
+        else:
+            odds = self.prior + self.spread * rng.gumbel(size=(n, K))
+        log_q = odds - np.logaddexp.reduce(odds, axis=1, keepdims=True)
+        # The largest of log q + standard Gumbel noise is a draw from q.
+        y = np.argmax(log_q + rng.gumbel(size=(n, K)), axis=1)
+        said = CLASSIFIERS[self.kind](log_q, self.own, rng)
+        p = np.exp(said - said.max(axis=1, keepdims=True))
+        return (p / p.sum(axis=1, keepdims=True)).astype(self.dtype), y
+
+
+@dataclass(frozen=True)
+class Trials:
+    """How many of `repeats` times n_test points were covered after calibrating on n_cal, and what law that has.
+
+    `strictly` leaves out those whose score is the threshold itself. `randomize` trials have n_test 1 and no ties.
+    """
+
+    n_cal: int
+    n_test: int
+    alpha: Fraction
+    repeats: int
+    covered: int
+    strictly: int
+    randomize: bool = False
+    name: str = ""
+
+    @cached_property
+    def law(self) -> Floats:
+        """The chance of each total, 0 to repeats * n_test, if ties are broken by chance."""
+        if self.randomize:
+            one = np.array([float(self.alpha), float(1 - self.alpha)])
+        else:
+            one = coverage_law(self.n_cal, self.alpha, self.n_test).pmf(np.arange(self.n_test + 1))
+        total = np.ones(1)
+        for bit in bin(self.repeats)[2:]:
+            total = np.convolve(total, total)
+            if bit == "1":
+                total = np.convolve(total, one)
+        return total
+
+    @property
+    def chance(self) -> float:
+        """A p-value: how likely totals at least as far out as these are, on the worse side."""
+        return _chance(self.law, self.covered, self.strictly)
+
+    def __str__(self) -> str:
+        points = self.repeats * self.n_test
+        expected = float(self.law @ np.arange(self.law.size)) / points
+        ties = "" if self.strictly == self.covered else f", without ties {self.strictly / points:.4f},"
+        return (
+            f"{self.name or 'coverage'}: {self.covered / points:.4f}{ties} of {points} points, where {expected:.4f} is "
+            f"expected (n_cal {self.n_cal}, alpha {show_level(self.alpha)}); the chance of this is {self.chance:.1e}"
+        )
+
+
+def coverage_trials(
+    predictor: SetPredictor,
+    problem: Problem,
+    *,
+    n_cal: int,
+    repeats: int,
+    rng: np.random.Generator,
+    n_test: int = 30,
+    name: str = "",
+) -> Trials:
+    """Calibrate and predict `repeats` times on fresh draws, all through the predictor, which is left calibrated.
+
+    Takes a predictor with one alpha, not by group or class. A randomized one has n_test = 1, since only then are the
+    counts independent; one that tunes a lambda has fewer points for its threshold, which the law heeds.
+    """
+    if predictor.conditional is not None or len(predictor.alphas) > 1:
+        raise InputError("coverage in simulation is of a predictor with one alpha and conditional=None")
+    if predictor.randomize:
+        n_test = 1
+    P, y = problem.draw(repeats * (n_cal + n_test), rng)
+    covered = strictly = 0
+    rows = np.arange(n_test)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)  # few points and p = 0 are what is tried
+        for rest in np.split(np.arange(len(P)), repeats):
+            cal, test = rest[:n_cal], rest[n_cal:]
+            predictor.calibrate(P[cal], y[cal])
+            inside = predictor.predict_set(P[test]).mask[rows, y[test]]
+            covered += int(inside.sum())
+            if not predictor.randomize:
+                inside &= predictor.true_scores(P[test], y[test]) != predictor.calibrated.thresholds()
+            strictly += int(inside.sum())
+    n = predictor.calibrated.n
+    return Trials(n, n_test, predictor.alphas[0], repeats, covered, strictly, predictor.randomize, name)
+
+
+def alarms(trials: Iterable[Trials], family_wise: float = 1e-4) -> list[Trials]:
+    """The trials that no correct predictor would have given, but for this chance of any false alarm among them all."""
+    every = list(trials)
+    return [t for t in every if t.chance < family_wise / len(every)]
+
+
+def pooled_chance(trials: Iterable[Trials]) -> float:
+    """The p-value of all trials together, which must be independent: far more sensitive than each by itself."""
+    from scipy.signal import fftconvolve  # slow to import; exact to 1e-12, where direct sums would take minutes
+
+    every = list(trials)
+    laws = [t.law for t in every]
+    while len(laws) > 1:
+        pairs = list(zip(laws[::2], laws[1::2], strict=False))
+        laws = [fftconvolve(a, b) for a, b in pairs] + laws[2 * len(pairs) :]
+    return _chance(laws[0], sum(t.covered for t in every), sum(t.strictly for t in every))
+
+
+def _chance(law: Floats, covered: int, strictly: int) -> float:
+    low, high = law[: covered + 1].sum(), law[strictly:].sum()
+    return min(1.0, max(0.0, 2 * float(min(low, high))))
+
+
+def assert_coverage(
+    predictor: SetPredictor,
+    problem: Problem,
+    *,
+    n_cal: int = 20,
+    n_test: int = 30,
+    repeats: int = 200,
+    seed: int = 0,
+    chance: float = 1e-6,
+) -> None:
+    """Fail if the predictor's coverage on a problem is not what split conformal prediction gives, up or down.
+
+    A correct predictor fails with this chance.
+
+    >>> import udcp_dsl as udcp
+    >>> predictor = udcp.SetPredictor(udcp.loads("labels 0..3  loss l = size"), "lac", alpha=0.2)
+    >>> assert_coverage(predictor, Problem.generated(4, np.random.default_rng(0)))
+    """
+    rng = np.random.default_rng(seed)
+    trials = coverage_trials(predictor, problem, n_cal=n_cal, n_test=n_test, repeats=repeats, rng=rng)
+    if trials.chance < chance:
+        raise AssertionError(str(trials))

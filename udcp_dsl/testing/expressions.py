@@ -1,0 +1,349 @@
+"""Random well-typed expressions: numbers, indicators, functions of one count, functions of the set.
+
+Tables of functions of a count are computed along, so that none is ever infinite or undefined, and every value has a
+bound, so that sums in another order agree far within the tolerance of a comparison.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+from hypothesis import strategies as st
+
+from udcp_dsl import ast
+from udcp_dsl.domain import Floats
+from udcp_dsl.facts import TOLERANCE
+from udcp_dsl.testing.declarations import MAGNITUDES, Declaring
+from udcp_dsl.testing.vocabulary import NOWHERE
+
+T = TypeVar("T")
+
+_LARGEST = 1000.0
+_COMPARISONS = (">=", ">", "<=", "<", "==")
+# No generated cost, distance or loss of an action is larger than 4, and no path longer than 8 edges of 2; for K <= 8.
+_BOUNDS = {
+    "sum": 32.0, "max": 4.0, "min": 4.0, "diameter": 16.0, "spread": 448.0, "radius": 16.0, "count": 32.0, "worst": 4.0
+}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Typed:
+    """An expression with what its type allows; `table` holds a number, or the values of a function of `count`."""
+
+    expr: ast.Expr
+    bound: float
+    indicator: bool = False
+    count: ast.Call | None = None
+    table: Floats | None = None
+
+    @property
+    def number(self) -> bool:
+        return self.table is not None and self.count is None
+
+
+class Expressing:
+    """Draws expressions over what a spec declares; `define` adds lets and losses to it."""
+
+    def __init__(self, declaring: Declaring) -> None:
+        self.declaring = declaring
+        self.draw = declaring.draw
+        self.vocabulary = declaring.vocabulary
+        self.defined: list[Typed] = []
+
+    def pick(self, options: Sequence[T]) -> T:
+        return self.draw(st.sampled_from(options))
+
+    def define(self, name: ast.Ref, body: Typed) -> None:
+        self.defined.append(replace(body, expr=name))
+
+    # The four types
+
+    def number(self, depth: int = 0) -> Typed:
+        how = self.pick(("literal", "param", "sum", "product", "power", "negative") if depth > 0 else ("literal", "param"))
+        if how == "param" and self.vocabulary.params:
+            name, value = self.pick(self.vocabulary.params)
+            return _number(name, value)
+        if how in ("literal", "param"):
+            value = self.draw(MAGNITUDES)
+            return _number(ast.Number(value, span=NOWHERE), value)
+        if how == "sum":
+            return self._sum([self.number(depth - 1), self.number(depth - 1)])
+        if how == "product":
+            return self._ratio([self.number(depth - 1), self.number(depth - 1)])
+        if how == "power":
+            return self._power(self.number(depth - 1), self.number(depth - 1))
+        return self._negative(self.number(depth - 1))
+
+    def indicator(self, depth: int, count: ast.Call | None = None) -> Typed:
+        """An indicator; with `count`, one that depends on that count alone."""
+        if depth <= 0:
+            known = self._known(lambda x: x.indicator and (count is None or x.count is count))
+            if known and self.pick((True, False)):
+                return self.pick(known)
+            return self._indicator_atom() if count is None else self._comparison(self._counting(count), self.number())
+        how = self.pick(("atom", "comparison", "and", "or", "not", "product", "max", "min", "if", "count"))
+        if how == "atom":
+            return self.indicator(0, count)
+        if how == "comparison" and count is None:
+            return self._comparison(self.anything(depth - 1), self.anything(depth - 1))
+        if how == "count" and count is None:
+            return self.indicator(depth, self._count_atom())
+        if how in ("comparison", "count"):
+            assert count is not None
+            return self._comparison(self.of_count(depth - 1, count), self.of_count(depth - 1, count))
+        if how == "not":
+            operand = self.indicator(depth - 1, count)
+            return _folded(ast.Not(operand.expr, span=NOWHERE), [operand], lambda x: 1 - x, 1.0, indicator=True)
+        parts = [self.indicator(depth - 1, count) for _ in range(3 if how == "if" else self.pick((2, 2, 3)))]
+        exprs = tuple(x.expr for x in parts)
+        if how == "if":
+            return _folded(ast.If(*exprs, span=NOWHERE), parts, _choose, 1.0, indicator=True)
+        if how == "product":
+            product = ast.Product(tuple(("*", e) for e in exprs), span=NOWHERE)
+            return _folded(product, parts, _lowest, 1.0, indicator=True)
+        build: dict[str, ast.Expr] = {
+            "and": ast.And(exprs, span=NOWHERE),
+            "or": ast.Or(exprs, span=NOWHERE),
+            "max": ast.Call("max", exprs, span=NOWHERE),
+            "min": ast.Call("min", exprs, span=NOWHERE),
+        }
+        return _folded(build[how], parts, _lowest if how in ("and", "min") else _highest, 1.0, indicator=True)
+
+    def of_count(self, depth: int, count: ast.Call | None = None) -> Typed:
+        """A function of one count, closed under every operator."""
+        count = count or self._count_atom()
+        known = self._known(lambda x: x.count is count)
+        if depth <= 0:
+            return self.pick(known) if known and self.pick((True, False)) else self._counting(count)
+        how = self.pick(
+            ("count", "sum", "product", "power", "root", "max", "min", "comparison", "if", "negative", "number", "known")
+        )
+        if how == "count" or (how == "known" and not known):
+            return self._counting(count)
+        if how == "known":
+            return self.pick(known)
+        if how == "number":
+            return self.number(depth - 1)
+        if how == "comparison":
+            return self.indicator(depth, count)
+        first = self.of_count(depth - 1, count)
+        if how == "negative":
+            return self._negative(first)
+        if how == "root":
+            return self._root(first)
+        second = self.pick((self.number, lambda d: self.of_count(d, count)))(depth - 1)
+        if how == "sum":
+            return self._sum([first, second])
+        if how == "product":
+            return self._ratio([first, second])
+        if how == "power":
+            return self._power(*self.pick(((first, second), (second, first))))
+        if how == "if":
+            return self._choice(self.indicator(depth - 1, count), first, second)
+        return self._extremum(how, [first, second])
+
+    def anything(self, depth: int) -> Typed:
+        """A function of the set."""
+        known = self._known(lambda x: not x.number)
+        if depth <= 0:
+            return self.pick(known) if known and self.pick((True, False)) else self._atom()
+        how = self.pick(
+            ("atom", "sum", "scale", "gate", "count", "indicator", "max", "min", "if", "negative", "known", "sum")
+        )
+        if how == "atom" or (how == "known" and not known):
+            return self._atom()
+        if how == "known":
+            return self.pick(known)
+        if how == "count":
+            return self.of_count(depth)
+        if how == "indicator":
+            return self.indicator(depth)
+        first = self.anything(depth - 1)
+        if how == "negative":
+            return self._negative(first)
+        if how == "scale":
+            return self._ratio([self.number(1), first] if self.pick((True, False)) else [first, self.number(1)])
+        if how == "gate":
+            return self._gate(first, [self.indicator(depth - 1) for _ in range(self.pick((1, 1, 2)))])
+        if how == "if":
+            return self._choice(self.indicator(depth - 1), first, self._operand(depth - 1))
+        rest = [self._operand(depth - 1) for _ in range(self.pick((1, 1, 2)))]
+        operands = self.draw(st.permutations([first, *rest]))
+        return self._sum(operands) if how == "sum" else self._extremum(how, operands)
+
+    def _operand(self, depth: int) -> Typed:
+        return self.number(depth) if self.pick((False, False, True)) else self.anything(depth)
+
+    def _known(self, fits: Callable[[Typed], bool]) -> list[Typed]:
+        return [x for x in self.defined if fits(x)]
+
+    # Atoms
+
+    def _category(self) -> tuple[ast.Ref | ast.SetLiteral, int]:
+        if self.vocabulary.categories and self.pick((True, False)):
+            return self.pick(self.vocabulary.categories)
+        literal = self.declaring.members()
+        return literal, sum(i.last - i.first + 1 if isinstance(i, ast.Range) else 1 for i in literal.items)
+
+    def _indicator_atom(self) -> Typed:
+        name = self.pick(("any", "all", "within", "empty"))
+        return Typed(_call(name) if name == "empty" else _call(name, self._category()[0]), 1.0, indicator=True)
+
+    def _count_atom(self) -> ast.Call:
+        """A count, as often as not one that a let is a function of already."""
+        known = [x.count for x in self.defined if x.count is not None]
+        if known and self.pick((True, False)):
+            return self.pick(known)
+        how = self.pick(("size", "size(C)", "count(F)"))
+        if how == "count(F)" and self.vocabulary.families:
+            return _call("count", self.pick(self.vocabulary.families)[0])
+        return _call("size", self._category()[0]) if how == "size(C)" else _call("size")
+
+    def _counting(self, count: ast.Call) -> Typed:
+        most = self.declaring.K
+        if count.name == "count":
+            most = next(len(names) for family, names in self.vocabulary.families if count.arguments == (family,))
+        elif count.arguments is not None:
+            (where,) = count.arguments
+            if isinstance(where, ast.SetLiteral):
+                most = sum(i.last - i.first + 1 if isinstance(i, ast.Range) else 1 for i in where.items)
+            else:
+                most = next(n for category, n in self.vocabulary.categories if category == where)
+        return Typed(count, float(most), count=count, table=np.arange(most + 1.0))
+
+    def _atom(self) -> Typed:
+        v = self.vocabulary
+        possible: dict[str, Sequence[ast.Ref]] = {"size": (), "indicator": ()}
+        possible |= {name: v.costs for name in ("sum", "max", "min") if v.costs}
+        possible |= {name: v.metrics for name in ("diameter", "spread", "radius") if v.metrics}
+        possible |= {"worst": v.actions} if v.actions else {}
+        possible |= {"count": ()} if v.family_costs else {}
+        name = self.pick(list(possible))
+        if name == "size":
+            return self._counting(self._count_atom())
+        if name == "indicator":
+            return self._indicator_atom()
+        if name == "count":
+            return Typed(_call("count", *self.pick(v.family_costs)), _BOUNDS["count"])
+        return Typed(_call(name, self.pick(possible[name])), _BOUNDS[name])
+
+    # Operators; one that would leave the finite or the bounded gives back its operand
+
+    def _sum(self, operands: Sequence[Typed]) -> Typed:
+        signs = [1, *(self.pick((1, -1)) for _ in operands[1:])]
+        terms = tuple((sign, x.expr) for sign, x in zip(signs, operands, strict=True))
+        bound = sum(x.bound for x in operands)
+        if bound > _LARGEST:
+            return operands[0]
+        return _folded(
+            ast.Sum(terms, span=NOWHERE),
+            operands,
+            lambda *x: sum(s * e for s, e in zip(signs, x, strict=True)),  # type: ignore[return-value]
+            bound,
+        )
+
+    def _negative(self, operand: Typed) -> Typed:
+        return _folded(ast.Negative(operand.expr, span=NOWHERE), [operand], lambda x: -x, operand.bound)
+
+    def _ratio(self, operands: Sequence[Typed]) -> Typed:
+        """A product or a quotient of two, of which at most one is more than a number or a function of one count."""
+        first, second = operands
+        divide = second.table is not None and bool(np.all(second.table != 0)) and self.pick((False, True))
+        operator = "/" if divide else "*"
+        f: Callable[..., Floats] = np.divide if divide else np.multiply
+        scale = 1.0 / float(np.abs(second.table).min()) if divide and second.table is not None else second.bound
+        bound = first.bound * scale
+        expr = ast.Product((("*", first.expr), (operator, second.expr)), span=NOWHERE)
+        if bound > _LARGEST:
+            return max(operands, key=lambda x: x.bound)
+        both = not divide and first.indicator and second.indicator
+        return _folded(expr, operands, f, bound, indicator=both)
+
+    def _gate(self, operand: Typed, indicators: Sequence[Typed]) -> Typed:
+        factors = self.draw(st.permutations([operand, *indicators]))
+        expr = ast.Product(tuple(("*", x.expr) for x in factors), span=NOWHERE)
+        return _folded(expr, factors, _times, operand.bound, indicator=operand.indicator)
+
+    def _power(self, base: Typed, exponent: Typed) -> Typed:
+        with np.errstate(all="ignore"):
+            return self._tabled(ast.Power(base.expr, exponent.expr, span=NOWHERE), [base, exponent], np.power)
+
+    def _root(self, operand: Typed) -> Typed:
+        assert operand.table is not None
+        if operand.table.min() < 0:
+            operand = self._extremum("max", [operand, _number(ast.Number(0.0, span=NOWHERE), 0.0)])
+        name = self.pick(("sqrt", "log1p"))
+        return self._tabled(_call(name, operand.expr), [operand], np.sqrt if name == "sqrt" else np.log1p)
+
+    def _tabled(self, expr: ast.Expr, operands: Sequence[Typed], f: Callable[..., Floats]) -> Typed:
+        result = _folded(expr, operands, f, 0.0)
+        assert result.table is not None
+        good = bool(np.isfinite(result.table).all()) and np.abs(result.table).max() <= _LARGEST
+        return replace(result, bound=float(np.abs(result.table).max())) if good else operands[0]
+
+    def _extremum(self, name: str, operands: Sequence[Typed]) -> Typed:
+        expr = _call(name, *(x.expr for x in operands))
+        indicator = all(x.indicator for x in operands)
+        bound = max(x.bound for x in operands)
+        return _folded(expr, operands, _highest if name == "max" else _lowest, bound, indicator=indicator)
+
+    def _choice(self, condition: Typed, then: Typed, otherwise: Typed) -> Typed:
+        expr = ast.If(condition.expr, then.expr, otherwise.expr, span=NOWHERE)
+        indicator = then.indicator and otherwise.indicator
+        return _folded(expr, [condition, then, otherwise], _choose, max(then.bound, otherwise.bound), indicator=indicator)
+
+    def _comparison(self, left: Typed, right: Typed) -> Typed:
+        operator = self.pick(_COMPARISONS)
+        scale = right if right.number else left
+        slack = TOLERANCE * max(1.0, scale.bound if scale.number else 1.0)
+
+        def holds(a: Floats, b: Floats) -> Floats:
+            gap = a - b
+            same = np.abs(gap) <= slack
+            truth = {"==": same, ">=": same | (gap > 0), "<=": same | (gap < 0), ">": ~same & (gap > 0)}
+            return np.asarray(truth.get(operator, ~same & (gap < 0)), dtype=np.float64)
+
+        expr = ast.Comparison(operator, left.expr, right.expr, span=NOWHERE)
+        return _folded(expr, [left, right], holds, 1.0, indicator=True)
+
+
+def _call(name: str, *arguments: ast.Expr | ast.SetLiteral) -> ast.Call:
+    return ast.Call(name, arguments or None, span=NOWHERE)
+
+
+def _number(expr: ast.Expr, value: float) -> Typed:
+    return Typed(expr, abs(value), table=np.asarray(value))
+
+
+def _folded(
+    expr: ast.Expr, operands: Sequence[Typed], f: Callable[..., Any], bound: float, *, indicator: bool = False
+) -> Typed:
+    """The type of an operator's result: numbers give a number, functions of one count (and numbers) one of it."""
+    counts = {id(x.count): x.count for x in operands if x.count is not None}
+    if any(x.table is None for x in operands) or len(counts) > 1:
+        return Typed(expr, bound, indicator)
+    table = np.asarray(f(*(x.table for x in operands)), dtype=np.float64)
+    if not counts:
+        return Typed(expr, float(np.abs(table)), indicator, None, table)
+    (count,) = counts.values()
+    length = max(x.table.size for x in operands if x.count is not None and x.table is not None)
+    return Typed(expr, bound, indicator, count, np.array(np.broadcast_to(table, length)))
+
+
+def _lowest(*x: Floats) -> Floats:
+    return np.asarray(np.minimum.reduce(np.broadcast_arrays(*x)))
+
+
+def _highest(*x: Floats) -> Floats:
+    return np.asarray(np.maximum.reduce(np.broadcast_arrays(*x)))
+
+
+def _times(*x: Floats) -> Floats:
+    return np.asarray(np.multiply.reduce(np.broadcast_arrays(*x)))
+
+
+def _choose(condition: Floats, then: Floats, otherwise: Floats) -> Floats:
+    return np.where(condition > 0.5, then, otherwise)

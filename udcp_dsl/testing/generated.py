@@ -1,0 +1,91 @@
+"""Random well-typed specs, as text with the data files that it reads."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from hypothesis import strategies as st
+
+from udcp_dsl import ast
+from udcp_dsl.diagnostics import SpecWarning
+from udcp_dsl.loss import loads
+from udcp_dsl.testing.declarations import Declaring
+from udcp_dsl.testing.expressions import Expressing
+from udcp_dsl.testing.vocabulary import NOWHERE, named, reference
+from udcp_dsl.unparse import unparse
+
+if TYPE_CHECKING:
+    from udcp_dsl.loss import Loss
+
+
+@dataclass(frozen=True)
+class GeneratedSpec:
+    """A spec: its `text`, the `files` that it reads by path, and the `labels` where the text declares none.
+
+    `tree` is the syntax tree that the text was made from.
+    """
+
+    text: str
+    files: Mapping[str, bytes]
+    labels: tuple[str, ...] | None
+    tree: ast.Spec = field(repr=False)
+
+    def __repr__(self) -> str:
+        # What hypothesis prints for a failing example: the text as it would stand in a file.
+        parts = [f"text:\n{self.text}"]
+        parts += [f"{path}: {data!r}" for path, data in self.files.items()]
+        parts += [] if self.labels is None else [f"labels: {list(self.labels)!r}"]
+        return "<GeneratedSpec\n" + "\n".join(parts) + ">"
+
+    def compile(self, loss: str | None = None) -> Loss:
+        """The compiled loss: the one of that name, else the last."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SpecWarning)
+            return loads(self.text, labels=self.labels, files=self.files, loss=loss)
+
+
+@st.composite
+def specs(
+    draw: st.DrawFn, *, max_labels: int = 8, max_depth: int = 5, max_lets: int = 3, max_losses: int = 2
+) -> GeneratedSpec:
+    """Specs that compile, with every kind of declaration, atom and operator, for tests of what reads or runs specs.
+
+    At most `max_labels` (up to 8) labels, and expressions nested at most `max_depth` deep, not counting what a let
+    stands for; lets and losses name earlier ones, often several times.
+
+    >>> from hypothesis import find
+    >>> print(find(specs(), lambda spec: True).text.split("loss")[-1].strip())
+    l1 = size
+    """
+    if not 1 <= max_labels <= 8:
+        raise ValueError(f"max_labels is {max_labels}; choose 1 to 8, for which every set can be tried")
+    declaring = Declaring(draw, max_labels)
+    expressing = Expressing(declaring)
+    definitions: list[ast.Declaration] = []
+    # Simple ones first, to which examples shrink; deep ones more often.
+    depths = st.sampled_from((*range(1, max_depth + 1), max_depth, max_depth))
+    for i in range(1, 1 + draw(st.integers(0, max_lets))):
+        kind = draw(st.sampled_from((expressing.indicator, expressing.of_count, expressing.anything)))
+        body = kind(draw(depths))
+        definitions.append(ast.Let(named(f"i{i}"), body.expr, span=NOWHERE))
+        expressing.define(reference(f"i{i}"), body)
+    for i in range(1, 1 + draw(st.integers(1, max_losses))):
+        body = expressing.anything(draw(depths))
+        definitions.append(ast.LossDecl(named(f"l{i}"), body.expr, span=NOWHERE))
+        expressing.define(reference(f"l{i}"), body)
+    declarations = draw(st.permutations([*declaring.declarations, *definitions]))
+    tree = ast.Spec(tuple(declarations), span=NOWHERE)
+    return GeneratedSpec(unparse(tree), declaring.files, declaring.given, tree)
+
+
+def losses(*, max_labels: int = 8, max_depth: int = 5) -> st.SearchStrategy[Loss]:
+    """Compiled losses of generated specs.
+
+    >>> from hypothesis import find
+    >>> find(losses(), lambda loss: loss.K == 2).labels
+    ('a', 'b')
+    """
+    return specs(max_labels=max_labels, max_depth=max_depth).map(GeneratedSpec.compile)

@@ -1,0 +1,60 @@
+"""Strategies for what a loss and an oracle are fed with: sets of labels and probabilities."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from hypothesis import strategies as st
+
+if TYPE_CHECKING:
+    from udcp_dsl.loss import Loss
+
+Probabilities = npt.NDArray[np.floating[Any]]
+
+
+def label_sets(loss: Loss) -> st.SearchStrategy[frozenset[str]]:
+    """Sets of the loss's labels by name: none, some or all of them.
+
+    >>> import udcp_dsl as udcp
+    >>> from hypothesis import find
+    >>> sorted(find(label_sets(udcp.loads("labels {a, b, c}  loss l = size")), lambda S: len(S) == 2))
+    ['a', 'b']
+    """
+    some = st.frozensets(st.sampled_from(loss.labels))
+    return st.one_of(some, some.map(frozenset(loss.labels).difference))
+
+
+def probabilities(K: int, *, max_rows: int = 6) -> st.SearchStrategy[Probabilities]:
+    """Matrices (n, K) of 1 to `max_rows` distributions over K labels, in float16, float32 or float64.
+
+    Rows are as hard as classifiers make them: ties, zeros, all mass on one label or nearly so, uniform, equal rows.
+    Each sums to 1 as exactly as its type allows.
+
+    >>> from hypothesis import find
+    >>> find(probabilities(2), lambda P: P[0, 1] == 0.5).tolist()
+    [[0.5, 0.5]]
+    """
+    if K < 1:
+        raise ValueError(f"K is {K}; there must be at least one label")
+    weights = st.lists(st.integers(0, 3), min_size=K, max_size=K).map(lambda w: w if any(w) else [1] * K)
+    sure = st.tuples(st.integers(0, K - 1), st.sampled_from((0.0, 1e-12, 1e-6, 1e-3))).map(lambda t: _sure(K, *t))
+    uneven = st.lists(st.floats(1e-6, 1.0), min_size=K, max_size=K)
+    row = st.one_of(weights, sure, uneven).map(_distribution)
+    rows = st.lists(row, min_size=1, max_size=max_rows)
+    repeated = st.tuples(row, st.integers(1, max_rows)).map(lambda t: [t[0]] * t[1])
+    return st.builds(
+        lambda matrix, dtype: np.array(matrix, dtype=dtype),
+        st.one_of(rows, repeated),
+        st.sampled_from((np.float64, np.float32, np.float16)),
+    )
+
+
+def _sure(K: int, label: int, rest: float) -> list[float]:
+    return [1.0 if y == label else rest for y in range(K)]
+
+
+def _distribution(weights: list[float]) -> npt.NDArray[np.float64]:
+    raw = np.array(weights, dtype=np.float64)
+    return raw / raw.sum()

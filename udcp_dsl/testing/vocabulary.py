@@ -1,0 +1,37 @@
+"""What the expressions of a generated spec may speak of, as references with the sizes that keep them well typed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from udcp_dsl import ast
+from udcp_dsl.diagnostics import Source, Span
+
+# Generated trees stand nowhere: their text is made from them, not they from a text.
+NOWHERE = Span(Source("<generated>", ""), 0, 0)
+
+
+def named(text: str) -> ast.Name:
+    return ast.Name(text, span=NOWHERE)
+
+
+def reference(head: str, *parts: ast.Name | ast.Indexed) -> ast.Ref:
+    return ast.Ref(named(head), parts, span=NOWHERE)
+
+
+def indexed(kind: str, argument: str) -> ast.Indexed:
+    return ast.Indexed(kind, named(argument), span=NOWHERE)
+
+
+@dataclass
+class Vocabulary:
+    """Filled while declarations are drawn."""
+
+    labels: tuple[str, ...]
+    categories: list[tuple[ast.Ref, int]] = field(default_factory=list)  # with the number of members
+    families: list[tuple[ast.Ref, tuple[str, ...]]] = field(default_factory=list)  # with the names of the categories
+    costs: list[ast.Ref] = field(default_factory=list)
+    family_costs: list[tuple[ast.Ref, ast.Ref]] = field(default_factory=list)  # the family, its costs
+    metrics: list[ast.Ref] = field(default_factory=list)
+    actions: list[ast.Ref] = field(default_factory=list)
+    params: list[tuple[ast.Ref, float]] = field(default_factory=list)
