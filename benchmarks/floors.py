@@ -133,7 +133,7 @@ def measure(case: Case, kind: str, calibration: Matrix, y: NDArray[np.int64], te
 def peak_above_inputs(case: Case, n: int, k: int) -> int:
     """Bytes that a process of its own needs at its peak beyond itself and its two matrices."""
     command = [sys.executable, __file__, "--peak-of", case.name, "--n", str(n), "--k", str(k)]
-    return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return int(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
 
 
 def report_peak(case: Case, n: int, k: int) -> None:

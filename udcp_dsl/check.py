@@ -175,7 +175,7 @@ class Checker:
             return self.values[name]
         if isinstance(thing, float) and not ref.parts:
             return self._constant(thing, ref.span)
-        if name in d.broken or (thing is None and name.lower() in ("true", "false")):
+        if name in d.broken or (thing is None and not ref.parts and name.lower() in ("true", "false")):
             return None  # it was reported already
         if thing is None and name not in d.definitions:
             numbers = [n for n, t in d.things.items() if isinstance(t, float)]

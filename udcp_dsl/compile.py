@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 
+import numpy as np
+
 from udcp_dsl import ast
 from udcp_dsl.check import Checker, Value
 from udcp_dsl.declare import declare
@@ -15,6 +17,7 @@ from udcp_dsl.interpret import Interpreter
 from udcp_dsl.ir import Add, Expression, Node, Scale
 from udcp_dsl.parse import parse
 from udcp_dsl.sources import Files
+from udcp_dsl.values import node_values
 
 
 @dataclass(frozen=True)
@@ -51,12 +54,13 @@ def compile_spec(
     if not losses and not faults:
         declared.error("E200", Span(source, 0, 0), "the spec has no loss", "write `loss name = size`")
     diagnostics = sorted([*faults, *declared.diagnostics], key=lambda x: x.span.start)
-    errors = [x for x in diagnostics if x.severity == "error"]
-    if errors:
-        raise SpecError(errors)
+    if any(x.severity == "error" for x in diagnostics):
+        raise SpecError(diagnostics)
     chosen = _chosen(losses, loss)
     value = checker.values[chosen.name.text]
     assert value is not None, "an expression without a value has a diagnostic"
+    expression = Expression(value.node)
+    _refuse_overflow(expression)
     numbers = {name: thing for name, thing in declared.things.items() if isinstance(thing, float)}
     return Compiled(
         name=chosen.name.text,
@@ -67,10 +71,10 @@ def compile_spec(
         params=numbers,
         files=dict(files.read_so_far),
         warnings=tuple(diagnostics),
-        expression=Expression(value.node),
+        expression=expression,
         terms=_terms(checker, chosen.body, value),
         body=chosen.body,
-        interpreter=Interpreter({n: x.body for n, x in declared.definitions.items()}, numbers, checker.atoms),
+        interpreter=Interpreter({n: declared.definitions[n].body for n in checker.values}, numbers, checker.atoms),
     )
 
 
@@ -91,6 +95,25 @@ def _chosen(losses: Sequence[ast.LossDecl], name: str | None) -> ast.LossDecl:
         if candidate.name.text == name:
             return candidate
     raise InputError(f"the spec has no loss {name!r}; {did_you_mean(name, [x.name.text for x in losses])}")
+
+
+def _refuse_overflow(expression: Expression) -> None:
+    """Numbers that are finite one by one may have a sum or a multiple that is not: the full set shows it."""
+    K = expression.root.K
+    with np.errstate(over="ignore", invalid="ignore"):
+        values = node_values(expression, np.array([[False] * K, [True] * K]))
+    for node in expression.nodes:
+        if not np.isfinite(values[id(node)]).all():
+            raise SpecError(
+                [
+                    Diagnostic(
+                        "E405",
+                        node.span,
+                        f"{node.text!r} is not finite on the set of all labels",
+                        "use smaller numbers",
+                    )
+                ]
+            )
 
 
 def _terms(checker: Checker, body: ast.Expr, whole: Value) -> dict[str, Expression]:

@@ -200,6 +200,14 @@ class Hierarchy:
         position[self.order] = np.arange(self.K)
         return position
 
+    @cached_property
+    def children(self) -> list[list[int]]:
+        """The nodes just below each node."""
+        below: list[list[int]] = [[] for _ in self.names]
+        for v, above in enumerate(self.parent[1:].tolist(), start=1):
+            below[above].append(v)
+        return below
+
     def members(self, node: int) -> Ints:
         """The labels below a node, rising."""
         return np.sort(self.order[self.low[node] : self.high[node]])

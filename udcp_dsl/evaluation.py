@@ -153,10 +153,11 @@ class Evaluation:
             strata: Sequence[Stratum] = getattr(self, name)
             if not strata:
                 continue
+            yield ""
             shown = strata
             if len(strata) > _ROWS_SHOWN:
                 shown = sorted(strata, key=lambda s: (s.coverage, -s.n))[:_ROWS_SHOWN]
-                title = f"{title}, the {_ROWS_SHOWN} of {len(strata)} that are covered least"
+                yield Text(f"by {title}, the {_ROWS_SHOWN} of {len(strata)} that are covered least:", "dim")
             table = _table(title, "points", "coverage", "interval", "size", "cost", "p of truth")
             for s in shown:
                 low, high = s.interval
@@ -169,7 +170,6 @@ class Evaluation:
                     f"{s.mean_cost:.4g}",
                     f"{s.mean_true_probability:.3f}",
                 )
-            yield ""
             yield table
 
 

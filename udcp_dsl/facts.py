@@ -18,6 +18,8 @@ State = Literal["proved", "refuted", "unknown"]
 
 # Values closer than this (relative to max(1, |value|)) are equal, in every face of the compiler.
 TOLERANCE = 1e-9
+# Relative to its operands, a difference smaller than this is what rounding left over: sixteen units in the last place.
+ROUNDING = 16 * 2.0**-52
 
 
 @dataclass(frozen=True)
@@ -176,11 +178,11 @@ def _assume(like: Facts, rules: Rules) -> Facts:
 
 def table(values: Sequence[float], count: Facts, text: str, span: Span | None) -> Rules:
     """A function of a count, by its table. `count` (its atom) is monotone and submodular, for `size` also modular."""
-    slack = 1e-12 * max(abs(v) for v in values)
-    steps = [b - a for a, b in pairwise(values)]
-    rising, falling = all(s >= -slack for s in steps), all(s <= slack for s in steps)
-    bends = [b - a for a, b in pairwise(steps)]
-    concave, convex = all(b <= slack for b in bends), all(b >= -slack for b in bends)
+    # Compared with their neighbours: beside one huge entry the others would look flat.
+    steps = [_beyond_rounding(b - a, a, b) for a, b in pairwise(values)]
+    rising, falling = all(s >= 0 for s in steps), all(s <= 0 for s in steps)
+    bends = [_beyond_rounding(a + c - 2 * b, a, b, c) for a, b, c in zip(values, values[1:], values[2:], strict=False)]
+    concave, convex = all(b <= 0 for b in bends), all(b >= 0 for b in bends)
     modular = bool(count.separable)
     found = {
         "monotone": given(rising, f"the function of {text} falls somewhere", span),
@@ -209,8 +211,14 @@ def table(values: Sequence[float], count: Facts, text: str, span: Span | None) -
     return Rules(Interval(min(values), max(values)), {name: when(reasons[name], found[name]) for name in COMPOSED})
 
 
+def _beyond_rounding(difference: float, *values: float) -> float:
+    return difference if abs(difference) > ROUNDING * max(map(abs, values)) else 0.0
+
+
 def gate(i: Facts, e: Facts, span: Span | None) -> Rules:
     """i * e with i an indicator."""
+    if i.interval.constant:
+        return scale(i.interval.lo, e)
     lo, hi = e.interval
     ilo, ihi = i.interval
     products = [a * b for a in (ilo, ihi) for b in (lo, hi)]
@@ -255,6 +263,11 @@ def gate(i: Facts, e: Facts, span: Span | None) -> Rules:
 
 def minimum(operands: Sequence[Facts], span: Span | None) -> Rules:
     interval = Interval(min(f.interval.lo for f in operands), min(f.interval.hi for f in operands))
+    # An argument that is never below the least of the upper bounds plays no part.
+    least = min(operands, key=lambda f: f.interval.hi)
+    operands = [f for f in operands if f is least or f.interval.lo < least.interval.hi]
+    if len(operands) == 1:
+        return Rules(interval, {name: getattr(least, name) for name in COMPOSED})
     facts = {
         name: when(f"every argument is {_adjective(name)}", *(getattr(f, name) for f in operands))
         for name in ("monotone", "antitone", "cardinality")
@@ -275,8 +288,12 @@ def minimum(operands: Sequence[Facts], span: Span | None) -> Rules:
 
 def maximum(operands: Sequence[Facts], span: Span | None) -> Rules:
     """max(e, f) = -min(-e, -f)."""
+    most = max(operands, key=lambda f: f.interval.lo)
+    operands = [f for f in operands if f is most or f.interval.hi > most.interval.lo]
     turned = minimum([negate(f) for f in operands], span)
     interval = Interval(-turned.interval.hi, -turned.interval.lo)
+    if len(operands) == 1:
+        return Rules(interval, {name: getattr(most, name) for name in COMPOSED})
     facts = {
         "monotone": turned.facts["antitone"],
         "antitone": turned.facts["monotone"],
@@ -311,6 +328,10 @@ def equal(e: Facts, k: float, tolerance: float, span: Span | None) -> Rules:
         return constant(0.0)
     if e.interval.constant and abs(e.interval.lo - k) <= tolerance:
         return constant(1.0)
+    if e.interval.hi <= k + tolerance / 2:
+        return at_least(e, k, tolerance, span)
+    if e.interval.lo >= k - tolerance / 2:
+        return at_least(negate(e), -k, tolerance, span)
     facts = _indicator_lacks("an equality is neither rising nor falling in general", span)
     facts["cardinality"] = when("an equality of a function of size", e.cardinality)
     return Rules(Interval(0.0, 1.0), facts)
@@ -391,6 +412,21 @@ def choice(i: Facts, e: Facts, f: Facts, span: Span | None) -> Rules:
     above = given(e.interval.lo >= f.interval.hi, "the `then` branch may lie below the `else` branch", span)
     below = given(e.interval.hi <= f.interval.lo, "the `then` branch may lie above the `else` branch", span)
     facts = {name: unknown("`if` keeps this only with constant branches", span) for name in COMPOSED}
+    # A monotone submodular indicator is any(C). Beside a label of C no other gains by it, nor loses where e falls and f
+    # rises; two labels of C gain e - f >= 0 but once. For a falling indicator, 1 - any(C), e and f change places.
+    once = "a step that is paid for once, above what is submodular"
+    facts["submodular"] = either(
+        when(once, i.submodular, i.monotone, e.submodular, e.antitone, f.submodular, f.monotone, above),
+        when(once, i.supermodular, i.antitone, e.submodular, e.monotone, f.submodular, f.antitone, below),
+    )
+    gained = "a step that is gained once, below what is supermodular"
+    facts["supermodular"] = either(
+        when(gained, i.submodular, i.monotone, e.supermodular, e.monotone, f.supermodular, f.antitone, below),
+        when(gained, i.supermodular, i.antitone, e.supermodular, e.antitone, f.supermodular, f.monotone, above),
+    )
+    for name in ("submodular", "supermodular"):
+        if not facts[name]:
+            facts[name] = unknown("`if` keeps this only where a branch is constant and lies beyond the other", span)
     facts["monotone"] = either(
         when("it rises, and steps up", i.monotone, e.monotone, f.monotone, above),
         when("it rises, and steps up", i.antitone, e.monotone, f.monotone, below),
@@ -429,8 +465,9 @@ def close(
         lo, hi = at_empty, at_full
     elif facts["antitone"]:
         lo, hi = at_full, at_empty
+    lo, hi = min(lo, hi), max(lo, hi)  # rounding may have crossed them
     if lo == hi:
-        facts.update({name: proved("constant") for name in (*COMPOSED, "laminar")})
+        facts.update({name: proved("constant") for name in COMPOSED})
     if abs(at_empty) <= TOLERANCE:
         facts["normalized"] = proved("it is 0 on the empty set")
     else:

@@ -98,6 +98,17 @@ class Additive:
         return total + (0.0 if self.of_size is None else float(self.of_size[len(S)]))
 
 
+def touched(form: Additive | None) -> Ints | None:
+    """The labels C of a form that is any(C) and nothing else."""
+    if form is None or form.constant != 0 or form.diameters or form.of_size is not None:
+        return None
+    labels = np.flatnonzero(form.label_costs)
+    parts = [Weighted(float(form.label_costs[y]), labels, "") for y in labels] + list(form.categories.values())
+    if not parts:
+        return labels
+    return parts[0].members if len(parts) == 1 and parts[0].weight == 1 else None
+
+
 def _merge(categories: dict[bytes, Weighted], part: Weighted) -> None:
     key = part.members.tobytes()
     old = categories.get(key)
@@ -131,7 +142,6 @@ def structure(
     more: dict[str, Fact] = {}
     weights = np.array([part.weight for part in form.categories.values()])
     labels = form.label_costs
-    plain = not form.diameters and form.of_size is None
     crossing = nesting(form)
     nested = _nested(form, weights, crossing, blame)
     if form.diameters or form.of_size is not None:
@@ -140,25 +150,41 @@ def structure(
     else:
         more["laminar"] = nested
     more["tree_diameter"] = _one_diameter(form, nested, blame)
-    if not plain:
+    least, most = _gains(form)
+    if (least >= 0).all():
+        more["monotone"] = facts["monotone"] or proved("no label can lower it, whatever the set")
+    if (most <= 0).all():
+        more["antitone"] = facts["antitone"] or proved("no label can raise it, whatever the set")
+    if form.diameters:
         return more, None
-    interval = None
+    if (labels == labels[0]).all() and all(len(part.members) == form.K for part in form.categories.values()):
+        more["cardinality"] = facts["cardinality"] or proved("every label adds the same")
+    sizes = np.zeros(1) if form.of_size is None else form.of_size
+    parts = np.concatenate([labels, weights])
+    interval = Interval(
+        form.constant + float(parts[parts < 0].sum() + sizes.min()),
+        form.constant + float(parts[parts > 0].sum() + sizes.max()),
+    )
     if form.separable:
         more["separable"] = facts["separable"] or proved("label costs and a constant are all that is left of it")
-        interval = Interval(
-            form.constant + float(labels[labels < 0].sum()), form.constant + float(labels[labels > 0].sum())
-        )
-        if (labels == labels[0]).all():
-            more["cardinality"] = facts["cardinality"] or proved("every label adds the same")
-    if (weights >= 0).all():
+    if form.of_size is None and (weights >= 0).all():
         more["submodular"] = facts["submodular"] or proved("label costs and nonnegative weights on categories")
-        if (labels >= 0).all():
-            more["monotone"] = facts["monotone"] or proved("no label and no category has a negative cost")
-    if (weights <= 0).all():
+    if form.of_size is None and (weights <= 0).all():
         more["supermodular"] = facts["supermodular"] or proved("label costs and nonpositive weights on categories")
-        if (labels <= 0).all():
-            more["antitone"] = facts["antitone"] or proved("no label and no category has a positive cost")
     return more, interval
+
+
+def _gains(form: Additive) -> tuple[Floats, Floats]:
+    """The least and the most that each label can add to a set: a category is paid with its first label, or was."""
+    least, most = form.label_costs.copy(), form.label_costs.copy()
+    for part in form.categories.values():
+        (least if part.weight < 0 else most)[part.members] += part.weight
+    if form.of_size is not None:
+        steps = np.diff(form.of_size)
+        least, most = least + steps.min(), most + steps.max()
+    for weight, _ in form.diameters.values():
+        least, most = (least, most + np.inf) if weight > 0 else (least - np.inf, most)
+    return least, most
 
 
 def _nested(
@@ -177,7 +203,7 @@ def _nested(
 
 def _one_diameter(form: Additive, nested: Fact, blame: Span | None) -> Fact:
     if not form.diameters:
-        return unknown("there is no diameter of a hierarchy in it", blame)
+        return unknown("there is no diameter of a hierarchy in it", None)
     if len(form.diameters) > 1:
         return unknown("there are diameters of two hierarchies in it", blame)
     ((weight, metric),) = form.diameters.values()

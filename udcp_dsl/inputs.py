@@ -354,7 +354,8 @@ def _not_numbers(array: npt.NDArray[Any], labels: Sequence[str]) -> str:
             try:
                 float(entry)
             except (TypeError, ValueError):
-                return f"the probabilities: row {row}, label {labels[column]!r}, is {entry!r}, not a number"
+                shown = entry.item() if isinstance(entry, np.generic) else entry
+                return f"the probabilities: row {row}, label {labels[column]!r}, is {shown!r}, not a number"
         return f"the probabilities have dtype {array.dtype}: pass np.asarray(probs, dtype=float)"
     kinds = {"c": "complex numbers", "b": "true or false"}
     return f"the probabilities are {kinds.get(array.dtype.kind, array.dtype)}, not real numbers"

@@ -7,18 +7,24 @@ assignments may lie on the side to which nothing pushes: `Push` says which side 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Flag
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from udcp_dsl.diagnostics import OracleError, Span
 from udcp_dsl.domain import Bools, Floats, Ints
+from udcp_dsl.facts import TOLERANCE
 
 if TYPE_CHECKING:
     from udcp_dsl.grid import Grid
+
+
+# Values nearer to each other than this, relative to the range, cannot be told apart by a solver's rows.
+_CLOSEST = 1e-6
 
 
 class LoweringError(OracleError):
@@ -96,10 +102,24 @@ class Part:
     def constant(self) -> bool:
         return not self.form.terms
 
+    def around(self, cut: float, span: Span) -> tuple[float, float]:
+        """The values next to the cut, infinite where there is none; LoweringError where that cannot be said."""
+        if self.grid is None:
+            raise LoweringError(span, "it compares sums of too many kinds; round the numbers to at most 6 decimals")
+        found = self.grid.around(cut)
+        if found is None:
+            raise LoweringError(span, "a value lies so near to the tolerance of the comparison that rounding decides")
+        slack = TOLERANCE * max(1.0, abs(self.lo), abs(self.hi))
+        below = found[0] if found[0] >= self.lo - slack else -np.inf
+        above = found[1] if found[1] <= self.hi + slack else np.inf
+        if above - below < _CLOSEST * max(1.0, self.hi - self.lo):
+            raise LoweringError(span, f"it must tell {below:.12g} from {above:.12g}, too close for a solver")
+        return below, above
+
 
 @dataclass(frozen=True, eq=False)
 class LinearModel:
-    """Minimise constant + objective @ v over lower <= v <= upper, v integer where `integer`, row_lower <= A v <= row_upper.
+    """Minimise constant + objective @ v, where lower <= v <= upper, row_lower <= A v <= row_upper, some v integer.
 
     A is held by rows: row i has `coefficients[starts[i]:starts[i + 1]]` in the columns `columns[...]`. The first K
     variables say which labels are in the set.
@@ -170,11 +190,11 @@ class Lowering:
 
     # Variables and rows
 
-    def label(self, y: int) -> Affine:
+    def label(self, y: int | np.integer[Any]) -> Affine:
         """1 if label y is in the set."""
         return Affine(0.0, {int(y): 1.0})
 
-    def labels(self, weights: Floats) -> Affine:
+    def labels(self, weights: NDArray[np.floating[Any]]) -> Affine:
         """The sum of weights over the set."""
         return Affine(0.0, {int(y): float(weights[y]) for y in np.flatnonzero(weights)})
 
@@ -210,7 +230,7 @@ class Lowering:
     # Forms that several atoms share
 
     def touches(self, members: Ints, push: Push) -> Affine:
-        """1 if the set touches `members`: x_y <= g for each y (never the sum of them, which is weaker); g <= their sum."""
+        """1 if the set touches `members`: x_y <= g for each y (their sum in a row would be weaker); g <= their sum."""
         if len(members) <= 1:
             return self.label(members[0]) if len(members) else Affine(0.0, {})
         key = members.tobytes()
@@ -280,3 +300,51 @@ class Lowering:
             self.at_most(v, indicator * part.hi)
             self.at_most(v, part.form - off * part.lo)
         return v
+
+    def maximum(self, parts: Sequence[Part], push: Push) -> Affine:
+        """The largest of several forms; from above it is at most the one that a binary picks."""
+        least = max(part.lo for part in parts)
+        live = [part for part in parts if part.hi > least or part.lo == least]
+        if len(live) == 1:
+            return live[0].form
+        v = self.continuous(least, max(part.hi for part in live))
+        if Push.DOWN in push:
+            for part in live:
+                self.at_most(part.form, v)
+        if Push.UP in push:
+            highest = max(part.hi for part in live)
+            picked = [self.binary() for _ in live]
+            self.equal(total(picked), 1.0)
+            for part, pick in zip(live, picked, strict=True):
+                self.at_most(v, part.form + (Affine(1.0, {}) - pick) * (highest - part.lo))
+        return v
+
+    def broken_line(self, f: Floats, count: Affine, push: Push) -> Affine:
+        """f(count), linear between its kinks: f(0) + sum of slope * filled, the pieces filled one after the other.
+
+        A binary between two pieces makes the first full before the second begins. Where f bends the way it is pushed
+        (upwards under DOWN), it would be cheaper to fill them in order anyway, and none is needed.
+        """
+        steps = np.diff(f)
+        bends = np.diff(steps)
+        slack = 1e-12 * float(np.abs(f).max())
+        kinks = np.flatnonzero(np.abs(bends) > slack) + 1
+        ends = [*kinks.tolist(), len(steps)]
+        binds = {int(k): Push.UP in push if bends[k - 1] > 0 else Push.DOWN in push for k in kinks}
+        parts, group = [Affine(float(f[0]), {})], list[Affine]()
+        filled, start, opened = list[Affine](), 0, 0
+        allowed: Affine | None = None
+        for end in ends:
+            piece = self.continuous(0.0, float(end - start))
+            if allowed is not None:
+                self.at_most(piece, allowed * float(end - start))
+            parts.append(piece * (float(f[end] - f[start]) / (end - start)))
+            filled.append(piece)
+            group.append(piece)
+            if binds.get(end):
+                allowed = self.binary()
+                self.at_most(allowed * float(end - opened), total(group))
+                group, opened = [], end
+            start = end
+        self.equal(total(filled), count)
+        return total(parts)

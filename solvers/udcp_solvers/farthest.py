@@ -8,28 +8,17 @@ these. The passes are approximate and vectorised; with a matrix they read one ro
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
+from numpy.typing import NDArray
 
 from udcp_dsl.oracle import Floats, Indices, Probabilities
 from udcp_solvers.compiled import jit, jit_any_order
 from udcp_solvers.falling import falling_order, order_scratch
-from udcp_solvers.growing import DENSE, LARGER, TREE, Growing, Held, clear, hold, push
-from udcp_solvers.heads import Heads, deal, done, rank, ratio, room_for_heads, touch
+from udcp_solvers.growing import DENSE, LARGER, TREE, Growing, clear, far_at, new_state, push, touches
+from udcp_solvers.heads import certainly_below, deal, rank, ratio, touch
 from udcp_solvers.lists import Lists, Model
 
 _ROUNDING = 2.0**-50
-
-
-class Passes(NamedTuple):
-    """Arrays over the lists, for the passes."""
-
-    far: Floats  # (A, G) the number that is compared with the atom's value
-    common: Indices  # (G,) depth of the deepest common ancestor with the last label
-    extra: Floats  # (G,) of the list's class; infinite for a list that is used up
-    inverse: Floats  # (G,) of the head
-    gain: Floats  # (G,) M - L(S + y), nearly
 
 
 @jit
@@ -48,84 +37,104 @@ def farthest_orders(
     counts: Indices,
 ) -> None:
     """The labels of each row in greedy order, until label `wanted` is placed or less mass than `floor` remains."""
-    K, G, A = P.shape[1], len(lists.some), len(growing.kind)
+    K = P.shape[1]
     scratch = order_scratch(K)
-    heads = room_for_heads(K, G)
-    held = hold(growing)
-    passes = Passes(np.empty((A, G)), np.empty(G, np.int64), np.empty(G), np.empty(G), np.empty(G))
+    ranked = np.empty(K, np.int64)
+    p, room, inverse = np.empty(K), np.empty(K), np.empty(K)
+    # Taken out of the tuples once: a compiled function counts references to what it takes out.
+    code, data, state = growing.code, growing.data, new_state(growing.code)
+    entries, entry_category, kind, metric = growing.entries, growing.entry_category, growing.kind, growing.metric
+    dense, depth, edge = growing.dense, growing.depth, growing.edge
+    list_of, some, class_of, cost_common, cost_extra = (
+        lists.list_of, lists.some, lists.class_of, model.common, model.extra,
+    )  # fmt: skip
+    category_start, category_list, category_bit = lists.category_start, lists.category_list, lists.category_bit
+    slack, weight = model.slack, model.far_weight
+    A, G = len(kind), len(some)
+    above = np.empty((len(edge), growing.paths.shape[1], G), np.int32)
+    for t in range(len(edge)):
+        for d in range(growing.paths.shape[1]):
+            for g in range(G):
+                above[t, d, g] = growing.paths[t, d, some[g]]
+    head, states, now = np.empty(G, np.int64), np.empty(G, np.int64), np.empty(G, np.int64)
+    following, changed, marked = np.empty(K, np.int64), np.empty(G, np.int64), np.zeros(G, np.bool_)
+    common = np.empty(G, np.int32)
+    # By list: the number that is compared with each atom's value; the extra cost, infinite once the list is used up;
+    # the inverse of the head; M - L(S + y), nearly.
+    far, extra, best_inverse, gain = np.empty((A, G)), np.empty(G), np.empty(G), np.empty(G)
+    far_0 = far_at(code)
     for i in range(start, stop):
-        rank(P[i], falling_order(P[i], scratch), eps, heads)
-        counts[i] = _order(growing, lists, model, held, heads, passes, M, wanted[i], floor[i], orders[i])
-
-
-@jit
-def _order(
-    growing: Growing,
-    lists: Lists,
-    model: Model,
-    held: Held,
-    heads: Heads,
-    passes: Passes,
-    M: float,
-    wanted: int,
-    floor: float,
-    order: Indices,
-) -> int:
-    K, G = len(heads.ranked), len(heads.head)
-    clear(growing, held)
-    deal(lists, heads)
-    for a in range(len(growing.kind)):
+        rank(P[i], falling_order(P[i], scratch), eps, ranked, p, room, inverse)
+        deal(list_of, ranked, head, following)
+        clear(code, data, state)
+        for a in range(A):
+            for g in range(G):
+                far[a, g] = growing.number[a, some[g]] if kind[a] == LARGER else 0.0
         for g in range(G):
-            passes.far[a, g] = growing.number[a, lists.some[g]] if growing.kind[a] == LARGER else 0.0
-    for g in range(G):
-        passes.extra[g] = model.extra[heads.now[g]]
-        passes.inverse[g] = heads.inverse[heads.head[g]]
-    total = heads.p.sum()
-    spent = 0.0
-    placed = 0.0
-    count = 0
-    while count < K:
-        _gains(model, held, passes, M - model.common[count + 1] - spent)
-        r = _best(growing, lists, model, held, heads, passes, M)
-        y = heads.ranked[r]
-        g = lists.list_of[y]
-        order[count] = y
-        count += 1
-        placed += heads.p[r]
-        if y == wanted or done(heads, placed, total, floor):
-            break
-        spent += passes.extra[g]
-        heads.head[g] = heads.following[r]
-        if heads.head[g] == K:
-            passes.extra[g] = np.inf
-        else:
-            passes.inverse[g] = heads.inverse[heads.head[g]]
-        for i in range(touch(growing, held, lists, heads, y)):
-            moved = heads.changed[i]
-            heads.now[moved] = lists.class_of[moved, heads.state[moved]]
-            passes.extra[moved] = model.extra[heads.now[moved]]
-        held.far[:] = passes.far[:, g]
-        push(growing, held, y)
-        _reach(growing, lists, passes, y)
-    return count
+            states[g] = 0
+            now[g] = class_of[g, 0]
+            extra[g] = cost_extra[now[g]]
+            best_inverse[g] = inverse[head[g]]
+        total = p.sum()
+        spent, placed = 0.0, 0.0
+        count = 0
+        while count < K:
+            _gains(gain, extra, M - cost_common[count + 1] - spent)
+            for a in range(A):
+                if weight[a] != 0.0:
+                    _pay_far(gain, far[a], state[a], weight[a])
+            lower = _lower(gain, best_inverse, slack)
+            r = _best(
+                code, data, state, ranked, room, head, now, far, gain, best_inverse, metric, far_0, slack, lower, M
+            )
+            y = ranked[r]
+            g = list_of[y]
+            orders[i, count] = y
+            count += 1
+            placed += p[r]
+            if y == wanted[i] or certainly_below(floor[i], total, placed, K):
+                break
+            spent += extra[g]
+            head[g] = following[r]
+            if touches(code, state, y):
+                touched = entry_category[entries[y] : entries[y + 1]]
+                for j in range(
+                    touch(touched, category_start, category_list, category_bit, head, states, marked, changed, K)
+                ):
+                    moved = changed[j]
+                    now[moved] = class_of[moved, states[moved]]
+                    extra[moved] = cost_extra[now[moved]]
+            if head[g] == K:
+                extra[g] = np.inf
+            else:
+                best_inverse[g] = inverse[head[g]]
+            for a in range(A):
+                state[far_0 + a] = far[a, g]
+            push(code, data, state, y)
+            for a in range(A):
+                if kind[a] == DENSE:
+                    # With a matrix each label is a list of its own, in the order of the labels.
+                    _reach(far[a], dense[metric[a], y])
+                elif kind[a] == TREE:
+                    _reach_in_tree(far[a], common, above[metric[a]], depth[metric[a]], some, edge[metric[a]], g)
+        counts[i] = count
 
 
 @jit
-def _gains(model: Model, held: Held, passes: Passes, A: float) -> None:
-    gain, extra = passes.gain, passes.extra
+def _gains(gain: Floats, extra: Floats, A: float) -> None:
     for g in range(len(gain)):
         gain[g] = A - extra[g]
-    for a in range(len(model.far_weight)):
-        w = model.far_weight[a]
-        if w != 0.0:
-            value, far = held.value[a], passes.far[a]
-            for g in range(len(gain)):
-                gain[g] -= w * max(value, far[g])
+
+
+@jit
+def _pay_far(gain: Floats, far: Floats, value: float, weight: float) -> None:
+    for g in range(len(gain)):
+        gain[g] -= weight * max(value, far[g])
 
 
 @jit_any_order
 def _lower(gain: Floats, inverse: Floats, slack: float) -> float:
-    """The best ratio is at least this, nearly; only steers."""
+    """The best ratio is at least this, nearly."""
     best = -np.inf
     for g in range(len(gain)):
         best = max(best, (gain[g] - slack) * inverse[g])
@@ -134,74 +143,73 @@ def _lower(gain: Floats, inverse: Floats, slack: float) -> float:
 
 @jit
 def _best(
-    growing: Growing, lists: Lists, model: Model, held: Held, heads: Heads, passes: Passes, M: float
+    code: Indices,
+    data: Floats,
+    state: Floats,
+    ranked: Indices,
+    room: Floats,
+    head: Indices,
+    now: Indices,
+    far: Floats,
+    gain: Floats,
+    inverse: Floats,
+    metric: Indices,
+    far_0: int,
+    slack: float,
+    lower: float,
+    M: float,
 ) -> int:
     """The rank that comes next."""
-    K = len(heads.ranked)
-    slack = model.slack
-    lower = _lower(passes.gain, passes.inverse, slack)
+    K, A = len(ranked), len(metric)
     # Where no ratio is certain to be above 0, all may be 0, and p decides.
     lower = lower * (1.0 - _ROUNDING) if lower > 0.0 else -np.inf
-    best, best_list, best_ratio, known = K, -1, 0.0, False
-    for g in range(len(passes.gain)):
-        if (passes.gain[g] + slack) * passes.inverse[g] * (1.0 + _ROUNDING) < lower or heads.head[g] == K:
+    best, best_list, best_ratio, known = K, 0, 0.0, False
+    for g in range(len(gain)):
+        if (gain[g] + slack) * inverse[g] * (1.0 + _ROUNDING) < lower or head[g] == K:
             continue
-        r = heads.head[g]
-        if best == K:
-            best, best_list = r, g
-        elif _same(growing, held, heads, passes, g, best_list):
-            if r < best:
-                # The ratio must be that of the new head, whose p is higher.
-                best, best_list, known = r, g, False
-        else:
+        r = head[g]
+        same = now[g] == now[best_list]
+        for a in range(A):
+            if metric[a] >= 0:
+                same &= max(state[a], far[a, g]) == max(state[a], far[a, best_list])
+        if best == K or (same and r < best):
+            best, best_list, known = r, g, False
+        elif not same:
             if not known:
-                held.far[:] = passes.far[:, best_list]
-                best_ratio = ratio(growing, held, heads, best, M)
-                known = True
-            held.far[:] = passes.far[:, g]
-            found = ratio(growing, held, heads, r, M)
+                for a in range(A):
+                    state[far_0 + a] = far[a, best_list]
+                best_ratio, known = ratio(code, data, state, ranked, room, best, M), True
+            for a in range(A):
+                state[far_0 + a] = far[a, g]
+            found = ratio(code, data, state, ranked, room, r, M)
             if found > best_ratio or (found == best_ratio and r < best):
                 best, best_list, best_ratio = r, g, found
     return best
 
 
 @jit
-def _same(growing: Growing, held: Held, heads: Heads, passes: Passes, g: int, h: int) -> bool:
-    """Whether two lists cost the same for certain."""
-    if heads.now[g] != heads.now[h]:
-        return False
-    for a in range(len(growing.kind)):
-        if growing.metric[a] >= 0:
-            value = held.value[a]
-            if max(value, passes.far[a, g]) != max(value, passes.far[a, h]):
-                return False
-    return True
+def _reach(far: Floats, row: Floats) -> None:
+    for g in range(len(far)):
+        far[g] = max(far[g], row[g])
 
 
 @jit
-def _reach(growing: Growing, lists: Lists, passes: Passes, y: int) -> None:
-    """Take y into the farthest distances."""
-    for a in range(len(growing.kind)):
-        metric = growing.metric[a]
-        far = passes.far[a]
-        if growing.kind[a] == DENSE:
-            # With a matrix each label is a list of its own, in the order of the labels.
-            row = growing.dense[metric, y]
-            for g in range(len(far)):
-                far[g] = max(far[g], row[g])
-        elif growing.kind[a] == TREE:
-            _common_depth(growing.paths[metric], lists, y, passes.common)
-            depth, edge = growing.depth[metric], growing.edge[metric]
-            for g in range(len(far)):
-                edges = depth[lists.some[g]] + depth[y] - 2 * passes.common[g]
-                far[g] = max(far[g], edge * edges)
-
-
-@jit
-def _common_depth(paths: Indices, lists: Lists, y: int, common: Indices) -> None:
+def _reach_in_tree(
+    far: Floats,
+    common: NDArray[np.int32],
+    above: NDArray[np.int32],
+    depth: NDArray[np.int32],
+    some: Indices,
+    edge: float,
+    list_y: int,
+) -> None:
+    """The deepest common ancestor of two labels is as deep as they share nodes above them, less the root."""
     common[:] = -1
-    for d in range(len(paths)):
-        level = paths[d]
-        node = level[y]
+    for level in above:
+        node = level[list_y]
+        if node < 0:
+            break
         for g in range(len(common)):
-            common[g] += 1 if level[lists.some[g]] == node else 0
+            common[g] += 1 if level[g] == node else 0
+    for g in range(len(far)):
+        far[g] = max(far[g], edge * (depth[some[g]] + depth[some[list_y]] - 2 * common[g]))

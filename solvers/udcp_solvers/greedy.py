@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 # Cells in orders that are held at once (32 MiB), and cells on which `Increments` works at once, with several arrays.
 _BLOCK, _GENERIC_BLOCK = 1 << 22, 1 << 18
-# Words of bits of one thread's queue, above which the merge would thrash memory.
-_MOST_BITS = 1 << 22
+# Classes times labels, above which a thread's bits in `merge` would take more than 32 MiB.
+_MOST_BITS = 1 << 27
 
 # (P, wanted, floor) -> labels in order (n, K) and how many of them are known. A row may end once label `wanted` (none:
 # -1) is placed, or once what remains is less than `floor` for certain.
@@ -57,7 +57,7 @@ class Greedy(Oracle):
                 stacklevel=2,
             )
         super().__init__(loss, M=bound, eps=float(eps))
-        self._orders = choose_path(loss, bound, float(eps))[1]
+        self._orders = next(iter(paths(loss, bound, float(eps)).values()))
 
     def _scores(self, P: Probabilities) -> Floats:
         out = np.empty(P.shape)
@@ -94,24 +94,24 @@ class Greedy(Oracle):
         return out
 
 
-def choose_path(loss: Loss, M: float, eps: float) -> tuple[str, Orders]:
-    """The quickest way to the greedy orders of a loss, and its name: lazy, merge, farthest or generic."""
+def paths(loss: Loss, M: float, eps: float) -> dict[str, Orders]:
+    """Every way to the greedy orders of a loss that applies to it, the quickest first. All give the same orders."""
+    found: dict[str, Orders] = {}
     growing = grow(loss)
     lists = None if growing is None else list_labels(growing)
-    if growing is None or lists is None:
-        return "generic", generic_path(loss, M, eps)
-    model = model_of(loss, growing, lists, M)
-    distances = np.isin(growing.kind, (DENSE, TREE)).any()
-    if (lists.bits.max() + 1) * loss.K > 32 * _MOST_BITS or (model is None and distances):
-        return "generic", generic_path(loss, M, eps)
-    none = Model(np.empty(0), np.empty(0), np.empty(0), 0.0)
-    if model is None:
-        return "merge", _compiled(merge_orders, growing, lists, none, M, eps, False)
-    # Old ratios bound new ones only where nothing that enters can lower the cost.
-    rising = (model.extra >= 0).all() and (np.diff(model.common) >= 0).all()
-    if loss.facts.monotone and rising and not model.far_weight.any():
-        return "lazy", _compiled(merge_orders, growing, lists, model, M, eps, True)
-    return "farthest", _compiled(farthest_orders, growing, lists, model, M, eps)
+    if growing is not None and lists is not None:
+        model = model_of(loss, growing, lists, M)
+        small = (int(lists.class_of.max()) + 1) * loss.K <= _MOST_BITS
+        if model is not None:
+            # Old ratios bound new ones only where nothing that enters can lower the cost.
+            rising = (model.extra >= 0).all() and (np.diff(model.common) >= 0).all()
+            if loss.facts.monotone and rising and small and not model.far_weight.any():
+                found["lazy"] = _compiled(merge_orders, growing, lists, model, M, eps, True)
+            found["farthest"] = _compiled(farthest_orders, growing, lists, model, M, eps)
+        if small and not np.isin(growing.kind, (DENSE, TREE)).any():
+            none = Model(np.empty(0), np.empty(0), np.empty(0), 0.0)
+            found["merge"] = _compiled(merge_orders, growing, lists, none, M, eps, False)
+    return {**found, "generic": _by_increments(loss, M, eps)}
 
 
 def _compiled(kernel: Callable[..., None], *arguments: object) -> Orders:
@@ -124,7 +124,7 @@ def _compiled(kernel: Callable[..., None], *arguments: object) -> Orders:
     return orders_of
 
 
-def generic_path(loss: Loss, M: float, eps: float) -> Orders:
+def _by_increments(loss: Loss, M: float, eps: float) -> Orders:
     """Orders by `Increments`, a block of rows at a time: the definition, for any loss."""
 
     def orders_of(P: Probabilities, wanted: Indices, floor: Floats) -> tuple[Indices, Indices]:
@@ -132,13 +132,13 @@ def generic_path(loss: Loss, M: float, eps: float) -> Orders:
         counts = np.empty(len(P), np.int64)
         for rows in _blocks(*P.shape, _GENERIC_BLOCK):
             p = P[rows].astype(np.float64)
-            counts[rows] = _by_increments(loss, M, eps, p, wanted[rows], floor[rows], orders[rows])
+            counts[rows] = _fill(loss, M, eps, p, wanted[rows], floor[rows], orders[rows])
         return orders, counts
 
     return orders_of
 
 
-def _by_increments(
+def _fill(
     loss: Loss, M: float, eps: float, p: Floats, wanted: Indices, floor: Floats, orders: Indices
 ) -> int:
     """Fill the orders of a block of rows until all of them may end; returns how many labels that took."""

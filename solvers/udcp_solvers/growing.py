@@ -8,6 +8,7 @@ and every path of an oracle may mix with the generic one.
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
+from typing import Any as Anything
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,35 +40,33 @@ CONSTANT, LEAF, TABLE, ADD, TIMES, MAXIMUM, MINIMUM, AT_LEAST, EQUAL, NOT, IF = 
 
 
 class Growing(NamedTuple):
-    """A atoms over K labels, E entries of labels in categories, and a program of N operations."""
+    """A atoms over K labels, E entries of labels in categories, and a program of N operations.
+
+    `code` and `data` hold the same for compiled functions, which count references to every array that they are handed:
+    with twenty arrays that costs more than the work.
+    """
 
     kind: Indices  # (A,)
     start: Floats  # (A,) the value on the empty set, or what the first label overrides
     number: Floats  # (A, K) a label's own number
-    whole: Floats  # (A,) for ALL: how many labels make the whole
-    metric: Indices  # (A,) which of the distances below
+    metric: Indices  # (A,) which of the distances below, or -1
     entries: Indices  # (K + 1,) where each label's entries begin
     entry_atom: Indices  # (E,)
     entry_category: Indices  # (E,)
     weight: Floats  # what each category costs when first touched
     dense: Floats  # (D, K, K)
-    paths: NDArray[np.int32]  # (T, height, K) the node above each label at each depth, or a number of the label's own
+    paths: NDArray[np.int32]  # (T, height, K) the node above each label at each depth, or -1
     depth: NDArray[np.int32]  # (T, K) of the label's leaf
     edge: Floats  # (T,)
-    operation: Indices  # (N,)
-    operands: Indices  # (N, 3) earlier operations; of a LEAF the atom, of a TABLE (operand, where it begins)
-    constant: Floats  # (N, 2)
-    tables: Floats
+    code: Indices
+    data: Floats
 
 
-class Held(NamedTuple):
-    """The state of one growing set."""
-
-    value: Floats  # (A,)
-    left: Floats  # what each category still costs
-    far: Floats  # (A,) the farthest distance of the label in question, filled in by whoever keeps distances
-    after: Floats  # (A,) room for the values with one more label
-    results: Floats  # (N,) room for the program
+# Where `code` says how many atoms, labels, categories and operations there are, and where the other parts begin:
+# kinds, entries, their atoms and categories, operations and their operands; and in `data` numbers, starts, weights,
+# wholes of ALL, constants and tables.
+_A, _K, _C, _N, _KIND, _ENTRIES, _ATOM, _CATEGORY, _OPERATION = range(9)
+_NUMBER, _START, _WEIGHT, _WHOLE, _CONSTANT, _TABLES, _HEADER = range(9, 16)
 
 
 def grow(loss: Loss) -> Growing | None:
@@ -197,28 +196,44 @@ class _Builder:
         categories = np.concatenate([np.empty(0, np.int64), *(c for _, _, c in self.entries)])
         order = np.argsort(labels, kind="stable")
         height = max([tree.hierarchy.path.shape[1] for tree in self.trees], default=0)
-        operands = np.zeros((len(self.ops), 3), np.int64)
-        for i, (_, wanted, _, _) in enumerate(self.ops):
-            operands[i, : len(wanted)] = wanted
+        kind = np.array([a[0] for a in self.atoms], np.int64)
+        start = np.array([a[1] for a in self.atoms], np.float64)
+        number = np.array([a[2] for a in self.atoms], np.float64).reshape(len(self.atoms), K)
+        entries = np.searchsorted(labels[order], np.arange(K + 1)).astype(np.int64)
+        weight = np.concatenate([np.empty(0), *self.weights])
+        operations = np.zeros((len(self.ops), 4), np.int64)
+        for i, (operation, operands, _, _) in enumerate(self.ops):
+            operations[i, : 1 + len(operands)] = (operation, *operands)
+        counts = (len(kind), K, len(weight), len(self.ops))
+        code, code_at = _joined(_HEADER, kind, entries, atoms[order], categories[order], operations.ravel())
+        whole = np.array([a[3] for a in self.atoms], np.float64)
+        constant = np.array([op[2:] for op in self.ops], np.float64).ravel()
+        data, data_at = _joined(0, number.ravel(), start, weight, whole, constant, *self.tables)
+        code[:_HEADER] = (*counts, *code_at, *data_at[:5], data_at[5] if self.tables else 0)
         return Growing(
-            kind=np.array([a[0] for a in self.atoms], np.int64),
-            start=np.array([a[1] for a in self.atoms], np.float64),
-            number=np.array([a[2] for a in self.atoms], np.float64).reshape(-1, K),
-            whole=np.array([a[3] for a in self.atoms], np.float64),
+            kind=kind,
+            start=start,
+            number=number,
             metric=np.array([a[4] for a in self.atoms], np.int64),
-            entries=np.searchsorted(labels[order], np.arange(K + 1)).astype(np.int64),
+            entries=entries,
             entry_atom=atoms[order],
             entry_category=categories[order],
-            weight=np.concatenate([np.empty(0), *self.weights]),
+            weight=weight,
             dense=_stacked(self.dense, K),
-            paths=np.array([_above(tree, height) for tree in self.trees], np.int32).reshape(len(self.trees), height, K),
-            depth=np.array([tree.leaf_depth for tree in self.trees], np.int32).reshape(-1, K),
+            paths=np.array([_above(tree, height) for tree in self.trees], np.int32).reshape(
+                len(self.trees), height, K
+            ),
+            depth=np.array([tree.leaf_depth for tree in self.trees], np.int32).reshape(len(self.trees), K),
             edge=np.array([tree.edge for tree in self.trees], np.float64),
-            operation=np.array([op[0] for op in self.ops], np.int64),
-            operands=operands,
-            constant=np.array([op[2:] for op in self.ops], np.float64).reshape(-1, 2),
-            tables=np.concatenate([np.empty(0), *self.tables]),
+            code=code,
+            data=data,
         )
+
+
+def _joined(header: int, *parts: NDArray[Anything]) -> tuple[NDArray[Anything], list[int]]:
+    """The parts in one array, behind a header, and where each begins."""
+    lengths = [header, *map(len, parts)]
+    return np.concatenate([np.zeros(header, np.int64), *parts]), np.cumsum(lengths)[:-1].tolist()
 
 
 def _stacked(matrices: list[Floats], K: int) -> Floats:
@@ -228,54 +243,75 @@ def _stacked(matrices: list[Floats], K: int) -> Floats:
 
 
 def _above(tree: TreeMetric, height: int) -> NDArray[np.int32]:
-    """The nodes above each label (height, K), its own leaf left out; where there is none, a number no other has."""
-    K = tree.K
-    path = tree.hierarchy.path.T.copy()
-    path[tree.leaf_depth, np.arange(K)] = -1
-    above = np.broadcast_to(-1 - np.arange(K, dtype=np.int32), (height, K)).copy()
-    above[: len(path)] = np.where(path >= 0, path, above[: len(path)])
+    """The nodes above each label (height, K), coarse to fine, its own leaf left out; -1 where there is none."""
+    above = np.full((height, tree.K), -1, np.int32)
+    above[: tree.hierarchy.path.shape[1]] = tree.hierarchy.path.T
+    above[tree.leaf_depth, np.arange(tree.K)] = -1
     return above
 
 
-@jit
-def hold(growing: Growing) -> Held:
-    """Room for one set, to be emptied by `clear` before use."""
-    A = len(growing.kind)
-    return Held(
-        np.empty(A), np.empty(len(growing.weight)), np.zeros(A), np.empty(A), np.empty(len(growing.operation))
-    )
+# The state of one growing set is one array: the values of the atoms; what each category still costs; for the label in
+# question its farthest distance to the set, atom by atom, filled in by whoever keeps distances; and room to work.
 
 
 @jit
-def clear(growing: Growing, held: Held) -> None:
+def new_state(code: Indices) -> Floats:
+    """A state, to be emptied by `clear` before use."""
+    return np.zeros(3 * code[_A] + code[_C] + code[_N])
+
+
+@jit
+def clear(code: Indices, data: Floats, state: Floats) -> None:
     """Make the set empty."""
-    held.value[:] = growing.start
-    held.left[:] = growing.weight
+    A, C = code[_A], code[_C]
+    for a in range(A):
+        state[a] = data[code[_START] + a]
+    for c in range(C):
+        state[A + c] = data[code[_WEIGHT] + c]
 
 
 @jit
-def cost_with(growing: Growing, held: Held, y: int) -> float:
-    """L(S + y); `held.far` holds the distances from y to its farthest member of S."""
-    value, after = held.value, held.after
-    for a in range(len(growing.kind)):
-        after[a] = _with_own(growing.kind[a], value[a], growing.number[a, y], held.far[a])
-    for e in range(growing.entries[y], growing.entries[y + 1]):
-        after[growing.entry_atom[e]] += held.left[growing.entry_category[e]]
-    for a in range(len(growing.kind)):
-        if growing.kind[a] == ALL:
-            after[a] = 1.0 if after[a] == growing.whole[a] else 0.0
-    return _folded(growing, after, held.results)
+def touches(code: Indices, state: Floats, y: int) -> bool:
+    """Whether y is in a category that S does not touch."""
+    for e in range(code[code[_ENTRIES] + y], code[code[_ENTRIES] + y + 1]):
+        if state[code[_A] + code[code[_CATEGORY] + e]] != 0.0:
+            return True
+    return False
 
 
 @jit
-def push(growing: Growing, held: Held, y: int) -> None:
-    """Add y to S; `held.far` as for `cost_with`."""
-    value = held.value
-    for a in range(len(growing.kind)):
-        value[a] = _with_own(growing.kind[a], value[a], growing.number[a, y], held.far[a])
-    for e in range(growing.entries[y], growing.entries[y + 1]):
-        value[growing.entry_atom[e]] += held.left[growing.entry_category[e]]
-        held.left[growing.entry_category[e]] = 0.0
+def far_at(code: Indices) -> int:
+    """Where in a state the farthest distances of the label in question go."""
+    return int(code[_A] + code[_C])
+
+
+@jit
+def cost_with(code: Indices, data: Floats, state: Floats, y: int) -> float:
+    """L(S + y)."""
+    A, left, far = code[_A], code[_A], code[_A] + code[_C]
+    after = far + A
+    for a in range(A):
+        number = data[code[_NUMBER] + a * code[_K] + y]
+        state[after + a] = _with_own(code[code[_KIND] + a], state[a], number, state[far + a])
+    for e in range(code[code[_ENTRIES] + y], code[code[_ENTRIES] + y + 1]):
+        state[after + code[code[_ATOM] + e]] += state[left + code[code[_CATEGORY] + e]]
+    for a in range(A):
+        if code[code[_KIND] + a] == ALL:
+            state[after + a] = 1.0 if state[after + a] == data[code[_WHOLE] + a] else 0.0
+    return _folded(code, data, state, after, after + A)
+
+
+@jit
+def push(code: Indices, data: Floats, state: Floats, y: int) -> None:
+    """Add y to S."""
+    A, left, far = code[_A], code[_A], code[_A] + code[_C]
+    for a in range(A):
+        number = data[code[_NUMBER] + a * code[_K] + y]
+        state[a] = _with_own(code[code[_KIND] + a], state[a], number, state[far + a])
+    for e in range(code[code[_ENTRIES] + y], code[code[_ENTRIES] + y + 1]):
+        category = left + code[code[_CATEGORY] + e]
+        state[code[code[_ATOM] + e]] += state[category]
+        state[category] = 0.0
 
 
 @jit
@@ -292,34 +328,36 @@ def _with_own(kind: int, value: float, number: float, far: float) -> float:
 
 
 @jit
-def _folded(growing: Growing, atoms: Floats, results: Floats) -> float:
-    last = len(growing.operation) - 1
+def _folded(code: Indices, data: Floats, state: Floats, atoms: int, results: int) -> float:
+    """The expression over the atoms' values at state[atoms], with room at state[results]."""
+    last = code[_N] - 1
     for i in range(last + 1):
-        operation = growing.operation[i]
-        a = growing.operands[i, 0]
-        if operation == CONSTANT:
-            results[i] = growing.constant[i, 0]
-        elif operation == LEAF:
-            results[i] = atoms[a]
+        at = code[_OPERATION] + 4 * i
+        operation, a = code[at], code[at + 1]
+        x = state[results + a]
+        number = data[code[_CONSTANT] + 2 * i]
+        result = number
+        if operation == LEAF:
+            result = state[atoms + a]
         elif operation == TABLE:
-            results[i] = growing.tables[growing.operands[i, 1] + int(results[a])]
+            result = data[code[_TABLES] + code[at + 2] + int(x)]
         elif operation == NOT:
-            results[i] = 1.0 - results[a]
+            result = 1.0 - x
         elif operation == AT_LEAST:
-            results[i] = 1.0 if results[a] >= growing.constant[i, 0] else 0.0
+            result = 1.0 if x >= number else 0.0
         elif operation == EQUAL:
-            results[i] = 1.0 if abs(results[a] - growing.constant[i, 0]) <= growing.constant[i, 1] else 0.0
-        else:
-            b = growing.operands[i, 1]
-            x, z = results[a], results[b]
+            result = 1.0 if abs(x - number) <= data[code[_CONSTANT] + 2 * i + 1] else 0.0
+        elif operation != CONSTANT:
+            z = state[results + code[at + 2]]
             if operation == ADD:
-                results[i] = x + z
+                result = x + z
             elif operation == TIMES:
-                results[i] = x * z
+                result = x * z
             elif operation == MAXIMUM:
-                results[i] = max(x, z)
+                result = max(x, z)
             elif operation == MINIMUM:
-                results[i] = min(x, z)
+                result = min(x, z)
             else:
-                results[i] = z if x > 0.5 else results[growing.operands[i, 2]]
-    return float(results[last])
+                result = z if x > 0.5 else state[results + code[at + 3]]
+        state[results + i] = result
+    return float(state[results + last])

@@ -33,8 +33,6 @@ class Lists(NamedTuple):
     list_of: Indices  # (K,)
     some: Indices  # (G,) one label of each
     class_of: Indices  # (G, 2^m)
-    bits: Indices  # (C,) the class's own row in a table of bits, or -1 where only one list is ever in it
-    only: Indices  # (C,) that list
     category_start: Indices  # the lists of each category, and which bit it is there
     category_list: Indices
     category_bit: Indices
@@ -74,9 +72,8 @@ def list_labels(growing: Growing) -> Lists | None:
             ids = _paired(ids, parent)
     _, some, list_of = np.unique(ids, return_index=True, return_inverse=True)
     class_of = _classes(growing, own[some], category[some])
-    bits, only = _sharing(class_of)
     start, lists, bit = _by_category(category[some], len(growing.weight))
-    return Lists(list_of.astype(np.int64), some.astype(np.int64), class_of, bits, only, start, lists, bit)
+    return Lists(list_of.astype(np.int64), some.astype(np.int64), class_of, start, lists, bit)
 
 
 def _within(counts: Indices) -> Indices:
@@ -97,22 +94,12 @@ def _classes(growing: Growing, own: Indices, category: Indices) -> Indices:
     code = np.append(_paired(_atom_of_category(growing), worth) + 1, 0)  # at the end, for category -1: none
     states = np.arange(1 << m)
     untouched = (states[:, None] >> np.arange(m)) & 1 == 0
-    left = np.where(untouched[None, :, :], code[category][:, None, :], 0).reshape(-1, m)
+    left = np.where(untouched[None, :, :], code[category][:, None, :], 0).reshape(G << m, m)
     left = np.take_along_axis(left, np.argsort(left == 0, axis=1, kind="stable"), axis=1)
     ids = np.repeat(own, len(states))
     for column in left.T:
         ids = _paired(ids, column)
     return np.unique(ids, return_inverse=True)[1].astype(np.int64).reshape(G, len(states))
-
-
-def _sharing(class_of: Indices) -> tuple[Indices, Indices]:
-    G, C = len(class_of), int(class_of.max()) + 1
-    pairs = np.unique(class_of + C * np.arange(G)[:, None])
-    members = np.bincount(pairs % C, minlength=C)
-    only = np.zeros(C, np.int64)
-    only[pairs % C] = pairs // C
-    bits = np.where(members > 1, np.cumsum(members > 1) - 1, -1)
-    return bits.astype(np.int64), only
 
 
 def _atom_of_category(growing: Growing) -> Indices:
@@ -174,7 +161,7 @@ def model_of(loss: Loss, growing: Growing, lists: Lists, M: float) -> Model | No
     extra[lists.class_of] = extra_of
     start = np.where(growing.kind == TOUCH, growing.start, 0.0)
     far_weight = np.where(np.isin(growing.kind, (LARGER, DENSE, TREE)), coefficient, 0.0)
-    steps = K + len(growing.operation) + 16
+    steps = K + len(loss.expression.nodes) + 16
     slack = total.off + 2.0**-48 * steps * (total.magnitude + abs(M))
     return Model(total.of_size + float(coefficient @ start), extra, far_weight, float(slack))
 

@@ -10,32 +10,20 @@ For other losses each class is looked at in each step.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
+from numpy.typing import NDArray
 
 from udcp_dsl.oracle import Floats, Indices, Probabilities
 from udcp_solvers.compiled import jit
 from udcp_solvers.falling import falling_order, order_scratch
-from udcp_solvers.growing import Growing, Held, clear, hold, push
-from udcp_solvers.heads import Heads, deal, done, rank, ratio, room_for_heads, touch
+from udcp_solvers.growing import Growing, clear, new_state, push, touches
+from udcp_solvers.heads import certainly_below, deal, rank, ratio, touch
 from udcp_solvers.lists import Lists, Model
 
 _ROUNDING = 2.0**-50
 
-
-class Queue(NamedTuple):
-    """The classes that hold a label, as a heap by `key` where the merge is lazy."""
-
-    bits: Indices  # (B, words) for classes of several lists: the ranks in it, 32 to a word
-    low: Indices  # (B,) no word below this one has a bit
-    heap: Indices  # (C,)
-    where: Indices  # (C,) place in the heap, or -1
-    key: Floats  # (C,) upper bounds
-    looked: Indices  # (C,) the step in which the key was computed
-    best: Indices  # (C,) the rank for which it was
-    stack: Indices  # (C,)
-    count: Indices  # (2,) classes in the heap; steps made so far, over all rows
+# Ranks as bits, 32 to a word: one row a class.
+Bits = NDArray[np.int64]
 
 
 @jit
@@ -57,96 +45,96 @@ def merge_orders(
     """The labels of each row in greedy order, until label `wanted` is placed or less mass than `floor` remains."""
     K = P.shape[1]
     scratch = order_scratch(K)
-    heads = room_for_heads(K, len(lists.some))
-    held = hold(growing)
-    queue = _room_for_queue(K, lists)
-    for i in range(start, stop):
-        rank(P[i], falling_order(P[i], scratch), eps, heads)
-        counts[i] = _merge(growing, lists, model, held, heads, queue, M, eps, lazy, wanted[i], floor[i], orders[i])
-
-
-@jit
-def _room_for_queue(K: int, lists: Lists) -> Queue:
-    B, C = lists.bits.max() + 1, len(lists.bits)
-    return Queue(
-        np.zeros((B, (K + 31) >> 5), np.int64),
-        np.zeros(B, np.int64),
-        np.empty(C, np.int64),
-        np.full(C, -1, np.int64),
-        np.empty(C),
-        np.full(C, -1, np.int64),
-        np.empty(C, np.int64),
-        np.empty(C, np.int64),
-        np.zeros(2, np.int64),
-    )
-
-
-@jit
-def _merge(
-    growing: Growing,
-    lists: Lists,
-    model: Model,
-    held: Held,
-    heads: Heads,
-    queue: Queue,
-    M: float,
-    eps: float,
-    lazy: bool,
-    wanted: int,
-    floor: float,
-    order: Indices,
-) -> int:
-    K = len(heads.ranked)
-    clear(growing, held)
-    deal(lists, heads)
-    for g in range(len(heads.head)):
-        _enter(lists, heads, queue, g)
+    ranked = np.empty(K, np.int64)
+    p, room, inverse = np.empty(K), np.empty(K), np.empty(K)
+    # Taken out of the tuples once: a compiled function counts references to what it takes out.
+    code, data, state = growing.code, growing.data, new_state(growing.code)
+    entries, entry_category = growing.entries, growing.entry_category
+    list_of, class_of, cost_common, cost_extra = lists.list_of, lists.class_of, model.common, model.extra
+    category_start, category_list, category_bit = lists.category_start, lists.category_list, lists.category_bit
+    slack = model.slack
     drift = (1.0 - _ROUNDING) / (1.0 + eps)
-    if lazy:
-        for i in range(queue.count[0]):
-            c = queue.heap[i]
-            queue.looked[c] = -1
-            A = M - model.common[1]
-            r = _first(lists, heads, queue, c)
-            queue.key[c] = _upper(A, model.extra[c], model.slack, heads.inverse[r], drift)
-        for i in range(queue.count[0] // 2 - 1, -1, -1):
-            _sift_down(queue, i)
-    total = heads.p.sum()
-    spent = 0.0
-    placed = 0.0
-    count = 0
-    while count < K:
+    G, C = len(class_of), class_of.max() + 1
+    head, states, now = np.empty(G, np.int64), np.empty(G, np.int64), np.empty(G, np.int64)
+    following, changed, marked = np.empty(K, np.int64), np.empty(G, np.int64), np.zeros(G, np.bool_)
+    bits, low, many = np.zeros((C, (K + 31) >> 5), np.int64), np.zeros(C, np.int64), np.zeros(C, np.int64)
+    # Classes that hold a label, for lazy merges as a heap by `key`; `looked` is the step in which a key was computed.
+    heap, where, stack = np.empty(C, np.int64), np.full(C, -1, np.int64), np.empty(C, np.int64)
+    key, looked = np.empty(C), np.full(C, -1, np.int64)
+    step = 0
+    for i in range(start, stop):
+        rank(P[i], falling_order(P[i], scratch), eps, ranked, p, room, inverse)
+        deal(list_of, ranked, head, following)
+        clear(code, data, state)
+        size = 0
+        for g in range(G):
+            states[g] = 0
+            now[g] = class_of[g, 0]
+            size = _join(heap, where, now[g], size)
+            _enter(bits, low, many, following, now[g], head[g], K)
         if lazy:
-            r = _lazy(growing, lists, model, held, heads, queue, M, M - model.common[count + 1] - spent, drift)
-        else:
-            r = _best(growing, lists, held, heads, queue, M)
-        y = heads.ranked[r]
-        g = lists.list_of[y]
-        c = heads.now[g]
-        order[count] = y
-        count += 1
-        placed += heads.p[r]
-        if y == wanted or done(heads, placed, total, floor):
-            break
-        if lazy:
-            spent += model.extra[c]
-        _leave_rank(lists, queue, c, r)
-        heads.head[g] = heads.following[r]
-        for i in range(touch(growing, held, lists, heads, y)):
-            moved = heads.changed[i]
-            if lists.class_of[moved, heads.state[moved]] != heads.now[moved]:
-                _leave(lists, heads, queue, moved)
-                heads.now[moved] = lists.class_of[moved, heads.state[moved]]
-                _enter(lists, heads, queue, moved)
-                if lazy:
-                    _raise(queue, heads.now[moved])
-        push(growing, held, y)
-    for g in range(len(heads.head)):
-        _leave(lists, heads, queue, g)
-    for i in range(queue.count[0]):
-        queue.where[queue.heap[i]] = -1
-    queue.count[0] = 0
-    return count
+            A = M - cost_common[1]
+            for j in range(size):
+                c = heap[j]
+                key[c] = _upper(A, cost_extra[c], slack, inverse[_first(bits, low, many, c, K)], drift)
+            for j in range(size // 2 - 1, -1, -1):
+                _sift_down(heap, where, key, size, j)
+        total = p.sum()
+        spent, placed = 0.0, 0.0
+        count = 0
+        while count < K:
+            step += 1
+            r, near, lower = K, size, -np.inf
+            if lazy:
+                A = M - cost_common[count + 1] - spent
+                while looked[heap[0]] != step:
+                    c = heap[0]
+                    r = _first(bits, low, many, c, K)
+                    if r == K:
+                        size = _drop_top(heap, where, key, size)
+                    else:
+                        key[c] = _upper(A, cost_extra[c], slack, inverse[r], drift)
+                        looked[c] = step
+                        _sift_down(heap, where, key, size, 0)
+                c = heap[0]
+                r = _first(bits, low, many, c, K)
+                sure = A - cost_extra[c] - slack
+                # Where the ratio may be 0 the bounds do not hold: it falls no further.
+                if size == 1:
+                    near = 1
+                elif sure > 0.0:
+                    lower = sure * inverse[r] * (1.0 - _ROUNDING) - A * drift - abs(A) * _ROUNDING
+                    if key[heap[1]] < lower and (size == 2 or key[heap[2]] < lower):
+                        near = 1
+            if near > 1 or not lazy:
+                r = _best(
+                    code, data, state, ranked, room, bits, low, many, heap, key, stack, size, lower, M
+                )
+            y = ranked[r]
+            g = list_of[y]
+            c = now[g]
+            orders[i, count] = y
+            count += 1
+            placed += p[r]
+            if y == wanted[i] or certainly_below(floor[i], total, placed, K):
+                break
+            if lazy:
+                spent += cost_extra[c]
+            bits[c, r >> 5] &= ~(1 << (r & 31))
+            many[c] -= 1
+            head[g] = following[r]
+            if touches(code, state, y):
+                size = _move(
+                    entry_category[entries[y] : entries[y + 1]],
+                    category_start, category_list, category_bit, class_of, head, states, now, marked, changed,
+                    bits, low, many, following, heap, where, key, size, K,
+                )  # fmt: skip
+            push(code, data, state, y)
+        for g in range(G):
+            _leave(bits, many, following, now[g], head[g], K)
+        for j in range(size):
+            where[heap[j]] = -1
+        counts[i] = count
 
 
 @jit
@@ -156,144 +144,128 @@ def _upper(A: float, extra: float, slack: float, inverse: float, drift: float) -
 
 
 @jit
-def _lazy(
-    growing: Growing,
-    lists: Lists,
-    model: Model,
-    held: Held,
-    heads: Heads,
-    queue: Queue,
+def _best(
+    code: Indices,
+    data: Floats,
+    state: Floats,
+    ranked: Indices,
+    room: Floats,
+    bits: Bits,
+    low: Indices,
+    many: Indices,
+    heap: Indices,
+    key: Floats,
+    stack: Indices,
+    size: int,
+    lower: float,
     M: float,
-    A: float,
-    drift: float,
 ) -> int:
-    """The rank that comes next."""
-    queue.count[1] += 1
-    step = queue.count[1]
-    heap, key = queue.heap, queue.key
-    K = len(heads.ranked)
-    while queue.looked[heap[0]] != step:
-        c = heap[0]
-        r = _first(lists, heads, queue, c)
-        if r == K:
-            _remove_top(queue)
-            continue
-        queue.best[c] = r
-        queue.looked[c] = step
-        key[c] = _upper(A, model.extra[c], model.slack, heads.inverse[r], drift)
-        _sift_down(queue, 0)
-    c = heap[0]
-    r = queue.best[c]
-    many = queue.count[0]
-    if many == 1:
-        return int(r)
-    sure = A - model.extra[c] - model.slack
-    if sure <= 0.0:
-        # The ratio is 0 from here on, which the bounds know nothing of.
-        return _best(growing, lists, held, heads, queue, M)
-    lower = sure * heads.inverse[r] * (1.0 - _ROUNDING) - A * drift - abs(A) * _ROUNDING
-    if key[heap[1]] < lower and (many == 2 or key[heap[2]] < lower):
-        return int(r)
-    return _near(growing, lists, held, heads, queue, M, lower)
-
-
-@jit
-def _near(
-    growing: Growing, lists: Lists, held: Held, heads: Heads, queue: Queue, M: float, lower: float
-) -> int:
-    """The best rank of the classes whose bound reaches `lower`."""
-    K = len(heads.ranked)
+    """The rank that comes next, of the classes whose key is not below `lower`; -inf stands for all of them."""
+    K = len(ranked)
     best, best_ratio = K, -1.0
-    stack, top = queue.stack, 1
+    top = 1
     stack[0] = 0
     while top > 0:
         top -= 1
         i = stack[top]
-        c = queue.heap[i]
-        if queue.key[c] < lower:
+        c = heap[i]
+        if lower > -np.inf and key[c] < lower:
             continue
-        r = _first(lists, heads, queue, c)
+        r = _first(bits, low, many, c, K)
         if r < K:
-            found = ratio(growing, held, heads, r, M)
+            found = ratio(code, data, state, ranked, room, r, M)
             if found > best_ratio or (found == best_ratio and r < best):
                 best, best_ratio = r, found
-        for child in range(2 * i + 1, min(2 * i + 3, queue.count[0])):
+        for child in range(2 * i + 1, min(2 * i + 3, size)):
             stack[top] = child
             top += 1
     return best
 
 
 @jit
-def _best(growing: Growing, lists: Lists, held: Held, heads: Heads, queue: Queue, M: float) -> int:
-    """The best rank of all classes."""
-    K = len(heads.ranked)
-    best, best_ratio = K, -1.0
-    for i in range(queue.count[0]):
-        r = _first(lists, heads, queue, queue.heap[i])
-        if r < K:
-            found = ratio(growing, held, heads, r, M)
-            if found > best_ratio or (found == best_ratio and r < best):
-                best, best_ratio = r, found
-    return best
+def _move(
+    touched: Indices,
+    category_start: Indices,
+    category_list: Indices,
+    category_bit: Indices,
+    class_of: Indices,
+    head: Indices,
+    states: Indices,
+    now: Indices,
+    marked: NDArray[np.bool_],
+    changed: Indices,
+    bits: Bits,
+    low: Indices,
+    many: Indices,
+    following: Indices,
+    heap: Indices,
+    where: Indices,
+    key: Floats,
+    size: int,
+    K: int,
+) -> int:
+    """Move the lists of the categories to the classes that they are in once these are touched; the heap's new size."""
+    for i in range(touch(touched, category_start, category_list, category_bit, head, states, marked, changed, K)):
+        g = changed[i]
+        c = class_of[g, states[g]]
+        if c != now[g]:
+            _leave(bits, many, following, now[g], head[g], K)
+            now[g] = c
+            _enter(bits, low, many, following, c, head[g], K)
+            size = _join(heap, where, c, size)
+            # Its bound is no longer one: to the top, to be looked at next.
+            key[c] = np.inf
+            _lift(heap, where, c)
+    return size
 
 
 @jit
-def _first(lists: Lists, heads: Heads, queue: Queue, c: int) -> int:
+def _first(bits: Bits, low: Indices, many: Indices, c: int, K: int) -> int:
     """The lowest rank in a class, or K if it has none."""
-    K = len(heads.ranked)
-    b = lists.bits[c]
-    if b < 0:
-        g = lists.only[c]
-        return int(heads.head[g]) if heads.now[g] == c else K
-    words = queue.bits[b]
-    for w in range(queue.low[b], len(words)):
-        if words[w] != 0:
-            queue.low[b] = w
-            lowest = words[w] & -words[w]
-            # The exponent of a power of two is the place of its bit.
-            return int(32 * w + (np.float64(lowest).view(np.int64) >> 52) - 1023)
-    queue.low[b] = len(words)
-    return K
+    if many[c] == 0:
+        return K
+    w = low[c]
+    while bits[c, w] == 0:
+        w += 1
+    low[c] = w
+    word = bits[c, w]
+    # The exponent of a power of two is the place of its bit.
+    return int(32 * w + (np.float64(word & -word).view(np.int64) >> 52) - 1023)
 
 
 @jit
-def _leave_rank(lists: Lists, queue: Queue, c: int, r: int) -> None:
-    if lists.bits[c] >= 0:
-        queue.bits[lists.bits[c], r >> 5] &= ~(1 << (r & 31))
+def _enter(bits: Bits, low: Indices, many: Indices, following: Indices, c: int, r: int, K: int) -> None:
+    """Put a list, from rank r on, into a class."""
+    if many[c] == 0 or r >> 5 < low[c]:
+        low[c] = r >> 5
+    while r < K:
+        bits[c, r >> 5] |= 1 << (r & 31)
+        many[c] += 1
+        r = following[r]
 
 
 @jit
-def _leave(lists: Lists, heads: Heads, queue: Queue, g: int) -> None:
-    """Take a list out of its class; the class may stay in the heap without a label."""
-    r = heads.head[g]
-    while r < len(heads.ranked):
-        _leave_rank(lists, queue, heads.now[g], r)
-        r = heads.following[r]
+def _leave(bits: Bits, many: Indices, following: Indices, c: int, r: int, K: int) -> None:
+    """Take a list, from rank r on, out of its class; the class stays in the heap, maybe without a label."""
+    while r < K:
+        bits[c, r >> 5] &= ~(1 << (r & 31))
+        many[c] -= 1
+        r = following[r]
 
 
 @jit
-def _enter(lists: Lists, heads: Heads, queue: Queue, g: int) -> None:
-    """Put a list into its class, and the class at the end of the heap if it is not there."""
-    K = len(heads.ranked)
-    c = heads.now[g]
-    b = lists.bits[c]
-    r = heads.head[g]
-    if r < K and queue.where[c] < 0:
-        queue.heap[queue.count[0]] = c
-        queue.where[c] = queue.count[0]
-        queue.count[0] += 1
-    if b >= 0 and r < K:
-        queue.low[b] = min(queue.low[b], r >> 5)
-        while r < K:
-            queue.bits[b, r >> 5] |= 1 << (r & 31)
-            r = heads.following[r]
+def _join(heap: Indices, where: Indices, c: int, size: int) -> int:
+    """Put a class at the end of the heap if it is not in it; the heap's new size."""
+    if where[c] >= 0:
+        return size
+    heap[size] = c
+    where[c] = size
+    return size + 1
 
 
 @jit
-def _raise(queue: Queue, c: int) -> None:
-    """To the top, to be looked at next: its bound is no longer one."""
-    heap, where = queue.heap, queue.where
-    queue.key[c] = np.inf
+def _lift(heap: Indices, where: Indices, c: int) -> None:
+    """To the top of the heap."""
     i = where[c]
     while i > 0:
         above = (i - 1) >> 1
@@ -305,27 +277,23 @@ def _raise(queue: Queue, c: int) -> None:
 
 
 @jit
-def _remove_top(queue: Queue) -> None:
-    heap, where = queue.heap, queue.where
-    queue.count[0] -= 1
-    last = queue.count[0]
+def _drop_top(heap: Indices, where: Indices, key: Floats, size: int) -> int:
     where[heap[0]] = -1
-    if last > 0:
-        heap[0] = heap[last]
+    if size > 1:
+        heap[0] = heap[size - 1]
         where[heap[0]] = 0
-        _sift_down(queue, 0)
+        _sift_down(heap, where, key, size - 1, 0)
+    return size - 1
 
 
 @jit
-def _sift_down(queue: Queue, i: int) -> None:
-    heap, where, key = queue.heap, queue.where, queue.key
-    many = queue.count[0]
+def _sift_down(heap: Indices, where: Indices, key: Floats, size: int, i: int) -> None:
     c = heap[i]
     while True:
         child = 2 * i + 1
-        if child >= many:
+        if child >= size:
             break
-        if child + 1 < many and key[heap[child + 1]] > key[heap[child]]:
+        if child + 1 < size and key[heap[child + 1]] > key[heap[child]]:
             child += 1
         if key[heap[child]] <= key[c]:
             break

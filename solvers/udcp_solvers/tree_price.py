@@ -146,6 +146,7 @@ def _room(K, areas, part):  # type: ignore[no-untyped-def]
         np.empty(C),
         np.empty(K),
         np.zeros(C, np.bool_),
+        np.zeros(C),
     )
 
 
@@ -302,7 +303,7 @@ def _worth(mu, p, outside, areas, part, take, skip, G):  # type: ignore[no-untyp
 
 
 @jit
-def _choose(mu, r, p, outside, areas, part, take, skip, inside, chosen):  # type: ignore[no-untyped-def]
+def _choose(mu, r, p, outside, areas, part, take, skip, gets, inside, chosen):  # type: ignore[no-untyped-def]
     """The best set in region r at price mu, into `chosen`: its cost, the mass left out, its size."""
     starts, members, toll, cat_starts, cats = areas
     costs, innermost, parent, weight = part
@@ -313,16 +314,21 @@ def _choose(mu, r, p, outside, areas, part, take, skip, inside, chosen):  # type
             left = _skip(mu, p[y])
             take[innermost[y]] += min(costs[y], left)
             skip[innermost[y]] += left
+            if costs[y] <= left:
+                gets[innermost[y]] += p[y]
     for j in range(cat_starts[r], cat_starts[r + 1]):
         c = cats[j]
         enter = weight[c] + take[c]
         # At a tie more mass is better; without mass fewer labels are.
-        inside[c] = enter < skip[c] or (enter == skip[c] and skip[c] > 0.0)
+        inside[c] = enter < skip[c] or (enter == skip[c] and gets[c] > 0.0)
         if parent[c] >= 0:
             take[parent[c]] += min(skip[c], enter)
             skip[parent[c]] += skip[c]
+            if inside[c]:
+                gets[parent[c]] += gets[c]
         take[c] = 0.0
         skip[c] = 0.0
+        gets[c] = 0.0
     cost, rem, size = toll[r], outside[r], 0
     for j in range(cat_starts[r + 1] - 1, cat_starts[r] - 1, -1):
         c = cats[j]
@@ -343,15 +349,15 @@ def _choose(mu, r, p, outside, areas, part, take, skip, inside, chosen):  # type
 
 
 @jit
-def _best(mu, G, p, outside, areas, part, take, skip, inside, chosen, other):  # type: ignore[no-untyped-def]
+def _best(mu, G, p, outside, areas, part, take, skip, gets, inside, chosen, other):  # type: ignore[no-untyped-def]
     """The region of least G, ties by the rules: less mass left out, fewer labels, first in order of indices."""
     r = int(np.argmin(G))
     least = G[r]
-    cost, rem, size = _choose(mu, r, p, outside, areas, part, take, skip, inside, chosen)
+    cost, rem, size = _choose(mu, r, p, outside, areas, part, take, skip, gets, inside, chosen)
     for q in range(len(G)):
         if q == r or not G[q] <= least + _SAME * abs(least):
             continue
-        cost_q, rem_q, size_q = _choose(mu, q, p, outside, areas, part, take, skip, inside, other)
+        cost_q, rem_q, size_q = _choose(mu, q, p, outside, areas, part, take, skip, gets, inside, other)
         better = rem_q < rem * (1.0 - _SAME)
         if not better and rem_q <= rem * (1.0 + _SAME):
             better = size_q < size
@@ -368,14 +374,14 @@ def _best(mu, G, p, outside, areas, part, take, skip, inside, chosen, other):  #
 
 @jit
 def _trace(p, score, outside, limit, areas, part, trees, work):  # type: ignore[no-untyped-def]
-    take, skip, held, chosen, other, inside = work[3], work[4], work[5], work[6], work[7], work[11]
+    take, skip, held, chosen, other, inside, gets = work[3], work[4], work[5], work[6], work[7], work[11], work[12]
     R = len(outside)
     mus, costs, rems, where = np.empty(_HELD), np.empty(_HELD), np.empty(_HELD), np.empty(_HELD, np.int64)
     # Row _HELD of `held` is G at the left end of the interval; rows 0.. are G at the right ends that wait.
     left, fresh = held[_HELD], held[_HELD + 1]
     mu_a = 0.0
     _worth(mu_a, p, outside, areas, part, take, skip, left)
-    r_a, cost_a, rem_a = _best(mu_a, left, p, outside, areas, part, take, skip, inside, chosen, other)
+    r_a, cost_a, rem_a = _best(mu_a, left, p, outside, areas, part, take, skip, gets, inside, chosen, other)
     _enter(score, chosen, 0.0)
     top = -1
     while mu_a <= limit and mu_a < np.inf:
@@ -384,7 +390,7 @@ def _trace(p, score, outside, limit, areas, part, trees, work):  # type: ignore[
             mus[0] = np.inf
             _worth(np.inf, p, outside, areas, part, take, skip, held[0])
             where[0], costs[0], rems[0] = _best(
-                np.inf, held[0], p, outside, areas, part, take, skip, inside, chosen, other
+                np.inf, held[0], p, outside, areas, part, take, skip, gets, inside, chosen, other
             )
         mu_b, r_b = mus[top], where[top]
         step, gain = costs[top] - cost_a, rem_a - rems[top]
@@ -403,13 +409,13 @@ def _trace(p, score, outside, limit, areas, part, trees, work):  # type: ignore[
                 done = True
             else:
                 _worth(mid, p, outside, areas, part, take, skip, fresh)
-                r_m, cost_m, rem_m = _best(mid, fresh, p, outside, areas, part, take, skip, inside, chosen, other)
+                r_m, cost_m, rem_m = _best(mid, fresh, p, outside, areas, part, take, skip, gets, inside, chosen, other)
                 if fresh[r_m] < line * (1.0 - _SAME) and mu_a < mid < mu_b:
                     top = min(top + 1, _HELD - 1)
                     mus[top], where[top], costs[top], rems[top] = mid, r_m, cost_m, rem_m
                     held[top, :R] = fresh
                 else:
-                    _choose(mu_b, r_b, p, outside, areas, part, take, skip, inside, chosen)
+                    _choose(mu_b, r_b, p, outside, areas, part, take, skip, gets, inside, chosen)
                     _enter(score, chosen, mid)
                     done = True
         if done:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -20,6 +20,7 @@ from udcp_dsl.calibrate import (
     rank,
     threshold,
 )
+from udcp_dsl.testing.coverage import Trials, alarms
 
 Floats = NDArray[np.float64]
 ThresholdOf = Callable[[Floats, Fraction], float]
@@ -43,35 +44,16 @@ def problems(count: int) -> list[Problem]:
     return [Problem(int(rng.integers(5, 41)), alphas[i % len(alphas)], ties=i % 4 == 3, seed=i) for i in range(count)]
 
 
-def tail_chances(covered: int, one: Floats, repeats: int) -> tuple[float, float]:
-    """P(X <= covered) and P(X >= covered), X the sum of `repeats` draws from the law `one`: exact, by convolution."""
-    total = np.ones(1)
-    for bit in bin(repeats)[2:]:
-        total = np.convolve(total, total)
-        if bit == "1":
-            total = np.convolve(total, one)
-    return float(total[: covered + 1].sum()), float(total[covered:].sum())
-
-
-def alarms(threshold_of: ThresholdOf, cases: Sequence[Problem], family_wise: float = 1e-4) -> list[Problem]:
-    """The problems whose coverage lies outside its exact law, at this chance of any false alarm among all of them.
-
-    Below the law is always a fault; above it only without ties, which may rightly cover more.
-    """
-    found = []
-    for case in cases:
-        rng = np.random.default_rng(case.seed)
-        draws = rng.gumbel(size=(case.repeats, case.n_cal + case.n_test))
-        scores = np.round(draws) if case.ties else draws
-        covered = 0
-        for row in scores:
-            covered += int(np.count_nonzero(row[case.n_cal :] <= threshold_of(row[: case.n_cal], case.alpha)))
-        law = coverage_law(case.n_cal, case.alpha, case.n_test).pmf(np.arange(case.n_test + 1))
-        low, high = tail_chances(covered, law, case.repeats)
-        chance = low if case.ties else 2 * min(low, high)
-        if chance < family_wise / len(cases):
-            found.append(case)
-    return found
+def trials(threshold_of: ThresholdOf, case: Problem) -> Trials:
+    """How many scores of the test points are within the thresholds."""
+    rng = np.random.default_rng(case.seed)
+    draws = rng.gumbel(size=(case.repeats, case.n_cal + case.n_test))
+    covered = strictly = 0
+    for row in np.round(draws) if case.ties else draws:
+        tau = threshold_of(row[: case.n_cal], case.alpha)
+        covered += int(np.count_nonzero(row[case.n_cal :] <= tau))
+        strictly += int(np.count_nonzero(row[case.n_cal :] < tau))
+    return Trials(case.n_cal, case.n_test, case.alpha, case.repeats, covered, strictly)
 
 
 def shifted(by: int) -> ThresholdOf:
@@ -88,12 +70,10 @@ def shifted(by: int) -> ThresholdOf:
 def test_coverage_follows_its_law_and_an_off_by_one_is_caught() -> None:
     cases = problems(200)
     warnings.simplefilter("ignore")
-    assert alarms(threshold, cases) == []
-    assert alarms(shifted(0), cases[:20]) == []  # the broken one is broken by its shift alone
-    assert len(alarms(shifted(-1), cases)) > 75
-    too_high = alarms(shifted(+1), cases)
-    assert len(too_high) > 75
-    assert not any(case.ties for case in too_high)
+    assert alarms(trials(threshold, case) for case in cases) == []
+    assert alarms(trials(shifted(0), case) for case in cases[:20]) == []  # the broken one is broken by its shift alone
+    assert len(alarms(trials(shifted(-1), case) for case in cases)) > 75
+    assert len(alarms(trials(shifted(+1), case) for case in cases)) > 75
 
 
 def test_randomized_coverage_in_simulation() -> None:

@@ -10,6 +10,7 @@ from udcp_dsl.atoms.atom import Atom, Held, Increment, Sets
 from udcp_dsl.domain import Bools, Category, Floats, Ints
 from udcp_dsl.facts import Interval
 from udcp_dsl.forms import Additive, Weighted
+from udcp_dsl.linear import Affine, Lowering, Push
 
 
 class Any(Atom):
@@ -54,6 +55,9 @@ class Any(Atom):
 
     def probes(self) -> Sequence[int]:
         return self.category.probes()
+
+    def lower(self, model: Lowering, push: Push) -> Affine:
+        return model.touches(self.category.members, push)
 
 
 class AnyIncrement(Increment):

@@ -17,6 +17,8 @@ from udcp_dsl.diagnostics import Span
 from udcp_dsl.domain import Bools, Floats, Ints
 from udcp_dsl.facts import Interval, Rules, atom
 from udcp_dsl.forms import Additive
+from udcp_dsl.grid import Grid
+from udcp_dsl.linear import Affine, Lowering, Push
 
 
 class Sets:
@@ -106,6 +108,18 @@ class Atom(ABC):
 
     def rules(self, span: Span | None, text: str) -> Rules:
         return atom(span, text, self.interval, self.proves(), self.lacks())
+
+    @abstractmethod
+    def lower(self, model: Lowering, push: Push) -> Affine:
+        """The atom in a linear model, held on the sides to which it is pushed."""
+
+    def grid(self) -> Grid | None:
+        """The values that it can take, or None where that is not known; by default those of an indicator or a count."""
+        return Grid.of(np.arange(1.0 + (self.most or 1)))
+
+    def counted(self) -> Ints:
+        """For a count, the labels that make it more than 0."""
+        raise NotImplementedError
 
 
 class LinearIncrement(Increment):

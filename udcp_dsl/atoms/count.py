@@ -11,6 +11,8 @@ from udcp_dsl.atoms.atom import Atom, Held, Increment, Sets
 from udcp_dsl.domain import Costs, Family, Floats, Ints
 from udcp_dsl.facts import Interval
 from udcp_dsl.forms import Additive, Weighted
+from udcp_dsl.grid import Grid
+from udcp_dsl.linear import Affine, Lowering, Push, total
 
 
 class Count(Atom):
@@ -84,6 +86,20 @@ class Count(Atom):
         largest = int(np.diff(self.family.starts).argmax())
         other = 0 if largest else len(self.family) - 1
         return (*self.family.category(largest).members[:2].tolist(), *self.family.category(other).members[:2].tolist())
+
+    def lower(self, model: Lowering, push: Push) -> Affine:
+        categories = (self.family.category(i).members for i in range(len(self.family)))
+        return total(
+            model.touches(members, push.times(w)) * float(w)
+            for members, w in zip(categories, self.weights, strict=True)
+            if w != 0
+        )
+
+    def grid(self) -> Grid | None:
+        return Grid.sums(self.weights) if self.weighted else super().grid()
+
+    def counted(self) -> Ints:
+        return np.unique(self.family.members)
 
 
 class CountIncrement(Increment):

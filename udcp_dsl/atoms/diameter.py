@@ -11,9 +11,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from udcp_dsl.atoms.atom import Atom, Held, Increment, Sets
-from udcp_dsl.domain import Floats, Ints, Metric, TreeMetric
+from udcp_dsl.atoms.balls import Balls
+from udcp_dsl.domain import DenseMetric, Floats, Ints, Metric, TreeMetric
 from udcp_dsl.facts import Interval
 from udcp_dsl.forms import Additive
+from udcp_dsl.grid import Grid
+from udcp_dsl.linear import Affine, Lowering, Push, total
 
 
 class Diameter(Atom):
@@ -57,6 +60,35 @@ class Diameter(Atom):
 
     def probes(self) -> Sequence[int]:
         return self.metric.probes()
+
+    def lower(self, model: Lowering, push: Push) -> Affine:
+        """In a hierarchy by the balls that hold the set; else from below by t >= d(a, b) (x_a + x_b - 1) for each pair,
+        and from above by the distance of two members that binaries pick, one row a label."""
+        if isinstance(self.metric, TreeMetric):
+            balls = Balls.of(self.metric)
+            return balls.least(model, self.metric.edge * balls.diameters, push)
+        assert isinstance(self.metric, DenseMetric)
+        d, K = self.metric.matrix, self.K
+        t = model.continuous(0.0, self.metric.largest)
+        if Push.DOWN in push:
+            for a, b in zip(*np.nonzero(np.triu(d)), strict=True):
+                model.at_most((model.label(a) + model.label(b) - 1.0) * float(d[a, b]), t)
+        if Push.UP in push:
+            one, other = ([model.binary() for _ in range(K)] for _ in range(2))
+            model.equal(total(one), total(other))
+            model.at_most(t, total(one) * self.metric.largest)
+            for a in range(K):
+                model.at_most(one[a], model.label(a))
+                model.at_most(other[a], model.label(a))
+                far = total(other[b] * float(d[a, b]) for b in np.flatnonzero(d[a]))
+                model.at_most(t, far + (Affine(1.0, {}) - one[a]) * self.metric.largest)
+        return t
+
+    def grid(self) -> Grid | None:
+        if isinstance(self.metric, TreeMetric):
+            return Grid.multiples(self.metric.edge, 2 * self.metric.hierarchy.height)
+        assert isinstance(self.metric, DenseMetric)
+        return Grid.of(self.metric.matrix.ravel())
 
 
 def farthest(metric: Metric, sets: Sets) -> Floats:

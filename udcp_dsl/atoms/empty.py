@@ -10,6 +10,7 @@ from udcp_dsl.atoms.atom import Atom, Held, Increment, Sets
 from udcp_dsl.domain import Floats, Ints
 from udcp_dsl.facts import Interval
 from udcp_dsl.forms import Additive, Weighted
+from udcp_dsl.linear import Affine, Lowering, Push
 
 
 class Empty(Atom):
@@ -47,6 +48,9 @@ class Empty(Atom):
     def additive(self) -> Additive:
         labels = Additive.of_categories([Weighted(-1.0, np.arange(self.K), "all labels")], self.K)
         return labels.plus(Additive.of_constant(1.0, self.K))
+
+    def lower(self, model: Lowering, push: Push) -> Affine:
+        return Affine(1.0, {}) - model.touches(np.arange(self.K), push.turned)
 
 
 class EmptyIncrement(Increment):

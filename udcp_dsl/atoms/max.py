@@ -1,7 +1,7 @@
 """max(c) = the largest c(y) in S, 0 on the empty set.
 
-For c >= 0 it is a sum of nested categories: with the distinct costs 0 < c1 < c2 < ..., the sum of
-(c_i - c_(i-1)) any({y : c(y) >= c_i}).
+It is a sum of nested categories: with the distinct costs c1 < c2 < ... and c0 = 0, the sum of
+(c_i - c_(i-1)) any({y : c(y) >= c_i}). Where c1 < 0, the weight of all labels is negative.
 """
 
 from __future__ import annotations
@@ -15,6 +15,12 @@ from udcp_dsl.atoms.atom import Atom, Held, Increment, Sets
 from udcp_dsl.domain import Costs, Floats, Ints
 from udcp_dsl.facts import Interval
 from udcp_dsl.forms import Additive, Weighted
+from udcp_dsl.grid import Grid
+from udcp_dsl.linear import Affine, Lowering, Push
+
+
+# Some 100 MB: beyond 4,000 labels of as many different costs.
+_MOST_MEMBERS = 1 << 24
 
 
 class Max(Atom):
@@ -58,14 +64,7 @@ class Max(Atom):
         return {"monotone": why, "submodular": why}
 
     def additive(self) -> Additive | None:
-        if (self.costs < 0).any():
-            return None
-        levels = np.unique(np.append(self.costs, 0.0))
-        parts = [
-            Weighted(float(high - low), np.flatnonzero(self.costs >= high), f"{{cost >= {high:g}}}")
-            for low, high in pairwise(levels)
-        ]
-        return Additive.of_categories(parts, self.K)
+        return nested(self.costs)
 
     def probes(self) -> Sequence[int]:
         return (
@@ -73,6 +72,22 @@ class Max(Atom):
             int(self.costs.argmin()),
             *np.argsort(self.costs, kind="stable")[1:3].tolist(),
         )
+
+    def lower(self, model: Lowering, push: Push) -> Affine:
+        return model.largest(self.costs, push)
+
+    def grid(self) -> Grid:
+        return Grid.of(np.append(self.costs, 0.0))
+
+
+def nested(costs: Floats) -> Additive | None:
+    """max(c) as weights on nested categories; None where they would take too much memory."""
+    levels = np.unique(costs)
+    if len(levels) * len(costs) > _MOST_MEMBERS:
+        return None
+    steps = pairwise([0.0, *levels])
+    parts = [Weighted(float(b - a), np.flatnonzero(costs >= b), f"{{cost >= {b:g}}}") for a, b in steps]
+    return Additive.of_categories(parts, len(costs))
 
 
 class MaxIncrement(Increment):

@@ -1,6 +1,6 @@
 """min(c) = the smallest c(y) in S, 0 on the empty set.
 
-For c <= 0 it is minus the max of -c.
+It is minus the max of -c.
 """
 
 from __future__ import annotations
@@ -10,8 +10,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from udcp_dsl.atoms.atom import Atom, Held, Increment, Sets
+from udcp_dsl.atoms.max import nested
 from udcp_dsl.domain import Costs, Floats, Ints
 from udcp_dsl.facts import Interval
+from udcp_dsl.forms import Additive
+from udcp_dsl.grid import Grid
+from udcp_dsl.linear import Affine, Lowering, Push
 
 
 class Min(Atom):
@@ -48,12 +52,22 @@ class Min(Atom):
             }
         return {}
 
+    def additive(self) -> Additive | None:
+        turned = nested(-self.costs)
+        return None if turned is None else turned.times(-1.0)
+
     def probes(self) -> Sequence[int]:
         return (
             int(self.costs.argmax()),
             int(self.costs.argmin()),
             *np.argsort(self.costs, kind="stable")[1:3].tolist(),
         )
+
+    def lower(self, model: Lowering, push: Push) -> Affine:
+        return model.largest(-self.costs, push.turned) * -1.0
+
+    def grid(self) -> Grid:
+        return Grid.of(np.append(self.costs, 0.0))
 
 
 class MinIncrement(Increment):

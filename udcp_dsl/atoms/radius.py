@@ -11,9 +11,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from udcp_dsl.atoms.atom import Atom, Held, Increment, Sets
+from udcp_dsl.atoms.balls import Balls
 from udcp_dsl.atoms.diameter import farthest
 from udcp_dsl.domain import DenseMetric, Floats, Ints, Metric, TreeMetric
 from udcp_dsl.facts import Interval
+from udcp_dsl.grid import Grid
+from udcp_dsl.linear import Affine, Lowering, Push
 
 
 class Radius(Atom):
@@ -51,6 +54,20 @@ class Radius(Atom):
 
     def probes(self) -> Sequence[int]:
         return self.metric.probes()
+
+    def lower(self, model: Lowering, push: Push) -> Affine:
+        """In a hierarchy by the balls that hold the set; else the centre is an action, and the distance its loss."""
+        if isinstance(self.metric, TreeMetric):
+            balls = Balls.of(self.metric)
+            return balls.least(model, self.metric.edge * balls.radii, push)
+        assert isinstance(self.metric, DenseMetric)
+        return model.best_of_worst(self.metric.matrix, push)
+
+    def grid(self) -> Grid | None:
+        if isinstance(self.metric, TreeMetric):
+            return Grid.multiples(self.metric.edge, 2 * self.metric.hierarchy.height)
+        assert isinstance(self.metric, DenseMetric)
+        return Grid.of(self.metric.matrix.ravel())
 
 
 class DenseRadiusIncrement(Increment):

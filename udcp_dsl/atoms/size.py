@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from udcp_dsl.atoms.atom import Atom, Held, LinearIncrement, Sets
-from udcp_dsl.domain import Category, Floats
+from udcp_dsl.domain import Category, Floats, Ints
 from udcp_dsl.facts import Interval
 from udcp_dsl.forms import Additive
+from udcp_dsl.linear import Affine, Lowering, Push
 
 
 class Size(Atom):
@@ -51,3 +52,9 @@ class Size(Atom):
 
     def probes(self) -> Sequence[int]:
         return () if self.category is None else self.category.probes()
+
+    def lower(self, model: Lowering, push: Push) -> Affine:
+        return model.labels(self.weights)
+
+    def counted(self) -> Ints:
+        return np.flatnonzero(self.weights)

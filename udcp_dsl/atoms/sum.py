@@ -8,6 +8,8 @@ from udcp_dsl.atoms.atom import Atom, Held, LinearIncrement, Sets
 from udcp_dsl.domain import Costs, Floats
 from udcp_dsl.facts import Interval
 from udcp_dsl.forms import Additive
+from udcp_dsl.grid import Grid
+from udcp_dsl.linear import Affine, Lowering, Push
 
 
 class Sum(Atom):
@@ -57,3 +59,9 @@ class Sum(Atom):
 
     def probes(self) -> Sequence[int]:
         return (int(self.costs.argmax()), int(self.costs.argmin()))
+
+    def lower(self, model: Lowering, push: Push) -> Affine:
+        return model.labels(self.costs)
+
+    def grid(self) -> Grid | None:
+        return Grid.sums(self.costs)

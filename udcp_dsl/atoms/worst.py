@@ -12,6 +12,8 @@ import numpy as np
 from udcp_dsl.atoms.atom import Atom, Held, Increment, Sets
 from udcp_dsl.domain import Actions, Floats, Ints
 from udcp_dsl.facts import Interval
+from udcp_dsl.grid import Grid
+from udcp_dsl.linear import Affine, Lowering, Push
 
 
 class Worst(Atom):
@@ -61,6 +63,12 @@ class Worst(Atom):
     def probes(self) -> Sequence[int]:
         best = self.losses.argmin(axis=1)
         return [*np.unique(best, return_index=True)[1][:3].tolist(), int(self.losses.max(axis=1).argmax())]
+
+    def lower(self, model: Lowering, push: Push) -> Affine:
+        return model.best_of_worst(self.losses, push)
+
+    def grid(self) -> Grid:
+        return Grid.of(np.append(self.losses, 0.0))
 
 
 class WorstIncrement(Increment):

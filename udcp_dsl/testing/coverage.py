@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -42,6 +42,12 @@ CLASSIFIERS: Mapping[str, Classifier] = {
     "saturated": lambda q, own, rng: 40 * q,
     "repeated": lambda q, own, rng: q,
 }
+
+
+class Source(Protocol):
+    """Anything that draws n independent rows of probabilities, (n, K), and their true labels, as positions."""
+
+    def draw(self, n: int, rng: np.random.Generator, /) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +143,7 @@ class Trials:
 
 def coverage_trials(
     predictor: SetPredictor,
-    problem: Problem,
+    problem: Source,
     *,
     n_cal: int,
     repeats: int,
@@ -196,7 +202,7 @@ def _chance(law: Floats, covered: int, strictly: int) -> float:
 
 def assert_coverage(
     predictor: SetPredictor,
-    problem: Problem,
+    problem: Source,
     *,
     n_cal: int = 20,
     n_test: int = 30,

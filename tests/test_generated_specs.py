@@ -1,0 +1,318 @@
+"""Random well-typed specs: all faces of a loss mean the same, texts and trees are inverse, and what is proved is true."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+import udcp_dsl as udcp
+from udcp_dsl import ast
+from udcp_dsl.atoms import ATOMS
+from udcp_dsl.atoms.count import Count
+from udcp_dsl.atoms.diameter import Diameter, DiameterIncrement
+from udcp_dsl.atoms.max import Max
+from udcp_dsl.atoms.sum import Sum
+from udcp_dsl.diagnostics import Source
+from udcp_dsl.domain import Floats
+from udcp_dsl.facts import FACT_NAMES, Interval
+from udcp_dsl.inputs import probabilities as checked_probabilities
+from udcp_dsl.parse import parse
+from udcp_dsl.testing import (
+    GeneratedSpec,
+    all_masks,
+    assert_facts,
+    assert_meaning,
+    label_sets,
+    losses,
+    probabilities,
+    specs,
+)
+from udcp_dsl.unparse import unparse
+
+# Generating a spec takes tens of milliseconds: not a sign of anything wrong.
+_SLOWNESS = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example)
+# The same specs in every run; the slow run draws new ones each time.
+default_run = settings(max_examples=300, derandomize=True, deadline=None, suppress_health_check=_SLOWNESS)
+slow_run = settings(max_examples=5000, deadline=None, suppress_health_check=_SLOWNESS)
+
+
+# What every spec must keep ------------------------------------------------------------------------------------------
+
+
+def assert_inverse(spec: GeneratedSpec) -> None:
+    tree, faults = parse(Source("generated", spec.text))
+    assert not faults
+    assert tree == spec.tree
+    assert unparse(tree) == spec.text
+
+
+def assert_parts(loss: udcp.Loss) -> None:
+    """The additive form, where there is one, and the sum of the terms are the loss, on every set."""
+    masks = all_masks(loss.K)
+    meant = np.array([loss.interpret(mask) for mask in masks])
+    terms = loss.terms_batch(masks)
+    np.testing.assert_allclose(sum(terms.values()), meant, rtol=1e-9, atol=1e-9)
+    assert loss.terms(masks[-1]) == {text: values[-1] for text, values in terms.items()}
+    if loss.form is not None:
+        of_form = [loss.form(set(np.flatnonzero(mask).tolist())) for mask in masks]
+        np.testing.assert_allclose(of_form, meant, rtol=1e-9, atol=1e-9)
+    else:
+        # These are read from the form by the oracles that need them.
+        assert not loss.facts.laminar
+        assert not loss.facts.tree_diameter
+
+
+@default_run
+@given(specs())
+def test_all_faces_and_parts_agree_on_every_set(spec: GeneratedSpec) -> None:
+    loss = spec.compile()
+    assert_meaning(loss)
+    assert_parts(loss)
+
+
+@default_run
+@given(specs())
+def test_every_fact_of_every_node_holds_on_every_set(spec: GeneratedSpec) -> None:
+    assert_facts(spec.compile())
+
+
+@default_run
+@given(specs())
+def test_unparse_and_parse_are_inverse(spec: GeneratedSpec) -> None:
+    assert_inverse(spec)
+
+
+@pytest.mark.slow
+@slow_run
+@given(specs())
+def test_thousands_of_new_specs(spec: GeneratedSpec) -> None:
+    assert_inverse(spec)
+    for x in spec.tree.declarations:
+        if isinstance(x, ast.LossDecl):
+            loss = spec.compile(x.name.text)
+            assert_meaning(loss)
+            assert_parts(loss)
+            assert_facts(loss)
+
+
+# What is generated --------------------------------------------------------------------------------------------------
+
+
+def _features(spec: GeneratedSpec) -> set[str]:
+    found = {"labels from outside"} if spec.labels is not None else set()
+    for x in spec.tree.declarations:
+        kind = type(x).__name__
+        body = getattr(x, "body", None)
+        form = body.path.rpartition(".")[2] if isinstance(body, ast.File) else type(body).__name__
+        found.add(f"{kind} {form}" if isinstance(body, ast.File | tuple | ast.Path) else kind)
+        if isinstance(x, ast.Costs) and x.of is not None:
+            found.add("costs of a level" if x.of.parts else "costs of a family")
+        if isinstance(x, ast.Let | ast.LossDecl):
+            found |= _features_of(x.body)
+    return found
+
+
+def _features_of(body: ast.Expr) -> set[str]:
+    found: set[str] = set()
+    stack: list[ast.Expr] = [body]
+    while stack:
+        e = stack.pop()
+        stack.extend(ast.children(e))
+        match e:
+            case ast.Call():
+                found.add(f"{e.name}/{len(e.arguments or ())}")
+            case ast.Comparison():
+                found.add(e.operator)
+            case ast.Product():
+                found |= {operator for operator, _ in e.factors}
+            case ast.Sum():
+                found |= {"+" if sign > 0 else "-" for sign, _ in e.terms[1:]}
+            case ast.Ref() if not e.parts:
+                found.add(f"name {e.head.text[0]}")
+            case _:
+                found.add(type(e).__name__)
+    return found
+
+
+def test_every_declaration_atom_and_operator_is_generated() -> None:
+    seen: set[str] = set()
+
+    @settings(default_run, max_examples=400)
+    @given(specs())
+    def collect(spec: GeneratedSpec) -> None:
+        seen.update(_features(spec))
+
+    collect()
+    forms = {
+        "Labels": "csv json tuple",
+        "Hierarchy": "csv json tuple",
+        "Costs": "csv json npy tuple",
+        "Distance": "csv json npy Path",
+        "Category": "csv json tuple",
+        "Categories": "csv json tuple",
+        "Actions": "csv json",
+    }
+    expected = {f"{kind} {form}" for kind, several in forms.items() for form in several.split()}
+    expected |= {"Param", "Let", "LossDecl", "labels from outside", "costs of a family", "costs of a level"}
+    expected |= {f"{name}/{len(s)}" for name, atom in ATOMS.items() for s in atom.signatures}
+    expected |= {"max/2", "min/2", "max/3", "min/3", "sqrt/1", "log1p/1"}
+    expected |= set("+ - * / >= > <= < ==".split()) | {"Negative", "Power", "And", "Or", "Not", "If", "Number"}
+    expected |= {"name p", "name i", "name l"}  # params, lets, other losses
+    assert expected <= seen, sorted(expected - seen)
+
+
+@settings(default_run, max_examples=100)
+@given(losses(max_labels=4, max_depth=2))
+def test_generated_losses_keep_their_limits(loss: udcp.Loss) -> None:
+    assert 1 <= loss.K <= 4
+
+
+def test_too_many_labels_are_refused() -> None:
+    with pytest.raises(ValueError, match="max_labels is 9"):
+        specs(max_labels=9).example()
+
+
+def test_all_masks_are_all_sets_once() -> None:
+    masks = all_masks(5)
+    assert masks.shape == (32, 5)
+    assert len({row.tobytes() for row in masks}) == 32
+    with pytest.raises(udcp.InputError, match="at most 20"):
+        all_masks(21)
+
+
+_PETS = udcp.loads("labels {cat, dog, wolf, 7}  loss l = size")
+
+
+@settings(default_run, max_examples=100)
+@given(label_sets(_PETS))
+def test_label_sets_are_sets_of_labels(S: frozenset[str]) -> None:
+    assert _PETS(S) == len(S)
+
+
+@settings(default_run, max_examples=200)
+@given(probabilities(3))
+def test_probabilities_are_what_every_command_accepts(P: Floats) -> None:
+    assert checked_probabilities(P, ["a", "b", "c"]).values.shape == P.shape
+
+
+def test_probabilities_have_ties_zeros_ones_and_all_types() -> None:
+    seen: set[str] = set()
+
+    @settings(default_run, max_examples=200)
+    @given(probabilities(3))
+    def collect(P: Floats) -> None:
+        seen.add(P.dtype.name)
+        seen.update(name for name, hit in (("zero", P == 0), ("one", P == 1)) if hit.any())
+        seen.update({"tie"} if (P[:, 0] == P[:, 1]).any() else ())
+
+    collect()
+    assert seen == {"float16", "float32", "float64", "zero", "one", "tie"}
+
+
+# The assertions can fail --------------------------------------------------------------------------------------------
+
+_LINE = """
+labels { a, b, c, d }
+costs k { a: 1, b: -2, c: 3, d: 0 }
+categories F { x: { a, b }, y: { c, d } }
+hierarchy h { p { a, b }, q { c, d } }
+"""
+
+
+def _loss(body: str) -> udcp.Loss:
+    return udcp.loads(f"{_LINE} loss l = {body}")
+
+
+def test_a_wrong_batch_is_shown_on_the_smallest_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Max, "batch", lambda self, sets: np.where(sets.mask, self.costs, 0.0).max(axis=1))
+    with pytest.raises(AssertionError, match=r"on \{b\} the interpreter gives -2.0 and batch gives 0.0"):
+        assert_meaning(_loss("max(k)"))
+
+
+def test_a_wrong_increment_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(DiameterIncrement, "after", lambda self: self.far)  # forgets the diameter so far
+    with pytest.raises(AssertionError, match=r"on \{a, b\} .* increments\(...\).after\(\) gives"):
+        assert_meaning(_loss("diameter(h)"))
+
+
+def test_a_state_that_is_not_pushed_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(DiameterIncrement, "push", lambda self, y: None)
+    with pytest.raises(AssertionError, match=r"on \{a, b\} "):
+        assert_meaning(_loss("diameter(h)"))
+
+
+@pytest.mark.parametrize(
+    ("atom", "body", "claim"),
+    [
+        (Count, "count(F)", "separable"),
+        (Count, "count(F)", "supermodular"),
+        (Count, "count(F)", "antitone"),
+        (Count, "count(F)", "cardinality"),
+        (Sum, "1 + sum(k)", "monotone"),
+        (Diameter, "2 * diameter(h)", "submodular"),
+    ],
+)
+def test_a_false_fact_is_shown(atom: type, body: str, claim: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(atom, "proves", lambda self: {claim: "it is said so"})
+    with pytest.raises(AssertionError, match=f"is not {claim}, which is proved: L"):
+        assert_facts(_loss(body))
+
+
+def test_a_false_interval_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Diameter, "interval", Interval(0.0, 3.0))
+    monkeypatch.setattr(Diameter, "proves", lambda self: {})
+    with pytest.raises(AssertionError, match=r"outside its interval \[0.0, 3.0\]: L\(\{a, c\}\) = 4.0"):
+        assert_facts(_loss("diameter(h)"))
+
+
+def test_a_false_laminar_form_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("udcp_dsl.forms.nesting", lambda form: ([], []))
+    with pytest.raises(AssertionError, match="is not laminar, which is proved"):
+        assert_facts(_loss("any({a, b}) + any({b, c})"))
+
+
+@pytest.mark.parametrize("name", [n for n in FACT_NAMES if n not in ("normalized", "tree_diameter")])
+def test_a_refutation_by_the_wrong_sets_is_shown(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from udcp_dsl import prove
+
+    found = prove._VIOLATIONS[name]
+    monkeypatch.setitem(prove._VIOLATIONS, name, lambda f, m, slack: found(-f, m, slack))
+    bodies = {
+        "nonnegative": "max(k) + 3", "monotone": "0.5 * size", "antitone": "0 - size", "separable": "sum(k)",
+        "submodular": "diameter(h) - size", "supermodular": "max(size - 2, 0)", "laminar": "diameter(h) - size",
+        "cardinality": "size",
+    }  # fmt: skip
+    monkeypatch.setattr("udcp_dsl.prove.close", _forgetting(name))
+    with pytest.raises(AssertionError, match=f"{name} is refuted, but not by"):
+        assert_facts(_loss(bodies[name]))
+
+
+def _forgetting(name: str):  # type: ignore[no-untyped-def]
+    """`close`, but the fact is left open, for the search to refute."""
+    from dataclasses import replace
+
+    from udcp_dsl.facts import Fact, close
+
+    def closed(*arguments: object) -> object:
+        return replace(close(*arguments), **{name: Fact("unknown", "forgotten")})  # type: ignore[arg-type]
+
+    return closed
+
+
+# Specs of more labels than can be tried one by one -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("spec", ["languages/branches", "languages/diameter", "dermatology/triage", "referral/teams"])
+def test_example_specs_with_many_labels(spec: str, pytestconfig: pytest.Config) -> None:
+    loss = udcp.load(pytestconfig.rootpath / "specs" / f"{spec}.loss")
+    assert_meaning(loss)
+    assert_facts(loss)
+
+
+def test_a_fault_among_many_labels_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    loss = udcp.loads("labels 0..29  loss l = size + 3 * all({3, 4})")
+    assert_meaning(loss)
+    monkeypatch.setattr(Max, "batch", lambda self, sets: sets.size)
+    with pytest.raises(AssertionError, match="batch gives"):
+        assert_meaning(udcp.loads("labels 0..29  costs c {5: 2, default: 1}  loss l = max(c)"))

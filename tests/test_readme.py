@@ -1,0 +1,37 @@
+"""What the README and the docs show is what happens: their Python runs, their commands exist."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCKS = [
+    pytest.param(text, id=f"{page.name}:{page.read_text()[: m.start()].count(chr(10)) + 1}")
+    for page in PAGES
+    for m in re.finditer(r"^```python\n(.*?)^```", page.read_text(), re.S | re.M)
+    for text in [m[1]]
+]
+
+
+@pytest.mark.parametrize("code", BLOCKS)
+def test_python_of_the_pages_runs(code: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(ROOT)
+    exec(compile(code.replace("/tmp/", f"{tmp_path}/"), "page", "exec"), {})
+
+
+def test_the_readme_opens_with_two_commands_that_make_their_own_environment() -> None:
+    commands = re.findall(r"^python3 -m venv .*$", (ROOT / "README.md").read_text(), re.M)
+    assert len(commands) == 2
+    assert all("pip install -c constraints.txt" in command for command in commands)
+    assert commands[1].endswith("-m pytest")
+
+
+def test_every_command_of_the_readme_exists() -> None:
+    from udcp_dsl.cli import main
+
+    shown = set(re.findall(r"^udcp (\w+)", (ROOT / "README.md").read_text(), re.M))
+    assert shown <= set(main.list_commands(None)), shown  # type: ignore[arg-type]
