@@ -34,6 +34,7 @@ from udcp_dsl.calibrate import (
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.loss import Loss
 from udcp_dsl.oracle import Oracle, make_oracle
+from udcp_dsl.tables import Table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -156,7 +157,8 @@ class SetPredictor:
     ) -> SetPredictor:
         """Set the threshold from probabilities (n, K) and true labels that the classifier was not trained on.
 
-        `logits` and `normalize` say what `probs` are, here and at prediction. An oracle whose lambda is to be tuned
+        `probs` are an array, a tensor, a frame, nested lists, or a table read by `udcp_dsl.tables.read_matrix`;
+        `logits` and `normalize` say what the numbers are, here and at prediction. An oracle whose lambda is to be tuned
         takes three folds of the rows, chosen by `seed`: two for lambda, and the third for the threshold. Returns the
         predictor itself; calibrating again starts afresh.
         """
@@ -240,10 +242,12 @@ class SetPredictor:
         self.logits, self.normalize = logits, normalize
 
     def _probabilities(self, probs: Any, logits: bool, normalize: bool) -> inputs.Matrix:
-        checked = inputs.probabilities(
-            probs, self.loss.labels, class_names=self.class_names, logits=logits, normalize=normalize
-        )
-        return checked.values
+        given, class_names = probs, self.class_names
+        if isinstance(probs, Table):  # in the order of the labels already
+            given, class_names = probs.values, None
+        return inputs.probabilities(
+            given, self.loss.labels, class_names=class_names, logits=logits, normalize=normalize
+        ).values
 
     def _groups(self, groups: Any, n: int) -> npt.NDArray[np.str_] | None:
         if (groups is not None) != (self.conditional == "group"):

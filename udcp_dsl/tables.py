@@ -61,11 +61,12 @@ def read_matrix(
     id_column: str | None = None,
     group_column: str | None = None,
     truth_column: str | None = None,
+    ignore: Sequence[str] = (),
 ) -> Table:
     """Read a matrix with a column for each label from .npy, .npz (`file.npz:key`), .csv, .parquet, .arrow or .feather.
 
-    Columns of a table are matched by name, and all must be labels or one of the three columns named here; an array's
-    are in the order of `labels` or, where given, of `class_names`. What the numbers are is for
+    Columns of a table are matched by name, and all must be labels, one of the three columns named here, or among those
+    to `ignore`; an array's are in the order of `labels` or, where given, of `class_names`. What the numbers are is for
     `udcp_dsl.inputs.probabilities` to check.
     """
     file, part = _split(path)
@@ -75,13 +76,16 @@ def read_matrix(
     if ending in _ARRAYS:
         if others:
             raise InputError(f"{file}: an array has no column of {' or '.join(others)}: give a file of their own")
+        if ignore:
+            raise InputError(f"{file}: an array has no named columns to ignore")
         with _blamed_on(file):
             return Table(arrange(_read_array(file, ending, part), labels, class_names))
     if part is not None:
         raise InputError(f"{file}:{part}: all columns are read; only an .npz holds several matrices to choose from")
 
     def choose(columns: list[str]) -> tuple[list[int], list[int]]:
-        return match_columns(columns, labels, list(others.values())), [columns.index(name) for name in others.values()]
+        numbers = match_columns(columns, labels, [*others.values(), *ignore])
+        return numbers, [columns.index(name) for name in others.values()]
 
     with _blamed_on(file):
         values, columns = (_read_csv if ending == ".csv" else _read_arrow)(file, choose)
@@ -130,6 +134,14 @@ def read_column(path: PathLike, column: str | None = None) -> npt.NDArray[Any] |
         return (_read_csv if ending == ".csv" else _read_arrow)(file, choose)[1][0]
 
 
+def sets_ending(path: PathLike) -> str:
+    """The ending of a file for `write_sets`; refuses those that it cannot write, here and now."""
+    ending = _ending(Path(path), _SETS)
+    if ending in _ARROW:
+        _pyarrow(ending)
+    return ending
+
+
 def write_sets(
     path: PathLike,
     *,
@@ -146,7 +158,7 @@ def write_sets(
     boolean mask alone.
     """
     file = Path(path)
-    ending = _ending(file, _SETS)
+    ending = sets_ending(path)
     n = len(mask)
     if mask.dtype != np.bool_ or mask.shape != (n, len(labels)):
         raise InputError(

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from udcp_dsl.oracle import Floats, Indices, Probabilities
 from udcp_solvers.compiled import jit, jit_any_order
 from udcp_solvers.falling import falling_order, order_scratch
-from udcp_solvers.growing import DENSE, LARGER, TREE, Growing, clear, far_at, new_state, push, touches
-from udcp_solvers.heads import certainly_below, deal, rank, ratio, touch
+from udcp_solvers.growing import DENSE, LARGER, TREE, Growing, clear, far_at, new_state, push
+from udcp_solvers.heads import deal, most_to_place, rank, ratio, touch
 from udcp_solvers.lists import Lists, Model
 
 _ROUNDING = 2.0**-50
@@ -49,6 +49,7 @@ def farthest_orders(
         lists.list_of, lists.some, lists.class_of, model.common, model.extra,
     )  # fmt: skip
     category_start, category_list, category_bit = lists.category_start, lists.category_list, lists.category_bit
+    unpaid = lists.unpaid
     slack, weight = model.slack, model.far_weight
     A, G = len(kind), len(some)
     above = np.empty((len(edge), growing.paths.shape[1], G), np.int32)
@@ -75,7 +76,7 @@ def farthest_orders(
             now[g] = class_of[g, 0]
             extra[g] = cost_extra[now[g]]
             best_inverse[g] = inverse[head[g]]
-        total = p.sum()
+        most = most_to_place(p, floor[i])
         spent, placed = 0.0, 0.0
         count = 0
         while count < K:
@@ -92,18 +93,17 @@ def farthest_orders(
             orders[i, count] = y
             count += 1
             placed += p[r]
-            if y == wanted[i] or certainly_below(floor[i], total, placed, K):
+            if y == wanted[i] or placed > most:
                 break
             spent += extra[g]
             head[g] = following[r]
-            if touches(code, state, y):
+            if unpaid[now[g]]:
                 touched = entry_category[entries[y] : entries[y + 1]]
-                for j in range(
-                    touch(touched, category_start, category_list, category_bit, head, states, marked, changed, K)
-                ):
+                for j in range(touch(touched, category_start, category_list, category_bit, states, marked, changed)):
                     moved = changed[j]
                     now[moved] = class_of[moved, states[moved]]
-                    extra[moved] = cost_extra[now[moved]]
+                    if head[moved] < K:
+                        extra[moved] = cost_extra[now[moved]]
             if head[g] == K:
                 extra[g] = np.inf
             else:

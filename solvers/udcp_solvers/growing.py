@@ -271,15 +271,6 @@ def clear(code: Indices, data: Floats, state: Floats) -> None:
 
 
 @jit
-def touches(code: Indices, state: Floats, y: int) -> bool:
-    """Whether y is in a category that S does not touch."""
-    for e in range(code[code[_ENTRIES] + y], code[code[_ENTRIES] + y + 1]):
-        if state[code[_A] + code[code[_CATEGORY] + e]] != 0.0:
-            return True
-    return False
-
-
-@jit
 def far_at(code: Indices) -> int:
     """Where in a state the farthest distances of the label in question go."""
     return int(code[_A] + code[_C])

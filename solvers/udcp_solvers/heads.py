@@ -44,23 +44,20 @@ def touch(
     category_start: Indices,
     category_list: Indices,
     category_bit: Indices,
-    head: Indices,
     states: Indices,
     marked: Masks,
     changed: Indices,
-    K: int,
 ) -> int:
     """Note that the categories are touched in the states of their lists; returns how many lists are in `changed`."""
     many = 0
     for category in touched:
         for i in range(category_start[category], category_start[category + 1]):
             g = category_list[i]
-            if head[g] < K:
-                states[g] |= 1 << category_bit[i]
-                if not marked[g]:
-                    marked[g] = True
-                    changed[many] = g
-                    many += 1
+            states[g] |= 1 << category_bit[i]
+            if not marked[g]:
+                marked[g] = True
+                changed[many] = g
+                many += 1
     for i in range(many):
         marked[changed[i]] = False
     return many
@@ -75,6 +72,9 @@ def ratio(
 
 
 @jit
-def certainly_below(floor: float, total: float, placed: float, K: int) -> bool:
-    """Whether the mass that remains is below `floor`, as sums of K terms go."""
-    return total - placed + (K + 4) * 2.0**-51 * total < floor
+def most_to_place(p: Floats, floor: float) -> float:
+    """Once a sum of placed probabilities is above this, what remains is certainly below `floor`."""
+    total = p.sum()
+    if floor > 2.0 * total:
+        return -1.0
+    return total - floor + (len(p) + 4) * 2.0**-50 * (total + abs(floor))

@@ -169,28 +169,26 @@ class _Rebuilt:
         if question.seconds is not None:
             solver.timeLimit = question.seconds
         try:
-            status = _status_of(problem, problem.solve(solver))
+            status, found = _outcome(problem, problem.solve(solver))
         except (pulp.PulpError, OSError):  # the program behind it fell over or left no answer
             return Answer("failed")
-        values = [x.varValue for x in v[: self._model.K]]
-        if status not in ("optimal", "limit") or all(value is None for value in values):
-            return Answer("failed" if status == "optimal" else status)
-        # A label that stands in no row and has no cost has no value: it is as free as its bound.
-        inside = np.array([0.0 if value is None else value for value in values]) > 0.5
-        if question.inside is not None:
-            inside |= question.inside
-        return Answer(status, inside, float(pulp.value(problem.objective)))
+        if not found:
+            return Answer(status)
+        # A variable that stands in no row and has no cost has no value: it is as free as its bound.
+        values = np.array([x.lowBound if x.varValue is None else x.varValue for x in v])
+        costs = self._model.objective if question.costs is None else question.costs
+        return Answer(status, values[: self._model.K] > 0.5, float(costs @ values))
 
 
-def _status_of(problem: Any, answer: Any) -> Status:
+def _outcome(problem: Any, answer: Any) -> tuple[Status, bool]:
     """PuLP 4 says in its answer why a solver stopped; PuLP 3 in `sol_status`: its `status` calls a limit optimal."""
     if hasattr(answer, "has_solution"):
         code, proved, found = int(answer.status), answer.status == 1, bool(answer.has_solution)
     else:
         code, proved, found = int(problem.status), problem.sol_status == 1, problem.sol_status in (1, 2)
     if found:
-        return "optimal" if proved else "limit"
-    return "infeasible" if code == -1 else "limit" if code in (0, -4) else "failed"
+        return ("optimal" if proved else "limit"), True
+    return ("infeasible" if code == -1 else "limit" if code in (0, -4) else "failed"), False
 
 
 class _Highs:

@@ -12,6 +12,7 @@ Nothing is subtracted, so small probabilities keep their digits. All faces call 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,9 @@ from udcp_dsl.forms import Additive, Weighted, nesting
 from udcp_dsl.oracle import Floats, Indices, Masks, Probabilities
 from udcp_solvers.compiled import jit, over_rows
 from udcp_solvers.falling import Row
+
+if TYPE_CHECKING:
+    from udcp_dsl.loss import Loss
 
 Ints = NDArray[np.int64]
 
@@ -87,27 +91,38 @@ class Forest:
         return Forest(order, form.label_costs[order], weights, *as_ints, top)
 
 
-def laminar_scores(P: Probabilities, forest: Forest) -> Floats:
-    """Every label's price."""
-    out = np.empty(P.shape)
-    over_rows(_scores, *P.shape, P, *_arrays(forest), out)
-    return out
+class LaminarPrices:
+    """The prices of one loss, by row."""
 
+    def __init__(self, forest: Forest) -> None:
+        self._forest = forest
 
-def laminar_score_of(P: Probabilities, y: Indices, forest: Forest) -> Floats:
-    """The prices of the labels y; of the forest only the tree around y is looked at."""
-    out = np.empty(len(P))
-    position = np.empty(P.shape[1], dtype=np.int64)
-    position[forest.labels] = np.arange(P.shape[1])
-    over_rows(_score_of, *P.shape, P, *_arrays(forest), position[y], forest.top[y], out)
-    return out
+    @staticmethod
+    def of(loss: Loss) -> LaminarPrices | None:
+        """None where the loss is not laminar."""
+        form = loss.form
+        if form is None or form.diameters or form.of_size is not None:
+            return None
+        forest = Forest.of(form)
+        return None if forest is None else LaminarPrices(forest)
 
+    def scores(self, P: Probabilities) -> Floats:
+        out = np.empty(P.shape)
+        over_rows(_scores, *P.shape, P, *_arrays(self._forest), out)
+        return out
 
-def laminar_sets(P: Probabilities, tau: Floats, forest: Forest) -> Masks:
-    """The sets at thresholds tau, one a row."""
-    out = np.empty(P.shape, dtype=np.bool_)
-    over_rows(_sets, *P.shape, P, *_arrays(forest), np.ascontiguousarray(tau), out)
-    return out
+    def score_of(self, P: Probabilities, y: Indices) -> Floats:
+        """Of the forest only the tree around y is looked at."""
+        out = np.empty(len(P))
+        position = np.empty(P.shape[1], dtype=np.int64)
+        position[self._forest.labels] = np.arange(P.shape[1])
+        over_rows(_score_of, *P.shape, P, *_arrays(self._forest), position[y], self._forest.top[y], out)
+        return out
+
+    def sets(self, P: Probabilities, tau: Floats) -> Masks:
+        out = np.empty(P.shape, dtype=np.bool_)
+        over_rows(_sets, *P.shape, P, *_arrays(self._forest), np.ascontiguousarray(tau), out)
+        return out
 
 
 def _arrays(forest: Forest) -> tuple[Ints, Floats, Floats, Ints, Ints, Ints]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from udcp_dsl import ir
 from udcp_dsl.atoms.size import Size
-from udcp_dsl.oracle import Floats, Indices
+from udcp_dsl.oracle import Floats, Indices, Masks
 from udcp_solvers.growing import ALL, DENSE, LARGER, PLUS, SMALLER, TOUCH, TREE, Growing
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ class Lists(NamedTuple):
     list_of: Indices  # (K,)
     some: Indices  # (G,) one label of each
     class_of: Indices  # (G, 2^m)
+    unpaid: Masks  # (C,) whether the lists of a class have a category that is not touched
     category_start: Indices  # the lists of each category, and which bit it is there
     category_list: Indices
     category_bit: Indices
@@ -71,9 +72,9 @@ def list_labels(growing: Growing) -> Lists | None:
             parent = growing.paths[metric, depth - 1, np.arange(K)].astype(np.int64)
             ids = _paired(ids, parent)
     _, some, list_of = np.unique(ids, return_index=True, return_inverse=True)
-    class_of = _classes(growing, own[some], category[some])
+    class_of, unpaid = _classes(growing, own[some], category[some])
     start, lists, bit = _by_category(category[some], len(growing.weight))
-    return Lists(list_of.astype(np.int64), some.astype(np.int64), class_of, start, lists, bit)
+    return Lists(list_of.astype(np.int64), some.astype(np.int64), class_of, unpaid, start, lists, bit)
 
 
 def _within(counts: Indices) -> Indices:
@@ -87,8 +88,8 @@ def _paired(a: Indices, b: Indices) -> Indices:
     return np.unique(a * (int(b.max(initial=0)) + 1) + b, return_inverse=True)[1].astype(np.int64)
 
 
-def _classes(growing: Growing, own: Indices, category: Indices) -> Indices:
-    """(G, 2^m). What is left to pay counts as a sequence: floats added in another order are another sum."""
+def _classes(growing: Growing, own: Indices, category: Indices) -> tuple[Indices, Masks]:
+    """`class_of` and `unpaid`. What is left to pay is a sequence: floats added in another order are another sum."""
     G, m = category.shape
     worth = np.unique(growing.weight, return_inverse=True)[1]
     code = np.append(_paired(_atom_of_category(growing), worth) + 1, 0)  # at the end, for category -1: none
@@ -99,7 +100,8 @@ def _classes(growing: Growing, own: Indices, category: Indices) -> Indices:
     ids = np.repeat(own, len(states))
     for column in left.T:
         ids = _paired(ids, column)
-    return np.unique(ids, return_inverse=True)[1].astype(np.int64).reshape(G, len(states))
+    _, one, classes = np.unique(ids, return_index=True, return_inverse=True)
+    return classes.astype(np.int64).reshape(G, len(states)), left[one].any(axis=1)
 
 
 def _atom_of_category(growing: Growing) -> Indices:

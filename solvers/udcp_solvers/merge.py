@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from udcp_dsl.oracle import Floats, Indices, Probabilities
 from udcp_solvers.compiled import jit
 from udcp_solvers.falling import falling_order, order_scratch
-from udcp_solvers.growing import Growing, clear, new_state, push, touches
-from udcp_solvers.heads import certainly_below, deal, rank, ratio, touch
+from udcp_solvers.growing import Growing, clear, new_state, push
+from udcp_solvers.heads import deal, most_to_place, rank, ratio, touch
 from udcp_solvers.lists import Lists, Model
 
 _ROUNDING = 2.0**-50
 
-# Ranks as bits, 32 to a word: one row a class.
+# Ranks as bits, 64 to a word: one row a class.
 Bits = NDArray[np.int64]
 
 
@@ -52,15 +52,17 @@ def merge_orders(
     entries, entry_category = growing.entries, growing.entry_category
     list_of, class_of, cost_common, cost_extra = lists.list_of, lists.class_of, model.common, model.extra
     category_start, category_list, category_bit = lists.category_start, lists.category_list, lists.category_bit
+    unpaid = lists.unpaid
     slack = model.slack
     drift = (1.0 - _ROUNDING) / (1.0 + eps)
     G, C = len(class_of), class_of.max() + 1
     head, states, now = np.empty(G, np.int64), np.empty(G, np.int64), np.empty(G, np.int64)
     following, changed, marked = np.empty(K, np.int64), np.empty(G, np.int64), np.zeros(G, np.bool_)
-    bits, low, many = np.zeros((C, (K + 31) >> 5), np.int64), np.zeros(C, np.int64), np.zeros(C, np.int64)
-    # Classes that hold a label, for lazy merges as a heap by `key`; `looked` is the step in which a key was computed.
+    bits, low, many = np.zeros((C, (K + 63) >> 6), np.int64), np.zeros(C, np.int64), np.zeros(C, np.int64)
+    # Classes that hold a label, for lazy merges as a heap by `key`; the step in which a key was computed, and the rank
+    # that was the first then.
     heap, where, stack = np.empty(C, np.int64), np.full(C, -1, np.int64), np.empty(C, np.int64)
-    key, looked = np.empty(C), np.full(C, -1, np.int64)
+    key, looked, first = np.empty(C), np.full(C, -1, np.int64), np.empty(C, np.int64)
     step = 0
     for i in range(start, stop):
         rank(P[i], falling_order(P[i], scratch), eps, ranked, p, room, inverse)
@@ -79,12 +81,14 @@ def merge_orders(
                 key[c] = _upper(A, cost_extra[c], slack, inverse[_first(bits, low, many, c, K)], drift)
             for j in range(size // 2 - 1, -1, -1):
                 _sift_down(heap, where, key, size, j)
-        total = p.sum()
+        wanted_label = wanted[i]
+        most = most_to_place(p, floor[i])
         spent, placed = 0.0, 0.0
-        count = 0
-        while count < K:
+        count, pushed = 0, 0
+        ended = False
+        while not ended:
             step += 1
-            r, near, lower = K, size, -np.inf
+            c, r, lower, second = 0, K, -np.inf, np.inf
             if lazy:
                 A = M - cost_common[count + 1] - spent
                 while looked[heap[0]] != step:
@@ -93,43 +97,55 @@ def merge_orders(
                     if r == K:
                         size = _drop_top(heap, where, key, size)
                     else:
-                        key[c] = _upper(A, cost_extra[c], slack, inverse[r], drift)
+                        first[c] = r
                         looked[c] = step
+                        key[c] = _upper(A, cost_extra[c], slack, inverse[r], drift)
                         _sift_down(heap, where, key, size, 0)
                 c = heap[0]
-                r = _first(bits, low, many, c, K)
-                sure = A - cost_extra[c] - slack
-                # Where the ratio may be 0 the bounds do not hold: it falls no further.
-                if size == 1:
-                    near = 1
-                elif sure > 0.0:
-                    lower = sure * inverse[r] * (1.0 - _ROUNDING) - A * drift - abs(A) * _ROUNDING
-                    if key[heap[1]] < lower and (size == 2 or key[heap[2]] < lower):
-                        near = 1
-            if near > 1 or not lazy:
-                r = _best(
-                    code, data, state, ranked, room, bits, low, many, heap, key, stack, size, lower, M
-                )
-            y = ranked[r]
-            g = list_of[y]
-            c = now[g]
-            orders[i, count] = y
-            count += 1
-            placed += p[r]
-            if y == wanted[i] or certainly_below(floor[i], total, placed, K):
-                break
-            if lazy:
-                spent += cost_extra[c]
-            bits[c, r >> 5] &= ~(1 << (r & 31))
-            many[c] -= 1
-            head[g] = following[r]
-            if touches(code, state, y):
-                size = _move(
-                    entry_category[entries[y] : entries[y + 1]],
-                    category_start, category_list, category_bit, class_of, head, states, now, marked, changed,
-                    bits, low, many, following, heap, where, key, size, K,
-                )  # fmt: skip
-            push(code, data, state, y)
+                r = first[c]
+                second = -np.inf
+                for j in range(1, min(size, 3)):
+                    second = max(second, key[heap[j]])
+                lower = _lower(A, cost_extra[c], slack, inverse[r], drift)
+            if not lazy or (size > 1 and not lower > second):
+                while pushed < count:
+                    push(code, data, state, orders[i, pushed])
+                    pushed += 1
+                r = _best(code, data, state, ranked, room, bits, low, many, heap, key, stack, size, lower, M)
+                c = now[list_of[ranked[r]]]
+                second = np.inf
+            # Take labels of the class for as long as it stays ahead of the second for certain. No calls in here: each
+            # would count references, which takes longer than a step.
+            while True:
+                y = ranked[r]
+                orders[i, count] = y
+                count += 1
+                placed += p[r]
+                if y == wanted_label or placed > most or count == K:
+                    ended = True
+                    break
+                bits[c, r >> 6] &= ~(1 << (r & 63))
+                many[c] -= 1
+                if lazy:
+                    spent += cost_extra[c]
+                if unpaid[c]:
+                    size = _move(
+                        entry_category[entries[y] : entries[y + 1]],
+                        category_start, category_list, category_bit, class_of, head, states, now, marked, changed,
+                        bits, low, many, following, heap, where, key, size, K,
+                    )  # fmt: skip
+                    break
+                if many[c] == 0 or not lazy:
+                    break
+                w = low[c]
+                while bits[c, w] == 0:
+                    w += 1
+                low[c] = w
+                word = bits[c, w]
+                r = 64 * w + ((np.float64(word & -word).view(np.int64) >> 52) & 0x7FF) - 1023
+                A = M - cost_common[count + 1] - spent
+                if not _lower(A, cost_extra[c], slack, inverse[r], drift) > second:
+                    break
         for g in range(G):
             _leave(bits, many, following, now[g], head[g], K)
         for j in range(size):
@@ -141,6 +157,13 @@ def merge_orders(
 def _upper(A: float, extra: float, slack: float, inverse: float, drift: float) -> float:
     """No ratio of a class, less the drift, is above this, now or later."""
     return (A - extra + slack) * inverse * (1.0 + _ROUNDING) - A * drift + abs(A) * _ROUNDING
+
+
+@jit
+def _lower(A: float, extra: float, slack: float, inverse: float, drift: float) -> float:
+    """The ratio of a class, less the drift, is at least this now; -inf where the ratio may be 0, the bounds' limit."""
+    sure = A - extra - slack
+    return sure * inverse * (1.0 - _ROUNDING) - A * drift - abs(A) * _ROUNDING if sure > 0.0 else -np.inf
 
 
 @jit
@@ -205,17 +228,18 @@ def _move(
     K: int,
 ) -> int:
     """Move the lists of the categories to the classes that they are in once these are touched; the heap's new size."""
-    for i in range(touch(touched, category_start, category_list, category_bit, head, states, marked, changed, K)):
+    for i in range(touch(touched, category_start, category_list, category_bit, states, marked, changed)):
         g = changed[i]
         c = class_of[g, states[g]]
         if c != now[g]:
-            _leave(bits, many, following, now[g], head[g], K)
+            head[g] = _leave(bits, many, following, now[g], head[g], K)
             now[g] = c
-            _enter(bits, low, many, following, c, head[g], K)
-            size = _join(heap, where, c, size)
-            # Its bound is no longer one: to the top, to be looked at next.
-            key[c] = np.inf
-            _lift(heap, where, c)
+            if head[g] < K:
+                _enter(bits, low, many, following, c, head[g], K)
+                size = _join(heap, where, c, size)
+                # Its bound is no longer one: to the top, to be looked at next.
+                key[c] = np.inf
+                _lift(heap, where, c)
     return size
 
 
@@ -229,28 +253,35 @@ def _first(bits: Bits, low: Indices, many: Indices, c: int, K: int) -> int:
         w += 1
     low[c] = w
     word = bits[c, w]
-    # The exponent of a power of two is the place of its bit.
-    return int(32 * w + (np.float64(word & -word).view(np.int64) >> 52) - 1023)
+    # The exponent of a power of two is the place of its bit; the highest bit, a sign, is masked.
+    return int(64 * w + ((np.float64(word & -word).view(np.int64) >> 52) & 0x7FF) - 1023)
 
 
 @jit
 def _enter(bits: Bits, low: Indices, many: Indices, following: Indices, c: int, r: int, K: int) -> None:
     """Put a list, from rank r on, into a class."""
-    if many[c] == 0 or r >> 5 < low[c]:
-        low[c] = r >> 5
+    if many[c] == 0 or r >> 6 < low[c]:
+        low[c] = r >> 6
     while r < K:
-        bits[c, r >> 5] |= 1 << (r & 31)
+        bits[c, r >> 6] |= 1 << (r & 63)
         many[c] += 1
         r = following[r]
 
 
 @jit
-def _leave(bits: Bits, many: Indices, following: Indices, c: int, r: int, K: int) -> None:
-    """Take a list, from rank r on, out of its class; the class stays in the heap, maybe without a label."""
+def _leave(bits: Bits, many: Indices, following: Indices, c: int, r: int, K: int) -> int:
+    """Take what is left of a list, from rank r on, out of its class, which may stay in the heap without a label.
+
+    Returns the first rank that is not placed.
+    """
+    while r < K and (bits[c, r >> 6] >> (r & 63)) & 1 == 0:
+        r = following[r]
+    first = r
     while r < K:
-        bits[c, r >> 5] &= ~(1 << (r & 31))
+        bits[c, r >> 6] &= ~(1 << (r & 63))
         many[c] -= 1
         r = following[r]
+    return first
 
 
 @jit

@@ -25,37 +25,55 @@ class Regions:
     edges: Ints
 
 
+def one_depth(hierarchy: Hierarchy) -> bool:
+    """Whether all leaves are equally deep, so that the regions are the subtrees."""
+    depths = hierarchy.depth[hierarchy.leaf]
+    return bool((depths == depths[0]).all())
+
+
+def subtrees(hierarchy: Hierarchy) -> tuple[Ints, Ints]:
+    """For leaves at one depth: the nodes that are regions, by rising diameter, and the diameters in edges.
+
+    A node with one child has the labels of that child, so the child stands for both.
+    """
+    nodes = np.arange(len(hierarchy.names))
+    many = np.bincount(hierarchy.parent[1:], minlength=len(nodes))
+    nodes = nodes[many != 1]
+    edges = 2 * (hierarchy.height - hierarchy.depth[nodes])
+    order = np.argsort(edges, kind="stable")
+    return nodes[order], edges[order]
+
+
 def regions_of(hierarchy: Hierarchy) -> Regions:
     """All regions, by rising diameter."""
-    metric = TreeMetric(hierarchy.name, hierarchy)
-    if len(set(metric.leaf_depth.tolist())) == 1:
-        sets = {hierarchy.members(v).tobytes() for v in range(len(hierarchy.names))}
+    if one_depth(hierarchy):
+        nodes, edges = subtrees(hierarchy)
+        lists = [hierarchy.members(int(v)) for v in nodes]
     else:
-        sets = _balls(hierarchy, metric)
-    found = []
-    for key in sets:
-        members = np.frombuffer(key, dtype=np.int64)
-        mask = np.zeros((1, hierarchy.K), dtype=bool)
-        mask[0, members] = True
-        found.append((int(metric.endpoints(mask)[2][0]), members.tolist()))
-    found.sort()
-    starts = np.cumsum([0, *(len(members) for _, members in found)])
-    flat = np.array([y for _, members in found for y in members], dtype=np.int64)
-    return Regions(starts.astype(np.int64), flat, np.array([d for d, _ in found], dtype=np.int64))
+        metric = TreeMetric(hierarchy.name, hierarchy)
+        balls = _balls(hierarchy, metric)
+        lists = [members for _, members in balls]
+        edges = np.array([edge for edge, _ in balls], dtype=np.int64)
+    starts = np.cumsum([0, *map(len, lists)]).astype(np.int64)
+    return Regions(starts, np.concatenate(lists), edges)
 
 
-def _balls(hierarchy: Hierarchy, metric: TreeMetric) -> set[bytes]:
-    """The label sets of all balls around nodes and edges."""
+def _balls(hierarchy: Hierarchy, metric: TreeMetric) -> list[tuple[int, Ints]]:
+    """The label sets of all balls around nodes and edges, with their diameters."""
+    found: dict[bytes, Ints] = {}
     away = [_distances(hierarchy, metric, v) for v in range(len(hierarchy.names))]
-    balls: set[bytes] = set()
     for v, near in enumerate(away):
-        for radius in np.unique(near):
-            balls.add(np.flatnonzero(near <= radius).tobytes())
-        if v:
-            either = np.minimum(near, away[hierarchy.parent[v]])
-            for radius in np.unique(either):
-                balls.add(np.flatnonzero(either <= radius).tobytes())
-    return balls
+        centres = [near] if v == 0 else [near, np.minimum(near, away[hierarchy.parent[v]])]
+        for centre in centres:
+            for radius in np.unique(centre):
+                ball = np.flatnonzero(centre <= radius)
+                found.setdefault(ball.tobytes(), ball)
+    balls = []
+    for ball in found.values():
+        mask = np.zeros((1, hierarchy.K), dtype=bool)
+        mask[0, ball] = True
+        balls.append((int(metric.endpoints(mask)[2][0]), ball))
+    return sorted(balls, key=lambda ball: (ball[0], ball[1].tolist()))
 
 
 def _distances(hierarchy: Hierarchy, metric: TreeMetric, v: int) -> Ints:

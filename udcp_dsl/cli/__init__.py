@@ -24,6 +24,9 @@ _VERBS = {
     "check": "diagnostics, facts with reasons, bounds, and which oracles apply",
     "format": "print a spec as canonical text",
     "eval": "the cost of one set, term by term",
+    "order": "one instance's ordering, with mass and cost at each step",
+    "calibrate": "thresholds from rows with known truth, saved as a predictor",
+    "predict": "the prediction sets of new rows",
 }
 
 _WRONG_INPUT, _INTERRUPTED, _READER_GONE = 2, 130, 141

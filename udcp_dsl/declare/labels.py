@@ -52,7 +52,7 @@ def _declared_labels(d: Declared, declaration: ast.Labels) -> list[str]:
             for name in expand(item):
                 if name in seen:
                     d.error("E205", item.span, f"label {name!r} is listed twice", "list it once")
-                    raise Fault
+                    break  # go on without it, so that the other faults are found too
                 seen.add(name)
                 names.append(name)
     return names

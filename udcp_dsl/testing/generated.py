@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hypothesis import strategies as st
 
@@ -33,8 +33,12 @@ class GeneratedSpec:
     labels: tuple[str, ...] | None
     tree: ast.Spec = field(repr=False)
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        # What hypothesis prints for a failing example.
+        printer.text(repr(self))
+
     def __repr__(self) -> str:
-        # What hypothesis prints for a failing example: the text as it would stand in a file.
+        """The text as it would stand in a file, and what it reads."""
         parts = [f"text:\n{self.text}"]
         parts += [f"{path}: {data!r}" for path, data in self.files.items()]
         parts += [] if self.labels is None else [f"labels: {list(self.labels)!r}"]

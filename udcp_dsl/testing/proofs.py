@@ -76,11 +76,8 @@ class _Cube:
 
     def judge(self, f: Floats, facts: Facts, form: Additive | None) -> list[Finding]:
         """What is wrong with the facts of a function with the values f."""
-        found = self._interval(f, facts)
-        for name, fact in facts:
-            if fact:
-                found.extend(self._counter_example(name, f, form))
-        return found
+        found = [x for name, fact in facts if fact for x in self._counter_example(name, f, form)]
+        return found + self._interval(f, facts)
 
     def _interval(self, f: Floats, facts: Facts) -> list[Finding]:
         lo, hi = facts.interval
@@ -135,11 +132,8 @@ class _Cube:
         if len(form.diameters) != 1:
             return False
         ((weight, metric),) = form.diameters.values()
-        farthest = np.zeros(len(f))
-        for a, b in combinations(range(self.loss.K), 2):
-            both = self.masks[:, a] & self.masks[:, b]
-            if both.any():
-                farthest[both] = np.maximum(farthest[both], metric.between(a, b) / metric.edge)
+        apart = metric.edges(np.arange(self.loss.K))
+        farthest = np.array([apart[np.ix_(mask, mask)].max(initial=0) for mask in self.masks])
         return weight >= 0 and self._laminar(f - weight * farthest)
 
     def _shown(self, rows: Ints, f: Floats, claim: str) -> list[Finding]:
@@ -148,7 +142,7 @@ class _Cube:
             return []
         labels = self.size[rows].max(axis=1)
         sets = rows[labels.argmin()]
-        shown = ", ".join(f"L({_named(self.loss, self.masks[s])}) = {f[s]!r}" for s in sets)
+        shown = ", ".join(f"L({_named(self.loss, self.masks[s])}) = {float(f[s])!r}" for s in sets)
         return [Finding(int(labels.min()), f"{claim}: {shown}")]
 
 

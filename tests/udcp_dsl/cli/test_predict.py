@@ -1,0 +1,191 @@
+"""`udcp predict`: the sets of the Python interface in every format, with ids, levels and groups."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from click.testing import Result
+
+import udcp_dsl
+from udcp_dsl import SetPredictor
+from udcp_dsl.cli import predict, progress
+
+Udcp = Callable[..., Result]
+LABELS = ["cat", "dog", "wolf", "lynx"]
+rng = np.random.default_rng(0)
+P = rng.dirichlet(np.ones(4), 90)
+Y = np.argmax(np.log(P) + rng.gumbel(size=P.shape), axis=1)
+NEW = rng.dirichlet(np.ones(4), 25)
+SITES = ["north", "south"] * 12 + ["north"]
+
+
+@pytest.fixture(autouse=True)
+def predictor(folder: Path) -> SetPredictor:
+    np.save("new.npy", NEW)
+    rows = "".join(
+        f"photo{i},{','.join(repr(float(x)) for x in row[[3, 0, 1, 2]])},{site}\n"
+        for i, (row, site) in enumerate(zip(NEW, SITES, strict=True))
+    )
+    Path("new.csv").write_text(f"photo,lynx,cat,dog,wolf,site\n{rows}")
+    made = SetPredictor(udcp_dsl.load("pets.loss"), "lac", alpha=0.3).calibrate(P, Y)
+    made.save("pets.json")
+    return made
+
+
+TABLE = ["--probs", "new.csv", "--id", "photo", "--ignore", "site"]
+
+
+def run(udcp: Udcp, *arguments: str, file: str = "pets.json") -> Result:
+    result = udcp("predict", file, *arguments)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def test_every_format(udcp: Udcp, predictor: SetPredictor) -> None:
+    sets = predictor.predict_set(NEW)
+    ids = [f"photo{i}" for i in range(25)]
+    said = f"25 sets at alpha 0.3, mean size {sets.sizes.mean():.4g}, mean cost {sets.costs.mean():.6g}"
+    for ending in ("csv", "jsonl", "parquet", "npy"):
+        result = run(udcp, *TABLE, "-o", f"sets.{ending}")
+        assert result.stdout.startswith(f"sets.{ending}: {said}")
+        assert result.stderr == ""
+    table = list(csv.DictReader(Path("sets.csv").read_text(encoding="utf-8").splitlines()))
+    assert [row["id"] for row in table] == ids
+    assert [tuple(filter(None, row["labels"].split("|"))) for row in table] == sets.labels
+    assert [float(row["cost"]) for row in table] == sets.costs.tolist()
+    lines = [json.loads(line) for line in Path("sets.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [(line["id"], tuple(line["labels"]), line["size"]) for line in lines] == list(
+        zip(ids, sets.labels, sets.sizes.tolist(), strict=True)
+    )
+    arrow = pq.read_table("sets.parquet").to_pydict()
+    assert [tuple(labels) for labels in arrow["labels"]] == sets.labels
+    assert arrow["cost"] == sets.costs.tolist()
+    assert np.array_equal(np.load("sets.npy"), sets.mask)
+
+
+def test_sources(udcp: Udcp, predictor: SetPredictor) -> None:
+    expected = predictor.predict_set(NEW).mask
+    np.save("moved.npy", NEW[:, [3, 0, 1, 2]])
+    Path("ids.txt").write_text("\n".join(f"n{i}" for i in range(25)))
+    for source in (
+        ["--probs", "new.npy"],
+        ["--probs", "moved.npy", "--class-names", "lynx,cat,dog,wolf"],
+        TABLE,
+        ["--probs", "new.csv", "--ignore", "photo", "--ignore", "site"],
+        ["--probs", "new.npy", "--id", "ids.txt"],
+    ):
+        run(udcp, *source, "-o", "sets.npy")
+        assert np.array_equal(np.load("sets.npy"), expected)
+    run(udcp, "--probs", "new.npy", "--id", "ids.txt", "-o", "sets.jsonl")
+    assert json.loads(Path("sets.jsonl").read_text().splitlines()[3])["id"] == "n3"
+
+
+def test_class_names_of_the_predictor(udcp: Udcp, predictor: SetPredictor) -> None:
+    names = ["lynx", "cat", "dog", "wolf"]
+    moved = SetPredictor(predictor.loss, "lac", alpha=0.3, class_names=names)
+    moved.calibrate(P[:, [3, 0, 1, 2]], np.array(LABELS)[Y]).save("moved.json")
+    np.save("moved.npy", NEW[:, [3, 0, 1, 2]])
+    for source in (["--probs", "moved.npy"], TABLE, ["--probs", "new.npy", "--class-names", ",".join(LABELS)]):
+        run(udcp, *source, "-o", "sets.npy", file="moved.json")
+        assert np.array_equal(np.load("sets.npy"), predictor.predict_set(NEW).mask)
+
+
+def test_levels_and_groups(udcp: Udcp, predictor: SetPredictor) -> None:
+    grouped = SetPredictor(predictor.loss, "lac", alpha=[0.2, 0.4], conditional="group")
+    grouped.calibrate(P, Y, groups=["north", "south", "south"] * 30).save("grouped.json")
+    source = ["--probs", "new.csv", "--id", "photo", "--group", "site", "-o", "sets.npy"]
+    run(udcp, *source, "--alpha", "0.4", file="grouped.json")
+    assert np.array_equal(np.load("sets.npy"), grouped.predict_set(NEW, alpha=0.4, groups=SITES).mask)
+    several = udcp("predict", "grouped.json", *source)
+    assert several.exit_code == 2
+    assert "calibrated for several alphas, so say which one: 0.2, 0.4" in several.stderr
+    without = udcp("predict", "grouped.json", *TABLE, "--alpha", "0.4", "-o", "sets.npy")
+    assert without.exit_code == 2
+    assert "calibrated by group, so prediction needs the group of each row: give --group" in without.stderr
+
+
+def test_in_blocks(udcp: Udcp, predictor: SetPredictor, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same sets, and a fault is named by its row in the file."""
+    monkeypatch.setattr(predict, "_BLOCK", 4 * 4)
+    run(udcp, "--probs", "new.npy", "-o", "sets.npy")
+    assert np.array_equal(np.load("sets.npy"), predictor.predict_set(NEW).mask)
+    SetPredictor(predictor.loss, "lac", conditional="group").calibrate(P, Y, groups=["north"] * 90).save("grouped.json")
+    result = udcp("predict", "grouped.json", "--probs", "new.csv", "--id", "photo", "--group", "site", "-o", "sets.npy")
+    assert "row 1: group 'south' was not among the calibration points" in result.stderr
+    np.save("bad.npy", np.where(np.arange(25)[:, None] == 20, np.nan, NEW))
+    result = udcp("predict", "pets.json", "--probs", "bad.npy", "-o", "sets.npy")
+    assert "row 20, label 'cat', is NaN" in result.stderr
+
+
+def test_as_data(udcp: Udcp, predictor: SetPredictor) -> None:
+    data = json.loads(run(udcp, "--probs", "new.npy", "-o", "sets.npy", "--json").stdout)
+    sets = predictor.predict_set(NEW)
+    assert data == {
+        "ok": True, "warnings": [], "file": "sets.npy", "loss": "pets", "oracle": "lac", "alpha": "0.3", "n": 25,
+        "mean_size": sets.sizes.mean(), "mean_cost": pytest.approx(sets.costs.mean()),
+        "empty": int((sets.sizes == 0).sum()),
+    }  # fmt: skip
+
+
+def test_a_file_that_is_there_is_replaced_whole_or_not_at_all(udcp: Udcp, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("sets.csv").write_text("old")
+    run(udcp, "--probs", "new.npy", "-o", "sets.csv")
+    before = Path("sets.csv").read_bytes()
+    assert before.startswith(b"id,labels,size,cost\n")
+
+    def interrupted(*arguments: object, **options: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.replace", interrupted)
+    result = udcp("predict", "pets.json", "--probs", "new.npy", "-o", "sets.csv")
+    assert result.exit_code == 2
+    assert "sets.csv: cannot be written: No space left on device" in result.stderr
+    assert Path("sets.csv").read_bytes() == before
+    assert not list(Path().glob(".udcp*"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["pets.json", "--probs", "new.npy", "-o", "sets.xlsx"], "sets.xlsx: unknown ending '.xlsx'; known: .parquet"),
+        (["pets.json", "--probs", "new.npy", "-o", "absent/sets.csv"], "there is no folder 'absent'"),
+        (["pets.json", "--probs", "new.npy"], "Missing option '-o'"),
+        (["pets.json", "-o", "sets.csv"], "Missing option '--probs'"),
+        (["pest.json", "--probs", "new.npy", "-o", "sets.csv"], "there is no file 'pest.json'"),
+        (["pets.loss", "--probs", "new.npy", "-o", "sets.csv"], "pets.loss is not a saved predictor"),
+        (["pets.json", "--probs", "new.npy", "--alpha", "0.1", "-o", "sets.csv"], "not calibrated for alpha 0.1"),
+        (["pets.json", "--probs", "new.npy", "--group", "sites.txt", "-o", "sets.csv"], "sites.txt: no such file"),
+        (["pets.json", "--probs", "new.csv", "-o", "sets.csv"], "column 'photo' is not a label"),
+        (
+            ["pets.json", "--probs", "new.csv", "--id", "photo", "--group", "site", "-o", "sets.csv"],
+            "calibration was not by group",
+        ),
+    ],
+)
+def test_mistakes(udcp: Udcp, arguments: list[str], message: str) -> None:
+    result = udcp("predict", *arguments)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert result.stdout == ""
+    assert not Path("sets.csv").exists()
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_bar_is_for_terminals_and_for_work_that_takes_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    for stream, patience, shown in ((Terminal(), -1.0, True), (Terminal(), 60.0, False), (io.StringIO(), -1.0, False)):
+        monkeypatch.setattr(sys, "stderr", stream)
+        monkeypatch.setattr(progress, "_PATIENCE", patience)
+        assert list(progress.tracked(range(5), "predicting")) == [0, 1, 2, 3, 4]
+        assert ("predicting" in stream.getvalue()) == shown

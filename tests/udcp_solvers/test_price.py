@@ -1,0 +1,133 @@
+"""The price oracle against the lower hull of all 2^K sets in exact rationals, class by class."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import udcp_dsl as udcp
+from udcp_dsl.testing import losses, probabilities
+from udcp_dsl.testing.brute import hull, price_scores
+
+DECLARED = """
+labels { a, b, c, d, e, f, g }
+hierarchy h { x { a, b, q { c, d } }, y { e, f }, g }
+hierarchy u { x { p1 { a, b }, p2 { c, d } }, y { p3 { e, f }, p4 { g } } }
+hierarchy deep { a, x { b, y { c, z { d, w { e, f, v { g } } } } } }
+costs k { a: 1, b: 0.5, c: 0.25, d: 0, e: 2, f: 0.5, g: 0.75 }
+costs s { a: 1, b: 0.5, c: -0.25, d: 0, e: 2, f: -0.5, g: 0.75 }
+categories over { m: { a, b, c }, n: { c, d, e }, o: { e, f, a }, r: { g, d } }
+costs w of over { m: 1, n: 0.5, o: 0.25, r: 2 }
+distance dense = path(h, edge: 1.5)
+"""
+
+SEPARABLE = ["size", "sum(k)", "sum(s)", "sum(k) + 0.25 * size(h.node(x)) - 2", "0"]
+LAMINAR = [
+    "count(h.level(1)) + 0.5 * size",
+    "count(h.level(1))",
+    "2 * count(h.level(1)) + 0.5 * count(h.level(2)) + sum(s)",
+    "any({ a, b, c }) + any({ c }) + any({ a, b, c, d, e }) + sum(s)",
+    "sum(s) + 0.25 * any({ a, b, c, d, e, f, g })",
+    "max(k) + 0.125 * size",
+]
+OTHER = [
+    "within({ a, b })",
+    "spread(h) * 0.25",
+    "radius(h) + min(k)",
+    "max(size - 3, 0) ^ 2 - count(over)",
+    "if any({ a, b }) and any({ e }) then 3 else size",
+    "- size",
+]
+CLASSES = {"separable": SEPARABLE, "laminar": LAMINAR, "other": OTHER}
+EXPRESSIONS = [text for texts in CLASSES.values() for text in texts]
+
+
+def loss_of(text: str) -> udcp.Loss:
+    return udcp.loads(f"{DECLARED} loss l = {text}")
+
+
+def rows(K: int, seed: int, n: int) -> np.ndarray:
+    """Distributions with zeros, ones and ties, dyadic and decimal, and saturated ones."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for i in range(n):
+        p = np.zeros(K)
+        match i % 6:
+            case 0:
+                p = rng.dirichlet(np.full(K, 0.5))
+            case 1:
+                p = rng.integers(0, 4, K) + (np.arange(K) == 0)
+                p = p / p.sum()
+            case 2:
+                p[rng.integers(K)] = 1.0
+            case 3:
+                p[1:] = rng.integers(0, 3, K - 1) / 16
+                p[0] = 1 - p[1:].sum()
+            case 4:
+                p = rng.choice([0.05, 0.1, 0.15, 0.2, 0.3, 0.0], K)
+                p[0] = 1 - p[1:].sum()
+                p = np.abs(p) / np.abs(p).sum()
+            case 5:
+                p = rng.choice([1e-30, 3e-30, 2e-12, 0.0], K)
+                p[rng.integers(K)] = 1.0
+        found.append(p)
+    return np.array(found)
+
+
+def assert_prices(oracle: udcp.Oracle, P: np.ndarray) -> None:
+    """Scores as by brute force, and three faces that agree to the last bit."""
+    scores = oracle.scores(P)
+    for i, p in enumerate(P):
+        expected = np.array(price_scores(oracle.loss, p))
+        np.testing.assert_allclose(scores[i], expected, rtol=1e-12, atol=0, err_msg=f"p = {p.tolist()}")
+    n, K = P.shape
+    for y in range(K):
+        np.testing.assert_array_equal(oracle.score_of(P, np.full(n, y)), scores[:, y])
+    for tau in [-1.0, 0.0, 0.7, *np.unique(scores)[:40], np.inf]:
+        np.testing.assert_array_equal(oracle.sets(P, float(tau)), scores <= tau)
+    for y in range(K):
+        np.testing.assert_array_equal(oracle.sets(P, scores[:, [y]]), scores <= scores[:, [y]])
+
+
+@pytest.mark.parametrize("text", EXPRESSIONS)
+def test_scores_are_those_of_brute_force(text: str) -> None:
+    loss = loss_of(text)
+    oracle = udcp.make_oracle("price", loss)
+    assert_prices(oracle, rows(loss.K, 0, 60))
+    assert_prices(oracle, rows(loss.K, 1, 24).astype(np.float32))
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_generated_losses(data: st.DataObject) -> None:
+    loss = data.draw(losses(max_labels=6))
+    P = data.draw(probabilities(loss.K, max_rows=3))
+    assert_prices(udcp.make_oracle("price", loss), np.asarray(P, dtype=np.float64))
+
+
+@pytest.mark.parametrize("text", EXPRESSIONS)
+def test_minimisers_of_submodular_losses_are_nested(text: str) -> None:
+    loss = loss_of(text)
+    if not loss.facts.submodular:
+        pytest.skip("not submodular")
+    for p in rows(loss.K, 2, 12):
+        assert all(a <= b for (_, a), (_, b) in pairwise(hull(loss, p)))
+
+
+def test_separable_prices_are_ratios_to_the_last_bit() -> None:
+    loss = loss_of("sum(k) + 0.1 * size")
+    P = rows(loss.K, 3, 60)
+    price, ratio = (udcp.make_oracle(name, loss) for name in ("price", "ratio"))
+    np.testing.assert_array_equal(price.scores(P), ratio.scores(P))
+
+
+def test_thresholds_by_class() -> None:
+    loss = loss_of("count(over) + 0.5 * size")
+    P = rows(loss.K, 4, 30)
+    oracle = udcp.make_oracle("price", loss)
+    tau = np.linspace(0.5, 20, loss.K)[None, :]
+    np.testing.assert_array_equal(oracle.sets(P, tau), oracle.scores(P) <= tau)

@@ -1,0 +1,85 @@
+"""`udcp predict FILE --probs P -o sets.parquet`: the prediction sets of new rows by a saved predictor."""
+
+from __future__ import annotations
+
+import click
+
+from udcp_dsl.cli.progress import tracked
+from udcp_dsl.cli.rows import check_output, group_option, heeding_warnings, id_option, read_rows, reads_rows
+from udcp_dsl.cli.spec import json_option
+from udcp_dsl.cli.terminal import emit, visible
+
+_BLOCK = 1 << 22  # entries of the matrix that are worked on at a time
+
+
+@click.command("predict", epilog="Example:  udcp predict pets.json --probs new.csv --id photo -o sets.csv")
+@click.argument("predictor_file", metavar="FILE", type=click.Path())
+@reads_rows(id_option, group_option)
+@click.option("--alpha", metavar="LEVEL", help="Which of the calibrated levels, where there are several.")
+@click.option(
+    "-o", "--output", required=True, metavar="FILE", help="Where to write the sets: .parquet, .csv, .jsonl or .npy."
+)
+@json_option
+def command(
+    predictor_file: str,
+    probs_file: str,
+    class_names: list[str] | None,
+    ignore: tuple[str, ...],
+    id_source: str | None,
+    group_source: str | None,
+    alpha: str | None,
+    output: str,
+    as_json: bool,
+) -> None:
+    """Write the prediction sets of new rows, one a line: id, labels, size and cost (as .npy: the boolean mask)."""
+    import numpy as np
+
+    from udcp_dsl.calibrate import show_level
+    from udcp_dsl.predictor import PredictionSets, SetPredictor
+    from udcp_dsl.tables import sets_ending, write_sets
+
+    check_output(output)
+    sets_ending(output)
+    with heeding_warnings(as_json) as warnings:
+        predictor = SetPredictor.load(predictor_file)
+        labels = predictor.loss.labels
+        level = predictor.calibrated.level(alpha)
+        rows = read_rows(
+            probs_file,
+            labels,
+            class_names=class_names or predictor.class_names,
+            ignore=ignore,
+            id_source=id_source,
+            group_source=group_source,
+        )
+        # All at once, so that a fault is named by its row in the file.
+        P = predictor.probabilities(rows.table)
+        predictor.calibrated.cells_of(level, rows.groups, len(P))
+        step = max(1, _BLOCK // len(labels))
+        mask, costs = np.empty(P.shape, dtype=bool), np.empty(len(P))
+        for start in tracked(range(0, len(P), step), "predicting"):
+            part = slice(start, start + step)
+            mask[part] = predictor.sets(P[part], level, None if rows.groups is None else rows.groups[part])
+            costs[part] = predictor.loss.batch(mask[part])
+        sizes = PredictionSets(predictor.loss, mask).sizes
+        write_sets(output, mask=mask, labels=labels, ids=rows.ids, costs=costs, sizes=sizes)
+    empty = int((sizes == 0).sum())
+    if as_json:
+        emit(
+            {
+                "warnings": warnings,
+                "file": output,
+                "loss": predictor.loss.name,
+                "oracle": predictor.oracle.name,
+                "alpha": show_level(level),
+                "n": len(P),
+                "mean_size": float(sizes.mean()),
+                "mean_cost": float(costs.mean()),
+                "empty": empty,
+            }
+        )
+        return
+    click.echo(
+        f"{visible(output)}: {len(P):,} sets at alpha {show_level(level)}, mean size {sizes.mean():.4g}, mean cost "
+        f"{costs.mean():.6g}" + (f", {empty:,} empty" if empty else "")
+    )

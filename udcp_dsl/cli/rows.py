@@ -1,0 +1,209 @@
+"""The options of every command that reads rows of probabilities, and of those that choose an oracle."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from udcp_dsl.cli.spec import parse_labels
+from udcp_dsl.cli.terminal import coloured
+from udcp_dsl.diagnostics import InputError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from udcp_dsl.tables import Table
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_FILE = re.compile(r"\.(npy|npz|csv|parquet|arrow|feather|txt|json)(:.*)?", re.IGNORECASE | re.DOTALL)
+
+_OPTIONS = {
+    "logits=True": "--logits",
+    "normalize=True": "--normalize",
+    "pool=True": "--pool",
+    "randomize=True": "--randomize",
+    "randomize=False": "no --randomize",
+    'conditional="group"': "--group",
+    "groups=": "--group",
+}
+
+id_option = click.option(
+    "--id", "id_source", metavar="COLUMN|FILE", help="Sample ids: a column of the table, or a file of their own."
+)
+group_option = click.option(
+    "--group", "group_source", metavar="COLUMN|FILE", help="The group of each row, for coverage within each group."
+)
+truth_option = click.option(
+    "--truth",
+    "truth_source",
+    required=True,
+    metavar="FILE|COLUMN",
+    help="True labels: a file (.npy, .npz:KEY, .csv:COLUMN, .txt, .json ...), or a column of the table.",
+)
+numbers_options = (
+    click.option("--logits", is_flag=True, help="The numbers are logits."),
+    click.option("--normalize", is_flag=True, help="Divide each row by its sum."),
+)
+
+
+def reads_rows(*more: Callable[[F], F]) -> Callable[[F], F]:
+    """Give a command --probs, --class-names and --ignore, and the options named here."""
+
+    def decorate(verb: F) -> F:
+        for option in reversed((*_ROWS, *more)):
+            verb = option(verb)
+        return verb
+
+    return decorate
+
+
+_ROWS: tuple[Callable[[Any], Any], ...] = (
+    click.option(
+        "--probs",
+        "probs_file",
+        required=True,
+        metavar="FILE",
+        help="Probabilities, one row an instance: .npy, .npz:KEY, or a .csv, .parquet or .arrow with a column a label.",
+    ),
+    click.option(
+        "--class-names",
+        callback=parse_labels,
+        metavar="LIST|FILE",
+        help="The labels of an array's columns, in order, where that is not the order of the spec.",
+    ),
+    click.option("--ignore", multiple=True, metavar="COLUMN", help="A column of the table to leave unread."),
+)
+
+
+def chooses_oracle(verb: F) -> F:
+    """Give a command --oracle and --option."""
+    verb = click.option(
+        "--option",
+        "options",
+        multiple=True,
+        callback=_options,
+        metavar="NAME=VALUE",
+        help="An option of the oracle, such as M=12 or lam=0.1.",
+    )(verb)
+    return click.option("--oracle", default="price", show_default=True, metavar="NAME", help="Which oracle.")(verb)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What was read: `table` in the order of the labels; true labels as names, or as a file of its own has them."""
+
+    table: Table
+    ids: npt.NDArray[np.str_] | None
+    groups: npt.NDArray[np.str_] | None
+    truth: Any
+
+    def __len__(self) -> int:
+        return len(self.table.values)
+
+
+def read_rows(
+    probs_file: str,
+    labels: Sequence[str],
+    *,
+    class_names: Sequence[str] | None,
+    ignore: Sequence[str],
+    id_source: str | None = None,
+    group_source: str | None = None,
+    truth_source: str | None = None,
+) -> Rows:
+    """Read probabilities and what belongs to their rows, from columns of the same table or from other files."""
+    from udcp_dsl import inputs
+    from udcp_dsl.tables import read_column, read_matrix
+
+    def column(source: str | None) -> str | None:
+        return None if source is None or _is_file(source) else source
+
+    table = read_matrix(
+        probs_file,
+        labels,
+        class_names=class_names,
+        id_column=column(id_source),
+        group_column=column(group_source),
+        truth_column=column(truth_source),
+        ignore=ignore,
+    )
+    n = len(table.values)
+    ids, groups = table.ids, table.groups
+    truth: Any = None if table.truth is None else [labels[y] for y in table.truth]
+    if id_source is not None and ids is None:
+        ids = inputs.sample_ids(read_column(id_source), n)
+    if group_source is not None and groups is None:
+        groups = inputs.groups(read_column(group_source), n)
+    if truth_source is not None and truth is None:
+        truth = read_column(truth_source)
+    return Rows(table, ids, groups, truth)
+
+
+def check_output(path: str) -> None:
+    """Refuse a place that cannot be written to before the work is done, not after."""
+    if Path(path).is_dir():
+        raise InputError(f"{path}: is a folder, not a file")
+    if not Path(path).parent.is_dir():
+        raise InputError(f"{path}: there is no folder {str(Path(path).parent)!r} to write it to")
+
+
+@contextmanager
+def heeding_warnings(as_json: bool) -> Iterator[list[str]]:
+    """Collect warnings: told on stderr at the end of the block, or with --json left to the command to print.
+
+    Warnings and errors are written for those who call Python; here they name the options of the command line.
+    """
+    messages: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        try:
+            yield messages
+        except InputError as error:
+            raise InputError(_by_option(str(error))) from error
+    messages.extend(_by_option(str(warning.message)) for warning in caught)
+    if not as_json:
+        mark = click.style("warning:", fg="yellow", bold=True) if coloured(sys.stderr) else "warning:"
+        for message in messages:
+            click.echo(f"{mark} {message}", err=True, color=coloured(sys.stderr))
+
+
+def _by_option(message: str) -> str:
+    for python, option in _OPTIONS.items():
+        message = message.replace(python, option)
+    return message
+
+
+def _is_file(source: str) -> bool:
+    return _FILE.search(source) is not None or Path(source).is_file()
+
+
+def _options(ctx: click.Context, parameter: click.Parameter, settings: tuple[str, ...]) -> dict[str, object]:
+    options: dict[str, object] = {}
+    for setting in settings:
+        name, equals, value = (part.strip() for part in setting.partition("="))
+        if not name or not equals:
+            raise click.BadParameter(f"{setting!r} is not of the form name=value", ctx, parameter)
+        if name in options:
+            raise click.BadParameter(f"{name!r} is set twice", ctx, parameter)
+        options[name] = _value(value)
+    return options
+
+
+def _value(text: str) -> object:
+    """A number, true or false as JSON has them; anything else is text."""
+    try:
+        value: object = json.loads(text, parse_constant=str)
+    except ValueError:
+        return text
+    return value if isinstance(value, int | float | str) else text
