@@ -1,4 +1,4 @@
-"""Random well-typed specs: all faces of a loss mean the same, texts and trees are inverse, and what is proved is true."""
+"""Random well-typed specs: all faces of a loss mean the same, text and tree are inverse, and what is proved is true."""
 
 from __future__ import annotations
 

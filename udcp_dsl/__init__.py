@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING
 from udcp_dsl.diagnostics import InputError, OracleError, SpecError, SpecWarning
 
 if TYPE_CHECKING:
+    from udcp_dsl import datasets as datasets
+    from udcp_dsl import sklearn as sklearn
+    from udcp_dsl import torch as torch
     from udcp_dsl.evaluation import Evaluation, evaluate
     from udcp_dsl.loss import Loss, load, loads
     from udcp_dsl.oracle import make_oracle, oracle_names
@@ -29,6 +32,8 @@ _WHERE = {
     "PredictionSets": "udcp_dsl.predictor",
     "SetPredictor": "udcp_dsl.predictor",
 }
+# Each needs an extra, so that `from udcp_dsl import *` leaves them out.
+_MODULES = ("datasets", "sklearn", "torch")
 
 __all__ = [
     "Evaluation",
@@ -48,14 +53,16 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    if name not in _WHERE:
-        raise AttributeError(f"module 'udcp_dsl' has no attribute {name!r}")
     from importlib import import_module
 
+    if name in _MODULES:
+        return import_module(f"udcp_dsl.{name}")
+    if name not in _WHERE:
+        raise AttributeError(f"module 'udcp_dsl' has no attribute {name!r}")
     value = getattr(import_module(_WHERE[name]), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_WHERE})
+    return sorted({*globals(), *_WHERE, *_MODULES})

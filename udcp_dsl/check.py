@@ -332,18 +332,19 @@ class Checker:
             inner = self._finite(combined, "the product")
             if inner is None:
                 return None
-        return self._scaled(expr, factor, indicators, inner)
+        only_indicators = all(x.indicator for x in v) and "/" not in operators
+        return Value(self._scaled(expr, factor, indicators, inner), only_indicators)
 
-    def _scaled(self, expr: ast.Product, factor: float, indicators: list[Value], inner: Value | None) -> Value:
+    def _scaled(self, expr: ast.Product, factor: float, indicators: list[Value], inner: Value | None) -> ir.Node:
         at = self._at(expr)
         nodes = tuple(x.node for x in indicators)
         gate = None if not nodes else nodes[0] if len(nodes) == 1 else ir.Junction(*at, True, nodes)
         if inner is None:
             assert gate is not None
-            only_indicators = len(indicators) == len(expr.factors)
-            return Value(gate, only_indicators) if factor == 1.0 else Value(ir.Scale(*at, factor, gate))
-        node = inner.node if gate is None else ir.Gate(*at, gate, inner.node)
-        return Value(node if factor == 1.0 else ir.Scale(*at, factor, node))
+            node = gate
+        else:
+            node = inner.node if gate is None else ir.Gate(*at, gate, inner.node)
+        return node if factor == 1.0 else ir.Scale(*at, factor, node)
 
     def _tabled(self, span: Span, v: Sequence[Value], f: Callable[..., Floats], what: str) -> Value | None:
         folded = self._folded(span, v, f)

@@ -14,10 +14,9 @@ from udcp_dsl.check import Checker, Value
 from udcp_dsl.declare import declare
 from udcp_dsl.diagnostics import Diagnostic, InputError, Source, Span, SpecError, did_you_mean
 from udcp_dsl.interpret import Interpreter
-from udcp_dsl.ir import Add, Expression, Node, Scale
+from udcp_dsl.ir import Add, Constant, Expression, Extremum, Gate, If, Leaf, Node, Scale, Table
 from udcp_dsl.parse import parse
 from udcp_dsl.sources import Files
-from udcp_dsl.values import node_values
 
 
 @dataclass(frozen=True)
@@ -46,6 +45,8 @@ def compile_spec(
     loss: str | None = None,
 ) -> Compiled:
     """Compile one loss of a spec; SpecError carries every fault that was found in the whole of it."""
+    if isinstance(labels, str):
+        raise InputError(f"labels is one string, {labels!r}: give a list of labels")
     spec, faults = parse(source)
     given = _checked_params(spec, params or {}, not faults)
     declared = declare(spec, files, labels, given)
@@ -98,22 +99,37 @@ def _chosen(losses: Sequence[ast.LossDecl], name: str | None) -> ast.LossDecl:
 
 
 def _refuse_overflow(expression: Expression) -> None:
-    """Numbers that are finite one by one may have a sum or a multiple that is not: the full set shows it."""
-    K = expression.root.K
-    with np.errstate(over="ignore", invalid="ignore"):
-        values = node_values(expression, np.array([[False] * K, [True] * K]))
+    """Numbers that are finite one by one may have a sum or a multiple that is not, on this set or that."""
+    bounds: dict[int, float] = {}
     for node in expression.nodes:
-        if not np.isfinite(values[id(node)]).all():
-            raise SpecError(
-                [
-                    Diagnostic(
-                        "E405",
-                        node.span,
-                        f"{node.text!r} is not finite on the set of all labels",
-                        "use smaller numbers",
-                    )
-                ]
-            )
+        with np.errstate(over="ignore"):
+            bounds[id(node)] = _bound(node, [bounds[id(part)] for part in node.children])
+        if not math.isfinite(bounds[id(node)]):
+            message = f"{node.text!r} may be too large for a number: the largest is about 1.8e308"
+            raise SpecError([Diagnostic("E405", node.span, message, "use smaller numbers")])
+
+
+def _bound(node: Node, parts: list[float]) -> float:
+    """What no value of the node, and no sum on the way to it, exceeds in size."""
+    match node:
+        case Constant():
+            return abs(node.number)
+        case Leaf():
+            return max(map(abs, node.atom.interval))
+        case Table():
+            return float(np.abs(node.table).max())
+        case Add():
+            return sum(parts)
+        case Scale():
+            return abs(node.factor) * parts[0]
+        case Gate():
+            return parts[1]
+        case Extremum():
+            return max(parts)
+        case If():
+            return max(parts[1:])
+        case _:
+            return 1.0  # an indicator
 
 
 def _terms(checker: Checker, body: ast.Expr, whole: Value) -> dict[str, Expression]:

@@ -7,11 +7,13 @@ which atom a call names. Operands come before what uses them, so that no depth o
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from udcp_dsl import ast
 from udcp_dsl.atoms import Atom
 from udcp_dsl.facts import TOLERANCE
+
+_FUNCTIONS: Mapping[str, Callable[..., float]] = {"max": max, "min": min, "sqrt": math.sqrt, "log1p": math.log1p}
 
 
 class Interpreter:
@@ -80,8 +82,7 @@ class Interpreter:
             case ast.Call():
                 if id(expr) in self.atoms:
                     return self.atoms[id(expr)].value(S)
-                function = {"max": max, "min": min, "sqrt": math.sqrt, "log1p": math.log1p}[expr.name]
-                return float(function(*v))
+                return float(_FUNCTIONS[expr.name](*v))
             case ast.Sum():
                 return sum(sign * x for (sign, _), x in zip(expr.terms, v, strict=True))
             case ast.Product():

@@ -219,7 +219,7 @@ class Lowering:
         row = left - right
         self._rows.append((row.terms, -row.constant, -row.constant))
 
-    def named(self, form: Affine, lo: float, hi: float, *, longest: int = 3) -> Affine:
+    def named(self, form: Affine, lo: float, hi: float, *, longest: int = 8) -> Affine:
         """The form itself where it is short, else a variable equal to it: keeps recurrences sparse."""
         if len(form.terms) <= longest:
             return form

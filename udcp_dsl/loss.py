@@ -62,12 +62,15 @@ class Loss:
 
     def batch(self, masks: Bools) -> Floats:
         """The cost of each row of a boolean matrix (n, K)."""
+        return batch(self.expression, self._masks(masks))
+
+    def _masks(self, masks: Bools) -> Bools:
         array = np.asarray(masks)
         if array.ndim != 2 or array.shape[1] != self.K:
             raise InputError(f"masks have shape {array.shape}; expected (n, {self.K}), one column a label")
         if array.dtype != np.bool_:
             raise InputError(f"masks are {array.dtype}, not bool; for 0 and 1 write masks.astype(bool)")
-        return batch(self.expression, array)
+        return array
 
     def terms(self, labels: Collection[str] | Collection[int] | Bools) -> dict[str, float]:
         """What each summand of the loss pays for one set, by its text."""
@@ -76,7 +79,8 @@ class Loss:
 
     def terms_batch(self, masks: Bools) -> dict[str, Floats]:
         """What each summand pays for each row of a boolean matrix (n, K)."""
-        return {text: batch(term, masks) for text, term in self._terms.items()}
+        checked = self._masks(masks)
+        return {text: batch(term, checked) for text, term in self._terms.items()}
 
     def increments(self, n: int) -> Increments:
         """n growing sets, all empty, with the cost of every one-label extension."""

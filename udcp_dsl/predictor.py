@@ -87,8 +87,10 @@ class SetPredictor:
     `confidence_level`; `alpha` may be a list, one of which is chosen at prediction. `conditional="group"` or `"class"`
     guarantees coverage within each group or class; those with too few points get full sets, or, with `pool=True`, the
     threshold of all. `nonempty=True` never gives an empty set; `randomize=True` covers 1 - alpha exactly, with draws
-    that depend on `seed` and the row alone. `class_names` names the columns of arrays, if they are not in the order of
-    `loss.labels`; true labels are best given by name, as integers are positions in `loss.labels` all the same.
+    that depend on `seed` and the row's probabilities alone (so rows with equal ones share a draw: where the classifier
+    has few distinct outputs, coverage is exact on average over seeds). `class_names` names the columns of arrays, if
+    they are not in the order of `loss.labels`; true labels are best given by name, as integers are positions in
+    `loss.labels` all the same.
 
     >>> import numpy as np, udcp_dsl as udcp
     >>> loss = udcp.loads("labels {cat, dog, wolf}  category wild {wolf}  loss l = size + 5 * any(wild)")

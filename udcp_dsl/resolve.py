@@ -166,7 +166,7 @@ def _node(d: Declared, h: Hierarchy, name: ast.Name, among: Sequence[int], where
         return None
     members = {h.members(v).tobytes() for v in found}
     if len(members) > 1:
-        places = " and ".join(" > ".join(_path(h, v)) for v in found[:3])
+        places = " and ".join((" > ".join(_path(h, v)) or "the root") for v in found[:3])
         d.error(
             "E215", name.span, f"{name.text!r} names {len(found)} nodes of {h.name!r}: {places}", "rename one of them"
         )

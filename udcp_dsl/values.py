@@ -67,6 +67,12 @@ class Increments:
         """Add label y[i] to the set of instance i; a label that is in it already is refused."""
         y = np.asarray(y)
         held = self._held
+        n, K = held.mask.shape
+        if y.shape != (n,) or y.dtype.kind not in "iu":
+            raise InputError(f"one position for each of {n} sets is expected, not {y.dtype} of shape {y.shape}")
+        outside = np.flatnonzero((y < 0) | (y >= K))
+        if len(outside):
+            raise InputError(f"row {outside[0]}: label {y[outside[0]]} is not a position: they run from 0 to {K - 1}")
         inside = np.flatnonzero(held.mask[held.rows, y])
         if len(inside):
             raise InputError(f"row {inside[0]}: label {y[inside[0]]} is in the set already")

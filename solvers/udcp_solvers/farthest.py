@@ -12,13 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from udcp_dsl.oracle import Floats, Indices, Probabilities
-from udcp_solvers.compiled import jit, jit_any_order
+from udcp_solvers.compiled import jit
 from udcp_solvers.falling import falling_order, order_scratch
 from udcp_solvers.growing import DENSE, LARGER, TREE, Growing, clear, far_at, new_state, push
 from udcp_solvers.heads import deal, most_to_place, rank, ratio, touch
 from udcp_solvers.lists import Lists, Model
 
 _ROUNDING = 2.0**-50
+# The best of many numbers is found lane by lane, which vectorises; arrays over the lists are filled up to whole lanes.
+_LANES = 32
 
 
 @jit
@@ -62,7 +64,11 @@ def farthest_orders(
     common = np.empty(G, np.int32)
     # By list: the number that is compared with each atom's value; the extra cost, infinite once the list is used up;
     # the inverse of the head; M - L(S + y), nearly.
-    far, extra, best_inverse, gain = np.empty((A, G)), np.empty(G), np.empty(G), np.empty(G)
+    filled = -(-G // _LANES) * _LANES
+    far, extra = np.zeros((A, filled)), np.full(filled, np.inf)
+    best_inverse, gain = np.ones(filled), np.empty(filled)
+    gain_lanes, inverse_lanes = gain.reshape(-1, _LANES), best_inverse.reshape(-1, _LANES)
+    lanes = np.empty(_LANES)
     far_0 = far_at(code)
     for i in range(start, stop):
         rank(P[i], falling_order(P[i], scratch), eps, ranked, p, room, inverse)
@@ -84,7 +90,7 @@ def farthest_orders(
             for a in range(A):
                 if weight[a] != 0.0:
                     _pay_far(gain, far[a], state[a], weight[a])
-            lower = _lower(gain, best_inverse, slack)
+            lower = _lower(gain_lanes, inverse_lanes, lanes, slack)
             r = _best(
                 code, data, state, ranked, room, head, now, far, gain, best_inverse, metric, far_0, slack, lower, M
             )
@@ -132,13 +138,14 @@ def _pay_far(gain: Floats, far: Floats, value: float, weight: float) -> None:
         gain[g] -= weight * max(value, far[g])
 
 
-@jit_any_order
-def _lower(gain: Floats, inverse: Floats, slack: float) -> float:
+@jit
+def _lower(gain: Floats, inverse: Floats, lanes: Floats, slack: float) -> float:
     """The best ratio is at least this, nearly."""
-    best = -np.inf
-    for g in range(len(gain)):
-        best = max(best, (gain[g] - slack) * inverse[g])
-    return best
+    lanes[:] = -np.inf
+    for b in range(len(gain)):
+        for j in range(_LANES):
+            lanes[j] = max(lanes[j], (gain[b, j] - slack) * inverse[b, j])
+    return float(lanes.max())
 
 
 @jit
@@ -164,7 +171,7 @@ def _best(
     # Where no ratio is certain to be above 0, all may be 0, and p decides.
     lower = lower * (1.0 - _ROUNDING) if lower > 0.0 else -np.inf
     best, best_list, best_ratio, known = K, 0, 0.0, False
-    for g in range(len(gain)):
+    for g in range(len(head)):
         if (gain[g] + slack) * inverse[g] * (1.0 + _ROUNDING) < lower or head[g] == K:
             continue
         r = head[g]
@@ -189,7 +196,7 @@ def _best(
 
 @jit
 def _reach(far: Floats, row: Floats) -> None:
-    for g in range(len(far)):
+    for g in range(len(row)):
         far[g] = max(far[g], row[g])
 
 
@@ -211,5 +218,5 @@ def _reach_in_tree(
             break
         for g in range(len(common)):
             common[g] += 1 if level[g] == node else 0
-    for g in range(len(far)):
+    for g in range(len(common)):
         far[g] = max(far[g], edge * (depth[some[g]] + depth[some[list_y]] - 2 * common[g]))

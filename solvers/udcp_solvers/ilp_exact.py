@@ -103,7 +103,8 @@ class Exact:
 
     def at_price(self, tally: Tally, p: Floats, price: float, inside: Masks) -> Found | None:
         """The set of least cost - price * mass among those that hold `inside`."""
-        paid = _first(self.model, -price * p)
+        # What is inside anyway would only drown the rest in its digits.
+        paid = _first(self.model, np.where(inside, 0.0, -price * p))
         return self._least(tally, Question(inside=inside, costs=self.model.objective + paid), p, 0.0, paid)
 
     def heaviest(self, tally: Tally, p: Floats, inside: Masks, like: Found) -> Found:

@@ -57,7 +57,7 @@ def merge_orders(
     drift = (1.0 - _ROUNDING) / (1.0 + eps)
     G, C = len(class_of), class_of.max() + 1
     head, states, now = np.empty(G, np.int64), np.empty(G, np.int64), np.empty(G, np.int64)
-    following, changed, marked = np.empty(K, np.int64), np.empty(G, np.int64), np.zeros(G, np.bool_)
+    following, moving, marked = np.empty(K, np.int64), np.empty(G, np.int64), np.zeros(G, np.bool_)
     bits, low, many = np.zeros((C, (K + 63) >> 6), np.int64), np.zeros(C, np.int64), np.zeros(C, np.int64)
     # Classes that hold a label, for lazy merges as a heap by `key`; the step in which a key was computed, and the rank
     # that was the first then.
@@ -66,21 +66,26 @@ def merge_orders(
     step = 0
     for i in range(start, stop):
         rank(P[i], falling_order(P[i], scratch), eps, ranked, p, room, inverse)
-        deal(list_of, ranked, head, following)
         clear(code, data, state)
+        if len(category_list):
+            deal(list_of, ranked, head, following)
+            for g in range(G):
+                states[g] = 0
+                now[g] = class_of[g, 0]
+        A = M - cost_common[1] if lazy else 0.0
         size = 0
-        for g in range(G):
-            states[g] = 0
-            now[g] = class_of[g, 0]
-            size = _join(heap, where, now[g], size)
-            _enter(bits, low, many, following, now[g], head[g], K)
-        if lazy:
-            A = M - cost_common[1]
-            for j in range(size):
-                c = heap[j]
-                key[c] = _upper(A, cost_extra[c], slack, inverse[_first(bits, low, many, c, K)], drift)
-            for j in range(size // 2 - 1, -1, -1):
-                _sift_down(heap, where, key, size, j)
+        for r in range(K):
+            c = class_of[list_of[ranked[r]], 0]
+            bits[c, r >> 6] |= 1 << (r & 63)
+            many[c] += 1
+            if where[c] < 0:
+                heap[size] = c
+                where[c] = size
+                size += 1
+                low[c] = r >> 6
+                key[c] = _upper(A, cost_extra[c], slack, inverse[r], drift) if lazy else 0.0
+        for j in range(size // 2 - 1, -1, -1):
+            _sift_down(heap, where, key, size, j)
         wanted_label = wanted[i]
         most = most_to_place(p, floor[i])
         spent, placed = 0.0, 0.0
@@ -90,7 +95,6 @@ def merge_orders(
             step += 1
             c, r, lower, second = 0, K, -np.inf, np.inf
             if lazy:
-                A = M - cost_common[count + 1] - spent
                 while looked[heap[0]] != step:
                     c = heap[0]
                     r = _first(bits, low, many, c, K)
@@ -107,12 +111,15 @@ def merge_orders(
                 for j in range(1, min(size, 3)):
                     second = max(second, key[heap[j]])
                 lower = _lower(A, cost_extra[c], slack, inverse[r], drift)
-            if not lazy or (size > 1 and not lower > second):
+                if lower == -np.inf and _lone(heap, many, size):
+                    second = -np.inf
+                    lower = 0.0
+            if not lower > second:
                 while pushed < count:
                     push(code, data, state, orders[i, pushed])
                     pushed += 1
                 r = _best(code, data, state, ranked, room, bits, low, many, heap, key, stack, size, lower, M)
-                c = now[list_of[ranked[r]]]
+                c = now[list_of[ranked[r]]] if len(category_list) else class_of[list_of[ranked[r]], 0]
                 second = np.inf
             # Take labels of the class for as long as it stays ahead of the second for certain. No calls in here: each
             # would count references, which takes longer than a step.
@@ -128,12 +135,50 @@ def merge_orders(
                 many[c] -= 1
                 if lazy:
                     spent += cost_extra[c]
+                    A = M - cost_common[count + 1] - spent
                 if unpaid[c]:
-                    size = _move(
-                        entry_category[entries[y] : entries[y + 1]],
-                        category_start, category_list, category_bit, class_of, head, states, now, marked, changed,
-                        bits, low, many, following, heap, where, key, size, K,
-                    )  # fmt: skip
+                    # Move the lists of its categories to the classes that they are in once these are touched.
+                    moves = 0
+                    for e in range(entries[y], entries[y + 1]):
+                        for j in range(category_start[entry_category[e]], category_start[entry_category[e] + 1]):
+                            g = category_list[j]
+                            states[g] |= 1 << category_bit[j]
+                            if not marked[g]:
+                                marked[g] = True
+                                moving[moves] = g
+                                moves += 1
+                    for j in range(moves):
+                        g = moving[j]
+                        marked[g] = False
+                        old, new = now[g], class_of[g, states[g]]
+                        r = head[g]
+                        while r < K and (bits[old, r >> 6] >> (r & 63)) & 1 == 0:
+                            r = following[r]
+                        head[g] = r
+                        now[g] = new
+                        if new == old or r == K:
+                            continue
+                        if many[new] == 0 or r >> 6 < low[new]:
+                            low[new] = r >> 6
+                        bound = _upper(A, cost_extra[new], slack, inverse[r], drift) if lazy else 0.0
+                        while r < K:
+                            bits[old, r >> 6] ^= 1 << (r & 63)
+                            bits[new, r >> 6] |= 1 << (r & 63)
+                            many[old] -= 1
+                            many[new] += 1
+                            r = following[r]
+                        if where[new] < 0:
+                            where[new] = size
+                            key[new] = bound
+                            size += 1
+                        key[new] = max(key[new], bound)
+                        at = where[new]
+                        while at > 0 and key[heap[(at - 1) >> 1]] < key[new]:
+                            heap[at] = heap[(at - 1) >> 1]
+                            where[heap[at]] = at
+                            at = (at - 1) >> 1
+                        heap[at] = new
+                        where[new] = at
                     break
                 if many[c] == 0 or not lazy:
                     break
@@ -143,13 +188,13 @@ def merge_orders(
                 low[c] = w
                 word = bits[c, w]
                 r = 64 * w + ((np.float64(word & -word).view(np.int64) >> 52) & 0x7FF) - 1023
-                A = M - cost_common[count + 1] - spent
                 if not _lower(A, cost_extra[c], slack, inverse[r], drift) > second:
                     break
-        for g in range(G):
-            _leave(bits, many, following, now[g], head[g], K)
         for j in range(size):
-            where[heap[j]] = -1
+            c = heap[j]
+            where[c] = -1
+            many[c] = 0
+            bits[c] = 0
         counts[i] = count
 
 
@@ -206,44 +251,6 @@ def _best(
 
 
 @jit
-def _move(
-    touched: Indices,
-    category_start: Indices,
-    category_list: Indices,
-    category_bit: Indices,
-    class_of: Indices,
-    head: Indices,
-    states: Indices,
-    now: Indices,
-    marked: NDArray[np.bool_],
-    changed: Indices,
-    bits: Bits,
-    low: Indices,
-    many: Indices,
-    following: Indices,
-    heap: Indices,
-    where: Indices,
-    key: Floats,
-    size: int,
-    K: int,
-) -> int:
-    """Move the lists of the categories to the classes that they are in once these are touched; the heap's new size."""
-    for i in range(touch(touched, category_start, category_list, category_bit, states, marked, changed)):
-        g = changed[i]
-        c = class_of[g, states[g]]
-        if c != now[g]:
-            head[g] = _leave(bits, many, following, now[g], head[g], K)
-            now[g] = c
-            if head[g] < K:
-                _enter(bits, low, many, following, c, head[g], K)
-                size = _join(heap, where, c, size)
-                # Its bound is no longer one: to the top, to be looked at next.
-                key[c] = np.inf
-                _lift(heap, where, c)
-    return size
-
-
-@jit
 def _first(bits: Bits, low: Indices, many: Indices, c: int, K: int) -> int:
     """The lowest rank in a class, or K if it has none."""
     if many[c] == 0:
@@ -258,53 +265,12 @@ def _first(bits: Bits, low: Indices, many: Indices, c: int, K: int) -> int:
 
 
 @jit
-def _enter(bits: Bits, low: Indices, many: Indices, following: Indices, c: int, r: int, K: int) -> None:
-    """Put a list, from rank r on, into a class."""
-    if many[c] == 0 or r >> 6 < low[c]:
-        low[c] = r >> 6
-    while r < K:
-        bits[c, r >> 6] |= 1 << (r & 63)
-        many[c] += 1
-        r = following[r]
-
-
-@jit
-def _leave(bits: Bits, many: Indices, following: Indices, c: int, r: int, K: int) -> int:
-    """Take what is left of a list, from rank r on, out of its class, which may stay in the heap without a label.
-
-    Returns the first rank that is not placed.
-    """
-    while r < K and (bits[c, r >> 6] >> (r & 63)) & 1 == 0:
-        r = following[r]
-    first = r
-    while r < K:
-        bits[c, r >> 6] &= ~(1 << (r & 63))
-        many[c] -= 1
-        r = following[r]
-    return first
-
-
-@jit
-def _join(heap: Indices, where: Indices, c: int, size: int) -> int:
-    """Put a class at the end of the heap if it is not in it; the heap's new size."""
-    if where[c] >= 0:
-        return size
-    heap[size] = c
-    where[c] = size
-    return size + 1
-
-
-@jit
-def _lift(heap: Indices, where: Indices, c: int) -> None:
-    """To the top of the heap."""
-    i = where[c]
-    while i > 0:
-        above = (i - 1) >> 1
-        heap[i] = heap[above]
-        where[heap[i]] = i
-        i = above
-    heap[0] = c
-    where[c] = 0
+def _lone(heap: Indices, many: Indices, size: int) -> bool:
+    """Whether only one class has labels."""
+    full = 0
+    for i in range(size):
+        full += 1 if many[heap[i]] > 0 else 0
+    return full == 1
 
 
 @jit

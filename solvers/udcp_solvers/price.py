@@ -13,6 +13,7 @@ from udcp_dsl.diagnostics import OracleError
 from udcp_dsl.oracle import Floats, Indices, Masks, Oracle, Probabilities
 from udcp_solvers.enumeration import MOST, Enumeration
 from udcp_solvers.laminar_price import LaminarPrices
+from udcp_solvers.tree_price import TreePrices
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
@@ -59,4 +60,4 @@ def _enumerated(loss: Loss) -> Prices | None:
 
 
 # Fastest first; each gives None where it does not apply.
-WAYS: tuple[Callable[[Loss], Prices | None], ...] = (LaminarPrices.of, _enumerated)
+WAYS: tuple[Callable[[Loss], Prices | None], ...] = (LaminarPrices.of, TreePrices.of, _enumerated)

@@ -42,12 +42,13 @@ def remaining_sets(P: Probabilities, orders: Indices, counts: Indices, tau: Floa
 
 
 @jit
-def _mass_score(rem: float, k: int) -> float:
+def mass_score(rem: float, k: int) -> float:
+    """The score of the k-th label before the step up."""
     return -rem if rem > 0.0 else k * 1e-300
 
 
 @jit
-def _above(score: float, before: float) -> float:
+def not_below(score: float, before: float) -> float:
     """max(score, nextafter(before, +inf))."""
     return score if score > before else float(np.nextafter(before, np.inf))
 
@@ -59,14 +60,14 @@ def _scores(start: int, stop: int, P: Probabilities, orders: Indices, out: Float
     rems = np.empty(K)
     for i in range(start, stop):
         row, order = P[i], orders[i]
-        low, high = _limbs(row)
+        low, high = limbs_of(row)
         total[:] = 0
         for k in range(K - 1, -1, -1):
             rems[k] = rounded(total, low, high)
             add(total, np.float64(row[order[k]]), 1)
         score = -np.inf
         for k in range(K):
-            score = _above(_mass_score(rems[k], k + 1), score)
+            score = not_below(mass_score(rems[k], k + 1), score)
             out[i, order[k]] = score
 
 
@@ -83,12 +84,12 @@ def _score_of(
         last = counts[i] - 1
         while order[last] != y[i]:
             last -= 1
-        low, high = _limbs(row)
+        low, high = limbs_of(row)
         _sum_after(row, order, last, placed, total)
         first = _restart(row, order, last, np.inf, total, low, high, rems)
         score = -np.inf
         for k in range(first, last + 1):
-            score = _above(_mass_score(rems[k], k + 1), score)
+            score = not_below(mass_score(rems[k], k + 1), score)
         out[i] = score
 
 
@@ -106,21 +107,21 @@ def _sets(
         if out[i, 0]:
             continue
         last = counts[i] - 1
-        low, high = _limbs(row)
+        low, high = limbs_of(row)
         _sum_after(row, order, last, placed, total)
         first = _restart(row, order, last, tau[i], total, low, high, rems)
         for k in range(first):
             out[i, order[k]] = True
         score = -np.inf
         for k in range(first, last + 1):
-            score = _above(_mass_score(rems[k], k + 1), score)
+            score = not_below(mass_score(rems[k], k + 1), score)
             if score > tau[i]:
                 break
             out[i, order[k]] = True
 
 
 @jit
-def _limbs(row: Row) -> tuple[int, int]:
+def limbs_of(row: Row) -> tuple[int, int]:
     """The lowest and the highest limb that sums over the row touch."""
     least, most = np.inf, 0.0
     for x in row:
@@ -164,6 +165,6 @@ def _restart(
         x = np.float64(row[order[k]])
         add(total, x, 1)
         alone = rem == 0.0 or x > (K + 4) * (2.0**-52 * (rem + x) + 5e-324)
-        if alone and _mass_score(rem, k + 1) <= tau:
+        if alone and mass_score(rem, k + 1) <= tau:
             return k
         k -= 1

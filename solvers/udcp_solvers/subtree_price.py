@@ -1,8 +1,8 @@
 """Prices under the diameter of a hierarchy whose leaves are all at one depth, and nothing else.
 
 A set of diameter <= D lies in a subtree of height D / 2, and only the heaviest of each height matters. In depth-first
-order a subtree is a run of neighbours: one running sum gives all masses, nearly; where two are too near to call, they
-are summed to 106 bits. Prices come from the mass outside, so that small probabilities keep their digits.
+order a subtree is a run of neighbours, and one running sum, of 106 bits, gives the masses of all and of what lies
+outside of each; where little lies outside, that is summed by itself, so that small probabilities keep their digits.
 """
 
 from __future__ import annotations
@@ -14,26 +14,38 @@ import numpy as np
 from udcp_dsl.domain import Hierarchy
 from udcp_dsl.oracle import Floats, Indices, Masks, Probabilities
 from udcp_solvers.compiled import jit, over_rows
-from udcp_solvers.double_double import minus, plus, ratio, sign_of_cross, two_sum
+from udcp_solvers.double_double import Double, minus, plus, ratio, sign_of_cross, two_sum
 from udcp_solvers.falling import Row
 from udcp_solvers.laminar_price import Ints
 from udcp_solvers.regions import subtrees
 
-# Running sums are exact to far less than this, relative to the mass of the row.
+# The high parts of running sums are exact to far less than this, relative to the mass of the row.
 _NEAR = 1e-12
+# A mass below this part of the row's is summed by itself: a difference of running sums would have too few digits.
+_LITTLE = 1e-9
 
 
 class Runs(NamedTuple):
     """Subtrees by rising height: those of height h are `low[h0:h1]`, `high[h0:h1]`, h0, h1 = starts[h], starts[h + 1].
 
-    `order` lists the labels depth first; `cost` is that of the diameter, by height. The last is the whole tree.
+    `order` lists the labels depth first, `position` is where each stands; `cost` is that of the diameter, by height.
+    The first are the single labels, depth first; the last is the whole tree.
     """
 
     order: Ints
+    position: Ints
     starts: Ints
     low: Ints
     high: Ints
     cost: Floats
+
+
+class Sums(NamedTuple):
+    """p in depth-first order, and its running sums: high + low."""
+
+    p: Floats
+    high: Floats
+    low: Floats
 
 
 class Winners(NamedTuple):
@@ -52,9 +64,9 @@ class SubtreePrices:
     def __init__(self, weight: float, hierarchy: Hierarchy) -> None:
         nodes, edges = subtrees(hierarchy)
         heights, starts = np.unique(edges, return_index=True)
-        self._position = hierarchy.position
         self._runs = Runs(
             hierarchy.order,
+            hierarchy.position,
             np.append(starts, len(nodes)).astype(np.int64),
             hierarchy.low[nodes],
             hierarchy.high[nodes],
@@ -68,7 +80,7 @@ class SubtreePrices:
 
     def score_of(self, P: Probabilities, y: Indices) -> Floats:
         out = np.empty(len(P))
-        over_rows(_score_of, *P.shape, P, self._runs, y, self._position[y], out)
+        over_rows(_score_of, *P.shape, P, self._runs, y, out)
         return out
 
     def sets(self, P: Probabilities, tau: Floats) -> Masks:
@@ -79,70 +91,72 @@ class SubtreePrices:
 
 @jit
 def _scores(start: int, stop: int, P: Probabilities, runs: Runs, out: Floats) -> None:
-    p, total, winners = _room(P.shape[1], runs)
+    sums, winners = _room(P.shape[1], runs)
     for n in range(start, stop):
-        _trace(P[n], runs, p, total, winners)
+        _trace(P[n], runs, sums, winners)
         out[n] = np.inf
         for h in range(len(runs.cost)):
             price = winners.price[h]
             if price < np.inf:
                 for i in range(winners.low[h], winners.high[h]):
                     y = runs.order[i]
-                    if p[i] > 0.0 and price < out[n, y]:
+                    if sums.p[i] > 0.0 and price < out[n, y]:
                         out[n, y] = price
 
 
 @jit
-def _score_of(start: int, stop: int, P: Probabilities, runs: Runs, y: Ints, position: Ints, out: Floats) -> None:
-    p, total, winners = _room(P.shape[1], runs)
+def _score_of(start: int, stop: int, P: Probabilities, runs: Runs, y: Ints, out: Floats) -> None:
+    sums, winners = _room(P.shape[1], runs)
     for n in range(start, stop):
         out[n] = np.inf
         if P[n, y[n]] > 0.0:
-            _trace(P[n], runs, p, total, winners)
+            _trace(P[n], runs, sums, winners)
+            i = runs.position[y[n]]
             for h in range(len(runs.cost)):
-                if winners.low[h] <= position[n] < winners.high[h]:
+                if winners.low[h] <= i < winners.high[h]:
                     out[n] = min(out[n], winners.price[h])
 
 
 @jit
 def _sets(start: int, stop: int, P: Probabilities, runs: Runs, tau: Floats, out: Masks) -> None:
-    p, total, winners = _room(P.shape[1], runs)
+    sums, winners = _room(P.shape[1], runs)
     for n in range(start, stop):
         if tau[n] == np.inf:
             out[n] = True
             continue
-        _trace(P[n], runs, p, total, winners)
+        _trace(P[n], runs, sums, winners)
         out[n] = False
         for h in range(len(runs.cost)):
             if winners.price[h] <= tau[n]:
                 for i in range(winners.low[h], winners.high[h]):
-                    if p[i] > 0.0:
+                    if sums.p[i] > 0.0:
                         out[n, runs.order[i]] = True
 
 
 @jit
-def _room(K: int, runs: Runs) -> tuple[Floats, Floats, Winners]:
-    """p in depth-first order, its running sums, and the winners."""
+def _room(K: int, runs: Runs) -> tuple[Sums, Winners]:
     H = len(runs.cost)
     winners = Winners(np.empty(H, np.int64), np.empty(H, np.int64), np.empty(H), np.empty(H), np.empty(H))
-    return np.empty(K), np.zeros(K + 1), winners
+    return Sums(np.empty(K), np.zeros(K + 1), np.zeros(K + 1)), winners
 
 
 @jit
-def _trace(row: Row, runs: Runs, p: Floats, total: Floats, winners: Winners) -> None:
-    K = len(row)
-    mass = 0.0
-    for i in range(K):
+def _trace(row: Row, runs: Runs, sums: Sums, winners: Winners) -> None:
+    """The hull of the heaviest subtrees of all heights."""
+    high, low = 0.0, 0.0
+    for i in range(len(row)):
         x = np.float64(row[runs.order[i]])
-        p[i] = x
-        mass += x
-        total[i + 1] = mass
+        high, error = two_sum(high, x)
+        low += error
+        sums.p[i] = x
+        sums.high[i + 1] = high
+        sums.low[i + 1] = low
     H = len(runs.cost)
     for h in range(H):
-        winner = _heaviest(h, runs, p, total)
+        winner = _heaviest(h, runs, sums) if h > 0 else runs.position[_likeliest(row)]
         winners.low[h], winners.high[h] = runs.low[winner], runs.high[winner]
+        winners.rem[h], winners.rem_low[h] = _outside(runs.low[winner], runs.high[winner], sums)
         winners.price[h] = np.inf
-    _masses_outside(p, winners)
     at = 0
     winners.price[0] = 0.0
     while winners.rem[at] > 0.0:
@@ -162,40 +176,51 @@ def _trace(row: Row, runs: Runs, p: Floats, total: Floats, winners: Winners) -> 
 
 
 @jit
-def _heaviest(h: int, runs: Runs, p: Floats, total: Floats) -> int:
+def _likeliest(row: Row) -> int:
+    best = 0
+    for y in range(1, len(row)):
+        if row[y] > row[best]:
+            best = y
+    return best
+
+
+@jit
+def _heaviest(h: int, runs: Runs, sums: Sums) -> int:
     """The heaviest subtree of height h; ties by fewer labels with p > 0, then by the lowest index among these."""
     first, stop = runs.starts[h], runs.starts[h + 1]
+    total = sums.high
     best = first
     most = -1.0
     rival = -1.0
     for r in range(first, stop):
         mass = total[runs.high[r]] - total[runs.low[r]]
-        if mass > most:
-            rival = most
-            most = mass
-            best = r
-        elif mass > rival:
-            rival = mass
-    slack = _NEAR * total[len(p)]
-    if rival < most - slack:
+        if mass > rival:
+            if mass > most:
+                rival = most
+                most = mass
+                best = r
+            else:
+                rival = mass
+    least = most - _NEAR * total[len(sums.p)]
+    if rival < least:
         return best
     best = -1
     for r in range(first, stop):
-        if not total[runs.high[r]] - total[runs.low[r]] < most - slack and (best < 0 or _beats(r, best, runs, p)):
+        if total[runs.high[r]] - total[runs.low[r]] >= least and (best < 0 or _beats(r, best, runs, sums)):
             best = r
     return best
 
 
 @jit
-def _beats(a: int, b: int, runs: Runs, p: Floats) -> bool:
-    mass_a, low_a = _sum(p, runs.low[a], runs.high[a], 0.0, 0.0)
-    mass_b, low_b = _sum(p, runs.low[b], runs.high[b], 0.0, 0.0)
+def _beats(a: int, b: int, runs: Runs, sums: Sums) -> bool:
+    mass_a, low_a = _mass(runs.low[a], runs.high[a], sums)
+    mass_b, low_b = _mass(runs.low[b], runs.high[b], sums)
     if mass_a != mass_b:
         return mass_a > mass_b
     if low_a != low_b:
         return low_a > low_b
-    many_a, first_a = _positive(runs, p, a)
-    many_b, first_b = _positive(runs, p, b)
+    many_a, first_a = _positive(runs, sums.p, a)
+    many_b, first_b = _positive(runs, sums.p, b)
     return many_a < many_b or (many_a == many_b and first_a < first_b)
 
 
@@ -211,26 +236,33 @@ def _positive(runs: Runs, p: Floats, r: int) -> tuple[int, int]:
 
 
 @jit
-def _sum(p: Floats, start: int, stop: int, high: float, low: float) -> tuple[float, float]:
-    """high + low + the sum of a run."""
-    for i in range(start, stop):
-        high, error = two_sum(high, p[i])
-        low += error
-    return two_sum(high, low)
+def _mass(start: int, stop: int, sums: Sums) -> Double:
+    """The sum of a run."""
+    mass, low = minus(sums.high[stop], sums.low[stop], sums.high[start], sums.low[start])
+    if mass < _LITTLE * sums.high[len(sums.p)]:
+        mass, low = _sum(start, stop, sums)
+    return mass, low
 
 
 @jit
-def _masses_outside(p: Floats, winners: Winners) -> None:
-    """From the whole tree down; where winners are nested, only what is between them is summed."""
-    H = len(winners.rem)
-    winners.rem[H - 1], winners.rem_low[H - 1] = 0.0, 0.0
-    around = H - 1
-    for h in range(H - 2, -1, -1):
-        low, high = winners.low[h], winners.high[h]
-        if not (winners.low[around] <= low and high <= winners.high[around]):
-            around = H - 1
-        mass, rest = _sum(p, winners.low[around], low, 0.0, 0.0)
-        mass, rest = _sum(p, high, winners.high[around], mass, rest)
-        mass, rest = plus(mass, rest, winners.rem[around])
-        winners.rem[h], winners.rem_low[h] = plus(mass, rest, winners.rem_low[around])
-        around = h
+def _outside(start: int, stop: int, sums: Sums) -> Double:
+    """The sum of all but a run."""
+    K = len(sums.p)
+    rem, low = minus(sums.high[K], sums.low[K], sums.high[stop], sums.low[stop])
+    rem, low = plus(rem, low, sums.high[start])
+    rem, low = plus(rem, low, sums.low[start])
+    if rem < _LITTLE * sums.high[K]:
+        rem, low = _sum(0, start, sums)
+        more, more_low = _sum(stop, K, sums)
+        rem, low = plus(rem, low, more)
+        rem, low = plus(rem, low, more_low)
+    return rem, low
+
+
+@jit
+def _sum(start: int, stop: int, sums: Sums) -> Double:
+    high, low = 0.0, 0.0
+    for i in range(start, stop):
+        high, error = two_sum(high, sums.p[i])
+        low += error
+    return two_sum(high, low)

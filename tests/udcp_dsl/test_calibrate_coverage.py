@@ -20,7 +20,7 @@ from udcp_dsl.calibrate import (
     rank,
     threshold,
 )
-from udcp_dsl.testing.coverage import Trials, alarms
+from udcp_dsl.testing.coverage import Trials, alarms, fairly_covered
 
 Floats = NDArray[np.float64]
 ThresholdOf = Callable[[Floats, Fraction], float]
@@ -48,12 +48,13 @@ def trials(threshold_of: ThresholdOf, case: Problem) -> Trials:
     """How many scores of the test points are within the thresholds."""
     rng = np.random.default_rng(case.seed)
     draws = rng.gumbel(size=(case.repeats, case.n_cal + case.n_test))
-    covered = strictly = 0
+    covered = fair = 0
     for row in np.round(draws) if case.ties else draws:
         tau = threshold_of(row[: case.n_cal], case.alpha)
-        covered += int(np.count_nonzero(row[case.n_cal :] <= tau))
-        strictly += int(np.count_nonzero(row[case.n_cal :] < tau))
-    return Trials(case.n_cal, case.n_test, case.alpha, case.repeats, covered, strictly)
+        inside = row[case.n_cal :] <= tau
+        covered += int(inside.sum())
+        fair += int(fairly_covered(inside, row[: case.n_cal], row[case.n_cal :], tau, case.alpha, rng).sum())
+    return Trials(case.n_cal, case.n_test, case.alpha, case.repeats, covered, fair)
 
 
 def shifted(by: int) -> ThresholdOf:

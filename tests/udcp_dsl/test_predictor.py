@@ -32,8 +32,9 @@ def points(n: int, seed: int = 0) -> tuple[Any, Any]:
     return P, np.array(LABELS)[np.argmax(np.log(P) + rng.gumbel(size=P.shape), axis=1)]
 
 
-P_CAL, Y_CAL = points(200, 1)
-P_NEW, Y_NEW = points(60, 2)
+N, M = 90, 24  # few, for oracles that take their time
+P_CAL, Y_CAL = points(N, 1)
+P_NEW, Y_NEW = points(M, 2)
 
 
 def shuffled(P: Any) -> pd.DataFrame:
@@ -116,7 +117,7 @@ def test_several_alphas_at_once(oracle: str) -> None:
 @every_oracle
 def test_a_group_has_the_threshold_of_its_own_points(oracle: str) -> None:
     options: dict[str, object] = {"lam": 0.1} if oracle == "penalized" else {}
-    sites = np.array(["north", "south"])[np.arange(200) % 3 // 2]
+    sites = np.array(["north", "south"])[np.arange(N) % 3 // 2]
     grouped = SetPredictor(LOSS, oracle, options=options, alpha=0.2, conditional="group")
     grouped.calibrate(P_CAL, Y_CAL, groups=sites)
     for site in ("north", "south"):
@@ -125,7 +126,7 @@ def test_a_group_has_the_threshold_of_its_own_points(oracle: str) -> None:
         )
         thresholds: Any = grouped.calibrated.thresholds()
         assert thresholds[site] == own.calibrated.thresholds()
-        assert np.array_equal(grouped.predict_set(P_NEW, groups=[site] * 60).mask, own.predict_set(P_NEW).mask)
+        assert np.array_equal(grouped.predict_set(P_NEW, groups=[site] * M).mask, own.predict_set(P_NEW).mask)
 
 
 @every_oracle
@@ -141,15 +142,15 @@ def test_a_class_has_the_threshold_of_its_own_points(oracle: str) -> None:
 
 
 def test_groups_and_classes_with_too_few_points() -> None:
-    sites = ["north"] * 195 + ["south"] * 5
+    sites = ["north"] * (N - 5) + ["south"] * 5
     predictor = SetPredictor(LOSS, "lac", conditional="group")
     with pytest.warns(CalibrationWarning, match="alpha 0.1 needs 9, but group 'south' has 5"):
         predictor.calibrate(P_CAL, Y_CAL, groups=sites)
-    assert predictor.predict_set(P_NEW, groups=["south"] * 60).mask.all()
+    assert predictor.predict_set(P_NEW, groups=["south"] * M).mask.all()
     pooled = SetPredictor(LOSS, "lac", conditional="group", pool=True).calibrate(P_CAL, Y_CAL, groups=sites)
     everyone = SetPredictor(LOSS, "lac").calibrate(P_CAL, Y_CAL).predict_set(P_NEW).mask
     for site in ("south", "never seen"):
-        assert np.array_equal(pooled.predict_set(P_NEW, groups=[site] * 60).mask, everyone)
+        assert np.array_equal(pooled.predict_set(P_NEW, groups=[site] * M).mask, everyone)
     by_class = SetPredictor(LOSS, "lac", conditional="class")
     cats = Y_CAL == "cat"
     with pytest.warns(CalibrationWarning, match="class 1 has 0, class 2 has 0, class 3 has 0"):
@@ -175,12 +176,12 @@ def test_a_randomized_set_belongs_to_its_row(oracle: str, conditional: Any) -> N
 
     predictor = calibrated(7)
     single = P_NEW.astype(np.float32)
-    mask = predictor.predict_set(single, groups=groups(60)).mask
-    alone = [predictor.predict_set(single[i : i + 1], groups=groups(1)).mask[0] for i in range(60)]
+    mask = predictor.predict_set(single, groups=groups(M)).mask
+    alone = [predictor.predict_set(single[i : i + 1], groups=groups(1)).mask[0] for i in range(M)]
     assert np.array_equal(mask, alone)
-    assert np.array_equal(mask[::-1], predictor.predict_set(single[::-1], groups=groups(60)).mask)
-    assert np.array_equal(mask, calibrated(7).predict_set(single.astype(float), groups=groups(60)).mask)
-    assert not np.array_equal(mask, calibrated(8).predict_set(single, groups=groups(60)).mask)
+    assert np.array_equal(mask[::-1], predictor.predict_set(single[::-1], groups=groups(M)).mask)
+    assert np.array_equal(mask, calibrated(7).predict_set(single.astype(float), groups=groups(M)).mask)
+    assert not np.array_equal(mask, calibrated(8).predict_set(single, groups=groups(M)).mask)
 
 
 @every_oracle
@@ -194,19 +195,19 @@ def test_nonempty_adds_the_first_label_and_nothing_else(oracle: str) -> None:
     first = predictor.oracle.first(P_NEW)
     extra = sets.mask & ~rest
     assert (extra.sum(axis=1) <= 1).all()
-    assert extra[np.arange(60), first].sum() == extra.sum()
+    assert extra[np.arange(M), first].sum() == extra.sum()
 
 
 def test_an_untuned_penalized_is_tuned_on_folds_of_its_own() -> None:
     predictor = SetPredictor(LOSS, "penalized", alpha=0.1, seed=3).calibrate(P_CAL, Y_CAL)
-    folds = three_folds(200, np.random.default_rng(3))
+    folds = three_folds(N, np.random.default_rng(3))
     tuning = predictor.tuning
     assert tuning is not None
     assert (tuning.grid, tuning.n, predictor.calibrated.n) == (DEFAULT_GRID, len(folds[1]), len(folds[2]))
     assert predictor.oracle.options["lam"] == tuning.best
     # Proposition 1, with B the width of the loss's interval, [0, 7.4], and the second fold's rows.
     assert (tuning.lo, tuning.hi) == tuple(LOSS.facts.interval)
-    assert tuning.excess == pytest.approx(2 * 7.4 * math.sqrt(math.log(2 * 5 / 0.05) / (2 * 67)), rel=1e-12)
+    assert tuning.excess == pytest.approx(2 * 7.4 * math.sqrt(math.log(2 * 5 / 0.05) / (2 * 30)), rel=1e-12)
     # Each number of the tuning comes from the fold it should.
     for lam, tau, cost in zip(tuning.grid, tuning.thresholds, tuning.mean_costs, strict=True):
         given = SetPredictor(LOSS, "penalized", options={"lam": lam}).calibrate(P_CAL[folds[0]], Y_CAL[folds[0]])
@@ -218,7 +219,7 @@ def test_an_untuned_penalized_is_tuned_on_folds_of_its_own() -> None:
 
 def test_a_tuned_lambda_never_sees_the_rows_of_the_threshold() -> None:
     first = SetPredictor(LOSS, "penalized").calibrate(P_CAL, Y_CAL)
-    third = three_folds(200, np.random.default_rng(0))[2]
+    third = three_folds(N, np.random.default_rng(0))[2]
     other = Y_CAL.copy()
     other[third] = "cat"
     second = SetPredictor(LOSS, "penalized").calibrate(P_CAL, other)
@@ -297,11 +298,11 @@ BAD_PROBABILITIES = [
     (broken(3, 1, np.inf), "row 3, label 'dog', is infinite"),
     (broken(3, 1, -0.5), "row 3, label 'dog', is -0.5, which is negative .*logits=True"),
     (broken(3, 1, 1.5), "row 3, label 'dog', is 1.5, which is greater than 1 .*normalize=True"),
-    (P_NEW * np.where(np.arange(60) == 3, 0.9, 1)[:, None], "row 3 sums to 0.9, not to 1"),
+    (P_NEW * np.where(np.arange(M) == 3, 0.9, 1)[:, None], "row 3 sums to 0.9, not to 1"),
     (P_NEW[:, :3], "3 columns, but there are 4 labels"),
     (P_NEW[:4, :3], "3 columns, but there are 4 labels; they look transposed: pass probs.T"),
     (P_NEW[0], "a vector of 4; for one instance"),
-    (P_NEW[None], r"shape \(1, 60, 4\)"),
+    (P_NEW[None], r"shape \(1, 24, 4\)"),
     (np.empty((0, 4)), "empty: there are no rows"),
     ([], "empty"),
     ([[0.5, 0.5, 0.0, 0.0], [1.0]], "ragged: row 1 has 1 entries, row 0 has 4"),
@@ -322,15 +323,15 @@ def test_probabilities_that_are_refused(given: Any, message: str) -> None:
 
 
 BAD_TRUTH = [
-    ([4] * 60, "row 0 .* is 4, which is out of range; positions run from 0 to 3"),
-    ([0] * 5 + [-1] * 55, "row 5 .* is -1, which is negative"),
-    (["cat"] * 59 + ["wofl"], "row 59 .* is 'wofl', which is not a label; did you mean 'wolf'"),
-    (["cat"] * 59, "59 entries for 60 rows"),
-    ([], "0 entries for 60 rows"),
-    ([0.0] * 60, "row 0 .* is 0.0, a float"),
-    ([True] * 60, "row 0 .* is True, a truth value"),
-    ([None] * 60, "row 0 .* is missing"),
-    (np.eye(4)[np.zeros(60, int)], r"the shape is \(60, 4\), expected one dimension"),
+    ([4] * M, "row 0 .* is 4, which is out of range; positions run from 0 to 3"),
+    ([0] * 5 + [-1] * (M - 5), "row 5 .* is -1, which is negative"),
+    (["cat"] * (M - 1) + ["wofl"], "row 23 .* is 'wofl', which is not a label; did you mean 'wolf'"),
+    (["cat"] * (M - 1), "23 entries for 24 rows"),
+    ([], "0 entries for 24 rows"),
+    ([0.0] * M, "row 0 .* is 0.0, a float"),
+    ([True] * M, "row 0 .* is True, a truth value"),
+    ([None] * M, "row 0 .* is missing"),
+    (np.eye(4)[np.zeros(M, int)], r"the shape is \(24, 4\), expected one dimension"),
 ]
 
 
@@ -343,19 +344,19 @@ def test_true_labels_that_are_refused(given: Any, message: str) -> None:
 def test_groups_and_ids_that_are_refused() -> None:
     plain = SetPredictor(LOSS, "lac").calibrate(P_CAL, Y_CAL)
     with pytest.raises(InputError, match='groups= goes with conditional="group", and only with it'):
-        plain.predict_set(P_NEW, groups=["a"] * 60)
-    with pytest.raises(InputError, match="sample ids: 2 entries for 60 rows"):
+        plain.predict_set(P_NEW, groups=["a"] * M)
+    with pytest.raises(InputError, match="sample ids: 2 entries for 24 rows"):
         plain.predict_set(P_NEW, ids=[1, 2])
     grouped = SetPredictor(LOSS, "lac", conditional="group")
     with pytest.raises(InputError, match='groups= goes with conditional="group"'):
         grouped.calibrate(P_CAL, Y_CAL)
-    with pytest.raises(InputError, match="groups: 3 entries for 200 rows"):
+    with pytest.raises(InputError, match="groups: 3 entries for 90 rows"):
         grouped.calibrate(P_CAL, Y_CAL, groups=[1, 2, 3])
     with pytest.raises(InputError, match=r"groups: row 1 .* is missing"):
-        grouped.calibrate(P_CAL, Y_CAL, groups=["a", None] * 100)
-    grouped.calibrate(P_CAL, Y_CAL, groups=["a"] * 200)
+        grouped.calibrate(P_CAL, Y_CAL, groups=["a", None] * 45)
+    grouped.calibrate(P_CAL, Y_CAL, groups=["a"] * N)
     with pytest.raises(InputError, match="row 1: group 'b' was not among the calibration points; known: 'a'"):
-        grouped.predict_set(P_NEW, groups=["a"] + ["b"] * 59)
+        grouped.predict_set(P_NEW, groups=["a"] + ["b"] * (M - 1))
 
 
 OTHER = udcp.loads(SPEC)
@@ -411,7 +412,7 @@ def test_a_refused_calibration_changes_nothing() -> None:
     predictor = SetPredictor(LOSS, "lac").calibrate(P_CAL, Y_CAL)
     before = predictor.calibrated
     with pytest.raises(InputError):
-        predictor.calibrate(np.log(P_CAL), ["?"] * 200, logits=True)
+        predictor.calibrate(np.log(P_CAL), ["?"] * N, logits=True)
     assert predictor.calibrated is before
     assert not predictor.logits
 
@@ -423,7 +424,7 @@ def test_an_uncalibrated_predictor() -> None:
         predictor.predict_set(P_NEW)
     with pytest.raises(InputError, match="not calibrated"):
         predictor.save("nowhere.json")
-    assert repr(predictor.calibrate(P_CAL, Y_CAL)).endswith("calibrated on 200)")
+    assert repr(predictor.calibrate(P_CAL, Y_CAL)).endswith("calibrated on 90)")
 
 
 def test_an_oracle_of_ones_own() -> None:

@@ -34,6 +34,18 @@ LAMINAR = [
     "sum(s) + 0.25 * any({ a, b, c, d, e, f, g })",
     "max(k) + 0.125 * size",
 ]
+TREE = [
+    "diameter(h)",
+    "diameter(u)",
+    "diameter(deep)",
+    "diameter(u) + 0.125 * size",
+    "diameter(h) + 0.125 * size",
+    "diameter(deep) + 0.25 * size",
+    "0.5 * diameter(u) + sum(k) + count(u.level(1))",
+    "2 * diameter(h) + sum(s) + any({ a, e, f }) + 0.5 * any({ e, f })",
+    "0.25 * diameter(u) + sum(s) + count(u.level(1)) + 0.5 * count(u.level(2))",
+    "diameter(deep) + sum(s) + 0.5 * any({ a, g }) + 0.25 * any({ b, c, d })",
+]
 OTHER = [
     "within({ a, b })",
     "spread(h) * 0.25",
@@ -42,7 +54,7 @@ OTHER = [
     "if any({ a, b }) and any({ e }) then 3 else size",
     "- size",
 ]
-CLASSES = {"separable": SEPARABLE, "laminar": LAMINAR, "other": OTHER}
+CLASSES = {"separable": SEPARABLE, "laminar": LAMINAR, "tree": TREE, "other": OTHER}
 EXPRESSIONS = [text for texts in CLASSES.values() for text in texts]
 
 

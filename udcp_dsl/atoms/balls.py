@@ -54,7 +54,8 @@ class Balls:
         """The least cost of a ball that holds the set, for costs that rise with the ball."""
         cost = NOTHING
         if Push.DOWN in push:
-            picked = [model.binary() for _ in costs]
+            # Those of one label cost nothing and need not be whole: a label is only in if all of s covers it.
+            picked = [model.binary() if c > 0 else model.continuous(0.0, 1.0) for c in costs]
             model.at_most(total(picked), 1.0)
             self._cover(model, picked)
             cost = total(s * float(c) for s, c in zip(picked, costs, strict=True))

@@ -76,6 +76,7 @@ class Diameter(Atom):
         if Push.UP in push:
             one, other = ([model.binary() for _ in range(K)] for _ in range(2))
             model.equal(total(one), total(other))
+            model.at_most(total(one), 1.0)
             model.at_most(t, total(one) * self.metric.largest)
             for a in range(K):
                 model.at_most(one[a], model.label(a))

@@ -1,9 +1,9 @@
 """Coverage in simulation, judged by its exact law: generated classifiers, repeated splits, and no tolerance.
 
 Of n_cal calibration points and n_test fresh ones, all independent, let ties among scores be broken by chance: then the
-number covered is beta-binomial (`coverage_law`). The sets {s <= tau} cover at least as many and {s < tau} at most as
-many. So the number covered is suspect if too low, and the number covered with s != tau if too high; without ties both
-are the same, and the law is theirs. The sum over repeats has the law's convolution power.
+number covered is beta-binomial (`coverage_law`). A test point that ties with the threshold is covered by the set
+{s <= tau} but counts here only if chance has put it below the threshold (`fairly_covered`). So the law is exact, ties
+or none, and a count too high is as suspect as one too low. The sum over repeats has the law's convolution power.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from udcp_dsl.calibrate import CalibrationWarning, coverage_law, show_level
+from udcp_dsl.calibrate import CalibrationWarning, coverage_law, rank, show_level, three_folds
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.predictor import SetPredictor
 
@@ -100,7 +100,7 @@ class Problem:
 class Trials:
     """How many of `repeats` times n_test points were covered after calibrating on n_cal, and what law that has.
 
-    `strictly` leaves out those whose score is the threshold itself. `randomize` trials have n_test 1 and no ties.
+    `fair` are those that are covered when ties are broken by chance. `randomize` trials have n_test 1.
     """
 
     n_cal: int
@@ -108,13 +108,13 @@ class Trials:
     alpha: Fraction
     repeats: int
     covered: int
-    strictly: int
+    fair: int
     randomize: bool = False
     name: str = ""
 
     @cached_property
     def law(self) -> Floats:
-        """The chance of each total, 0 to repeats * n_test, if ties are broken by chance."""
+        """The chance of each value of `fair`, 0 to repeats * n_test."""
         if self.randomize:
             one = np.array([float(self.alpha), float(1 - self.alpha)])
         else:
@@ -128,15 +128,15 @@ class Trials:
 
     @property
     def chance(self) -> float:
-        """A p-value: how likely totals at least as far out as these are, on the worse side."""
-        return _chance(self.law, self.covered, self.strictly)
+        """A p-value of two sides: how likely a total at least as far out as this one is."""
+        return _chance(self.law, self.fair)
 
     def __str__(self) -> str:
         points = self.repeats * self.n_test
         expected = float(self.law @ np.arange(self.law.size)) / points
-        ties = "" if self.strictly == self.covered else f", without ties {self.strictly / points:.4f},"
+        ties = "" if self.fair == self.covered else f" ({self.covered / points:.4f} with ties)"
         return (
-            f"{self.name or 'coverage'}: {self.covered / points:.4f}{ties} of {points} points, where {expected:.4f} is "
+            f"{self.name or 'coverage'}: {self.fair / points:.4f}{ties} of {points} points, where {expected:.4f} is "
             f"expected (n_cal {self.n_cal}, alpha {show_level(self.alpha)}); the chance of this is {self.chance:.1e}"
         )
 
@@ -153,28 +153,58 @@ def coverage_trials(
 ) -> Trials:
     """Calibrate and predict `repeats` times on fresh draws, all through the predictor, which is left calibrated.
 
-    Takes a predictor with one alpha, not by group or class. A randomized one has n_test = 1, since only then are the
-    counts independent; one that tunes a lambda has fewer points for its threshold, which the law heeds.
+    Takes a predictor with one alpha, not by group or class, and without class_names. A randomized one has n_test = 1,
+    since only then are the counts independent; one that tunes a lambda has fewer points for its threshold, which the
+    law heeds.
     """
-    if predictor.conditional is not None or len(predictor.alphas) > 1:
-        raise InputError("coverage in simulation is of a predictor with one alpha and conditional=None")
+    if predictor.conditional is not None or len(predictor.alphas) > 1 or predictor.class_names is not None:
+        raise InputError("give a predictor with one alpha, conditional=None and class_names=None")
     if predictor.randomize:
         n_test = 1
     P, y = problem.draw(repeats * (n_cal + n_test), rng)
-    covered = strictly = 0
+    names = np.array(predictor.loss.labels)[y]
+    covered = fair = 0
     rows = np.arange(n_test)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)  # few points and p = 0 are what is tried
         for rest in np.split(np.arange(len(P)), repeats):
             cal, test = rest[:n_cal], rest[n_cal:]
-            predictor.calibrate(P[cal], y[cal])
+            predictor.calibrate(P[cal], names[cal])
             inside = predictor.predict_set(P[test]).mask[rows, y[test]]
             covered += int(inside.sum())
             if not predictor.randomize:
-                inside &= predictor.true_scores(P[test], y[test]) != predictor.calibrated.thresholds()
-            strictly += int(inside.sum())
+                if predictor.tuning is not None:  # the threshold is that of the third fold
+                    cal = cal[three_folds(n_cal, np.random.default_rng(predictor.seed))[2]]
+                scores, fresh = predictor.true_scores(P[cal], y[cal]), predictor.true_scores(P[test], y[test])
+                tau = predictor.calibrated.thresholds()
+                inside = fairly_covered(inside, scores, fresh, tau, predictor.alphas[0], rng)
+            fair += int(inside.sum())
     n = predictor.calibrated.n
-    return Trials(n, n_test, predictor.alphas[0], repeats, covered, strictly, predictor.randomize, name)
+    return Trials(n, n_test, predictor.alphas[0], repeats, covered, fair, predictor.randomize, name)
+
+
+def fairly_covered(
+    inside: npt.NDArray[np.bool_],
+    calibration_scores: Floats,
+    test_scores: Floats,
+    tau: Any,
+    alpha: Fraction,
+    rng: np.random.Generator,
+) -> npt.NDArray[np.bool_]:
+    """Of the test points that are inside, those that are so when ties with the threshold are broken by chance.
+
+    Give every point a uniform draw, by which equal scores are ordered. Of the calibration points that tie with tau the
+    j-th, j = k - #{s_i < tau}, is then the threshold: its draw is Beta(j, ties + 1 - j), and a test point that ties is
+    covered if its own draw is below that.
+    """
+    k, tied = rank(calibration_scores.size, alpha), test_scores == tau
+    if k > calibration_scores.size or not tied.any():
+        return inside
+    ties = int(np.count_nonzero(calibration_scores == tau))
+    j = k - int(np.count_nonzero(calibration_scores < tau))
+    # Outside 1 .. ties the threshold is not the k-th score: a fault that the count is to show.
+    draw = rng.beta(j, ties + 1 - j) if 1 <= j <= ties else float(j > ties)
+    return np.asarray(inside & (~tied | (rng.random(tied.size) < draw)))
 
 
 def alarms(trials: Iterable[Trials], family_wise: float = 1e-4) -> list[Trials]:
@@ -192,11 +222,11 @@ def pooled_chance(trials: Iterable[Trials]) -> float:
     while len(laws) > 1:
         pairs = list(zip(laws[::2], laws[1::2], strict=False))
         laws = [fftconvolve(a, b) for a, b in pairs] + laws[2 * len(pairs) :]
-    return _chance(laws[0], sum(t.covered for t in every), sum(t.strictly for t in every))
+    return _chance(laws[0], sum(t.fair for t in every))
 
 
-def _chance(law: Floats, covered: int, strictly: int) -> float:
-    low, high = law[: covered + 1].sum(), law[strictly:].sum()
+def _chance(law: Floats, total: int) -> float:
+    low, high = law[: total + 1].sum(), law[total:].sum()
     return min(1.0, max(0.0, 2 * float(min(low, high))))
 
 

@@ -30,7 +30,7 @@ def all_masks(K: int) -> Bools:
     """
     if not 0 <= K <= 20:
         raise InputError(f"there are 2^{K} subsets of {K} labels; all_masks takes at most 20")
-    return (np.arange(1 << K)[:, None] >> np.arange(K)) & 1 == 1
+    return np.asarray((np.arange(1 << K)[:, None] >> np.arange(K)) & 1 == 1)
 
 
 def cubes(loss: Loss, rng: np.random.Generator) -> Iterator[Bools]:

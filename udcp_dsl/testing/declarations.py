@@ -66,6 +66,9 @@ class Declaring:
     def pick(self, options: Sequence[T]) -> T:
         return self.draw(st.sampled_from(options))
 
+    def coin(self) -> bool:
+        return self.draw(st.booleans())
+
     # Labels
 
     def _labels(self, K: int) -> tuple[str, ...]:
@@ -86,7 +89,7 @@ class Declaring:
         elif how == "csv":
             self._labels_have_column = True
             self.files["labels.csv"] = _csv([self._key, "other"], [[label, "-"] for label in labels])
-            column = named(self._key) if self.pick((True, False)) else None
+            column = named(self._key) if self.coin() else None
             body = ast.File("labels.csv", column, span=NOWHERE)
         elif how == "json":
             self.files["labels.json"] = _json(list(labels))
@@ -100,7 +103,7 @@ class Declaring:
         for label in labels:
             last = items[-1] if items else None
             end = last.last if isinstance(last, ast.Range) else int(last.text) if last and _whole(last.text) else None
-            if last is not None and end is not None and label == str(end + 1) and self.pick((True, False)):
+            if last is not None and end is not None and label == str(end + 1) and self.coin():
                 first = last.first if isinstance(last, ast.Range) else end
                 items[-1] = ast.Range(first, end + 1, span=NOWHERE)
             else:
@@ -139,9 +142,9 @@ class Declaring:
             cells = [_cell(column[i]) for column in columns.values()]
             rows.append([keys[i], *cells] if key_first else [*cells, keys[i]])
         path = f"{name}.csv"
-        self.files[path] = (b"\xef\xbb\xbf" if self.pick((False, True)) else b"") + _csv(header, rows)
+        self.files[path] = (b"\xef\xbb\xbf" if self.coin() else b"") + _csv(header, rows)
         found_anyway = key_first or (of_labels and self._labels_have_column)
-        return path, None if found_anyway and self.pick((True, False)) else named(self._key)
+        return path, None if found_anyway and self.coin() else named(self._key)
 
     # Declarations, by kind
 
@@ -294,7 +297,7 @@ class Declaring:
         labels, K = self.vocabulary.labels, self.K
         hierarchies = [x.name.text for x in self.declarations if isinstance(x, ast.Hierarchy)]
         self.vocabulary.metrics.append(reference(name))
-        if hierarchies and self.pick((True, False)):
+        if hierarchies and self.coin():
             edge = self.pick((None, 2.0, 0.5, 1.0, 0.1))
             path = ast.Path(named(self.pick(hierarchies)), None if edge is None else _signed(edge), span=NOWHERE)
             self.declarations.append(ast.Distance(named(name), path, span=NOWHERE))
@@ -320,7 +323,7 @@ class Declaring:
         actions = ("wait", "cut", "the knife")[: self.draw(st.integers(1, 3))]
         columns = {action: self._numbers(self.K) for action in actions}
         by = None
-        if self.pick((True, False)):
+        if self.coin():
             path, by = self._table(name, self.vocabulary.labels, columns)
         else:
             path = f"{name}.json"
@@ -332,7 +335,7 @@ class Declaring:
     def _param(self, number: int) -> None:
         name = f"p{number}"
         value = self._numbers(1)[0]
-        low, high = (None, None) if self.pick((True, False)) else (_signed(value - 1), _signed(value + 2))
+        low, high = (None, None) if self.coin() else (_signed(value - 1), _signed(value + 2))
         self.declarations.append(ast.Param(named(name), _signed(value), low, high, span=NOWHERE))
         self.vocabulary.params.append((reference(name), value))
 

@@ -56,13 +56,17 @@ class Expressing:
     def pick(self, options: Sequence[T]) -> T:
         return self.draw(st.sampled_from(options))
 
+    def coin(self) -> bool:
+        return self.draw(st.booleans())
+
     def define(self, name: ast.Ref, body: Typed) -> None:
         self.defined.append(replace(body, expr=name))
 
     # The four types
 
     def number(self, depth: int = 0) -> Typed:
-        how = self.pick(("literal", "param", "sum", "product", "power", "negative") if depth > 0 else ("literal", "param"))
+        plain = ("literal", "param")
+        how = self.pick((*plain, "sum", "product", "power", "negative") if depth > 0 else plain)
         if how == "param" and self.vocabulary.params:
             name, value = self.pick(self.vocabulary.params)
             return _number(name, value)
@@ -81,7 +85,7 @@ class Expressing:
         """An indicator; with `count`, one that depends on that count alone."""
         if depth <= 0:
             known = self._known(lambda x: x.indicator and (count is None or x.count is count))
-            if known and self.pick((True, False)):
+            if known and self.coin():
                 return self.pick(known)
             return self._indicator_atom() if count is None else self._comparison(self._counting(count), self.number())
         how = self.pick(("atom", "comparison", "and", "or", "not", "product", "max", "min", "if", "count"))
@@ -97,10 +101,10 @@ class Expressing:
         if how == "not":
             operand = self.indicator(depth - 1, count)
             return _folded(ast.Not(operand.expr, span=NOWHERE), [operand], lambda x: 1 - x, 1.0, indicator=True)
-        parts = [self.indicator(depth - 1, count) for _ in range(3 if how == "if" else self.pick((2, 2, 3)))]
-        exprs = tuple(x.expr for x in parts)
         if how == "if":
-            return _folded(ast.If(*exprs, span=NOWHERE), parts, _choose, 1.0, indicator=True)
+            return self._choice(*(self.indicator(depth - 1, count) for _ in range(3)))
+        parts = [self.indicator(depth - 1, count) for _ in range(self.pick((2, 2, 3)))]
+        exprs = tuple(x.expr for x in parts)
         if how == "product":
             product = ast.Product(tuple(("*", e) for e in exprs), span=NOWHERE)
             return _folded(product, parts, _lowest, 1.0, indicator=True)
@@ -117,10 +121,9 @@ class Expressing:
         count = count or self._count_atom()
         known = self._known(lambda x: x.count is count)
         if depth <= 0:
-            return self.pick(known) if known and self.pick((True, False)) else self._counting(count)
-        how = self.pick(
-            ("count", "sum", "product", "power", "root", "max", "min", "comparison", "if", "negative", "number", "known")
-        )
+            return self.pick(known) if known and self.coin() else self._counting(count)
+        simple = ("count", "number", "known", "comparison")
+        how = self.pick((*simple, "sum", "product", "power", "root", "max", "min", "if", "negative"))
         if how == "count" or (how == "known" and not known):
             return self._counting(count)
         if how == "known":
@@ -149,7 +152,7 @@ class Expressing:
         """A function of the set."""
         known = self._known(lambda x: not x.number)
         if depth <= 0:
-            return self.pick(known) if known and self.pick((True, False)) else self._atom()
+            return self.pick(known) if known and self.coin() else self._atom()
         how = self.pick(
             ("atom", "sum", "scale", "gate", "count", "indicator", "max", "min", "if", "negative", "known", "sum")
         )
@@ -165,7 +168,7 @@ class Expressing:
         if how == "negative":
             return self._negative(first)
         if how == "scale":
-            return self._ratio([self.number(1), first] if self.pick((True, False)) else [first, self.number(1)])
+            return self._ratio([self.number(1), first] if self.coin() else [first, self.number(1)])
         if how == "gate":
             return self._gate(first, [self.indicator(depth - 1) for _ in range(self.pick((1, 1, 2)))])
         if how == "if":
@@ -183,7 +186,7 @@ class Expressing:
     # Atoms
 
     def _category(self) -> tuple[ast.Ref | ast.SetLiteral, int]:
-        if self.vocabulary.categories and self.pick((True, False)):
+        if self.vocabulary.categories and self.coin():
             return self.pick(self.vocabulary.categories)
         literal = self.declaring.members()
         return literal, sum(i.last - i.first + 1 if isinstance(i, ast.Range) else 1 for i in literal.items)
@@ -195,7 +198,7 @@ class Expressing:
     def _count_atom(self) -> ast.Call:
         """A count, as often as not one that a let is a function of already."""
         known = [x.count for x in self.defined if x.count is not None]
-        if known and self.pick((True, False)):
+        if known and self.coin():
             return self.pick(known)
         how = self.pick(("size", "size(C)", "count(F)"))
         if how == "count(F)" and self.vocabulary.families:
@@ -241,7 +244,7 @@ class Expressing:
         return _folded(
             ast.Sum(terms, span=NOWHERE),
             operands,
-            lambda *x: sum(s * e for s, e in zip(signs, x, strict=True)),  # type: ignore[return-value]
+            lambda *x: sum(s * e for s, e in zip(signs, x, strict=True)),
             bound,
         )
 
@@ -251,7 +254,7 @@ class Expressing:
     def _ratio(self, operands: Sequence[Typed]) -> Typed:
         """A product or a quotient of two, of which at most one is more than a number or a function of one count."""
         first, second = operands
-        divide = second.table is not None and bool(np.all(second.table != 0)) and self.pick((False, True))
+        divide = second.table is not None and bool(np.all(second.table != 0)) and self.coin()
         operator = "/" if divide else "*"
         f: Callable[..., Floats] = np.divide if divide else np.multiply
         scale = 1.0 / float(np.abs(second.table).min()) if divide and second.table is not None else second.bound
@@ -293,7 +296,8 @@ class Expressing:
     def _choice(self, condition: Typed, then: Typed, otherwise: Typed) -> Typed:
         expr = ast.If(condition.expr, then.expr, otherwise.expr, span=NOWHERE)
         indicator = then.indicator and otherwise.indicator
-        return _folded(expr, [condition, then, otherwise], _choose, max(then.bound, otherwise.bound), indicator=indicator)
+        bound = max(then.bound, otherwise.bound)
+        return _folded(expr, [condition, then, otherwise], _choose, bound, indicator=indicator)
 
     def _comparison(self, left: Typed, right: Typed) -> Typed:
         operator = self.pick(_COMPARISONS)

@@ -38,7 +38,8 @@ def probabilities(K: int, *, max_rows: int = 6) -> st.SearchStrategy[Probabiliti
     """
     if K < 1:
         raise ValueError(f"K is {K}; there must be at least one label")
-    weights = st.lists(st.integers(0, 3), min_size=K, max_size=K).map(lambda w: w if any(w) else [1] * K)
+    few = st.sampled_from((0.0, 1.0, 2.0, 3.0))
+    weights = st.lists(few, min_size=K, max_size=K).map(lambda w: w if any(w) else [1.0] * K)
     sure = st.tuples(st.integers(0, K - 1), st.sampled_from((0.0, 1e-12, 1e-6, 1e-3))).map(lambda t: _sure(K, *t))
     uneven = st.lists(st.floats(1e-6, 1.0), min_size=K, max_size=K)
     row = st.one_of(weights, sure, uneven).map(_distribution)
@@ -57,4 +58,4 @@ def _sure(K: int, label: int, rest: float) -> list[float]:
 
 def _distribution(weights: list[float]) -> npt.NDArray[np.float64]:
     raw = np.array(weights, dtype=np.float64)
-    return raw / raw.sum()
+    return np.asarray(raw / raw.sum())

@@ -149,11 +149,11 @@ class _Cube:
 def _without(every: Ints, bits: int, added: Sequence[int]) -> Ints:
     """For the sets without `bits`: each with one of `added` after the other, as columns."""
     S = every[every & bits == 0]
-    return S[:, None] | np.array(added)
+    return np.asarray(S[:, None] | np.array(added))
 
 
 def _slack(f: Floats, rows: Ints) -> Floats:
-    return TOLERANCE * np.maximum(1.0, np.abs(f[rows]).max(axis=1))
+    return np.asarray(TOLERANCE * np.maximum(1.0, np.abs(f[rows]).max(axis=1)))
 
 
 def _named(loss: Loss, mask: Bools) -> str:

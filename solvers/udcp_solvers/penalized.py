@@ -1,0 +1,240 @@
+"""`penalized`: the score of `base` + lam * (L(prefix up to y) - L(empty)), prefixes by falling p. For any loss.
+
+Sets are prefixes: along the order s_k = max(formula, nextafter(s_(k-1), +inf)), which changes nothing for monotone L
+but where rounding would merge neighbours. lam is tuned by the predictor, on rows that are not calibrated on.
+L(prefix) is what `Increments` says, label after label; the compiled path makes the same additions (`growing`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from udcp_dsl.diagnostics import OracleError
+from udcp_dsl.oracle import Floats, Indices, Masks, Oracle, Probabilities
+from udcp_solvers.compiled import jit, over_rows
+from udcp_solvers.exact_sum import LIMBS, add, rounded
+from udcp_solvers.falling import falling_order, order_scratch
+from udcp_solvers.growing import DENSE, TREE, Growing, clear, cost_with, far_at, grow, new_state, push
+from udcp_solvers.mass import mass_scores
+from udcp_solvers.remaining import limbs_of, mass_score, not_below
+
+if TYPE_CHECKING:
+    from udcp_dsl.loss import Loss
+
+# Cells of scores that are held at once (32 MiB), and cells on which `Increments` works at once, with several arrays.
+_BLOCK, _GENERIC_BLOCK = 1 << 22, 1 << 18
+
+# (P, wanted, tau) -> labels by falling p, their scores (n, K), and how many of these are known. A row may end once
+# label `wanted` (none: -1) is reached, or a score is above tau.
+Along = Callable[[Probabilities, Indices, Floats], tuple[Indices, Floats, Indices]]
+
+
+class Penalized(Oracle):
+    """lam: the weight of the cost, from 0; None where it is still to be tuned."""
+
+    name = "penalized"
+
+    def __init__(self, loss: Loss, *, lam: float | None = None) -> None:
+        if lam is not None and (
+            isinstance(lam, bool) or not isinstance(lam, int | float) or not 0 <= lam < math.inf
+        ):
+            raise OracleError(f"oracle 'penalized': lam must be a finite number from 0, or None, not {lam!r}")
+        super().__init__(loss, lam=None if lam is None else float(lam))
+        self._paths = {} if lam is None else paths(loss, float(lam))
+
+    def _along(self, P: Probabilities, wanted: Indices | int, tau: Floats | float) -> tuple[Indices, Floats, Indices]:
+        for path in self._paths.values():
+            n = len(P)
+            return path(P, np.broadcast_to(wanted, n), np.broadcast_to(tau, n))
+        raise OracleError(
+            "oracle 'penalized' has no lam yet: SetPredictor tunes it when it is calibrated; or give one, lam=0.1"
+        )
+
+    def _scores(self, P: Probabilities) -> Floats:
+        out = np.empty(P.shape)
+        for rows in _blocks(*P.shape, _BLOCK):
+            orders, scores, _ = self._along(P[rows], -1, np.inf)
+            np.put_along_axis(out[rows], orders, scores, axis=1)
+        return out
+
+    def _score_of(self, P: Probabilities, y: Indices) -> Floats:
+        out = np.empty(len(P))
+        for rows in _blocks(*P.shape, _BLOCK):
+            _, scores, counts = self._along(P[rows], y[rows], np.inf)
+            out[rows] = scores[np.arange(len(counts)), counts - 1]
+        return out
+
+    def _sets(self, P: Probabilities, tau: Floats) -> Masks:
+        if tau.shape[1] > 1:  # by class: sets are not prefixes of the order
+            return super()._sets(P, tau)
+        out = np.zeros(P.shape, dtype=np.bool_)
+        for rows in _blocks(*P.shape, _BLOCK):
+            orders, scores, counts = self._along(P[rows], -1, tau[rows, 0])
+            over_rows(_mark, *P[rows].shape, orders, scores, counts, np.ascontiguousarray(tau[rows, 0]), out[rows])
+        return out
+
+    def _first(self, P: Probabilities) -> Indices:
+        return np.asarray(np.argmax(P, axis=1), dtype=np.int64)
+
+
+def paths(loss: Loss, lam: float) -> dict[str, Along]:
+    """Every way to the scores of a loss that applies to it, the quickest first. All give the same bits."""
+    nothing = float(loss.increments(1).value[0])
+    growing = grow(loss)
+    found: dict[str, Along] = {} if growing is None else {"compiled": _compiled(growing, lam, nothing)}
+    return {**found, "generic": _by_increments(loss, lam, nothing)}
+
+
+def _compiled(growing: Growing, lam: float, nothing: float) -> Along:
+    def along(P: Probabilities, wanted: Indices, tau: Floats) -> tuple[Indices, Floats, Indices]:
+        orders, scores, counts = np.empty(P.shape, np.int64), np.empty(P.shape), np.empty(len(P), np.int64)
+        ends = np.ascontiguousarray(wanted), np.ascontiguousarray(tau)
+        over_rows(_penalize, *P.shape, P, *ends, growing, lam, nothing, orders, scores, counts)
+        return orders, scores, counts
+
+    return along
+
+
+def _by_increments(loss: Loss, lam: float, nothing: float) -> Along:
+    """Costs by `Increments`, a block of rows at a time: the definition, for any loss."""
+
+    def along(P: Probabilities, wanted: Indices, tau: Floats) -> tuple[Indices, Floats, Indices]:
+        orders, scores, counts = np.empty(P.shape, np.int64), np.empty(P.shape), np.empty(len(P), np.int64)
+        over_rows(_fall, *P.shape, P, orders)
+        for rows in _blocks(*P.shape, _GENERIC_BLOCK):
+            base = np.take_along_axis(mass_scores(P[rows], 0.0, 0), orders[rows], axis=1)
+            last = np.full(len(base), -np.inf)
+            growth = loss.increments(len(base))
+            ended = np.zeros(len(base), np.bool_)
+            for k in range(P.shape[1]):
+                y = orders[rows, k]
+                growth.push(y)
+                formula = base[:, k] + lam * (growth.value - nothing)
+                last = np.where(formula > last, formula, np.nextafter(last, np.inf))
+                scores[rows, k] = last
+                counts[rows] = np.where(ended, counts[rows], k + 1)
+                ended |= (y == wanted[rows]) | (last > tau[rows])
+                if ended.all():
+                    break
+        return orders, scores, counts
+
+    return along
+
+
+@jit
+def _fall(start: int, stop: int, P: Probabilities, orders: Indices) -> None:
+    scratch = order_scratch(P.shape[1])
+    for i in range(start, stop):
+        orders[i] = falling_order(P[i], scratch)
+
+
+@jit
+def _penalize(
+    start: int,
+    stop: int,
+    P: Probabilities,
+    wanted: Indices,
+    tau: Floats,
+    growing: Growing,
+    lam: float,
+    nothing: float,
+    orders: Indices,
+    scores: Floats,
+    counts: Indices,
+) -> None:
+    K, A = P.shape[1], len(growing.kind)
+    scratch = order_scratch(K)
+    total = np.zeros(LIMBS, np.int64)
+    # Taken out of the tuple once: a compiled function counts references to what it takes out.
+    code, data, state = growing.code, growing.data, new_state(growing.code)
+    kind, metric, dense, paths, depth, edge = (
+        growing.kind, growing.metric, growing.dense, growing.paths, growing.depth, growing.edge,
+    )  # fmt: skip
+    far_0 = far_at(code)
+    far = np.zeros((len(dense), K))
+    ends, long = np.empty((len(edge), 2), np.int64), np.empty(len(edge), np.int64)
+    for i in range(start, stop):
+        order = falling_order(P[i], scratch)
+        low, high = limbs_of(P[i])
+        total[:] = 0
+        for j in range(K):
+            add(total, np.float64(P[i, j]), 1)
+        clear(code, data, state)
+        far[:] = 0.0
+        last = -np.inf
+        count = 0
+        while count < K:
+            y = order[count]
+            for a in range(A):
+                m = metric[a]
+                if kind[a] == DENSE:
+                    state[far_0 + a] = far[m, y]
+                elif kind[a] == TREE:
+                    state[far_0 + a] = edge[m] * _lengthen(paths[m], depth[m], ends[m], long, m, y, count == 0)
+            cost = cost_with(code, data, state, y)
+            push(code, data, state, y)
+            for m in range(len(dense)):
+                for j in range(K):
+                    far[m, j] = max(far[m, j], dense[m, y, j])
+            add(total, np.float64(P[i, y]), -1)
+            count += 1
+            formula = mass_score(rounded(total, low, high), count) + lam * (cost - nothing)
+            last = not_below(formula, last)
+            orders[i, count - 1] = y
+            scores[i, count - 1] = last
+            if y == wanted[i] or last > tau[i]:
+                break
+        counts[i] = count
+
+
+@jit
+def _lengthen(
+    paths: NDArray[np.int32],
+    depth: NDArray[np.int32],
+    ends: Indices,
+    long: Indices,
+    m: int,
+    y: int,
+    empty: bool,
+) -> int:
+    """How many edges y is away from its farthest member of the set, which it then joins.
+
+    In a tree that member is an end of a longest path between members: `ends`, long[m] edges apart.
+    """
+    if empty:
+        ends[:] = y
+        long[m] = 0
+        return 0
+    away = 0
+    other = 0
+    for e in range(2):
+        common = 0
+        while paths[common, ends[e]] == paths[common, y] and paths[common, y] >= 0:
+            common += 1
+        edges = depth[ends[e]] + depth[y] - 2 * (common - 1)
+        if edges > away:
+            away, other = edges, 1 - e
+    if away > long[m]:
+        long[m] = away
+        ends[other] = y
+    return away
+
+
+@jit
+def _mark(
+    start: int, stop: int, orders: Indices, scores: Floats, counts: Indices, tau: Floats, out: Masks
+) -> None:
+    for i in range(start, stop):
+        for k in range(counts[i]):
+            if scores[i, k] <= tau[i]:
+                out[i, orders[i, k]] = True
+
+
+def _blocks(n: int, K: int, cells: int) -> list[slice]:
+    step = max(1, cells // K)
+    return [slice(start, start + step) for start in range(0, n, step)]

@@ -1,0 +1,83 @@
+"""`ratio`: l(y) / p(y), where the loss is a sum of label costs: L(S) = L(empty) + sum of l(y) over S.
+
+Exactly optimal if p is true (Neyman and Pearson): no other sets of the same coverage cost less on average. A label that
+costs nothing is in every set unless p = 0; a label with p = 0 is in none but the full one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from udcp_dsl.diagnostics import OracleError
+from udcp_dsl.oracle import Floats, Indices, Masks, Oracle, Probabilities
+from udcp_solvers.compiled import jit, over_rows
+
+if TYPE_CHECKING:
+    from udcp_dsl.loss import Loss
+
+
+class Ratio(Oracle):
+    """For separable losses whose labels have no negative cost."""
+
+    name = "ratio"
+
+    def __init__(self, loss: Loss) -> None:
+        separable = loss.facts.separable
+        if not separable:
+            raise OracleError(
+                f"oracle 'ratio' needs a separable loss, and separable is {separable} for {loss.name!r}: "
+                f"{separable.reason}; use 'price' instead, which is 'ratio' for separable losses and takes any other"
+            )
+        super().__init__(loss)
+        self._costs = _label_costs(loss)
+        if (self._costs < 0).any():
+            y = int(self._costs.argmin())
+            raise OracleError(
+                f"oracle 'ratio' needs costs from 0, and label {loss.labels[y]!r} costs {self._costs[y]:g}: "
+                "raise its cost, or use 'greedy' instead"
+            )
+
+    def _scores(self, P: Probabilities) -> Floats:
+        out = np.empty(P.shape)
+        over_rows(_scores, *P.shape, P, self._costs, out)
+        return out
+
+    def _score_of(self, P: Probabilities, y: Indices) -> Floats:
+        p = P[np.arange(len(P)), y].astype(np.float64)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            return np.where(p > 0, self._costs[y] / p, np.inf)
+
+    def _sets(self, P: Probabilities, tau: Floats) -> Masks:
+        out = np.empty(P.shape, dtype=np.bool_)
+        over_rows(_sets, *P.shape, P, self._costs, np.broadcast_to(tau, P.shape), out)
+        return out
+
+
+def _label_costs(loss: Loss) -> Floats:
+    """l(y) = L({y}) - L(empty)."""
+    form = loss.form
+    if form is not None and form.separable:
+        return form.label_costs + 0.0
+    growth = loss.increments(1)
+    return np.asarray(growth.after()[0] - growth.value[0])
+
+
+@jit
+def _ratio(cost: float, p: float) -> float:
+    return cost / p if p > 0.0 else np.inf
+
+
+@jit
+def _scores(start: int, stop: int, P: Probabilities, costs: Floats, out: Floats) -> None:
+    for i in range(start, stop):
+        for j in range(P.shape[1]):
+            out[i, j] = _ratio(costs[j], np.float64(P[i, j]))
+
+
+@jit
+def _sets(start: int, stop: int, P: Probabilities, costs: Floats, tau: Floats, out: Masks) -> None:
+    for i in range(start, stop):
+        for j in range(P.shape[1]):
+            out[i, j] = _ratio(costs[j], np.float64(P[i, j])) <= tau[i, j]

@@ -1,0 +1,32 @@
+"""Real classifiers with real mistakes, built from installed packages: nothing is downloaded.
+
+`languages` and `texts_through_torch` need the extra `demo` (the second torch too), `digits` needs scikit-learn.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from udcp_dsl.datasets.digit_images import Digits, digits
+    from udcp_dsl.datasets.language_strings import Languages, languages
+    from udcp_dsl.datasets.torch_texts import TorchTexts, texts_through_torch
+
+_WHERE = {
+    "Digits": "digit_images",
+    "Languages": "language_strings",
+    "TorchTexts": "torch_texts",
+    "digits": "digit_images",
+    "languages": "language_strings",
+    "texts_through_torch": "torch_texts",
+}
+
+__all__ = ["Digits", "Languages", "TorchTexts", "digits", "languages", "texts_through_torch"]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _WHERE:
+        raise AttributeError(f"module 'udcp_dsl.datasets' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"udcp_dsl.datasets.{_WHERE[name]}"), name)

@@ -1,0 +1,101 @@
+"""The data of the demo: a pretrained classifier of 140 languages (py3langid) on short strings (Django's catalogues)."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from udcp_dsl.datasets.cache import Arrays, cache_folder, cached
+from udcp_dsl.datasets.catalogues import entries
+from udcp_dsl.datasets.langid import load_identifier
+from udcp_dsl.diagnostics import InputError
+
+_FORMAT = 1  # of the cached file, and of how it is made
+
+
+@dataclass(frozen=True, eq=False)
+class Languages:
+    """n strings in random order, so that any slice is a fair sample; and those that were left over, for training.
+
+    `labels` are the codes of the spec in specs/languages, in its order; `y` are positions in it. `catalogues` says
+    where a string is from (`admin/pt_BR`), `origin` what classified what.
+    """
+
+    probs_normalised: npt.NDArray[np.float32]
+    probs_raw: npt.NDArray[np.float32]
+    y: npt.NDArray[np.int64]
+    labels: tuple[str, ...]
+    texts: tuple[str, ...]
+    catalogues: tuple[str, ...]
+    training_texts: tuple[str, ...]
+    training_y: npt.NDArray[np.int64]
+    origin: str
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+
+def languages(seed: int = 0, cache: str | os.PathLike[str] | bool | None = None, *, rows: int = 30_000) -> Languages:
+    """`rows` strings drawn by `seed`, classified twice: underconfident (normalised) and overconfident (raw).
+
+    The result is kept in `cache`, a folder (None: the user's cache folder; False: nowhere), under the versions of both
+    packages. Takes some seconds the first time.
+    """
+    if rows < 1 or seed < 0:
+        raise InputError(f"rows is {rows} and seed is {seed}: give at least one row, and a seed of 0 or more")
+    versions = _version("py3langid"), _version("Django")
+    file = None
+    if cache is not False:
+        folder = cache_folder() if cache is None or cache is True else Path(cache)
+        file = folder / f"languages-{_FORMAT}-py3langid-{versions[0]}-django-{versions[1]}-{rows}-{seed}.npz"
+    held = cached(file, lambda: _built(seed, rows))
+    texts = {name: tuple(_unpacked(held[name])) for name in ("labels", "texts", "catalogues", "training_texts")}
+    arrays = {name: held[name] for name in ("probs_normalised", "probs_raw", "y", "training_y")}
+    origin = f"py3langid {versions[0]} on the translation catalogues of Django {versions[1]}"
+    return Languages(**texts, **arrays, origin=origin)
+
+
+def _built(seed: int, rows: int) -> Arrays:
+    identifier = load_identifier()
+    position = {label: i for i, label in enumerate(identifier.labels)}
+    found = entries(position.keys())
+    if rows > len(found):
+        raise InputError(f"rows is {rows}, and the catalogues have {len(found)} strings")
+    order = np.random.default_rng(seed).permutation(len(found))
+    chosen, left = ([found[i] for i in part] for part in (order[:rows], order[rows:]))
+    normalised, raw = identifier.probabilities([entry.text for entry in chosen])
+    return {
+        "probs_normalised": normalised,
+        "probs_raw": raw,
+        "y": np.array([position[entry.code] for entry in chosen], np.int64),
+        "labels": _packed(identifier.labels),
+        "texts": _packed([entry.text for entry in chosen]),
+        "catalogues": _packed([entry.catalogue for entry in chosen]),
+        "training_texts": _packed([entry.text for entry in left]),
+        "training_y": np.array([position[entry.code] for entry in left], np.int64),
+    }
+
+
+def _packed(strings: Sequence[str]) -> npt.NDArray[np.uint8]:
+    """Strings as bytes of JSON: numpy would give each the room of the longest."""
+    return np.frombuffer(json.dumps(list(strings)).encode("ascii"), np.uint8)
+
+
+def _unpacked(data: npt.NDArray[Any]) -> list[str]:
+    strings: list[str] = json.loads(data.tobytes())
+    return strings
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        raise InputError(f"the languages need {package}: pip install 'udcp_dsl[demo]'") from None

@@ -1,0 +1,25 @@
+"""Torch models: their probabilities on any device, temperature, Monte Carlo averages, weights, hierarchies.
+
+The module is imported when it is first used (`udcp.torch`), and torch with it.
+"""
+
+from __future__ import annotations
+
+try:
+    import torch as _torch  # noqa: F401  (only to say how to get it)
+except ImportError:
+    raise ImportError("udcp_dsl.torch needs torch: pip install 'udcp_dsl[torch]'") from None
+
+from udcp_dsl.torch.embeddings import hierarchy_from_embeddings
+from udcp_dsl.torch.probabilities import logits, mc_probabilities, probabilities
+from udcp_dsl.torch.temperature import fit_temperature
+from udcp_dsl.torch.weights import load_weights
+
+__all__ = [
+    "fit_temperature",
+    "hierarchy_from_embeddings",
+    "load_weights",
+    "logits",
+    "mc_probabilities",
+    "probabilities",
+]

@@ -1,0 +1,99 @@
+"""A hierarchy of labels from what a network has learnt: agglomerative clustering of class means, cut at given sizes.
+
+All levels are cuts of one tree of merges, so that they are nested: root > level_1 > level_2 > ... > label.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from udcp_dsl.diagnostics import InputError
+from udcp_dsl.tables import atomic_write
+
+
+def hierarchy_from_embeddings(
+    embeddings: Any,
+    labels: Sequence[object] | npt.NDArray[Any],
+    levels: Sequence[int] = (3, 9),
+    path: str | os.PathLike[str] | None = None,
+    *,
+    method: str = "ward",
+) -> str:
+    """A hierarchy file (CSV) with the columns label, level_1, level_2 ..., coarse to fine; written to `path` if given.
+
+    `embeddings` (n, d) are of instances, with the label of each, or of classes, one row a label; `levels` are the
+    numbers of clusters, `method` is a linkage of scipy.cluster.hierarchy. Labels stand in the file as given, if each
+    occurs once, and sorted otherwise. A spec reads it by
+
+        labels from "h.csv" column label
+        hierarchy h from "h.csv" levels level_1, level_2
+
+    >>> print(hierarchy_from_embeddings([[0.0], [0.1], [5.0], [9.0]], ["a", "b", "c", "d"], levels=[2, 3]), end="")
+    label,level_1,level_2
+    a,g1,g1_1
+    b,g1,g1_1
+    c,g2,g2_1
+    d,g2,g2_2
+    """
+    X = embeddings.detach().cpu().double().numpy() if hasattr(embeddings, "detach") else np.asarray(embeddings, float)
+    given = labels.tolist() if hasattr(labels, "tolist") else list(labels)
+    if X.ndim != 2 or len(X) != len(given):
+        raise InputError(f"embeddings of shape {X.shape} and {len(given)} labels: expected (n, d) and n")
+    if not np.isfinite(X).all():
+        raise InputError(f"row {np.argwhere(~np.isfinite(X))[0, 0]}: the embedding is NaN or infinite")
+    names = _classes(given)
+    index = {name: i for i, name in enumerate(names)}
+    if list(levels) != sorted(set(levels)) or not levels or levels[0] < 2 or levels[-1] > len(names):
+        raise InputError(
+            f"levels are {list(levels)}: give rising numbers of clusters, from 2 to {len(names)} (the labels)"
+        )
+    from scipy.cluster.hierarchy import cut_tree, linkage
+
+    members = np.array([index[name] for name in given])
+    means = np.zeros((len(names), X.shape[1]))
+    np.add.at(means, members, X)
+    means /= np.bincount(members)[:, None]
+    try:
+        merges = linkage(means, method)
+    except ValueError as error:
+        raise InputError(f"method {method!r}: {error}") from None
+    text = _as_csv(names, cut_tree(merges, n_clusters=list(levels)))
+    if path is not None:
+        with atomic_write(path) as temporary:
+            temporary.write_text(text, encoding="utf-8", newline="")
+    return text
+
+
+def _classes(given: list[Any]) -> list[Any]:
+    distinct = list(dict.fromkeys(given))
+    if len({str(name) for name in distinct}) < len(distinct):
+        raise InputError("two labels are written alike, such as 1 and '1': give all as numbers or all as text")
+    if len(distinct) == len(given):
+        return distinct
+    return sorted(distinct, key=str if any(isinstance(name, str) for name in distinct) else None)
+
+
+def _as_csv(names: list[Any], cuts: npt.NDArray[np.int64]) -> str:
+    """Clusters are named by their path, g1, g1_2 ..., numbered by their first label: identifiers of the language."""
+    clusters = ["g"] * len(names)
+    columns = []
+    for level, cut in enumerate(cuts.T):
+        numbers: dict[str, dict[int, int]] = {}  # within each parent, from 1
+        for parent, cluster in zip(clusters, cut.tolist(), strict=True):
+            within = numbers.setdefault(parent, {})
+            within.setdefault(cluster, len(within) + 1)
+        joint = "_" if level else ""
+        clusters = [f"{p}{joint}{numbers[p][c]}" for p, c in zip(clusters, cut.tolist(), strict=True)]
+        columns.append(clusters)
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["label", *(f"level_{i}" for i in range(1, len(columns) + 1))])
+    writer.writerows(zip(names, *columns, strict=True))
+    return out.getvalue()

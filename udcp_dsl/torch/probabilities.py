@@ -1,0 +1,357 @@
+"""The probabilities (n, K) of a torch model over a loader, row after row in the loader's order.
+
+p = softmax(logits / T), in float32, or in float64 if that is the dtype; a Monte Carlo average is the mean of such p.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+import time
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, overload
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+from torch.utils.data import DataLoader, RandomSampler, SubsetRandomSampler, WeightedRandomSampler
+
+from udcp_dsl.diagnostics import InputError
+from udcp_dsl.tables import atomic_write
+from udcp_dsl.torch.forward import LABEL_KEYS, Batch, Halving, Model, logits_of, prepared, resolved_device, unpacked
+
+Matrix: TypeAlias = npt.NDArray[np.floating[Any]]
+Labels: TypeAlias = npt.NDArray[Any]
+Out: TypeAlias = str | os.PathLike[str] | None
+Device: TypeAlias = str | torch.device
+
+_ROWS = 256  # a batch, where one tensor is given instead of batches
+_HEADER = 128  # bytes of our .npy header, whatever the number of rows
+_PATIENCE = 1.0  # seconds before a bar is worth showing
+
+
+@overload
+def probabilities(
+    model: Model,
+    loader: Iterable[Any],
+    device: Device = ...,
+    temperature: float | None = ...,
+    dtype: npt.DTypeLike = ...,
+    out: Out = ...,
+    progress: bool | None = ...,
+    *,
+    with_labels: Literal[False] = ...,
+) -> Matrix: ...
+@overload
+def probabilities(
+    model: Model,
+    loader: Iterable[Any],
+    device: Device = ...,
+    temperature: float | None = ...,
+    dtype: npt.DTypeLike = ...,
+    out: Out = ...,
+    progress: bool | None = ...,
+    *,
+    with_labels: Literal[True],
+) -> tuple[Matrix, Labels]: ...
+def probabilities(
+    model: Model,
+    loader: Iterable[Any],
+    device: Device = "auto",
+    temperature: float | None = None,
+    dtype: npt.DTypeLike = np.float32,
+    out: Out = None,
+    progress: bool | None = None,
+    *,
+    with_labels: bool = False,
+) -> Matrix | tuple[Matrix, Labels]:
+    """The softmax of the model's logits for every row of the loader, (n, K); with labels, (P, y).
+
+    `loader` is any iterable of batches: tensors, (x, y), or dicts of the model's arguments (labels under labels, label,
+    y, target or targets); or one tensor. The model runs on `device` ("auto": cuda, mps or cpu), in eval and inference
+    mode, and is put back as it was. Logits are divided by `temperature`. A batch that does not fit into the memory is
+    halved. With `out="probs.npy"` the rows are written there as they come, and a read-only memory map is returned.
+    `progress`: a bar on stderr, by default only on a terminal. Refuses a loader that shuffles, unless the labels are
+    asked for with it; logits that are not finite; anything but logits (n, K).
+
+    >>> import torch, udcp_dsl as udcp
+    >>> udcp.torch.probabilities(torch.nn.Identity(), [torch.zeros(2, 4)]).tolist()
+    [[0.25, 0.25, 0.25, 0.25], [0.25, 0.25, 0.25, 0.25]]
+    """
+    place, kind = resolved_device(device), _checked_dtype(dtype)
+    soften = _Softmax(temperature, kind)
+    with prepared([model], place):
+        result = _run(lambda x: soften(logits_of(model, x, place)), loader, place, kind, out, progress, with_labels)
+    soften.warn()
+    return result
+
+
+@overload
+def logits(
+    model: Model,
+    loader: Iterable[Any],
+    device: Device = ...,
+    dtype: npt.DTypeLike = ...,
+    out: Out = ...,
+    progress: bool | None = ...,
+    *,
+    with_labels: Literal[False] = ...,
+) -> Matrix: ...
+@overload
+def logits(
+    model: Model,
+    loader: Iterable[Any],
+    device: Device = ...,
+    dtype: npt.DTypeLike = ...,
+    out: Out = ...,
+    progress: bool | None = ...,
+    *,
+    with_labels: Literal[True],
+) -> tuple[Matrix, Labels]: ...
+def logits(
+    model: Model,
+    loader: Iterable[Any],
+    device: Device = "auto",
+    dtype: npt.DTypeLike = np.float32,
+    out: Out = None,
+    progress: bool | None = None,
+    *,
+    with_labels: bool = False,
+) -> Matrix | tuple[Matrix, Labels]:
+    """The same without the softmax: what `fit_temperature` and `SetPredictor.calibrate(..., logits=True)` take."""
+    place, kind = resolved_device(device), _checked_dtype(dtype)
+    with prepared([model], place):
+        return _run(
+            lambda x: logits_of(model, x, place).cpu().to(_torch_dtype(kind)),
+            loader,
+            place,
+            kind,
+            out,
+            progress,
+            with_labels,
+        )
+
+
+@overload
+def mc_probabilities(
+    model: Model | Sequence[Model],
+    loader: Iterable[Any],
+    samples: int = ...,
+    device: Device = ...,
+    temperature: float | None = ...,
+    dtype: npt.DTypeLike = ...,
+    out: Out = ...,
+    progress: bool | None = ...,
+    *,
+    seed: int = ...,
+    with_labels: Literal[False] = ...,
+) -> Matrix: ...
+@overload
+def mc_probabilities(
+    model: Model | Sequence[Model],
+    loader: Iterable[Any],
+    samples: int = ...,
+    device: Device = ...,
+    temperature: float | None = ...,
+    dtype: npt.DTypeLike = ...,
+    out: Out = ...,
+    progress: bool | None = ...,
+    *,
+    seed: int = ...,
+    with_labels: Literal[True],
+) -> tuple[Matrix, Labels]: ...
+def mc_probabilities(
+    model: Model | Sequence[Model],
+    loader: Iterable[Any],
+    samples: int = 100,
+    device: Device = "auto",
+    temperature: float | None = None,
+    dtype: npt.DTypeLike = np.float32,
+    out: Out = None,
+    progress: bool | None = None,
+    *,
+    seed: int = 0,
+    with_labels: bool = False,
+) -> Matrix | tuple[Matrix, Labels]:
+    """The mean of the probabilities over `samples` passes with dropout active, or over the models of an ensemble.
+
+    Of one model, the dropout modules alone are in training mode; the draws depend on `seed` and leave torch's own
+    generator as it was. Of a list of models, each passes once, in eval mode. The rest is as for `probabilities`.
+    """
+    if samples < 1:
+        raise InputError(f"samples is {samples}: give 1 or more")
+    ensemble = isinstance(model, Sequence | nn.ModuleList)
+    models: list[Model] = list(model) if isinstance(model, Sequence | nn.ModuleList) else [model] * samples
+    if not models:
+        raise InputError("the ensemble has no models")
+    place, kind = resolved_device(device), _checked_dtype(dtype)
+    soften = _Softmax(temperature, kind)
+
+    def mean(x: Any) -> Tensor:
+        total = soften(logits_of(models[0], x, place)).double()
+        for one in models[1:]:
+            total += soften(logits_of(one, x, place))
+        return total / len(models)
+
+    cuda = [place] if place.type == "cuda" else []
+    with prepared(models if ensemble else models[:1], place, dropout=not ensemble), torch.random.fork_rng(cuda):
+        torch.manual_seed(seed)
+        result = _run(mean, loader, place, kind, out, progress, with_labels)
+    soften.warn()
+    return result
+
+
+class _Softmax:
+    """softmax(logits / T), handed over on the cpu. Notices logits that are distributions already."""
+
+    def __init__(self, temperature: float | None, dtype: np.dtype[Any]) -> None:
+        self.temperature = 1.0 if temperature is None else float(temperature)
+        if not (math.isfinite(self.temperature) and self.temperature > 0):
+            raise InputError(f"the temperature is {temperature}: give a finite number above 0")
+        self.double = dtype == np.float64
+        self.normalised: bool | None = None  # of the first batch: none of its rows would be so by chance
+
+    def __call__(self, z: Tensor) -> Tensor:
+        z = z.cpu().double() if self.double else z.float()  # there is no float64 on mps
+        if self.normalised is None and len(z):
+            self.normalised = bool(z.min() >= 0 and (z.sum(1) - 1).abs().max() < 1e-3)
+        return torch.softmax(z / self.temperature, 1).cpu()
+
+    def warn(self) -> None:
+        """Tell the caller of the caller."""
+        if self.normalised:
+            warnings.warn(
+                "the model seems to return probabilities, of which the softmax was taken once more: leave out its own "
+                "softmax, or let it return their logarithm",
+                UserWarning,
+                stacklevel=3,
+            )
+
+
+def _run(
+    step: Callable[[Any], Tensor],
+    loader: Iterable[Any],
+    device: torch.device,
+    dtype: np.dtype[Any],
+    out: Out,
+    progress: bool | None,
+    with_labels: bool,
+) -> Matrix | tuple[Matrix, Labels]:
+    """Apply `step` to the inputs of every batch, and put the results together."""
+    if _shuffles(loader) and not with_labels:
+        raise InputError(
+            "the loader shuffles, so that nobody could tell which row is which: make it with shuffle=False, or ask for "
+            "the labels in the same order, with_labels=True"
+        )
+    if isinstance(loader, Tensor | np.ndarray):
+        loader = torch.split(torch.as_tensor(loader), _ROWS)
+    labels: list[Labels] = []
+    halving = Halving(device)
+
+    def blocks() -> Iterator[Matrix]:
+        done, K = 0, None
+        for number, given in enumerate(_tracked(loader, progress)):
+            batch = unpacked(given, number)
+            with torch.inference_mode():
+                values: Matrix = halving(step, batch.inputs).numpy().astype(dtype, copy=False)
+            if with_labels:
+                labels.append(_labels_of(batch, number, len(values)))
+            if K not in (None, values.shape[1]):
+                raise InputError(f"batch {number}: {values.shape[1]} columns, and {K} in the batches before")
+            bad = np.flatnonzero((np.isnan(values) | (values == np.inf)).any(axis=1))
+            if bad.size:
+                raise InputError(f"row {done + bad[0]}: the model's logits are NaN or infinite ({bad.size} such rows)")
+            done, K = done + len(values), values.shape[1]
+            yield values
+
+    gathered = _gathered(blocks()) if out is None else _streamed(blocks(), Path(out), dtype)
+    return (gathered, np.concatenate(labels)) if with_labels else gathered
+
+
+def _labels_of(batch: Batch, number: int, rows: int) -> Labels:
+    if batch.labels is None:
+        raise InputError(
+            f"batch {number} has no labels: give (x, y), or a dict with one of {', '.join(LABEL_KEYS)}; or leave out "
+            "with_labels"
+        )
+    if len(batch.labels) != rows:
+        raise InputError(f"batch {number}: {len(batch.labels)} labels for {rows} rows of logits")
+    return batch.labels
+
+
+def _gathered(blocks: Iterator[Matrix]) -> Matrix:
+    """The blocks as one array. Each is dropped once it is copied, so that hardly more than the array is ever held."""
+    held = deque(blocks)
+    if not held:
+        raise InputError("the loader gave no batches")
+    whole = np.empty((sum(map(len, held)), held[0].shape[1]), held[0].dtype)
+    start = 0
+    while held:
+        block = held.popleft()
+        whole[start : start + len(block)] = block
+        start += len(block)
+    return whole
+
+
+def _streamed(blocks: Iterator[Matrix], path: Path, dtype: np.dtype[Any]) -> Matrix:
+    """The blocks as a .npy file. Its header is written last, when the number of rows is known."""
+    if path.suffix != ".npy":
+        raise InputError(f"out is {str(path)!r}: give a name that ends in .npy")
+    rows, K = 0, 0
+    with atomic_write(path) as temporary, temporary.open("wb") as file:
+        file.write(bytes(_HEADER))
+        for block in blocks:
+            file.write(np.ascontiguousarray(block).data)
+            rows, K = rows + len(block), block.shape[1]
+        if not rows:
+            raise InputError("the loader gave no batches")
+        text = str({"descr": dtype.str, "fortran_order": False, "shape": (rows, K)}).encode()
+        file.seek(0)
+        file.write(b"\x93NUMPY\x01\x00" + (_HEADER - 10).to_bytes(2, "little") + text.ljust(_HEADER - 11) + b"\n")
+    mapped: Matrix = np.load(path, mmap_mode="r")
+    return mapped
+
+
+def _tracked(loader: Iterable[Any], progress: bool | None) -> Iterator[Any]:
+    """The batches, with a bar on stderr once the work has taken a second."""
+    wanted = sys.stderr.isatty() if progress is None else progress
+    began = time.monotonic()
+    with ExitStack() as shown:
+        advance: Callable[[], None] | None = None
+        for done, batch in enumerate(loader):
+            if wanted and advance is None and (progress or time.monotonic() - began > _PATIENCE):
+                from rich.console import Console
+                from rich.progress import Progress
+
+                total = len(loader) if isinstance(loader, Sized) else None
+                bar = shown.enter_context(Progress(console=Console(file=sys.stderr), transient=True))
+                task = bar.add_task("probabilities", total=total, completed=done)
+                advance = lambda bar=bar, task=task: bar.advance(task)  # noqa: E731
+            yield batch
+            if advance is not None:
+                advance()
+
+
+def _shuffles(loader: Iterable[Any]) -> bool:
+    if not isinstance(loader, DataLoader):
+        return False
+    samplers = loader.sampler, getattr(loader.batch_sampler, "sampler", None)
+    return any(isinstance(s, RandomSampler | SubsetRandomSampler | WeightedRandomSampler) for s in samplers)
+
+
+def _checked_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
+    kind = np.dtype(dtype)
+    if kind not in (np.float16, np.float32, np.float64):
+        raise InputError(f"dtype is {kind}: give float16, float32 or float64")
+    return kind
+
+
+def _torch_dtype(dtype: np.dtype[Any]) -> torch.dtype:
+    """In what the numbers are formed: float32, or float64 where that is asked for."""
+    return torch.float64 if dtype == np.float64 else torch.float32

@@ -1,0 +1,64 @@
+"""Weights into a model, from files that cannot run code: safetensors, or state dicts read with weights_only=True."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any, TypeVar
+
+import torch
+from torch import nn
+
+from udcp_dsl.diagnostics import InputError
+
+M = TypeVar("M", bound=nn.Module)
+
+
+def load_weights(model: M, path: str | os.PathLike[str]) -> M:
+    """Load a state dict into the model, and return the model.
+
+    `.safetensors` files need the package safetensors; any other file is read by torch with weights_only=True, so that
+    a pickled model, which could run code, is refused. A checkpoint may hold its weights under "state_dict". Names and
+    shapes must match exactly.
+    """
+    file = Path(path)
+    if not file.is_file():
+        raise InputError(f"there is no file {str(file)!r}")
+    weights = _safetensors(file) if file.suffix == ".safetensors" else _torch(file)
+    if isinstance(weights, Mapping) and isinstance(weights.get("state_dict"), Mapping):
+        weights = weights["state_dict"]
+    if not isinstance(weights, Mapping):
+        raise InputError(
+            f"{file} holds a {type(weights).__name__}: save the weights with torch.save(model.state_dict())"
+        )
+    try:
+        model.load_state_dict(weights)
+    except RuntimeError as error:  # lists every name that is missing, unknown or of another shape
+        raise InputError(f"{file} does not fit the model: {error}") from None
+    return model
+
+
+def _safetensors(file: Path) -> Any:
+    try:
+        safetensors = import_module("safetensors.torch")
+    except ImportError:
+        raise InputError(f"{file} needs the package safetensors: pip install safetensors") from None
+    try:
+        return safetensors.load_file(file)
+    except Exception as error:  # its own exception, which is known only where it is installed
+        raise InputError(f"{file} is not a safetensors file: {error}") from error
+
+
+def _torch(file: Path) -> Any:
+    try:
+        return torch.load(file, map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError:
+        raise InputError(
+            f"{file} holds more than tensors, or is damaged; loading it could run code. Save the weights alone: "
+            "torch.save(model.state_dict(), path)"
+        ) from None
+    except (RuntimeError, EOFError, ValueError) as error:
+        raise InputError(f"{file} cannot be read: {error}") from None
