@@ -1,4 +1,4 @@
-"""Depth and width: nesting to its limit, thousands of operands, lets that double, cycles. Nothing recurses or blows up."""
+"""Depth and width: nesting to its limit, thousands of operands, lets that double, cycles. Nothing recurses."""
 
 from __future__ import annotations
 

@@ -400,21 +400,10 @@ class Junction(Node):
         return one.plus(union.times(-1.0)) if self.both else union
 
     def lower(self, model: Lowering, push: Push, *operands: Part) -> Affine:
-        forms = [part.form for part in operands]
-        together, v = total(forms), model.continuous(0.0, 1.0)
         if self.both:
-            if Push.DOWN in push:
-                model.at_most(together - (len(forms) - 1.0), v)
-            if Push.UP in push:
-                for form in forms:
-                    model.at_most(v, form)
-        else:
-            if Push.DOWN in push:
-                for form in forms:
-                    model.at_most(form, v)
-            if Push.UP in push:
-                model.at_most(v, together)
-        return v
+            return model.all_of([part.form for part in operands], push)
+        one = Affine(1.0, {})
+        return one - model.all_of([one - part.form for part in operands], push.turned)
 
 
 @dataclass(frozen=True, eq=False)

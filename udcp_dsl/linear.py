@@ -301,6 +301,18 @@ class Lowering:
             self.at_most(v, part.form - off * part.lo)
         return v
 
+    def all_of(self, indicators: Sequence[Affine], push: Push) -> Affine:
+        """1 if all indicators are."""
+        if len(indicators) == 1:
+            return indicators[0]
+        whole = self.continuous(0.0, 1.0)
+        if Push.DOWN in push:
+            self.at_most(total(indicators) - (len(indicators) - 1.0), whole)
+        if Push.UP in push:
+            for indicator in indicators:
+                self.at_most(whole, indicator)
+        return whole
+
     def maximum(self, parts: Sequence[Part], push: Push) -> Affine:
         """The largest of several forms; from above it is at most the one that a binary picks."""
         least = max(part.lo for part in parts)

@@ -8,19 +8,40 @@ these. The passes are approximate and vectorised; with a matrix they read one ro
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
-from udcp_dsl.oracle import Floats, Indices, Probabilities
+from udcp_dsl.oracle import Floats, Indices, Masks, Probabilities
 from udcp_solvers.compiled import jit
 from udcp_solvers.falling import falling_order, order_scratch
 from udcp_solvers.growing import DENSE, LARGER, TREE, Growing, clear, far_at, new_state, push
-from udcp_solvers.heads import deal, most_to_place, rank, ratio, touch
+from udcp_solvers.heads import Ranked, deal, most_to_place, rank, ratio, room_for_ranks
 from udcp_solvers.lists import Lists, Model
 
 _ROUNDING = 2.0**-50
 # The best of many numbers is found lane by lane, which vectorises; arrays over the lists are filled up to whole lanes.
 _LANES = 32
+
+
+class Room(NamedTuple):
+    """Arrays to work in, for one row after another."""
+
+    state: Floats  # of `growing`
+    head: Indices  # (G,)
+    following: Indices  # (K,)
+    states: Indices  # (G,) which categories of a list are touched
+    now: Indices  # (G,) the class of a list
+    changed: Indices  # (G,) lists whose categories the last label touched
+    marked: Masks  # (G,) whether a list is among them
+    above: NDArray[np.int32]  # (T, height, G) the nodes above a list
+    common: NDArray[np.int32]  # (G,) depth of the deepest common ancestor with the last label
+    far: Floats  # (A, G and more) the number that is compared with the atom's value
+    extra: Floats  # (G and more) what a list costs beside what all cost, infinite once it is used up
+    inverse: Floats  # (G and more) of its head
+    gain: Floats  # (G and more) M - L(S + y), nearly
+    lanes: Floats  # (_LANES,)
 
 
 @jit
@@ -39,91 +60,114 @@ def farthest_orders(
     counts: Indices,
 ) -> None:
     """The labels of each row in greedy order, until label `wanted` is placed or less mass than `floor` remains."""
-    K = P.shape[1]
+    K, A, G = P.shape[1], len(growing.kind), len(lists.some)
+    T, height = len(growing.edge), growing.paths.shape[1]
     scratch = order_scratch(K)
-    ranked = np.empty(K, np.int64)
-    p, room, inverse = np.empty(K), np.empty(K), np.empty(K)
-    # Taken out of the tuples once: a compiled function counts references to what it takes out.
-    code, data, state = growing.code, growing.data, new_state(growing.code)
-    entries, entry_category, kind, metric = growing.entries, growing.entry_category, growing.kind, growing.metric
-    dense, depth, edge = growing.dense, growing.depth, growing.edge
-    list_of, some, class_of, cost_common, cost_extra = (
-        lists.list_of, lists.some, lists.class_of, model.common, model.extra,
-    )  # fmt: skip
-    category_start, category_list, category_bit = lists.category_start, lists.category_list, lists.category_bit
-    unpaid = lists.unpaid
-    slack, weight = model.slack, model.far_weight
-    A, G = len(kind), len(some)
-    above = np.empty((len(edge), growing.paths.shape[1], G), np.int32)
-    for t in range(len(edge)):
-        for d in range(growing.paths.shape[1]):
+    ranks = room_for_ranks(K)
+    above = np.empty((T, height, G), np.int32)
+    for t in range(T):
+        for d in range(height):
             for g in range(G):
-                above[t, d, g] = growing.paths[t, d, some[g]]
-    head, states, now = np.empty(G, np.int64), np.empty(G, np.int64), np.empty(G, np.int64)
-    following, changed, marked = np.empty(K, np.int64), np.empty(G, np.int64), np.zeros(G, np.bool_)
-    common = np.empty(G, np.int32)
-    # By list: the number that is compared with each atom's value; the extra cost, infinite once the list is used up;
-    # the inverse of the head; M - L(S + y), nearly.
+                above[t, d, g] = growing.paths[t, d, lists.some[g]]
     filled = -(-G // _LANES) * _LANES
-    far, extra = np.zeros((A, filled)), np.full(filled, np.inf)
-    best_inverse, gain = np.ones(filled), np.empty(filled)
-    gain_lanes, inverse_lanes = gain.reshape(-1, _LANES), best_inverse.reshape(-1, _LANES)
-    lanes = np.empty(_LANES)
-    far_0 = far_at(code)
+    room = Room(
+        new_state(growing.code),
+        np.empty(G, np.int64),
+        np.empty(K, np.int64),
+        np.empty(G, np.int64),
+        np.empty(G, np.int64),
+        np.empty(G, np.int64),
+        np.zeros(G, np.bool_),
+        above,
+        np.empty(G, np.int32),
+        np.zeros((A, filled)),
+        np.full(filled, np.inf),
+        np.ones(filled),
+        np.empty(filled),
+        np.empty(_LANES),
+    )
     for i in range(start, stop):
-        rank(P[i], falling_order(P[i], scratch), eps, ranked, p, room, inverse)
-        deal(list_of, ranked, head, following)
-        clear(code, data, state)
-        for a in range(A):
-            for g in range(G):
-                far[a, g] = growing.number[a, some[g]] if kind[a] == LARGER else 0.0
+        rank(P[i], falling_order(P[i], scratch), eps, ranks)
+        counts[i] = _order(growing, lists, model, ranks, room, M, wanted[i], floor[i], orders[i])
+
+
+@jit
+def _order(
+    growing: Growing,
+    lists: Lists,
+    model: Model,
+    ranks: Ranked,
+    room: Room,
+    M: float,
+    wanted: int,
+    floor: float,
+    order: Indices,
+) -> int:
+    """One row: fills the order, and says how far."""
+    # Taken out of the tuples once: a compiled function counts references to what it takes out.
+    code, data, state = growing.code, growing.data, room.state
+    entries, entry_category, kind, metric = growing.entries, growing.entry_category, growing.kind, growing.metric
+    number, dense, depth, edge = growing.number, growing.dense, growing.depth, growing.edge
+    list_of, some, class_of, unpaid = lists.list_of, lists.some, lists.class_of, lists.unpaid
+    category_start, category_list, category_bit = lists.category_start, lists.category_list, lists.category_bit
+    cost_common, cost_extra, weight, slack = model.common, model.extra, model.far_weight, model.slack
+    ranked, p, width, inverse = ranks.label, ranks.p, ranks.room, ranks.inverse
+    head, following, states, now = room.head, room.following, room.states, room.now
+    changed, marked, above, common = room.changed, room.marked, room.above, room.common
+    far, extra, best_inverse, gain, lanes = room.far, room.extra, room.inverse, room.gain, room.lanes
+    gain_lanes, inverse_lanes = gain.reshape(-1, _LANES), best_inverse.reshape(-1, _LANES)
+    K, A, G = len(ranked), len(kind), len(some)
+    far_0 = far_at(code)
+    clear(code, data, state)
+    deal(list_of, ranked, head, following)
+    for a in range(A):
         for g in range(G):
-            states[g] = 0
-            now[g] = class_of[g, 0]
-            extra[g] = cost_extra[now[g]]
+            far[a, g] = number[a, some[g]] if kind[a] == LARGER else 0.0
+    for g in range(G):
+        states[g] = 0
+        now[g] = class_of[g, 0]
+        extra[g] = cost_extra[now[g]]
+        best_inverse[g] = inverse[head[g]]
+    most = most_to_place(p, floor)
+    spent, placed = 0.0, 0.0
+    count = 0
+    while count < K:
+        _gains(gain, extra, M - cost_common[count + 1] - spent)
+        for a in range(A):
+            if weight[a] != 0.0:
+                _pay_far(gain, far[a], state[a], weight[a])
+        lower = _lower(gain_lanes, inverse_lanes, lanes, slack)
+        r = _best(code, data, state, ranked, width, head, now, far, gain, best_inverse, metric, far_0, slack, lower, M)
+        y = ranked[r]
+        g = list_of[y]
+        order[count] = y
+        count += 1
+        placed += p[r]
+        if y == wanted or placed > most:
+            break
+        spent += extra[g]
+        head[g] = following[r]
+        if unpaid[now[g]]:
+            touched = entry_category[entries[y] : entries[y + 1]]
+            for j in range(_touch(touched, category_start, category_list, category_bit, states, marked, changed)):
+                moved = changed[j]
+                now[moved] = class_of[moved, states[moved]]
+                if head[moved] < K:
+                    extra[moved] = cost_extra[now[moved]]
+        if head[g] == K:
+            extra[g] = np.inf
+        else:
             best_inverse[g] = inverse[head[g]]
-        most = most_to_place(p, floor[i])
-        spent, placed = 0.0, 0.0
-        count = 0
-        while count < K:
-            _gains(gain, extra, M - cost_common[count + 1] - spent)
-            for a in range(A):
-                if weight[a] != 0.0:
-                    _pay_far(gain, far[a], state[a], weight[a])
-            lower = _lower(gain_lanes, inverse_lanes, lanes, slack)
-            r = _best(
-                code, data, state, ranked, room, head, now, far, gain, best_inverse, metric, far_0, slack, lower, M
-            )
-            y = ranked[r]
-            g = list_of[y]
-            orders[i, count] = y
-            count += 1
-            placed += p[r]
-            if y == wanted[i] or placed > most:
-                break
-            spent += extra[g]
-            head[g] = following[r]
-            if unpaid[now[g]]:
-                touched = entry_category[entries[y] : entries[y + 1]]
-                for j in range(touch(touched, category_start, category_list, category_bit, states, marked, changed)):
-                    moved = changed[j]
-                    now[moved] = class_of[moved, states[moved]]
-                    if head[moved] < K:
-                        extra[moved] = cost_extra[now[moved]]
-            if head[g] == K:
-                extra[g] = np.inf
-            else:
-                best_inverse[g] = inverse[head[g]]
-            for a in range(A):
-                state[far_0 + a] = far[a, g]
-            push(code, data, state, y)
-            for a in range(A):
-                if kind[a] == DENSE:
-                    # With a matrix each label is a list of its own, in the order of the labels.
-                    _reach(far[a], dense[metric[a], y])
-                elif kind[a] == TREE:
-                    _reach_in_tree(far[a], common, above[metric[a]], depth[metric[a]], some, edge[metric[a]], g)
-        counts[i] = count
+        for a in range(A):
+            state[far_0 + a] = far[a, g]
+        push(code, data, state, y)
+        for a in range(A):
+            if kind[a] == DENSE:
+                # With a matrix each label is a list of its own, in the order of the labels.
+                _reach(far[a], dense[metric[a], y])
+            elif kind[a] == TREE:
+                _reach_in_tree(far[a], common, above[metric[a]], depth[metric[a]], some, edge[metric[a]], g)
+    return count
 
 
 @jit
@@ -220,3 +264,28 @@ def _reach_in_tree(
             common[g] += 1 if level[g] == node else 0
     for g in range(len(common)):
         far[g] = max(far[g], edge * (depth[some[g]] + depth[some[list_y]] - 2 * common[g]))
+
+
+@jit
+def _touch(
+    touched: Indices,
+    category_start: Indices,
+    category_list: Indices,
+    category_bit: Indices,
+    states: Indices,
+    marked: Masks,
+    changed: Indices,
+) -> int:
+    """Note that the categories are touched in the states of their lists; returns how many lists are in `changed`."""
+    many = 0
+    for category in touched:
+        for i in range(category_start[category], category_start[category + 1]):
+            g = category_list[i]
+            states[g] |= 1 << category_bit[i]
+            if not marked[g]:
+                marked[g] = True
+                changed[many] = g
+                many += 1
+    for i in range(many):
+        marked[changed[i]] = False
+    return many

@@ -25,7 +25,7 @@ from udcp_solvers.farthest import farthest_orders
 from udcp_solvers.growing import DENSE, TREE, grow
 from udcp_solvers.lists import Model, list_labels, model_of
 from udcp_solvers.merge import merge_orders
-from udcp_solvers.remaining import remaining_score_of, remaining_scores, remaining_sets
+from udcp_solvers.remaining import remaining_score_of, remaining_scores, remaining_sets, row_blocks
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
@@ -61,7 +61,7 @@ class Greedy(Oracle):
 
     def _scores(self, P: Probabilities) -> Floats:
         out = np.empty(P.shape)
-        for rows in _blocks(*P.shape, _BLOCK):
+        for rows in row_blocks(P, _BLOCK):
             part = P[rows]
             orders, _ = self._orders(part, np.full(len(part), -1), np.full(len(part), -np.inf))
             out[rows] = remaining_scores(part, orders)
@@ -69,7 +69,7 @@ class Greedy(Oracle):
 
     def _score_of(self, P: Probabilities, y: Indices) -> Floats:
         out = np.empty(len(P))
-        for rows in _blocks(*P.shape, _BLOCK):
+        for rows in row_blocks(P, _BLOCK):
             part = P[rows]
             orders, counts = self._orders(part, y[rows], np.full(len(part), -np.inf))
             out[rows] = remaining_score_of(part, orders, counts, y[rows])
@@ -79,7 +79,7 @@ class Greedy(Oracle):
         if tau.shape[1] > 1:  # by class: sets are not prefixes of the order
             return super()._sets(P, tau)
         out = np.empty(P.shape, dtype=np.bool_)
-        for rows in _blocks(*P.shape, _BLOCK):
+        for rows in row_blocks(P, _BLOCK):
             part, at = P[rows], tau[rows, 0]
             full = at >= P.shape[1] * 1e-300
             orders, counts = self._orders(part, np.full(len(part), -1), np.where(full, np.inf, -at))
@@ -88,7 +88,7 @@ class Greedy(Oracle):
 
     def _first(self, P: Probabilities) -> Indices:
         out = np.empty(len(P), np.int64)
-        for rows in _blocks(*P.shape, _BLOCK):
+        for rows in row_blocks(P, _BLOCK):
             part = P[rows]
             out[rows] = self._orders(part, np.full(len(part), -1), np.full(len(part), np.inf))[0][:, 0]
         return out
@@ -130,7 +130,7 @@ def _by_increments(loss: Loss, M: float, eps: float) -> Orders:
     def orders_of(P: Probabilities, wanted: Indices, floor: Floats) -> tuple[Indices, Indices]:
         orders = np.empty(P.shape, np.int64)
         counts = np.empty(len(P), np.int64)
-        for rows in _blocks(*P.shape, _GENERIC_BLOCK):
+        for rows in row_blocks(P, _GENERIC_BLOCK):
             p = P[rows].astype(np.float64)
             counts[rows] = _fill(loss, M, eps, p, wanted[rows], floor[rows], orders[rows])
         return orders, counts
@@ -138,9 +138,7 @@ def _by_increments(loss: Loss, M: float, eps: float) -> Orders:
     return orders_of
 
 
-def _fill(
-    loss: Loss, M: float, eps: float, p: Floats, wanted: Indices, floor: Floats, orders: Indices
-) -> int:
+def _fill(loss: Loss, M: float, eps: float, p: Floats, wanted: Indices, floor: Floats, orders: Indices) -> int:
     """Fill the orders of a block of rows until all of them may end; returns how many labels that took."""
     n, K = p.shape
     every = np.arange(n)
@@ -161,12 +159,7 @@ def _fill(
         if ended.all():
             return k + 1
         growth.push(y)
-    return K
-
-
-def _blocks(n: int, K: int, cells: int) -> list[slice]:
-    step = max(1, cells // K)
-    return [slice(start, start + step) for start in range(0, n, step)]
+    return int(K)
 
 
 def _number(name: str, value: object) -> float:

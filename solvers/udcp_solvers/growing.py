@@ -220,9 +220,7 @@ class _Builder:
             entry_category=categories[order],
             weight=weight,
             dense=_stacked(self.dense, K),
-            paths=np.array([_above(tree, height) for tree in self.trees], np.int32).reshape(
-                len(self.trees), height, K
-            ),
+            paths=np.array([_above(tree, height) for tree in self.trees], np.int32).reshape(len(self.trees), height, K),
             depth=np.array([tree.leaf_depth for tree in self.trees], np.int32).reshape(len(self.trees), K),
             edge=np.array([tree.edge for tree in self.trees], np.float64),
             code=code,
@@ -307,7 +305,7 @@ def push(code: Indices, data: Floats, state: Floats, y: int) -> None:
 
 @jit
 def _with_own(kind: int, value: float, number: float, far: float) -> float:
-    if kind == PLUS or kind == ALL:
+    if kind in (PLUS, ALL):
         return value + number
     if kind == LARGER:
         return max(value, number)

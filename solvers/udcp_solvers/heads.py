@@ -7,20 +7,37 @@ the lower index: so the head of a list, its label of lowest rank, comes before t
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from udcp_dsl.oracle import Floats, Indices, Masks
+from udcp_dsl.oracle import Floats, Indices
 from udcp_solvers.compiled import jit
 from udcp_solvers.falling import Row
 from udcp_solvers.growing import cost_with
 
 
+class Ranked(NamedTuple):
+    """A row by rank."""
+
+    label: Indices
+    p: Floats
+    room: Floats  # max(1 - p, 0) + eps
+    inverse: Floats  # 1 / room
+
+
 @jit
-def rank(row: Row, order: Indices, eps: float, ranked: Indices, p: Floats, room: Floats, inverse: Floats) -> None:
-    """Take in a row by its falling order: labels, probabilities, max(1 - p, 0) + eps and its inverse, by rank."""
+def room_for_ranks(K: int) -> Ranked:
+    return Ranked(np.empty(K, np.int64), np.empty(K), np.empty(K), np.empty(K))
+
+
+@jit
+def rank(row: Row, order: Indices, eps: float, ranked: Ranked) -> None:
+    """Take in a row by its falling order."""
+    label, p, room, inverse = ranked.label, ranked.p, ranked.room, ranked.inverse
     K = len(row)
     for r in range(K):
-        ranked[r] = order[r]
+        label[r] = order[r]
         p[r] = np.float64(row[order[r]])
     for r in range(K):
         room[r] = max(1.0 - p[r], 0.0) + eps
@@ -39,42 +56,15 @@ def deal(list_of: Indices, ranked: Indices, head: Indices, following: Indices) -
 
 
 @jit
-def touch(
-    touched: Indices,
-    category_start: Indices,
-    category_list: Indices,
-    category_bit: Indices,
-    states: Indices,
-    marked: Masks,
-    changed: Indices,
-) -> int:
-    """Note that the categories are touched in the states of their lists; returns how many lists are in `changed`."""
-    many = 0
-    for category in touched:
-        for i in range(category_start[category], category_start[category + 1]):
-            g = category_list[i]
-            states[g] |= 1 << category_bit[i]
-            if not marked[g]:
-                marked[g] = True
-                changed[many] = g
-                many += 1
-    for i in range(many):
-        marked[changed[i]] = False
-    return many
-
-
-@jit
-def ratio(
-    code: Indices, data: Floats, state: Floats, ranked: Indices, room: Floats, r: int, M: float
-) -> float:
+def ratio(code: Indices, data: Floats, state: Floats, ranked: Indices, room: Floats, r: int, M: float) -> float:
     """The greedy ratio of the label at rank r, as every path computes it."""
-    return max(M - cost_with(code, data, state, ranked[r]), 0.0) / room[r]
+    return float(max(M - cost_with(code, data, state, ranked[r]), 0.0) / room[r])
 
 
 @jit
 def most_to_place(p: Floats, floor: float) -> float:
     """Once a sum of placed probabilities is above this, what remains is certainly below `floor`."""
-    total = p.sum()
+    total = float(p.sum())
     if floor > 2.0 * total:
         return -1.0
     return total - floor + (len(p) + 4) * 2.0**-50 * (total + abs(floor))

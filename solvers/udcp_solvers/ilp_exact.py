@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
 
 _SCALE = 1e6
-# In scaled units: solvers take a row for satisfied within 1e-6 at worst, and drop coefficients below 1e-9.
-_LET_DOWN, _DROPPED = 1e-6, 1e-9
+# In scaled units: solvers take a row for satisfied within 1e-6 at worst, read its numbers from files with 12 digits
+# (another 1e-6), and drop coefficients below 1e-9.
+_LET_DOWN, _DROPPED = 4e-6, 1e-9
 # How far the solver's value may be from the loss before its proof is not believed.
 _AGREE = 1e-6
 _MOST_CUTS = 200

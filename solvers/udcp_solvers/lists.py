@@ -85,7 +85,8 @@ def _within(counts: Indices) -> Indices:
 
 def _paired(a: Indices, b: Indices) -> Indices:
     """Small numbers, equal where both a and b are; b >= 0."""
-    return np.unique(a * (int(b.max(initial=0)) + 1) + b, return_inverse=True)[1].astype(np.int64)
+    ids: Indices = np.unique(a * (int(b.max(initial=0)) + 1) + b, return_inverse=True)[1].astype(np.int64)
+    return ids
 
 
 def _classes(growing: Growing, own: Indices, category: Indices) -> tuple[Indices, Masks]:
@@ -101,7 +102,7 @@ def _classes(growing: Growing, own: Indices, category: Indices) -> tuple[Indices
     for column in left.T:
         ids = _paired(ids, column)
     _, one, classes = np.unique(ids, return_index=True, return_inverse=True)
-    return classes.astype(np.int64).reshape(G, len(states)), left[one].any(axis=1)
+    return classes.astype(np.int64).reshape(G, len(states)), np.asarray(left[one].any(axis=1))
 
 
 def _atom_of_category(growing: Growing) -> Indices:

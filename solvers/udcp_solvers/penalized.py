@@ -21,7 +21,7 @@ from udcp_solvers.exact_sum import LIMBS, add, rounded
 from udcp_solvers.falling import falling_order, order_scratch
 from udcp_solvers.growing import DENSE, TREE, Growing, clear, cost_with, far_at, grow, new_state, push
 from udcp_solvers.mass import mass_scores
-from udcp_solvers.remaining import limbs_of, mass_score, not_below
+from udcp_solvers.remaining import limbs_of, mass_score, not_below, row_blocks
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
@@ -40,31 +40,28 @@ class Penalized(Oracle):
     name = "penalized"
 
     def __init__(self, loss: Loss, *, lam: float | None = None) -> None:
-        if lam is not None and (
-            isinstance(lam, bool) or not isinstance(lam, int | float) or not 0 <= lam < math.inf
-        ):
+        if lam is not None and (isinstance(lam, bool) or not isinstance(lam, int | float) or not 0 <= lam < math.inf):
             raise OracleError(f"oracle 'penalized': lam must be a finite number from 0, or None, not {lam!r}")
         super().__init__(loss, lam=None if lam is None else float(lam))
-        self._paths = {} if lam is None else paths(loss, float(lam))
+        self._path = None if lam is None else next(iter(paths(loss, float(lam)).values()))
 
     def _along(self, P: Probabilities, wanted: Indices | int, tau: Floats | float) -> tuple[Indices, Floats, Indices]:
-        for path in self._paths.values():
-            n = len(P)
-            return path(P, np.broadcast_to(wanted, n), np.broadcast_to(tau, n))
-        raise OracleError(
-            "oracle 'penalized' has no lam yet: SetPredictor tunes it when it is calibrated; or give one, lam=0.1"
-        )
+        if self._path is None:
+            raise OracleError(
+                "oracle 'penalized' has no lam yet: SetPredictor tunes it when it is calibrated; or give one, lam=0.1"
+            )
+        return self._path(P, np.broadcast_to(wanted, len(P)), np.broadcast_to(tau, len(P)))
 
     def _scores(self, P: Probabilities) -> Floats:
         out = np.empty(P.shape)
-        for rows in _blocks(*P.shape, _BLOCK):
+        for rows in row_blocks(P, _BLOCK):
             orders, scores, _ = self._along(P[rows], -1, np.inf)
             np.put_along_axis(out[rows], orders, scores, axis=1)
         return out
 
     def _score_of(self, P: Probabilities, y: Indices) -> Floats:
         out = np.empty(len(P))
-        for rows in _blocks(*P.shape, _BLOCK):
+        for rows in row_blocks(P, _BLOCK):
             _, scores, counts = self._along(P[rows], y[rows], np.inf)
             out[rows] = scores[np.arange(len(counts)), counts - 1]
         return out
@@ -73,7 +70,7 @@ class Penalized(Oracle):
         if tau.shape[1] > 1:  # by class: sets are not prefixes of the order
             return super()._sets(P, tau)
         out = np.zeros(P.shape, dtype=np.bool_)
-        for rows in _blocks(*P.shape, _BLOCK):
+        for rows in row_blocks(P, _BLOCK):
             orders, scores, counts = self._along(P[rows], -1, tau[rows, 0])
             over_rows(_mark, *P[rows].shape, orders, scores, counts, np.ascontiguousarray(tau[rows, 0]), out[rows])
         return out
@@ -106,7 +103,7 @@ def _by_increments(loss: Loss, lam: float, nothing: float) -> Along:
     def along(P: Probabilities, wanted: Indices, tau: Floats) -> tuple[Indices, Floats, Indices]:
         orders, scores, counts = np.empty(P.shape, np.int64), np.empty(P.shape), np.empty(len(P), np.int64)
         over_rows(_fall, *P.shape, P, orders)
-        for rows in _blocks(*P.shape, _GENERIC_BLOCK):
+        for rows in row_blocks(P, _GENERIC_BLOCK):
             base = np.take_along_axis(mass_scores(P[rows], 0.0, 0), orders[rows], axis=1)
             last = np.full(len(base), -np.inf)
             growth = loss.increments(len(base))
@@ -226,15 +223,8 @@ def _lengthen(
 
 
 @jit
-def _mark(
-    start: int, stop: int, orders: Indices, scores: Floats, counts: Indices, tau: Floats, out: Masks
-) -> None:
+def _mark(start: int, stop: int, orders: Indices, scores: Floats, counts: Indices, tau: Floats, out: Masks) -> None:
     for i in range(start, stop):
         for k in range(counts[i]):
             if scores[i, k] <= tau[i]:
                 out[i, orders[i, k]] = True
-
-
-def _blocks(n: int, K: int, cells: int) -> list[slice]:
-    step = max(1, cells // K)
-    return [slice(start, start + step) for start in range(0, n, step)]

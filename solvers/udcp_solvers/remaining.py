@@ -20,6 +20,13 @@ from udcp_solvers.exact_sum import LIMBS, Limbs, add, limb_of, rounded
 from udcp_solvers.falling import Row
 
 
+def row_blocks(P: Probabilities, cells: int) -> list[slice]:
+    """The rows of P in blocks of about so many cells."""
+    n, K = P.shape
+    step = max(1, cells // K)
+    return [slice(start, start + step) for start in range(0, n, step)]
+
+
 def remaining_scores(P: Probabilities, orders: Indices) -> Floats:
     """Every label's score along complete orders (n, K)."""
     out = np.empty(P.shape)
@@ -94,9 +101,7 @@ def _score_of(
 
 
 @jit
-def _sets(
-    start: int, stop: int, P: Probabilities, orders: Indices, counts: Indices, tau: Floats, out: Masks
-) -> None:
+def _sets(start: int, stop: int, P: Probabilities, orders: Indices, counts: Indices, tau: Floats, out: Masks) -> None:
     K = P.shape[1]
     total = np.zeros(LIMBS, np.int64)
     rems = np.empty(K)
@@ -147,9 +152,7 @@ def _sum_after(row: Row, order: Indices, last: int, placed: Masks, total: Limbs)
 
 
 @jit
-def _restart(
-    row: Row, order: Indices, last: int, tau: float, total: Limbs, low: int, high: int, rems: Floats
-) -> int:
+def _restart(row: Row, order: Indices, last: int, tau: float, total: Limbs, low: int, high: int, rems: Floats) -> int:
     """A place at or before `last` whose score is minus its remaining mass for certain and at most tau, or 0.
 
     Fills `rems` from there to `last`; `total` holds the mass after `last`. All scores before place k are at most -rem

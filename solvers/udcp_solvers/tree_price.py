@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from udcp_dsl.oracle import Floats, Indices, Masks, Probabilities
 from udcp_solvers.compiled import jit, over_rows
 from udcp_solvers.double_double import minus, ratio, sign_of_cross
-from udcp_solvers.falling import Row
 from udcp_solvers.laminar_price import Forest, Ints, own_price, tree_prices
 from udcp_solvers.region_choice import Areas, Part, Room, Vertices, best_set, load, move, room_for, vertices_for, worth
 from udcp_solvers.regions import Regions, one_depth, regions_of
@@ -131,7 +130,8 @@ def _around(innermost: Ints, parent: Ints) -> list[int]:
 def _scores(start: int, stop: int, P: Probabilities, areas: Areas, part: Part, trees: Trees, out: Floats) -> None:
     room, held, prices = room_for(areas, part), vertices_for(_HELD + 2, areas, part), _prices_for(part)
     for n in range(start, stop):
-        _trace(P[n], np.inf, areas, part, trees, room, held, prices, out[n])
+        load(P[n], areas, room)
+        _trace(np.inf, areas, part, trees, room, held, prices, out[n])
 
 
 @jit
@@ -141,7 +141,8 @@ def _score_of(
     room, held, prices = room_for(areas, part), vertices_for(_HELD + 2, areas, part), _prices_for(part)
     score = np.empty(P.shape[1])
     for n in range(start, stop):
-        _trace(P[n], np.inf, areas, part, trees, room, held, prices, score)
+        load(P[n], areas, room)
+        _trace(np.inf, areas, part, trees, room, held, prices, score)
         out[n] = score[y[n]]
 
 
@@ -152,7 +153,8 @@ def _sets(
     room, held, prices = room_for(areas, part), vertices_for(_HELD + 2, areas, part), _prices_for(part)
     score = np.empty(P.shape[1])
     for n in range(start, stop):
-        _trace(P[n], tau[n], areas, part, trees, room, held, prices, score)
+        load(P[n], areas, room)
+        _trace(tau[n], areas, part, trees, room, held, prices, score)
         for y in range(P.shape[1]):
             out[n, y] = score[y] <= tau[n]
 
@@ -165,7 +167,6 @@ def _prices_for(part: Part) -> Prices:
 
 @jit
 def _trace(
-    row: Row,
     limit: float,
     areas: Areas,
     part: Part,
@@ -175,25 +176,24 @@ def _trace(
     prices: Prices,
     score: Floats,
 ) -> None:
-    """Scores of one row; those above the limit may be left at infinity.
+    """Scores of the row that was loaded; those above the limit may be left at infinity.
 
     Vertex _HELD is the left end of the interval, 0 .. top are the right ends that wait, the nearest last. The regions
     listed with a right end are those that were looked at there: between it and the end before it no other matters.
     """
     R = len(areas.toll)
-    a = _HELD
+    a = len(held.mu) - 2  # _HELD, but not a constant: functions would be compiled for it apart
+    top = 0
     prices.region[0] = -1
-    load(row, areas, room)
     score[:] = np.inf
     for q in range(R):
         held.alive[a, q] = q
-        held.alive[0, q] = q
+        held.alive[top, q] = q
     held.many[a] = R
-    held.many[0] = R
+    held.many[top] = R
     best_set(a, 0.0, 0.0, 0.0, 1.0, 0.0, areas, part, room, held)
     _enter(a, 0.0, held, score)
-    best_set(0, np.inf, 1.0, 0.0, 0.0, 0.0, areas, part, room, held)
-    top = 0
+    best_set(top, np.inf, 1.0, 0.0, 0.0, 0.0, areas, part, room, held)
     while top >= 0 and held.mu[a] <= limit:
         step, step_low = minus(held.cost[top], held.cost_low[top], held.cost[a], held.cost_low[a])
         gain, gain_low = minus(held.rem[a], held.rem_low[a], held.rem[top], held.rem_low[top])

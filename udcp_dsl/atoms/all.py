@@ -10,7 +10,7 @@ from udcp_dsl.atoms.atom import Atom, Held, Increment, LinearIncrement, Sets
 from udcp_dsl.domain import Category, Floats, Ints
 from udcp_dsl.facts import Interval
 from udcp_dsl.forms import Additive
-from udcp_dsl.linear import Affine, Lowering, Push, total
+from udcp_dsl.linear import Affine, Lowering, Push
 
 
 class All(Atom):
@@ -60,16 +60,7 @@ class All(Atom):
         return [int(y) for y in self.category.members[:6]]
 
     def lower(self, model: Lowering, push: Push) -> Affine:
-        members = [model.label(y) for y in self.category.members]
-        if len(members) == 1:
-            return members[0]
-        whole = model.continuous(0.0, 1.0)
-        if Push.DOWN in push:
-            model.at_most(total(members) - (len(members) - 1.0), whole)
-        if Push.UP in push:
-            for label in members:
-                model.at_most(whole, label)
-        return whole
+        return model.all_of([model.label(y) for y in self.category.members], push)
 
 
 class AllIncrement(Increment):

@@ -18,8 +18,8 @@ from udcp_dsl.forms import Additive, Weighted
 from udcp_dsl.grid import Grid
 from udcp_dsl.linear import Affine, Lowering, Push
 
-# Some 100 MB: beyond 4,000 labels of as many different costs.
-_MOST_MEMBERS = 1 << 24
+# Some 70 MB: up to 2,900 labels of as many different costs.
+_MOST_MEMBERS = 1 << 23
 
 
 class Max(Atom):

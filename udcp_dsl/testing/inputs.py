@@ -19,8 +19,8 @@ def label_sets(loss: Loss) -> st.SearchStrategy[frozenset[str]]:
 
     >>> import udcp_dsl as udcp
     >>> from hypothesis import find
-    >>> sorted(find(label_sets(udcp.loads("labels {a, b, c}  loss l = size")), lambda S: len(S) == 2))
-    ['a', 'b']
+    >>> sorted(find(label_sets(udcp.loads("labels {a, b, c}  loss l = size")), lambda S: len(S) == 3))
+    ['a', 'b', 'c']
     """
     some = st.frozensets(st.sampled_from(loss.labels))
     return st.one_of(some, some.map(frozenset(loss.labels).difference))
