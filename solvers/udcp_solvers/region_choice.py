@@ -103,7 +103,7 @@ def vertices_for(many: int, areas: Areas, part: Part) -> Vertices:
     K, R = len(part.costs), len(areas.toll)
     return Vertices(
         np.empty(many),
-        np.empty(many, np.int64),
+        np.zeros(many, np.int64),
         np.empty(many),
         np.empty(many),
         np.empty(many),
@@ -234,6 +234,9 @@ def best_set(
         q = held.alive[v, i]
         if not held.G[v, q] <= slack:
             continue
+        # At price 0 many regions tie; without negative costs their values are exact, and the mass outside decides.
+        if mu == 0.0 and part.gains == 0.0 and found and room.outside[q] > held.rem[v]:
+            continue
         # The largest and, where a label or category is near its price, also the smallest set of the region.
         for lean in (1.0, -1.0):
             sure = _choose(trial, mu, lean, q, areas, part, room, held)
@@ -251,7 +254,9 @@ def _choose(v: int, mu: float, lean: float, r: int, areas: Areas, part: Part, ro
     """Make vertex v the best set in region r at price mu; whether nothing in it was near its price."""
     take, skip, gets, inside, chosen = room.take, room.skip, room.gets, room.inside, held.chosen[v]
     sure = True
-    chosen[:] = False
+    old = held.region[v]
+    for j in range(areas.starts[old], areas.starts[old + 1]):
+        chosen[areas.members[j]] = False
     for j in range(areas.starts[r], areas.starts[r + 1]):
         y = areas.members[j]
         left, cost = _skipped(mu, room.p[y]), part.costs[y]

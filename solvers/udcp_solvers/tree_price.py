@@ -182,8 +182,9 @@ def _trace(
     listed with a right end are those that were looked at there: between it and the end before it no other matters.
     """
     R = len(areas.toll)
-    a = len(held.mu) - 2  # _HELD, but not a constant: functions would be compiled for it apart
-    top = 0
+    # _HELD and 0, but not as constants: functions would be compiled for each of them apart.
+    a = len(held.mu) - 2
+    top = a - _HELD
     prices.region[0] = -1
     score[:] = np.inf
     for q in range(R):

@@ -190,7 +190,10 @@ def test_nonempty_adds_the_first_label_and_nothing_else(oracle: str) -> None:
     predictor = SetPredictor(LOSS, oracle, options=options, alpha=0.7, nonempty=True).calibrate(P_CAL, Y_CAL)
     sets = predictor.predict_set(P_NEW)
     assert sets.sizes.min() == 1
+    y = [LABELS.index(label) for label in Y_CAL]
+    scores = np.where(predictor.oracle.first(P_CAL) == y, -np.inf, predictor.oracle.score_of(P_CAL, y))
     tau = predictor.calibrated.thresholds()
+    assert tau == np.sort(scores)[math.ceil(0.3 * (N + 1)) - 1]
     rest = predictor.oracle.sets(P_NEW, tau)  # type: ignore[arg-type]
     first = predictor.oracle.first(P_NEW)
     extra = sets.mask & ~rest
