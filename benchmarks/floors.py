@@ -40,14 +40,20 @@ class Case:
     name: str
     oracle: str
     at_most: float
-    loss: str = "loss l = size"
+    loss: str = "size"
     options: dict[str, object] = field(default_factory=dict)
 
 
+# Losses over the declarations of `spec`: `cost` differs from label to label, a `family` has 20 labels, a `branch` 10
+# families.
 CASES = (
     Case("base", "base", 2.0),
     Case("lac", "lac", 2.0),
     Case("raps", "raps", 2.0),
+    Case("ratio", "ratio", 2.0, "sum(cost)"),
+    Case("greedy, disjoint", "greedy", 3.0, "count(family) + 0.01 * size"),
+    Case("greedy, laminar", "greedy", 3.0, "2 * count(branch) + count(family) + 0.01 * size"),
+    Case("greedy, separable", "greedy", 3.0, "sum(cost)"),
 )
 
 RESULTS = Path(__file__).parent / "results" / "floors.json"
@@ -99,9 +105,29 @@ class Result:
         return self.ratio <= self.at_most
 
 
+def spec(k: int, loss: str) -> str:
+    """A spec of k labels, whose names are their numbers."""
+
+    def by(name: str, category: Callable[[int], int]) -> str:
+        members: dict[int, list[str]] = {}
+        for y in range(k):
+            members.setdefault(category(y), []).append(str(y))
+        listed = ", ".join(f"c{c}: {{ {', '.join(of)} }}" for c, of in members.items())
+        return f"categories {name} {{ {listed} }}"
+
+    costs = ", ".join(f"{y}: {1 + 7919 * y % 1009 / 1009:.6f}" for y in range(k))
+    families = -(-k // 20)
+    return f"""
+    labels 0..{k - 1}
+    {by("family", lambda y: y % families)}
+    {by("branch", lambda y: y % families // 10)}
+    costs cost {{ {costs} }}
+    loss l = {loss}
+    """
+
+
 def oracle_of(case: Case, k: int) -> Any:
-    loss = udcp.loads(case.loss, labels=[f"y{y}" for y in range(k)])
-    return udcp.make_oracle(case.oracle, loss, **case.options)
+    return udcp.make_oracle(case.oracle, udcp.loads(spec(k, case.loss)), **case.options)
 
 
 def threshold(scores: NDArray[np.float64]) -> float:

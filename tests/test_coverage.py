@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
+from importlib.metadata import entry_points
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import pytest
 
 import udcp_dsl as udcp
 import udcp_dsl.calibrate.calibration as calibration
+import udcp_dsl.oracle as oracle_module
 from udcp_dsl import InputError
 from udcp_dsl.calibrate import coverage_law, rank
 from udcp_dsl.oracle import Oracle
@@ -41,6 +43,14 @@ NAMES = [name for name in udcp.oracle_names() if name != SLOW]
 # Every other oracle with its defaults; the lambda of `penalized` is given, and in one test tuned.
 ORACLES: list[tuple[str, Options]] = [(name, {"lam": 0.3} if name == "penalized" else {}) for name in NAMES]
 every_oracle = pytest.mark.parametrize(("oracle", "options"), ORACLES, ids=NAMES)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def oracles_looked_up_once() -> Iterator[None]:
+    """Reading the metadata of all installed packages for every predictor would take half of the time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(oracle_module, "entry_points", cache(entry_points))
+        yield
 
 
 @dataclass(frozen=True)
@@ -122,19 +132,19 @@ def faults(every: list[Trials]) -> list[str]:
 
 @every_oracle
 def test_coverage_follows_its_law(oracle: str, options: Options) -> None:
-    every = [case.trials(case.predictor(oracle, options=options), repeats=12) for case in cases(N_PROBLEMS)]
+    every = [case.trials(case.predictor(oracle, options=options), repeats=8) for case in cases(N_PROBLEMS)]
     assert len(every) >= 200
     assert not faults(every)
 
 
 def test_coverage_with_a_tuned_lambda() -> None:
     """Of the calibration points a third is left for the threshold; the rest chose lambda."""
-    every = [case.trials(case.predictor("penalized"), repeats=3, n_cal=3 * case.n_cal) for case in cases(N_PROBLEMS)]
+    every = [case.trials(case.predictor("penalized"), repeats=1, n_cal=3 * case.n_cal) for case in cases(N_PROBLEMS)]
     assert [t.n_cal for t in every] == [case.n_cal for case in cases(N_PROBLEMS)]
     assert not faults(every)
 
 
-@pytest.mark.parametrize("count", [10, pytest.param(N_PROBLEMS, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [6, pytest.param(N_PROBLEMS, marks=pytest.mark.slow)])
 def test_coverage_of_a_slow_oracle(count: int) -> None:
     few = cases(N_PROBLEMS)[:count]
     every = [case.trials(case.predictor(SLOW), n_cal=min(case.n_cal, 9), n_test=4, repeats=2) for case in few]
@@ -194,7 +204,7 @@ def authors(n: int, alpha: Fraction) -> int:
 @pytest.mark.parametrize("broken", [shifted(-1), shifted(+1), authors], ids=["k - 1", "k + 1", "authors' k"])
 def test_a_wrong_rank_is_caught(broken: Callable[[int, Any], int], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calibration, "rank", shifted(0))
-    few = cases(N_PROBLEMS)[:40]
+    few = cases(N_PROBLEMS)[:24]
     assert not faults([case.trials(case.predictor("base"), repeats=20) for case in few])
     monkeypatch.setattr(calibration, "rank", broken)
     assert faults([case.trials(case.predictor("base"), repeats=20) for case in few])
@@ -202,7 +212,7 @@ def test_a_wrong_rank_is_caught(broken: Callable[[int, Any], int], monkeypatch: 
 
 @pytest.mark.parametrize("broken", [Peeking, Strict])
 def test_a_wrong_oracle_is_caught(broken: Callable[[Any], Oracle]) -> None:
-    few = cases(N_PROBLEMS)[:40]
+    few = cases(N_PROBLEMS)[:24]
     assert faults([case.trials(case.predictor(broken), repeats=20) for case in few])
 
 
@@ -347,7 +357,7 @@ def conditional_trials(
 def test_coverage_of_saturated_classifiers(oracle: str, options: Options, dtype: Any) -> None:
     """Probabilities that run to 1 - 1e-30 and, in half and single precision, to exactly 0 and 1."""
     every = []
-    for case in cases(40, kind="saturated", dtype=dtype):
+    for case in cases(24, kind="saturated", dtype=dtype):
         P, _ = case.problem.draw(500, np.random.default_rng(0))
         assert (P.max(axis=1) == 1).any()
         every.append(case.trials(case.predictor(oracle, options=options), repeats=10))

@@ -146,6 +146,13 @@ class LinearModel:
         return len(self.row_lower)
 
     @property
+    def size(self) -> dict[str, int]:
+        """How large it is, as solvers count."""
+        whole = int(self.integer.sum())
+        rest = self.variables - whole
+        return {"binaries": whole, "continuous": rest, "rows": self.rows, "nonzeros": len(self.columns)}
+
+    @property
     def names(self) -> list[str]:
         """x0, x1, ... for labels and z0, z1, ... for the rest, of one width: sorting by name keeps the order."""
         wide = len(str(self.variables))

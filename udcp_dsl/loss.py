@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -50,6 +50,11 @@ class Loss:
     def K(self) -> int:
         """The number of labels."""
         return len(self.labels)
+
+    def __reduce__(self) -> tuple[Callable[..., Loss], tuple[object, ...]]:
+        """A copy, pickled or deep, is compiled anew from the text and the data that it carries."""
+        params, files = dict(self.params), dict(self.files)
+        return _recompiled, (self.source.text, self.labels, params, self.name, files, self.source.name)
 
     def __repr__(self) -> str:
         return f"Loss({self.name!r}, {self.K} labels, {self.source.name!r})"
@@ -209,3 +214,11 @@ def _finish(compiled: Compiled) -> Loss:
     for warning in compiled.warnings:
         warnings.warn(warning.render(), SpecWarning, stacklevel=3)
     return Loss(compiled)
+
+
+def _recompiled(
+    text: str, labels: tuple[str, ...], params: dict[str, float], loss: str, files: dict[str, bytes], name: str
+) -> Loss:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SpecWarning)  # said when it was first compiled
+        return loads(text, labels, params=params, loss=loss, files=files, name=name)

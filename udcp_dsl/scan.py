@@ -226,7 +226,8 @@ class _Cutter:
         names_it = i - 1 == self._first and before in STATEMENTS and before != "labels"
         if text == "labels":
             whole = after == "from" or (not nested and (after == "{" or after[:1].isdecimal()))
-            whole = whole and before not in ("of", ".") and not (names_it and "\n" not in between)
+            of = before == "of" and self._tokens[i - 2].text not in _NAMES_FOLLOW  # and not a column of that name
+            whole = whole and not of and before != "." and not (names_it and "\n" not in between)
         else:
             whole = after.isidentifier() and after not in RESERVED and body in _BODIES_START
         hyphened = before == "-" and not between

@@ -7,13 +7,17 @@ more mass, fewer labels, the lexicographically first list of indices.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
-from udcp_dsl.loss import Loss
-from udcp_dsl.oracle import Floats, Indices, Masks, Probabilities
+from udcp_dsl.oracle import Floats, Probabilities
 from udcp_solvers.compiled import jit, over_rows
 from udcp_solvers.double_double import minus, plus, ratio, sign_of_cross
+
+if TYPE_CHECKING:
+    from udcp_dsl.loss import Loss
 
 Ints = NDArray[np.int64]
 
@@ -32,16 +36,15 @@ class Enumeration:
         for block in np.array_split(numbers, max(1, len(numbers) >> 14)):
             self._costs[block] = loss.batch((block[:, None] >> np.arange(loss.K) & 1).astype(np.bool_))
 
+    @staticmethod
+    def of(loss: Loss) -> Enumeration | None:
+        """None where there are too many sets."""
+        return Enumeration(loss) if loss.K <= MOST else None
+
     def scores(self, P: Probabilities) -> Floats:
         out = np.empty(P.shape)
         over_rows(_scores, len(P), len(self._costs), P, self._costs, out)
         return out
-
-    def score_of(self, P: Probabilities, y: Indices) -> Floats:
-        return np.asarray(self.scores(P)[np.arange(len(P)), y])
-
-    def sets(self, P: Probabilities, tau: Floats) -> Masks:
-        return self.scores(P) <= tau[:, None]
 
 
 @jit
@@ -102,9 +105,9 @@ def _first_set(a: int, b: int) -> bool:
 def _less_left_out(a: int, b: int, rem: Floats, low: Floats) -> bool:
     """Whether set a leaves out less than b; where it is the same, whether it has fewer labels or comes first."""
     if rem[a] != rem[b]:
-        return rem[a] < rem[b]
+        return bool(rem[a] < rem[b])
     if low[a] != low[b]:
-        return low[a] < low[b]
+        return bool(low[a] < low[b])
     return _first_set(a, b)
 
 

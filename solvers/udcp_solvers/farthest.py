@@ -189,7 +189,10 @@ def _lower(gain: Floats, inverse: Floats, lanes: Floats, slack: float) -> float:
     for b in range(len(gain)):
         for j in range(_LANES):
             lanes[j] = max(lanes[j], (gain[b, j] - slack) * inverse[b, j])
-    return float(lanes.max())
+    best = -np.inf
+    for x in lanes:
+        best = max(best, x)
+    return best
 
 
 @jit

@@ -23,8 +23,8 @@ from udcp_dsl.oracle import Floats, Indices, Masks, Oracle, Probabilities
 from udcp_solvers.compiled import over_rows
 from udcp_solvers.farthest import farthest_orders
 from udcp_solvers.growing import DENSE, TREE, grow
-from udcp_solvers.lists import Model, list_labels, model_of
-from udcp_solvers.merge import merge_orders
+from udcp_solvers.lists import list_labels, model_of, no_model
+from udcp_solvers.merge import levels_of, merge_orders
 from udcp_solvers.remaining import remaining_score_of, remaining_scores, remaining_sets, row_blocks
 
 if TYPE_CHECKING:
@@ -100,17 +100,16 @@ def paths(loss: Loss, M: float, eps: float) -> dict[str, Orders]:
     growing = grow(loss)
     lists = None if growing is None else list_labels(growing)
     if growing is not None and lists is not None:
+        small = len(lists.unpaid) * loss.K <= _MOST_BITS
+        by_distance = np.isin(growing.kind, (DENSE, TREE)).any()
         model = model_of(loss, growing, lists, M)
-        small = (int(lists.class_of.max()) + 1) * loss.K <= _MOST_BITS
+        if model is not None and small and not model.far_weight.any():
+            found["merge"] = _compiled(merge_orders, growing, lists, model, levels_of(model), M, eps)
         if model is not None:
-            # Old ratios bound new ones only where nothing that enters can lower the cost.
-            rising = (model.extra >= 0).all() and (np.diff(model.common) >= 0).all()
-            if loss.facts.monotone and rising and small and not model.far_weight.any():
-                found["lazy"] = _compiled(merge_orders, growing, lists, model, M, eps, True)
             found["farthest"] = _compiled(farthest_orders, growing, lists, model, M, eps)
-        if small and not np.isin(growing.kind, (DENSE, TREE)).any():
-            none = Model(np.empty(0), np.empty(0), np.empty(0), 0.0)
-            found["merge"] = _compiled(merge_orders, growing, lists, none, M, eps, False)
+        if small and not by_distance:
+            model = no_model(loss, lists)
+            found["merge, no sum"] = _compiled(merge_orders, growing, lists, model, levels_of(model), M, eps)
     return {**found, "generic": _by_increments(loss, M, eps)}
 
 

@@ -64,7 +64,9 @@ def ratio(code: Indices, data: Floats, state: Floats, ranked: Indices, room: Flo
 @jit
 def most_to_place(p: Floats, floor: float) -> float:
     """Once a sum of placed probabilities is above this, what remains is certainly below `floor`."""
-    total = float(p.sum())
+    total = 0.0
+    for x in p:
+        total += x
     if floor > 2.0 * total:
         return -1.0
     return total - floor + (len(p) + 4) * 2.0**-50 * (total + abs(floor))

@@ -7,22 +7,28 @@ mu at which y is in the set that minimises L(S) - mu p(S). See `ilp_programs`.
 
 from __future__ import annotations
 
+import hashlib
 import math
-import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from udcp_dsl import __version__
 from udcp_dsl.diagnostics import OracleError
 from udcp_dsl.lower import lower
 from udcp_dsl.oracle import Floats, Indices, Masks, Oracle, Probabilities
-from udcp_solvers.ilp_exact import Exact, Report, Tally
-from udcp_solvers.ilp_programs import chain, order_of, price_scores
-from udcp_solvers.ilp_solver import solver_name
+from udcp_solvers.ilp_checkpoint import Checkpoint, fingerprint
+from udcp_solvers.ilp_exact import Exact, Report
+from udcp_solvers.ilp_instance import Instances, Outcome, Recipe, Settings, Wanted
+from udcp_solvers.ilp_solver import export, solver_name
+from udcp_solvers.ilp_workers import Task, Workers
 from udcp_solvers.remaining import remaining_score_of, remaining_scores, remaining_sets
 
 if TYPE_CHECKING:
@@ -34,10 +40,23 @@ if TYPE_CHECKING:
 LEVELS = tuple(1 - 0.5**j for j in range(1, 21))
 
 
+@dataclass(frozen=True)
+class _Run:
+    """Where instances are solved and kept: workers or this process; a checkpoint or none."""
+
+    workers: Workers | None = None
+    checkpoint: Checkpoint | None = None
+    advance: Callable[[], None] | None = None
+
+
 class Ilp(Oracle):
-    """program: mass or price; solver: auto, a name that PuLP knows, or a solver of PuLP; levels: the masses to reach,
+    """Sets proved optimal by mixed-integer programming.
+
+    program: mass or price; solver: auto, a name that PuLP knows, or a solver of PuLP; levels: the masses to reach,
     rising fractions of the row's total; time_limit: seconds for each instance; canonical: among sets of equal cost the
-    smallest, then the heaviest, then the first by indices, whatever the solver finds first.
+    smallest, then the heaviest, then the first by indices, whatever the solver finds first. workers: processes that
+    solve instances at the same time; checkpoint: a file that keeps finished instances, so that a run that was stopped
+    goes on from there. These two change no answer and are not saved with a predictor.
 
     After each call `report` says how many instances were proved optimal, and how many were not.
     """
@@ -53,13 +72,17 @@ class Ilp(Oracle):
         levels: Sequence[float] = LEVELS,
         time_limit: float | None = None,
         canonical: bool = False,
+        workers: int = 1,
+        checkpoint: str | Path | None = None,
     ) -> None:
         if program not in ("mass", "price"):
             raise OracleError(f"oracle 'ilp': program must be 'mass' or 'price', not {program!r}")
         if not isinstance(canonical, bool):
             raise OracleError(f"oracle 'ilp': canonical must be True or False, not {canonical!r}")
-        fractions = _checked_levels(levels)
         limit = _checked_limit(time_limit)
+        self._settings = Settings(program, _checked_levels(levels), math.inf if limit is None else limit, canonical)
+        self._workers = _checked_workers(workers)
+        self._checkpoint = checkpoint
         chosen = solver_name(solver)
         super().__init__(
             loss, program=program, solver=solver if isinstance(solver, str) else chosen,
@@ -67,61 +90,106 @@ class Ilp(Oracle):
         )  # fmt: skip
         self.model = lower(loss)
         self.report = Report()
-        self._program = program
-        self._levels = fractions
-        self._limit = math.inf if limit is None else limit
-        self._canonical = canonical
+        self._solver = solver
         self._exact = Exact(loss, self.model, solver, canonical)
+        self._run: _Run | None = None
+
+    def export(self, path: str) -> None:
+        """Write the model, to which each instance adds its mass row, as an .lp or .mps file."""
+        export(self.model, path)
+
+    @contextmanager
+    def running(
+        self,
+        *,
+        workers: int | None = None,
+        checkpoint: str | Path | None = None,
+        advance: Callable[[], None] | None = None,
+    ) -> Iterator[None]:
+        """In this block instances are solved by worker processes, which are kept from call to call, and finished ones
+        are kept in the file `checkpoint`; `advance` is called after each. What is not given is as in the options.
+
+        Leaving the block, by Ctrl-C as well, ends the workers; what was finished stays in the file.
+        """
+        most = self._workers if workers is None else _checked_workers(workers)
+        file = self._checkpoint if checkpoint is None else checkpoint
+        before = self._run
+        with ExitStack() as stack:
+            kept = Checkpoint(file, self._identity()) if file is not None else None
+            if kept is not None:
+                stack.callback(kept.close)
+            processes = Workers(Recipe.of(self.loss, self._solver, self._settings), most) if most > 1 else None
+            if processes is not None:
+                stack.callback(processes.close)
+            self._run = _Run(processes, kept, advance)
+            try:
+                yield
+            finally:
+                self._run = before
+
+    def optimal(self, P: Probabilities) -> tuple[Masks, Masks]:
+        """The set of least cost that has the mass of the first level, for each row; and for which it is proved."""
+        if self._settings.program != "mass":
+            raise OracleError("oracle 'ilp': under program='price' there are no levels: use program='mass'")
+        masks = np.zeros(P.shape, dtype=bool)
+        proved = np.zeros(len(P), dtype=bool)
+        for i, outcome in self._each(P, lambda i: Wanted("first")):
+            assert outcome.order is not None
+            masks[i, outcome.order[: outcome.count]] = True
+            proved[i] = outcome.report.proved == 1
+        return masks, proved
 
     def _scores(self, P: Probabilities) -> Floats:
-        if self._program == "price":
+        if self._settings.program == "price":
             out = np.empty(P.shape)
-            self._each(P, lambda i, tally, p: self._priced(tally, p, out[i]))
+            for i, outcome in self._each(P, lambda i: Wanted()):
+                out[i] = outcome.scores
             return out
-        orders, _ = self._orders(P, lambda i, p, blocks: False)
-        return remaining_scores(P, orders)
+        return remaining_scores(P, self._orders(P, lambda i: Wanted())[0])
 
     def _score_of(self, P: Probabilities, y: Indices) -> Floats:
-        if self._program == "price":
-            return super()._score_of(P, y)
-        orders, counts = self._orders(P, lambda i, p, mask: bool(mask[y[i]]))
+        if self._settings.program == "price":
+            out = np.empty(len(P))
+            for i, outcome in self._each(P, lambda i: Wanted()):
+                assert outcome.scores is not None
+                out[i] = outcome.scores[y[i]]
+            return out
+        orders, counts = self._orders(P, lambda i: Wanted("label", float(y[i])))
         return remaining_score_of(P, orders, counts, y)
 
     def _sets(self, P: Probabilities, tau: Floats) -> Masks:
-        if self._program == "price" or tau.shape[1] > 1:  # by class: sets are not prefixes of the order
-            return super()._sets(P, tau)
-        # The last label of a block has as its score minus what remains after the block, or more.
-        orders, counts = self._orders(P, lambda i, p, mask: -math.fsum(p[~mask].tolist()) > tau[i, 0])
+        if self._settings.program == "price" or tau.shape[1] > 1:  # by class: sets are not prefixes of the order
+            masks: Masks = self._scores(P) <= tau
+            return masks
+        orders, counts = self._orders(P, lambda i: Wanted("threshold", float(tau[i, 0])))
         return remaining_sets(P, orders, counts, tau[:, 0])
 
-    def _priced(self, tally: Tally, p: Floats, out: Floats) -> None:
-        out[:] = price_scores(self._exact, tally, p, self._canonical)
+    def _first(self, P: Probabilities) -> Indices:
+        if self._settings.program == "price":
+            return super()._first(P)
+        return self._orders(P, lambda i: Wanted("first"))[0][:, 0]
 
-    def _orders(self, P: Probabilities, enough: Callable[[int, Floats, Masks], bool]) -> tuple[Indices, Indices]:
+    def _orders(self, P: Probabilities, wanted: Callable[[int], Wanted]) -> tuple[Indices, Indices]:
         """The labels of each row in order, and how many of them are final: the chain ends once there is enough."""
         orders = np.empty(P.shape, dtype=np.int64)
         counts = np.empty(len(P), dtype=np.int64)
-
-        def order(i: int, tally: Tally, p: Floats) -> None:
-            blocks: list[Masks] = []
-            counts[i] = len(p)
-            for mask in chain(self._exact, tally, p, self._levels):
-                blocks.append(mask)
-                if mask.any() and enough(i, p, mask):
-                    counts[i] = mask.sum()
-                    break
-            orders[i] = order_of(p, blocks)
-
-        self._each(P, order)
+        for i, outcome in self._each(P, wanted):
+            assert outcome.order is not None
+            orders[i], counts[i] = outcome.order, outcome.count
         return orders, counts
 
-    def _each(self, P: Probabilities, work: Callable[[int, Tally, Floats], None]) -> None:
-        """Do the work of every row, and report on all of them."""
-        total = Report()
-        for i, row in enumerate(P):
-            tally = Tally(time.monotonic() + self._limit)
-            work(i, tally, row.astype(np.float64))
-            total += tally.report()
+    def _each(self, P: Probabilities, wanted: Callable[[int], Wanted]) -> Iterator[tuple[int, Outcome]]:
+        """The outcome of every row, as they are finished; and a report on all of them."""
+        if self._run is None:
+            with self.running():
+                yield from self._each(P, wanted)
+            return
+        run, total = self._run, Report()
+        for i, outcome in _solved(run, P, wanted, Instances(self._exact, self._settings)):
+            total += outcome.report
+            if run.advance is not None:
+                run.advance()
+            yield i, outcome
         self.report = total
         if total.proved < total.instances:
             warnings.warn(
@@ -130,6 +198,40 @@ class Ilp(Oracle):
                 "coverage does not depend on it, the cost may",
                 stacklevel=4,
             )
+
+    def _identity(self) -> str:
+        """What a checkpoint belongs to: everything that an outcome depends on."""
+        loss = self.loss
+        files = {name: hashlib.sha256(data).hexdigest() for name, data in loss.files.items()}
+        spec = [loss.source.text, loss.name, loss.labels, dict(loss.params), files]
+        return fingerprint([__version__, spec, self.options, solver_name(self._solver)])
+
+
+def _solved(
+    run: _Run, P: Probabilities, wanted: Callable[[int], Wanted], here: Instances
+) -> Iterator[tuple[int, Outcome]]:
+    """Every row's outcome: those of the checkpoint first, the others as they are finished, each kept at once."""
+    tasks = [Task(i, row.astype(np.float64), wanted(i)) for i, row in enumerate(P)]
+    waiting = tasks
+    if run.checkpoint is not None:
+        waiting = []
+        for task in tasks:
+            known = run.checkpoint.find(task.p, task.wanted)
+            if known is None:
+                waiting.append(task)
+            else:
+                yield task.i, known
+    alone = ((task, here.solve(task.p, task.wanted)) for task in waiting)
+    for task, outcome in alone if run.workers is None else run.workers.solve(waiting):
+        if run.checkpoint is not None:
+            run.checkpoint.add(task.p, task.wanted, outcome)
+        yield task.i, outcome
+
+
+def _checked_workers(workers: object) -> int:
+    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
+        raise OracleError(f"oracle 'ilp': workers must be a whole number of at least 1, not {workers!r}")
+    return workers
 
 
 def _checked_levels(levels: object) -> list[Fraction]:

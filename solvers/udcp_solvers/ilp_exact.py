@@ -17,7 +17,9 @@ import numpy as np
 from udcp_dsl.facts import TOLERANCE
 from udcp_dsl.linear import LinearModel
 from udcp_dsl.oracle import Floats, Masks
-from udcp_solvers.ilp_solver import Answer, Question, Row, open_solver
+from udcp_solvers.ilp_mass import has_mass, mass_below
+from udcp_solvers.ilp_shortcuts import shortcut
+from udcp_solvers.ilp_solver import Answer, Question, Row, Solver, open_solver
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
@@ -93,10 +95,14 @@ class Exact:
         self.model = model
         self._wanted = wanted
         self._canonical = canonical
-        self._solver = open_solver(model, wanted)
+        self._solver: Solver | None = None  # opened by the first question
+        self._shortcut = shortcut(loss) if wanted == "auto" and not canonical else None
 
     def cheapest(self, tally: Tally, p: Floats, t: float, inside: Masks) -> Found | None:
         """The set of least cost among those that hold `inside` and have mass t; None where no answer came."""
+        if self._shortcut is not None and t > 0:
+            mask = self._shortcut.cheapest(p, t, inside)
+            return Found(mask, float(self.loss.batch(mask[None, :])[0]), True)
         found = self._least(tally, Question(inside=inside), p, t)
         if found is None or not found.proved or not self._canonical:
             return found
@@ -171,6 +177,8 @@ class Exact:
 
     def _ask(self, tally: Tally, question: Question) -> Answer:
         tally.count(questions=1)
+        if self._solver is None:
+            self._solver = open_solver(self.model, self._wanted)
         answer = self._solver.ask(question)
         # Every question that we ask has an answer, so one that has none was not understood.
         if answer.status in ("failed", "infeasible"):
@@ -201,17 +209,6 @@ def _first(model: LinearModel, costs: Floats) -> Floats:
     whole = np.zeros(model.variables)
     whole[: model.K] = costs
     return whole
-
-
-def mass_below(p: Floats, mask: Masks) -> float:
-    """The mass of a set, rounded down, so that the set has it."""
-    mass = math.fsum(p[mask].tolist())
-    return mass if has_mass(p, mask, mass) else math.nextafter(mass, 0.0)
-
-
-def has_mass(p: Floats, mask: Masks, t: float) -> bool:
-    """Whether the set has mass t, in exact arithmetic: fsum rounds once, which never changes a sign."""
-    return t <= 0 or math.fsum([*p[mask].tolist(), -t]) >= 0
 
 
 def _mass_row(p: Floats, t: float) -> Row:

@@ -20,17 +20,16 @@ import numpy as np
 
 from udcp_dsl.facts import TOLERANCE
 from udcp_dsl.oracle import Floats, Indices, Masks
-from udcp_solvers.ilp_exact import Exact, Found, Tally, has_mass, mass_below
+from udcp_solvers.ilp_exact import Exact, Found, Tally
+from udcp_solvers.ilp_mass import has_mass, mass_below, units
 
 
 def targets(p: Floats, levels: Sequence[Fraction]) -> list[float]:
     """The masses to reach: fractions of the exact total of the row, rounded down."""
-    # All floats are multiples of 2^-1074.
-    ratios = map(float.as_integer_ratio, p.tolist())
-    whole = sum(numerator * (2**1074 // denominator) for numerator, denominator in ratios)
+    whole = Fraction(units(p.tolist()), 2**1074)
     found = []
     for level in levels:
-        exact = Fraction(whole, 2**1074) * level
+        exact = whole * level
         near = float(exact)
         found.append(near if Fraction(near) <= exact else math.nextafter(near, 0.0))
     return found

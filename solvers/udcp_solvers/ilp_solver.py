@@ -19,6 +19,7 @@ import pulp
 from udcp_dsl.diagnostics import OracleError
 from udcp_dsl.linear import LinearModel
 from udcp_dsl.oracle import Floats, Indices, Masks
+from udcp_dsl.tables import atomic_write
 
 # Zero gap, one thread, tolerances as tight as solvers allow: what `exact` means.
 _TOLERANCE = 1e-9
@@ -108,14 +109,12 @@ def open_solver(model: LinearModel, wanted: object) -> Solver:
 
 
 def export(model: LinearModel, path: str) -> None:
-    """Write the model as an .lp or .mps file."""
-    problem, _ = _problem(model, Question())
-    if path.endswith(".lp"):
-        problem.writeLP(path)
-    elif path.endswith(".mps"):
-        problem.writeMPS(path)
-    else:
+    """Write the model as an .lp or .mps file, whole or not at all."""
+    if not path.lower().endswith((".lp", ".mps")):
         raise OracleError(f"a model is written as .lp or .mps, not {path!r}")
+    problem, _ = _problem(model, Question())
+    with atomic_write(path) as temporary:
+        (problem.writeLP if path.lower().endswith(".lp") else problem.writeMPS)(str(temporary))
 
 
 def _problem(model: LinearModel, question: Question) -> tuple[Any, list[Any]]:

@@ -1,10 +1,9 @@
 """Prices under a laminar loss: L = sum of w_C any(C) over a forest of categories, w_C >= 0, + label costs l(y).
 
-Inside category C, with the categories below it, let g_C(mu) = w_C + sum of min(0, what each child gains at price mu). It
-falls with mu; C is entered at the least mu >= 0 at which some set inside C has cost <= mu * mass with mass > 0 (or cost
-< 0). That entry price is the least ratio of cost to mass over sets inside C, found by Newton's (Dinkelbach's) steps: from
-any set's ratio, take all that pays at it, and its ratio next, until it falls no more. A label is bought at the largest
-price on its path: its own l / p and the entry prices of the categories around it.
+Category C is entered at the least mu >= 0 at which some set inside C has cost <= mu * mass with mass > 0 (or cost < 0),
+the cost of C and of the categories within it included. That entry price is the least ratio of cost to mass, found by
+Newton's (Dinkelbach's) steps: from any set's ratio, take all that pays at it, and its ratio next, until it falls no
+more. A label is bought at the largest price on its path: its own l / p and the entry prices of the categories around.
 
 Nothing is subtracted, so small probabilities keep their digits. All faces call the same code, hence the same bits.
 """
@@ -87,8 +86,8 @@ class Forest:
             stack.extend((child, False) for child in reversed(children[index]))
         labels.extend(np.flatnonzero(innermost < 0).tolist())
         order = np.array(labels, dtype=np.int64)
-        as_ints = [np.array(x, dtype=np.int64) for x in (low, high, last)]
-        return Forest(order, form.label_costs[order], weights, *as_ints, top)
+        lows, highs, lasts = (np.array(x, dtype=np.int64) for x in (low, high, last))
+        return Forest(order, form.label_costs[order], weights, lows, highs, lasts, top)
 
 
 class LaminarPrices:

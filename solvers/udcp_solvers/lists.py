@@ -40,7 +40,7 @@ class Lists(NamedTuple):
 
 
 class Model(NamedTuple):
-    """The sum, where the loss is one; arrays without entries where it is not."""
+    """The loss as a sum; where it is none, infinitely slack."""
 
     common: Floats  # (K + 1,) constant and function of size
     extra: Floats  # (C,)
@@ -160,13 +160,18 @@ def model_of(loss: Loss, growing: Growing, lists: Lists, M: float) -> Model | No
     for state in range(states):
         left = (state >> lists.category_bit) & 1 == 0
         extra_of[:, state] += np.bincount(lists.category_list[left], weight[category[left]], minlength=G)
-    extra = np.zeros(int(lists.class_of.max()) + 1)
+    extra = np.zeros(len(lists.unpaid))
     extra[lists.class_of] = extra_of
     start = np.where(growing.kind == TOUCH, growing.start, 0.0)
     far_weight = np.where(np.isin(growing.kind, (LARGER, DENSE, TREE)), coefficient, 0.0)
     steps = K + len(loss.expression.nodes) + 16
     slack = total.off + 2.0**-48 * steps * (total.magnitude + abs(M))
     return Model(total.of_size + float(coefficient @ start), extra, far_weight, float(slack))
+
+
+def no_model(loss: Loss, lists: Lists) -> Model:
+    """A model that says nothing."""
+    return Model(np.zeros(loss.K + 1), np.zeros(len(lists.unpaid)), np.zeros(0), np.inf)
 
 
 def _as_sum(loss: Loss, growing: Growing) -> _Sum | None:
@@ -214,12 +219,8 @@ def _sizes(growing: Growing) -> list[float]:
 
 def _line(node: ir.Table, nothing: Floats) -> _Sum | None:
     """A function of a count that is a line, but for rounding."""
-    f = node.table
-    if len(f) < 2:
-        return _Sum({}, nothing + f[0], abs(float(f[0])))
-    slope = float(f[-1] - f[0]) / (len(f) - 1)
-    magnitude = float(np.abs(f).max())
-    off = float(np.abs(f - (f[0] + slope * np.arange(len(f)))).max())
-    if off > 1e-12 * magnitude:
+    f, slope = node.table, node.slope
+    if slope is None:
         return None
-    return _Sum({node.count.atom.key: slope}, nothing + f[0], magnitude, off)
+    off = float(np.abs(f - (f[0] + slope * np.arange(len(f)))).max())
+    return _Sum({node.count.atom.key: slope}, nothing + f[0], float(np.abs(f).max()), off)

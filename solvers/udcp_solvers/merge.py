@@ -1,11 +1,14 @@
 """Greedy orders of losses that only see which numbers and categories a set holds: a merge of lists.
 
-The next label is the head of a class of lists. For monotone sums the merge is lazy: with A = M - (cost common to all),
-a class whose best head has room q = max(1 - p, 0) + eps has the ratio (A - extra) / q, and A only falls. Less the drift
-A / (1 + eps) that all share, a ratio never rises while its class stays as it is, so that an old value is an upper
-bound: a heap of such bounds yields the next class after few looks. Bounds allow for rounding; whatever is too near to
-tell is decided by the floats of `growing`, which every path shares, so the order is the naive one to the last tie.
-For other losses each class is looked at in each step.
+The next label is the first, by falling p, of some class of lists. Where the loss is a sum, classes differ by what one
+more label costs beyond what all cost, `extra`; of two classes, one with less extra and a first label of higher p comes
+before the other, whatever the set. So only the front matters: classes by rising extra, each with a first label of
+higher p than all before it. It is short (about log C for C classes), and a tree of least ranks over the classes by
+extra mends it when a label is placed. On the front the ratios (A - extra) / q decide, A being common to all.
+
+All this is good up to `slack`, for rounding: classes whose extras are that near form one level, and what is too near to
+tell is decided by the floats of `growing`, which every path shares; so the order is the naive one to the last tie. A
+loss that is not a sum has infinite slack: one level, and every class is looked at in each step.
 """
 
 from __future__ import annotations
@@ -28,11 +31,32 @@ _ROUNDING = 2.0**-50
 Bits = NDArray[np.int64]
 
 
+class Levels(NamedTuple):
+    """Classes by rising extra cost; a level's are too near to one another to be told apart by it."""
+
+    level_of: Indices  # (C,)
+    start: Indices  # (levels + 1,) where each level's classes begin
+    classes: Indices  # (C,)
+    extra: Floats  # (levels,)
+    slack: float  # of the model, and of a level's one number for its classes
+
+
+def levels_of(model: Model) -> Levels:
+    order = np.argsort(model.extra, kind="stable")
+    rising = model.extra[order]
+    begins = np.append(True, np.diff(rising) > 4 * model.slack)
+    start = np.append(np.flatnonzero(begins), len(rising)).astype(np.int64)
+    level_of = np.empty(len(rising), np.int64)
+    level_of[order] = np.cumsum(begins) - 1
+    spread = rising[start[1:] - 1] - rising[start[:-1]]
+    return Levels(level_of, start, order.astype(np.int64), rising[start[:-1]], model.slack + float(spread.max()))
+
+
 class Room(NamedTuple):
     """Arrays to work in, for one row after another."""
 
     state: Floats  # of `growing`
-    head: Indices  # (G,)
+    head: Indices  # (G,) a rank at or before the first of a list that is not placed
     following: Indices  # (K,)
     states: Indices  # (G,) which categories of a list are touched
     now: Indices  # (G,) the class of a list
@@ -41,13 +65,8 @@ class Room(NamedTuple):
     bits: Bits  # (C, words) the ranks in a class
     low: Indices  # (C,) no word below this one has a bit
     many: Indices  # (C,) how many bits there are
-    heap: Indices  # the classes that hold a label; for lazy merges a heap by `key`
-    where: Indices  # (C,) place in the heap, or -1
-    key: Floats  # (C,) upper bounds
-    looked: Indices  # (C,) the step in which a key was computed
-    first: Indices  # (C,) the rank that was the class's first then
-    stack: Indices  # (C,)
-    step: Indices  # (1,) counts steps over all rows
+    tree: Indices  # the least rank below each node of a binary tree over the levels; node 1 is the root
+    front: Indices  # levels
 
 
 @jit
@@ -60,16 +79,19 @@ def merge_orders(
     growing: Growing,
     lists: Lists,
     model: Model,
+    levels: Levels,
     M: float,
     eps: float,
-    lazy: bool,
     orders: Indices,
     counts: Indices,
 ) -> None:
     """The labels of each row in greedy order, until label `wanted` is placed or less mass than `floor` remains."""
-    K, G, C = P.shape[1], len(lists.class_of), lists.class_of.max() + 1
+    K, G, C = P.shape[1], len(lists.class_of), len(levels.level_of)
+    leaves = 1
+    while leaves < len(levels.extra):
+        leaves *= 2
     scratch = order_scratch(K)
-    ranked = room_for_ranks(K)
+    ranks = room_for_ranks(K)
     room = Room(
         new_state(growing.code),
         np.empty(G, np.int64),
@@ -81,17 +103,12 @@ def merge_orders(
         np.zeros((C, (K + 63) >> 6), np.int64),
         np.zeros(C, np.int64),
         np.zeros(C, np.int64),
-        np.empty(C, np.int64),
-        np.full(C, -1, np.int64),
-        np.empty(C),
-        np.zeros(C, np.int64),
-        np.empty(C, np.int64),
-        np.empty(C, np.int64),
-        np.zeros(1, np.int64),
+        np.empty(2 * leaves, np.int64),
+        np.empty(leaves, np.int64),
     )
     for i in range(start, stop):
-        rank(P[i], falling_order(P[i], scratch), eps, ranked)
-        counts[i] = _merge(growing, lists, model, ranked, room, M, eps, lazy, wanted[i], floor[i], orders[i])
+        rank(P[i], falling_order(P[i], scratch), eps, ranks)
+        counts[i] = _merge(growing, lists, model, levels, ranks, room, M, wanted[i], floor[i], orders[i])
 
 
 @jit
@@ -99,172 +116,145 @@ def _merge(
     growing: Growing,
     lists: Lists,
     model: Model,
+    levels: Levels,
     ranks: Ranked,
     room: Room,
     M: float,
-    eps: float,
-    lazy: bool,
     wanted: int,
     floor: float,
     order: Indices,
 ) -> int:
     """One row: fills the order, and says how far."""
-    # Taken out of the tuples once: a compiled function counts references to what it takes out.
+    # Taken out of the tuples once, and few calls below: a compiled function counts references to every array that it
+    # takes out or hands on, which may take longer than a step.
     code, data, state = growing.code, growing.data, room.state
     entries, entry_category = growing.entries, growing.entry_category
     list_of, class_of, unpaid = lists.list_of, lists.class_of, lists.unpaid
     category_start, category_list, category_bit = lists.category_start, lists.category_list, lists.category_bit
-    cost_common, cost_extra, slack = model.common, model.extra, model.slack
+    cost_common, cost_extra = model.common, model.extra
+    level_of, level_start, level_classes = levels.level_of, levels.start, levels.classes
+    level_extra, slack = levels.extra, levels.slack
     ranked, p, width, inverse = ranks.label, ranks.p, ranks.room, ranks.inverse
     head, following, states, now = room.head, room.following, room.states, room.now
     moving, marked, bits, low, many = room.moving, room.marked, room.bits, room.low, room.many
-    heap, where, key, looked, first = room.heap, room.where, room.key, room.looked, room.first
-    K, G = len(ranked), len(class_of)
-    drift = (1.0 - _ROUNDING) / (1.0 + eps)
-    step = room.step[0]
+    tree, front = room.tree, room.front
+    K, G, leaves = len(ranked), len(class_of), len(front)
+    with_categories = len(category_list) > 0
     clear(code, data, state)
-    if len(category_list):
+    if with_categories:
         deal(list_of, ranked, head, following)
         for g in range(G):
             states[g] = 0
             now[g] = class_of[g, 0]
-    A = M - cost_common[1] if lazy else 0.0
-    size = 0
+    tree[:] = K
     for r in range(K):
         c = class_of[list_of[ranked[r]], 0]
+        if many[c] == 0:
+            low[c] = r >> 6
+            leaf = leaves + level_of[c]
+            tree[leaf] = min(tree[leaf], r)
         bits[c, r >> 6] |= 1 << (r & 63)
         many[c] += 1
-        if where[c] < 0:
-            heap[size] = c
-            where[c] = size
-            size += 1
-            low[c] = r >> 6
-            key[c] = _upper(A, cost_extra[c], slack, inverse[r], drift) if lazy else 0.0
-    for j in range(size // 2 - 1, -1, -1):
-        _sift_down(heap, where, key, size, j)
+    for node in range(leaves - 1, 0, -1):
+        tree[node] = min(tree[2 * node], tree[2 * node + 1])
+    size = _extend(tree, front, 0, -1, K, leaves)
     most = most_to_place(p, floor)
     spent, placed = 0.0, 0.0
     count, pushed = 0, 0
-    ended = False
-    while not ended:
-        step += 1
-        c, r, lower, second = 0, K, -np.inf, np.inf
-        if lazy:
-            while looked[heap[0]] != step:
-                c = heap[0]
-                r = _first(bits, low, many, c, K)
-                if r == K:
-                    size = _drop_top(heap, where, key, size)
-                else:
-                    first[c] = r
-                    looked[c] = step
-                    key[c] = _upper(A, cost_extra[c], slack, inverse[r], drift)
-                    _sift_down(heap, where, key, size, 0)
-            c = heap[0]
-            r = first[c]
-            second = -np.inf
-            for j in range(1, min(size, 3)):
-                second = max(second, key[heap[j]])
-            lower = _lower(A, cost_extra[c], slack, inverse[r], drift)
-            if lower == -np.inf and _lone(heap, many, size):
-                second = -np.inf
-                lower = 0.0
-        if not lower > second:
+    while True:
+        A = M - cost_common[count + 1] - spent
+        lower, at = -np.inf, 0
+        for j in range(size):
+            q = inverse[tree[leaves + front[j]]]
+            bound = (A - level_extra[front[j]] - slack) * q
+            if bound > lower:
+                lower, at = bound, j
+        # Where no ratio is certain to be above 0, all may be 0, and p decides.
+        lower = lower * (1.0 - _ROUNDING) if lower > 0.0 else -np.inf
+        near = 0
+        for j in range(size):
+            q = inverse[tree[leaves + front[j]]]
+            if (A - level_extra[front[j]] + slack) * q * (1.0 + _ROUNDING) >= lower:
+                near += level_start[front[j] + 1] - level_start[front[j]]
+        if near == 1:
+            r = tree[leaves + front[at]]
+            c = level_classes[level_start[front[at]]]
+        else:
             while pushed < count:
                 push(code, data, state, order[pushed])
                 pushed += 1
-            r = _best(code, data, state, ranked, width, bits, low, many, heap, key, room.stack, size, lower, M)
-            c = now[list_of[ranked[r]]] if len(category_list) else class_of[list_of[ranked[r]], 0]
-            second = np.inf
-        # Take labels of the class for as long as it stays ahead of the second for certain. No calls in here: each
-        # would count references, which takes longer than a step.
-        while True:
-            y = ranked[r]
-            order[count] = y
-            count += 1
-            placed += p[r]
-            if y == wanted or placed > most or count == K:
-                ended = True
-                break
-            bits[c, r >> 6] &= ~(1 << (r & 63))
-            many[c] -= 1
-            if lazy:
-                spent += cost_extra[c]
-                A = M - cost_common[count + 1] - spent
-            if unpaid[c]:
-                # Move the lists of its categories to the classes that they are in once these are touched.
-                moves = 0
-                for e in range(entries[y], entries[y + 1]):
-                    for j in range(category_start[entry_category[e]], category_start[entry_category[e] + 1]):
-                        g = category_list[j]
-                        states[g] |= 1 << category_bit[j]
-                        if not marked[g]:
-                            marked[g] = True
-                            moving[moves] = g
-                            moves += 1
-                for j in range(moves):
-                    g = moving[j]
-                    marked[g] = False
-                    old, new = now[g], class_of[g, states[g]]
-                    r = head[g]
-                    while r < K and (bits[old, r >> 6] >> (r & 63)) & 1 == 0:
-                        r = following[r]
-                    head[g] = r
-                    now[g] = new
-                    if new == old or r == K:
-                        continue
-                    if many[new] == 0 or r >> 6 < low[new]:
-                        low[new] = r >> 6
-                    bound = _upper(A, cost_extra[new], slack, inverse[r], drift) if lazy else 0.0
-                    while r < K:
-                        bits[old, r >> 6] ^= 1 << (r & 63)
-                        bits[new, r >> 6] |= 1 << (r & 63)
-                        many[old] -= 1
-                        many[new] += 1
-                        r = following[r]
-                    if where[new] < 0:
-                        where[new] = size
-                        key[new] = bound
-                        size += 1
-                    key[new] = max(key[new], bound)
-                    at = where[new]
-                    while at > 0 and key[heap[(at - 1) >> 1]] < key[new]:
-                        heap[at] = heap[(at - 1) >> 1]
-                        where[heap[at]] = at
-                        at = (at - 1) >> 1
-                    heap[at] = new
-                    where[new] = at
-                break
-            if many[c] == 0 or not lazy:
-                break
-            w = low[c]
-            while bits[c, w] == 0:
-                w += 1
-            low[c] = w
-            word = bits[c, w]
-            r = 64 * w + ((np.float64(word & -word).view(np.int64) >> 52) & 0x7FF) - 1023
-            if not _lower(A, cost_extra[c], slack, inverse[r], drift) > second:
-                break
-    for j in range(size):
-        c = heap[j]
-        where[c] = -1
+            r, at = _best(
+                code, data, state, ranked, width, inverse, bits, low, many,
+                level_start, level_classes, cost_extra, front, size, A, slack, lower, M,
+            )  # fmt: skip
+            c = now[list_of[ranked[r]]] if with_categories else class_of[list_of[ranked[r]], 0]
+        y = ranked[r]
+        order[count] = y
+        count += 1
+        placed += p[r]
+        if y == wanted or placed > most or count == K:
+            break
+        spent += cost_extra[c]
+        bits[c, r >> 6] ^= 1 << (r & 63)
+        many[c] -= 1
+        _lead(bits, low, many, level_start, level_classes, tree, level_of[c], leaves, K)
+        if not unpaid[c]:
+            # Mend the front from here to its next level, which stays.
+            level = front[at]
+            before = tree[leaves + front[at - 1]] if at > 0 else K
+            end = front[at + 1] if at + 1 < size else leaves
+            mine = tree[leaves + level]
+            keep = at
+            if mine < before:
+                keep += 1
+                before = mine
+            new = _next(tree, level, before, leaves)
+            if new == end:
+                if keep == at:
+                    for j in range(at + 1, size):
+                        front[j - 1] = front[j]
+                    size -= 1
+            else:
+                size = _extend(tree, front, keep, level, before, leaves)
+            continue
+        # Move the lists of its categories to the classes that they are in once these are touched.
+        moves = 0
+        for e in range(entries[y], entries[y + 1]):
+            for j in range(category_start[entry_category[e]], category_start[entry_category[e] + 1]):
+                g = category_list[j]
+                states[g] |= 1 << category_bit[j]
+                if not marked[g]:
+                    marked[g] = True
+                    moving[moves] = g
+                    moves += 1
+        for j in range(moves):
+            g = moving[j]
+            marked[g] = False
+            old, new = now[g], class_of[g, states[g]]
+            r = head[g]
+            while r < K and (bits[old, r >> 6] >> (r & 63)) & 1 == 0:
+                r = following[r]
+            head[g] = r
+            now[g] = new
+            if new == old or r == K:
+                continue
+            if many[new] == 0 or r >> 6 < low[new]:
+                low[new] = r >> 6
+            while r < K:
+                bits[old, r >> 6] ^= 1 << (r & 63)
+                bits[new, r >> 6] |= 1 << (r & 63)
+                many[old] -= 1
+                many[new] += 1
+                r = following[r]
+            _lead(bits, low, many, level_start, level_classes, tree, level_of[old], leaves, K)
+            _lead(bits, low, many, level_start, level_classes, tree, level_of[new], leaves, K)
+        size = _extend(tree, front, 0, -1, K, leaves)
+    for r in range(K):
+        g = list_of[ranked[r]]
+        c = now[g] if with_categories else class_of[g, 0]
+        bits[c, r >> 6] = 0
         many[c] = 0
-        bits[c] = 0
-    room.step[0] = step
     return count
-
-
-@jit
-def _upper(A: float, extra: float, slack: float, inverse: float, drift: float) -> float:
-    """No ratio of a class, less the drift, is above this, now or later."""
-    return (A - extra + slack) * inverse * (1.0 + _ROUNDING) - A * drift + abs(A) * _ROUNDING
-
-
-@jit
-def _lower(A: float, extra: float, slack: float, inverse: float, drift: float) -> float:
-    """The ratio of a class, less the drift, is at least this now; -inf where the ratio may be 0, the bounds' limit."""
-    sure = A - extra - slack
-    return sure * inverse * (1.0 - _ROUNDING) - A * drift - abs(A) * _ROUNDING if sure > 0.0 else -np.inf
 
 
 @jit
@@ -273,37 +263,33 @@ def _best(
     data: Floats,
     state: Floats,
     ranked: Indices,
-    room: Floats,
+    width: Floats,
+    inverse: Floats,
     bits: Bits,
     low: Indices,
     many: Indices,
-    heap: Indices,
-    key: Floats,
-    stack: Indices,
+    level_start: Indices,
+    level_classes: Indices,
+    cost_extra: Floats,
+    front: Indices,
     size: int,
+    A: float,
+    slack: float,
     lower: float,
     M: float,
-) -> int:
-    """The rank that comes next, of the classes whose key is not below `lower`; -inf stands for all of them."""
+) -> tuple[int, int]:
+    """The rank that comes next, of the classes on the front that may reach `lower`, and where on the front it is."""
     K = len(ranked)
-    best, best_ratio = K, -1.0
-    top = 1
-    stack[0] = 0
-    while top > 0:
-        top -= 1
-        i = stack[top]
-        c = heap[i]
-        if lower > -np.inf and key[c] < lower:
-            continue
-        r = _first(bits, low, many, c, K)
-        if r < K:
-            found = ratio(code, data, state, ranked, room, r, M)
-            if found > best_ratio or (found == best_ratio and r < best):
-                best, best_ratio = r, found
-        for child in range(2 * i + 1, min(2 * i + 3, size)):
-            stack[top] = child
-            top += 1
-    return best
+    best, best_ratio, at = K, -1.0, 0
+    for j in range(size):
+        for i in range(level_start[front[j]], level_start[front[j] + 1]):
+            c = level_classes[i]
+            r = _first(bits, low, many, c, K)
+            if r < K and (A - cost_extra[c] + slack) * inverse[r] * (1.0 + _ROUNDING) >= lower:
+                found = ratio(code, data, state, ranked, width, r, M)
+                if found > best_ratio or (found == best_ratio and r < best):
+                    best, best_ratio, at = r, found, j
+    return best, at
 
 
 @jit
@@ -321,37 +307,56 @@ def _first(bits: Bits, low: Indices, many: Indices, c: int, K: int) -> int:
 
 
 @jit
-def _lone(heap: Indices, many: Indices, size: int) -> bool:
-    """Whether only one class has labels."""
-    full = 0
-    for i in range(size):
-        full += 1 if many[heap[i]] > 0 else 0
-    return full == 1
+def _lead(
+    bits: Bits,
+    low: Indices,
+    many: Indices,
+    level_start: Indices,
+    level_classes: Indices,
+    tree: Indices,
+    level: int,
+    leaves: int,
+    K: int,
+) -> None:
+    """Find the least rank of a level anew, and note it in the tree."""
+    least = K
+    for i in range(level_start[level], level_start[level + 1]):
+        least = min(least, _first(bits, low, many, level_classes[i], K))
+    node = leaves + level
+    tree[node] = least
+    while node > 1:
+        node >>= 1
+        least = min(tree[2 * node], tree[2 * node + 1])
+        if tree[node] == least:
+            break
+        tree[node] = least
 
 
 @jit
-def _drop_top(heap: Indices, where: Indices, key: Floats, size: int) -> int:
-    where[heap[0]] = -1
-    if size > 1:
-        heap[0] = heap[size - 1]
-        where[heap[0]] = 0
-        _sift_down(heap, where, key, size - 1, 0)
-    return size - 1
+def _next(tree: Indices, level: int, below: int, leaves: int) -> int:
+    """The first level above the given one (-1: any) whose least rank is lower than `below`; `leaves` if there is none."""
+    if level < 0:
+        node = 1
+        if tree[1] >= below:
+            return leaves
+    else:
+        node = leaves + level
+        while node > 1 and (node & 1 == 1 or tree[node + 1] >= below):
+            node >>= 1
+        if node <= 1:
+            return leaves
+        node += 1
+    while node < leaves:
+        node = 2 * node if tree[2 * node] < below else 2 * node + 1
+    return node - leaves
 
 
 @jit
-def _sift_down(heap: Indices, where: Indices, key: Floats, size: int, i: int) -> None:
-    c = heap[i]
-    while True:
-        child = 2 * i + 1
-        if child >= size:
-            break
-        if child + 1 < size and key[heap[child + 1]] > key[heap[child]]:
-            child += 1
-        if key[heap[child]] <= key[c]:
-            break
-        heap[i] = heap[child]
-        where[heap[i]] = i
-        i = child
-    heap[i] = c
-    where[c] = i
+def _extend(tree: Indices, front: Indices, size: int, level: int, below: int, leaves: int) -> int:
+    """The front from a level on, of which `size` levels are known; its new size."""
+    level = _next(tree, level, below, leaves)
+    while level < leaves:
+        front[size] = level
+        size += 1
+        level = _next(tree, level, tree[leaves + level], leaves)
+    return size

@@ -1,34 +1,69 @@
 """`price`: the score of y is the lowest price mu of probability at which y is bought. For any loss.
 
 S_mu minimises L(S) - mu p(S); of several minimisers it is the one of largest mass, then of fewest labels, then with
-the lexicographically first list of indices. The score of y is the least mu >= 0 with y in S_mu.
+the lexicographically first list of indices. The score of y is the least mu >= 0 with y in S_mu; docs/price-oracle.md
+derives it.
 """
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike
 
 from udcp_dsl.diagnostics import OracleError
-from udcp_dsl.oracle import Floats, Indices, Masks, Oracle, Probabilities
-from udcp_solvers.enumeration import MOST, Enumeration
+from udcp_dsl.oracle import Floats, Indices, Masks, Oracle, Probabilities, make_oracle
+from udcp_solvers.cut_price import CutPrices
+from udcp_solvers.enumeration import Enumeration
 from udcp_solvers.laminar_price import LaminarPrices
+from udcp_solvers.size_price import SizePrices
 from udcp_solvers.tree_price import TreePrices
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
 
 
+@dataclass(frozen=True)
+class Step:
+    """The set at threshold `price`: labels that entered there, all its labels, its mass and its cost.
+
+    Where the S_mu are nested, as for submodular losses, this is S_mu; else it is the union of those up to the price.
+    """
+
+    price: float
+    entered: tuple[str, ...]
+    labels: tuple[str, ...]
+    mass: float
+    cost: float
+
+
 class Prices(Protocol):
-    """The three faces, for one class of losses; tau is (n,)."""
+    """The prices under one class of losses."""
 
     def scores(self, P: Probabilities, /) -> Floats: ...
+
+
+@runtime_checkable
+class Quick(Prices, Protocol):
+    """With faces of their own that stop early; tau is (n,)."""
+
     def score_of(self, P: Probabilities, y: Indices, /) -> Floats: ...
     def sets(self, P: Probabilities, tau: Floats, /) -> Masks: ...
 
 
 class Price(Oracle):
-    """One price for all instances: the lowest mean cost at the same coverage, where the S_mu are nested."""
+    """One price of probability for all instances: the lowest mean cost at the same coverage.
+
+    >>> import udcp_dsl as udcp
+    >>> loss = udcp.loads("labels {cat, dog, wolf}  category wild {dog, wolf}  loss l = size + any(wild)")
+    >>> udcp.make_oracle("price", loss).scores([[0.5, 0.3, 0.2]])
+    array([[2.        , 6.        , 6.        ]])
+    """
 
     name = "price"
 
@@ -36,28 +71,82 @@ class Price(Oracle):
         super().__init__(loss)
         self._prices = _prices(loss)
 
+    def explain(self, p: ArrayLike) -> list[Step]:
+        """The sets of one instance by rising price, from price 0 on; labels that are never bought are in none."""
+        (scores,) = self.scores(np.asarray(p)[None, :])
+        exact = np.asarray(p, dtype=np.float64)
+        prices = np.unique(np.append(scores[scores < np.inf], 0.0))
+        masks = scores <= prices[:, None]
+        costs = self.loss.batch(masks)
+        return [
+            Step(
+                float(price),
+                self._names(scores == price),
+                self._names(mask),
+                math.fsum(exact[mask]),
+                float(cost),
+            )
+            for price, mask, cost in zip(prices, masks, costs, strict=True)
+        ]
+
+    def _names(self, mask: Masks) -> tuple[str, ...]:
+        return tuple(self.loss.labels[y] for y in np.flatnonzero(mask))
+
     def _scores(self, P: Probabilities) -> Floats:
         return self._prices.scores(P)
 
     def _score_of(self, P: Probabilities, y: Indices) -> Floats:
-        return self._prices.score_of(P, y)
+        if isinstance(self._prices, Quick):
+            return self._prices.score_of(P, y)
+        return super()._score_of(P, y)
 
     def _sets(self, P: Probabilities, tau: Floats) -> Masks:
-        if tau.shape[1] > 1:  # by class
-            return super()._sets(P, tau)
-        return self._prices.sets(P, tau[:, 0])
+        if isinstance(self._prices, Quick) and tau.shape[1] == 1:  # else by class
+            return self._prices.sets(P, tau[:, 0])
+        return super()._sets(P, tau)
 
 
-def _prices(loss: Loss) -> Prices:
-    for way in WAYS:
-        if (prices := way(loss)) is not None:
-            return prices
-    raise OracleError("no way")
+class Solved:
+    """By integer programs, for what has no better way."""
 
+    def __init__(self, oracle: Oracle) -> None:
+        self.scores = oracle.scores
+        self.score_of = oracle.score_of
+        self._sets = oracle.sets
 
-def _enumerated(loss: Loss) -> Prices | None:
-    return Enumeration(loss) if loss.K <= MOST else None
+    def sets(self, P: Probabilities, tau: Floats) -> Masks:
+        return self._sets(P, tau[:, None])
+
+    @staticmethod
+    def of(loss: Loss) -> Solved:
+        about = (
+            f"oracle 'price': {loss.name!r} has {loss.K} labels and is not seen to be separable, laminar, a tree "
+            "diameter with a laminar part, a function of size with label costs, or a cut"
+        )
+        try:
+            oracle = make_oracle("ilp", loss, program="price")
+        except OracleError as error:
+            raise OracleError(
+                f"{about}, and integer programs do not apply: {error}; use 'greedy' or 'penalized'"
+            ) from error
+        warnings.warn(
+            f"{about}: each instance takes some integer programs, from milliseconds to minutes in all; try a few rows "
+            "first, or use 'greedy' or 'penalized'",
+            stacklevel=5,
+        )
+        return Solved(oracle)
 
 
 # Fastest first; each gives None where it does not apply.
-WAYS: tuple[Callable[[Loss], Prices | None], ...] = (LaminarPrices.of, TreePrices.of, _enumerated)
+WAYS: tuple[Callable[[Loss], Prices | None], ...] = (
+    LaminarPrices.of,
+    TreePrices.of,
+    SizePrices.of,
+    CutPrices.of,
+    Enumeration.of,
+    Solved.of,
+)
+
+
+def _prices(loss: Loss) -> Prices:
+    return next(prices for way in WAYS if (prices := way(loss)) is not None)

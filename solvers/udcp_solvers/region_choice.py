@@ -27,13 +27,17 @@ _LITTLE = 1e-9
 
 
 class Areas(NamedTuple):
-    """Regions: starts and members, cost of the diameter; the categories each touches, innermost first."""
+    """Regions: starts and members, cost of the diameter; the categories each touches, innermost first.
+
+    `free` says whether a label in it costs nothing, or less.
+    """
 
     starts: Ints
     members: Ints
     toll: Floats
     category_starts: Ints
     categories: Ints
+    free: Masks
 
 
 class Part(NamedTuple):
@@ -50,11 +54,15 @@ class Part(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Of a row: p, the mass outside each region; and by category: what taking and skipping costs, mass, whether in."""
+    """Of a row: p, the mass outside each region, whether anything in it may pay at the price looked at last.
+
+    By category: what taking and skipping costs, mass, whether in.
+    """
 
     p: Floats
     outside: Floats
     outside_low: Floats
+    live: Masks
     take: Floats
     skip: Floats
     gets: Floats
@@ -89,6 +97,7 @@ def room_for(areas: Areas, part: Part) -> Room:
         np.empty(K),
         np.empty(R),
         np.empty(R),
+        np.empty(R, np.bool_),
         np.zeros(C),
         np.zeros(C),
         np.zeros(C),
@@ -185,6 +194,11 @@ def worth(v: int, mu: float, areas: Areas, part: Part, room: Room, held: Vertice
     for i in range(held.many[v]):
         r = held.alive[v, i]
         total = areas.toll[r] + _skipped(mu, room.outside[r])
+        live = areas.free[r] or total == np.inf
+        if total == np.inf or (mu == 0.0 and part.gains == 0.0):
+            held.G[v, r] = total
+            room.live[r] = live
+            continue
         for j in range(areas.starts[r], areas.starts[r + 1]):
             y = areas.members[j]
             left = _skipped(mu, room.p[y])
@@ -192,21 +206,25 @@ def worth(v: int, mu: float, areas: Areas, part: Part, room: Room, held: Vertice
             c = part.innermost[y]
             if c < 0:
                 total += value
+                live = live or part.costs[y] <= left * (1.0 + _NEAR_LABEL)
             else:
                 take[c] += value
                 skip[c] += left
         for j in range(areas.category_starts[r], areas.category_starts[r + 1]):
             c = areas.categories[j]
-            value = min(skip[c], part.weight[c] + take[c])
+            enter = part.weight[c] + take[c]
+            value = min(skip[c], enter)
             above = part.parent[c]
             if above < 0:
                 total += value
+                live = live or enter <= skip[c] + _NEAR_CATEGORY * (part.weight[c] + skip[c] + part.gains)
             else:
                 take[above] += value
                 skip[above] += skip[c]
             take[c] = 0.0
             skip[c] = 0.0
         held.G[v, r] = total
+        room.live[r] = live
 
 
 @jit
@@ -229,13 +247,18 @@ def best_set(
         least = min(least, held.G[v, held.alive[v, i]])
     slack = least + _NEAR * (abs(least) + part.gains)
     trial = len(held.mu) - 1
-    found = False
+    found, empty = False, False
     for i in range(held.many[v]):
         q = held.alive[v, i]
         if not held.G[v, q] <= slack:
             continue
-        # At price 0 many regions tie; without negative costs their values are exact, and the mass outside decides.
-        if mu == 0.0 and part.gains == 0.0 and found and room.outside[q] > held.rem[v]:
+        # Where many regions tie: the empty set is looked at once; and at price 0, if no cost is negative, the values
+        # are exact, and a region that leaves more outside is not better.
+        if not room.live[q]:
+            if empty:
+                continue
+            empty = True
+        if mu == 0.0 and found and part.gains == 0.0 and room.outside[q] > held.rem[v]:
             continue
         # The largest and, where a label or category is near its price, also the smallest set of the region.
         for lean in (1.0, -1.0):
@@ -262,7 +285,7 @@ def _choose(v: int, mu: float, lean: float, r: int, areas: Areas, part: Part, ro
         left, cost = _skipped(mu, room.p[y]), part.costs[y]
         # A label without mass is taken only if it is a gain.
         chosen[y] = cost <= left * (1.0 + lean * _NEAR_LABEL) if room.p[y] > 0.0 else cost < 0.0
-        if 0.0 < cost and cost < np.inf and abs(cost - left) <= _NEAR_LABEL * cost:
+        if cost > 0.0 and abs(cost - left) <= _NEAR_LABEL * cost:
             sure = False
         c = part.innermost[y]
         if c >= 0:
@@ -325,7 +348,7 @@ def _better(v: int, w: int, step: float, step_low: float, gain: float, gain_low:
     if fall != 0.0 or rise != 0.0:
         return fall > 0.0 or (fall == 0.0 and rise < 0.0)
     if held.size[v] != held.size[w]:
-        return held.size[v] < held.size[w]
+        return bool(held.size[v] < held.size[w])
     for y in range(held.chosen.shape[1]):
         if held.chosen[v, y] != held.chosen[w, y]:
             return bool(held.chosen[v, y])

@@ -203,12 +203,12 @@ def _heaviest(h: int, runs: Runs, sums: Sums) -> int:
                 rival = mass
     least = most - _NEAR * total[len(sums.p)]
     if rival < least:
-        return best
+        return int(best)
     best = -1
     for r in range(first, stop):
         if total[runs.high[r]] - total[runs.low[r]] >= least and (best < 0 or _beats(r, best, runs, sums)):
             best = r
-    return best
+    return int(best)
 
 
 @jit

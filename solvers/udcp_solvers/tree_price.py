@@ -79,8 +79,10 @@ class TreePrices:
             weight * regions.edges.astype(np.float64),
             np.cumsum([0, *map(len, touched)]).astype(np.int64),
             np.array([c for part in touched for c in part], dtype=np.int64),
+            np.logical_or.reduceat(costs[regions.members] <= 0, regions.starts[:-1]),
         )
-        self._part = Part(costs, innermost, parent, forest.weight, float(np.abs(np.minimum(costs, 0.0)).sum()))
+        gains = -float(np.minimum(costs, 0.0).sum())
+        self._part = Part(costs, innermost, parent, forest.weight, gains)
         self._trees = Trees(forest.labels, forest.costs, forest.weight, forest.low, forest.high, forest.last)
 
     @staticmethod

@@ -22,7 +22,8 @@ from udcp_dsl.testing import GeneratedSpec, all_masks, specs
 from udcp_dsl.testing.brute import price_scores as brute_price_scores
 from udcp_solvers import ilp_exact
 from udcp_solvers.ilp import LEVELS, Ilp
-from udcp_solvers.ilp_exact import Exact, Tally, has_mass, short_cut
+from udcp_solvers.ilp_exact import Exact, Tally, short_cut
+from udcp_solvers.ilp_mass import has_mass
 from udcp_solvers.ilp_programs import chain, targets
 from udcp_solvers.ilp_solver import Answer, export, open_solver, solver_name
 

@@ -46,6 +46,28 @@ TREE = [
     "0.25 * diameter(u) + sum(s) + count(u.level(1)) + 0.5 * count(u.level(2))",
     "diameter(deep) + sum(s) + 0.5 * any({ a, g }) + 0.25 * any({ b, c, d })",
 ]
+OF_SIZE = [
+    "size ^ 2",
+    "sqrt(size)",
+    "log1p(size) - 0.25 * size",
+    "max(size - 3, 0) ^ 2 + (if size >= 2 then 1 else 0)",
+    "if size == 3 then 0 else 2",
+    "0.5 * size ^ 2 + sum(k)",
+    "sqrt(size) + sum(s)",
+    "2 * min(size, 3) + sum(s) - (if size >= 5 then 1.5 else 0)",
+    "(if size >= 2 and size <= 4 then 1 else 0) + sum(k)",
+]
+CUTS = [
+    "count(over) + 0.25 * size",
+    "count(over, w)",
+    "count(over) + sum(s)",
+    "min(count(over), 2) + 0.125 * size",
+    "sqrt(count(over) + 1) + sum(k)",
+    "sqrt(size({ a, b, c, d })) + count(over, w) + sum(s)",
+    "log1p(size) + any({ a, b }) + any({ b, c, d })",
+    "min(sum(k) + any({ a, g }), 1.5) + 0.125 * size",
+    "max(k) + count(over)",
+]
 OTHER = [
     "within({ a, b })",
     "spread(h) * 0.25",
@@ -54,7 +76,7 @@ OTHER = [
     "if any({ a, b }) and any({ e }) then 3 else size",
     "- size",
 ]
-CLASSES = {"separable": SEPARABLE, "laminar": LAMINAR, "tree": TREE, "other": OTHER}
+CLASSES = {"separable": SEPARABLE, "laminar": LAMINAR, "tree": TREE, "of_size": OF_SIZE, "cuts": CUTS, "other": OTHER}
 EXPRESSIONS = [text for texts in CLASSES.values() for text in texts]
 
 

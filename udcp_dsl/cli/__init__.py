@@ -27,6 +27,7 @@ _VERBS = {
     "order": "one instance's ordering, with mass and cost at each step",
     "calibrate": "thresholds from rows with known truth, saved as a predictor",
     "predict": "the prediction sets of new rows",
+    "gap": "what oracles leave on the table against sets proved optimal",
 }
 
 _WRONG_INPUT, _INTERRUPTED, _READER_GONE = 2, 130, 141

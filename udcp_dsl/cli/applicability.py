@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from udcp_dsl.diagnostics import OracleError
 from udcp_dsl.explain import shown_blame
+from udcp_dsl.lower import LoweringError, lower
 from udcp_dsl.oracle import make_oracle, oracle_names
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class _Use:
     quick_when: tuple[str, ...] = ()
     quick: str = ""
     slow: str = ""
+    linear: bool = False  # whether it needs a linear model of the loss
 
 
 # Importing a solver takes longer than all the rest of a check, so what is said here of the usual oracles is said
@@ -50,6 +52,7 @@ _USES = {
         quick="lazy",
         slow="every label anew at each step",
     ),
+    "ilp": _Use("sets proved optimal by mixed-integer programming", linear=True),
     "price": _Use(
         "buys coverage where it is cheapest",
         quick_when=("separable", "laminar", "tree_diameter", "cardinality"),
@@ -78,6 +81,11 @@ def _applicability(name: str, loss: Loss) -> Applicability:
         if not fact:
             culprit = f" because of {shown_blame(fact.blame)}" if fact.blame is not None else f": {fact.reason}"
             return Applicability(name, False, f"needs {need}, which is {fact}{culprit}")
+    if use.linear:
+        try:
+            lower(loss)
+        except LoweringError as error:
+            return Applicability(name, False, str(error))
     if not use.quick_when:
         return Applicability(name, True, use.does)
     quick = next((fact for fact in use.quick_when if getattr(loss.facts, fact)), None)

@@ -18,6 +18,7 @@ from udcp_dsl.cli.rows import (
     reads_rows,
     truth_option,
 )
+from udcp_dsl.cli.solving import solves_instances, solving
 from udcp_dsl.cli.spec import reads_spec
 from udcp_dsl.cli.terminal import emit, plain_table, show, visible
 from udcp_dsl.diagnostics import InputError
@@ -48,6 +49,7 @@ _SHOWN = 12
 @click.option("--nonempty", is_flag=True, help="Never give an empty set.")
 @click.option("--randomize", is_flag=True, help="Cover 1 - alpha exactly, by chance at the boundary.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of folds and of --randomize.")
+@solves_instances
 @click.option("-o", "--output", required=True, metavar="FILE", help="Where to save the predictor, as JSON.")
 def command(
     loss: Loss,
@@ -67,6 +69,8 @@ def command(
     nonempty: bool,
     randomize: bool,
     seed: int,
+    workers: int | None,
+    resume: str | None,
     output: str,
     as_json: bool,
 ) -> None:
@@ -100,7 +104,8 @@ def command(
             group_source=group_source,
             truth_source=truth_source,
         )
-        predictor.calibrate(rows.table, rows.truth, groups=rows.groups, logits=logits, normalize=normalize)
+        with solving(predictor.oracle, len(rows), workers=workers, resume=resume):
+            predictor.calibrate(rows.table, rows.truth, groups=rows.groups, logits=logits, normalize=normalize)
         predictor.save(output)
     if as_json:
         spec = {"diagnostics": [x.as_dict() for x in loss.warnings], "warnings": warnings}

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from udcp_dsl.cli.rows import check_output
 from udcp_dsl.cli.spec import reads_spec
 from udcp_dsl.cli.terminal import emit, plain_table, show, show_diagnostics, symbols, visible
 
@@ -23,11 +24,24 @@ _COLOURS = {"proved": "green", "refuted": "red", "unknown": "yellow"}
 
 @click.command("check", epilog="Example:  udcp check pets.loss --param coherence=3")
 @reads_spec
-def command(loss: Loss, as_json: bool) -> None:
+@click.option("--ilp", "sized", is_flag=True, help="The size of the loss as a mixed-integer model, or why it has none.")
+@click.option(
+    "--export",
+    "model_file",
+    metavar="FILE",
+    help="Write that model as .lp or .mps: x0, x1, ... are the labels; each instance would add the row of its mass.",
+)
+def command(loss: Loss, sized: bool, model_file: str | None, as_json: bool) -> int:
     """Check a spec, and say what is proved about its loss and which oracles apply."""
     from udcp_dsl.cli.applicability import lost_by, oracles
     from udcp_dsl.explain import facts_as_dict, free_labels_warning
+    from udcp_dsl.oracle import make_oracle
 
+    if model_file is not None:
+        check_output(model_file)
+        exporting: Any = make_oracle("ilp", loss)
+        exporting.export(model_file)
+    size, why = _model_size(loss) if sized or model_file is not None else (None, None)
     free = free_labels_warning(loss)
     applicable = oracles(loss)
     installed = [oracle.name for oracle in applicable]
@@ -45,12 +59,34 @@ def command(loss: Loss, as_json: bool) -> None:
                 "lost": {name: list(what) for name, what in lost.items()},
                 "oracles": [{"name": x.name, "applies": x.applies, "why": x.why} for x in applicable],
                 "free_labels": list(loss.free_labels),
-            }
+                **({"ilp": size, "why_not_ilp": why} if sized or model_file is not None else {}),
+                **({} if model_file is None else {"exported": model_file}),
+            },
+            ok=why is None,
         )
-        return
+        return 0 if why is None else 1
     if free:
         show_diagnostics([free])
     show(_heading(loss), "", _facts(loss, lost), "", _oracles(applicable))
+    from rich.text import Text
+
+    if size is not None:
+        show("", "ilp: " + ", ".join(f"{count:,} {what}" for what, count in size.items()))
+    if why is not None:
+        show("", Text(f"ilp: {visible(why)}"))
+    if model_file is not None:
+        show(Text(f"written to {visible(model_file)}"))
+    return 0 if why is None else 1
+
+
+def _model_size(loss: Loss) -> tuple[dict[str, int] | None, str | None]:
+    """How large the linear model is, or why there is none."""
+    from udcp_dsl.lower import LoweringError, lower
+
+    try:
+        return lower(loss).size, None
+    except LoweringError as error:
+        return None, str(error)
 
 
 def _heading(loss: Loss) -> Text:

@@ -6,6 +6,7 @@ import click
 
 from udcp_dsl.cli.progress import tracked
 from udcp_dsl.cli.rows import check_output, group_option, heeding_warnings, id_option, read_rows, reads_rows
+from udcp_dsl.cli.solving import solves_instances, solving
 from udcp_dsl.cli.spec import json_option
 from udcp_dsl.cli.terminal import emit, visible
 
@@ -16,6 +17,7 @@ _BLOCK = 1 << 22  # entries of the matrix that are worked on at a time
 @click.argument("predictor_file", metavar="FILE", type=click.Path())
 @reads_rows(id_option, group_option)
 @click.option("--alpha", metavar="LEVEL", help="Which of the calibrated levels, where there are several.")
+@solves_instances
 @click.option(
     "-o", "--output", required=True, metavar="FILE", help="Where to write the sets: .parquet, .csv, .jsonl or .npy."
 )
@@ -28,6 +30,8 @@ def command(
     id_source: str | None,
     group_source: str | None,
     alpha: str | None,
+    workers: int | None,
+    resume: str | None,
     output: str,
     as_json: bool,
 ) -> None:
@@ -57,10 +61,12 @@ def command(
         predictor.calibrated.cells_of(level, rows.groups, len(P))
         step = max(1, _BLOCK // len(labels))
         mask, costs = np.empty(P.shape, dtype=bool), np.empty(len(P))
-        for start in tracked(range(0, len(P), step), "predicting"):
-            part = slice(start, start + step)
-            mask[part] = predictor.sets(P[part], level, None if rows.groups is None else rows.groups[part])
-            costs[part] = predictor.loss.batch(mask[part])
+        with solving(predictor.oracle, len(P), workers=workers, resume=resume) as bar_shown:
+            blocks = range(0, len(P), step)
+            for start in blocks if bar_shown else tracked(blocks, "predicting"):
+                part = slice(start, start + step)
+                mask[part] = predictor.sets(P[part], level, None if rows.groups is None else rows.groups[part])
+                costs[part] = predictor.loss.batch(mask[part])
         sizes = PredictionSets(predictor.loss, mask).sizes
         write_sets(output, mask=mask, labels=labels, ids=rows.ids, costs=costs, sizes=sizes)
     empty = int((sizes == 0).sum())

@@ -39,10 +39,11 @@ def cached(file: Path | None, build: Callable[[], Arrays]) -> Arrays:
             return {key: held[key] for key in held.files}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile):
         arrays = build()
+    content: dict[str, Any] = dict(arrays)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with atomic_write(file) as temporary, temporary.open("wb") as out:
-            np.savez(out, **arrays)
+            np.savez(out, **content)
     except (OSError, InputError):
         pass
     return arrays

@@ -16,7 +16,7 @@ from pathlib import Path
 from udcp_dsl.diagnostics import InputError
 
 # %(name)s, %s, %d, %%; {name}; <a href="...">, </a>; &nbsp;
-_NO_LANGUAGE = re.compile(r"%(?:\([^)]*\))?[-#0-9.]*[a-zA-Z%]|\{[^}]*\}|<[^>]*>|&[a-z]+;")
+_NO_LANGUAGE = re.compile(r"%\([^)]*\)[a-zA-Z]?|%[-#0-9.]*[a-zA-Z%]|\{[^}]*\}|<[^>]*>|&[a-z]+;")
 _LITTLE_ENDIAN = b"\xde\x12\x04\x95"
 _CODES = {"nb": "no"}  # Norwegian Bokmål, which the classifier knows as Norwegian
 

@@ -34,12 +34,12 @@ class Identifier:
         """The distinct codes, in the order of the model."""
         return tuple(dict.fromkeys(self.model.nb_classes))
 
-    def probabilities(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+    def probabilities(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float64]]:
         """The normalised and the raw probabilities of the texts, each (n, K)."""
         encoded = [_encoded(text) for text in texts]
         scores = self._scores(encoded)
         lengths = np.array([max(1, len(text)) for text in encoded])
-        normalised = self._merged_softmax(scores / np.sqrt(lengths)[:, None])
+        normalised = self._merged_softmax(scores / np.sqrt(lengths)[:, None]).astype(np.float32)
         self._compare(texts[:_CHECKED], normalised[:_CHECKED])
         return normalised, self._merged_softmax(scores)
 
@@ -66,11 +66,11 @@ class Identifier:
         scores[np.diff(ends) == 0] = 0.0  # where nothing is known of a text, every language is as likely
         return scores
 
-    def _merged_softmax(self, scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
+    def _merged_softmax(self, scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         p = np.exp(scores - scores.max(axis=1, keepdims=True))
         p /= p.sum(axis=1, keepdims=True)
         merge = np.array(self.model.nb_classes)[:, None] == np.array(self.labels)
-        return (p @ merge.astype(np.float64)).astype(np.float32)
+        return np.asarray(p @ merge.astype(np.float64))
 
     def _compare(self, texts: Sequence[str], ours: npt.NDArray[np.float32]) -> None:
         for text, row in zip(texts, ours, strict=True):

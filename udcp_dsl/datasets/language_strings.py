@@ -26,11 +26,12 @@ class Languages:
     """n strings in random order, so that any slice is a fair sample; and those that were left over, for training.
 
     `labels` are the codes of the spec in specs/languages, in its order; `y` are positions in it. `catalogues` says
-    where a string is from (`admin/pt_BR`), `origin` what classified what.
+    where a string is from (`admin/pt_BR`), `origin` what classified what. The raw probabilities are so extreme that in
+    float32 a third of them would be 0.
     """
 
     probs_normalised: npt.NDArray[np.float32]
-    probs_raw: npt.NDArray[np.float32]
+    probs_raw: npt.NDArray[np.float64]
     y: npt.NDArray[np.int64]
     labels: tuple[str, ...]
     texts: tuple[str, ...]
@@ -57,10 +58,17 @@ def languages(seed: int = 0, cache: str | os.PathLike[str] | bool | None = None,
         folder = cache_folder() if cache is None or cache is True else Path(cache)
         file = folder / f"languages-{_FORMAT}-py3langid-{versions[0]}-django-{versions[1]}-{rows}-{seed}.npz"
     held = cached(file, lambda: _built(seed, rows))
-    texts = {name: tuple(_unpacked(held[name])) for name in ("labels", "texts", "catalogues", "training_texts")}
-    arrays = {name: held[name] for name in ("probs_normalised", "probs_raw", "y", "training_y")}
-    origin = f"py3langid {versions[0]} on the translation catalogues of Django {versions[1]}"
-    return Languages(**texts, **arrays, origin=origin)
+    return Languages(
+        probs_normalised=held["probs_normalised"],
+        probs_raw=held["probs_raw"],
+        y=held["y"],
+        labels=_unpacked(held["labels"]),
+        texts=_unpacked(held["texts"]),
+        catalogues=_unpacked(held["catalogues"]),
+        training_texts=_unpacked(held["training_texts"]),
+        training_y=held["training_y"],
+        origin=f"py3langid {versions[0]} on the translation catalogues of Django {versions[1]}",
+    )
 
 
 def _built(seed: int, rows: int) -> Arrays:
@@ -89,9 +97,8 @@ def _packed(strings: Sequence[str]) -> npt.NDArray[np.uint8]:
     return np.frombuffer(json.dumps(list(strings)).encode("ascii"), np.uint8)
 
 
-def _unpacked(data: npt.NDArray[Any]) -> list[str]:
-    strings: list[str] = json.loads(data.tobytes())
-    return strings
+def _unpacked(data: npt.NDArray[Any]) -> tuple[str, ...]:
+    return tuple(json.loads(data.tobytes()))
 
 
 def _version(package: str) -> str:

@@ -36,9 +36,9 @@ _TEXT = (
 )
 LABELS = st.one_of(st.sampled_from(_WORDS), st.sampled_from(_PHRASES), _TEXT)
 
-_NODES = ("benign", "malignant", "x", "y", "two words", "size", "Ä")
-_LEVELS = ("kind", "family", "level", "the node", "costs")
-_COLUMNS = ("cost", "the cost", "column", "0", "größe")
+_NODES = ("benign", "malignant", "x", "y", "two words", "size", "Ä", "default", "labels", "7")
+_LEVELS = ("kind", "family", "level", "the node", "costs", "by", "of", "labels", "1")
+_COLUMNS = ("cost", "the cost", "column", "0", "größe", "of", "by", "labels", "from")
 
 
 class Declaring:

@@ -54,7 +54,7 @@ def hierarchy_from_embeddings(
         raise InputError(
             f"levels are {list(levels)}: give rising numbers of clusters, from 2 to {len(names)} (the labels)"
         )
-    from scipy.cluster.hierarchy import cut_tree, linkage
+    from scipy.cluster.hierarchy import linkage
 
     members = np.array([index[name] for name in given])
     means = np.zeros((len(names), X.shape[1]))
@@ -64,7 +64,7 @@ def hierarchy_from_embeddings(
         merges = linkage(means, method)
     except ValueError as error:
         raise InputError(f"method {method!r}: {error}") from None
-    text = _as_csv(names, cut_tree(merges, n_clusters=list(levels)))
+    text = _as_csv(names, [_cut(merges[:, :2].astype(int), len(names), count) for count in levels])
     if path is not None:
         with atomic_write(path) as temporary:
             temporary.write_text(text, encoding="utf-8", newline="")
@@ -80,17 +80,28 @@ def _classes(given: list[Any]) -> list[Any]:
     return sorted(distinct, key=str if any(isinstance(name, str) for name in distinct) else None)
 
 
-def _as_csv(names: list[Any], cuts: npt.NDArray[np.int64]) -> str:
+def _cut(merges: npt.NDArray[np.int64], leaves: int, clusters: int) -> list[int]:
+    """The cluster of each leaf when so many are left. (scipy's own cut_tree miscounts where heights are equal.)"""
+    root = list(range(leaves + len(merges)))
+    for new, pair in enumerate(merges[: leaves - clusters], leaves):
+        for old in pair:
+            root[old] = new
+    for node in reversed(range(len(root))):  # a node's parent has a higher number
+        root[node] = root[root[node]]
+    return root[:leaves]
+
+
+def _as_csv(names: list[Any], cuts: list[list[int]]) -> str:
     """Clusters are named by their path, g1, g1_2 ..., numbered by their first label: identifiers of the language."""
     clusters = ["g"] * len(names)
     columns = []
-    for level, cut in enumerate(cuts.T):
+    for level, cut in enumerate(cuts):
         numbers: dict[str, dict[int, int]] = {}  # within each parent, from 1
-        for parent, cluster in zip(clusters, cut.tolist(), strict=True):
+        for parent, cluster in zip(clusters, cut, strict=True):
             within = numbers.setdefault(parent, {})
             within.setdefault(cluster, len(within) + 1)
         joint = "_" if level else ""
-        clusters = [f"{p}{joint}{numbers[p][c]}" for p, c in zip(clusters, cut.tolist(), strict=True)]
+        clusters = [f"{p}{joint}{numbers[p][c]}" for p, c in zip(clusters, cut, strict=True)]
         columns.append(clusters)
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")

@@ -77,8 +77,8 @@ def probabilities(
     y, target or targets); or one tensor. The model runs on `device` ("auto": cuda, mps or cpu), in eval and inference
     mode, and is put back as it was. Logits are divided by `temperature`. A batch that does not fit into the memory is
     halved. With `out="probs.npy"` the rows are written there as they come, and a read-only memory map is returned.
-    `progress`: a bar on stderr, by default only on a terminal. Refuses a loader that shuffles, unless the labels are
-    asked for with it; logits that are not finite; anything but logits (n, K).
+    A terminal sees a progress bar on stderr after a second (`progress=True`: at once; False: never). Refuses a loader
+    that shuffles, unless the labels are asked for with it; logits that are not finite; anything but logits (n, K).
 
     >>> import torch, udcp_dsl as udcp
     >>> udcp.torch.probabilities(torch.nn.Identity(), [torch.zeros(2, 4)]).tolist()
@@ -319,8 +319,8 @@ def _streamed(blocks: Iterator[Matrix], path: Path, dtype: np.dtype[Any]) -> Mat
 
 
 def _tracked(loader: Iterable[Any], progress: bool | None) -> Iterator[Any]:
-    """The batches, with a bar on stderr once the work has taken a second."""
-    wanted = sys.stderr.isatty() if progress is None else progress
+    """The batches, with a bar on stderr where that is a terminal."""
+    wanted = progress is not False and sys.stderr.isatty()
     began = time.monotonic()
     with ExitStack() as shown:
         advance: Callable[[], None] | None = None

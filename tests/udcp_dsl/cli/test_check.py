@@ -29,7 +29,7 @@ def test_heading_facts_and_oracles_are_shown(udcp: Udcp) -> None:
     (refuted,) = [i for i, line in enumerate(lines) if line.startswith("separable       ✗ refuted   L({")]
     assert [line.strip() for line in lines[refuted + 1 : refuted + 3]] == [
         "because of weight * count(kinds.level(1)) (line 6)",
-        "lost: ratio",
+        "lost: price is not very fast, ratio",
     ]
     assert "base        ✓ yes     labels by falling p; knows no cost" in lines
     assert any(line.startswith("greedy      ✓ yes") and line.endswith("lazy (monotone)") for line in lines)
@@ -61,7 +61,7 @@ def test_json_has_the_documented_keys(udcp: Udcp) -> None:
     assert separable["blame"] == {"text": "weight * count(kinds.level(1))", "line": 6, "column": 13}
     assert len(separable["sets"]) == 4
     assert data["facts"]["monotone"]["blame"] is None
-    assert data["lost"]["separable"] == ["ratio"]
+    assert data["lost"]["separable"] == ["price is not very fast", "ratio"]
     assert data["lost"]["monotone"] == []
     assert [s["text"] for s in data["summands"]] == ["weight * count(kinds.level(1))", "5 * any(wild)", "0.01 * size"]
     assert data["summands"][1]["facts"]["separable"] == "refuted"

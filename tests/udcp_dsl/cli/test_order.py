@@ -131,3 +131,11 @@ def test_a_label_that_would_steer_the_terminal(udcp: Udcp) -> None:
     assert result.exit_code == 0
     assert "\x1b" not in result.stdout
     assert "\\x1b[31mred" in result.stdout
+
+
+def test_labels_of_equal_score_come_by_falling_p(udcp: Udcp) -> None:
+    Path("free.loss").write_text("labels { cat, dog, wolf, lynx }  costs c { cat: 1, default: 0 }  loss l = sum(c)")
+    result = udcp("order", "free.loss", "--probs", "p.npy", "--row", "0", "--oracle", "ratio", "--json")
+    steps = json.loads(result.stdout)["order"]
+    assert [step["label"] for step in steps] == ["lynx", "wolf", "dog", "cat"]
+    assert [step["score"] for step in steps] == [0.0, 0.0, 0.0, 10.0]

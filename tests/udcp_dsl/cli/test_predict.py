@@ -118,8 +118,9 @@ def test_in_blocks(udcp: Udcp, predictor: SetPredictor, monkeypatch: pytest.Monk
     run(udcp, "--probs", "new.npy", "-o", "sets.npy")
     assert np.array_equal(np.load("sets.npy"), predictor.predict_set(NEW).mask)
     SetPredictor(predictor.loss, "lac", conditional="group").calibrate(P, Y, groups=["north"] * 90).save("grouped.json")
-    result = udcp("predict", "grouped.json", "--probs", "new.csv", "--id", "photo", "--group", "site", "-o", "sets.npy")
-    assert "row 1: group 'south' was not among the calibration points" in result.stderr
+    Path("sites.txt").write_text("\n".join(["north"] * 20 + ["south"] * 5))
+    result = udcp("predict", "grouped.json", "--probs", "new.npy", "--group", "sites.txt", "-o", "sets.npy")
+    assert "row 20: group 'south' was not among the calibration points" in result.stderr
     np.save("bad.npy", np.where(np.arange(25)[:, None] == 20, np.nan, NEW))
     result = udcp("predict", "pets.json", "--probs", "bad.npy", "-o", "sets.npy")
     assert "row 20, label 'cat', is NaN" in result.stderr

@@ -1,0 +1,65 @@
+"""--workers and --resume of the commands whose oracle solves instances, and the bar that goes with them."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import Result
+
+from udcp_dsl.cli import progress
+
+Udcp = Callable[..., Result]
+
+
+@pytest.fixture
+def data(folder: Path) -> list[str]:
+    rng = np.random.default_rng(0)
+    P = rng.dirichlet(np.full(4, 0.6), size=25)
+    np.save(folder / "p.npy", P)
+    np.save(folder / "y.npy", np.array([rng.choice(4, p=p) for p in P]))
+    return ["--probs", "p.npy", "--truth", "y.npy"]
+
+
+def test_calibrate_and_predict_go_on_from_a_file(udcp: Udcp, data: list[str], folder: Path) -> None:
+    calibrate = ["calibrate", "pets.loss", *data, "--oracle", "ilp"]
+    predict = ["predict", "--probs", "p.npy"]
+    assert udcp(*calibrate, "-o", "plain.json").exit_code == 0
+    assert udcp(*predict, "plain.json", "-o", "plain.csv").exit_code == 0
+    for workers in ("1", "2"):  # the second time nothing is left to solve
+        assert udcp(*calibrate, "-o", "kept.json", "--resume", "run.c", "--workers", workers).exit_code == 0
+        assert (folder / "run.c").read_bytes().count(b"\n") == 1 + 25
+        assert udcp(*predict, "kept.json", "-o", "kept.csv", "--resume", "more.c", "--workers", workers).exit_code == 0
+        assert (folder / "more.c").read_bytes().count(b"\n") == 1 + 25
+        assert (folder / "kept.json").read_bytes() == (folder / "plain.json").read_bytes()
+        assert (folder / "kept.csv").read_bytes() == (folder / "plain.csv").read_bytes()
+
+
+def test_what_solves_nothing_has_nothing_to_resume(udcp: Udcp, data: list[str], folder: Path) -> None:
+    for option in (["--resume", "run.c"], ["--workers", "2"]):
+        result = udcp("calibrate", "pets.loss", *data, "--oracle", "greedy", "-o", "out.json", *option)
+        assert result.exit_code == 2
+        assert "oracle 'greedy' solves nothing: --workers and --resume are for ilp and its like" in result.stderr
+    assert not (folder / "run.c").exists()
+    assert not (folder / "out.json").exists()
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_the_bar_tells_the_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+    for stream, patience, shown in ((Terminal(), -1.0, True), (Terminal(), 60.0, False), (io.StringIO(), -1.0, False)):
+        monkeypatch.setattr(sys, "stderr", stream)
+        monkeypatch.setattr(progress, "_PATIENCE", patience)
+        with progress.counted(5, "solving") as advance:
+            for _ in range(5):
+                advance()
+        assert ("solving" in stream.getvalue()) == shown
+        assert ("5/5" in stream.getvalue()) == shown
+        assert ("/s" in stream.getvalue()) == shown

@@ -1,0 +1,319 @@
+"""The real data: read rightly from the packages, classified as they classify, repeatable, and kept in a cache."""
+
+from __future__ import annotations
+
+import gettext
+import struct
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import udcp_dsl as udcp
+from udcp_dsl.datasets import Languages, digits, languages, texts_through_torch
+from udcp_dsl.datasets.cache import cache_folder, cached
+from udcp_dsl.datasets.catalogues import _messages, _text, entries
+from udcp_dsl.datasets.langid import Identifier, load_identifier
+from udcp_dsl.inputs import probabilities
+
+SPEC = Path(__file__).parents[2] / "specs" / "languages" / "branches.loss"
+ROWS = 2000
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache") / "made" / "when needed"
+
+
+@pytest.fixture(scope="module")
+def data(folder: Path) -> Languages:
+    return languages(cache=folder, rows=ROWS)
+
+
+@pytest.fixture(scope="module")
+def identifier() -> Identifier:
+    return load_identifier()
+
+
+# Languages
+
+
+def test_the_labels_are_those_of_the_spec(data: Languages) -> None:
+    assert data.labels == udcp.load(SPEC).labels
+    assert len(data.labels) == 140
+
+
+def test_rows_are_probabilities_of_a_classifier_with_mistakes(data: Languages) -> None:
+    rows = np.arange(ROWS)
+    assert len(data) == len(data.texts) == len(data.catalogues) == ROWS
+    assert data.probs_normalised.dtype == np.float32
+    assert data.probs_raw.dtype == np.float64
+    P: Any
+    for P in (data.probs_normalised, data.probs_raw):
+        assert P.shape == (ROWS, 140)
+        assert probabilities(P, data.labels).values is P
+        assert 0.65 < (P.argmax(axis=1) == data.y).mean() < 0.78
+        assert (P[rows, data.y] > 0).all()
+    accuracy = (data.probs_raw.argmax(axis=1) == data.y).mean()
+    assert data.probs_normalised.max(axis=1).mean() + 0.05 < accuracy < data.probs_raw.max(axis=1).mean() - 0.05
+
+
+def test_the_probabilities_are_those_of_the_package(data: Languages, identifier: Identifier) -> None:
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    raw = LanguageIdentifier.from_model_file(MODEL_FILE)
+    for text, normalised, ours in zip(data.texts[:200], data.probs_normalised, data.probs_raw, strict=False):
+        expected = dict(identifier.model.rank(text))
+        np.testing.assert_allclose(normalised, [expected[label] for label in data.labels], atol=3e-5)
+        # Of two columns of one label the package keeps the larger score; we add their probabilities.
+        scores = dict(raw.rank(text))
+        z = np.array([scores[label] for label in data.labels])
+        p = np.exp(z - z.max()) / np.exp(z - z.max()).sum()
+        doubled = [data.labels.index("sr"), data.labels.index("uz")]
+        if p[doubled].max() < 1e-9:
+            np.testing.assert_allclose(ours, p, atol=1e-4)
+
+
+def test_texts_of_which_nothing_is_known_are_uniform(identifier: Identifier) -> None:
+    normalised, raw = identifier.probabilities(["", "\u16a0", "the quick brown fox jumps"])
+    assert identifier.labels[raw[2].argmax()] == "en"
+    for P in (normalised, raw):
+        np.testing.assert_allclose(P[0].sum(), 1, rtol=1e-6)
+        assert Counter(P[0].tolist()).most_common()[0][1] == 138  # all but the two labels of two columns each
+
+
+def test_strings_are_distinct_and_in_their_language(data: Languages) -> None:
+    pairs = [
+        *zip(data.y.tolist(), data.texts, strict=True),
+        *zip(data.training_y.tolist(), data.training_texts, strict=True),
+    ]
+    assert len(set(pairs)) == len(pairs) > 50_000
+    assert len({y for y, _ in pairs}) > 75
+    assert all(any(ch.isalpha() for ch in text) and "%(" not in text for _, text in pairs)
+    for y, catalogue in zip(data.y, data.catalogues, strict=True):
+        locale = catalogue.rpartition("/")[2].partition("_")[0]
+        assert data.labels[y] == {"nb": "no"}.get(locale, locale)
+    english = {text for y, text in pairs if data.labels[y] == "en"}
+    assert "Password" in english
+    german = {text for y, text in pairs if data.labels[y] == "de"}
+    assert "Passwort" in german
+    assert "Password" not in german
+
+
+def test_samples_are_repeatable_and_differ_by_seed(data: Languages, folder: Path) -> None:
+    (file,) = folder.iterdir()
+    held = file.read_bytes()
+    again = languages(cache=folder, rows=ROWS)  # from the cache
+    fresh = languages(cache=False, rows=ROWS)
+    for other in (again, fresh):
+        assert (other.labels, other.texts, other.catalogues) == (data.labels, data.texts, data.catalogues)
+        assert other.training_texts == data.training_texts
+        assert other.origin == data.origin
+        for name in ("probs_normalised", "probs_raw", "y", "training_y"):
+            np.testing.assert_array_equal(getattr(other, name), getattr(data, name))
+    assert file.read_bytes() == held
+    assert languages(1, cache=False, rows=50).texts != data.texts[:50]
+
+
+def test_refusals() -> None:
+    with pytest.raises(udcp.InputError, match="rows is 0"):
+        languages(rows=0)
+    with pytest.raises(udcp.InputError, match=r"the catalogues have \d+ strings"):
+        languages(rows=10**7, cache=False)
+    with pytest.raises(udcp.InputError, match="epochs is 0"):
+        texts_through_torch(epochs=0)
+
+
+@pytest.mark.parametrize(
+    ("module", "call", "words"),
+    [
+        ("django", "languages(cache=False)", "Django: pip install 'udcp_dsl[demo]'"),
+        ("py3langid", "languages(cache=False)", "py3langid: pip install 'udcp_dsl[demo]'"),
+        ("sklearn", "digits()", "pip install 'udcp_dsl[sklearn]'"),
+    ],
+)
+def test_the_missing_package_is_named(module: str, call: str, words: str) -> None:
+    code = f"import sys; sys.modules[{module!r}] = None; import udcp_dsl as udcp; udcp.datasets.{call}"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert words in run.stderr.splitlines()[-1]
+
+
+# Catalogues
+
+
+def test_messages_are_those_that_gettext_reads() -> None:
+    spec = find_spec("django")
+    assert spec is not None
+    assert spec.origin is not None
+    files = sorted(Path(spec.origin).parent.rglob("pl/LC_MESSAGES/*.mo"))
+    assert len(files) > 8
+    for file in files:
+        with file.open("rb") as opened:
+            catalogue = gettext.GNUTranslations(opened)
+        for sources, translations in _messages(file.read_bytes()):
+            if len(sources) == 1 and catalogue.gettext(sources[0]) != sources[0]:
+                assert len(translations) == 1
+            if len(sources) == 2 and catalogue.ngettext(sources[0], sources[1], 1) not in sources:
+                forms = [catalogue.ngettext(sources[0], sources[1], n) for n in range(1, 30)]
+                assert forms[0] == translations[0]
+                assert set(forms) <= set(translations)
+
+
+strings = st.text(st.characters(exclude_characters="\0\x04", exclude_categories=["Cs"]), min_size=1, max_size=8)
+
+
+@given(
+    st.dictionaries(
+        strings, st.tuples(st.lists(strings, min_size=1, max_size=3), st.booleans(), st.booleans()), max_size=5
+    ),
+    st.sampled_from("<>"),
+)
+@settings(max_examples=40, deadline=None)
+def test_messages_of_generated_files(messages: dict[str, Any], order: str) -> None:
+    expected, tables = [], [("", "Content-Type: text/plain\n")]
+    for source, (forms, plural, context) in messages.items():
+        sources = [source, source + "s"] if plural else [source]
+        expected.append((sources, forms))
+        tables.append((("menu\x04" if context else "") + "\0".join(sources), "\0".join(forms)))
+    start = 28 + 16 * len(tables)
+    body, places = b"", []
+    for column in (0, 1):
+        for pair in tables:
+            data = pair[column].encode()
+            places.append((len(data), start + len(body)))
+            body += data + b"\0"
+    head = struct.pack(f"{order}7I", 0x950412DE, 0, len(tables), 28, 28 + 8 * len(tables), 0, start)
+    places_as_bytes = b"".join(struct.pack(f"{order}2I", *place) for place in places)
+    assert list(_messages(head + places_as_bytes + body)) == expected
+
+
+@pytest.mark.parametrize(
+    ("string", "text"),
+    [
+        ("Hello %(name)s,  you\nhave %d%% of {count:.2f}", "Hello , you have of"),
+        ('Please <a href="%(url)s">log in</a>&nbsp;again', "Please log in again"),
+        ("100 % (%(n)i of %(all))", "100 % ( of )"),
+    ],
+)
+def test_placeholders_and_markup_are_no_language(string: str, text: str) -> None:
+    assert _text(string) == text
+
+
+def test_dialects_count_as_their_language() -> None:
+    found = entries({"pt", "no"})
+    assert {entry.code for entry in found} == {"pt", "no"}
+    assert {entry.catalogue.partition("/")[2] for entry in found} == {"pt", "pt_BR", "nb"}
+
+
+# The cache
+
+
+def test_what_is_cached_is_not_built_again(tmp_path: Path) -> None:
+    file = tmp_path / "deep" / "a.npz"
+    built = []
+
+    def build() -> dict[str, Any]:
+        built.append(1)
+        return {"a": np.arange(3), "b": np.ones((2, 2), np.float32)}
+
+    for _ in range(2):
+        arrays = cached(file, build)
+        np.testing.assert_array_equal(arrays["a"], np.arange(3))
+        assert arrays["b"].dtype == np.float32
+    assert len(built) == 1
+    whole = file.read_bytes()
+    for damaged in (b"", b"noise", whole[: len(whole) // 2], whole.replace(np.arange(3).tobytes(), b"\xff" * 24)):
+        file.write_bytes(damaged)
+        np.testing.assert_array_equal(cached(file, build)["a"], np.arange(3))
+        assert file.read_bytes() == whole
+    assert len(built) == 5
+    assert [path.name for path in file.parent.iterdir()] == ["a.npz"]
+
+
+def test_a_folder_that_cannot_be_written_costs_time_alone(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert list(cached(tmp_path / "file" / "a.npz", lambda: {"a": np.ones(1)})) == ["a"]
+    assert list(cached(None, lambda: {"a": np.ones(1)})) == ["a"]
+
+
+def test_where_the_cache_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache_folder() == tmp_path / "udcp_dsl"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    for platform, place in (("linux", ".cache/udcp_dsl"), ("darwin", "Library/Caches/udcp_dsl")):
+        monkeypatch.setattr(sys, "platform", platform)
+        assert cache_folder() == tmp_path / place
+
+
+# Digits
+
+
+def test_digits() -> None:
+    data = digits()
+    assert data.labels == tuple("0123456789")
+    assert (len(data), data.probs.shape) == (1497, (1497, 10))
+    assert 0.92 < (data.probs.argmax(axis=1) == data.y).mean() < 0.97
+    np.testing.assert_array_equal(data.probs, digits().probs)
+    assert not np.array_equal(data.y, digits(1).y)
+    loss = udcp.loads("loss l = size", labels=data.labels)
+    predictor = udcp.SetPredictor(loss, "lac", alpha=0.05).calibrate(data.probs[:700], data.y[:700])
+    assert udcp.evaluate(predictor, data.probs[700:], data.y[700:]).coverage == pytest.approx(0.95, abs=0.03)
+    with pytest.raises(udcp.InputError, match="training_rows is 3"):
+        digits(training_rows=3)
+
+
+# Through torch
+
+
+@pytest.fixture(scope="module")
+def small(data: Languages) -> Languages:
+    return replace(data, training_texts=data.training_texts[:4000], training_y=data.training_y[:4000])
+
+
+def accuracy(trained: Any) -> float:
+    return float((trained.probs.argmax(axis=1) == trained.y).mean())
+
+
+def test_the_same_rows_through_torch(small: Languages) -> None:
+    state, threads = torch.get_rng_state(), torch.get_num_threads()
+    trained = texts_through_torch(small, epochs=4)
+    assert torch.equal(torch.get_rng_state(), state)
+    assert torch.get_num_threads() == threads
+    assert trained.probs.shape == (ROWS, 140)
+    assert trained.probs.dtype == np.float32
+    assert trained.labels == small.labels
+    np.testing.assert_array_equal(trained.y, small.y)
+    probabilities(trained.probs, trained.labels)
+    assert accuracy(trained) > 0.35  # of 81 languages, from 3,600 strings
+    assert not trained.model.training
+    first = udcp.torch.probabilities(trained.model, trained.batches[:2], "cpu")
+    np.testing.assert_allclose(first, trained.probs[:512], atol=1e-6)
+    mean = udcp.torch.mc_probabilities(trained.model, trained.batches[:1], samples=3)
+    assert mean.shape == (256, 140)
+    assert np.abs(mean - trained.probs[:256]).max() > 0.01  # there is dropout to average over
+
+
+def test_training_is_repeatable_and_stops_early(small: Languages) -> None:
+    brief = texts_through_torch(small, epochs=0.2)
+    np.testing.assert_array_equal(brief.probs, texts_through_torch(small, epochs=0.2).probs)
+    assert not np.array_equal(brief.probs, texts_through_torch(small, epochs=0.2, seed=1).probs)
+    stopped = texts_through_torch(small, epochs=20, stop_at=0.2)
+    assert accuracy(brief) < 0.1 < accuracy(stopped) < 0.35
+
+
+@pytest.mark.slow
+def test_the_whole() -> None:
+    data = languages(cache=False)
+    assert (len(data), len(data.training_y) > 20_000) == (30_000, True)
+    assert 0.69 < (data.probs_normalised.argmax(axis=1) == data.y).mean() < 0.74
+    assert 0.74 < accuracy(texts_through_torch(data)) < 0.8

@@ -1,0 +1,203 @@
+"""The scikit-learn classifier: its estimator checks, the order of the columns, copies, and coverage."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import udcp_dsl as udcp
+from udcp_dsl.sklearn import UtilitySetClassifier
+
+NAMES = np.array(["asp", "boa", "cat", "dog"])
+# Not in the order of the alphabet, which is that of the estimator's classes.
+SPEC = "labels {dog, asp, cat, boa}  category snake {asp, boa}  loss l = size + 3 * any(snake)"
+
+# No check is expected to fail. One is skipped by scikit-learn itself unless SCIPY_ARRAY_API is set.
+EXPECTED_FAILURES: dict[str, str] = {}
+
+
+@parametrize_with_checks(  # type: ignore[untyped-decorator]  # scikit-learn ships no types
+    [UtilitySetClassifier(LogisticRegression()), UtilitySetClassifier(GaussianNB(), oracle="base", nonempty=True)],
+    expected_failed_checks=lambda estimator: EXPECTED_FAILURES,
+)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_the_estimator_checks_of_scikit_learn(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def data() -> tuple[Any, Any]:
+    X, y = make_classification(1200, 8, n_informative=6, n_classes=4, class_sep=0.7, random_state=0)
+    return X, y
+
+
+def by_name(sets: udcp.PredictionSets) -> list[frozenset[str]]:
+    return [frozenset(labels) for labels in sets.labels]
+
+
+@given(st.permutations(["dog", "asp", "cat", "boa"]))
+@settings(max_examples=12, deadline=None)
+def test_the_order_of_the_spec_does_not_matter(data: Any, order: list[str]) -> None:
+    X, y = data
+    text = f"labels {{{', '.join(order)}}}  category snake {{asp, boa}}  loss l = size + 3 * any(snake)"
+    model = UtilitySetClassifier(GaussianNB(), udcp.loads(text)).fit(X, NAMES[y])
+    plain = UtilitySetClassifier(GaussianNB(), udcp.loads(SPEC)).fit(X, NAMES[y])
+    assert model.loss_.labels == tuple(order)
+    assert by_name(model.predict_set(X[:100])) == by_name(plain.predict_set(X[:100]))
+
+
+def test_the_sets_are_those_of_the_predictor_by_hand(data: Any) -> None:
+    X, y = data
+    fitted = GaussianNB().fit(X[:400], NAMES[y[:400]])
+    loss = udcp.loads(SPEC)
+    model = UtilitySetClassifier(fitted, loss, oracle="greedy", alpha=[0.1, 0.2]).calibrate(
+        X[400:800], NAMES[y[400:800]]
+    )
+    predictor = udcp.SetPredictor(loss, "greedy", alpha=[0.1, 0.2], class_names=fitted.classes_)
+    predictor.calibrate(fitted.predict_proba(X[400:800]), NAMES[y[400:800]])
+    for alpha in (0.1, 0.2):
+        expected = predictor.predict_set(fitted.predict_proba(X[800:]), alpha=alpha).mask
+        np.testing.assert_array_equal(model.predict_set(X[800:], alpha=alpha).mask, expected)
+    np.testing.assert_array_equal(model.predict(X), fitted.predict(X))
+    np.testing.assert_array_equal(model.predict_proba(X), fitted.predict_proba(X))
+
+
+@pytest.mark.parametrize(
+    ("spec", "classes"),
+    [
+        ("labels {dog, asp, cat, boa} loss l = size", [0, 1, 2, 3]),  # positions
+        ("labels {30, 10, 20, 0} loss l = size", [0, 10, 20, 30]),  # names
+        ("labels {30, 10, 20, 0} loss l = size", [0.0, 10.0, 20.0, 30.0]),
+        ("labels {30, 10, 20, 0} loss l = size", ["0", "10", "20", "30"]),
+    ],
+)
+def test_integers_are_positions_unless_labels_are_numbers(data: Any, spec: str, classes: list[Any]) -> None:
+    X, y = data
+    model = UtilitySetClassifier(GaussianNB(), udcp.loads(spec), oracle="lac").fit(X, np.array(classes)[y])
+    labels = model.loss_.labels
+    best = model.predict_proba(X[:50]).argmax(axis=1)
+    expected = [labels[i] if classes == [0, 1, 2, 3] else str(int(float(classes[i]))) for i in best]
+    sets = model.predict_set(X[:50]).labels
+    assert all(name in labels for name, labels in zip(expected, sets, strict=True) if labels)
+    assert sum(map(bool, sets)) > 25
+
+
+def test_coverage(data: Any) -> None:
+    """Over 200 random splits the mean coverage is 1 - alpha within four standard errors."""
+    X, y = make_classification(600, 5, n_informative=5, n_redundant=0, n_classes=3, class_sep=0.6, random_state=1)
+    covered = []
+    for seed in range(200):
+        order = np.random.default_rng(seed).permutation(600)
+        seen, new = order[:400], order[400:]
+        model = UtilitySetClassifier(GaussianNB(), alpha=0.2, calibration_size=99, random_state=seed)
+        sets = model.fit(X[seen], y[seen]).predict_set(X[new])
+        covered.append(sets.mask[np.arange(200), y[new]].mean())
+    # Ties are none, so that coverage is 80/100 exactly in expectation.
+    assert abs(np.mean(covered) - 0.8) < 4 * np.std(covered) / np.sqrt(200)
+
+
+def test_a_class_without_training_rows_has_probability_0() -> None:
+    X, y = np.arange(40.0)[:, None], np.array(["rare", *["a", "b", "a"] * 13])
+    models = (UtilitySetClassifier(GaussianNB(), random_state=seed).fit(X, y) for seed in range(40))
+    model = next(model for model in models if "rare" not in model.estimator_.classes_)
+    assert model.classes_.tolist() == ["a", "b", "rare"] == list(model.loss_.labels)
+    P = model.predict_proba(X)
+    assert P.shape == (40, 3)
+    assert (P[:, 2] == 0).all()
+    np.testing.assert_array_equal(P[:, :2], model.estimator_.predict_proba(X))
+
+
+def test_copies(data: Any, tmp_path: Any) -> None:
+    X, y = data
+    path = tmp_path / "l.loss"
+    path.write_text(SPEC)
+    loss = udcp.load(path)
+    assert loss.facts.submodular  # what is known by identity must not be carried over
+    for twin in (copy.deepcopy(loss), pickle.loads(pickle.dumps(loss))):
+        assert twin.facts.interval == loss.facts.interval
+        assert (twin.labels, twin.name, twin({"asp", "dog"})) == (loss.labels, loss.name, loss({"asp", "dog"}))
+    for oracle, given_loss in (("price", loss), ("penalized", str(path)), ("lac", lambda classes: udcp.load(path))):
+        model = UtilitySetClassifier(GaussianNB(), given_loss, oracle=oracle).fit(X, NAMES[y])
+        fresh = clone(model).fit(X, NAMES[y])
+        expected = model.predict_set(X).mask
+        np.testing.assert_array_equal(fresh.predict_set(X).mask, expected)
+        if not callable(given_loss) or isinstance(given_loss, udcp.Loss):
+            thawed = pickle.loads(pickle.dumps(model))
+            np.testing.assert_array_equal(thawed.predict_set(X).mask, expected)
+            assert thawed.predictor_.tuning == model.predictor_.tuning
+
+
+def test_grid_search_over_losses(data: Any) -> None:
+    X, y = data
+    losses = [udcp.loads(SPEC), udcp.loads("labels {dog, asp, cat, boa} loss l = size")]
+    pipeline = make_pipeline(StandardScaler(), UtilitySetClassifier(LogisticRegression()))
+    name = "utilitysetclassifier"
+    search = GridSearchCV(pipeline, {f"{name}__loss": losses, f"{name}__estimator__C": [0.1, 1.0]}, cv=2)
+    search.fit(X, NAMES[y])
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()  # NaN stands for a fit that failed
+    assert search.best_estimator_[-1].predict_set(X[:3]).mask.shape == (3, 4)
+
+
+def test_conditional_on_groups(data: Any) -> None:
+    X, y = data
+    groups = np.where(X[:, 0] > 0, "north", "south")
+    model = UtilitySetClassifier(GaussianNB(), conditional="group").fit(X, y, groups=groups)
+    sets = model.predict_set(X, groups=groups)
+    for group in ("north", "south"):
+        rows = groups == group
+        assert sets.mask[rows, y[rows]].mean() > 0.85
+    with pytest.raises(udcp.InputError, match="groups"):
+        model.predict_set(X)
+
+
+def test_another_estimator_is_taken_up(data: Any) -> None:
+    X, y = data
+    one, other = GaussianNB().fit(X[:400], y[:400]), DecisionTreeClassifier(max_depth=3).fit(X[:400], y[:400])
+    model = UtilitySetClassifier(one).calibrate(X[400:], y[400:])
+    model.set_params(estimator=other).calibrate(X[400:], y[400:])
+    np.testing.assert_array_equal(model.predict(X), other.predict(X))
+    fitted = UtilitySetClassifier(GaussianNB()).fit(X, y)
+    inner = fitted.estimator_
+    assert fitted.calibrate(X[400:], y[400:]).estimator_ is inner
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"estimator": LinearSVC()}, udcp.InputError, "CalibratedClassifierCV"),
+        ({"loss": 3}, TypeError, "function of the classes"),
+        ({"loss": lambda classes: classes}, TypeError, "not a Loss"),
+        ({"loss": udcp.loads("labels {dog, asp, cat} loss l = size")}, udcp.InputError, "'boa'"),
+        ({"oracle": "pric"}, udcp.OracleError, "price"),
+        ({"oracle": 3}, TypeError, "name"),
+        ({"alpha": 1.5}, udcp.InputError, "alpha"),
+        ({"loss": "absent.loss"}, udcp.SpecError, "absent"),
+    ],
+)
+def test_refusals(data: Any, options: dict[str, Any], error: type[Exception], words: str) -> None:
+    X, y = data
+    with pytest.raises(error, match=words):
+        UtilitySetClassifier(**{"estimator": GaussianNB(), **options}).fit(X, NAMES[y])
+
+
+def test_an_estimator_without_probabilities_wrapped_as_offered(data: Any) -> None:
+    X, y = data
+    model = UtilitySetClassifier(CalibratedClassifierCV(LinearSVC(), cv=2)).fit(X, y)
+    assert model.predict_set(X).sizes.mean() < 4

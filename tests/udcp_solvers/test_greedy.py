@@ -1,0 +1,292 @@
+"""`greedy` against its formula, its paths against one another, its scores against rational arithmetic."""
+
+from __future__ import annotations
+
+import inspect
+import io
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+import udcp_dsl as udcp
+from udcp_dsl.diagnostics import OracleError
+from udcp_dsl.loss import Loss
+from udcp_dsl.testing import losses, probabilities
+from udcp_solvers.greedy import Greedy, paths
+
+Array = NDArray[Any]
+
+DECLARED = """
+labels { a, b, c, d, e, f, g }
+hierarchy h { x { u { a, b }, v { c } }, y { d, e, w { f, g } } }
+categories F { p: { a, c }, q: { b, d }, r: { e, f, g } }
+categories O { p: { a, b, c, d }, q: { c, d, e }, r: { a, g } }
+costs w of F { p: 0.5, q: 2, r: 1.25 }
+category C { a, d, f }
+costs k { a: 1, b: 0.5, c: 1, d: 2.25, e: 0, f: 0.5, g: 4 }
+costs s { a: 1, b: -0.5, c: -1, d: 2.25, e: 0, f: 0.5, g: -4 }
+distance d from "d.npy"
+actions u from "u.csv"
+"""
+# Binary fractions: every sum is exact, whatever its order, so that the formula has one value.
+EXACT = [
+    "size", "sum(k)", "sum(s)", "max(k)", "min(s)", "diameter(h)", "diameter(d)", "spread(h)", "radius(d)",
+    "radius(h)", "count(F)", "count(F, w)", "count(O)", "count(O) + 0.25 * size", "any(C)", "all(C)", "within(C)",
+    "4 * empty + size", "worst(u)", "count(h.level(1)) + 2 * count(h.level(2)) + 0.125 * size",
+    "diameter(h) + sum(k) + count(F)", "diameter(d) + max(k) + 0.5 * count(O)", "size ^ 2 - 3 * size",
+    "5 * (any(C) and count(F) >= 2) + max(size - 2, 0)", "if any(C) then 3 else max(k)", "min(sum(k), 2)",
+]  # fmt: skip
+
+
+def exact_loss(body: str) -> Loss:
+    rng = np.random.default_rng(7)
+    distance = np.triu(rng.integers(1, 9, size=(7, 7)) / 2, 1)
+    matrix = io.BytesIO()
+    np.save(matrix, distance + distance.T)
+    actions = "label,m,n\n" + "".join(f"{y},{rng.integers(8) / 4},{rng.integers(8) / 4}\n" for y in "abcdefg")
+    files = {"d.npy": matrix.getvalue(), "u.csv": actions.encode()}
+    return udcp.loads(f"{DECLARED} loss l = {body}", files=files)
+
+
+def naive_order(loss: Loss, p: list[float], M: float, eps: float) -> list[int]:
+    """The paper's greedy rule, straight from the formula."""
+    order: list[int] = []
+    while len(order) < len(p):
+        best, best_ratio = -1, -math.inf
+        for y in range(len(p)):
+            if y in order:
+                continue
+            ratio = max(M - loss.interpret_positions([*order, y]), 0) / (max(1 - p[y], 0) + eps)
+            if ratio > best_ratio or (ratio == best_ratio and p[y] > p[best]):
+                best, best_ratio = y, ratio
+        order.append(best)
+    return order
+
+
+def whole_orders(loss: Loss, P: Array, M: float, eps: float) -> dict[str, Array]:
+    none, never = np.full(len(P), -1), np.full(len(P), -np.inf)
+    return {name: path(P, none, never)[0] for name, path in paths(loss, M, eps).items()}
+
+
+def kernel_rows(P: Array) -> Array:
+    """As the public methods hand them on."""
+    return np.ascontiguousarray(P, dtype=np.float64 if P.dtype == np.float64 else np.float32)
+
+
+@pytest.mark.parametrize("body", EXACT)
+@settings(max_examples=12, deadline=None)
+@given(P=probabilities(7), share=st.sampled_from([1.0, 1.0, 0.5]), eps=st.sampled_from([1e-6, 0.5]))
+def test_orders_are_those_of_the_formula(body: str, P: Array, share: float, eps: float) -> None:
+    loss = exact_loss(body)
+    M = share * loss.facts.interval.hi
+    expected = [naive_order(loss, row.astype(np.float64).tolist(), M, eps) for row in P]
+    for name, orders in whole_orders(loss, kernel_rows(P), M, eps).items():
+        assert orders.tolist() == expected, name
+
+
+@settings(max_examples=100, deadline=None)
+@given(data=st.data())
+def test_each_label_is_the_best_by_the_formula_on_generated_specs(data: st.DataObject) -> None:
+    """By the interpreter, which adds in another order: where only rounding tells labels apart, either may be first."""
+    loss = data.draw(losses())
+    P = data.draw(probabilities(loss.K, max_rows=2))
+    lo, hi = loss.facts.interval
+    rounding = 1e-14 * max(1.0, abs(lo), abs(hi))
+    scores = Greedy(loss).scores(P)
+    for p, order in zip(P.astype(np.float64).tolist(), scores.argsort(axis=1).tolist(), strict=True):
+        for k, chosen in enumerate(order):
+            gains = {y: hi - loss.interpret_positions([*order[:k], y]) for y in order[k:]}
+            least = max(max(gain - rounding, 0) / (max(1 - p[y], 0) + 1e-6) for y, gain in gains.items())
+            assert max(gains[chosen] + rounding, 0) / (max(1 - p[chosen], 0) + 1e-6) >= least
+
+
+@settings(max_examples=100, deadline=None)
+@given(data=st.data())
+def test_all_paths_give_the_same_orders_on_generated_specs(data: st.DataObject) -> None:
+    loss = data.draw(losses())
+    P = kernel_rows(data.draw(probabilities(loss.K)))
+    M = data.draw(st.sampled_from([1.0, 1.0, 0.7, 0.2])) * loss.facts.interval.hi
+    orders = whole_orders(loss, P, M, data.draw(st.sampled_from([1e-6, 1e-12, 0.5])))
+    for name, found in orders.items():
+        assert (found == orders["generic"]).all(), name
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_all_paths_give_the_same_orders_with_many_labels(
+    seed: int,
+    random_loss: Callable[[np.random.Generator, int], Loss],
+    hard_rows: Callable[[np.random.Generator, int, int], Array],
+) -> None:
+    rng = np.random.default_rng(seed)
+    K = int(rng.integers(2, 150))
+    loss = random_loss(rng, K)
+    M = rng.choice([1.0, 1.0, 0.6]) * loss.facts.interval.hi
+    P = kernel_rows(hard_rows(rng, 5, K))
+    ways = paths(loss, M, 1e-6)
+    y = rng.integers(K, size=5)
+    none, never = np.full(5, -1), np.full(5, -np.inf)
+    floor = rng.random(5)
+    expected, _ = ways["generic"](P, none, never)
+    for name, path in ways.items():
+        assert (path(P, none, never)[0] == expected).all(), name
+        for orders, counts in (path(P, y, never), path(P, none, floor)):
+            for order, count, whole in zip(orders, counts, expected, strict=True):
+                assert (order[:count] == whole[:count]).all(), name
+        orders, counts = path(P, y, never)
+        assert all(label in order[:count] for label, order, count in zip(y, orders, counts, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("body", "quickest"),
+    [
+        ("size", "lazy"),
+        ("sum(k) + 0.25 * size", "lazy"),
+        ("count(F) + 0.25 * size", "lazy"),
+        ("count(h.level(1)) + 2 * count(h.level(2))", "lazy"),
+        ("count(O) + any(C) + size ^ 2", "lazy"),
+        ("diameter(h) + count(F)", "farthest"),
+        ("diameter(d) + sum(k)", "farthest"),
+        ("max(k) + size", "farthest"),
+        ("sum(s)", "farthest"),
+        ("5 * (any(C) and count(F) >= 2)", "merge"),
+        ("radius(d)", "generic"),
+        ("diameter(h) * any(C)", "generic"),
+    ],
+)
+def test_a_specialised_path_is_taken_where_facts_allow(body: str, quickest: str) -> None:
+    loss = exact_loss(body)
+    assert next(iter(paths(loss, loss.facts.interval.hi, 1e-6))) == quickest
+
+
+def exact_scores(row: Array, order: list[int]) -> list[float]:
+    scores = [0.0] * len(row)
+    rem = sum((Fraction(float(x)) for x in row), Fraction(0))
+    last = -math.inf
+    for k, y in enumerate(order, 1):
+        rem -= Fraction(float(row[y]))
+        last = scores[y] = max(-float(rem) if rem else k * 1e-300, math.nextafter(last, math.inf))
+    return scores
+
+
+@settings(max_examples=60, deadline=None)
+@given(P=probabilities(7), body=st.sampled_from(EXACT))
+def test_scores_are_minus_the_exact_mass_that_remains(P: Array, body: str) -> None:
+    loss = exact_loss(body)
+    scores = Greedy(loss).scores(P)
+    for row, found in zip(P, scores, strict=True):
+        order = naive_order(loss, row.astype(np.float64).tolist(), loss.facts.interval.hi, 1e-6)
+        assert found.tolist() == exact_scores(row, order)
+
+
+def test_a_label_too_small_to_change_the_mass_still_has_its_place() -> None:
+    loss = udcp.loads("labels { a, b, c, d, e }  category C { a, b, c }  loss l = any(C) + 0.25 * size")
+    row = np.array([[0.5, 1e-40, 0.0, 0.25, 0.25]])
+    scores = Greedy(loss).scores(row)
+    assert scores.argsort(axis=1).tolist() == [[3, 4, 0, 1, 2]]
+    order = np.sort(scores[0])
+    assert (np.diff(order) > 0).all()
+    assert order.tolist() == [-0.75, -0.5, -1e-40, 4e-300, 5e-300]
+    tiny = np.array([[0.5, 1e-40, 1e-41, 0.25, 0.25]])
+    loss = udcp.loads("labels { a, b, c, d, e }  category C { a, b, c }  loss l = 8 * (not within(C)) + 0.25 * size")
+    assert np.sort(Greedy(loss).scores(tiny)[0])[:3].tolist() == [
+        -0.5,
+        np.nextafter(-0.5, 0),
+        np.nextafter(np.nextafter(-0.5, 0), 0),
+    ]
+
+
+def assert_faces_agree(oracle: Greedy, P: Array, rng: np.random.Generator) -> None:
+    n, K = P.shape
+    scores = oracle.scores(P)
+    for y in rng.integers(K, size=(3, n)):
+        assert (oracle.score_of(P, y) == scores[np.arange(n), y]).all()
+    some = rng.choice(scores.ravel(), size=4)
+    corners = [-np.inf, np.inf, 0.0, -0.1, 1e-300, K * 1e-300, *some, *np.nextafter(some, -np.inf)]
+    for tau in corners:
+        assert (oracle.sets(P, tau) == (scores <= tau)).all()
+    by_row, by_class = rng.choice(scores.ravel(), size=(n, 1)), rng.choice(scores.ravel(), size=(1, K))
+    assert (oracle.sets(P, by_row) == (scores <= by_row)).all()
+    assert (oracle.sets(P, by_class) == (scores <= by_class)).all()
+    assert (scores[np.arange(n), oracle.first(P)] == scores.min(axis=1)).all()
+    assert all(len(set(row)) == K for row in scores.tolist())
+
+
+@settings(max_examples=80, deadline=None)
+@given(data=st.data())
+def test_the_three_faces_agree_on_generated_specs(data: st.DataObject) -> None:
+    loss = data.draw(losses())
+    P = data.draw(probabilities(loss.K))
+    assert_faces_agree(Greedy(loss), P, np.random.default_rng(data.draw(st.integers(0, 9))))
+
+
+@pytest.mark.parametrize("seed", range(100, 125))
+def test_the_three_faces_agree_with_many_labels(
+    seed: int,
+    random_loss: Callable[[np.random.Generator, int], Loss],
+    hard_rows: Callable[[np.random.Generator, int, int], Array],
+) -> None:
+    rng = np.random.default_rng(seed)
+    K = int(rng.integers(50, 150))
+    assert_faces_agree(Greedy(random_loss(rng, K)), hard_rows(rng, 6, K), rng)
+
+
+def test_the_label_whose_mass_meets_the_threshold_is_in() -> None:
+    """The authors' code drops it."""
+    loss = udcp.loads("loss l = size", labels=["a", "b", "c"])
+    P = np.array([[0.5, 0.25, 0.25]])
+    assert Greedy(loss).sets(P, -0.25).tolist() == [[True, True, False]]
+    assert Greedy(loss).sets(P, np.nextafter(-0.25, -1)).tolist() == [[True, False, False]]
+
+
+def test_no_true_label_enters_the_scores() -> None:
+    """The authors' code takes the true label's row of the distance matrix, also for test points."""
+    assert list(inspect.signature(Greedy.scores).parameters) == ["self", "P"]
+    assert list(inspect.signature(Greedy.sets).parameters) == ["self", "P", "tau"]
+    loss = exact_loss("diameter(d)")
+    P = np.random.default_rng(0).dirichlet(np.ones(7), size=20)
+    scores = Greedy(loss).scores(P)
+    for y in range(7):
+        assert (Greedy(loss).score_of(P, np.full(20, y)) == scores[:, y]).all()
+
+
+def test_rows_do_not_depend_on_one_another() -> None:
+    loss = exact_loss("count(O) + diameter(h) + 0.25 * size")
+    P = np.random.default_rng(0).dirichlet(np.ones(7), size=12_000)
+    scores = Greedy(loss).scores(P)
+    assert (scores[7_000:7_003] == Greedy(loss).scores(P[7_000:7_003])).all()
+    assert (scores[::-1] == Greedy(loss).scores(P[::-1])).all()
+    assert Greedy(loss).scores(P[:0]).shape == (0, 7)
+
+
+def test_options() -> None:
+    loss = exact_loss("sum(k)")
+    assert Greedy(loss).options == {"M": 9.25, "eps": 1e-6}
+    assert Greedy(loss, M=12, eps=0.5).options == {"M": 12.0, "eps": 0.5}
+    with pytest.warns(UserWarning, match="M = 3 is below 9.25"):
+        low = Greedy(loss, M=3)
+    assert low.options["M"] == 3.0
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"M": math.inf}, "M must be a finite number"),
+        ({"M": "3"}, "M must be a finite number"),
+        ({"eps": 0.0}, "eps must be above 0"),
+        ({"eps": math.nan}, "eps must be a finite number"),
+        ({"eps": True}, "eps must be a finite number"),
+    ]
+    for options, message in wrong:
+        with pytest.raises(OracleError, match=message):
+            Greedy(loss, **options)
+
+
+def test_where_every_set_costs_more_than_M_labels_come_by_falling_p() -> None:
+    loss = exact_loss("diameter(d) + sum(k) + 20 * any({ a, b, c, d, e, f, g })")
+    P = np.random.default_rng(0).dirichlet(np.ones(7), size=20)
+    with pytest.warns(UserWarning, match="by falling p"):
+        oracle = Greedy(loss, M=1.0)
+    assert (oracle.scores(P).argsort(axis=1) == (-P).argsort(axis=1)).all()

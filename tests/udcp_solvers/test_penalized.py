@@ -1,0 +1,153 @@
+"""`penalized` against its formula, its paths and faces against one another."""
+
+from __future__ import annotations
+
+import inspect
+import io
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+import udcp_dsl as udcp
+from udcp_dsl.diagnostics import OracleError
+from udcp_dsl.loss import Loss
+from udcp_dsl.testing import losses, probabilities
+from udcp_solvers.base import Base
+from udcp_solvers.penalized import Penalized, paths
+
+Array = NDArray[Any]
+
+DECLARED = """
+labels { a, b, c, d, e, f }
+hierarchy h { x { u { a, b }, v { c } }, y { d, w { e, f } } }
+categories F { p: { a, c }, q: { b, d }, r: { e, f } }
+category C { a, d, f }
+costs k { a: 1, b: 0.5, c: 1, d: 2.25, e: 0, f: 0.5 }
+costs s { a: 1, b: -0.5, c: -1, d: 2.25, e: 0, f: -4 }
+distance d from "d.npy"
+"""
+# Binary fractions: every sum is exact, whatever its order.
+EXACT = [
+    "size", "sum(k)", "sum(s)", "max(s)", "min(s)", "diameter(h)", "diameter(d)", "radius(h)", "spread(d)", "count(F)",
+    "any(C)", "within(C)", "4 * empty", "all(C)", "size ^ 2 - 6 * size", "diameter(h) + diameter(d) + sum(s)",
+]  # fmt: skip
+
+
+def exact_loss(body: str) -> Loss:
+    distance = np.triu(np.random.default_rng(7).integers(1, 9, size=(6, 6)) / 2, 1)
+    matrix = io.BytesIO()
+    np.save(matrix, distance + distance.T)
+    return udcp.loads(f"{DECLARED} loss l = {body}", files={"d.npy": matrix.getvalue()})
+
+
+def formula(loss: Loss, row: Array, lam: float) -> list[float]:
+    """The scores of a row straight from the design."""
+    order = sorted(range(len(row)), key=lambda y: (-row[y], y))
+    scores = [0.0] * len(row)
+    rem = sum((Fraction(float(x)) for x in row), Fraction(0))
+    last = -math.inf
+    for k, y in enumerate(order, 1):
+        rem -= Fraction(float(row[y]))
+        base = -float(rem) if rem else k * 1e-300
+        value = base + lam * (loss.interpret_positions(order[:k]) - loss.interpret_positions([]))
+        last = scores[y] = max(value, math.nextafter(last, math.inf))
+    return scores
+
+
+@pytest.mark.parametrize("body", EXACT)
+@settings(max_examples=15, deadline=None)
+@given(P=probabilities(6), lam=st.sampled_from([0.0, 0.001, 0.1, 10.0]))
+def test_the_score_is_that_of_base_and_lam_times_the_cost(body: str, P: Array, lam: float) -> None:
+    loss = exact_loss(body)
+    assert Penalized(loss, lam=lam).scores(P).tolist() == [formula(loss, row, lam) for row in P]
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_with_no_weight_on_the_cost_it_is_base(data: st.DataObject) -> None:
+    loss = data.draw(losses(max_depth=2))
+    P = data.draw(probabilities(loss.K))
+    assert (Penalized(loss, lam=0).scores(P) == Base(loss).scores(P)).all()
+
+
+def assert_paths_and_faces_agree(loss: Loss, P: Array, lam: float, rng: np.random.Generator) -> None:
+    n, K = P.shape
+    oracle = Penalized(loss, lam=lam)
+    scores = oracle.scores(P)
+    rows: Array = np.ascontiguousarray(P, dtype=np.float64 if P.dtype == np.float64 else np.float32)
+    for name, path in paths(loss, lam).items():
+        orders, found, counts = path(rows, np.full(n, -1), np.full(n, np.inf))
+        assert (found == np.take_along_axis(scores, orders, axis=1)).all(), name
+        assert (counts == K).all()
+        y: Array = np.asarray(rng.integers(K, size=n))
+        tau = rng.choice(scores.ravel(), size=n)
+        orders, found, counts = path(rows, y, np.full(n, np.inf))
+        assert (orders[np.arange(n), counts - 1] == y).all()
+        assert (found[np.arange(n), counts - 1] == scores[np.arange(n), y]).all(), name
+        orders, found, counts = path(rows, np.full(n, -1), tau)
+        assert ((counts == K) | (found[np.arange(n), counts - 1] > tau)).all(), name
+    # Along falling p scores rise, so that sets are prefixes.
+    falling = np.argsort(-P.astype(np.float64), axis=1, kind="stable")
+    assert (np.diff(np.take_along_axis(scores, falling, axis=1)) > 0).all()
+    y = np.asarray(rng.integers(K, size=n))
+    assert (oracle.score_of(P, y) == scores[np.arange(n), y]).all()
+    some = rng.choice(scores.ravel(), size=4)
+    for at in [-np.inf, np.inf, 0.0, -0.1, *some, *np.nextafter(some, -np.inf)]:
+        assert (oracle.sets(P, at) == (scores <= at)).all()
+    by_row, by_class = rng.choice(scores.ravel(), size=(n, 1)), rng.choice(scores.ravel(), size=(1, K))
+    assert (oracle.sets(P, by_row) == (scores <= by_row)).all()
+    assert (oracle.sets(P, by_class) == (scores <= by_class)).all()
+    assert (scores[np.arange(n), oracle.first(P)] == scores.min(axis=1)).all()
+
+
+@settings(max_examples=100, deadline=None)
+@given(data=st.data(), lam=st.sampled_from([0.001, 0.3, 10.0]))
+def test_paths_and_faces_agree_on_generated_specs(data: st.DataObject, lam: float) -> None:
+    loss = data.draw(losses())
+    P = data.draw(probabilities(loss.K))
+    assert_paths_and_faces_agree(loss, P, lam, np.random.default_rng(data.draw(st.integers(0, 9))))
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_paths_and_faces_agree_with_many_labels(
+    seed: int,
+    random_loss: Callable[[np.random.Generator, int], Loss],
+    hard_rows: Callable[[np.random.Generator, int, int], Array],
+) -> None:
+    rng = np.random.default_rng(seed)
+    K = int(rng.integers(40, 140))
+    assert_paths_and_faces_agree(random_loss(rng, K), hard_rows(rng, 6, K), float(rng.choice([0.01, 0.3])), rng)
+
+
+def test_without_lam_it_says_who_tunes_it() -> None:
+    loss = exact_loss("size")
+    oracle = Penalized(loss)
+    assert oracle.options == {"lam": None}
+    P = np.full((2, 6), 1 / 6)
+    for use in (
+        lambda: oracle.scores(P),
+        lambda: oracle.score_of(P, [0, 1]),
+        lambda: oracle.sets(P, 0.0),
+        lambda: oracle.sets(P, np.zeros((1, 6))),
+    ):
+        with pytest.raises(OracleError, match="SetPredictor tunes it"):
+            use()
+
+
+@pytest.mark.parametrize("lam", [-1.0, math.inf, math.nan, "0.1", True])
+def test_lam_must_be_a_number_from_0(lam: Any) -> None:
+    with pytest.raises(OracleError, match="lam must be a finite number from 0"):
+        Penalized(exact_loss("size"), lam=lam)
+
+
+def test_no_true_label_enters_the_scores() -> None:
+    """The authors' non-separable score takes the true label's row of the distance matrix, also for test points."""
+    assert list(inspect.signature(Penalized.scores).parameters) == ["self", "P"]
+    assert list(inspect.signature(Penalized.sets).parameters) == ["self", "P", "tau"]

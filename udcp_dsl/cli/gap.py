@@ -1,0 +1,264 @@
+"""`udcp gap SPEC --probs P`: what oracles leave on the table, row by row, against sets that are proved optimal.
+
+In each row an oracle's set is the shortest prefix of its order that has mass 1 - alpha; the optimum is the cheapest of
+all sets with that mass. The gap is the difference of their costs.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from udcp_dsl.cli.rows import heeding_warnings, id_option, numbers_options, read_rows, reads_rows
+from udcp_dsl.cli.solving import solves_instances, solving
+from udcp_dsl.cli.spec import reads_spec
+from udcp_dsl.cli.terminal import emit, plain_table, show, visible
+from udcp_dsl.diagnostics import InputError, OracleError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+    from rich.table import Table
+
+    from udcp_dsl.loss import Loss
+    from udcp_dsl.oracle import Floats, Masks, Oracle, Probabilities
+
+_USUAL = ("greedy", "price")
+_SHOWN = 5
+# Costs this close, relative to their size, are one cost that was added up in another order.
+_EQUAL = 1e-9
+
+
+@dataclass(frozen=True)
+class Summary:
+    """One oracle over the rows whose optimum is proved."""
+
+    oracle: str
+    mean_cost: float
+    mean_size: float
+    mean_gap: float
+    relative_gap: float | None  # of the mean optimum; None where that is not above 0
+    largest_gap: float
+    optimal_rows: int
+
+
+@click.command("gap", epilog="Example:  udcp gap pets.loss --probs p.csv --sample 50 --alpha 0.05 --oracle greedy")
+@reads_spec
+@reads_rows(id_option, *numbers_options)
+@click.option(
+    "--oracle", "names", multiple=True, metavar="NAME", help=f"Which oracle; may be repeated ({', '.join(_USUAL)})."
+)
+@click.option("--alpha", default="0.1", show_default=True, metavar="LEVEL", help="Sets have mass 1 - alpha, or more.")
+@click.option("--sample", type=click.IntRange(min=1), default=200, show_default=True, help="So many rows, by chance.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the sample.")
+@click.option("--time-limit", type=float, metavar="SECONDS", help="For each row's optimum.")
+@click.option("--solver", default="auto", show_default=True, metavar="NAME", help="A solver that PuLP knows.")
+@solves_instances
+def command(
+    loss: Loss,
+    probs_file: str,
+    class_names: list[str] | None,
+    ignore: tuple[str, ...],
+    id_source: str | None,
+    logits: bool,
+    normalize: bool,
+    names: tuple[str, ...],
+    alpha: str,
+    sample: int,
+    seed: int,
+    time_limit: float | None,
+    solver: str,
+    workers: int | None,
+    resume: str | None,
+    as_json: bool,
+) -> int:
+    """Compare the sets of oracles with the cheapest of the same mass, and so decide if `ilp` is worth its time.
+
+    Row by row: an oracle that spends its mass where it is cheap, as `price` does, may cost more in one row and less in
+    all. Exit status 1 if the optimum of some row could not be proved.
+    """
+    from udcp_dsl import inputs
+    from udcp_dsl.calibrate import exact_level, show_level
+    from udcp_dsl.oracle import make_oracle
+
+    level = exact_level(alpha)
+    # As the exact oracle reads its levels: the decimal that a float is written as.
+    mass = float(1 - level)
+    with heeding_warnings(as_json) as warnings:
+        made, left_out = _made(loss, names)
+        exact: Any = make_oracle("ilp", loss, levels=[mass], solver=solver, time_limit=time_limit)
+        rows = read_rows(probs_file, loss.labels, class_names=class_names, ignore=ignore, id_source=id_source)
+        whole = inputs.probabilities(rows.table.values, loss.labels, logits=logits, normalize=normalize).values
+        chosen = _sample(len(whole), sample, seed)
+        P = whole[chosen]
+        with solving(exact, len(P), workers=workers, resume=resume):
+            optimal, proved = exact.optimal(P)
+        masks = {oracle.name: prefixes(oracle, P, Fraction(repr(mass))) for oracle in made}
+    optimum = loss.batch(optimal)
+    costs = {name: loss.batch(mask) for name, mask in masks.items()}
+    summaries = [summary(name, costs[name], masks[name], optimum, proved) for name in masks] if proved.any() else []
+    ids = None if rows.ids is None else [str(rows.ids[i]) for i in chosen]
+    if as_json:
+        emit(
+            {
+                "diagnostics": [x.as_dict() for x in loss.warnings],
+                "warnings": warnings,
+                "loss": loss.name,
+                "alpha": show_level(level),
+                "n": len(P),
+                "unproved": int((~proved).sum()),
+                "mean_optimum": float(optimum[proved].mean()) if proved.any() else None,
+                "oracles": [asdict(x) for x in summaries],
+                "left_out": left_out,
+                "rows": [
+                    {
+                        "row": int(row),
+                        "id": None if ids is None else ids[i],
+                        "optimum": float(optimum[i]),
+                        "proved": bool(proved[i]),
+                        "size": int(optimal[i].sum()),
+                        "costs": {name: float(cost[i]) for name, cost in costs.items()},
+                    }
+                    for i, row in enumerate(chosen)
+                ],
+            },
+            ok=bool(proved.all()),
+        )
+        return 0 if proved.all() else 1
+    from rich.text import Text
+
+    many = f"{len(P):,} of {len(whole):,} rows" if len(P) < len(whole) else f"{len(P):,} rows"
+    heading = Text.assemble((visible(loss.name), "bold"), f" over {many}, sets of mass {mass:g}: ")
+    mean = f"the optimum costs {optimum[proved].mean():.6g} on average" if summaries else "no optimum is proved"
+    heading.append(mean)
+    if not proved.all():
+        heading.append(f"\n{(~proved).sum():,} rows are left out: their optimum is not proved")
+    show(heading, "", _summaries(summaries, int(proved.sum())))
+    for name, why in left_out.items():
+        show(Text(f"{name} does not apply: {visible(why)}"))
+    worst = _worst(costs, optimum, proved)
+    if len(worst):
+        show("", "where most is left:", _rows(worst, chosen, ids, costs, optimum))
+    return 0 if proved.all() else 1
+
+
+def _made(loss: Loss, names: tuple[str, ...]) -> tuple[list[Oracle], dict[str, str]]:
+    """The oracles that were named; or of the usual ones those that apply, and why the others do not."""
+    from udcp_dsl.oracle import make_oracle
+
+    made, left_out = [], dict[str, str]()
+    for name in dict.fromkeys(names or _USUAL):
+        try:
+            oracle = make_oracle(name, loss)
+        except OracleError as error:
+            if names:
+                raise
+            left_out[name] = str(error)
+            continue
+        if oracle.options.get("lam", 0.0) is None:
+            raise InputError(f"oracle {name!r} has no order before it is calibrated: leave it out")
+        made.append(oracle)
+    if not made:
+        raise InputError("none of the usual oracles applies to this loss: name one, --oracle base")
+    return made, left_out
+
+
+def _sample(n: int, count: int, seed: int) -> npt.NDArray[np.int64]:
+    import numpy as np
+
+    if n <= count:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(seed).choice(n, count, replace=False))
+
+
+def prefixes(oracle: Oracle, P: Probabilities, level: Fraction) -> Masks:
+    """The shortest prefix of each row's order that has the mass: a fraction of the row's total, in exact arithmetic."""
+    import numpy as np
+
+    scores = oracle.scores(P)
+    masks = np.zeros(P.shape, dtype=bool)
+    for i, row in enumerate(P.astype(np.float64)):
+        order = np.lexsort((np.arange(len(row)), -row, scores[i]))
+        sums = list(accumulate(_units(row[order])))
+        target = _rounded_down(level * sums[-1] / 2**1074)
+        count = next(k for k, mass in enumerate(sums, start=1) if Fraction(mass, 2**1074) >= target)
+        masks[i, order[:count]] = True
+    return masks
+
+
+def _units(p: Floats) -> list[int]:
+    """Floats as multiples of 2^-1074, which all of them are."""
+    return [numerator * (2**1074 // denominator) for numerator, denominator in map(float.as_integer_ratio, p.tolist())]
+
+
+def _rounded_down(exact: Fraction) -> float:
+    near = float(exact)
+    return near if Fraction(near) <= exact else math.nextafter(near, 0.0)
+
+
+def summary(name: str, costs: Floats, masks: Masks, optimum: Floats, proved: Masks) -> Summary:
+    """Means over the rows whose optimum is proved."""
+    import numpy as np
+
+    cost, best = costs[proved], optimum[proved]
+    gap = cost - best
+    mean = float(best.mean())
+    return Summary(
+        oracle=name,
+        mean_cost=float(cost.mean()),
+        mean_size=float(masks[proved].sum(axis=1).mean()),
+        mean_gap=float(gap.mean()),
+        relative_gap=float(gap.mean()) / mean if mean > 0 else None,
+        largest_gap=float(gap.max()),
+        optimal_rows=int((gap <= _EQUAL * np.maximum(1.0, np.abs(best))).sum()),
+    )
+
+
+def _summaries(summaries: list[Summary], rows: int) -> Table:
+    table = plain_table()
+    table.add_column("oracle")
+    for column in ("mean cost", "mean size", "gap", "of optimum", "largest", "optimal"):
+        table.add_column(column, justify="right")
+    for x in summaries:
+        table.add_row(
+            x.oracle,
+            f"{x.mean_cost:.6g}",
+            f"{x.mean_size:.4g}",
+            f"{x.mean_gap:.4g}",
+            "" if x.relative_gap is None else f"{x.relative_gap:.1%}",
+            f"{x.largest_gap:.4g}",
+            f"{x.optimal_rows / rows:.0%}",
+        )
+    return table
+
+
+def _worst(costs: dict[str, Floats], optimum: Floats, proved: Masks) -> list[int]:
+    """The rows in which some oracle leaves most, most first."""
+    import numpy as np
+
+    gap = np.where(proved, np.max([cost - optimum for cost in costs.values()], axis=0), 0.0)
+    ranked = np.argsort(-gap, kind="stable")[:_SHOWN]
+    return [int(i) for i in ranked if gap[i] > _EQUAL * max(1.0, abs(optimum[i]))]
+
+
+def _rows(
+    worst: list[int],
+    chosen: npt.NDArray[np.int64],
+    ids: list[str] | None,
+    costs: dict[str, Floats],
+    optimum: Floats,
+) -> Table:
+    from rich.text import Text
+
+    table = plain_table()
+    for column in ("row", *([] if ids is None else ["id"]), "optimum", *costs):
+        table.add_column(column, justify="left" if column == "id" else "right", overflow="fold")
+    for i in worst:
+        named = [] if ids is None else [Text(visible(ids[i]))]
+        table.add_row(str(chosen[i]), *named, *(f"{cost[i]:.6g}" for cost in (optimum, *costs.values())))
+    return table

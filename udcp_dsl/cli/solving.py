@@ -1,0 +1,55 @@
+"""The options of commands whose oracle may solve each instance on its own: how many at once, and where to go on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from udcp_dsl.cli.progress import counted
+from udcp_dsl.diagnostics import InputError
+
+if TYPE_CHECKING:
+    from udcp_dsl.oracle import Oracle
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+# Fewer rows than this are usually solved before worker processes have started.
+_WORTH_WORKERS = 100
+
+
+def solves_instances(verb: F) -> F:
+    """Give a command --workers and --resume."""
+    verb = click.option(
+        "--resume",
+        metavar="FILE",
+        help="Keep finished instances in this file, and go on from it if it is there. For oracles that solve: ilp.",
+    )(verb)
+    return click.option(
+        "--workers",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Processes that solve instances at the same time (default: one a core).",
+    )(verb)
+
+
+@contextmanager
+def solving(oracle: Oracle, rows: int, *, workers: int | None, resume: str | None) -> Iterator[bool]:
+    """In this block an oracle that can solves in worker processes, with a checkpoint and a bar; says whether it can."""
+    running: Any = getattr(oracle, "running", None)
+    if running is None:
+        if workers is not None or resume is not None:
+            raise InputError(f"oracle {oracle.name!r} solves nothing: --workers and --resume are for ilp and its like")
+        yield False
+        return
+    most = workers or (_cores() if rows >= _WORTH_WORKERS else 1)
+    with counted(rows, "solving") as advance, running(workers=most, checkpoint=resume, advance=advance):
+        yield True
+
+
+def _cores() -> int:
+    """Those that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,242 @@
+"""Prediction sets around any scikit-learn classifier: split, fit on one part, calibrate on the other.
+
+The columns of `predict_proba` are in the order of `classes_`, which is sorted, and those of a loss in the order of its
+spec: here the two are matched by name.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+try:
+    from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+    from sklearn.model_selection import train_test_split
+    from sklearn.utils import _safe_indexing, check_random_state, indexable
+    from sklearn.utils.multiclass import check_classification_targets
+    from sklearn.utils.validation import _num_samples, check_is_fitted, column_or_1d
+except ImportError:
+    raise ImportError("udcp_dsl.sklearn needs scikit-learn: pip install 'udcp_dsl[sklearn]'") from None
+
+from udcp_dsl import inputs
+from udcp_dsl.calibrate import Level
+from udcp_dsl.diagnostics import InputError
+from udcp_dsl.loss import Loss, load, loads
+from udcp_dsl.predictor import PredictionSets, SetPredictor
+
+LossLike: TypeAlias = Loss | str | os.PathLike[str] | Callable[[npt.NDArray[Any]], Loss] | None
+
+
+# scikit-learn ships no types, so that its classes are Any to mypy.
+class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier that also predicts sets which hold the true class with probability 1 - alpha, cheap under a loss.
+
+    Parameters
+    ----------
+    estimator : a classifier with `predict_proba`; cloned by `fit`, used as it is by `calibrate`.
+    loss : a Loss, the path of a `.loss` file, or a function from the classes to a Loss; None means the size of the set.
+        Classes and labels are matched by name; integers are positions unless all labels are numbers.
+    oracle, options, conditional, nonempty, randomize, pool : as for `SetPredictor`; the oracle by its name.
+    alpha : the share of instances whose true class may be missing from the set, or a list, one chosen at prediction.
+    calibration_size : the share (or number) of the rows that `fit` keeps for calibration.
+    random_state : of the split, of the folds of an untuned oracle, and of randomised sets.
+
+    Attributes
+    ----------
+    estimator_ : the fitted classifier.
+    classes_ : the classes seen, sorted.
+    loss_, predictor_ : the Loss, and the calibrated SetPredictor.
+    n_features_in_, feature_names_in_ : those of `estimator_`, if it has them.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from udcp_dsl.sklearn import UtilitySetClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = UtilitySetClassifier(LogisticRegression(max_iter=1000), alpha=0.1).fit(X, y)
+    >>> model.predict_set(X[:2]).labels
+    [('0',), ('0',)]
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        loss: LossLike = None,
+        *,
+        oracle: str = "price",
+        options: Mapping[str, object] | None = None,
+        alpha: Level | Sequence[Level] = 0.1,
+        calibration_size: float | int = 0.25,
+        conditional: Literal["group", "class"] | None = None,
+        nonempty: bool = False,
+        randomize: bool = False,
+        pool: bool = False,
+        random_state: Any = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.loss = loss
+        self.oracle = oracle
+        self.options = options
+        self.alpha = alpha
+        self.calibration_size = calibration_size
+        self.conditional = conditional
+        self.nonempty = nonempty
+        self.randomize = randomize
+        self.pool = pool
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, *, groups: Any = None) -> UtilitySetClassifier:
+        """Fit a clone of the estimator on one part of the rows, and calibrate on the rest.
+
+        The rows are split at random and not by class: only then are the calibration rows like new ones. A class of
+        which no row is left for training has probability 0.
+        """
+        X, y, groups = indexable(X, y, groups)
+        target = _checked_target(y)
+        rng = check_random_state(self.random_state)
+        training, held_out = train_test_split(
+            np.arange(_num_samples(X)), test_size=self.calibration_size, random_state=rng
+        )
+        _require_probabilities(self.estimator)
+        self.estimator_ = clone(self.estimator).fit(_safe_indexing(X, training), _safe_indexing(y, training))
+        self.classes_, self._prefit = np.unique(target), False
+        kept = None if groups is None else _safe_indexing(groups, held_out)
+        return self._calibrate(_safe_indexing(X, held_out), target[held_out], kept, rng)
+
+    def calibrate(self, X: Any, y: Any, *, groups: Any = None) -> UtilitySetClassifier:
+        """Calibrate on rows that the estimator was not fitted on: after `fit`, or with an estimator that is fitted."""
+        if getattr(self, "_prefit", True):
+            _require_probabilities(self.estimator)
+            check_is_fitted(self.estimator)
+            self.estimator_, self._prefit = self.estimator, True
+            self.classes_ = np.unique(self.estimator.classes_)
+        return self._calibrate(X, _checked_target(y), groups, check_random_state(self.random_state))
+
+    def _calibrate(self, X: Any, y: npt.NDArray[Any], groups: Any, rng: Any) -> UtilitySetClassifier:
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self.estimator_, name):
+                setattr(self, name, getattr(self.estimator_, name))
+        self.loss_ = self._compiled_loss()
+        # By name, as positions would be taken for names where the labels are numbers.
+        classes, rows = np.unique(y, return_inverse=True)
+        names = [self.loss_.labels[i] for i in _positions(classes, self.loss_.labels, "y")]
+        self._seed = int(rng.randint(1 << 31))
+        self.predictor_ = self._new_predictor(self.oracle, self.options)
+        self.predictor_.calibrate(self._probabilities(X), [names[row] for row in rows], groups=groups)
+        return self
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The single classes that the estimator predicts."""
+        check_is_fitted(self, "predictor_")
+        predicted: npt.NDArray[Any] = self.estimator_.predict(X)
+        return predicted
+
+    def predict_proba(self, X: Any) -> npt.NDArray[Any]:
+        """The estimator's probabilities, one column for each of `classes_`."""
+        check_is_fitted(self, "predictor_")
+        given: npt.NDArray[Any] = self.estimator_.predict_proba(X)
+        out = np.zeros((len(given), len(self.classes_)), given.dtype)
+        out[:, np.searchsorted(self.classes_, self.estimator_.classes_)] = given
+        return out
+
+    def predict_set(self, X: Any, *, alpha: Level | None = None, groups: Any = None, ids: Any = None) -> PredictionSets:
+        """The prediction sets: `.mask` with columns in the order of `loss_.labels`, `.labels`, `.sizes`, `.costs`."""
+        check_is_fitted(self, "predictor_")
+        sets: PredictionSets = self.predictor_.predict_set(self._probabilities(X), alpha=alpha, groups=groups, ids=ids)
+        return sets
+
+    def _probabilities(self, X: Any) -> npt.NDArray[Any]:
+        """The estimator's probabilities in the order of the loss; 0 for labels that it does not know."""
+        given = self.estimator_.predict_proba(X)
+        out = np.zeros((len(given), self.loss_.K), given.dtype)
+        out[:, _positions(self.estimator_.classes_, self.loss_.labels, "the estimator's classes")] = given
+        return out
+
+    def _compiled_loss(self) -> Loss:
+        if self.loss is None:
+            return loads("loss size_of_set = size", labels=[str(_plain(c)) for c in self.classes_])
+        if isinstance(self.loss, Loss):
+            return self.loss
+        if isinstance(self.loss, str | os.PathLike):
+            return load(os.fspath(self.loss))
+        if not callable(self.loss):
+            raise TypeError(f"loss is a {type(self.loss).__name__}: give a Loss, a path, or a function of the classes")
+        made = self.loss(self.classes_)
+        if not isinstance(made, Loss):
+            raise TypeError(f"the function given as loss returned a {type(made).__name__}, not a Loss")
+        return made
+
+    def _new_predictor(self, oracle: Any, options: Mapping[str, object] | None) -> SetPredictor:
+        if not isinstance(oracle, str):
+            raise TypeError(f"oracle is a {type(oracle).__name__}: give its name, and its options as options={{...}}")
+        return SetPredictor(
+            self.loss_,
+            oracle,
+            options=options,
+            alpha=self.alpha,
+            conditional=self.conditional,
+            nonempty=self.nonempty,
+            randomize=self.randomize,
+            pool=self.pool,
+            seed=self._seed,
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import get_tags
+
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(self.estimator).input_tags
+        return tags
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        predictor: SetPredictor | None = state.pop("predictor_", None)
+        if predictor is not None:  # compiled oracles are made anew
+            state["_saved"] = predictor.oracle.name, predictor.oracle.options, predictor.calibration, predictor.tuning
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        rest = dict(state)
+        saved = rest.pop("_saved", None)
+        super().__setstate__(rest)
+        if saved is not None:
+            oracle, options, calibration, tuning = saved
+            self.predictor_ = self._new_predictor(oracle, options)
+            self.predictor_.restore(calibration, tuning, logits=False, normalize=False)
+
+
+def _checked_target(y: Any) -> npt.NDArray[Any]:
+    target: npt.NDArray[Any] = column_or_1d(y, warn=True)
+    check_classification_targets(target)
+    return target
+
+
+def _require_probabilities(estimator: Any) -> None:
+    if not hasattr(estimator, "predict_proba"):
+        raise InputError(
+            f"{type(estimator).__name__} has no predict_proba: wrap it in sklearn.calibration.CalibratedClassifierCV"
+        )
+
+
+def _plain(value: Any) -> str | int:
+    """A class as an entry of true labels: a string, or an integer where it is a whole number (of any type)."""
+    value = value.item() if hasattr(value, "item") else value
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+def _positions(classes: npt.NDArray[Any], labels: Sequence[str], what: str) -> npt.NDArray[np.int64]:
+    try:
+        return inputs.truth([_plain(c) for c in classes], labels)
+    except InputError as error:
+        raise InputError(f"{what} and the labels of the loss do not match: {error}") from None
+
+
+# A Loss holds graphs that are keyed by identity, so that a copy must be compiled anew: scikit-learn deep-copies
+# parameters when it clones, and pickles them for parallel work.
