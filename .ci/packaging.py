@@ -1,6 +1,6 @@
 """Build the wheel, install it into a fresh environment, and run the tests with the source tree out of reach.
 
-Run as `python .ci/packaging.py` from an environment that has the extra `dev`.
+Run as `python3 .ci/packaging.py`; it needs nothing but Python and pip.
 """
 
 from __future__ import annotations
@@ -25,7 +25,12 @@ def run(*command: str | Path, cwd: Path) -> None:
 def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         away = Path(name)
-        run(sys.executable, "-m", "build", "--wheel", "--outdir", away / "dist", ROOT, cwd=away)
+        venv.create(away / "env", with_pip=True)
+        python = away / "env" / "bin" / "python"
+        # From a copy, so that nothing is written into the source tree.
+        shutil.copytree(ROOT, away / "source", ignore=shutil.ignore_patterns(".git", ".venv", "__pycache__"))
+        run(python, "-m", "pip", "wheel", "-q", "--no-deps", "-w", away / "dist", away / "source", cwd=away)
+        shutil.rmtree(away / "source")
         (wheel,) = (away / "dist").glob("*.whl")
         listed = subprocess.run(
             [sys.executable, "-m", "zipfile", "-l", str(wheel)], capture_output=True, text=True, check=True
@@ -33,8 +38,6 @@ def main() -> None:
         missing = [path for path in MUST_HOLD if path not in listed]
         if missing:
             sys.exit(f"the wheel lacks {', '.join(missing)}")
-        venv.create(away / "env", with_pip=True)
-        python = away / "env" / "bin" / "python"
         run(python, "-m", "pip", "install", "-q", "-c", ROOT / "constraints.txt", f"{wheel}[test]", cwd=away)
         work = away / "work"
         work.mkdir()

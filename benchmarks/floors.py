@@ -45,7 +45,7 @@ class Case:
 
 
 # Losses over the declarations of `spec`: `cost` differs from label to label, a `family` has 20 labels, a `branch` 10
-# families.
+# families; `tree` is root > branch > family > label.
 CASES = (
     Case("base", "base", 2.0),
     Case("lac", "lac", 2.0),
@@ -54,6 +54,10 @@ CASES = (
     Case("greedy, disjoint", "greedy", 3.0, "count(family) + 0.01 * size"),
     Case("greedy, laminar", "greedy", 3.0, "2 * count(branch) + count(family) + 0.01 * size"),
     Case("greedy, separable", "greedy", 3.0, "sum(cost)"),
+    Case("price, separable", "price", 2.0, "sum(cost)"),
+    Case("price, disjoint", "price", 2.0, "count(family) + 0.01 * size"),
+    Case("price, laminar", "price", 2.0, "2 * count(branch) + count(family) + 0.01 * size"),
+    Case("price, tree diameter", "price", 1.0, "diameter(tree)"),
 )
 
 RESULTS = Path(__file__).parent / "results" / "floors.json"
@@ -115,12 +119,18 @@ def spec(k: int, loss: str) -> str:
         listed = ", ".join(f"c{c}: {{ {', '.join(of)} }}" for c, of in members.items())
         return f"categories {name} {{ {listed} }}"
 
+    def of_branch(branch: int) -> str:
+        inside = range(10 * branch, min(10 * branch + 10, families))
+        return ", ".join(f"f{f} {{ {', '.join(map(str, range(f, k, families)))} }}" for f in inside)
+
     costs = ", ".join(f"{y}: {1 + 7919 * y % 1009 / 1009:.6f}" for y in range(k))
     families = -(-k // 20)
+    branches = -(-families // 10)
     return f"""
     labels 0..{k - 1}
     {by("family", lambda y: y % families)}
     {by("branch", lambda y: y % families // 10)}
+    hierarchy tree {{ {", ".join(f"b{b} {{ {of_branch(b)} }}" for b in range(branches))} }}
     costs cost {{ {costs} }}
     loss l = {loss}
     """

@@ -97,7 +97,7 @@ class SetPredictor:
     >>> rng = np.random.default_rng(0)
     >>> probs = rng.dirichlet([1, 1, 1], 100)
     >>> y = [rng.choice(3, p=p) for p in probs]
-    >>> predictor = udcp.SetPredictor(loss, oracle="greedy", alpha=0.1).calibrate(probs, y)
+    >>> predictor = udcp.SetPredictor(loss, oracle="price", alpha=0.1).calibrate(probs, y)
     >>> predictor.predict_set([[0.9, 0.1, 0.0]]).labels
     [('cat', 'dog')]
     """

@@ -17,7 +17,7 @@ from udcp_solvers.compiled import jit, over_rows
 from udcp_solvers.cuts import Cut
 from udcp_solvers.double_double import plus, ratio, sign_of_cross
 from udcp_solvers.laminar_price import Ints
-from udcp_solvers.max_flow import Graph, add_arc, add_node, clear, graph_of, saturate
+from udcp_solvers.max_flow import Graph, add_arc, add_node, clear, graph_of, mark_smallest, saturate
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
@@ -103,25 +103,23 @@ def _scores(start: int, stop: int, P: Probabilities, parts: Parts, out: Floats) 
     state = State(
         np.empty(C, np.bool_), np.empty(G), np.empty(C, np.int64), np.empty(G, np.int64), np.empty(C, np.bool_)
     )
-    p, costs = np.empty(K), np.empty(K)
+    p = np.empty(K)
     order, ends = np.empty(K, np.int64), np.empty(K + 2, np.int64)
     for n in range(start, stop):
         out[n] = np.inf
         many = 0
         for y in range(K):
             p[y] = P[n, y]
-            # A label without mass is bought only if it is a gain, by more than rounding: at a tie fewer labels.
-            costs[y] = parts.costs[y] * (1.0 - 2.0**-48) if p[y] == 0.0 else parts.costs[y]
-            if p[y] > 0.0 or costs[y] < 0.0:
+            # A label without mass may be bought only where it is a gain.
+            if p[y] > 0.0 or parts.costs[y] < 0.0:
                 order[many] = y
                 many += 1
-        _row(p, costs, order, many, ends, parts, state, graph, out[n])
+        _row(p, order, many, ends, parts, state, graph, out[n])
 
 
 @jit
 def _row(
     p: Floats,
-    costs: Floats,
     order: Ints,
     many: int,
     ends: Ints,
@@ -133,43 +131,44 @@ def _row(
     """The first `many` labels of the order are divided into runs; those bought together are a run."""
     state.paid[:] = False
     state.held[:] = 0.0
-    low = _divide(0.0, order, 0, many, p, costs, parts, state, graph)
-    _buy(0.0, order, 0, low, parts, state, score)
-    ends[0] = _divide(np.inf, order, low, many, p, costs, parts, state, graph)
+    low = _buy(0.0, order, 0, _divide(0.0, True, order, 0, many, p, parts, state, graph), p, parts, state, graph, score)
+    ends[0] = _divide(np.inf, True, order, low, many, p, parts, state, graph)
     top = 0
     while top >= 0:
         high = ends[top]
-        if low == high:
+        step, step_low, gain, gain_low = _slope(order, low, high, p, parts, state)
+        if gain == 0.0:
             top -= 1
             continue
-        step, step_low, gain, gain_low = _slope(order, low, high, p, costs, parts, state)
         price = ratio(step, step_low, gain, gain_low)
-        middle = _divide(price, order, low, high, p, costs, parts, state, graph)
+        middle = _divide(price, True, order, low, high, p, parts, state, graph)
         if low < middle < high:
-            rise, rise_low, fall, fall_low = _slope(order, low, middle, p, costs, parts, state)
+            rise, rise_low, fall, fall_low = _slope(order, low, middle, p, parts, state)
             if fall > 0.0 and sign_of_cross(rise, rise_low, gain, gain_low, step, step_low, fall, fall_low) < 0:
                 top += 1
                 ends[top] = middle
                 continue
-        _buy(price, order, low, high, parts, state, score)
-        low = high
+        low = _buy(price, order, low, high, p, parts, state, graph, score)
         top -= 1
 
 
 @jit
 def _divide(
     mu: float,
+    largest: bool,
     order: Ints,
     low: int,
     high: int,
     p: Floats,
-    costs: Floats,
     parts: Parts,
     state: State,
     graph: Graph,
 ) -> int:
-    """Bring the labels of the run low .. high that are bought at price mu to its front; where they end."""
-    K = len(p)
+    """Bring the labels of the run low .. high that are bought at price mu to its front; where they end.
+
+    Of several sets the largest or the smallest.
+    """
+    K, costs = len(p), parts.costs
     clear(graph)
     state.category_node[:] = -1
     state.sum_node[:] = -1
@@ -193,6 +192,8 @@ def _divide(
                 _count(K + c, state.category_node[c], parts, state, graph)
             add_arc(graph, node, state.category_node[c], np.inf)
     saturate(graph)
+    if not largest:
+        mark_smallest(graph)
     front = low
     # Node numbers go with the places before anything is moved: a stable partition by two passes over the run.
     for i in range(low, high):
@@ -224,7 +225,7 @@ def _count(element: int, node: int, parts: Parts, state: State, graph: Graph) ->
 
 @jit
 def _slope(
-    order: Ints, low: int, high: int, p: Floats, costs: Floats, parts: Parts, state: State
+    order: Ints, low: int, high: int, p: Floats, parts: Parts, state: State
 ) -> tuple[float, float, float, float]:
     """What the labels of a run cost together on top of what has been bought, and their mass."""
     K = len(p)
@@ -233,7 +234,7 @@ def _slope(
     state.seen[:] = False
     for i in range(low, high):
         y = order[i]
-        cost, cost_low = plus(cost, cost_low, costs[y])
+        cost, cost_low = plus(cost, cost_low, parts.costs[y])
         mass, mass_low = plus(mass, mass_low, p[y])
         for j in range(parts.counts[y], parts.counts[y + 1]):
             more[parts.sums[j]] += parts.units[j]
@@ -251,7 +252,34 @@ def _slope(
 
 
 @jit
-def _buy(price: float, order: Ints, low: int, high: int, parts: Parts, state: State, score: Floats) -> None:
+def _buy(
+    price: float,
+    order: Ints,
+    low: int,
+    high: int,
+    p: Floats,
+    parts: Parts,
+    state: State,
+    graph: Graph,
+    score: Floats,
+) -> int:
+    """Buy the labels of a run; where those end that are bought. At a tie fewer labels: of those without mass, at its
+    end, only the ones that are a gain."""
+    middle = high
+    for i in range(high - 1, low - 1, -1):
+        if p[order[i]] == 0.0:
+            middle -= 1
+            order[i], order[middle] = order[middle], order[i]
+    _pay(price, order, low, middle, parts, state, score)
+    if middle == high:
+        return high
+    end = _divide(price, False, order, middle, high, p, parts, state, graph)
+    _pay(price, order, middle, end, parts, state, score)
+    return end
+
+
+@jit
+def _pay(price: float, order: Ints, low: int, high: int, parts: Parts, state: State, score: Floats) -> None:
     K = len(score)
     for i in range(low, high):
         y = order[i]

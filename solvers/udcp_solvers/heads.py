@@ -23,12 +23,12 @@ class Ranked(NamedTuple):
     label: Indices
     p: Floats
     room: Floats  # max(1 - p, 0) + eps
-    inverse: Floats  # 1 / room
+    inverse: Floats  # (K + 1,) 1 / room, and 0 for no rank
 
 
 @jit
 def room_for_ranks(K: int) -> Ranked:
-    return Ranked(np.empty(K, np.int64), np.empty(K), np.empty(K), np.empty(K))
+    return Ranked(np.empty(K, np.int64), np.empty(K), np.empty(K), np.zeros(K + 1))
 
 
 @jit

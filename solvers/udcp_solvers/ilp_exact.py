@@ -98,11 +98,12 @@ class Exact:
         self._solver: Solver | None = None  # opened by the first question
         self._shortcut = shortcut(loss) if wanted == "auto" and not canonical else None
 
+    def by_shortcut(self, p: Floats, t: float, inside: Masks) -> Masks | None:
+        """The same as `cheapest` finds, where the loss needs no solver for it."""
+        return None if self._shortcut is None or t <= 0 else self._shortcut.cheapest(p, t, inside)
+
     def cheapest(self, tally: Tally, p: Floats, t: float, inside: Masks) -> Found | None:
         """The set of least cost among those that hold `inside` and have mass t; None where no answer came."""
-        if self._shortcut is not None and t > 0:
-            mask = self._shortcut.cheapest(p, t, inside)
-            return Found(mask, float(self.loss.batch(mask[None, :])[0]), True)
         found = self._least(tally, Question(inside=inside), p, t)
         if found is None or not found.proved or not self._canonical:
             return found

@@ -42,9 +42,13 @@ def chain(exact: Exact, tally: Tally, p: Floats, levels: Sequence[Fraction]) -> 
     for t in targets(p, levels):
         if not first and has_mass(p, mask, t):
             continue
-        found = exact.cheapest(tally, p, t, mask)
-        # Where the solver has no answer, the heaviest labels give a set that has the mass.
-        mask = _by_mass(p, t, mask) if found is None else found.mask
+        quick = exact.by_shortcut(p, t, mask)
+        if quick is not None:
+            mask = quick
+        else:
+            found = exact.cheapest(tally, p, t, mask)
+            # Where the solver has no answer, the heaviest labels give a set that has the mass.
+            mask = _by_mass(p, t, mask) if found is None else found.mask
         first = False
         yield mask
 

@@ -93,8 +93,12 @@ class Balls:
     def cheapest(self, p: Floats, t: float, inside: Masks) -> Masks:
         """A ball that holds `inside` has as many of its labels as there are."""
         wanted = float(inside.sum())
-        for D, (mass, held) in enumerate(zip(self._sizes(p), self._sizes(inside.astype(np.float64)), strict=True)):
-            near = np.flatnonzero((mass >= t - _ROUNDING) & (held == wanted))
+        counts = self._sizes(inside.astype(np.float64))
+        for D, mass in enumerate(self._sizes(p)):
+            fits = mass >= t - _ROUNDING
+            if wanted:
+                fits &= next(counts) == wanted
+            near = np.flatnonzero(fits)
             for v in near[np.argsort(-mass[near], kind="stable")]:
                 ball = self._ball(int(v), D)
                 if has_mass(p, ball, t):

@@ -89,7 +89,8 @@ class Workers:
         spawn = multiprocessing.get_context("spawn")
         ours, theirs = spawn.Pipe()
         process = spawn.Process(target=_work, args=(theirs, self._recipe), daemon=True)
-        process.start()
+        with _deaf_to_interrupts():
+            process.start()
         theirs.close()
         return _Worker(process, ours)
 
@@ -110,6 +111,19 @@ class Workers:
         self._workers.clear()
 
 
+@contextlib.contextmanager
+def _deaf_to_interrupts() -> Iterator[None]:
+    """Processes that are started here never see Ctrl-C, which a terminal sends to all: the first one decides."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _give(worker: _Worker, waiting: deque[Task]) -> None:
     worker.task = waiting.popleft() if waiting else None
     if worker.task is not None:
@@ -125,7 +139,7 @@ def _end(worker: _Worker) -> None:
 
 def _work(pipe: Connection, recipe: Recipe) -> None:
     """The worker: says that it is ready, then answers one instance after the other."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process of a terminal; the first one decides
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # where it could not be blocked
     instances = recipe.build()
     pipe.send(None)
     with contextlib.suppress(EOFError, OSError):  # whoever asked is gone

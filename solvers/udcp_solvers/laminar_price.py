@@ -150,23 +150,31 @@ def _entry(
     """The entry price of category c, given the prices of labels and the doors of categories within it."""
     mu = np.inf
     while True:
-        cost = weight[c]
-        mass = 0.0
+        # What pays at less than mu, and what pays at mu itself.
+        cost, mass = weight[c], 0.0
+        more, more_mass = 0.0, 0.0
         for i in range(low[c], high[c]):
-            if price[i] <= mu and price[i] < np.inf:
+            if price[i] < mu:
                 cost += costs[i]
                 mass += p[i]
+            elif price[i] == mu:
+                more += costs[i]
+                more_mass += p[i]
         for d in range(c + 1, last[c]):
-            if door[d] <= mu and door[d] < np.inf:
+            if door[d] < mu:
                 cost += weight[d]
+            elif door[d] == mu:
+                more += weight[d]
         if cost < 0.0:
             return 0.0
-        if mass == 0.0:
+        best = mu
+        if mass > 0.0:
+            best = cost / mass
+        if mu < np.inf and mass + more_mass > 0.0:
+            best = min(best, (cost + more) / (mass + more_mass))
+        if not best < mu:
             return mu
-        ratio = cost / mass
-        if not ratio < mu:
-            return mu
-        mu = ratio
+        mu = best
 
 
 @jit

@@ -80,6 +80,26 @@ def saturate(graph: Graph) -> None:
 
 
 @jit
+def mark_smallest(graph: Graph) -> None:
+    """After `saturate`: make `level` -1 on the smallest source side of a minimum cut, else 0."""
+    level, queue = graph.level, graph.queue
+    level[: graph.many[0]] = 0
+    level[0] = -1
+    queue[0] = 0
+    head, tail = 0, 1
+    while head < tail:
+        e = graph.first[queue[head]]
+        head += 1
+        while e >= 0:
+            other = graph.to[e]
+            if level[other] == 0 and graph.capacity[e] > 0.0:
+                level[other] = -1
+                queue[tail] = other
+                tail += 1
+            e = graph.next[e]
+
+
+@jit
 def _levels(graph: Graph) -> bool:
     """Distances to the sink over arcs with capacity, -1 where it is out of reach; whether the source reaches it."""
     level, queue = graph.level, graph.queue

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +14,13 @@ from hypothesis import strategies as st
 import udcp_dsl as udcp
 from udcp_dsl.testing import losses, probabilities
 from udcp_dsl.testing.brute import hull, price_scores
+from udcp_solvers.cut_price import CutPrices
+from udcp_solvers.enumeration import Enumeration
+from udcp_solvers.laminar_price import LaminarPrices
+from udcp_solvers.price import Price
+from udcp_solvers.size_price import SizePrices
+from udcp_solvers.subtree_price import SubtreePrices
+from udcp_solvers.tree_price import TreePrices
 
 DECLARED = """
 labels { a, b, c, d, e, f, g }
@@ -25,7 +34,7 @@ costs w of over { m: 1, n: 0.5, o: 0.25, r: 2 }
 distance dense = path(h, edge: 1.5)
 """
 
-SEPARABLE = ["size", "sum(k)", "sum(s)", "sum(k) + 0.25 * size(h.node(x)) - 2", "0"]
+SEPARABLE = ["size", "sum(k)", "sum(s)", "sum(k) + 0.25 * size(h.node(x)) - 2", "- size", "0"]
 LAMINAR = [
     "count(h.level(1)) + 0.5 * size",
     "count(h.level(1))",
@@ -74,14 +83,31 @@ OTHER = [
     "radius(h) + min(k)",
     "max(size - 3, 0) ^ 2 - count(over)",
     "if any({ a, b }) and any({ e }) then 3 else size",
-    "- size",
 ]
 CLASSES = {"separable": SEPARABLE, "laminar": LAMINAR, "tree": TREE, "of_size": OF_SIZE, "cuts": CUTS, "other": OTHER}
-EXPRESSIONS = [text for texts in CLASSES.values() for text in texts]
+
+
+# The class that must answer each class of losses.
+WAYS = {
+    "separable": LaminarPrices,
+    "laminar": LaminarPrices,
+    "tree": (TreePrices, SubtreePrices),
+    "of_size": SizePrices,
+    "cuts": CutPrices,
+    "other": Enumeration,
+}
 
 
 def loss_of(text: str) -> udcp.Loss:
     return udcp.loads(f"{DECLARED} loss l = {text}")
+
+
+class Remembered:
+    """A loss whose values, by the naive interpreter, are computed once."""
+
+    def __init__(self, loss: udcp.Loss) -> None:
+        self.K = loss.K
+        self.interpret_positions = cache(loss.interpret_positions)
 
 
 def rows(K: int, seed: int, n: int) -> np.ndarray:
@@ -115,8 +141,9 @@ def rows(K: int, seed: int, n: int) -> np.ndarray:
 def assert_prices(oracle: udcp.Oracle, P: np.ndarray) -> None:
     """Scores as by brute force, and three faces that agree to the last bit."""
     scores = oracle.scores(P)
+    remembered: Any = Remembered(oracle.loss)
     for i, p in enumerate(P):
-        expected = np.array(price_scores(oracle.loss, p))
+        expected = np.array(price_scores(remembered, p))
         np.testing.assert_allclose(scores[i], expected, rtol=1e-12, atol=0, err_msg=f"p = {p.tolist()}")
     n, K = P.shape
     for y in range(K):
@@ -127,12 +154,59 @@ def assert_prices(oracle: udcp.Oracle, P: np.ndarray) -> None:
         np.testing.assert_array_equal(oracle.sets(P, scores[:, [y]]), scores <= scores[:, [y]])
 
 
-@pytest.mark.parametrize("text", EXPRESSIONS)
-def test_scores_are_those_of_brute_force(text: str) -> None:
+@pytest.mark.parametrize(("kind", "text"), [(kind, text) for kind, texts in CLASSES.items() for text in texts])
+def test_scores_are_those_of_brute_force(kind: str, text: str) -> None:
+    oracle = Price(loss_of(text))
+    assert isinstance(oracle._prices, WAYS[kind])
+    assert_prices(oracle, rows(oracle.loss.K, 0, 36))
+    assert_prices(oracle, rows(oracle.loss.K, 1, 12).astype(np.float32))
+
+
+@pytest.mark.parametrize("text", [TREE[0], TREE[3], LAMINAR[2], OF_SIZE[5], CUTS[5]])
+def test_enumeration_agrees(text: str) -> None:
+    """The way for any loss of few labels, where a quicker one answers."""
     loss = loss_of(text)
-    oracle = udcp.make_oracle("price", loss)
-    assert_prices(oracle, rows(loss.K, 0, 60))
-    assert_prices(oracle, rows(loss.K, 1, 24).astype(np.float32))
+    P = rows(loss.K, 7, 60)
+    np.testing.assert_allclose(Enumeration(loss).scores(P), Price(loss).scores(P), rtol=1e-12, atol=0)
+
+
+def trees(labels: list[str], depth: int) -> st.SearchStrategy[str]:
+    """Nodes in place over the labels, leaves at any depth."""
+    if len(labels) == 1 or depth == 0:
+        return st.just(", ".join(labels))
+
+    def nested(cuts: set[int]) -> st.SearchStrategy[str]:
+        ends = [0, *sorted(cuts), len(labels)]
+        parts = [labels[a:b] for a, b in pairwise(ends)]
+        inner = [st.one_of(st.just(x[0]), st.just(f"n{x[0]} {{ {x[0]} }}")) if len(x) == 1 else named(x) for x in parts]
+        return st.tuples(*inner).map(", ".join)
+
+    def named(part: list[str]) -> st.SearchStrategy[str]:
+        return trees(part, depth - 1).map(lambda text: f"n{part[0]} {{ {text} }}")
+
+    return st.sets(st.integers(1, len(labels) - 1), max_size=3).flatmap(nested)
+
+
+@st.composite
+def tree_losses(draw: st.DrawFn) -> udcp.Loss:
+    """Diameters of uneven trees with laminar parts; costs are dyadic, so that sums in any order are the same."""
+    labels = draw(st.permutations("abcdef"))
+    costs = [f"{y}: {draw(st.sampled_from((0, 0.125, 0.25, 0.5, 1, -0.25)))}" for y in labels]
+    terms = ["diameter(h)"]
+    terms += draw(
+        st.lists(st.sampled_from(["sum(k)", "0.125 * size", "count(h.level(1))", "any({ a, b, c })"]), unique=True)
+    )
+    text = " + ".join(f"{draw(st.sampled_from((0.25, 1, 2)))} * {term}" for term in terms)
+    return udcp.loads(
+        f"labels {{ a, b, c, d, e, f }} hierarchy h {{ {draw(trees(list(labels), 3))} }} "
+        f"costs k {{ {', '.join(costs)} }} loss l = {text}"
+    )
+
+
+@settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
+@given(tree_losses(), st.integers(0, 1000))
+def test_generated_trees(loss: udcp.Loss, seed: int) -> None:
+    assert_prices(udcp.make_oracle("price", loss), rows(loss.K, seed, 6))
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
@@ -143,13 +217,20 @@ def test_generated_losses(data: st.DataObject) -> None:
     assert_prices(udcp.make_oracle("price", loss), np.asarray(P, dtype=np.float64))
 
 
-@pytest.mark.parametrize("text", EXPRESSIONS)
+@pytest.mark.parametrize("text", [*SEPARABLE, *LAMINAR, *CUTS, "sqrt(size) + sum(s)"])
 def test_minimisers_of_submodular_losses_are_nested(text: str) -> None:
     loss = loss_of(text)
-    if not loss.facts.submodular:
-        pytest.skip("not submodular")
+    assert loss.facts.submodular
+    remembered: Any = Remembered(loss)
+    oracle = Price(loss)
     for p in rows(loss.K, 2, 12):
-        assert all(a <= b for (_, a), (_, b) in pairwise(hull(loss, p)))
+        sets = hull(remembered, p)
+        assert all(a <= b for (_, a), (_, b) in pairwise(sets))
+        # Prices that differ by less than a float can tell may be one here, so a set lies between its neighbours.
+        scores = oracle.scores(p[None])[0]
+        for price, S in sets:
+            below, above = (set(np.flatnonzero(scores <= float(price) * x)) for x in (1 - 1e-12, 1 + 1e-12))
+            assert (below if price else S) <= S <= above
 
 
 def test_separable_prices_are_ratios_to_the_last_bit() -> None:
@@ -165,3 +246,25 @@ def test_thresholds_by_class() -> None:
     oracle = udcp.make_oracle("price", loss)
     tau = np.linspace(0.5, 20, loss.K)[None, :]
     np.testing.assert_array_equal(oracle.sets(P, tau), oracle.scores(P) <= tau)
+
+
+def test_explain_lists_the_sets_by_rising_price() -> None:
+    loss = udcp.loads("labels { a, b, c, d } category wild { b, c } loss l = size + any(wild)")
+    steps = Price(loss).explain([0.5, 0.25, 0.25, 0.0])
+    assert [(s.price, s.entered, s.labels, s.mass, s.cost) for s in steps] == [
+        (0.0, (), (), 0.0, 0.0),
+        (2.0, ("a",), ("a",), 0.5, 1.0),
+        (6.0, ("b", "c"), ("a", "b", "c"), 1.0, 4.0),
+    ]
+
+
+def test_many_labels_and_no_structure_go_to_integer_programs() -> None:
+    labels = ", ".join(f"y{i}" for i in range(22))
+    loss = udcp.loads(
+        f"labels {{ {labels} }} hierarchy h {{ n {{ y0..y2 }} }} loss l = spread(h)".replace("y0..y2", labels)
+    )
+    with pytest.warns(UserWarning, match="integer programs"):
+        oracle = Price(loss)
+    P = np.zeros((1, 22))
+    P[0, :3] = 0.5, 0.375, 0.125
+    assert oracle.scores(P)[0, :3].tolist() == [0.0, pytest.approx(2 / 0.375), pytest.approx(4 / 0.125)]

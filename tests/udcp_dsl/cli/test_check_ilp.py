@@ -12,7 +12,7 @@ from click.testing import Result
 
 Udcp = Callable[..., Result]
 
-REFUSED = "labels 0..19\ncosts c from \"c.json\"\ncosts d { default: 0.3 }\nloss l = size\n  + (sum(c) >= sum(d) + 1)\n"
+REFUSED = 'labels 0..19\ncosts c from "c.json"\ncosts d { default: 0.3 }\nloss l = size\n  + (sum(c) >= sum(d) + 1)\n'
 
 
 def test_the_size_is_shown(udcp: Udcp) -> None:

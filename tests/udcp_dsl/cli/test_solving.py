@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import io
+import os
+import signal
+import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -46,6 +50,35 @@ def test_what_solves_nothing_has_nothing_to_resume(udcp: Udcp, data: list[str], 
         assert "oracle 'greedy' solves nothing: --workers and --resume are for ilp and its like" in result.stderr
     assert not (folder / "run.c").exists()
     assert not (folder / "out.json").exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs process groups")
+def test_ctrl_c_ends_all_processes_and_keeps_what_was_solved(folder: Path) -> None:
+    np.save(folder / "p.npy", np.random.default_rng(0).dirichlet(np.full(4, 0.6), size=5000))
+    kept = folder / "run.c"
+    arguments = "gap pets.loss --probs p.npy --sample 5000 --oracle base --workers 2 --resume run.c".split()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "udcp_dsl.cli", *arguments],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    while process.poll() is None and not (kept.exists() and kept.read_bytes().count(b"\n") > 20):
+        time.sleep(0.005)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+    stdout, stderr = process.communicate()
+    assert (process.returncode, stdout, stderr.strip()) == (130, "", "interrupted")
+    assert 20 < kept.read_bytes().count(b"\n") < 5000
+    for _ in range(500):
+        try:
+            os.killpg(process.pid, 0)
+        except ProcessLookupError:
+            break
+        time.sleep(0.02)
+    else:
+        pytest.fail("a worker outlives the command")
 
 
 class Terminal(io.StringIO):
