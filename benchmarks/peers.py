@@ -24,8 +24,9 @@ from rich.console import Console
 from rich.table import Table
 
 import udcp_dsl as udcp
+from udcp_dsl.tables import atomic_write
 
-RESULTS = Path(__file__).parent / "results" / "peers.json"
+RESULTS = Path(__file__).parent / "results"
 ALPHA = 0.1
 
 Job = Callable[[], NDArray[np.bool_]]
@@ -151,10 +152,29 @@ def main() -> None:
         except (ImportError, PackageNotFoundError) as error:
             table.add_row(name, "not installed", str(error)[:40])
     Console().print(table)
-    from udcp_dsl.tables import atomic_write
+    content = {"n": options.n, "k": options.k, "alpha": ALPHA, "rows": rows}
+    with atomic_write(RESULTS / "peers.json") as temporary:
+        temporary.write_text(json.dumps(content, indent=1) + "\n")
+    plot({name: float(str(row["ratio"])) for name, row in rows.items()}, options.n, options.k)
 
-    with atomic_write(RESULTS) as temporary:
-        temporary.write_text(json.dumps({"n": options.n, "k": options.k, "alpha": ALPHA, "rows": rows}, indent=1) + "\n")
+
+def plot(ratios: dict[str, float], n: int, k: int) -> None:
+    """A bar a library, into results/peers.svg."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(6, 0.6 + 0.5 * len(ratios)), layout="constrained")
+    bars = axes.barh(list(ratios), list(ratios.values()), color=["#1b6ca8"] + ["#b0b7bf"] * (len(ratios) - 1))
+    axes.bar_label(bars, fmt="%.2f", padding=3)
+    axes.axvline(1, color="black", linewidth=0.8, linestyle=":")
+    axes.invert_yaxis()
+    axes.margins(x=0.12)
+    axes.set_xlabel(f"time of calibrate + predict, x np.argsort ({n} + {n} rows, K = {k})")
+    axes.spines[["top", "right"]].set_visible(False)
+    with atomic_write(RESULTS / "peers.svg") as temporary:
+        figure.savefig(temporary, format="svg", metadata={"Date": None})
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ float for all of them, so of each list only the label of highest p can come next
 part may still cost the same: those with equal numbers and equal weights left to pay are one *class* at that moment.
 
 Where the loss is a sum, L(S + y) = common(|S|) + what was added so far + extra[class of y] + sum of w max(value, far):
-good to 2 * slack, which is enough to leave most labels out; `growing` decides among the rest.
+good to `slack`, which is enough to leave most labels out; `growing` decides among the rest.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Greedy orders of losses that only see which numbers and categories a set holds: a merge of lists.
 
-The next label is the first, by falling p, of some class of lists. Where the loss is a sum, a class whose first label
-has room q = max(1 - p, 0) + eps has the ratio (A - extra) / q: A is common to all, and `extra` is what one more label
-of the class costs beyond that. Less the drift A / (1 + eps), which all share, a ratio never rises while A falls and the
-class only loses labels, so that an old value is an upper bound. Classes stand in blocks; each keeps a bound, and only
-blocks whose bound is the highest are looked at again: one or two a step.
+The next label is the first, by falling p, of some class of lists. Where the loss is a sum, classes differ by what one
+more label costs beyond what all cost, `extra`; of two classes, one with less extra and a first label of higher p comes
+before the other, whatever the set. So only the front matters: classes by rising extra, each with a first label of
+higher p than all before it. It is short (about log C for C classes), and a tree of least ranks over the classes by
+extra mends it when a label is placed. On the front the ratios (A - extra) / q decide, A being common to all.
 
 All this is good up to `slack`, for rounding: classes whose extras are that near form one level, and what is too near to
 tell is decided by the floats of `growing`, which every path shares; so the order is the naive one to the last tie. A
@@ -26,8 +26,8 @@ from udcp_solvers.heads import Ranked, deal, most_to_place, rank, ratio, room_fo
 from udcp_solvers.lists import Lists, Model
 
 _ROUNDING = 2.0**-50
-# Levels in a block.
-_BLOCK = 32
+# Up to so many levels, looking at all of them is quicker than keeping the front.
+_FEW = 12
 
 # Ranks as bits, 64 to a word: one row a class.
 Bits = NDArray[np.int64]
@@ -67,13 +67,9 @@ class Room(NamedTuple):
     bits: Bits  # (C, words) the ranks in a class
     low: Indices  # (C,) no word below this one has a bit
     many: Indices  # (C,) how many bits there are
-    least: Indices  # (levels,) the lowest rank in a level, or K
-    inverse: Floats  # (levels,) 1 / q of that label, or 0
-    key: Floats  # (blocks,) upper bounds
-    looked: Indices  # (blocks,) the step in which the bound was computed
-    top: Indices  # (blocks,) the level that had the highest bound then
-    second: Floats  # (blocks,) the highest bound of the block's others
-    step: Indices  # (1,) counts steps, over all rows
+    tree: Indices  # the least rank below each node of a binary tree over the levels; node 1 is the root
+    front: Indices  # levels
+    behind: Indices  # the part of it behind the level that is mended
 
 
 @jit
@@ -93,8 +89,10 @@ def merge_orders(
     counts: Indices,
 ) -> None:
     """The labels of each row in greedy order, until label `wanted` is placed or less mass than `floor` remains."""
-    K, G, C, many_levels = P.shape[1], len(lists.class_of), len(levels.level_of), len(levels.extra)
-    blocks = -(-many_levels // _BLOCK)
+    K, G, C = P.shape[1], len(lists.class_of), len(levels.level_of)
+    leaves = 1
+    while leaves < len(levels.extra):
+        leaves *= 2
     scratch = order_scratch(K)
     ranks = room_for_ranks(K)
     room = Room(
@@ -108,17 +106,13 @@ def merge_orders(
         np.zeros((C, (K + 63) >> 6), np.int64),
         np.zeros(C, np.int64),
         np.zeros(C, np.int64),
-        np.empty(many_levels, np.int64),
-        np.empty(many_levels),
-        np.empty(blocks),
-        np.zeros(blocks, np.int64),
-        np.empty(blocks, np.int64),
-        np.empty(blocks),
-        np.zeros(1, np.int64),
+        np.empty(2 * leaves, np.int64),
+        np.empty(leaves, np.int64),
+        np.empty(leaves, np.int64),
     )
     for i in range(start, stop):
         rank(P[i], falling_order(P[i], scratch), eps, ranks)
-        counts[i] = _merge(growing, lists, model, levels, ranks, room, M, eps, wanted[i], floor[i], orders[i])
+        counts[i] = _merge(growing, lists, model, levels, ranks, room, M, wanted[i], floor[i], orders[i])
 
 
 @jit
@@ -130,7 +124,6 @@ def _merge(
     ranks: Ranked,
     room: Room,
     M: float,
-    eps: float,
     wanted: int,
     floor: float,
     order: Indices,
@@ -148,10 +141,8 @@ def _merge(
     ranked, p, width, inverse = ranks.label, ranks.p, ranks.room, ranks.inverse
     head, following, states, now = room.head, room.following, room.states, room.now
     moving, marked, bits, low, many = room.moving, room.marked, room.bits, room.low, room.many
-    least, level_inverse, key, looked = room.least, room.inverse, room.key, room.looked
-    top, second = room.top, room.second
-    K, G = len(ranked), len(class_of)
-    drift = (1.0 - _ROUNDING) / (1.0 + eps)
+    tree, front = room.tree, room.front
+    K, G, leaves = len(ranked), len(class_of), len(front)
     with_categories = len(category_list) > 0
     clear(code, data, state)
     if with_categories:
@@ -159,69 +150,98 @@ def _merge(
         for g in range(G):
             states[g] = 0
             now[g] = class_of[g, 0]
-    least[:] = K
-    level_inverse[:] = 0.0
-    key[:] = np.inf
+    tree[:] = K
     for r in range(K):
         c = class_of[list_of[ranked[r]], 0]
         if many[c] == 0:
             low[c] = r >> 6
-            if least[level_of[c]] == K:
-                least[level_of[c]] = r
-                level_inverse[level_of[c]] = inverse[r]
+            leaf = leaves + level_of[c]
+            tree[leaf] = min(tree[leaf], r)
         bits[c, r >> 6] |= 1 << (r & 63)
         many[c] += 1
+    for node in range(leaves - 1, 0, -1):
+        tree[node] = min(tree[2 * node], tree[2 * node + 1])
+    # With few levels all of them are looked at, also those without a label, whose `inverse` is 0.
+    flat = len(level_extra) <= _FEW
+    size = len(level_extra)
+    if flat:
+        for j in range(size):
+            front[j] = j
+    else:
+        size = _extend(tree, front, 0, -1, leaves, K, leaves)
     most = most_to_place(p, floor)
     spent, placed = 0.0, 0.0
-    count, pushed, step = 0, 0, room.step[0]
-    A = M - cost_common[1]
+    count, pushed = 0, 0
     while True:
-        step += 1
-        b = 0
-        while True:
-            for j in range(len(key)):
-                b = j if key[j] > key[b] else b
-            if looked[b] == step:
-                break
-            looked[b] = step
-            key[b] = _look(level_extra, level_inverse, top, second, b, A, slack, drift)
         # The ratio that is surely reached, and the most that any other may have.
-        level = top[b]
-        lower = (A - level_extra[level] - slack) * level_inverse[level]
-        rival = -np.inf
-        for j in range(len(key)):
-            rival = max(rival, key[j]) if j != b else rival
-        rival = max(rival + A * drift + abs(A) * _ROUNDING, second[b])
-        r = least[level]
+        A = M - cost_common[count + 1] - spent
+        lower, at, top, top_at, second = -np.inf, 0, -np.inf, 0, -np.inf
+        for j in range(size):
+            level = front[j]
+            q = inverse[tree[leaves + level]]
+            low_end = (A - level_extra[level] - slack) * q
+            high_end = (A - level_extra[level] + slack) * q
+            if low_end > lower:
+                lower, at = low_end, j
+            if high_end > top:
+                second = top
+                top, top_at = high_end, j
+            elif high_end > second:
+                second = high_end
+        rival = second if top_at == at else top
+        level = front[at]
         c = level_classes[level_start[level]]
+        r = tree[leaves + level]
         # Where no ratio is certain to be above 0, all may be 0, and p decides.
         lower = lower * (1.0 - _ROUNDING) if lower > 0.0 else -np.inf
         if not rival * (1.0 + _ROUNDING) < lower or level_start[level + 1] - level_start[level] > 1:
-            r, sure = _sole(inverse, bits, low, many, level_classes, cost_extra, A, slack, lower, K)
+            r, at, sure = _sole(
+                inverse, bits, low, many, level_start, level_classes, cost_extra, front, size, A, slack, lower, K
+            )
             if not sure:
                 while pushed < count:
                     push(code, data, state, order[pushed])
                     pushed += 1
-                r = _best(
-                    code, data, state, ranked, width, inverse, bits, low, many, level_classes, cost_extra, A, slack, lower, M
+                r, at = _best(
+                    code, data, state, ranked, width, inverse, bits, low, many,
+                    level_start, level_classes, cost_extra, front, size, A, slack, lower, M,
                 )  # fmt: skip
             c = now[list_of[ranked[r]]] if with_categories else class_of[list_of[ranked[r]], 0]
-        y = ranked[r]
-        order[count] = y
-        count += 1
-        placed += p[r]
-        if y == wanted or placed > most or count == K:
-            break
-        spent += cost_extra[c]
-        before, A = A, M - cost_common[count + 1] - spent
-        if A > before:
-            key[:] = np.inf
-        bits[c, r >> 6] ^= 1 << (r & 63)
-        many[c] -= 1
+            rival = np.inf
         level = level_of[c]
-        least[level] = _least(bits, low, many, level_start, level_classes, level, K)
-        level_inverse[level] = inverse[least[level]]
+        alone = flat and level_start[level + 1] - level_start[level] == 1
+        # Take labels of the class, where that is easy, for as long as it stays ahead of what any other may have had.
+        while True:
+            y = ranked[r]
+            order[count] = y
+            count += 1
+            placed += p[r]
+            ended = y == wanted or placed > most or count == K
+            if ended:
+                break
+            spent += cost_extra[c]
+            bits[c, r >> 6] ^= 1 << (r & 63)
+            many[c] -= 1
+            if not alone:
+                _lead(bits, low, many, level_start, level_classes, tree, level, leaves, K)
+                break
+            r = K
+            if many[c] > 0:
+                w = low[c]
+                while bits[c, w] == 0:
+                    w += 1
+                low[c] = w
+                r = 64 * w + _lowest_bit(bits[c, w])
+            tree[leaves + level] = r
+            now_A = M - cost_common[count + 1] - spent
+            lower = (now_A - level_extra[level] - slack) * inverse[r]
+            if r == K or unpaid[c] or now_A > A or not max(rival, 0.0) * (1.0 + _ROUNDING) < lower * (1.0 - _ROUNDING):
+                break
+        if ended:
+            break
         if not unpaid[c]:
+            if not flat:
+                size = _mend(tree, front, room.behind, size, at, leaves, K)
             continue
         # Move the lists of its categories to the classes that they are in once these are touched.
         moves = 0
@@ -252,14 +272,12 @@ def _merge(
                 many[old] -= 1
                 many[new] += 1
                 r = following[r]
-            for level in (level_of[old], level_of[new]):
-                least[level] = _least(bits, low, many, level_start, level_classes, level, K)
-                level_inverse[level] = inverse[least[level]]
-            # A bound no longer, now that there are more labels.
-            b = level_of[new] // _BLOCK
-            bound = _upper(A, level_extra[level_of[new]], level_inverse[level_of[new]], slack, drift)
-            key[b] = max(key[b], bound)
-    room.step[0] = step
+            if tree[leaves + level_of[old]] == head[g]:
+                _lead(bits, low, many, level_start, level_classes, tree, level_of[old], leaves, K)
+            if tree[leaves + level_of[new]] > head[g]:
+                _note(tree, leaves + level_of[new], head[g])
+        if not flat:
+            size = _extend(tree, front, 0, -1, leaves, K, leaves)
     for r in range(K):
         g = list_of[ranked[r]]
         c = now[g] if with_categories else class_of[g, 0]
@@ -269,50 +287,32 @@ def _merge(
 
 
 @jit
-def _upper(A: float, extra: float, inverse: float, slack: float, drift: float) -> float:
-    """No ratio, less the drift, is above this, now or later."""
-    return (A - extra + slack) * inverse * (1.0 + _ROUNDING) - A * drift + abs(A) * _ROUNDING
-
-
-@jit
-def _look(
-    extra: Floats, inverse: Floats, top: Indices, second: Floats, b: int, A: float, slack: float, drift: float
-) -> float:
-    """Find the level of a block with the highest bound, and the second bound; returns the block's key."""
-    best, others, at = -np.inf, -np.inf, b * _BLOCK
-    for level in range(b * _BLOCK, min((b + 1) * _BLOCK, len(extra))):
-        bound = (A - extra[level] + slack) * inverse[level]
-        if bound > best:
-            others = best
-            best, at = bound, level
-        elif bound > others:
-            others = bound
-    top[b], second[b] = at, others
-    return _upper(A, extra[at], inverse[at], slack, drift)
-
-
-@jit
 def _sole(
     inverse: Floats,
     bits: Bits,
     low: Indices,
     many: Indices,
-    classes: Indices,
+    level_start: Indices,
+    level_classes: Indices,
     cost_extra: Floats,
+    front: Indices,
+    size: int,
     A: float,
     slack: float,
     lower: float,
     K: int,
-) -> tuple[int, bool]:
-    """A rank that may come next, as its ratio may reach `lower`, and whether it is the only one."""
-    found = K
-    for c in classes:
-        r = _first(bits, low, many, c, K)
-        if r < K and (A - cost_extra[c] + slack) * inverse[r] * (1.0 + _ROUNDING) >= lower:
-            if found < K:
-                return found, False
-            found = r
-    return found, True
+) -> tuple[int, int, bool]:
+    """A rank that may come next, where on the front it is, and whether it is the only one."""
+    found, at = K, 0
+    for j in range(size):
+        for i in range(level_start[front[j]], level_start[front[j] + 1]):
+            c = level_classes[i]
+            r = _first(bits, low, many, c, K)
+            if r < K and (A - cost_extra[c] + slack) * inverse[r] * (1.0 + _ROUNDING) >= lower:
+                if found < K:
+                    return found, at, False
+                found, at = r, j
+    return found, at, True
 
 
 @jit
@@ -326,23 +326,28 @@ def _best(
     bits: Bits,
     low: Indices,
     many: Indices,
-    classes: Indices,
+    level_start: Indices,
+    level_classes: Indices,
     cost_extra: Floats,
+    front: Indices,
+    size: int,
     A: float,
     slack: float,
     lower: float,
     M: float,
-) -> int:
-    """The rank that comes next, of those whose ratio may reach `lower`."""
+) -> tuple[int, int]:
+    """The rank that comes next, of the classes on the front that may reach `lower`, and where on the front it is."""
     K = len(ranked)
-    best, best_ratio = K, -1.0
-    for c in classes:
-        r = _first(bits, low, many, c, K)
-        if r < K and (A - cost_extra[c] + slack) * inverse[r] * (1.0 + _ROUNDING) >= lower:
-            found = ratio(code, data, state, ranked, width, r, M)
-            if found > best_ratio or (found == best_ratio and r < best):
-                best, best_ratio = r, found
-    return best
+    best, best_ratio, at = K, -1.0, 0
+    for j in range(size):
+        for i in range(level_start[front[j]], level_start[front[j] + 1]):
+            c = level_classes[i]
+            r = _first(bits, low, many, c, K)
+            if r < K and (A - cost_extra[c] + slack) * inverse[r] * (1.0 + _ROUNDING) >= lower:
+                found = ratio(code, data, state, ranked, width, r, M)
+                if found > best_ratio or (found == best_ratio and r < best):
+                    best, best_ratio, at = r, found, j
+    return best, at
 
 
 @jit
@@ -364,11 +369,83 @@ def _lowest_bit(word: int) -> int:
 
 
 @jit
-def _least(
-    bits: Bits, low: Indices, many: Indices, level_start: Indices, level_classes: Indices, level: int, K: int
-) -> int:
-    """The lowest rank in a level."""
+def _lead(
+    bits: Bits,
+    low: Indices,
+    many: Indices,
+    level_start: Indices,
+    level_classes: Indices,
+    tree: Indices,
+    level: int,
+    leaves: int,
+    K: int,
+) -> None:
+    """Find the least rank of a level anew, and note it in the tree."""
     least = K
     for i in range(level_start[level], level_start[level + 1]):
         least = min(least, _first(bits, low, many, level_classes[i], K))
-    return least
+    _note(tree, leaves + level, least)
+
+
+@jit
+def _note(tree: Indices, node: int, least: int) -> None:
+    """Write a leaf of the tree."""
+    tree[node] = least
+    while node > 1:
+        node >>= 1
+        least = min(tree[2 * node], tree[2 * node + 1])
+        if tree[node] == least:
+            break
+        tree[node] = least
+
+
+@jit
+def _next(tree: Indices, level: int, below: int, leaves: int) -> int:
+    """The first level above the given one (-1: any) whose least rank is lower than `below`, or `leaves` if none is."""
+    if level < 0:
+        node = 1
+        if tree[1] >= below:
+            return leaves
+    else:
+        node = leaves + level
+        while node > 1 and (node & 1 == 1 or tree[node + 1] >= below):
+            node >>= 1
+        if node <= 1:
+            return leaves
+        node += 1
+    while node < leaves:
+        node = 2 * node if tree[2 * node] < below else 2 * node + 1
+    return node - leaves
+
+
+@jit
+def _extend(tree: Indices, front: Indices, size: int, level: int, end: int, below: int, leaves: int) -> int:
+    """Put what of the front lies between two levels at front[size:]; `below` is the least rank so far. The new size."""
+    level = _next(tree, level, below, leaves)
+    while level < end:
+        front[size] = level
+        size += 1
+        level = _next(tree, level, tree[leaves + level], leaves)
+    return size
+
+
+@jit
+def _mend(tree: Indices, front: Indices, behind: Indices, size: int, at: int, leaves: int, K: int) -> int:
+    """The front after the first label of its level at place `at` was placed: its new size.
+
+    What comes before stays, and what comes behind: its ranks are lower than all that were hidden here.
+    """
+    level = front[at]
+    least = tree[leaves + front[at - 1]] if at > 0 else K
+    end = front[at + 1] if at + 1 < size else leaves
+    many = size - at - 1
+    for j in range(many):
+        behind[j] = front[at + 1 + j]
+    size = at
+    if tree[leaves + level] < least:
+        least = tree[leaves + level]
+        size += 1
+    size = _extend(tree, front, size, level, end, least, leaves)
+    for j in range(many):
+        front[size + j] = behind[j]
+    return size + many

@@ -6,6 +6,7 @@ leaves at one depth the balls are the subtrees. Regions with the same labels are
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,20 +61,22 @@ def regions_of(hierarchy: Hierarchy) -> Regions:
 
 def _balls(hierarchy: Hierarchy, metric: TreeMetric) -> list[tuple[int, Ints]]:
     """The label sets of all balls around nodes and edges, with their diameters."""
-    found: dict[bytes, Ints] = {}
-    away = [_distances(hierarchy, metric, v) for v in range(len(hierarchy.names))]
-    for v, near in enumerate(away):
-        centres = [near] if v == 0 else [near, np.minimum(near, away[hierarchy.parent[v]])]
+    found: dict[bytes, tuple[int, Ints]] = {}
+    for v in range(len(hierarchy.names)):
+        near = _distances(hierarchy, metric, v)
+        centres = [near]
+        if v:
+            centres.append(np.minimum(near, _distances(hierarchy, metric, int(hierarchy.parent[v]))))
         for centre in centres:
             for radius in np.unique(centre):
                 ball = np.flatnonzero(centre <= radius)
-                found.setdefault(ball.tobytes(), ball)
-    balls = []
-    for ball in found.values():
-        mask = np.zeros((1, hierarchy.K), dtype=bool)
-        mask[0, ball] = True
-        balls.append((int(metric.endpoints(mask)[2][0]), ball))
-    return sorted(balls, key=lambda ball: (ball[0], ball[1].tolist()))
+                key = hashlib.sha256(ball.tobytes()).digest()
+                if key not in found:
+                    # In a tree the member farthest from any point is an end of a longest path.
+                    end = ball[centre[ball].argmax()]
+                    away = _distances(hierarchy, metric, int(hierarchy.leaf[end]))
+                    found[key] = int(away[ball].max()), ball
+    return sorted(found.values(), key=lambda ball: (ball[0], ball[1].tolist()))
 
 
 def _distances(hierarchy: Hierarchy, metric: TreeMetric, v: int) -> Ints:
