@@ -51,13 +51,13 @@ CASES = (
     Case("lac", "lac", 2.0),
     Case("raps", "raps", 2.0),
     Case("ratio", "ratio", 2.0, "sum(cost)"),
-    Case("greedy, disjoint", "greedy", 3.0, "count(family) + 0.01 * size"),
-    Case("greedy, laminar", "greedy", 3.0, "2 * count(branch) + count(family) + 0.01 * size"),
-    Case("greedy, separable", "greedy", 3.0, "sum(cost)"),
-    Case("price, separable", "price", 2.0, "sum(cost)"),
-    Case("price, disjoint", "price", 2.0, "count(family) + 0.01 * size"),
-    Case("price, laminar", "price", 2.0, "2 * count(branch) + count(family) + 0.01 * size"),
-    Case("price, tree diameter", "price", 1.0, "diameter(tree)"),
+    Case("greedy disjoint", "greedy", 3.0, "count(family) + 0.01 * size"),
+    Case("greedy laminar", "greedy", 3.0, "2 * count(branch) + count(family) + 0.01 * size"),
+    Case("greedy separable", "greedy", 3.0, "sum(cost)"),
+    Case("price separable", "price", 2.0, "sum(cost)"),
+    Case("price disjoint", "price", 2.0, "count(family) + 0.01 * size"),
+    Case("price laminar", "price", 2.0, "2 * count(branch) + count(family) + 0.01 * size"),
+    Case("price tree diameter", "price", 1.0, "diameter(tree)"),
 )
 
 RESULTS = Path(__file__).parent / "results" / "floors.json"

@@ -53,7 +53,7 @@ def _refute(expression: Expression, known: dict[int, Facts], labels: Sequence[st
     probed = _probed(expression, _PROBED if K <= _MANY else _PROBED_OF_MANY)
     m = len(probed)
     subsets = (np.arange(1 << m)[:, None] >> np.arange(m)) & 1 == 1
-    others = np.setdiff1d(np.arange(K), probed)
+    others = np.delete(np.arange(K), probed)
     for background in (others[:0], others) if len(others) else (others,):
         mask = np.zeros((len(subsets), K), dtype=bool)
         mask[:, background] = True

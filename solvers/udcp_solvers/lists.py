@@ -33,6 +33,7 @@ class Lists(NamedTuple):
     list_of: Indices  # (K,)
     some: Indices  # (G,) one label of each
     class_of: Indices  # (G, 2^m)
+    first_class: Indices  # (K,) the class of each label before any category is touched
     unpaid: Masks  # (C,) whether the lists of a class have a category that is not touched
     category_start: Indices  # the lists of each category, and which bit it is there
     category_list: Indices
@@ -74,7 +75,8 @@ def list_labels(growing: Growing) -> Lists | None:
     _, some, list_of = np.unique(ids, return_index=True, return_inverse=True)
     class_of, unpaid = _classes(growing, own[some], category[some])
     start, lists, bit = _by_category(category[some], len(growing.weight))
-    return Lists(list_of.astype(np.int64), some.astype(np.int64), class_of, unpaid, start, lists, bit)
+    first_class = class_of[list_of, 0]
+    return Lists(list_of.astype(np.int64), some.astype(np.int64), class_of, first_class, unpaid, start, lists, bit)
 
 
 def _within(counts: Indices) -> Indices:

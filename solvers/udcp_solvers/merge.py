@@ -133,7 +133,7 @@ def _merge(
     # takes out or hands on, which may take longer than a step.
     code, data, state = growing.code, growing.data, room.state
     entries, entry_category = growing.entries, growing.entry_category
-    list_of, class_of, unpaid = lists.list_of, lists.class_of, lists.unpaid
+    list_of, class_of, first_class, unpaid = lists.list_of, lists.class_of, lists.first_class, lists.unpaid
     category_start, category_list, category_bit = lists.category_start, lists.category_list, lists.category_bit
     cost_common, cost_extra = model.common, model.extra
     level_of, level_start, level_classes = levels.level_of, levels.start, levels.classes
@@ -152,7 +152,7 @@ def _merge(
             now[g] = class_of[g, 0]
     tree[:] = K
     for r in range(K):
-        c = class_of[list_of[ranked[r]], 0]
+        c = first_class[ranked[r]]
         if many[c] == 0:
             low[c] = r >> 6
             leaf = leaves + level_of[c]
@@ -206,7 +206,7 @@ def _merge(
                     code, data, state, ranked, width, inverse, bits, low, many,
                     level_start, level_classes, cost_extra, front, size, A, slack, lower, M,
                 )  # fmt: skip
-            c = now[list_of[ranked[r]]] if with_categories else class_of[list_of[ranked[r]], 0]
+            c = now[list_of[ranked[r]]] if with_categories else first_class[ranked[r]]
             rival = np.inf
         level = level_of[c]
         alone = flat and level_start[level + 1] - level_start[level] == 1
@@ -272,17 +272,23 @@ def _merge(
                 many[old] -= 1
                 many[new] += 1
                 r = following[r]
-            if tree[leaves + level_of[old]] == head[g]:
-                _lead(bits, low, many, level_start, level_classes, tree, level_of[old], leaves, K)
+            level = level_of[old]
+            if many[old] == 0 and level_start[level + 1] - level_start[level] == 1:
+                _note(tree, leaves + level, K)
+            elif tree[leaves + level] == head[g]:
+                _lead(bits, low, many, level_start, level_classes, tree, level, leaves, K)
             if tree[leaves + level_of[new]] > head[g]:
                 _note(tree, leaves + level_of[new], head[g])
         if not flat:
             size = _extend(tree, front, 0, -1, leaves, K, leaves)
-    for r in range(K):
-        g = list_of[ranked[r]]
-        c = now[g] if with_categories else class_of[g, 0]
-        bits[c, r >> 6] = 0
-        many[c] = 0
+    if bits.size < K:
+        bits[:] = 0
+        many[:] = 0
+    else:
+        for r in range(K):
+            c = now[list_of[ranked[r]]] if with_categories else first_class[ranked[r]]
+            bits[c, r >> 6] = 0
+            many[c] = 0
     return count
 
 

@@ -62,7 +62,7 @@ class Price(Oracle):
     >>> import udcp_dsl as udcp
     >>> loss = udcp.loads("labels {cat, dog, wolf}  category wild {dog, wolf}  loss l = size + any(wild)")
     >>> udcp.make_oracle("price", loss).scores([[0.5, 0.3, 0.2]])
-    array([[2.        , 6.        , 6.        ]])
+    array([[2., 6., 6.]])
     """
 
     name = "price"
