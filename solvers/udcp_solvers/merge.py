@@ -365,7 +365,7 @@ def _first(bits: Bits, low: Indices, many: Indices, c: int, K: int) -> int:
     while bits[c, w] == 0:
         w += 1
     low[c] = w
-    return 64 * w + _lowest_bit(bits[c, w])
+    return int(64 * w + _lowest_bit(bits[c, w]))
 
 
 @jit
