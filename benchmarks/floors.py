@@ -9,6 +9,7 @@ is not met. To add an oracle, add a line to CASES.
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import math
 import os
@@ -62,6 +63,7 @@ CASES = (
 
 RESULTS = Path(__file__).parent / "results" / "floors.json"
 ALPHA = 0.1
+AT_LEAST = 1_000  # times as fast as the naive greedy rule
 GIB = 1 << 30
 
 
@@ -166,6 +168,39 @@ def measure(case: Case, kind: str, calibration: Matrix, y: NDArray[np.int64], te
     return Result(case.name, kind, argsort, calibrate, predict, (calibrate + predict) / argsort, case.at_most, size)
 
 
+def naive_greedy(p: list[float], distance: NDArray[np.float64], M: float, eps: float) -> list[int]:
+    """The paper's greedy rule for the largest distance within a set, as its formula reads: a double loop."""
+    order: list[int] = []
+    while len(order) < len(p):
+        best, best_ratio = -1, -math.inf
+        for y in range(len(p)):
+            if y not in order:
+                S = [*order, y]
+                ratio = max(M - distance[np.ix_(S, S)].max(), 0) / (max(1 - p[y], 0) + eps)
+                if ratio > best_ratio or (ratio == best_ratio and p[y] > p[best]):
+                    best, best_ratio = y, ratio
+        order.append(best)
+    return order
+
+
+def times_faster_than_naive(k: int = 100, n: int = 4_000, naive_n: int = 3) -> float:
+    """How many times as fast `greedy` is as the double loop, a row; the orders are checked to be the same."""
+    rng = np.random.default_rng(0)
+    upper = np.triu(rng.random((k, k)), 1)
+    matrix = io.BytesIO()
+    np.save(matrix, upper + upper.T)
+    text = f'labels 0..{k - 1}  distance d from "d.npy"  loss l = diameter(d)'
+    oracle = udcp.make_oracle("greedy", udcp.loads(text, files={"d.npy": matrix.getvalue()}))
+    P = rng.dirichlet(np.ones(k), size=n)
+    scores = oracle.scores(P)
+    ours = statistics.median(seconds(lambda: oracle.scores(P)) for _ in range(5)) / n
+    start = time.perf_counter()
+    orders = [naive_greedy(row.tolist(), upper + upper.T, float(upper.max()), 1e-6) for row in P[:naive_n]]
+    naive = (time.perf_counter() - start) / naive_n
+    assert orders == scores[:naive_n].argsort(axis=1).tolist()
+    return naive / ours
+
+
 def peak_above_inputs(case: Case, n: int, k: int) -> int:
     """Bytes that a process of its own needs at its peak beyond itself and its two matrices."""
     command = [sys.executable, __file__, "--peak-of", case.name, "--n", str(n), "--k", str(k)]
@@ -241,12 +276,27 @@ def main() -> int:
                 status.update(f"{name} on {kind}")
                 results.append(measure(by_name[name], kind, calibration, y, test, options.repeats))
         peaks = {name: peak_above_inputs(by_name[name], n, k) for name in chosen} if options.memory else {}
+        faster = times_faster_than_naive()
     console.print(show(results, peaks))
+    console.print(f"greedy at K = 100: {faster:,.0f} times as fast as the double loop (at least {AT_LEAST:,})")
     machine = {"cpus": os.cpu_count(), "machine": platform.machine(), "python": platform.python_version()}
     versions = {package: version(package) for package in ("numpy", "numba", "udcp_dsl")}
     rows = [asdict(r) for r in results]
-    write(RESULTS, {"n": n, "k": k, **machine, **versions, "peak_bytes_above_inputs": peaks, "results": rows})
-    return 0 if all(r.met for r in results) and all(peak <= GIB for peak in peaks.values()) else 1
+    write(
+        RESULTS,
+        {
+            "n": n,
+            "k": k,
+            **machine,
+            **versions,
+            "greedy_times_faster": faster,
+            "peak_bytes_above_inputs": peaks,
+            "results": rows,
+        },
+    )
+    return (
+        0 if faster >= AT_LEAST and all(r.met for r in results) and all(peak <= GIB for peak in peaks.values()) else 1
+    )
 
 
 if __name__ == "__main__":
