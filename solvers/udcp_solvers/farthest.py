@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from udcp_dsl.oracle import Floats, Indices, Masks, Probabilities
+from udcp_dsl.oracle import Floats, Indices, Probabilities
 from udcp_solvers.compiled import jit
 from udcp_solvers.falling import falling_order, order_scratch
 from udcp_solvers.growing import DENSE, LARGER, TREE, Growing, clear, far_at, new_state, push
@@ -33,8 +33,6 @@ class Room(NamedTuple):
     following: Indices  # (K,)
     states: Indices  # (G,) which categories of a list are touched
     now: Indices  # (G,) the class of a list
-    changed: Indices  # (G,) lists whose categories the last label touched
-    marked: Masks  # (G,) whether a list is among them
     above: NDArray[np.int32]  # (T, height, G) the nodes above a list
     common: NDArray[np.int32]  # (G,) depth of the deepest common ancestor with the last label
     far: Floats  # (A, G and more) the number that is compared with the atom's value
@@ -76,8 +74,6 @@ def farthest_orders(
         np.empty(K, np.int64),
         np.empty(G, np.int64),
         np.empty(G, np.int64),
-        np.empty(G, np.int64),
-        np.zeros(G, np.bool_),
         above,
         np.empty(G, np.int32),
         np.zeros((A, filled)),
@@ -113,7 +109,7 @@ def _order(
     cost_common, cost_extra, weight, slack = model.common, model.extra, model.far_weight, model.slack
     ranked, p, width, inverse = ranks.label, ranks.p, ranks.room, ranks.inverse
     head, following, states, now = room.head, room.following, room.states, room.now
-    changed, marked, above, common = room.changed, room.marked, room.above, room.common
+    above, common = room.above, room.common
     far, extra, best_inverse, gain, lanes = room.far, room.extra, room.inverse, room.gain, room.lanes
     gain_lanes, inverse_lanes = gain.reshape(-1, _LANES), best_inverse.reshape(-1, _LANES)
     K, A, G = len(ranked), len(kind), len(some)
@@ -148,12 +144,18 @@ def _order(
         spent += extra[g]
         head[g] = following[r]
         if unpaid[now[g]]:
-            touched = entry_category[entries[y] : entries[y + 1]]
-            for j in range(_touch(touched, category_start, category_list, category_bit, states, marked, changed)):
-                moved = changed[j]
-                now[moved] = class_of[moved, states[moved]]
-                if head[moved] < K:
-                    extra[moved] = cost_extra[now[moved]]
+            touched = states[g]
+            for e in range(entries[y + 1] - entries[y]):
+                if (touched >> e) & 1 == 0:
+                    _touch(entry_category[entries[y] + e], category_start, category_list, category_bit, states)
+            for e in range(entries[y + 1] - entries[y]):
+                if (touched >> e) & 1 == 0:
+                    category = entry_category[entries[y] + e]
+                    for j in range(category_start[category], category_start[category + 1]):
+                        moved = category_list[j]
+                        now[moved] = class_of[moved, states[moved]]
+                        if head[moved] < K:
+                            extra[moved] = cost_extra[now[moved]]
         if head[g] == K:
             extra[g] = np.inf
         else:
@@ -271,24 +273,8 @@ def _reach_in_tree(
 
 @jit
 def _touch(
-    touched: Indices,
-    category_start: Indices,
-    category_list: Indices,
-    category_bit: Indices,
-    states: Indices,
-    marked: Masks,
-    changed: Indices,
-) -> int:
-    """Note that the categories are touched in the states of their lists; returns how many lists are in `changed`."""
-    many = 0
-    for category in touched:
-        for i in range(category_start[category], category_start[category + 1]):
-            g = category_list[i]
-            states[g] |= 1 << category_bit[i]
-            if not marked[g]:
-                marked[g] = True
-                changed[many] = g
-                many += 1
-    for i in range(many):
-        marked[changed[i]] = False
-    return many
+    category: int, category_start: Indices, category_list: Indices, category_bit: Indices, states: Indices
+) -> None:
+    """Note that a category is touched in the states of its lists."""
+    for j in range(category_start[category], category_start[category + 1]):
+        states[category_list[j]] |= 1 << category_bit[j]

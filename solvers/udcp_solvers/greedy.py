@@ -7,6 +7,8 @@ after label along the order, and the compiled paths make the same additions (`gr
 - `merge`: the set only matters by its numbers and categories; labels that cost the same form lists;
 - `farthest`: sums with a diameter, or a largest cost, beside those;
 - generic: `Increments`, many rows at a time, for everything else.
+
+None of them takes an old ratio for a bound of a new one, so none needs L to be monotone.
 """
 
 from __future__ import annotations
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 
 # Cells in orders that are held at once (32 MiB), and cells on which `Increments` works at once, with several arrays.
 _BLOCK, _GENERIC_BLOCK = 1 << 22, 1 << 18
+# With lists of this many labels, looking at each list in compiled code is quicker than at all labels in numpy.
+_LONG_LIST = 8
 # Classes times labels, above which a thread's bits in `merge` would take more than 32 MiB.
 _MOST_BITS = 1 << 27
 
@@ -96,21 +100,25 @@ class Greedy(Oracle):
 
 def paths(loss: Loss, M: float, eps: float) -> dict[str, Orders]:
     """Every way to the greedy orders of a loss that applies to it, the quickest first. All give the same orders."""
-    found: dict[str, Orders] = {}
+    generic = {"generic": _by_increments(loss, M, eps)}
     growing = grow(loss)
     lists = None if growing is None else list_labels(growing)
-    if growing is not None and lists is not None:
-        small = len(lists.unpaid) * loss.K <= _MOST_BITS
-        by_distance = np.isin(growing.kind, (DENSE, TREE)).any()
-        model = model_of(loss, growing, lists, M)
-        if model is not None and small and not model.far_weight.any():
-            found["merge"] = _compiled(merge_orders, growing, lists, model, levels_of(model), M, eps)
-        if model is not None:
-            found["farthest"] = _compiled(farthest_orders, growing, lists, model, M, eps)
-        if small and not by_distance:
-            model = no_model(loss, lists)
-            found["merge, no sum"] = _compiled(merge_orders, growing, lists, model, levels_of(model), M, eps)
-    return {**found, "generic": _by_increments(loss, M, eps)}
+    if growing is None or lists is None:
+        return generic
+    sums: dict[str, Orders] = {}
+    merged: dict[str, Orders] = {}
+    small = len(lists.unpaid) * loss.K <= _MOST_BITS
+    model = model_of(loss, growing, lists, M)
+    if model is not None:
+        if small and not model.far_weight.any():
+            sums["merge"] = _compiled(merge_orders, growing, lists, model, levels_of(model), M, eps)
+        sums["farthest"] = _compiled(farthest_orders, growing, lists, model, M, eps)
+    if small and not np.isin(growing.kind, (DENSE, TREE)).any():
+        model = no_model(loss, lists)
+        merged["merge, no sum"] = _compiled(merge_orders, growing, lists, model, levels_of(model), M, eps)
+    if len(lists.some) * _LONG_LIST <= loss.K:
+        return {**sums, **merged, **generic}
+    return {**sums, **generic, **merged}
 
 
 def _compiled(kernel: Callable[..., None], *arguments: object) -> Orders:

@@ -245,8 +245,12 @@ def _merge(
             continue
         # Move the lists of its categories to the classes that they are in once these are touched.
         moves = 0
-        for e in range(entries[y], entries[y + 1]):
-            for j in range(category_start[entry_category[e]], category_start[entry_category[e] + 1]):
+        touched = states[list_of[y]]
+        for e in range(entries[y + 1] - entries[y]):
+            if (touched >> e) & 1 == 1:
+                continue
+            category = entry_category[entries[y] + e]
+            for j in range(category_start[category], category_start[category + 1]):
                 g = category_list[j]
                 states[g] |= 1 << category_bit[j]
                 if not marked[g]:

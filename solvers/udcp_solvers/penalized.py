@@ -56,7 +56,7 @@ class Penalized(Oracle):
         out = np.empty(P.shape)
         for rows in row_blocks(P, _BLOCK):
             orders, scores, _ = self._along(P[rows], -1, np.inf)
-            np.put_along_axis(out[rows], orders, scores, axis=1)
+            over_rows(_scatter, *P[rows].shape, orders, scores, out[rows])
         return out
 
     def _score_of(self, P: Probabilities, y: Indices) -> Floats:
@@ -220,6 +220,13 @@ def _lengthen(
         long[m] = away
         ends[other] = y
     return away
+
+
+@jit
+def _scatter(start: int, stop: int, orders: Indices, scores: Floats, out: Floats) -> None:
+    for i in range(start, stop):
+        for k in range(orders.shape[1]):
+            out[i, orders[i, k]] = scores[i, k]
 
 
 @jit

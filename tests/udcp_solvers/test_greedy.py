@@ -155,7 +155,7 @@ def test_all_paths_give_the_same_orders_with_many_labels(
         ("diameter(d) + sum(k)", "farthest"),
         ("max(k) + size", "farthest"),
         ("sum(s)", "merge"),
-        ("5 * (any(C) and count(F) >= 2)", "merge, no sum"),
+        ("5 * (any(C) and count(F) >= 2)", "generic"),
         ("radius(d)", "generic"),
         ("diameter(h) * any(C)", "generic"),
     ],
@@ -163,6 +163,13 @@ def test_all_paths_give_the_same_orders_with_many_labels(
 def test_a_specialised_path_is_taken_where_facts_allow(body: str, quickest: str) -> None:
     loss = exact_loss(body)
     assert next(iter(paths(loss, loss.facts.interval.hi, 1e-6))) == quickest
+
+
+def test_lists_are_merged_also_where_the_loss_is_no_sum() -> None:
+    loss = udcp.loads(
+        "labels 0..39  category C { 0..9 }  category D { 5..29 }  loss l = 5 * (any(C) and any(D)) + size"
+    )
+    assert next(iter(paths(loss, 45.0, 1e-6))) == "merge, no sum"
 
 
 def exact_scores(row: Array, order: list[int]) -> list[float]:
