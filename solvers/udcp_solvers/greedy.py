@@ -4,6 +4,7 @@ The order starts with the empty set S and adds argmax max(M - L(S + y), 0) / (ma
 ties by higher p, then lower index; M is an upper bound of L. What L(S + y) is as a float is said by `Increments`, label
 after label along the order, and the compiled paths make the same additions (`growing`), so all give the same order:
 
+- `window`: sums in which labels differ in cost;
 - `merge`: the set only matters by its numbers and categories; labels that cost the same form lists;
 - `farthest`: sums with a diameter, or a largest cost, beside those;
 - generic: `Increments`, many rows at a time, for everything else.
@@ -28,6 +29,7 @@ from udcp_solvers.growing import DENSE, TREE, grow
 from udcp_solvers.lists import list_labels, model_of, no_model
 from udcp_solvers.merge import levels_of, merge_orders
 from udcp_solvers.remaining import remaining_score_of, remaining_scores, remaining_sets, row_blocks
+from udcp_solvers.window import window_orders
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
 _BLOCK, _GENERIC_BLOCK = 1 << 22, 1 << 18
 # With lists of this many labels, looking at each list in compiled code is quicker than at all labels in numpy.
 _LONG_LIST = 8
+# With more costs than this a window of labels is quicker than a merge of lists.
+_MANY_COSTS = 64
 # Classes times labels, above which a thread's bits in `merge` would take more than 32 MiB.
 _MOST_BITS = 1 << 27
 
@@ -111,7 +115,11 @@ def paths(loss: Loss, M: float, eps: float) -> dict[str, Orders]:
     model = model_of(loss, growing, lists, M)
     if model is not None:
         if small and not model.far_weight.any():
-            sums["merge"] = _compiled(merge_orders, growing, lists, model, levels_of(model), M, eps)
+            levels = levels_of(model)
+            merge = _compiled(merge_orders, growing, lists, model, levels, M, eps)
+            window = _or_else(_compiled(window_orders, growing, lists, model, M, eps), merge)
+            by_cost = {"window": window, "merge": merge}
+            sums |= by_cost if len(levels.extra) > _MANY_COSTS else dict(reversed(by_cost.items()))
         sums["farthest"] = _compiled(farthest_orders, growing, lists, model, M, eps)
     if small and not np.isin(growing.kind, (DENSE, TREE)).any():
         model = no_model(loss, lists)
@@ -126,6 +134,19 @@ def _compiled(kernel: Callable[..., None], *arguments: object) -> Orders:
         orders = np.empty(P.shape, np.int64)
         counts = np.empty(len(P), np.int64)
         over_rows(kernel, *P.shape, P, wanted, floor, *arguments, orders, counts)
+        return orders, counts
+
+    return orders_of
+
+
+def _or_else(first: Orders, second: Orders) -> Orders:
+    """Orders by the first way; rows that it gives up (a count of -1) by the second."""
+
+    def orders_of(P: Probabilities, wanted: Indices, floor: Floats) -> tuple[Indices, Indices]:
+        orders, counts = first(P, wanted, floor)
+        left = np.flatnonzero(counts < 0)
+        if left.size:
+            orders[left], counts[left] = second(P[left], wanted[left], floor[left])
         return orders, counts
 
     return orders_of

@@ -32,6 +32,8 @@ class Lists(NamedTuple):
 
     list_of: Indices  # (K,)
     some: Indices  # (G,) one label of each
+    member_start: Indices  # (G + 1,) where the labels of each list begin
+    members: Indices  # (K,)
     class_of: Indices  # (G, 2^m)
     first_class: Indices  # (K,) the class of each label before any category is touched
     unpaid: Masks  # (C,) whether the lists of a class have a category that is not touched
@@ -75,8 +77,20 @@ def list_labels(growing: Growing) -> Lists | None:
     _, some, list_of = np.unique(ids, return_index=True, return_inverse=True)
     class_of, unpaid = _classes(growing, own[some], category[some])
     start, lists, bit = _by_category(category[some], len(growing.weight))
-    first_class = class_of[list_of, 0]
-    return Lists(list_of.astype(np.int64), some.astype(np.int64), class_of, first_class, unpaid, start, lists, bit)
+    members = np.argsort(list_of, kind="stable").astype(np.int64)
+    member_start = np.searchsorted(list_of[members], np.arange(len(some) + 1)).astype(np.int64)
+    return Lists(
+        list_of.astype(np.int64),
+        some.astype(np.int64),
+        member_start,
+        members,
+        class_of,
+        class_of[list_of, 0],
+        unpaid,
+        start,
+        lists,
+        bit,
+    )
 
 
 def _within(counts: Indices) -> Indices:

@@ -143,6 +143,24 @@ def test_all_paths_give_the_same_orders_with_many_labels(
         assert all(label in order[:count] for label, order, count in zip(y, orders, counts, strict=True))
 
 
+@pytest.mark.parametrize("body", ["sum(c)", "sum(c) + size ^ 2", "sum(c) - 3 * count(F)", "sum(c) + count(F) + any(C)"])
+def test_windows_give_the_order_of_the_merge(body: str) -> None:
+    """With hundreds of costs, so that windows and pools are taken anew many times, on sure and unsure rows."""
+    rng = np.random.default_rng(0)
+    K = 700
+    costs = ", ".join(f"{y}: {cost:.5f}" for y, cost in enumerate(rng.uniform(-0.2, 2, K)))
+    families = ", ".join(f"f{j}: {{ {13 * j}..{13 * j + 12} }}" for j in range(50))
+    declared = f"labels 0..{K - 1}  costs c {{ {costs} }}  categories F {{ {families} }}  category C {{ 90..300 }}"
+    loss = udcp.loads(f"{declared}  loss l = {body}")
+    ways = paths(loss, loss.facts.interval.hi, 1e-6)
+    assert next(iter(ways)) == "window"
+    scale = np.array([0.0, 0.1, 1.0, 3.0, 10.0, 30.0])
+    odds = np.exp(scale[:, None] * rng.normal(size=(6, K)))
+    P = kernel_rows(odds / odds.sum(axis=1, keepdims=True))
+    none, never = np.full(6, -1), np.full(6, -np.inf)
+    assert (ways["window"](P, none, never)[0] == ways["merge"](P, none, never)[0]).all()
+
+
 @pytest.mark.parametrize(
     ("body", "quickest"),
     [
