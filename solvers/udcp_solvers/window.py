@@ -1,14 +1,14 @@
 """Greedy orders where labels differ in cost: only the few labels that may come next are looked at in each step.
 
-For a loss that is a sum (`lists.Model`) the ratio of a label y is (A - e) q, with q = 1 / (max(1 - p, 0) + eps), e what y
-costs beyond what all cost, and A common to all: a line in A. While A moves by d, no ratio moves by less or more than
+For a loss that is a sum (`lists.Model`) the ratio of a label y is (A - e) q, with q = 1 / (max(1 - p, 0) + eps), e what
+y costs beyond what all cost, and A common to all: a line in A. While A moves by d, no ratio moves by less or more than
 d times the least or the largest q of the row. So labels whose ratio at some A is above a bound need no rivals from
 outside for a while: some hundred such are a *pool*, and of the pool some two dozen are the *window*, of which the next
 label is the best, by loops without branches. Once labels outside of window or pool might be better, these are taken
 anew. Labels whose categories were touched cost less (or more, if the weight is negative), and may come in.
 
-Ratios are good up to `slack`: what is too near to tell is decided by the floats of `growing`, which every path shares. A
-row with many such cases (ties, ratios of 0) is given up: its count is -1, and another path is to take it.
+Ratios are good up to `slack`: what is too near to tell is decided by the floats of `growing`, which every path shares.
+A row with many such cases (ties, ratios of 0) is given up: its count is -1, and another path is to take it.
 """
 
 from __future__ import annotations

@@ -283,8 +283,8 @@ def test_a_solver_that_fails_is_tried_once_more_and_then_reported(monkeypatch: p
     monkeypatch.setattr(ilp_exact, "open_solver", Stumbling)
     loss = udcp.loads(GROUPS)
     P = np.random.default_rng(0).dirichlet(np.full(12, 0.3), size=1)
-    good = Ilp(loss).scores(P)
-    oracle = Ilp(loss)
+    good = Ilp(loss, solver="HiGHS").scores(P)
+    oracle = Ilp(loss, solver="HiGHS")
     Stumbling.failures = 1
     assert (oracle.scores(P) == good).all()
     assert (oracle.report.proved, oracle.report.retried, oracle.report.failed) == (1, 1, 0)
@@ -301,7 +301,7 @@ def test_an_answer_that_the_loss_contradicts_is_not_believed(monkeypatch: pytest
             return Answer(answer.status, answer.found, answer.value - 0.01)
 
     monkeypatch.setattr(ilp_exact, "open_solver", Lying)
-    oracle = Ilp(udcp.loads(GROUPS))
+    oracle = Ilp(udcp.loads(GROUPS), solver="HiGHS")
     with pytest.warns(UserWarning, match="1 are in doubt"):
         oracle.scores(np.full((1, 12), 1 / 12))
     assert oracle.report.doubtful == 1

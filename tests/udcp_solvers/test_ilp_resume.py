@@ -34,7 +34,7 @@ from udcp_solvers.ilp import Ilp
 
 if __name__ == "__main__":
     spec, probs, checkpoint, workers = sys.argv[1:]
-    oracle = Ilp(udcp.loads(spec), levels=[0.9], checkpoint=checkpoint, workers=int(workers))
+    oracle = Ilp(udcp.loads(spec), levels=[0.9], solver="HiGHS", checkpoint=checkpoint, workers=int(workers))
     oracle.scores(np.load(probs))
 """
 
@@ -45,7 +45,7 @@ def rows(n: int) -> Floats:
 
 @pytest.fixture(scope="module")
 def uninterrupted() -> tuple[bytes, Report]:
-    oracle = Ilp(udcp.loads(SPEC), levels=LEVELS)
+    oracle = Ilp(udcp.loads(SPEC), levels=LEVELS, solver="HiGHS")
     return oracle.scores(rows(MANY)).tobytes(), oracle.report
 
 
@@ -107,13 +107,13 @@ def test_a_run_that_was_stopped_goes_on_with_the_same_bytes(
 
     kept = records(file)
     assert 40 <= kept < MANY
-    oracle = Ilp(udcp.loads(SPEC), levels=LEVELS, checkpoint=file)
+    oracle = Ilp(udcp.loads(SPEC), levels=LEVELS, solver="HiGHS", checkpoint=file)
     assert oracle.scores(P).tobytes() == uninterrupted[0]
     assert len(solved) == MANY - kept
     assert oracle.report == uninterrupted[1]
     assert records(file) >= MANY
     solved.clear()
-    assert Ilp(udcp.loads(SPEC), levels=LEVELS, checkpoint=file).scores(P).tobytes() == uninterrupted[0]
+    assert Ilp(udcp.loads(SPEC), levels=LEVELS, solver="HiGHS", checkpoint=file).scores(P).tobytes() == uninterrupted[0]
     assert not solved
 
 
@@ -127,7 +127,7 @@ def test_workers_change_nothing() -> None:
         done += 1
 
     for program in ("mass", "price"):
-        alone, many = (Ilp(loss, program=program, levels=[0.6, 0.9]) for _ in range(2))
+        alone, many = (Ilp(loss, program=program, solver="HiGHS", levels=[0.6, 0.9]) for _ in range(2))
         with many.running(workers=2, advance=advance):
             assert many.scores(P).tobytes() == alone.scores(P).tobytes()
             assert many.report == alone.report

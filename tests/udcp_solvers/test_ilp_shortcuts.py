@@ -7,18 +7,18 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import udcp_dsl as udcp
 from udcp_dsl.loss import Loss
 from udcp_dsl.oracle import Floats
-from udcp_dsl.testing import all_masks
+from udcp_dsl.testing import all_masks, losses
 from udcp_solvers.ilp import Ilp
 from udcp_solvers.ilp_exact import Exact, Tally
 from udcp_solvers.ilp_mass import has_mass
 from udcp_solvers.ilp_programs import chain, targets
-from udcp_solvers.ilp_shortcuts import Balls, Disjoint, shortcut
+from udcp_solvers.ilp_shortcuts import Balls, Disjoint, Few, shortcut
 
 LEVELS = [Fraction(x, 100) for x in (10, 30, 50, 75, 90, 99, 100)]
 
@@ -97,6 +97,14 @@ def test_fewest_categories_by_mass(data: st.DataObject) -> None:
 def test_smallest_ball_with_the_mass(data: st.DataObject) -> None:
     loss = data.draw(trees())
     assert isinstance(shortcut(loss), Balls)
+    assert_as_brute_force(loss, data.draw(rows(loss.K)))
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.data())
+def test_all_sets_of_few_labels(data: st.DataObject) -> None:
+    loss = data.draw(losses())
+    assume(isinstance(shortcut(loss), Few))
     assert_as_brute_force(loss, data.draw(rows(loss.K)))
 
 
