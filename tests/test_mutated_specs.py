@@ -10,10 +10,10 @@ import random
 import re
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,8 +23,6 @@ import udcp_dsl as udcp
 from udcp_dsl.ast import RESERVED
 from udcp_dsl.diagnostics import Diagnostic
 from udcp_dsl.testing import GeneratedSpec, specs
-
-T = TypeVar("T")
 
 _INPUTS, _BLOCKS = 10_000, 10
 _TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*"|\w+|\s+|[<>=]=|\.\.|.', re.DOTALL)
@@ -70,47 +68,23 @@ def corpus(pytestconfig: pytest.Config) -> list[list[Case]]:
 # Mutation ------------------------------------------------------------------------------------------------------------
 
 
-def _mutated(pieces: Sequence[T], pool: Sequence[T], rng: random.Random) -> list[T]:
-    """One to four changes of a sequence."""
-    found = list(pieces)
-    for _ in range(rng.choice((1, 1, 1, 2, 4))):
-        if not found:
-            break
-        i, j = rng.randrange(len(found)), rng.randrange(len(found))
-        match rng.choice(("drop", "swap", "neighbours", "double", "replace", "insert", "repeat", "cut")):
-            case "drop":
-                del found[i]
-            case "swap":
-                found[i], found[j] = found[j], found[i]
-            case "neighbours":
-                found[i : i + 2] = found[i : i + 2][::-1]
-            case "double":
-                found.insert(i, found[i])
-            case "replace":
-                found[i] = rng.choice(pool)
-            case "insert":
-                found.insert(i, rng.choice(pool))
-            case "repeat":
-                found[i] = found[j]
-            case "cut":
-                del found[i : i + rng.randrange(1, 12)]
-    return found
+Mutate = Callable[[Sequence[Any], Sequence[Any], random.Random], list[Any]]
 
 
-def _mutated_bytes(data: bytes, rng: random.Random, *, as_text: bool) -> bytes:
+def _mutated_bytes(data: bytes, rng: random.Random, mutate: Mutate, *, as_text: bool) -> bytes:
     if as_text:
         tokens = _TOKEN.findall(data.decode("utf-8"))
-        return "".join(_mutated(tokens, _POOL, rng)).encode("utf-8")
-    return bytes(_mutated(data, range(256), rng))
+        return "".join(mutate(tokens, _POOL, rng)).encode("utf-8")
+    return bytes(mutate(data, range(256), rng))
 
 
-def _mutant(corpus: list[list[Case]], rng: random.Random) -> Case:
+def _mutant(corpus: list[list[Case]], rng: random.Random, mutate: Mutate) -> Case:
     case = rng.choice(rng.choice(corpus))
     if case.files and rng.random() < 0.25:
         path = rng.choice(sorted(case.files))
         as_text = not path.endswith(".npy") and rng.random() < 0.6
-        return replace(case, files={**case.files, path: _mutated_bytes(case.files[path], rng, as_text=as_text)})
-    return replace(case, text=_mutated_bytes(case.text, rng, as_text=rng.random() < 0.75))
+        return replace(case, files={**case.files, path: _mutated_bytes(case.files[path], rng, mutate, as_text=as_text)})
+    return replace(case, text=_mutated_bytes(case.text, rng, mutate, as_text=rng.random() < 0.75))
 
 
 # Judgement -----------------------------------------------------------------------------------------------------------
@@ -168,11 +142,11 @@ def _check(diagnostic: Diagnostic) -> None:
     assert diagnostic.render()
 
 
-def _try(corpus: list[list[Case]], seeds: Sequence[str], folder: Path) -> Counter[str]:
+def _try(corpus: list[list[Case]], seeds: Sequence[str], folder: Path, mutate: Mutate) -> Counter[str]:
     became: Counter[str] = Counter()
     for seed in seeds:
         rng = random.Random(seed)
-        case = _mutant(corpus, rng)
+        case = _mutant(corpus, rng, mutate)
         try:
             became[_judge(case, folder, rng)] += 1
         except Exception as error:
@@ -181,15 +155,17 @@ def _try(corpus: list[list[Case]], seeds: Sequence[str], folder: Path) -> Counte
 
 
 @pytest.mark.parametrize("block", range(_BLOCKS))
-def test_a_mutant_compiles_or_is_refused_with_a_place(block: int, corpus: list[list[Case]], tmp_path: Path) -> None:
+def test_a_mutant_compiles_or_is_refused_with_a_place(
+    block: int, corpus: list[list[Case]], tmp_path: Path, mutate: Mutate
+) -> None:
     seeds = [f"{block}/{i}" for i in range(_INPUTS // _BLOCKS)]
-    became = _try(corpus, seeds, tmp_path)
+    became = _try(corpus, seeds, tmp_path, mutate)
     # Mutants are worth something only if they are neither all harmless nor all the same mistake.
     assert became["compiled"] > 50
     assert became["refused"] > 500
 
 
 @pytest.mark.slow
-def test_new_mutants_in_every_run(corpus: list[list[Case]], tmp_path: Path) -> None:
+def test_new_mutants_in_every_run(corpus: list[list[Case]], tmp_path: Path, mutate: Mutate) -> None:
     fresh = random.SystemRandom().getrandbits(64)
-    _try(corpus, [f"{fresh}/{i}" for i in range(5 * _INPUTS)], tmp_path)
+    _try(corpus, [f"{fresh}/{i}" for i in range(5 * _INPUTS)], tmp_path, mutate)

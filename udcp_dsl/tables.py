@@ -12,8 +12,6 @@ import os
 import re
 import secrets
 import stat
-import zipfile
-import zlib
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -70,7 +68,7 @@ def read_matrix(
     `udcp_dsl.inputs.probabilities` to check.
     """
     file, part = _split(path)
-    ending = _ending(file, _MATRICES)
+    ending = known_ending(file, _MATRICES)
     named = {"ids": id_column, "groups": group_column, "true labels": truth_column}
     others = {role: name for role, name in named.items() if name is not None}
     if ending in _ARRAYS:
@@ -109,7 +107,7 @@ def read_column(path: PathLike, column: str | None = None) -> npt.NDArray[Any] |
     """
     file, part = _split(path)
     column = part if column is None else column
-    ending = _ending(file, _COLUMNS)
+    ending = known_ending(file, _COLUMNS)
     if column is not None and ending in (".npy", ".txt", ".json"):
         raise InputError(f"{file}: a {ending} file has no named columns, so there is no {column!r}")
 
@@ -136,9 +134,9 @@ def read_column(path: PathLike, column: str | None = None) -> npt.NDArray[Any] |
 
 def sets_ending(path: PathLike) -> str:
     """The ending of a file for `write_sets`; refuses those that it cannot write, here and now."""
-    ending = _ending(Path(path), _SETS)
+    ending = known_ending(Path(path), _SETS)
     if ending in _ARROW:
-        _pyarrow(ending)
+        require_pyarrow(ending)
     return ending
 
 
@@ -223,7 +221,8 @@ def _split(path: PathLike) -> tuple[Path, str | None]:
     return (Path(match[1]), match[2]) if match and not Path(text).exists() else (Path(text), None)
 
 
-def _ending(file: Path, known: Sequence[str]) -> str:
+def known_ending(file: Path, known: Sequence[str]) -> str:
+    """The ending of a file, in lower case; refuses one that is not known."""
     ending = file.suffix.lower()
     if ending not in known:
         raise InputError(f"{file}: unknown ending {ending!r}; known: {', '.join(known)}")
@@ -293,9 +292,9 @@ def _read_array(file: Path, ending: str, key: str | None) -> npt.NDArray[Any]:
             if key not in archive.files:
                 raise InputError(f"there is no array {key!r}; {did_you_mean(key, archive.files)}")
             return np.asarray(archive[key])
-    except InputError:
+    except (InputError, OSError):
         raise
-    except (ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+    except Exception as error:  # a damaged header makes numpy raise almost anything, tokenize's errors among them
         if "pickle" in str(error) or "Python objects" in str(error):
             raise InputError("holds pickled Python objects, which are never loaded: save numbers or text") from error
         raise InputError(f"is damaged: {error}") from error
@@ -379,7 +378,8 @@ def _read_csv_quickly(
     return values, [_scalars(table.column(header[position]).to_pylist()) for position in texts]
 
 
-def _pyarrow(ending: str) -> Any:
+def require_pyarrow(ending: str) -> Any:
+    """The module that reads and writes files with this ending; says how to get it where it is missing."""
     try:
         import pyarrow
         import pyarrow.feather
@@ -392,7 +392,7 @@ def _pyarrow(ending: str) -> Any:
 def _read_arrow(file: Path, choose: _Choice) -> tuple[npt.NDArray[Any], list[list[Any]]]:
     file.open("rb").close()  # an absent or unreadable file is told apart from a damaged one
     ending = file.suffix.lower()
-    pa = _pyarrow(ending)
+    pa = require_pyarrow(ending)
     try:
         if ending == ".parquet":
             with pa.parquet.ParquetFile(file) as parquet:
@@ -403,6 +403,7 @@ def _read_arrow(file: Path, choose: _Choice) -> tuple[npt.NDArray[Any], list[lis
             table = _read_ipc(pa, file)
             names = table.column_names
             numbers, texts = choose(names)
+        table.validate(full=True)  # else offsets from the file are followed wherever they lead
     except pa.ArrowException as error:
         raise InputError(f"is not what its ending says, a {ending} file: {error}") from error
     columns = []
@@ -468,7 +469,7 @@ def _write_jsonl(file: Path, sets: _Sets) -> None:
 
 
 def _write_arrow(file: Path, sets: _Sets, ending: str) -> None:
-    pa = _pyarrow(ending)
+    pa = require_pyarrow(ending)
     ids = pa.array(sets.ids, pa.int64() if sets.ids and isinstance(sets.ids[0], int) else pa.string())
     names = pa.array(sets.labels, pa.string())
     fields = {"id": ids.type, "labels": pa.list_(pa.string()), "size": pa.int64()}
