@@ -76,7 +76,8 @@ def price_scores(exact: Exact, tally: Tally, p: Floats, canonical: bool) -> Floa
     # Sets of the same cost and mass: rare, unless labels weigh nothing or the same.
     if canonical or p.min() == 0 or len(np.unique(p)) < len(p):
         nothing = np.zeros(len(p), dtype=bool)
-        points = [exact.canonical(tally, p, mass_below(p, point.mask), nothing, point) for point in points]
+        # Two of them may come to one set, where what tells their masses apart is below what a solver sees.
+        points = _corners(p, [exact.canonical(tally, p, mass_below(p, x.mask), nothing, x) for x in points])
     scores = np.full(len(p), np.inf)
     for before, point in reversed(list(pairwise(points))):
         scores[point.mask] = _price(p, before, point)

@@ -20,6 +20,7 @@ from udcp_dsl.calibrate import (
     randomized_sets,
     randomized_tau,
 )
+from udcp_dsl.calibrate.randomized import row_draws
 from udcp_dsl.diagnostics import InputError
 
 pytestmark = pytest.mark.filterwarnings("error::udcp_dsl.calibrate.CalibrationWarning")
@@ -126,3 +127,11 @@ def test_randomized_refusals() -> None:
     assert c.all_cells[0].scores is not None
     with pytest.raises(ValueError, match="read-only"):
         c.all_cells[0].scores[0] = 1.0
+
+
+def test_rows_that_differ_have_draws_that_differ() -> None:
+    rows = np.random.default_rng(0).dirichlet(np.ones(3), size=1000)
+    draws = row_draws(rows, seed=0)[:, 0]
+    assert len(np.unique(draws)) == len(rows)
+    below_half = int((draws <= 2**52).sum())
+    assert 400 < below_half < 600  # six standard deviations

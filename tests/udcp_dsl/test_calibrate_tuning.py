@@ -123,3 +123,9 @@ def test_damaged_tunings(change: dict[str, Any]) -> None:
     data = Tuning((1.0,), (0.0,), (0.5,), n=9, lo=0.0, hi=1.0).as_dict()
     with pytest.raises(InputError, match="the saved calibration is damaged"):
         Tuning.from_dict(data | change)
+
+
+def test_folds_are_drawn_from_all_over_the_rows() -> None:
+    """Rows in a file are often sorted, by site or by day: each fold has rows of every tenth of them."""
+    for fold in three_folds(900, np.random.default_rng(0)):
+        assert set((fold // 90).tolist()) == set(range(10))

@@ -4,61 +4,20 @@ from __future__ import annotations
 
 import io
 
-import highspy
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
 import udcp_dsl as udcp
 from udcp_dsl.diagnostics import OracleError
-from udcp_dsl.domain import Bools
 from udcp_dsl.grid import Grid
-from udcp_dsl.linear import Push
+from udcp_dsl.linear import Lowering, Push
 from udcp_dsl.loss import Loss
-from udcp_dsl.lower import LinearModel, LoweringError, grids, lower
-from udcp_dsl.testing import GeneratedSpec, all_masks, specs
+from udcp_dsl.lower import LoweringError, grids, lower
+from udcp_dsl.testing import GeneratedSpec, all_masks, assert_lowers, specs
 from udcp_dsl.values import node_values
 
 GENERATED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-
-
-class Fixed:
-    """A model in HiGHS, minimised with the labels fixed."""
-
-    def __init__(self, model: LinearModel) -> None:
-        self.K = model.K
-        self.highs = highspy.Highs()  # type: ignore[no-untyped-call]  # it has no types
-        for option, value in {
-            "output_flag": False, "threads": 1, "mip_rel_gap": 0.0, "mip_abs_gap": 0.0,
-            "mip_feasibility_tolerance": 1e-9, "primal_feasibility_tolerance": 1e-9,
-        }.items():  # fmt: skip
-            self.highs.setOptionValue(option, value)
-        n, none = model.variables, np.zeros(0, np.int32)
-        self.highs.addCols(n, model.objective, model.lower, model.upper, 0, np.zeros(n, np.int32), none, np.zeros(0))
-        whole = np.flatnonzero(model.integer).astype(np.int32)
-        self.highs.changeColsIntegrality(len(whole), whole, np.ones(len(whole), np.uint8))
-        starts, columns = model.starts[:-1].astype(np.int32), model.columns.astype(np.int32)
-        if model.rows:
-            self.highs.addRows(
-                model.rows, model.row_lower, model.row_upper, len(columns), starts, columns, model.coefficients
-            )
-        self.highs.changeObjectiveOffset(model.constant)
-
-    def __call__(self, mask: Bools) -> float:
-        at = mask.astype(np.float64)
-        self.highs.changeColsBounds(self.K, np.arange(self.K, dtype=np.int32), at, at)
-        self.highs.clearSolver()
-        self.highs.run()
-        assert self.highs.getModelStatus() == highspy.HighsModelStatus.kOptimal
-        return float(self.highs.getObjectiveValue())
-
-
-def assert_lowers(loss: Loss, masks: Bools) -> None:
-    fixed = Fixed(lower(loss))
-    for mask in masks:
-        meant = loss.interpret_positions(np.flatnonzero(mask).tolist())
-        # Trees of big-M rows at a tolerance of 1e-9 leave a few times that.
-        assert fixed(mask) == pytest.approx(meant, rel=1e-7, abs=1e-7), np.flatnonzero(mask)
 
 
 @settings(GENERATED, max_examples=60)
@@ -197,3 +156,11 @@ def test_grids_of_long_sums_keep_their_step() -> None:
 
 def test_a_value_on_the_edge_of_the_tolerance_is_nobodys() -> None:
     assert Grid.of([0.0, 1.0]).around(1.0) is None
+
+
+def test_a_wrong_sign_is_shown_on_the_smallest_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = Lowering.touches
+    monkeypatch.setattr(Lowering, "touches", lambda self, members, push: right(self, members, push) * -1.0)
+    loss = udcp.loads("labels 0..14  category C { 3..8 }  loss l = size + 5 * any(C)")
+    with pytest.raises(AssertionError, match=r"on \{\} the interpreter gives 0.0 and the linear model gives -5.0"):
+        assert_lowers(loss, np.ones((1, 15), dtype=bool))

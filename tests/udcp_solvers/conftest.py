@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 import udcp_dsl as udcp
 from udcp_dsl.loss import Loss
@@ -78,25 +76,5 @@ def random_loss() -> Callable[[np.random.Generator, int], Loss]:
             "loss l = " + " + ".join(rng.choice(pool, size=rng.integers(1, 5))),
         ]
         return udcp.loads("\n".join(text), files={"d.npy": matrix.getvalue(), "u.csv": actions.encode()})
-
-    return make
-
-
-@pytest.fixture(scope="session")
-def hard_rows() -> Callable[[np.random.Generator, int, int], NDArray[Any]]:
-    """A function of an rng, n and K: rows of one kind, with ties, zeros and ones, or run to 1 - 1e-30."""
-
-    def make(rng: np.random.Generator, n: int, K: int) -> NDArray[Any]:
-        kinds: tuple[NDArray[Any], ...] = (
-            rng.integers(0, 3, size=(n, K)) + 1e-9,
-            rng.random((n, K)),
-            np.exp(20 * rng.normal(size=(n, K))),
-            np.ones((n, K)),
-            np.where(rng.random((n, K)) < 0.1, 1.0, 1e-30),
-            np.eye(K)[rng.integers(K, size=n)],
-        )
-        weights = kinds[rng.integers(len(kinds))]
-        P = weights / weights.sum(axis=1, keepdims=True)
-        return np.asarray(P.astype((np.float16, np.float32, np.float64)[rng.integers(3)]))
 
     return make

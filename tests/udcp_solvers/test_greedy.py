@@ -6,7 +6,6 @@ import inspect
 import io
 import math
 from collections.abc import Callable
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,9 @@ from numpy.typing import NDArray
 import udcp_dsl as udcp
 from udcp_dsl.diagnostics import OracleError
 from udcp_dsl.loss import Loss
-from udcp_dsl.testing import losses, probabilities
+from udcp_dsl.testing import assert_faces, losses, probabilities
+from udcp_dsl.testing.formulas import greedy_fault, greedy_order, order_scores
+from udcp_dsl.testing.rows import hard_rows
 from udcp_solvers.greedy import Greedy, paths
 
 Array = NDArray[Any]
@@ -55,21 +56,6 @@ def exact_loss(body: str) -> Loss:
     return udcp.loads(f"{DECLARED} loss l = {body}", files=files)
 
 
-def naive_order(loss: Loss, p: list[float], M: float, eps: float) -> list[int]:
-    """The paper's greedy rule, straight from the formula."""
-    order: list[int] = []
-    while len(order) < len(p):
-        best, best_ratio = -1, -math.inf
-        for y in range(len(p)):
-            if y in order:
-                continue
-            ratio = max(M - loss.interpret_positions([*order, y]), 0) / (max(1 - p[y], 0) + eps)
-            if ratio > best_ratio or (ratio == best_ratio and p[y] > p[best]):
-                best, best_ratio = y, ratio
-        order.append(best)
-    return order
-
-
 def whole_orders(loss: Loss, P: Array, M: float, eps: float) -> dict[str, Array]:
     none, never = np.full(len(P), -1), np.full(len(P), -np.inf)
     return {name: path(P, none, never)[0] for name, path in paths(loss, M, eps).items()}
@@ -86,7 +72,7 @@ def kernel_rows(P: Array) -> Array:
 def test_orders_are_those_of_the_formula(body: str, P: Array, share: float, eps: float) -> None:
     loss = exact_loss(body)
     M = share * loss.facts.interval.hi
-    expected = [naive_order(loss, row.astype(np.float64).tolist(), M, eps) for row in P]
+    expected = [greedy_order(loss, row.astype(np.float64).tolist(), M, eps) for row in P]
     for name, orders in whole_orders(loss, kernel_rows(P), M, eps).items():
         assert orders.tolist() == expected, name
 
@@ -97,14 +83,9 @@ def test_each_label_is_the_best_by_the_formula_on_generated_specs(data: st.DataO
     """By the interpreter, which adds in another order: where only rounding tells labels apart, either may be first."""
     loss = data.draw(losses())
     P = data.draw(probabilities(loss.K, max_rows=2))
-    lo, hi = loss.facts.interval
-    rounding = 1e-14 * max(1.0, abs(lo), abs(hi))
-    scores = Greedy(loss).scores(P)
-    for p, order in zip(P.astype(np.float64).tolist(), scores.argsort(axis=1).tolist(), strict=True):
-        for k, chosen in enumerate(order):
-            gains = {y: hi - loss.interpret_positions([*order[:k], y]) for y in order[k:]}
-            least = max(max(gain - rounding, 0) / (max(1 - p[y], 0) + 1e-6) for y, gain in gains.items())
-            assert max(gains[chosen] + rounding, 0) / (max(1 - p[chosen], 0) + 1e-6) >= least
+    hi = loss.facts.interval.hi
+    for p, order in zip(P.astype(np.float64).tolist(), Greedy(loss).scores(P).argsort(axis=1).tolist(), strict=True):
+        assert greedy_fault(loss, p, order, hi, 1e-6) is None
 
 
 @settings(max_examples=100, deadline=None)
@@ -120,9 +101,7 @@ def test_all_paths_give_the_same_orders_on_generated_specs(data: st.DataObject) 
 
 @pytest.mark.parametrize("seed", range(40))
 def test_all_paths_give_the_same_orders_with_many_labels(
-    seed: int,
-    random_loss: Callable[[np.random.Generator, int], Loss],
-    hard_rows: Callable[[np.random.Generator, int, int], Array],
+    seed: int, random_loss: Callable[[np.random.Generator, int], Loss]
 ) -> None:
     rng = np.random.default_rng(seed)
     K = int(rng.integers(2, 150))
@@ -190,24 +169,14 @@ def test_lists_are_merged_also_where_the_loss_is_no_sum() -> None:
     assert next(iter(paths(loss, 45.0, 1e-6))) == "merge, no sum"
 
 
-def exact_scores(row: Array, order: list[int]) -> list[float]:
-    scores = [0.0] * len(row)
-    rem = sum((Fraction(float(x)) for x in row), Fraction(0))
-    last = -math.inf
-    for k, y in enumerate(order, 1):
-        rem -= Fraction(float(row[y]))
-        last = scores[y] = max(-float(rem) if rem else k * 1e-300, math.nextafter(last, math.inf))
-    return scores
-
-
 @settings(max_examples=60, deadline=None)
 @given(P=probabilities(7), body=st.sampled_from(EXACT))
 def test_scores_are_minus_the_exact_mass_that_remains(P: Array, body: str) -> None:
     loss = exact_loss(body)
     scores = Greedy(loss).scores(P)
     for row, found in zip(P, scores, strict=True):
-        order = naive_order(loss, row.astype(np.float64).tolist(), loss.facts.interval.hi, 1e-6)
-        assert found.tolist() == exact_scores(row, order)
+        order = greedy_order(loss, row.astype(np.float64).tolist(), loss.facts.interval.hi, 1e-6)
+        assert found.tolist() == order_scores(row, order)
 
 
 def test_a_label_too_small_to_change_the_mass_still_has_its_place() -> None:
@@ -227,20 +196,9 @@ def test_a_label_too_small_to_change_the_mass_still_has_its_place() -> None:
     ]
 
 
-def assert_faces_agree(oracle: Greedy, P: Array, rng: np.random.Generator) -> None:
-    n, K = P.shape
-    scores = oracle.scores(P)
-    for y in rng.integers(K, size=(3, n)):
-        assert (oracle.score_of(P, y) == scores[np.arange(n), y]).all()
-    some = rng.choice(scores.ravel(), size=4)
-    corners = [-np.inf, np.inf, 0.0, -0.1, 1e-300, K * 1e-300, *some, *np.nextafter(some, -np.inf)]
-    for tau in corners:
-        assert (oracle.sets(P, tau) == (scores <= tau)).all()
-    by_row, by_class = rng.choice(scores.ravel(), size=(n, 1)), rng.choice(scores.ravel(), size=(1, K))
-    assert (oracle.sets(P, by_row) == (scores <= by_row)).all()
-    assert (oracle.sets(P, by_class) == (scores <= by_class)).all()
-    assert (scores[np.arange(n), oracle.first(P)] == scores.min(axis=1)).all()
-    assert all(len(set(row)) == K for row in scores.tolist())
+def assert_distinct_faces(oracle: Greedy, P: Array, rng: np.random.Generator) -> None:
+    assert_faces(oracle, P, seed=int(rng.integers(9)))
+    assert all(len(set(row)) == P.shape[1] for row in oracle.scores(P).tolist())
 
 
 @settings(max_examples=80, deadline=None)
@@ -248,18 +206,16 @@ def assert_faces_agree(oracle: Greedy, P: Array, rng: np.random.Generator) -> No
 def test_the_three_faces_agree_on_generated_specs(data: st.DataObject) -> None:
     loss = data.draw(losses())
     P = data.draw(probabilities(loss.K))
-    assert_faces_agree(Greedy(loss), P, np.random.default_rng(data.draw(st.integers(0, 9))))
+    assert_distinct_faces(Greedy(loss), P, np.random.default_rng(data.draw(st.integers(0, 9))))
 
 
 @pytest.mark.parametrize("seed", range(100, 125))
 def test_the_three_faces_agree_with_many_labels(
-    seed: int,
-    random_loss: Callable[[np.random.Generator, int], Loss],
-    hard_rows: Callable[[np.random.Generator, int, int], Array],
+    seed: int, random_loss: Callable[[np.random.Generator, int], Loss]
 ) -> None:
     rng = np.random.default_rng(seed)
     K = int(rng.integers(50, 150))
-    assert_faces_agree(Greedy(random_loss(rng, K)), hard_rows(rng, 6, K), rng)
+    assert_distinct_faces(Greedy(random_loss(rng, K)), hard_rows(rng, 6, K), rng)
 
 
 def test_the_label_whose_mass_meets_the_threshold_is_in() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,6 +16,8 @@ from scipy.stats import betabinom
 
 from udcp_dsl.diagnostics import OracleError
 from udcp_dsl.oracle import Oracle, make_oracle
+from udcp_dsl.testing import assert_faces
+from udcp_dsl.testing.formulas import FORMULAS, falling, remaining_masses
 
 ORACLES: list[tuple[str, dict[str, object]]] = [
     ("base", {}),
@@ -34,32 +35,6 @@ Array = NDArray[Any]
 def oracle(name: str, K: int, **options: object) -> Oracle:
     loss: Any = SimpleNamespace(labels=tuple(str(y) for y in range(K)))
     return make_oracle(name, loss, **options)
-
-
-def exact_remainders(row: Array) -> list[tuple[int, Fraction]]:
-    """The labels in order, each with the exact mass that remains after it."""
-    order = sorted(range(len(row)), key=lambda j: (-row[j], j))
-    rem = Fraction(0)
-    out = []
-    for y in reversed(order):
-        out.append((y, rem))
-        rem += Fraction(float(row[y]))
-    return out[::-1]
-
-
-def reference(name: str, row: Array, lam: float = 0.01, k: int = 5) -> list[float]:
-    """The scores of a row straight from the design, with its step that never loses the order."""
-    if name == "lac":
-        return [0.0 - float(p) for p in row]
-    if name == "base":
-        lam = 0.0
-    scores = [0.0] * len(row)
-    last = -math.inf
-    for rank, (y, rem) in enumerate(exact_remainders(row), 1):
-        penalty = lam * max(rank - k, 0)
-        value = penalty - float(rem) if rem else penalty + rank * 1e-300
-        last = scores[y] = max(value, math.nextafter(last, math.inf))
-    return scores
 
 
 # Ties, exact zeros and ones, denormals, saturation to 1 - 1e-30, and whatever hypothesis finds.
@@ -85,28 +60,15 @@ def test_scores_are_the_formula(name: str, options: dict[str, Any], row: Array) 
     P = row[None]
     chosen = oracle(name, len(row), **options)
     scores = chosen.scores(P)[0]
-    assert scores.tolist() == reference(name, row, **options)
-    assert chosen.first(P)[0] == min(range(len(row)), key=lambda j: (-row[j], j))
+    assert scores.tolist() == FORMULAS[name](chosen.loss, row, chosen.options)
+    assert chosen.first(P)[0] == falling(row)[0]
 
 
 @pytest.mark.parametrize(("name", "options"), ORACLES)
 @settings(max_examples=80, deadline=None)
-@given(row=rows(), near=st.sampled_from([-math.inf, None, math.inf]), data=st.data())
-def test_the_three_faces_agree_to_the_last_bit(
-    name: str, options: dict[str, Any], row: Array, near: float | None, data: st.DataObject
-) -> None:
-    K = len(row)
-    chosen = oracle(name, K, **options)
-    scores = chosen.scores(row[None])[0]
-    P = np.repeat(row[None], K, axis=0)
-    assert chosen.score_of(P, np.arange(K)).tobytes() == scores.tobytes()
-    # Thresholds at, just below and just above each score: where a single bit decides.
-    tau = scores if near is None else np.nextafter(scores, near)
-    assert (chosen.sets(P, tau[:, None]) == (scores <= tau[:, None])).all()
-    by_class = tau[data.draw(st.permutations(range(K)))]
-    assert (chosen.sets(row[None], by_class[None]) == (scores <= by_class)).all()
-    anywhere = data.draw(st.floats(allow_nan=False))
-    assert (chosen.sets(row[None], anywhere) == (scores <= anywhere)).all()
+@given(row=rows(), seed=st.integers(0, 9))
+def test_the_three_faces_agree_to_the_last_bit(name: str, options: dict[str, Any], row: Array, seed: int) -> None:
+    assert_faces(oracle(name, len(row), **options), np.repeat(row[None], len(row), axis=0), seed=seed)
 
 
 @pytest.mark.parametrize(("name", "options"), ORACLES)
@@ -117,18 +79,8 @@ def test_the_three_faces_agree_on_many_rows(
 ) -> None:
     """Large enough for threads, and for bisection to take many steps."""
     rng = np.random.default_rng(7)
-    n, K = 700, 120
-    P = softmax(rng.normal(scale=spread, size=(n, K))).astype(dtype)
-    y = rng.integers(K, size=n)
-    chosen = oracle(name, K, **options)
-    scores = chosen.scores(P)
-    mine = chosen.score_of(P, y)
-    assert mine.tobytes() == scores[np.arange(n), y].tobytes()
-    quantile = np.full(n, np.quantile(mine, 0.9, method="higher"))
-    for tau in (mine, np.nextafter(mine, -np.inf), np.nextafter(mine, np.inf), rng.permutation(mine), quantile):
-        assert (chosen.sets(P, tau) == (scores <= tau[:, None])).all()
-    by_class = rng.choice(mine, size=K)
-    assert (chosen.sets(P, by_class) == (scores <= by_class)).all()
+    P = softmax(rng.normal(scale=spread, size=(700, 120))).astype(dtype)
+    assert_faces(oracle(name, 120, **options), P)
 
 
 @pytest.mark.parametrize("zero", [0.0, -0.0])
@@ -226,7 +178,12 @@ def sets_are_those_of_rational_arithmetic(score: Scores, dtype: type[np.floating
     n_cal = 200
     P, y = saturated(n_cal + 150, dtype, rng)
     # (-rem, and the rank where nothing remains) are ordered as the scores are.
-    exact = [{label: (-rem, 0 if rem else rank) for rank, (label, rem) in enumerate(exact_remainders(p), 1)} for p in P]
+    exact = [
+        {label: (-rest, 0 if rest else place) for place, (label, rest) in enumerate(zip(order, masses, strict=True), 1)}
+        for p in P
+        for order in [falling(p)]
+        for masses in [remaining_masses(p, order)]
+    ]
     rank = math.ceil((n_cal + 1) * 9 / 10)
     tau_exact = sorted(exact[i][y[i]] for i in range(n_cal))[rank - 1]
     expected = np.array([[row[label] <= tau_exact for label in range(140)] for row in exact])

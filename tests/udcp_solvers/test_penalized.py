@@ -6,7 +6,6 @@ import inspect
 import io
 import math
 from collections.abc import Callable
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,9 @@ from numpy.typing import NDArray
 import udcp_dsl as udcp
 from udcp_dsl.diagnostics import OracleError
 from udcp_dsl.loss import Loss
-from udcp_dsl.testing import losses, probabilities
+from udcp_dsl.testing import assert_faces, losses, probabilities
+from udcp_dsl.testing.formulas import penalized
+from udcp_dsl.testing.rows import hard_rows
 from udcp_solvers.base import Base
 from udcp_solvers.penalized import Penalized, paths
 
@@ -47,26 +48,12 @@ def exact_loss(body: str) -> Loss:
     return udcp.loads(f"{DECLARED} loss l = {body}", files={"d.npy": matrix.getvalue()})
 
 
-def formula(loss: Loss, row: Array, lam: float) -> list[float]:
-    """The scores of a row straight from the design."""
-    order = sorted(range(len(row)), key=lambda y: (-row[y], y))
-    scores = [0.0] * len(row)
-    rem = sum((Fraction(float(x)) for x in row), Fraction(0))
-    last = -math.inf
-    for k, y in enumerate(order, 1):
-        rem -= Fraction(float(row[y]))
-        base = -float(rem) if rem else k * 1e-300
-        value = base + lam * (loss.interpret_positions(order[:k]) - loss.interpret_positions([]))
-        last = scores[y] = max(value, math.nextafter(last, math.inf))
-    return scores
-
-
 @pytest.mark.parametrize("body", EXACT)
 @settings(max_examples=15, deadline=None)
 @given(P=probabilities(6), lam=st.sampled_from([0.0, 0.001, 0.1, 10.0]))
 def test_the_score_is_that_of_base_and_lam_times_the_cost(body: str, P: Array, lam: float) -> None:
     loss = exact_loss(body)
-    assert Penalized(loss, lam=lam).scores(P).tolist() == [formula(loss, row, lam) for row in P]
+    assert Penalized(loss, lam=lam).scores(P).tolist() == [penalized(loss, row, {"lam": lam}) for row in P]
 
 
 @settings(max_examples=60, deadline=None)
@@ -96,15 +83,7 @@ def assert_paths_and_faces_agree(loss: Loss, P: Array, lam: float, rng: np.rando
     # Along falling p scores rise, so that sets are prefixes.
     falling = np.argsort(-P.astype(np.float64), axis=1, kind="stable")
     assert (np.diff(np.take_along_axis(scores, falling, axis=1)) > 0).all()
-    y = np.asarray(rng.integers(K, size=n))
-    assert (oracle.score_of(P, y) == scores[np.arange(n), y]).all()
-    some = rng.choice(scores.ravel(), size=4)
-    for at in [-np.inf, np.inf, 0.0, -0.1, *some, *np.nextafter(some, -np.inf)]:
-        assert (oracle.sets(P, at) == (scores <= at)).all()
-    by_row, by_class = rng.choice(scores.ravel(), size=(n, 1)), rng.choice(scores.ravel(), size=(1, K))
-    assert (oracle.sets(P, by_row) == (scores <= by_row)).all()
-    assert (oracle.sets(P, by_class) == (scores <= by_class)).all()
-    assert (scores[np.arange(n), oracle.first(P)] == scores.min(axis=1)).all()
+    assert_faces(oracle, P, seed=int(rng.integers(9)))
 
 
 @settings(max_examples=100, deadline=None)
@@ -117,9 +96,7 @@ def test_paths_and_faces_agree_on_generated_specs(data: st.DataObject, lam: floa
 
 @pytest.mark.parametrize("seed", range(30))
 def test_paths_and_faces_agree_with_many_labels(
-    seed: int,
-    random_loss: Callable[[np.random.Generator, int], Loss],
-    hard_rows: Callable[[np.random.Generator, int, int], Array],
+    seed: int, random_loss: Callable[[np.random.Generator, int], Loss]
 ) -> None:
     rng = np.random.default_rng(seed)
     K = int(rng.integers(40, 140))

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import udcp_dsl as udcp
-from udcp_dsl.testing import losses, probabilities
+from udcp_dsl.testing import assert_faces, losses, probabilities
 from udcp_dsl.testing.brute import hull, price_scores
 from udcp_solvers.cut_price import CutPrices
 from udcp_solvers.enumeration import Enumeration
@@ -145,13 +145,8 @@ def assert_prices(oracle: udcp.Oracle, P: np.ndarray) -> None:
     for i, p in enumerate(P):
         expected = np.array(price_scores(remembered, p))
         np.testing.assert_allclose(scores[i], expected, rtol=1e-12, atol=0, err_msg=f"p = {p.tolist()}")
-    n, K = P.shape
-    for y in range(K):
-        np.testing.assert_array_equal(oracle.score_of(P, np.full(n, y)), scores[:, y])
-    for tau in [-1.0, 0.0, 0.7, *np.unique(scores)[:40], np.inf]:
-        np.testing.assert_array_equal(oracle.sets(P, float(tau)), scores <= tau)
-    for y in range(K):
-        np.testing.assert_array_equal(oracle.sets(P, scores[:, [y]]), scores <= scores[:, [y]])
+    for seed in range(3):
+        assert_faces(oracle, P, seed=seed)
 
 
 @pytest.mark.parametrize(("kind", "text"), [(kind, text) for kind, texts in CLASSES.items() for text in texts])

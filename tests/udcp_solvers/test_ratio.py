@@ -15,14 +15,11 @@ from numpy.typing import NDArray
 
 import udcp_dsl as udcp
 from udcp_dsl.diagnostics import OracleError
-from udcp_dsl.testing import losses, probabilities
+from udcp_dsl.testing import assert_faces, losses, probabilities
+from udcp_dsl.testing.formulas import ratio
 from udcp_solvers.ratio import Ratio
 
 Array = NDArray[Any]
-
-
-def formula(cost: float, p: float) -> float:
-    return cost / p if p > 0 else math.inf
 
 
 @settings(max_examples=60, deadline=None)
@@ -34,15 +31,10 @@ def test_the_score_is_the_cost_of_a_label_over_its_probability(data: st.DataObje
     listed = ", ".join(f"{y}: {c}" for y, c in zip(labels, costs, strict=True))
     loss = udcp.loads(f"costs c {{ {listed} }}  loss l = 3 + sum(c)", labels=labels)
     P = data.draw(probabilities(K))
-    n = len(P)
     oracle = Ratio(loss)
-    scores = oracle.scores(P)
-    assert scores.tolist() == [[formula(float(c), float(p)) for c, p in zip(costs, row, strict=True)] for row in P]
-    y = np.array(data.draw(st.lists(st.integers(0, K - 1), min_size=n, max_size=n)))
-    assert (oracle.score_of(P, y) == scores[np.arange(n), y]).all()
-    some = data.draw(st.sampled_from(scores.ravel().tolist()))
-    for tau in (some, np.nextafter(some, -np.inf), 0.0, np.inf, -np.inf, np.full((n, 1), some), np.full((1, K), some)):
-        assert (oracle.sets(P, tau) == (scores <= tau)).all()
+    of_sum = udcp.loads(f"costs c {{ {listed} }}  loss l = sum(c)", labels=labels)  # 3 + 1e-300 is 3
+    assert oracle.scores(P).tolist() == [ratio(of_sum, row, {}) for row in P.astype(np.float64)]
+    assert_faces(oracle, P, seed=data.draw(st.integers(0, 9)))
 
 
 def test_free_labels_and_labels_without_mass() -> None:

@@ -1,11 +1,11 @@
-"""For test suites: random specs, sets and probabilities, and assertions that judge a compiled loss.
+"""For test suites: random specs, sets, probabilities and problems, and assertions that judge losses and oracles.
 
 The strategies need hypothesis (`pip install 'udcp_dsl[test]'`); the assertions and `all_masks` do not.
 Everything is imported when it is first used.
 
     from hypothesis import given
     import udcp_dsl as udcp
-    from udcp_dsl.testing import assert_facts, assert_meaning, label_sets
+    from udcp_dsl.testing import assert_coverage, assert_facts, assert_meaning, classification_problems, label_sets
 
     triage = udcp.load("triage.loss")
 
@@ -16,6 +16,17 @@ Everything is imported when it is first used.
     @given(label_sets(triage))
     def test_no_set_is_worth_more_than_a_day(S):
         assert triage(S) <= 24
+
+    @given(classification_problems(triage))
+    def test_coverage(problem):
+        assert_coverage(udcp.SetPredictor(triage, "price", alpha=0.1), problem)
+
+An oracle of your own, called as `MyOracle(loss, **options)`, gets the whole conformance suite in one line:
+
+    def test_my_oracle():
+        assert_valid_oracle(MyOracle)
+
+And with the plugin `pytest --udcp specs/*.loss` validates every loss of every spec as a test of its own.
 """
 
 from __future__ import annotations
@@ -23,17 +34,27 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from udcp_dsl.testing.conformance import assert_valid_oracle
+    from udcp_dsl.testing.coverage import Problem, assert_coverage
     from udcp_dsl.testing.cubes import all_masks
+    from udcp_dsl.testing.faces import assert_faces
     from udcp_dsl.testing.generated import GeneratedSpec, losses, specs
-    from udcp_dsl.testing.inputs import label_sets, probabilities
+    from udcp_dsl.testing.inputs import classification_problems, label_sets, probabilities
+    from udcp_dsl.testing.lowering import assert_lowers
     from udcp_dsl.testing.meaning import assert_meaning
     from udcp_dsl.testing.proofs import assert_facts
 
 _WHERE = {
     "GeneratedSpec": "generated",
+    "Problem": "coverage",
     "all_masks": "cubes",
+    "assert_coverage": "coverage",
+    "assert_faces": "faces",
     "assert_facts": "proofs",
+    "assert_lowers": "lowering",
     "assert_meaning": "meaning",
+    "assert_valid_oracle": "conformance",
+    "classification_problems": "inputs",
     "label_sets": "inputs",
     "losses": "generated",
     "probabilities": "inputs",
@@ -42,9 +63,15 @@ _WHERE = {
 
 __all__ = [
     "GeneratedSpec",
+    "Problem",
     "all_masks",
+    "assert_coverage",
+    "assert_faces",
     "assert_facts",
+    "assert_lowers",
     "assert_meaning",
+    "assert_valid_oracle",
+    "classification_problems",
     "label_sets",
     "losses",
     "probabilities",

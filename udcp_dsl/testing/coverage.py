@@ -41,6 +41,10 @@ CLASSIFIERS: Mapping[str, Classifier] = {
     "certain": lambda q, own, rng: np.where(q == q.max(axis=1, keepdims=True), 0.0, -np.inf),
     "saturated": lambda q, own, rng: 40 * q,
     "repeated": lambda q, own, rng: q,
+    "long-tailed": lambda q, own, rng: q,
+    "tied": lambda q, own, rng: np.where(q >= np.median(q, axis=1, keepdims=True), 0.0, -1.0),
+    "top three": lambda q, own, rng: np.where(q >= np.sort(q, axis=1)[:, [-min(3, q.shape[1])]], q, -np.inf),
+    "one label alive": lambda q, own, rng: np.broadcast_to(np.where(own == own.max(), 0.0, -np.inf), q.shape),
 }
 
 
@@ -55,7 +59,7 @@ class Problem:
     """A source of independent (probabilities, true label): a distribution of labels and a classifier of some kind.
 
     The log-odds of the labels are `prior` plus noise of scale `spread` for each instance; `own` belongs to the
-    classifier. `repeated` draws its instances from a handful.
+    classifier. `repeated` draws its instances from a handful; a `long-tailed` problem has few labels that are frequent.
 
     >>> P, y = Problem.generated(3, np.random.default_rng(0)).draw(5, np.random.default_rng(1))
     >>> P.shape, y.shape
@@ -73,8 +77,9 @@ class Problem:
         cls, K: int, rng: np.random.Generator, *, kind: str | None = None, dtype: npt.DTypeLike = np.float64
     ) -> Problem:
         """A problem with K labels: flat or long-tailed, easy or hard, with a classifier of this kind or any."""
-        tail = -rng.choice([0.0, 1.0, 2.0]) * np.log(np.arange(1, K + 1))
         chosen = str(rng.choice(list(CLASSIFIERS))) if kind is None else kind
+        steep = float(rng.choice([0.0, 1.0, 2.0]))
+        tail = -(3.0 if chosen == "long-tailed" else steep) * np.log(np.arange(1, K + 1))
         return cls(chosen, rng.permutation(tail), rng.normal(size=K), float(rng.choice([0.5, 1.0, 3.0])), dtype)
 
     @cached_property

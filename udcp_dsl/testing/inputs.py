@@ -1,4 +1,4 @@
-"""Strategies for what a loss and an oracle are fed with: sets of labels and probabilities."""
+"""Strategies for what a loss and an oracle are fed with: sets of labels, probabilities, sources of labelled rows."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 from hypothesis import strategies as st
+
+from udcp_dsl.testing.coverage import CLASSIFIERS, Problem
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
@@ -48,6 +50,27 @@ def probabilities(K: int, *, max_rows: int = 6) -> st.SearchStrategy[Probabiliti
     return st.builds(
         lambda matrix, dtype: np.array(matrix, dtype=dtype),
         st.one_of(rows, repeated),
+        st.sampled_from((np.float64, np.float32, np.float16)),
+    )
+
+
+def classification_problems(loss: Loss) -> st.SearchStrategy[Problem]:
+    """Sources of independent labelled rows, for `assert_coverage`: over the labels, with classifiers of all kinds.
+
+    They are calibrated, over- and underconfident, shifted, noisy, tied, certain, dead but for one label ...; labels are
+    frequent in equal measure or hardly ever; and in float16, float32 or float64.
+
+    >>> import udcp_dsl as udcp
+    >>> from hypothesis import find
+    >>> loss = udcp.loads("labels {a, b, c}  loss l = size")
+    >>> problem = find(classification_problems(loss), lambda problem: problem.kind == "tied")
+    >>> problem.draw(4, np.random.default_rng(0))[0].shape
+    (4, 3)
+    """
+    return st.builds(
+        lambda kind, seed, dtype: Problem.generated(loss.K, np.random.default_rng(seed), kind=kind, dtype=dtype),
+        st.sampled_from(sorted(CLASSIFIERS)),
+        st.integers(0, 2**16),
         st.sampled_from((np.float64, np.float32, np.float16)),
     )
 

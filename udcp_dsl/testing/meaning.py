@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from udcp_dsl.domain import Bools, Floats, Ints
-from udcp_dsl.testing.cubes import MOST_LABELS, cubes
+from udcp_dsl.testing.cubes import MOST_LABELS, cubes, named
+from udcp_dsl.testing.shrinking import fewest
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
@@ -19,10 +21,26 @@ if TYPE_CHECKING:
 TOLERANCE = 1e-9
 # Of more than 12 labels: so many sets of each cube, so many labels pushed, and so many tried after each push.
 _SETS, _PUSHES, _TRIED = 6, 24, 16
+_JUDGED = 50  # of the steps on which increments and batch differ, so many are judged by the interpreter
+
+
+@dataclass(frozen=True, eq=False)
+class Difference:
+    """A set on which a face of the loss does not give what the interpreter gives."""
+
+    mask: Bools
+    face: str
+    got: float
+    meant: float
+
+    def told(self, loss: Loss) -> str:
+        """In one sentence."""
+        S = named(loss, self.mask)
+        return f"on {S} the interpreter gives {self.meant!r} and {self.face} gives {self.got!r}"
 
 
 def assert_meaning(loss: Loss, *, seed: int = 0) -> None:
-    """Assert that `__call__`, `batch` and the increments of a loss agree with its interpreter.
+    """Assert that `__call__`, `batch`, the terms, the additive form and the increments agree with the interpreter.
 
     On every set of up to 12 labels, else on sets drawn from `seed`; an AssertionError shows the smallest set on which
     they differ.
@@ -32,39 +50,72 @@ def assert_meaning(loss: Loss, *, seed: int = 0) -> None:
     """
     rng = np.random.default_rng(seed)
     masks = np.concatenate([_some(cube, rng) if loss.K > MOST_LABELS else cube for cube in cubes(loss, rng)])
+    found = differences(loss, masks, rng)
+    if found:
+        smallest = smallest_difference(loss, found)
+        many = f"{len(found)} of {len(masks)} sets and steps differ"
+        raise AssertionError(f"{loss.name}: {smallest.told(loss)}; {many}")
+
+
+def differences(loss: Loss, masks: Bools, rng: np.random.Generator) -> list[Difference]:
+    """Where the evaluators of a loss differ from its interpreter: on these sets (n, K) and while growing them."""
     expected = np.array([loss.interpret(mask) for mask in masks])
-    findings: list[tuple[Bools, str, float, float]] = []
-    _compare(findings, "batch", masks, loss.batch(masks), expected)
-    _compare(findings, "__call__", masks, np.array([loss(mask) for mask in masks]), expected)
-    if loss.K <= MOST_LABELS:
+    found: list[Difference] = []
+    _compare(found, "batch", masks, loss.batch(masks), expected)
+    _compare(found, "__call__", masks, np.array([loss(mask) for mask in masks]), expected)
+    _compare(found, "the sum of terms_batch", masks, np.sum([*loss.terms_batch(masks).values()], axis=0), expected)
+    _compare(found, "the sum of terms", masks[-1:], np.array([sum(loss.terms(masks[-1]).values())]), expected[-1:])
+    if loss.form is not None:
+        of_form = [loss.form(set(np.flatnonzero(mask).tolist())) for mask in masks]
+        _compare(found, "the additive form", masks, np.array(of_form), expected)
+    if loss.K <= MOST_LABELS and len(masks) == 1 << loss.K:
         bits = 1 << np.arange(loss.K)
-        _grow(findings, loss, masks, np.arange(loss.K), lambda sets: expected[sets @ bits], rng)
-    elif not findings:  # what batch says of further sets may then be believed
+        _grow(found, loss, masks, np.arange(loss.K), lambda sets: expected[sets @ bits], rng)
+    elif not found:  # what batch says of further sets is then likely right, and looked at again where it matters
         tried = rng.choice(loss.K, min(_TRIED, loss.K), replace=False)
-        _grow(findings, loss, masks, tried, loss.batch, rng)
-    if findings:
-        mask, face, got, meant = min(findings, key=lambda finding: int(finding[0].sum()))
-        members = ", ".join(loss.labels[y] for y in np.flatnonzero(mask))
-        raise AssertionError(
-            f"{loss.name}: on {{{members}}} the interpreter gives {meant!r} and {face} gives {got!r}; "
-            f"{len(findings)} of {len(masks)} sets and steps differ"
-        )
+        unsure: list[Difference] = []
+        _grow(unsure, loss, masks, tried, loss.batch, rng)
+        for x in sorted(unsure, key=lambda x: int(x.mask.sum()))[:_JUDGED]:
+            one, meant = x.mask[None], np.array([loss.interpret(x.mask)])
+            _compare(found, "batch", one, loss.batch(one), meant)
+            _compare(found, x.face, one, np.array([x.got]), meant)
+    return found
+
+
+def smallest_difference(loss: Loss, found: Sequence[Difference]) -> Difference:
+    """The difference on the smallest set, made smaller still: of its labels none can be left out."""
+    return first_difference(found, lambda mask: differences(loss, mask[None], np.random.default_rng(0)))
+
+
+def first_difference(found: Sequence[Difference], again: Callable[[Bools], list[Difference]]) -> Difference:
+    """The same, where `again` gives the differences on one set."""
+
+    def size(difference: Difference) -> int:
+        return int(difference.mask.sum())
+
+    smallest = min(found, key=size)
+
+    def on(labels: list[int]) -> list[Difference]:
+        mask = np.zeros_like(smallest.mask)
+        mask[labels] = True
+        return [x for x in again(mask) if x.face == smallest.face and size(x) <= len(labels)]
+
+    labels = fewest(np.flatnonzero(smallest.mask).tolist(), lambda some: bool(on(some)))
+    return min([*on(labels), smallest], key=size)
 
 
 def _some(cube: Bools, rng: np.random.Generator) -> Bools:
     return cube[[0, *rng.choice(len(cube), _SETS - 2, replace=False).tolist(), -1]]
 
 
-def _compare(
-    findings: list[tuple[Bools, str, float, float]], face: str, sets: Bools, got: Floats, expected: Floats
-) -> None:
+def _compare(found: list[Difference], face: str, sets: Bools, got: Floats, expected: Floats) -> None:
     near = np.abs(got - expected) <= TOLERANCE * np.maximum(1.0, np.abs(expected))
     for i in np.flatnonzero(~near):  # a value that is not a number is not near
-        findings.append((sets[i], face, float(got[i]), float(expected[i])))
+        found.append(Difference(sets[i].copy(), face, float(got[i]), float(expected[i])))
 
 
 def _grow(
-    findings: list[tuple[Bools, str, float, float]],
+    found: list[Difference],
     loss: Loss,
     masks: Bools,
     tried: Ints,
@@ -77,11 +128,11 @@ def _grow(
     grow = loss.increments(n)
     held = np.zeros((n, K), dtype=bool)
     for step in range(min(K, _PUSHES) + 1):
-        _compare(findings, "increments(...).value", held, grow.value, expected(held))
+        _compare(found, "increments(...).value", held, grow.value, expected(held))
         grown = np.repeat(held, len(tried), axis=0)
         grown[np.arange(len(grown)), np.tile(tried, n)] = True
         after = grow.after()[:, tried].ravel()
-        _compare(findings, "increments(...).after()", grown, after, expected(grown))
+        _compare(found, "increments(...).after()", grown, after, expected(grown))
         if step < min(K, _PUSHES):
             grow.push(order[:, step])
             held[np.arange(n), order[:, step]] = True

@@ -5,7 +5,7 @@ Nothing here is shared with the prover: each fact is its definition, checked on 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -13,26 +13,45 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from udcp_dsl.domain import Bools, Floats, Ints
-from udcp_dsl.facts import Fact, Facts
+from udcp_dsl.facts import Fact, Facts, Interval
 from udcp_dsl.prove import additive_forms
-from udcp_dsl.testing.cubes import cubes
+from udcp_dsl.testing.cubes import cubes, named
 from udcp_dsl.testing.meaning import TOLERANCE
+from udcp_dsl.testing.shrinking import fewest
 from udcp_dsl.values import node_values
 
 if TYPE_CHECKING:
     from udcp_dsl.forms import Additive
+    from udcp_dsl.ir import Node
     from udcp_dsl.loss import Loss
 
 _SQUARES = {"submodular": (1,), "supermodular": (-1,), "separable": (1, -1), "laminar": (1,)}
 _STEPS = {"monotone": 1, "antitone": -1}
+_REFUTATION = "refutation"
+# How many sets show that a fact does not hold; four where it is not said.
+_SHOWN_BY = {"normalized": 1, "nonnegative": 1, "interval": 1, "monotone": 2, "antitone": 2, "cardinality": 2}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Finding:
-    """What is wrong with a fact, and the labels of the sets that show it."""
+    """A claim about a node that does not hold, the sets (k, K) that show it, and the node's values there."""
 
-    labels: int
-    text: str
+    node: Node
+    name: str  # of the fact, or "interval", or "refutation"
+    claim: str
+    sets: Bools
+    values: tuple[float, ...]
+
+    @property
+    def labels(self) -> int:
+        """Of the largest of its sets."""
+        return int(self.sets.sum(axis=1).max(initial=0))
+
+    def told(self, loss: Loss) -> str:
+        """In one sentence."""
+        pairs = zip(self.sets, self.values, strict=True)
+        shown = ", ".join(f"L({named(loss, mask)}) = {value!r}" for mask, value in pairs)
+        return f"{self.node.text!r} {self.claim}" + (f": {shown}" if shown else "")
 
 
 def assert_facts(loss: Loss, *, seed: int = 0) -> None:
@@ -44,20 +63,42 @@ def assert_facts(loss: Loss, *, seed: int = 0) -> None:
     >>> import udcp_dsl as udcp
     >>> assert_facts(udcp.loads("labels {a, b, c}  loss l = max(size - 1, 0) ^ 2 + any({a, b})"))
     """
-    rng = np.random.default_rng(seed)
+    found = [x for masks in cubes(loss, np.random.default_rng(seed)) for x in false_facts(loss, masks)]
+    found += false_refutations(loss)
+    if found:
+        raise AssertionError(f"{loss.name}: {smallest_finding(loss, found).told(loss)}")
+
+
+def false_facts(loss: Loss, masks: Bools) -> list[Finding]:
+    """What is proved of a node and does not hold on a cube of sets, as `cubes` gives them."""
+    cube = _Cube(loss, masks)
     forms = additive_forms(loss.expression)
-    findings: list[Finding] = []
-    for masks in cubes(loss, rng):
-        cube = _Cube(loss, masks)
-        values = node_values(loss.expression, masks)
-        for node in loss.expression.nodes:
-            f = np.broadcast_to(np.asarray(values[id(node)], dtype=np.float64), len(masks))
-            found = cube.judge(f, loss.facts_of(node), forms[id(node)])
-            findings.extend(Finding(x.labels, f"{node.text!r} {x.text}") for x in found)
+    values = node_values(loss.expression, masks)
+    found: list[Finding] = []
     for node in loss.expression.nodes:
-        findings.extend(_refutations(loss, node.text, id(node), loss.facts_of(node)))
-    if findings:
-        raise AssertionError(f"{loss.name}: {min(findings, key=lambda x: x.labels).text}")
+        f = np.broadcast_to(np.asarray(values[id(node)], dtype=np.float64), len(masks))
+        found += cube.judge(node, f, loss.facts_of(node), forms[id(node)])
+    return found
+
+
+def smallest_finding(loss: Loss, found: Sequence[Finding]) -> Finding:
+    """The finding on the smallest sets, and these without the labels that all of them can do without."""
+    smallest = min(found, key=lambda x: x.labels)
+    if len(smallest.sets) != _SHOWN_BY.get(smallest.name, 4) or smallest.name == _REFUTATION:
+        return smallest
+    node, interval = smallest.node, loss.facts_of(smallest.node).interval
+    common = np.flatnonzero(smallest.sets.all(axis=0))
+
+    def on(kept: list[int]) -> tuple[Bools, Floats]:
+        sets = smallest.sets.copy()
+        sets[:, common] = False
+        sets[:, kept] = True
+        values = np.broadcast_to(node_values(loss.expression, sets)[id(node)], len(sets))
+        return sets, np.asarray(values, dtype=np.float64)
+
+    kept = fewest(common.tolist(), lambda some: _violates(smallest.name, *on(some), interval))
+    sets, values = on(kept)
+    return Finding(node, smallest.name, smallest.claim, sets, tuple(values.tolist()))
 
 
 class _Cube:
@@ -74,43 +115,49 @@ class _Cube:
         squares = [_without(every, a | b, (a, b, a | b, 0)) for a, b in pairs]
         self.squares = np.concatenate([*squares, np.empty((0, 4), dtype=np.int64)])
 
-    def judge(self, f: Floats, facts: Facts, form: Additive | None) -> list[Finding]:
-        """What is wrong with the facts of a function with the values f."""
-        found = [x for name, fact in facts if fact for x in self._counter_example(name, f, form)]
-        return found + self._interval(f, facts)
-
-    def _interval(self, f: Floats, facts: Facts) -> list[Finding]:
+    def judge(self, node: Node, f: Floats, facts: Facts, form: Additive | None) -> list[Finding]:
+        """What is wrong with the facts of a node with the values f."""
+        found = [x for name, fact in facts if fact for x in self._counter_example(node, name, f, form)]
         lo, hi = facts.interval
+        if lo > hi:
+            claim = f"has the interval [{lo!r}, {hi!r}], which runs backwards"
+            found.append(Finding(node, "interval", claim, self.masks[:0], ()))
         slack = TOLERANCE * np.maximum(1.0, np.abs(f))
         outside = np.flatnonzero(~((f >= lo - slack) & (f <= hi + slack)))
-        found = [] if lo <= hi else [Finding(0, f"has the interval [{lo!r}, {hi!r}], which runs backwards")]
-        return found + self._shown(outside[:, None], f, f"is outside its interval [{lo!r}, {hi!r}]")
+        found += self._shown(node, "interval", outside[:, None], f, f"is outside its interval [{lo!r}, {hi!r}]")
+        return found
 
-    def _counter_example(self, name: str, f: Floats, form: Additive | None) -> list[Finding]:
+    def _counter_example(self, node: Node, name: str, f: Floats, form: Additive | None) -> list[Finding]:
         claim = f"is not {name}, which is proved"
         found: list[Finding] = []
         if name == "normalized":
-            return self._shown(np.flatnonzero((self.size == 0) & (np.abs(f) > TOLERANCE))[:, None], f, claim)
+            rows = np.flatnonzero((self.size == 0) & (np.abs(f) > TOLERANCE))[:, None]
+            return self._shown(node, name, rows, f, claim)
         if name == "nonnegative":
-            return self._shown(np.flatnonzero(f < -TOLERANCE * np.maximum(1.0, np.abs(f)))[:, None], f, claim)
+            rows = np.flatnonzero(f < -TOLERANCE * np.maximum(1.0, np.abs(f)))[:, None]
+            return self._shown(node, name, rows, f, claim)
         if name in _STEPS:
             gap = _STEPS[name] * (f[self.steps[:, 1]] - f[self.steps[:, 0]])
-            return self._shown(self.steps[gap < -_slack(f, self.steps)], f, claim)
+            return self._shown(node, name, self.steps[gap < -_slack(f, self.steps)], f, claim)
         if name in _SQUARES:
             values = f[self.squares]
             gap = values[:, 0] + values[:, 1] - values[:, 2] - values[:, 3]
             for sign in _SQUARES[name]:
-                found += self._shown(self.squares[sign * gap < -_slack(f, self.squares)], f, claim)
+                found += self._shown(node, name, self.squares[sign * gap < -_slack(f, self.squares)], f, claim)
         if name == "cardinality":
             for size in np.unique(self.size):
                 same = np.flatnonzero(self.size == size)
                 ends = np.array([[same[f[same].argmin()], same[f[same].argmax()]]])
-                found += self._shown(ends[f[ends[:, 1]] - f[ends[:, 0]] > _slack(f, ends)], f, claim)
+                found += self._shown(node, name, ends[f[ends[:, 1]] - f[ends[:, 0]] > _slack(f, ends)], f, claim)
         if name == "laminar" and not found and not self._laminar(f):
-            found.append(Finding(self.m, f"{claim}: no sum of nested categories has these values"))
+            found += self._unlike(node, name, f, f"{claim}: no sum of nested categories has its values")
         if name == "tree_diameter" and not (form is not None and self._tree_diameter(f, form)):
-            found.append(Finding(self.m, f"{claim}: it is not a tree's diameter and a laminar rest"))
+            found += self._unlike(node, name, f, f"{claim}: it is not a tree's diameter and a laminar rest")
         return found
+
+    def _unlike(self, node: Node, name: str, f: Floats, claim: str) -> list[Finding]:
+        """What the whole cube shows, and no few sets of it."""
+        return [Finding(node, name, claim, self.masks[-1:], (float(f[-1]),))]
 
     def _laminar(self, f: Floats) -> bool:
         """Whether f is a constant, label costs and nonnegative weights on nested categories.
@@ -132,18 +179,22 @@ class _Cube:
         if len(form.diameters) != 1:
             return False
         ((weight, metric),) = form.diameters.values()
-        apart = metric.edges(np.arange(self.loss.K))
-        farthest = np.array([apart[np.ix_(mask, mask)].max(initial=0) for mask in self.masks])
+        common = np.flatnonzero(self.masks.all(axis=0))
+        free = np.flatnonzero(self.masks.any(axis=0) & ~self.masks.all(axis=0))
+        held = max((int(metric.edges(common[i : i + 1])[0, common].max()) for i in range(len(common))), default=0)
+        to_any = metric.edges(free)
+        to_common, to_free = to_any[:, common].max(axis=1, initial=0), to_any[:, free]
+        inside = self.masks[:, free]
+        pairs = np.where(inside[:, :, None] & inside[:, None, :], to_free, 0).max(axis=(1, 2), initial=0)
+        farthest = np.maximum(np.maximum(pairs, np.where(inside, to_common, 0).max(axis=1, initial=0)), held)
         return weight >= 0 and self._laminar(f - weight * farthest)
 
-    def _shown(self, rows: Ints, f: Floats, claim: str) -> list[Finding]:
+    def _shown(self, node: Node, name: str, rows: Ints, f: Floats, claim: str) -> list[Finding]:
         """The row of sets with fewest labels, of those that show a claim to be false."""
         if not len(rows):
             return []
-        labels = self.size[rows].max(axis=1)
-        sets = rows[labels.argmin()]
-        shown = ", ".join(f"L({_named(self.loss, self.masks[s])}) = {float(f[s])!r}" for s in sets)
-        return [Finding(int(labels.min()), f"{claim}: {shown}")]
+        sets = rows[self.size[rows].max(axis=1).argmin()]
+        return [Finding(node, name, claim, self.masks[sets], tuple(f[sets].tolist()))]
 
 
 def _without(every: Ints, bits: int, added: Sequence[int]) -> Ints:
@@ -156,28 +207,41 @@ def _slack(f: Floats, rows: Ints) -> Floats:
     return np.asarray(TOLERANCE * np.maximum(1.0, np.abs(f[rows]).max(axis=1)))
 
 
-def _named(loss: Loss, mask: Bools) -> str:
-    return "{" + ", ".join(loss.labels[y] for y in np.flatnonzero(mask)) + "}"
+def _violates(name: str, sets: Bools, values: Floats, interval: Interval) -> bool:
+    """Whether sets of the shape that shows it, and the values there, break a fact."""
+    v, slack = values, TOLERANCE * max(1.0, float(np.abs(values).max()))
+    if name == "normalized":
+        return not sets.any() and abs(v[0]) > TOLERANCE
+    if name == "nonnegative":
+        return bool(v[0] < -slack)
+    if name == "interval":
+        return not interval.lo - slack <= v[0] <= interval.hi + slack
+    if name in _STEPS:
+        return bool(_STEPS[name] * (v[1] - v[0]) < -slack)
+    if name == "cardinality":
+        return bool(v[1] - v[0] > slack)
+    return any(sign * (v[0] + v[1] - v[2] - v[3]) < -slack for sign in _SQUARES[name])
 
 
-def _refutations(loss: Loss, text: str, node: int, facts: Facts) -> list[Finding]:
-    """Refuted facts whose sets do not refute them."""
+def false_refutations(loss: Loss) -> list[Finding]:
+    """Refuted facts of a node whose sets do not refute them."""
     found = []
-    for name, fact in facts:
-        if fact.state == "refuted":
+    for node in loss.expression.nodes:
+        for name, fact in loss.facts_of(node):
+            if fact.state != "refuted":
+                continue
             masks = np.array([loss.mask(S) for S in fact.sets]).reshape(len(fact.sets), loss.K)
-            values = np.broadcast_to(node_values(loss.expression, masks)[node], len(masks))
+            values = np.broadcast_to(node_values(loss.expression, masks)[id(node)], len(masks))
             if not _refutes(name, fact, values):
-                shown = ", ".join(f"L({_named(loss, m)}) = {v!r}" for m, v in zip(masks, values.tolist(), strict=True))
-                found.append(Finding(0, f"{text!r}: {name} is refuted, but not by {shown}"))
+                claim = f"is misjudged: {name} is refuted, but not by"
+                found.append(Finding(node, _REFUTATION, claim, masks, tuple(values.tolist())))
     return found
 
 
 def _refutes(name: str, fact: Fact, values: Floats) -> bool:
     """Whether the sets of a refutation and the values there are what the fact forbids, by its definition."""
     sets, v = fact.sets, values.tolist()
-    shape: Mapping[str, int] = {"normalized": 1, "nonnegative": 1, "monotone": 2, "antitone": 2, "cardinality": 2}
-    if len(sets) != shape.get(name, 4):
+    if len(sets) != _SHOWN_BY.get(name, 4):
         return False
     if name == "normalized":
         return not sets[0] and v[0] != 0

@@ -1,0 +1,155 @@
+"""`udcp validate`: verdicts, the same bytes for the same seed, a page, own rows, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import Result
+
+from udcp_dsl.atoms.any import Any
+from udcp_dsl.testing import Problem
+
+Run = Callable[..., Result]
+QUICK = ("--oracle", "base", "--oracle", "price", "--cases", "1")
+
+
+def test_a_good_spec_holds(udcp: Run) -> None:
+    done = udcp("validate", "pets.loss", *QUICK)
+    assert done.exit_code == 0, done.output
+    for stage in ("meaning", "facts", "oracles", "coverage", "cost"):
+        assert f"✓ {stage}: " in done.output
+    assert "a correct spec fails with a chance of at most 1e-06" in done.output
+    assert done.output.rstrip().endswith("all holds")
+    assert done.stderr == ""
+
+
+def test_the_same_seed_gives_the_same_bytes(udcp: Run, folder: Path) -> None:
+    runs = [udcp("validate", "pets.loss", *QUICK, "--seed", seed, "--report", "r.html") for seed in ("7", "7", "8")]
+    assert runs[0].output == runs[1].output != runs[2].output
+    assert "seed 8" in (folder / "r.html").read_text()
+
+
+def test_data_for_machines(udcp: Run) -> None:
+    done = udcp("validate", "pets.loss", *QUICK, "--alpha", "0.2", "--alpha", "1/3", "--param", "weight=3", "--json")
+    found = json.loads(done.output)
+    assert (done.exit_code, found["ok"], found["cases"], found["budget"]) == (0, True, 1, None)
+    assert found["alphas"] == ["0.2", "1/3"]
+    assert found["family_wise_error"] == 1e-6
+    assert [stage["name"] for stage in found["stages"]] == ["meaning", "facts", "oracles", "coverage", "cost"]
+    assert all("seconds" not in stage for stage in found["stages"])
+    assert found["counter_example"] is None
+
+
+def test_oracles_that_do_not_apply_are_told_with_the_reason(udcp: Run) -> None:
+    done = udcp("validate", "pets.loss", "--cases", "1")
+    assert done.exit_code == 0, done.output
+    assert "ratio does not apply: oracle 'ratio' needs a separable loss" in done.output
+    assert "fewer cases for ilp: they solve each row on their own" in done.output
+
+
+def test_a_budget(udcp: Run) -> None:
+    done = udcp("validate", "pets.loss", "--oracle", "lac", "--budget", "0.5s", "--json")
+    found = json.loads(done.output)
+    assert (done.exit_code, found["cases"], found["budget"]) == (0, None, 0.5)
+    assert all(stage["seconds"] >= 0 for stage in found["stages"])
+
+
+def test_a_broken_loss_is_shown_with_its_smallest_set(udcp: Run, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    monkeypatch.setattr(Any, "batch", lambda self, sets: sets.mask[:, self.category.members].all(axis=1) * 1.0)
+    done = udcp("validate", "pets.loss", *QUICK, "--report", "r.html")
+    assert done.exit_code == 1
+    assert "not safe to use" in done.output
+    assert "on {wolf} the interpreter gives 7.01 and batch gives 2.01" in done.output
+    assert "on {wolf} the interpreter gives 7.01 and batch gives 2.01" in (folder / "r.html").read_text()
+    found = json.loads(udcp("validate", "pets.loss", *QUICK, "--json").output)
+    assert found["ok"] is False
+    assert found["counter_example"]["sets"] == [["wolf"]]
+
+
+def test_the_page_is_escaped_and_stands_alone(udcp: Run, folder: Path) -> None:
+    (folder / "odd.loss").write_text('labels { "<b>", "&" }  category wild { "<b>" }  loss l = size + any(wild)')
+    done = udcp("validate", "odd.loss", *QUICK, "--report", "odd.html")
+    assert done.exit_code == 0, done.output
+    page = (folder / "odd.html").read_text()
+    assert page.startswith("<!doctype html>")
+    assert "<b>" not in page
+    assert "http" not in page
+    assert "src=" not in page
+
+
+@pytest.fixture
+def own(folder: Path) -> Path:
+    """Rows of a classifier, p.npy and y.txt, without drift."""
+    rng = np.random.default_rng(0)
+    P, y = Problem.generated(4, rng, kind="calibrated").draw(400, rng)
+    np.save(folder / "p.npy", P)
+    (folder / "y.txt").write_text("\n".join(("cat", "dog", "wolf", "lynx")[i] for i in y))
+    return folder
+
+
+def test_own_rows(udcp: Run, own: Path) -> None:
+    done = udcp("validate", "pets.loss", *QUICK, "--probs", "p.npy", "--truth", "y.txt", "--json")
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.output)
+    notes = {verdict["claim"]: verdict["note"] for verdict in found["stages"][3]["verdicts"]}
+    assert "p = " in notes["base on your rows: coverage follows its law"]
+    assert "CUSUM: p = " in notes["your rows do not drift along the file"]
+    assert "yours" in {cost["classifier"] for cost in found["costs"]}
+
+
+def test_own_rows_that_drift(udcp: Run, own: Path) -> None:
+    P, y = np.load(own / "p.npy"), (own / "y.txt").read_text().split()
+    of_truth = P[np.arange(400), [("cat", "dog", "wolf", "lynx").index(name) for name in y]]
+    order = np.argsort(of_truth)
+    np.save(own / "p.npy", P[order])
+    (own / "y.txt").write_text("\n".join(y[i] for i in order))
+    done = udcp(
+        "validate", "pets.loss", "--oracle", "lac", "--cases", "1", "--probs", "p.npy", "--truth", "y.txt", "--json"
+    )
+    assert done.exit_code == 1
+    assert "change along the file" in json.loads(done.output)["counter_example"]["text"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--oracle", "ratio"), "needs a separable loss"),
+        (("--oracle", "bass"), "did you mean 'base'"),
+        (("--alpha", "2"), "strictly between 0 and 1"),
+        (("--budget", "soon"), "'soon' is not a time: write 60s"),
+        (("--budget", "0s"), "'0s' is not a time"),
+        (("--cases", "0"), "--cases"),
+        (("--cases", "1", "--budget", "3s"), "--budget and --cases: give one of them"),
+        (("--seed", "-1"), "--seed"),
+        (("--probs", "p.npy"), "--probs and --truth belong together"),
+        (("--truth", "y.txt"), "--probs and --truth belong together"),
+        (("--probs", "none.npy", "--truth", "y.txt"), "none.npy"),
+        (("--report", "nowhere/r.html"), "there is no folder 'nowhere'"),
+        (("--loss", "pet"), "did you mean 'pets'"),
+        (("--param", "weight=20"), "weight"),
+    ],
+)
+def test_wrong_input_is_refused(udcp: Run, own: Path, arguments: tuple[str, ...], message: str) -> None:
+    done = udcp("validate", "pets.loss", *arguments)
+    assert done.exit_code == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.output
+
+
+def test_a_spec_that_does_not_compile(udcp: Run, folder: Path) -> None:
+    (folder / "bad.loss").write_text("labels { a }  loss l = sizee")
+    done = udcp("validate", "bad.loss")
+    assert done.exit_code == 2
+    assert "did you mean 'size'?" in done.stderr
+
+
+def test_rows_that_are_too_few(udcp: Run, own: Path) -> None:
+    np.save(own / "p.npy", np.load(own / "p.npy")[:20])
+    (own / "y.txt").write_text("\n".join((own / "y.txt").read_text().split()[:20]))
+    done = udcp("validate", "pets.loss", *QUICK, "--probs", "p.npy", "--truth", "y.txt")
+    assert done.exit_code == 2
+    assert "20 rows are too few to split: give 54 or more" in done.stderr

@@ -1,0 +1,225 @@
+"""`udcp validate SPEC`: is this spec safe to use? Answered by generated cases, with the smallest one against it."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from udcp_dsl.cli.rows import check_output, heeding_warnings, numbers_options, read_rows
+from udcp_dsl.cli.spec import parse_labels, reads_spec
+from udcp_dsl.cli.terminal import emit, plain_table, show, symbols, visible
+from udcp_dsl.diagnostics import InputError
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+    from rich.text import Text
+
+    from udcp_dsl.loss import Loss
+    from udcp_dsl.validation import Stage, Validation
+
+_SECONDS = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(s|min|m|h)?", re.ASCII)
+_UNITS = {None: 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+_PATIENCE = 1.0  # seconds before a bar is worth showing
+_COLOURS = {True: "green", False: "bold red", None: "yellow"}
+_STATES = {True: "proved", False: "refuted", None: "unknown"}
+_WORDS = {True: "holds", False: "fails", None: "not tried"}
+
+
+def _budget(ctx: click.Context, parameter: click.Parameter, text: str | None) -> float | None:
+    if text is None:
+        return None
+    match = _SECONDS.fullmatch(text.strip())
+    if match is None or float(match[1]) <= 0:
+        raise click.BadParameter(f"{text!r} is not a time: write 60s, 2m or 1h", ctx, parameter)
+    return float(match[1]) * _UNITS[match[2]]
+
+
+@click.command("validate", epilog="Example:  udcp validate pets.loss --alpha 0.05 --budget 30s --report pets.html")
+@reads_spec
+@click.option(
+    "--oracle", "names", multiple=True, metavar="NAME", help="Which oracle; may be repeated (all that apply)."
+)
+@click.option("--alpha", "alphas", multiple=True, metavar="LEVEL", help="Miscoverage (default 0.1); may be repeated.")
+@click.option("--budget", callback=_budget, metavar="TIME", help="About how long: 60s (default), 2m, 1h.")
+@click.option(
+    "--cases", type=click.IntRange(min=1), metavar="N", help="Rounds of cases instead: the same seed, the same output."
+)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of all that is generated.")
+@click.option("--probs", "probs_file", metavar="FILE", help="Your own probabilities, for splits and a test for drift.")
+@click.option("--truth", "truth_source", metavar="FILE|COLUMN", help="Their true labels; goes with --probs.")
+@click.option(
+    "--class-names", callback=parse_labels, metavar="LIST|FILE", help="The labels of an array's columns, in order."
+)
+@click.option("--ignore", multiple=True, metavar="COLUMN", help="A column of the table to leave unread.")
+@numbers_options[0]
+@numbers_options[1]
+@click.option("--report", "report_file", metavar="FILE", help="Write the verdicts as an HTML page.")
+def command(
+    loss: Loss,
+    names: tuple[str, ...],
+    alphas: tuple[str, ...],
+    budget: float | None,
+    cases: int | None,
+    seed: int,
+    probs_file: str | None,
+    truth_source: str | None,
+    class_names: list[str] | None,
+    ignore: tuple[str, ...],
+    logits: bool,
+    normalize: bool,
+    report_file: str | None,
+    as_json: bool,
+) -> int:
+    """Is this spec safe to use? What it means, what is proved, its oracles and coverage, on generated cases.
+
+    Exit status 0 if all holds, 1 with the smallest counter-example if not.
+    """
+    from udcp_dsl.validation import validate
+
+    if budget is not None and cases is not None:
+        raise InputError("--budget and --cases: give one of them; --cases makes the output repeatable")
+    if (probs_file is None) != (truth_source is None):
+        raise InputError("--probs and --truth belong together: give both, or neither")
+    if report_file is not None:
+        check_output(report_file)
+    with heeding_warnings(as_json) as warnings:
+        probs, y = None, None
+        if probs_file is not None:
+            from udcp_dsl import inputs
+
+            rows = read_rows(probs_file, loss.labels, class_names=class_names, ignore=ignore, truth_source=truth_source)
+            probs = inputs.probabilities(rows.table.values, loss.labels, logits=logits, normalize=normalize).values
+            y = rows.truth
+        with _bar() as progress:
+            validation = validate(
+                loss,
+                oracles=names or None,
+                alphas=alphas or ("0.1",),
+                budget=budget,
+                cases=cases,
+                seed=seed,
+                probs=probs,
+                y=y,
+                progress=progress,
+            )
+    if report_file is not None:
+        _write(report_file, validation)
+    if as_json:
+        diagnostics = [x.as_dict() for x in loss.warnings]
+        emit({"diagnostics": diagnostics, "warnings": warnings, **validation.as_dict()}, ok=validation.ok)
+    else:
+        show(*_shown(validation, report_file))
+    return 0 if validation.ok else 1
+
+
+def _write(path: str, validation: Validation) -> None:
+    from udcp_dsl.tables import atomic_write
+    from udcp_dsl.validation.page import page
+
+    with atomic_write(path) as temporary:
+        Path(temporary).write_text(page(validation), encoding="utf-8")
+
+
+@contextmanager
+def _bar() -> Iterator[Callable[[str, float], None]]:
+    """A function that is told a stage and what part of it is done: a bar for each, once a second has passed."""
+    began = time.monotonic()
+    bar: Any = None
+    tasks: dict[str, Any] = {}
+    with ExitStack() as shown:
+
+        def progress(stage: str, part: float) -> None:
+            nonlocal bar
+            if not sys.stderr.isatty() or (bar is None and time.monotonic() - began < _PATIENCE):
+                return
+            if bar is None:
+                from rich.console import Console
+                from rich.progress import Progress
+
+                bar = shown.enter_context(Progress(console=Console(file=sys.stderr), transient=True))
+            if stage not in tasks:
+                tasks[stage] = bar.add_task(stage, total=1.0)
+            bar.update(tasks[stage], completed=part)
+
+        yield progress
+
+
+def _shown(validation: Validation, report_file: str | None) -> list[RenderableType]:
+    from rich.text import Text
+
+    from udcp_dsl.calibrate import show_level
+
+    v = validation
+    alphas = ", ".join(map(show_level, v.alphas))
+    heading = Text.assemble((visible(v.loss), "bold"), f" in {visible(v.source)}: {v.labels:,} labels, alpha {alphas}")
+    amount = f"--cases {v.rounds}" if v.rounds is not None else f"--budget {v.budget:g}s"
+    heading.append(f"\nseed {v.seed}, {amount}; a correct spec fails with a chance of at most {v.family_wise:g}")
+    shown: list[RenderableType] = [heading]
+    for stage in v.stages:
+        shown += ["", _heading(stage), _verdicts(stage)]
+    if v.costs:
+        shown += ["", _costs(v)]
+    if v.slow:
+        shown += ["", Text(f"fewer cases for {', '.join(v.slow)}: they solve each row on their own")]
+    shown += [Text(f"{name} does not apply: {visible(why)}") for name, why in v.left_out.items()]
+    shown += ["", _conclusion(v)]
+    if report_file is not None:
+        shown.append(Text(f"written to {visible(report_file)}"))
+    return shown
+
+
+def _heading(stage: Stage) -> Text:
+    from rich.text import Text
+
+    mark = symbols()[_STATES[stage.holds]]
+    seconds = "" if stage.seconds is None else f", {stage.seconds:.1f} s"
+    text = Text.assemble((f"{mark} {stage.name}", _COLOURS[stage.holds]), f": {stage.question}")
+    return text.append(f" ({stage.cases:,} cases{seconds})", "dim")
+
+
+def _verdicts(stage: Stage) -> Table:
+    from rich.text import Text
+
+    table = plain_table()
+    for column in ("claim", "verdict"):
+        table.add_column(column, overflow="fold")
+    table.add_column("cases", justify="right")
+    table.add_column("", overflow="fold")
+    for verdict in stage.verdicts:
+        word = Text(_WORDS[verdict.holds], _COLOURS[verdict.holds])
+        table.add_row(Text(visible(verdict.claim)), word, f"{verdict.cases:,}", Text(visible(verdict.note)))
+    return table
+
+
+def _costs(validation: Validation) -> Table:
+    table = plain_table()
+    for column in ("classifier", "alpha", "oracle"):
+        table.add_column(column)
+    for column in ("mean cost", "error", "mean size", "coverage"):
+        table.add_column(column, justify="right")
+    for x in validation.costs:
+        numbers = (f"{x.mean_cost:.4g}", f"{x.cost_error:.2g}", f"{x.mean_size:.4g}", f"{x.coverage:.3f}")
+        table.add_row(x.classifier, x.alpha, x.oracle, *numbers)
+    return table
+
+
+def _conclusion(validation: Validation) -> Text:
+    from rich.text import Text
+
+    if validation.ok:
+        return Text("all holds", "green")
+    text = Text("not safe to use: ", "bold red")
+    for stage, verdict in validation.failures:
+        example = verdict.counter_example
+        text.append(f"\n{stage.name}, {visible(verdict.claim)}", "bold")
+        if example is not None:
+            text.append(f"\n  {visible(example.text)}", "")
+    return text

@@ -1,0 +1,117 @@
+"""The scores of the oracles straight from their definitions: one label after the other, masses in exact rationals.
+
+Costs are those of the interpreter, which adds in its own order: but for rounding, the oracles' scores are these.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from udcp_dsl.loss import Loss
+
+Formula = Callable[["Loss", Sequence[float], Mapping[str, object]], list[float]]
+
+
+def falling(p: Sequence[float]) -> list[int]:
+    """The labels by falling p; of equal ones the first comes first."""
+    return sorted(range(len(p)), key=lambda y: (-p[y], y))
+
+
+def remaining_masses(p: Sequence[float], order: Sequence[int]) -> list[Fraction]:
+    """The exact mass that remains after each label of the order."""
+    masses = [Fraction(0)]
+    for y in reversed(order[1:]):
+        masses.append(masses[-1] + Fraction(float(p[y])))
+    return masses[::-1]
+
+
+def order_scores(p: Sequence[float], order: Sequence[int], penalties: Sequence[float] | None = None) -> list[float]:
+    """Minus the mass that remains after each label, plus its penalty; never less than the score before it.
+
+    Where nothing remains the place in the order counts, as a number that no sum of masses is as small as.
+    """
+    scores = [0.0] * len(p)
+    last = -math.inf
+    for place, (y, rest) in enumerate(zip(order, remaining_masses(p, order), strict=True), 1):
+        penalty = 0.0 if penalties is None else penalties[place - 1]
+        value = penalty - float(rest) if rest else penalty + place * 1e-300
+        last = scores[y] = max(value, math.nextafter(last, math.inf))
+    return scores
+
+
+def base(loss: Loss, p: Sequence[float], options: Mapping[str, object]) -> list[float]:
+    """Minus the mass that remains after y, by falling p."""
+    return order_scores(p, falling(p))
+
+
+def lac(loss: Loss, p: Sequence[float], options: Mapping[str, object]) -> list[float]:
+    """Minus p(y)."""
+    return [0.0 - float(x) for x in p]
+
+
+def raps(loss: Loss, p: Sequence[float], options: Mapping[str, object]) -> list[float]:
+    """`base`, and lam for each place beyond the k-th."""
+    lam, k = float(str(options["lam"])), int(str(options["k"]))
+    return order_scores(p, falling(p), [lam * max(place - k, 0) for place in range(1, len(p) + 1)])
+
+
+def penalized(loss: Loss, p: Sequence[float], options: Mapping[str, object]) -> list[float]:
+    """`base`, and lam times what the labels up to y cost more than none."""
+    lam, order = float(str(options["lam"])), falling(p)
+    nothing = loss.interpret_positions([])
+    costs = [loss.interpret_positions(order[:k]) - nothing for k in range(1, len(p) + 1)]
+    return order_scores(p, order, [lam * cost for cost in costs])
+
+
+def ratio(loss: Loss, p: Sequence[float], options: Mapping[str, object]) -> list[float]:
+    """The cost of y alone, by p(y)."""
+    nothing = loss.interpret_positions([])
+    costs = [loss.interpret_positions([y]) - nothing for y in range(len(p))]
+    return [cost / float(x) if x > 0 else math.inf for cost, x in zip(costs, p, strict=True)]
+
+
+def greedy_order(loss: Loss, p: Sequence[float], M: float, eps: float) -> list[int]:
+    """The paper's greedy rule: the label with the largest (M - L(S + y)) / (1 - p(y) + eps) comes next."""
+    order: list[int] = []
+    while len(order) < len(p):
+        best, best_ratio = -1, -math.inf
+        for y in range(len(p)):
+            if y in order:
+                continue
+            gain = max(M - loss.interpret_positions([*order, y]), 0) / (max(1 - p[y], 0) + eps)
+            if gain > best_ratio or (gain == best_ratio and p[y] > p[best]):
+                best, best_ratio = y, gain
+        order.append(best)
+    return order
+
+
+def greedy_fault(
+    loss: Loss,
+    p: Sequence[float],
+    order: Sequence[int],
+    M: float,
+    eps: float,
+    *,
+    steps: int | None = None,
+    rounding: float = 1e-14,
+) -> str | None:
+    """Where an order (or its first steps) is not that of the greedy rule.
+
+    Labels that only rounding, relative to the largest cost, tells apart may come in any order.
+    """
+    lo, hi = loss.facts.interval
+    rounding *= max(1.0, abs(lo), abs(hi), abs(M))
+    for k, chosen in enumerate(order[:steps]):
+        gains = {y: M - loss.interpret_positions([*order[:k], y]) for y in order[k:]}
+        least = {y: max(gain - rounding, 0) / (max(1 - p[y], 0) + eps) for y, gain in gains.items()}
+        better = max(least, key=lambda y: least[y])
+        if max(gains[chosen] + rounding, 0) / (max(1 - p[chosen], 0) + eps) < least[better]:
+            return f"{loss.labels[better]} is better than {loss.labels[chosen]} at place {k + 1}"
+    return None
+
+
+FORMULAS: Mapping[str, Formula] = {"base": base, "lac": lac, "penalized": penalized, "raps": raps, "ratio": ratio}

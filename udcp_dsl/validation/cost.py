@@ -1,0 +1,64 @@
+"""What does the user gain? The mean cost of each oracle's sets, on the same rows of generated classifiers."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from udcp_dsl.calibrate import points_needed, show_level
+from udcp_dsl.testing.coverage import Problem
+from udcp_dsl.validation.coverage import predictor_of
+from udcp_dsl.validation.verdicts import MeanCost, Verdict
+
+if TYPE_CHECKING:
+    from udcp_dsl.loss import Loss
+    from udcp_dsl.testing.coverage import Source
+    from udcp_dsl.validation.oracles import Chosen
+    from udcp_dsl.validation.own_rows import OwnRows
+    from udcp_dsl.validation.plan import Plan
+
+QUESTION = "what does each oracle's set cost?"
+KINDS = ("calibrated", "overconfident", "long-tailed")
+_ROWS = 200
+_OWN = "yours"
+
+
+def cost(
+    loss: Loss, chosen: Sequence[Chosen], alphas: Sequence[Fraction], plan: Plan, own: OwnRows | None = None
+) -> tuple[list[Verdict], list[MeanCost]]:
+    """Means over all rounds: in each all oracles see the same rows. Those that solve row by row are left out."""
+    quick = [item for item in chosen if not item.slow]
+    half = 0 if own is None else own.half
+    n_cal = max(_ROWS, *(3 * points_needed(alpha) for alpha in alphas))
+    seen: dict[tuple[str, str, str], list[tuple[float, int, bool]]] = defaultdict(list)
+    for number, rng in enumerate(plan.of("cost")):
+        sources: dict[str, Source] = {kind: Problem.generated(loss.K, rng, kind=kind) for kind in KINDS}
+        if own is not None and number == 0:
+            sources[_OWN] = own
+        for kind, source in sources.items():
+            cal = n_cal if kind != _OWN else half
+            P, y = source.draw(cal + (_ROWS if kind != _OWN else half), rng)
+            names = np.array(loss.labels)[y]
+            for alpha in alphas:
+                for item in quick:
+                    predictor = predictor_of(loss, item, alpha).calibrate(P[:cal], names[:cal])
+                    sets = predictor.predict_set(P[cal:])
+                    inside = sets.mask[np.arange(len(sets)), y[cal:]]
+                    rows = zip(sets.costs.tolist(), sets.sizes.tolist(), inside.tolist(), strict=True)
+                    seen[item.name, show_level(alpha), kind].extend(rows)
+    means = [_mean(*key, rows) for key, rows in seen.items()]
+    slow = ", ".join(item.name for item in chosen if item.slow)
+    note = f"left out, as they solve each row on their own: {slow}" if slow else ""
+    return [Verdict("costs are told below", None, sum(x.sets for x in means), note)], means
+
+
+def _mean(oracle: str, alpha: str, kind: str, rows: Sequence[tuple[float, int, bool]]) -> MeanCost:
+    costs, sizes, inside = (np.array(column, dtype=np.float64) for column in zip(*rows, strict=True))
+    error = float(costs.std(ddof=1) / np.sqrt(len(costs)))
+    return MeanCost(
+        oracle, alpha, kind, float(costs.mean()), error, float(sizes.mean()), float(inside.mean()), len(costs)
+    )

@@ -1,0 +1,145 @@
+"""Does coverage hold, for classifiers like the user's and worse? Every count is held to its exact law, both ways.
+
+Ties are broken by chance (`udcp_dsl.testing.coverage`), so that the number covered is beta-binomial, and binomial for
+randomised sets. A correct predictor fails any of these tests with at most the family-wise error that is printed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from udcp_dsl.calibrate import calibrate, points_needed, show_level
+from udcp_dsl.predictor import SetPredictor
+from udcp_dsl.testing.coverage import CLASSIFIERS, Problem, Trials, coverage_trials, pooled_chance
+from udcp_dsl.validation.verdicts import CounterExample, Verdict, raised
+
+if TYPE_CHECKING:
+    from udcp_dsl.loss import Loss
+    from udcp_dsl.validation.oracles import Chosen
+    from udcp_dsl.validation.plan import Plan
+
+QUESTION = "does coverage hold, for good classifiers and bad?"
+_QUICK = ("top three", "certain", "one label alive")  # few labels have mass, so that a row is solved quickly
+_SLOW_POINTS = 39  # more calibration points than this are not asked of an oracle that solves each row
+_LARGE = 300
+
+
+def predictor_of(loss: Loss, item: Chosen, alpha: Fraction, **settings: bool | int) -> SetPredictor:
+    """A predictor with the oracle; one whose weight on cost is to be tuned tunes it on its calibration points."""
+    return SetPredictor(loss, item.name if item.tuned else item.oracle, alpha=alpha, **settings)  # type: ignore[arg-type]
+
+
+def coverage(
+    loss: Loss, chosen: list[Chosen], alphas: Sequence[Fraction], plan: Plan, family_wise: float
+) -> list[Verdict]:
+    """Trials of every oracle at every level with every kind of classifier, each by itself and all together.
+
+    Oracles that raise an error are taken out of `chosen`.
+    """
+    trials: dict[str, list[Trials]] = {item.name: [] for item in chosen}
+    broken: dict[str, CounterExample] = {}
+    predictors = {(item.name, alpha): predictor_of(loss, item, alpha) for item in chosen for alpha in alphas}
+    for number, rng in enumerate(plan.of("coverage")):
+        for item in sorted(chosen, key=lambda item: item.slow):
+            for alpha in alphas:
+                predictor = predictors[item.name, alpha]
+                if item.name in broken or (item.slow and plan.late("coverage")):
+                    continue
+                try:
+                    if item.slow:
+                        trials[item.name] += _slow_trials(loss, predictor, number, rng)
+                    else:
+                        trials[item.name] += _trials(loss, predictor, item, number, rng)
+                except Exception as error:  # whatever a stranger's oracle raises
+                    broken[item.name] = raised(error)
+    whole = {name: every for name, every in trials.items() if name not in broken}
+    chosen[:] = [item for item in chosen if item.name not in broken]
+    raising = [Verdict(f"{name}: it takes all rows", False, 1, "", example) for name, example in broken.items()]
+    return [*_thresholds(alphas), *judged(whole, family_wise), *raising]
+
+
+def judged(trials: dict[str, list[Trials]], family_wise: float) -> Iterator[Verdict]:
+    """A verdict for each name: no trial, and not all of them together, may be further out than chance allows."""
+    many = sum(map(len, trials.values()))
+    for name, every in trials.items():
+        claim = f"{name}: coverage follows its law"
+        if not every:
+            yield Verdict(claim, None, 0, "it is slow: this alpha needs too many rows, or no time was left")
+            continue
+        points = sum(t.repeats * t.n_test for t in every)
+        alarming = [t for t in every if t.chance < family_wise / 2 / many]
+        together = pooled_chance(every)
+        note = f"{len(every)} trials, p = {together:.2g} together"
+        example = None
+        if alarming:
+            example = CounterExample(str(min(alarming, key=lambda t: (t.n_cal, t.repeats * t.n_test, t.chance))))
+        elif together < family_wise / 2 / len(trials):
+            fair = sum(t.fair for t in every)
+            expected = sum(float(t.law @ np.arange(t.law.size)) for t in every)
+            text = f"{fair} of {points} points are covered, {expected:.1f} are expected: the chance is {together:.1e}"
+            example = CounterExample(f"{name}, all classifiers together: {text}")
+        yield Verdict(claim, example is None, points, note, example)
+
+
+def _trials(
+    loss: Loss, predictor: SetPredictor, item: Chosen, number: int, rng: np.random.Generator
+) -> Iterator[Trials]:
+    alpha = predictor.alphas[0]
+    need = points_needed(alpha)
+    every = list(enumerate(CLASSIFIERS))
+    for place, kind in every[number % 3 :: 3] if item.tuned else every:  # tuning takes most of the time
+        dtype = (np.float64, np.float32, np.float16)[int(rng.integers(3))]
+        problem = Problem.generated(loss.K, rng, kind=kind, dtype=dtype)
+        large = (place + number) % len(CLASSIFIERS) == 0
+        n_cal = max(_LARGE, 2 * need) if large else int(rng.choice([need, 2 * need, 3 * need + 1]))
+        sizes = {"n_cal": 3 * n_cal if item.tuned else n_cal, "n_test": 100 if large else 30}
+        about = f"{item.name}, {kind} classifier, {np.dtype(dtype)}"
+        yield coverage_trials(predictor, problem, repeats=1 if large else 3, rng=rng, name=about, **sizes)
+    if not item.tuned:
+        yield _randomized(loss, item, alpha, need, rng)
+
+
+def _randomized(loss: Loss, item: Chosen, alpha: Fraction, n_cal: int, rng: np.random.Generator) -> Trials:
+    """One test point for each calibration, so that the number covered is binomial, ties or none."""
+    problem = Problem.generated(loss.K, rng)
+    repeats = 10
+    covered = 0
+    for _ in range(repeats):
+        predictor = predictor_of(loss, item, alpha, randomize=True, seed=int(rng.integers(2**31)))
+        covered += coverage_trials(predictor, problem, n_cal=n_cal, repeats=1, rng=rng).covered
+    about = f"{item.name} randomized, {problem.kind} classifier"
+    return Trials(n_cal, 1, alpha, repeats, covered, covered, True, about)
+
+
+def _slow_trials(loss: Loss, predictor: SetPredictor, number: int, rng: np.random.Generator) -> Iterator[Trials]:
+    need = points_needed(predictor.alphas[0])
+    if need <= _SLOW_POINTS:
+        kind = _QUICK[number % len(_QUICK)]
+        problem = Problem.generated(loss.K, rng, kind=kind)
+        about = f"{predictor.oracle.name}, {kind} classifier"
+        yield coverage_trials(predictor, problem, n_cal=need, n_test=3, repeats=1, rng=rng, name=about)
+
+
+def _thresholds(alphas: Sequence[Fraction]) -> Iterator[Verdict]:
+    """The threshold by its definition, for every small number of points."""
+    cases = 0
+    example = None
+    levels = dict.fromkeys([*alphas, Fraction(1, 3), Fraction(1, 10)])
+    for n in range(1, 121):
+        scores = np.random.default_rng(n).permutation(np.arange(1.0, n + 1))
+        for alpha in levels:
+            k = math.ceil((n + 1) * (1 - alpha))
+            meant = float(k) if k <= n else math.inf
+            got = calibrate(scores, alphas=[alpha]).thresholds()
+            cases += 1
+            if got != meant and example is None:
+                which = f"{k}, the {k}-th smallest" if k <= n else "infinite, as no score is high enough"
+                text = f"of the scores 1 to {n} at alpha {show_level(alpha)} the threshold is {got!r}, not {which}"
+                example = CounterExample(text, rows=(tuple(scores.tolist()),))
+    yield Verdict("thresholds are the k-th smallest scores, k = ceil((n + 1)(1 - alpha))", example is None, cases,
+                  "", example)  # fmt: skip

@@ -1,0 +1,74 @@
+"""Does the compiled loss mean what was written? The naive interpreter judges every other face of it.
+
+On all sets of up to 12 labels; of more, on sets of all sizes, single labels, categories and nearly categories.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from udcp_dsl.lower import LoweringError, lower
+from udcp_dsl.testing.cubes import MOST_LABELS, all_masks, telling_sets
+from udcp_dsl.testing.lowering import linear_differences
+from udcp_dsl.testing.meaning import Difference, differences, first_difference, smallest_difference
+from udcp_dsl.validation.verdicts import CounterExample, Verdict
+
+if TYPE_CHECKING:
+    from udcp_dsl.loss import Loss
+    from udcp_dsl.validation.plan import Plan
+
+QUESTION = "does the compiled loss mean what was written?"
+_SETS = 48  # of a round
+_SINGLES = 300  # labels that are tried on their own, all if there are no more
+_CELLS = 50_000  # of the masks, where there are thousands of labels
+_SOLVED = 12  # sets on which the linear model is solved, and as many single labels
+
+
+def meaning(loss: Loss, plan: Plan) -> list[Verdict]:
+    """Evaluators, increments, terms and the linear model, each against the interpreter."""
+    every = loss.K <= MOST_LABELS
+    found: list[Difference] = []
+    linear: list[Difference] = []
+    tried = solved = 0
+    no_model = _why_no_model(loss)
+    for rng in plan.of("meaning"):
+        masks = telling_sets(loss, rng, max(_SOLVED, min(_SETS, _CELLS // loss.K)))
+        singles = np.arange(loss.K) == rng.permutation(loss.K)[: max(_SOLVED, min(_SINGLES, _CELLS // loss.K)), None]
+        if not every or not tried:  # all sets need no second look
+            sets = all_masks(loss.K) if every else masks if tried else np.concatenate([masks, singles])
+            found += differences(loss, sets, rng)
+            tried += len(sets)
+        if no_model is None:
+            some = np.concatenate([masks[rng.choice(len(masks), _SOLVED, replace=False)], singles[:_SOLVED]])
+            linear += linear_differences(loss, some)
+            solved += len(some)
+        if found or linear:
+            break
+    kinds = "all sets" if every else "all sizes, single labels, categories and nearly categories"
+    verdicts = [Verdict("evaluators agree with the interpreter", not found, tried, kinds, _shown(loss, found))]
+    if no_model is not None:
+        return [*verdicts, Verdict("the linear model agrees with the interpreter", None, 0, no_model)]
+    example = None
+    if linear:
+        smallest = first_difference(linear, lambda mask: linear_differences(loss, mask[None]))
+        example = _example(loss, smallest)
+    return [*verdicts, Verdict("the linear model agrees with the interpreter", not linear, solved, "", example)]
+
+
+def _why_no_model(loss: Loss) -> str | None:
+    try:
+        lower(loss)
+    except LoweringError as error:
+        return str(error)
+    return None
+
+
+def _shown(loss: Loss, found: list[Difference]) -> CounterExample | None:
+    return _example(loss, smallest_difference(loss, found)) if found else None
+
+
+def _example(loss: Loss, difference: Difference) -> CounterExample:
+    labels = tuple(loss.labels[y] for y in np.flatnonzero(difference.mask))
+    return CounterExample(difference.told(loss), sets=(labels,))

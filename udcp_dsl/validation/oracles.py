@@ -1,0 +1,336 @@
+"""Does every oracle keep its promise? Faces to the last bit, definitions by brute force, and who may not cost more.
+
+Brute force needs few sets: all of up to 12 labels. Of more labels the mass is put on 8, and for a loss that is proved
+monotone no set of least cost has any other label. On all labels an optimum may not be beaten by the sets of another
+oracle: S_mu not in L - mu p, where the sets are nested, and the exact set of a mass not in cost.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from udcp_dsl.diagnostics import OracleError
+from udcp_dsl.oracle import Adopted, Oracle, make_oracle, oracle_names
+from udcp_dsl.testing.brute import price_fault
+from udcp_dsl.testing.coverage import Problem
+from udcp_dsl.testing.cubes import MOST_LABELS, all_masks, named
+from udcp_dsl.testing.faces import FACES, INDEPENDENCE, MADE_ALIKE, first_fault
+from udcp_dsl.testing.formulas import FORMULAS, greedy_fault
+from udcp_dsl.testing.rows import rows_on, varied_rows
+from udcp_dsl.validation.verdicts import CounterExample, Verdict, raised
+
+if TYPE_CHECKING:
+    from udcp_dsl.domain import Bools, Floats
+    from udcp_dsl.loss import Loss
+    from udcp_dsl.validation.plan import Plan
+
+QUESTION = "does every oracle keep its promise on it?"
+_LAM = 0.3  # of an oracle whose weight on cost is tuned, where scores are wanted before there are rows to tune it on
+_FACES, _TAKES = "faces agree to the last bit, rows do not mix", "it takes all rows"
+_LIVE = 8
+_MANY = 300  # labels, sets or prices, of which not all are looked at if there are more
+_STEPS = 8  # places of the greedy order that are looked at
+_LEVEL = 0.9
+_TOLERANCE = 1e-9  # of costs and prices, relative: what adding in another order leaves
+_EXACT = ("base", "lac", "raps")  # no cost enters these: they are the formula to the last bit
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """An oracle to validate: itself, how to make another, and whether it solves every row on its own.
+
+    One that is `tuned` has no weight on cost before it is calibrated; `oracle` then has a weight that is given.
+    """
+
+    name: str
+    oracle: Oracle
+    make: Callable[[], Oracle]
+    slow: bool
+    tuned: bool = False
+
+
+def chosen_oracles(loss: Loss, wanted: Sequence[str | Oracle] | None) -> tuple[list[Chosen], dict[str, str]]:
+    """Those that were asked for, or of all that are installed those that apply, and why the others do not."""
+    found, left_out = list[Chosen](), dict[str, str]()
+    for item in oracle_names() if wanted is None else dict.fromkeys(wanted):
+        if isinstance(item, Oracle):
+            found.append(Chosen(item.name, item, partial(_another, item), hasattr(item, "running")))
+            continue
+        try:
+            found.append(_made(item, loss))
+        except OracleError as error:
+            if wanted is not None:
+                raise
+            left_out[item] = str(error)
+    return found, left_out
+
+
+def _another(oracle: Oracle) -> Oracle:
+    """One made alike, as the protocol has it; a stranger's class is not known here, and its oracle has to do."""
+    if isinstance(oracle, Adopted):
+        return oracle
+    return type(oracle)(oracle.loss, **oracle.options)
+
+
+def _made(name: str, loss: Loss) -> Chosen:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        oracle = make_oracle(name, loss)
+    options: dict[str, object] = {"lam": _LAM} if oracle.options.get("lam", 0.0) is None else {}
+
+    def make() -> Oracle:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            return make_oracle(name, loss, **options)
+
+    # One that solves instances can be run in processes; one that warns at its making says that it will take long.
+    slow = hasattr(oracle, "running") or bool(caught) or (name == "price" and _looks_at_all_sets(loss))
+    return Chosen(name, make() if options else oracle, make, slow, tuned=bool(options))
+
+
+def _looks_at_all_sets(loss: Loss) -> bool:
+    """Whether prices of more labels than can be tried quickly have no better way that is known to be quick."""
+    facts = loss.facts
+    known = facts.submodular or facts.separable or facts.laminar or facts.tree_diameter or facts.cardinality
+    return loss.K > MOST_LABELS and not known
+
+
+def oracles(loss: Loss, chosen: Sequence[Chosen], plan: Plan) -> list[Verdict]:
+    """For each oracle: its faces, its definition, and on all labels what it may not be beaten in."""
+    verdicts: dict[tuple[str, str], Verdict] = {}
+    for number, rng in enumerate(plan.of("oracles")):
+        problem = Problem.generated(loss.K, rng, kind="calibrated")
+        whole, _ = problem.draw(3, rng)
+        for item in sorted(chosen, key=lambda item: item.slow):
+            if item.slow and plan.late("oracles"):
+                continue
+            P = rows_on(_live(loss, rng, 3), rng, 1, loss.K) if item.slow else varied_rows(rng, 6, loss.K)
+            _add(verdicts, item.name, _FACES, len(P), _faces(loss, item, P, number))
+            try:
+                for claim, cases, example in _definitions(loss, item, rng):
+                    _add(verdicts, item.name, claim, cases, example)
+            except Exception as error:  # whatever a stranger's oracle raises
+                _add(verdicts, item.name, _TAKES, 1, raised(error))
+        broken = {name for (name, claim), v in verdicts.items() if v.holds is False and claim in (_FACES, _TAKES)}
+        late = plan.late("oracles")
+        able = [item for item in chosen if item.name not in broken and not (item.slow and late)]
+        for name, claim, cases, example in _dominance(loss, able, whole):
+            _add(verdicts, name, claim, cases, example)
+        if any(verdict.holds is False for verdict in verdicts.values()):
+            break
+    return [*verdicts.values(), *_not_tried(loss, chosen), *_no_time(chosen, verdicts)]
+
+
+def _add(
+    verdicts: dict[tuple[str, str], Verdict], name: str, claim: str, cases: int, example: CounterExample | None
+) -> None:
+    before = verdicts.get((name, claim))
+    total = cases + (0 if before is None else before.cases)
+    if before is not None and before.counter_example is not None:
+        return
+    verdicts[name, claim] = Verdict(f"{name}: {claim}", example is None, total, "", example)
+
+
+def _faces(loss: Loss, item: Chosen, P: Any, number: int) -> CounterExample | None:
+    brief = item.slow and loss.K > _MANY  # a row may take seconds
+    checks = {"score_of": FACES["score_of"]} if brief else {**FACES, **INDEPENDENCE}
+    fault = first_fault(lambda: item.oracle, P, number, checks, anew=item.make)
+    if fault is None and number == 0 and not brief:
+        fault = first_fault(item.make, P, number, MADE_ALIKE)
+    if fault is None:
+        return None
+    return CounterExample(str(fault), rows=tuple(tuple(float(x) for x in row) for row in fault.P))
+
+
+def _live(loss: Loss, rng: np.random.Generator, most: int) -> Any:
+    return np.sort(rng.choice(loss.K, min(most, loss.K), replace=False))
+
+
+class _Believed:
+    """A loss by its quick evaluator, which the first stage has held to the interpreter."""
+
+    def __init__(self, loss: Loss) -> None:
+        self.loss = loss
+        self.labels, self.facts, self.K = loss.labels, loss.facts, loss.K
+
+    def interpret_positions(self, positions: Sequence[int]) -> float:
+        mask = np.zeros((1, self.K), dtype=bool)
+        mask[0, list(positions)] = True
+        return float(self.loss.batch(mask)[0])
+
+
+def _definitions(
+    loss: Loss, item: Chosen, rng: np.random.Generator
+) -> Iterator[tuple[str, int, CounterExample | None]]:
+    believed: Any = _Believed(loss)
+    if item.name in FORMULAS:
+        P = np.asarray(varied_rows(rng, 6 if loss.K <= _MANY else 1, loss.K), dtype=np.float64)
+        yield "scores are the formula", len(P), _formula(believed, item, P)
+    elif item.name == "greedy":
+        P = rows_on(_live(loss, rng, _LIVE), rng, 2, loss.K)
+        yield "each label is the best at its place", len(P), _greedy(believed, item, P)
+    elif item.name in _BRUTE and _few_sets_suffice(loss):
+        live = _live(loss, rng, (4 if item.slow else _LIVE) if loss.K > MOST_LABELS else loss.K)
+        P = rows_on(live, rng, 1 if item.slow else 3, loss.K)
+        masks = np.zeros((1 << len(live), loss.K), dtype=bool)
+        masks[:, live] = all_masks(len(live))
+        claim, check = _BRUTE[item.name]
+        yield claim, len(P), check(loss, item, P, masks, loss.batch(masks))
+
+
+def _few_sets_suffice(loss: Loss) -> bool:
+    return loss.K <= MOST_LABELS or bool(loss.facts.monotone)
+
+
+def _formula(loss: Any, item: Chosen, P: Floats) -> CounterExample | None:
+    scores = item.oracle.scores(P)
+    for p, got in zip(P, scores, strict=True):
+        meant = np.array(FORMULAS[item.name](loss, p.tolist(), item.oracle.options))
+        slack = 0.0 if item.name in _EXACT else _TOLERANCE * np.maximum(1.0, np.abs(meant))
+        with np.errstate(invalid="ignore"):  # infinity less infinity, where both agree
+            wrong = np.flatnonzero(~((got == meant) | (np.abs(got - meant) <= slack)))
+        if wrong.size:
+            y = int(wrong[0])
+            text = (
+                f"label {loss.labels[y]} has the score {float(got[y])!r}, where the formula gives {float(meant[y])!r}"
+            )
+            return CounterExample(text, rows=(tuple(p.tolist()),))
+    return None
+
+
+def _greedy(loss: Any, item: Chosen, P: Floats) -> CounterExample | None:
+    M, eps = (float(str(item.oracle.options[name])) for name in ("M", "eps"))
+    for p, scores in zip(P, item.oracle.scores(P), strict=True):
+        order = scores.argsort(kind="stable").tolist()
+        steps = _STEPS if loss.K <= _MANY else 2
+        fault = greedy_fault(loss, p.tolist(), order, M, eps, steps=steps, rounding=1e-12)
+        if fault is not None:
+            return CounterExample(fault, rows=(tuple(p.tolist()),))
+    return None
+
+
+def _price(loss: Loss, item: Chosen, P: Floats, masks: Bools, costs: Floats) -> CounterExample | None:
+    for p, scores in zip(P, item.oracle.scores(P), strict=True):
+        fault = price_fault(scores, p, masks, costs)
+        if fault is not None:
+            return CounterExample(f"label {loss.labels[fault[0]]} {fault[1]}", rows=(tuple(p.tolist()),))
+    return None
+
+
+def _optimal(loss: Loss, item: Chosen, P: Floats, masks: Bools, costs: Floats) -> CounterExample | None:
+    found, proved = _optima(loss, item, P)
+    for p, mask, cost in zip(P[proved], found[proved], loss.batch(found)[proved], strict=True):
+        mass, target = masks @ p, _LEVEL * p.sum()
+        # A set whose mass is the target but for rounding may count as either.
+        best, at_least = (float(costs[mass >= target + slack].min(initial=np.inf)) for slack in (1e-12, -1e-12))
+        slack = _TOLERANCE * max(1.0, abs(cost))
+        if not at_least - slack <= cost <= best + slack or p[mask].sum() < target - 1e-12:
+            cheaper = masks[np.where(mass >= target + 1e-12, costs, np.inf).argmin()]
+            text = (
+                f"of mass {_LEVEL} it gives {named(loss, mask)}, which costs {cost!r}; {named(loss, cheaper)} {best!r}"
+            )
+            return CounterExample(text, rows=(tuple(p.tolist()),))
+    return None
+
+
+_BRUTE: Mapping[str, tuple[str, Callable[..., CounterExample | None]]] = {
+    "price": ("prices are those of brute force over all sets", _price),
+    "ilp": ("its set is the cheapest of its mass, by brute force", _optimal),
+}
+
+
+def _optima(loss: Loss, item: Chosen, P: Floats) -> tuple[Bools, Bools]:
+    """The exact oracle's cheapest sets of mass `_LEVEL`, and which of them are proved to be."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        exact: Any = make_oracle(item.name, loss, levels=[_LEVEL])
+        masks, proved = exact.optimal(np.ascontiguousarray(P, dtype=np.float64))
+    return masks, proved
+
+
+def _dominance(
+    loss: Loss, chosen: Sequence[Chosen], P: Floats
+) -> Iterator[tuple[str, str, int, CounterExample | None]]:
+    """On all labels: what price and ilp may not be beaten in by the sets of the other oracles."""
+    by_name = {item.name: item for item in chosen}
+    rivals = {item.name: item for item in chosen if not item.slow and item.name != "price"}
+    ilp, price = by_name.get("ilp"), by_name.get("price")
+    prefixes = [_prefixes(list(rivals.values()), p[None]) for p in P]
+    nested = bool(loss.facts.submodular or loss.facts.cardinality)
+    if price is not None and nested and rivals:
+        rows = range(1 if price.slow else len(P))
+        found = (_cheaper_at_a_price(loss, price, P[i], prefixes[i]) for i in rows)
+        yield "price", "no other oracle's set is better at its price", len(rows), next(filter(None, found), None)
+    if ilp is not None and rivals:
+        optima, proved = _optima(loss, ilp, P[:1])
+        example = _cheaper_of_the_mass(loss, P[0], optima[0], prefixes[0]) if proved[0] else None
+        yield "ilp", "no other oracle's set of its mass is cheaper", 1, example
+
+
+def _prefixes(rivals: Sequence[Chosen], p: Floats) -> list[tuple[str, Bools]]:
+    """For each oracle the sets (m, K) that its order runs through, or some of very many."""
+    found = []
+    for item in rivals:
+        place = item.oracle.scores(p)[0].argsort(kind="stable").argsort()
+        lengths = np.unique(np.linspace(0, len(place), _MANY).astype(np.int64))
+        masks = place < lengths[:, None]
+        found.append((item.name, masks))
+    return found
+
+
+def _cheaper_at_a_price(
+    loss: Loss, price: Chosen, p: Floats, prefixes: Sequence[tuple[str, Bools]]
+) -> CounterExample | None:
+    scores = price.oracle.scores(p[None])[0]
+    prices = np.unique(scores[np.isfinite(scores)])
+    prices = prices[:: -(-len(prices) // _MANY) or 1]
+    sets = scores <= prices[:, None]
+    values = loss.batch(sets) - prices * (sets @ p)
+    for name, masks in prefixes:
+        costs, mass = loss.batch(masks), masks @ p
+        others = (costs - prices[:, None] * mass).min(axis=1, initial=np.inf)
+        beaten = np.flatnonzero(others < values - _TOLERANCE * np.maximum(np.maximum(1.0, np.abs(values)), prices))
+        if beaten.size:
+            i = beaten[0]
+            best = masks[(costs - prices[i] * mass).argmin()]
+            text = (
+                f"at price {float(prices[i])!r} its set {named(loss, sets[i])} comes to {float(values[i])!r} in "
+                f"L - mu p, and {named(loss, best)} of {name} to {float(others[i])!r}"
+            )
+            return CounterExample(text, rows=(tuple(p.tolist()),))
+    return None
+
+
+def _cheaper_of_the_mass(
+    loss: Loss, p: Floats, optimum: Bools, prefixes: Sequence[tuple[str, Bools]]
+) -> CounterExample | None:
+    cost = float(loss.batch(optimum[None])[0])
+    for name, masks in prefixes:
+        costs = np.where(masks @ p >= _LEVEL * p.sum() + 1e-12, loss.batch(masks), np.inf)
+        if costs.min() < cost - _TOLERANCE * max(1.0, abs(cost)):
+            mine, other = named(loss, optimum), named(loss, masks[costs.argmin()])
+            text = f"of mass {_LEVEL} it gives {mine}, which costs {cost!r}; {other} of {name} {float(costs.min())!r}"
+            return CounterExample(text, rows=(tuple(p.tolist()),))
+    return None
+
+
+def _no_time(chosen: Sequence[Chosen], verdicts: Mapping[tuple[str, str], Verdict]) -> Iterator[Verdict]:
+    for item in chosen:
+        if (item.name, _FACES) not in verdicts:
+            yield Verdict(f"{item.name}: {_FACES}", None, 0, "it is slow, and no time was left: give a larger budget")
+
+
+def _not_tried(loss: Loss, chosen: Sequence[Chosen]) -> Iterator[Verdict]:
+    for item in chosen:
+        if item.name in _BRUTE and not _few_sets_suffice(loss):
+            why = f"{loss.K} labels are too many for all sets, and it is not proved that fewer suffice (monotone)"
+            yield Verdict(f"{item.name}: {_BRUTE[item.name][0]}", None, 0, why)
+        if item.name == "price" and not (loss.facts.submodular or loss.facts.cardinality):
+            why = "its sets are not proved to be nested, so that others may be better"
+            yield Verdict("price: no other oracle's set is better at its price", None, 0, why)

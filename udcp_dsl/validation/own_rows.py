@@ -1,0 +1,120 @@
+"""The user's own probabilities and labels: coverage over repeated splits, and whether the file drifts along its order.
+
+A random split makes calibration and test rows exchangeable whatever the file is, so coverage has its exact law there.
+In use they are not split by chance: new rows come after old ones. If the true labels' scores change along the file, a
+threshold set on its rows may not hold for those that follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from udcp_dsl import inputs
+from udcp_dsl.calibrate import points_needed
+from udcp_dsl.diagnostics import InputError
+from udcp_dsl.testing.coverage import Trials, coverage_trials
+from udcp_dsl.validation.coverage import judged, predictor_of
+from udcp_dsl.validation.verdicts import CounterExample, Verdict
+
+if TYPE_CHECKING:
+    from udcp_dsl.domain import Floats
+    from udcp_dsl.loss import Loss
+    from udcp_dsl.validation.oracles import Chosen
+
+_SPLITS = 12
+_MOST_ROWS = 2000  # of a split, and of the test for drift: more would only take longer
+_PERMUTATIONS = 9999
+DRIFT_ERROR = 1e-3  # the chance that a file without drift fails
+
+
+@dataclass(frozen=True, eq=False)
+class OwnRows:
+    """Checked probabilities (n, K) and true labels, as positions. Draws rows without replacement."""
+
+    P: npt.NDArray[Any]
+    y: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, loss: Loss, probs: Any, y: Any, alphas: Sequence[Fraction]) -> OwnRows:
+        """Refuses what are no probabilities or labels, and too few of them for these levels."""
+        P = inputs.probabilities(probs, loss.labels).values
+        truth = inputs.truth(y, loss.labels, len(P))
+        need = 6 * max(points_needed(alpha) for alpha in alphas)  # two halves, each for three folds
+        if len(P) < need:
+            raise InputError(f"{len(P)} rows are too few to split: give {need} or more, or a larger alpha")
+        return cls(P, truth)
+
+    @property
+    def half(self) -> int:
+        """The rows of one half of a split; of very many rows not all are taken."""
+        return min(len(self.P), _MOST_ROWS) // 2
+
+    def draw(self, n: int, rng: np.random.Generator) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+        rows = rng.choice(len(self.P), n, replace=False)
+        return self.P[rows], self.y[rows]
+
+
+def splits(
+    loss: Loss, chosen: Sequence[Chosen], alphas: Sequence[Fraction], rows: OwnRows, seed: int, family_wise: float
+) -> list[Verdict]:
+    """Coverage of each oracle that does not solve row by row, calibrated on one half of the rows, again and again."""
+    half = rows.half
+    rng = np.random.default_rng([seed, len(rows.P)])
+    trials: dict[str, list[Trials]] = {}
+    for item in chosen:
+        if item.slow:
+            continue
+        of_item = trials.setdefault(f"{item.name} on your rows", [])
+        for alpha in alphas:
+            predictor = predictor_of(loss, item, alpha)
+            each = [
+                coverage_trials(predictor, rows, n_cal=half, n_test=half, repeats=1, rng=rng) for _ in range(_SPLITS)
+            ]
+            covered, fair = sum(t.covered for t in each), sum(t.fair for t in each)
+            about = f"{item.name} on your rows"
+            of_item.append(replace(each[0], repeats=_SPLITS, covered=covered, fair=fair, name=about))
+    return list(judged(trials, family_wise))
+
+
+def drift(loss: Loss, chosen: Sequence[Chosen], rows: OwnRows, seed: int) -> Verdict:
+    """Whether the true labels' scores, under any oracle, go with their place in the file: a permutation test.
+
+    Two statistics, each the largest over the oracles: the rank correlation with the place, and the largest sum of
+    centred ranks up to any place (CUSUM), which a sudden change makes large.
+    """
+    from scipy.stats import rankdata
+
+    places = np.linspace(0, len(rows.P) - 1, min(len(rows.P), _MOST_ROWS)).astype(np.int64)
+    P, y = rows.P[places], rows.y[places]
+    ranks = np.array([rankdata(item.oracle.score_of(P, y)) for item in chosen if not item.slow])
+    ranks -= ranks.mean(axis=1, keepdims=True)
+    ranks /= np.maximum(ranks.std(axis=1, keepdims=True), 1e-12)  # all equal: there is nothing to drift
+    seen = _statistics(ranks)
+    rng = np.random.default_rng([seed, len(P), 1])
+    at_least = np.ones(2)
+    for _ in range(_PERMUTATIONS):
+        at_least += _statistics(ranks[:, rng.permutation(len(P))]) >= seen - 1e-9
+    p = at_least / (_PERMUTATIONS + 1)
+    names = ("rank correlation with the place in the file", "CUSUM")
+    told = ", ".join(f"{name}: p = {value:.4f}" for name, value in zip(names, p, strict=True))
+    note = f"{told}; rows without drift fail with a chance of at most {DRIFT_ERROR:g}"
+    found = float(p.min()) <= DRIFT_ERROR / 2
+    example = None
+    if found:
+        which = int(p.argmin())
+        text = f"the scores of the true labels change along the file ({names[which]}, p = {p[which]:.4f})"
+        example = CounterExample(f"{text}: rows that come later will not be covered as those that calibrate")
+    return Verdict("your rows do not drift along the file", not found, len(P), note, example)
+
+
+def _statistics(ranks: Floats) -> Floats:
+    """The largest over the rows of |correlation with the place| and of |partial sum|."""
+    n = ranks.shape[1]
+    place = np.linspace(-1.0, 1.0, n) if n > 1 else np.zeros(1)
+    return np.array([np.abs(ranks @ place).max(), np.abs(np.cumsum(ranks, axis=1)).max()])

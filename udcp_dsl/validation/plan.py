@@ -1,0 +1,64 @@
+"""How many rounds of cases each stage has: a number that was given, or as many as fit into its share of the time.
+
+The cases of a round depend on the seed, the stage and the round alone, so that more rounds only add cases.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+Progress = Callable[[str, float], None]
+
+# What part of the time has passed when each stage ends; what one leaves over goes to those after it.
+_UNTIL = {"meaning": 0.15, "facts": 0.25, "oracles": 0.55, "coverage": 0.85, "cost": 1.0}
+_MOST_ROUNDS = 200
+
+
+@dataclass
+class Plan:
+    """Give `rounds`, or `budget` in seconds. `progress` is told a stage and what part of it is done."""
+
+    seed: int
+    rounds: int | None
+    budget: float | None
+    progress: Progress | None = None
+    began: float = field(default_factory=time.monotonic)
+
+    def of(self, stage: str) -> Iterator[np.random.Generator]:
+        """A generator for each round of the stage; there is at least one."""
+        number = list(_UNTIL).index(stage)
+        start = time.monotonic()
+        done = 0
+        while done == 0 or self._goes_on(stage, done, start):
+            self._tell(stage, done, start)
+            yield np.random.default_rng([self.seed, number, done])
+            done += 1
+        self._tell(stage, done, start)
+
+    def late(self, stage: str) -> bool:
+        """Whether the time of the stage is over: then what is slow is left out."""
+        return self.rounds is None and time.monotonic() > self._end(stage)
+
+    def _goes_on(self, stage: str, done: int, start: float) -> bool:
+        if self.rounds is not None:
+            return done < self.rounds
+        now = time.monotonic()
+        each = (now - start) / done
+        return done < _MOST_ROUNDS and now + each < self._end(stage)
+
+    def _end(self, stage: str) -> float:
+        assert self.budget is not None, "a plan has rounds or a budget"
+        return self.began + _UNTIL[stage] * self.budget
+
+    def _tell(self, stage: str, done: int, start: float) -> None:
+        if self.progress is None:
+            return
+        if self.rounds is not None:
+            part = done / self.rounds
+        else:
+            part = (time.monotonic() - start) / max(1e-9, self._end(stage) - start)
+        self.progress(stage, min(1.0, part))

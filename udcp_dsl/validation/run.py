@@ -1,0 +1,120 @@
+"""One validation: the stages in order, each with its own cases, all from one seed."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from udcp_dsl.calibrate import Level, exact_level
+from udcp_dsl.diagnostics import InputError
+from udcp_dsl.loss import Loss
+from udcp_dsl.oracle import Oracle
+from udcp_dsl.validation import cost as costs
+from udcp_dsl.validation import coverage, facts, meaning, oracles, own_rows
+from udcp_dsl.validation.plan import Plan, Progress
+from udcp_dsl.validation.verdicts import MeanCost, Stage, Validation, Verdict
+
+FAMILY_WISE = 1e-6
+DEFAULT_BUDGET = 60.0
+
+
+def validate(
+    loss: Loss,
+    *,
+    oracles: Sequence[str | Oracle] | None = None,
+    alphas: Sequence[Level] = (0.1,),
+    budget: float | None = None,
+    cases: int | None = None,
+    seed: int = 0,
+    probs: Any = None,
+    y: Any = None,
+    progress: Progress | None = None,
+) -> Validation:
+    """Whether a loss is safe to use: what it means, what is proved of it, its oracles, coverage, and what it costs.
+
+    `oracles` are names (or oracles made for this loss); by default all that apply. Give `cases`, rounds of generated
+    cases in every stage, and the same seed gives the same answer; or `budget`, about so many seconds (60 if neither is
+    given). `probs` and true labels `y` of your own add repeated splits of them and a test for drift along their order.
+    `progress` is called with the name of a stage and the part of it that is done. Refuses an oracle that does not
+    apply, a level that is none, both of cases and budget, and only one of probs and y.
+
+    >>> import udcp_dsl as udcp
+    >>> validation = validate(udcp.loads("labels {a, b, c}  loss l = size + any({a, b})"), oracles=["base"], cases=1)
+    >>> validation.ok, [stage.name for stage in validation.stages]
+    (True, ['meaning', 'facts', 'oracles', 'coverage', 'cost'])
+    """
+    if not isinstance(loss, Loss):
+        raise TypeError(f"loss is a {type(loss).__name__}, not a Loss: make one with udcp.load or udcp.loads")
+    levels = tuple(dict.fromkeys(exact_level(alpha) for alpha in alphas))
+    if not levels:
+        raise InputError("alphas is empty: give at least one level, such as 0.1")
+    if (probs is None) != (y is None):
+        raise InputError("probs and y belong together: give both, or neither")
+    _check_amounts(budget, cases, seed)
+    seconds = DEFAULT_BUDGET if budget is None and cases is None else budget
+    own = None if probs is None else own_rows.OwnRows.of(loss, probs, y, levels)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # few points, p = 0, slow oracles: all that is tried on purpose
+        return _run(loss, oracles, levels, Plan(seed, cases, seconds, progress), own)
+
+
+def _check_amounts(budget: float | None, cases: int | None, seed: int) -> None:
+    if budget is not None and cases is not None:
+        raise InputError("give budget or cases, not both: cases makes it repeatable, budget makes it end in time")
+    if budget is not None and (isinstance(budget, bool) or not 0 < budget < float("inf")):
+        raise InputError(f"budget is {budget!r}: give a number of seconds above 0")
+    for name, value, least in (("cases", cases, 1), ("seed", seed, 0)):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
+            raise InputError(f"{name} is {value!r}: give a whole number from {least}")
+
+
+def _run(
+    loss: Loss, wanted: Sequence[str | Oracle] | None, levels: Any, plan: Plan, own: own_rows.OwnRows | None
+) -> Validation:
+    chosen, left_out = oracles.chosen_oracles(loss, wanted)
+    of_coverage = FAMILY_WISE if own is None else FAMILY_WISE / 2
+    means: list[MeanCost] = []
+    sound = list(chosen)  # less those that raise an error on generated rows: of these no more is asked
+
+    def coverages() -> list[Verdict]:
+        found = coverage.coverage(loss, sound, levels, plan, of_coverage)
+        if own is not None and any(not item.slow for item in sound):
+            found += own_rows.splits(loss, sound, levels, own, plan.seed, of_coverage)
+            found.append(own_rows.drift(loss, sound, own, plan.seed))
+        return found
+
+    def mean_costs() -> list[Verdict]:
+        verdicts, found = costs.cost(loss, sound, levels, plan, own)
+        means.extend(found)
+        return verdicts
+
+    stages = (
+        _stage("meaning", meaning.QUESTION, lambda: meaning.meaning(loss, plan), plan),
+        _stage("facts", facts.QUESTION, lambda: facts.facts(loss, plan), plan),
+        _stage("oracles", oracles.QUESTION, lambda: oracles.oracles(loss, chosen, plan), plan),
+        _stage("coverage", coverage.QUESTION, coverages, plan),
+        _stage("cost", costs.QUESTION, mean_costs, plan),
+    )
+    return Validation(
+        loss=loss.name,
+        source=loss.source.name,
+        labels=loss.K,
+        seed=plan.seed,
+        rounds=plan.rounds,
+        budget=plan.budget,
+        alphas=levels,
+        oracles=tuple(item.name for item in chosen),
+        slow=tuple(item.name for item in chosen if item.slow),
+        left_out=left_out,
+        family_wise=FAMILY_WISE,
+        stages=stages,
+        costs=tuple(means),
+    )
+
+
+def _stage(name: str, question: str, run: Callable[[], list[Verdict]], plan: Plan) -> Stage:
+    began = time.monotonic()
+    verdicts = tuple(run())
+    return Stage(name, question, verdicts, None if plan.rounds is not None else time.monotonic() - began)
