@@ -7,10 +7,11 @@ derives it.
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
+from itertools import accumulate
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
@@ -18,6 +19,7 @@ from numpy.typing import ArrayLike
 
 from udcp_dsl.diagnostics import OracleError
 from udcp_dsl.oracle import Floats, Indices, Masks, Oracle, Probabilities, make_oracle
+from udcp_solvers.best_set import BestSets
 from udcp_solvers.cut_price import CutPrices
 from udcp_solvers.enumeration import Enumeration
 from udcp_solvers.laminar_price import LaminarPrices
@@ -27,12 +29,16 @@ from udcp_solvers.tree_price import TreePrices
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
 
+# Costs that are sums of rounded numbers may be off by this, relatively.
+_ROUNDING = 1e-9
+
 
 @dataclass(frozen=True)
 class Step:
     """The set at threshold `price`: labels that entered there, all its labels, its mass and its cost.
 
-    Where the S_mu are nested, as for submodular losses, this is S_mu; else it is the union of those up to the price.
+    Where the S_mu are nested, as for submodular losses, this is S_mu; else it is the union of those up to the price,
+    and `left` are the labels of it that S_mu no longer holds.
     """
 
     price: float
@@ -40,6 +46,7 @@ class Step:
     labels: tuple[str, ...]
     mass: float
     cost: float
+    left: tuple[str, ...] = ()
 
 
 class Prices(Protocol):
@@ -76,21 +83,33 @@ class Price(Oracle):
         (scores,) = self.scores(np.asarray(p)[None, :])
         exact = np.asarray(p, dtype=np.float64)
         prices = np.unique(np.append(scores[scores < np.inf], 0.0))
+        entered = scores == prices[:, None]
         masks = scores <= prices[:, None]
         costs = self.loss.batch(masks)
+        gains = [sum(map(Fraction, exact[new].tolist()), Fraction(0)) for new in entered]
+        lefts = self._left(exact, prices, np.array(gains, dtype=np.float64), entered, masks, costs)
+        names = np.array(self.loss.labels, dtype=object)
         return [
-            Step(
-                float(price),
-                self._names(scores == price),
-                self._names(mask),
-                math.fsum(exact[mask]),
-                float(cost),
+            Step(float(price), tuple(names[new]), tuple(names[mask]), float(mass), float(cost), tuple(names[left]))
+            for price, new, mask, mass, cost, left in zip(
+                prices, entered, masks, accumulate(gains), costs, lefts, strict=True
             )
-            for price, mask, cost in zip(prices, masks, costs, strict=True)
         ]
 
-    def _names(self, mask: Masks) -> tuple[str, ...]:
-        return tuple(self.loss.labels[y] for y in np.flatnonzero(mask))
+    def _left(self, p: Floats, prices: Floats, gains: Floats, entered: Masks, masks: Masks, costs: Floats) -> Masks:
+        """Which labels of the unions the S_mu at these prices do not hold.
+
+        Two neighbouring S_mu are equally good at the price of the step, so nested ones pay no more for a step than its
+        mass is worth; and as long as no more is paid the unions are as good as the S_mu, for they start as S_0.
+        """
+        left = np.zeros_like(masks)
+        worth = prices * gains
+        dear = np.diff(costs, prepend=costs[0]) > worth + _ROUNDING * (np.abs(costs) + worth)
+        if dear.any():
+            best = BestSets(self.loss)
+            for i in range(int(dear.argmax()), len(prices)):
+                left[i] = masks[i] & ~best.at(p, float(prices[i]), entered[i])
+        return left
 
     def _scores(self, P: Probabilities) -> Floats:
         return self._prices.scores(P)

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from udcp_dsl.cli.rows import chooses_oracle, heeding_warnings, id_option, numbers_options, read_rows, reads_rows
+from udcp_dsl.cli.rows import (
+    check_output,
+    chooses_oracle,
+    heeding_warnings,
+    id_option,
+    numbers_options,
+    read_rows,
+    reads_rows,
+)
 from udcp_dsl.cli.spec import reads_spec
 from udcp_dsl.cli.terminal import emit, plain_table, show, visible
 from udcp_dsl.diagnostics import InputError
@@ -15,17 +24,27 @@ from udcp_dsl.diagnostics import InputError
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
     from udcp_dsl.oracle import Oracle
+    from udcp_dsl.report.hull import Vertex
 
 _SHOWN = 20
+_WIDEST = 40  # columns of a list of labels
 
 
-@click.command("order", epilog="Example:  udcp order pets.loss --probs p.csv --row 7 --oracle greedy --top 5")
+@click.command(
+    "order", epilog="Example:  udcp order pets.loss --probs p.csv --row 7 --oracle price --top 5 --plot hull.svg"
+)
 @reads_spec
 @reads_rows(id_option, *numbers_options)
 @click.option("--row", type=click.IntRange(min=0), required=True, metavar="N", help="Which row, counted from 0.")
 @chooses_oracle
 @click.option(
-    "--top", type=click.IntRange(min=1), metavar="N", help=f"How many labels (default: {_SHOWN}; with --json all)."
+    "--top",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help=f"How many labels and prices (default: {_SHOWN}; with --json all).",
+)
+@click.option(
+    "--plot", "plot", metavar="FILE", help="A figure of mass and cost: .svg, .png or .pdf (needs the extra report)."
 )
 def command(
     loss: Loss,
@@ -39,12 +58,22 @@ def command(
     oracle: str,
     options: dict[str, object],
     top: int | None,
+    plot: str | None,
     as_json: bool,
 ) -> None:
-    """Print the order in which an oracle adds the labels of one row, and what each prefix holds and costs."""
+    """Print the order in which an oracle adds the labels of one row, and what each prefix holds and costs.
+
+    An oracle that can explain itself (price) also shows its hull: at which price labels enter, what the set holds and
+    costs then.
+    """
     from udcp_dsl import inputs
     from udcp_dsl.oracle import make_oracle
 
+    if plot is not None:
+        from udcp_dsl.report.hull import check_figure
+
+        check_figure(plot)
+        check_output(plot)
     with heeding_warnings(as_json) as warnings:
         made = make_oracle(oracle, loss, **options)
         if made.options.get("lam", 0.0) is None:
@@ -54,8 +83,17 @@ def command(
             raise InputError(f"{probs_file}: there is no row {row}: rows are counted from 0, and there are {len(rows)}")
         part = rows.table.values[row : row + 1]
         P = inputs.probabilities(part, loss.labels, logits=logits, normalize=normalize).values
-        steps = ordering(made, P, loss.K if top is None and as_json else min(loss.K, top or _SHOWN))
+        count = loss.K if top is None and as_json else min(loss.K, top or _SHOWN)
+        every = ordering(made, P, count if plot is None else loss.K)
+        hull: Sequence[Vertex] | None = made.explain(P[0]) if hasattr(made, "explain") else None
+    steps = every[:count]
     name = None if rows.ids is None else str(rows.ids[row])
+    which = f"row {row}" if name is None else f"row {row}, {visible(name)}"
+    if plot is not None:
+        from udcp_dsl.report.hull import Point, write_hull
+
+        points = [Point(0.0, loss(())), *(Point(step["mass"], step["cost"]) for step in every)]
+        write_hull(plot, f"{visible(loss.name)}, {which}, by {made.name}", made.name, points, hull)
     if as_json:
         emit(
             {
@@ -68,12 +106,13 @@ def command(
                 "id": name,
                 "labels": loss.K,
                 "order": steps,
+                "hull": None if hull is None else [_as_data(vertex) for vertex in hull],
+                "plot": plot,
             }
         )
         return
     from rich.text import Text
 
-    which = f"row {row}" if name is None else f"row {row}, {visible(name)}"
     table = plain_table()
     for column in ("rank", "label", "p", "mass", "cost", "score"):
         table.add_column(column, justify="left" if column == "label" else "right", overflow="fold")
@@ -94,6 +133,51 @@ def command(
         "",
         Text(f"{more}mass and cost are those of the set of all labels down to this one", "dim"),
     )
+    if hull is not None:
+        _show_hull(hull, min(len(hull), top or _SHOWN))
+    if plot is not None:
+        show(Text(f"figure written to {visible(plot)}", "dim"))
+
+
+def _show_hull(hull: Sequence[Vertex], count: int) -> None:
+    """The set at each price, one line a vertex; a column for labels that left only where there are any."""
+    from rich.text import Text
+
+    leaving = any(vertex.left for vertex in hull)
+    table = plain_table()
+    table.add_column("price", justify="right")
+    for column in ("enter", "left") if leaving else ("enter",):
+        table.add_column(column, overflow="fold", max_width=_WIDEST)
+    for column in ("labels", "mass", "cost"):
+        table.add_column(column, justify="right")
+    size = 0
+    for vertex in hull[:count]:
+        size += len(vertex.entered)
+        names = (vertex.entered, vertex.left) if leaving else (vertex.entered,)
+        table.add_row(
+            f"{vertex.price:.6g}",
+            *(Text(", ".join(map(visible, part))) for part in names),
+            str(size),
+            f"{vertex.mass:.6g}",
+            f"{vertex.cost + 0.0:.6g}",
+        )
+    more = f"the first {count} of {len(hull)} prices; " if count < len(hull) else ""
+    note = (
+        "sets are unions of the best sets up to their price; labels under left are in the best no more"
+        if leaving
+        else "mass and cost are those of the best set at each price"
+    )
+    show("", Text("the hull: what each price of probability buys", "bold"), "", table, "", Text(more + note, "dim"))
+
+
+def _as_data(vertex: Vertex) -> dict[str, Any]:
+    return {
+        "price": vertex.price,
+        "entered": list(vertex.entered),
+        "left": list(vertex.left),
+        "mass": vertex.mass,
+        "cost": vertex.cost + 0.0,
+    }
 
 
 def ordering(oracle: Oracle, P: Any, count: int) -> list[dict[str, Any]]:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
+import sys
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -139,3 +142,105 @@ def test_labels_of_equal_score_come_by_falling_p(udcp: Udcp) -> None:
     steps = json.loads(result.stdout)["order"]
     assert [step["label"] for step in steps] == ["lynx", "wolf", "dog", "cat"]
     assert [step["score"] for step in steps] == [0.0, 0.0, 0.0, 10.0]
+
+
+def test_the_hull_of_price_is_what_it_explains(udcp: Udcp) -> None:
+    result = udcp("order", "pets.loss", "--probs", "p.npy", "--row", "0", "--json")
+    loss = udcp_dsl.load("pets.loss")
+    steps = udcp_dsl.make_oracle("price", loss).explain(P[0])  # type: ignore[attr-defined]
+    hull = json.loads(result.stdout)["hull"]
+    assert [vertex["price"] for vertex in hull] == [step.price for step in steps]
+    inside: list[str] = []
+    for vertex in hull:
+        inside += vertex["entered"]
+        assert vertex["left"] == []
+        assert vertex["mass"] == pytest.approx(sum(P[0, LABELS.index(y)] for y in inside), abs=1e-15)
+        assert vertex["cost"] == loss(inside)
+    for before, vertex in pairwise(hull):
+        slope = (vertex["cost"] - before["cost"]) / (vertex["mass"] - before["mass"])
+        assert vertex["price"] == pytest.approx(slope, rel=1e-12)
+
+
+def test_the_hull_as_a_table(udcp: Udcp) -> None:
+    result = udcp("order", "pets.loss", "--loss", "plain", "--probs", "p.npy", "--row", "1", "--top", "3")
+    lines = result.stdout.split("\n")
+    start = lines.index("the hull: what each price of probability buys")
+    assert lines[start + 2].split() == ["price", "enter", "labels", "mass", "cost"]
+    assert [line.split() for line in lines[start + 4 : start + 7]] == [
+        ["0", "0", "0", "0"],
+        ["2", "cat", "1", "0.5", "1"],
+        ["4", "dog,", "wolf", "3", "1", "3"],
+    ]
+    assert lines[start + 8] == "mass and cost are those of the best set at each price"
+    few = udcp("order", "pets.loss", "--loss", "plain", "--probs", "p.npy", "--row", "1", "--top", "2").stdout
+    assert "the first 2 of 3 prices; mass and cost" in few
+
+
+def test_labels_that_leave_are_told(udcp: Udcp) -> None:
+    Path("torn.loss").write_text(
+        "labels { a, b, c, d }  hierarchy h { x { p { a }, q { d } }, y { r { b, c } } }  loss l = diameter(h)"
+    )
+    np.save("torn.npy", [[0.36, 0.31, 0.31, 0.02]])
+    result = udcp("order", "torn.loss", "--probs", "torn.npy", "--row", "0", "--json")
+    hull = json.loads(result.stdout)["hull"]
+    assert [(v["entered"], v["left"]) for v in hull] == [(["a"], []), (["b", "c"], ["a"]), (["d"], [])]
+    table = udcp("order", "torn.loss", "--probs", "torn.npy", "--row", "0").stdout
+    assert "labels under left are in the best no more" in table
+
+
+def test_an_oracle_without_a_hull(udcp: Udcp) -> None:
+    given = ("order", "pets.loss", "--probs", "p.npy", "--row", "0", "--oracle", "greedy")
+    assert json.loads(udcp(*given, "--json").stdout)["hull"] is None
+    assert "hull" not in udcp(*given).stdout
+
+
+@pytest.mark.parametrize("oracle", ["price", "greedy", "base"])
+@pytest.mark.parametrize(("ending", "magic"), [("svg", b"<?xml"), ("png", b"\x89PNG"), ("pdf", b"%PDF")])
+def test_a_figure_for_any_oracle(udcp: Udcp, oracle: str, ending: str, magic: bytes) -> None:
+    pytest.importorskip("matplotlib")
+    file = Path(f"row.{ending}")
+    given = ("order", "pets.loss", "--probs", "p.npy", "--row", "0", "--oracle", oracle, "--plot", str(file))
+    assert f"figure written to {file}" in udcp(*given).stdout
+    content = file.read_bytes()
+    assert content.startswith(magic)
+    assert json.loads(udcp(*given, "--json").stdout)["plot"] == str(file)
+    assert file.read_bytes() == content
+    assert not list(Path().glob(".udcp-*"))
+    if ending == "svg":
+        assert ("slopes are prices" in content.decode()) == (oracle == "price")
+        assert (re.search(r">\+ [a-z]", content.decode()) is not None) == (oracle == "price")
+
+
+@pytest.mark.parametrize(
+    ("file", "message"),
+    [
+        ("row.gif", "row.gif: unknown ending '.gif' of a figure; known: .svg, .png, .pdf"),
+        ("absent/row.svg", "absent/row.svg: there is no folder 'absent' to write it to"),
+    ],
+)
+def test_figures_that_cannot_be_written(udcp: Udcp, file: str, message: str) -> None:
+    pytest.importorskip("matplotlib")
+    result = udcp("order", "pets.loss", "--probs", "p.npy", "--row", "0", "--plot", file)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert result.stdout == ""
+
+
+def test_a_figure_without_matplotlib(udcp: Udcp, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    result = udcp("order", "pets.loss", "--probs", "p.npy", "--row", "0", "--plot", "row.svg")
+    assert result.exit_code == 2
+    assert "pip install 'udcp_dsl[report]'" in result.stderr
+    assert not Path("row.svg").exists()
+
+
+def test_a_figure_of_many_labels_names_some_of_them(udcp: Udcp) -> None:
+    pytest.importorskip("matplotlib")
+    Path("many.loss").write_text("labels 0..199  loss l = size")
+    weights = 0.97 ** np.arange(200)
+    np.save("many.npy", [weights / weights.sum()])
+    udcp("order", "many.loss", "--probs", "many.npy", "--row", "0", "--plot", "row.svg")
+    named = [int(text) for text in re.findall(r">\+ (\d+)<", Path("row.svg").read_text())]
+    assert 3 < len(named) < 25
+    assert 0 in named

@@ -1,0 +1,175 @@
+"""One instance as a figure: mass and cost of the sets along an oracle's order, and its lower hull if it has one.
+
+Below the hull there is no set. The slope of its edge is the price at which the labels of the next vertex enter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from udcp_dsl.diagnostics import InputError
+from udcp_dsl.report.drawing import rendered, require_matplotlib
+from udcp_dsl.report.figures import Figure
+from udcp_dsl.report.palette import INK, MUTED, styles
+from udcp_dsl.report.wording import number, shown
+from udcp_dsl.tables import PathLike, atomic_write
+
+ENDINGS = (".svg", ".png", ".pdf")
+
+_HEIGHT = 4.0  # inches
+_NAMED = 3  # labels that are named at a vertex
+_NAME = 16  # characters of a label
+_APART = (0.16, 0.055)  # of the width and of the height: nearer than this, two texts would touch
+_LONG = 0.06  # of the axes: an edge that is shorter is not given its price
+_NEARLY_ALL = 0.995  # of the mass: what comes after costs much and shows little
+
+
+class Vertex(Protocol):
+    """What is read of a step that an oracle's `explain` gives."""
+
+    @property
+    def price(self) -> float: ...
+    @property
+    def entered(self) -> tuple[str, ...]: ...
+    @property
+    def left(self) -> tuple[str, ...]: ...
+    @property
+    def mass(self) -> float: ...
+    @property
+    def cost(self) -> float: ...
+
+
+class Point(NamedTuple):
+    mass: float
+    cost: float
+
+
+def check_figure(path: PathLike) -> None:
+    """Refuse what `write_hull` cannot write, before the work is done."""
+    ending = Path(path).suffix.lower()
+    if ending not in ENDINGS:
+        raise InputError(f"{path}: unknown ending {ending!r} of a figure; known: {', '.join(ENDINGS)}")
+    require_matplotlib()
+
+
+def write_hull(
+    path: PathLike, title: str, oracle: str, order: Sequence[Point], vertices: Sequence[Vertex] | None
+) -> None:
+    """Write the figure as .svg, .png or .pdf; `order` are the prefixes of the order, from the empty set on."""
+    check_figure(path)
+    figure = hull_figure(title, oracle, order, vertices)
+    ending = Path(path).suffix.lower()[1:]
+    with atomic_write(path) as temporary:
+        temporary.write_bytes(rendered(figure, ending)[ending])
+
+
+def hull_figure(title: str, oracle: str, order: Sequence[Point], vertices: Sequence[Vertex] | None) -> Figure:
+    draw = partial(_draw, title=title, oracle=oracle, order=order, vertices=vertices)
+    text = f"Mass and cost of the sets along the order of {shown(oracle)}."
+    return Figure("hull", title, "", text, _HEIGHT, draw)
+
+
+def _draw(figure: Any, *, title: str, oracle: str, order: Sequence[Point], vertices: Sequence[Vertex] | None) -> None:
+    axes = figure.subplots()
+    axes.set_title(shown(title, 70), fontsize=9)
+    look = styles([oracle])[oracle]
+    shown_up_to = _limits(axes, order)
+    mass, cost = zip(*order, strict=True)
+    label = f"prefixes of the order by {shown(oracle)}"
+    faint = vertices is not None
+    axes.plot(
+        mass, cost, marker=look.marker, markersize=2.5 if faint else 4, linewidth=0 if faint else 1.2,
+        color=MUTED.light if faint else look.colour.light, label=label, zorder=2,
+    )  # fmt: skip
+    if vertices is not None:
+        _hull(axes, vertices, look.colour.light)
+    hidden = sum(point.cost > shown_up_to for point in order)
+    if hidden:
+        note = f"{hidden} longer prefix{'es' if hidden > 1 else ''} above, of no more than {1 - _NEARLY_ALL:.1%} mass"
+        axes.text(0.98, 0.02, note, ha="right", va="bottom", fontsize=7, color=MUTED.light, transform=axes.transAxes)
+    axes.set(xlabel="mass p(S)", ylabel="cost L(S)")
+    figure.legend(loc="outside lower center", ncols=2)
+
+
+def _limits(axes: Any, order: Sequence[Point]) -> float:
+    """Room for the sets up to nearly all of the mass; gives the highest cost shown."""
+    total = order[-1].mass
+    first = next(i for i, point in enumerate(order) if point.mass >= _NEARLY_ALL * total)
+    costs = [point.cost for point in order[: first + 1]]
+    low, high = min(costs), max(costs)
+    margin = 0.08 * (high - low) or 1.0
+    axes.set_xlim(-0.04 * total, 1.2 * total)  # names of labels stand to the right
+    axes.set_xticks([x / 5 for x in range(6)])
+    axes.set_ylim(low - margin, high + margin)
+    return high + margin
+
+
+def _hull(axes: Any, vertices: Sequence[Vertex], colour: str) -> None:
+    corners = lower_hull([Point(v.mass, v.cost) for v in vertices])
+    axes.plot(*zip(*corners, strict=True), color=colour, linewidth=1.4, label="lower hull: slopes are prices", zorder=3)
+    axes.plot(*zip(*((v.mass, v.cost) for v in vertices), strict=True), "o", color=colour, markersize=4, zorder=4)
+    for i in _worth_a_name(axes, vertices):
+        vertex = vertices[i]
+        axes.annotate(
+            _names(vertex), (vertex.mass, vertex.cost), xytext=(5, -7), textcoords="offset points", fontsize=7,
+            color=INK.light, annotation_clip=True, zorder=5,
+        )  # fmt: skip
+        if i and _distance(axes, vertices[i - 1], vertex) > _LONG:
+            middle = ((vertices[i - 1].mass + vertex.mass) / 2, (vertices[i - 1].cost + vertex.cost) / 2)
+            axes.annotate(
+                number(vertex.price), middle, xytext=(-3, 3), textcoords="offset points", ha="right", fontsize=7,
+                color=colour, annotation_clip=True, zorder=5,
+            )  # fmt: skip
+
+
+def lower_hull(points: Sequence[Point]) -> list[Point]:
+    """The corners of the hull from below, by rising mass.
+
+    >>> lower_hull([Point(0, 0), Point(1, 3), Point(2, 2), Point(3, 5)])
+    [Point(mass=0, cost=0), Point(mass=2, cost=2), Point(mass=3, cost=5)]
+    """
+    corners: list[Point] = []
+    for point in sorted(points):
+        while len(corners) > 1:
+            a, b = corners[-2:]
+            if (b.cost - a.cost) * (point.mass - a.mass) < (point.cost - a.cost) * (b.mass - a.mass):
+                break
+            corners.pop()
+        corners.append(point)
+    return corners
+
+
+def _worth_a_name(axes: Any, vertices: Sequence[Vertex]) -> Iterator[int]:
+    """Vertices by the mass that they bring, the most first, as long as their texts do not touch."""
+    gains = [v.mass - (vertices[i - 1].mass if i else 0.0) for i, v in enumerate(vertices)]
+    placed: list[tuple[float, float]] = []
+    for i in sorted(range(len(vertices)), key=lambda i: -gains[i]):
+        x, y = _place(axes, vertices[i])
+        free = all(abs(x - u) > _APART[0] or abs(y - v) > _APART[1] for u, v in placed)
+        if vertices[i].entered and 0 <= y <= 1 and free:
+            placed.append((x, y))
+            yield i
+
+
+def _place(axes: Any, vertex: Vertex) -> tuple[float, float]:
+    """In parts of the axes."""
+    (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
+    return (vertex.mass - left) / (right - left), (vertex.cost - low) / (high - low)
+
+
+def _distance(axes: Any, a: Vertex, b: Vertex) -> float:
+    (x, y), (u, v) = _place(axes, a), _place(axes, b)
+    return float(((x - u) ** 2 + (y - v) ** 2) ** 0.5)
+
+
+def _names(vertex: Vertex) -> str:
+    text = f"+ {_listed(vertex.entered)}"
+    return f"{text}; left: {_listed(vertex.left)}" if vertex.left else text
+
+
+def _listed(labels: Sequence[str]) -> str:
+    named = ", ".join(shown(label, _NAME) for label in labels[:_NAMED])
+    return f"{named} and {len(labels) - _NAMED} more" if len(labels) > _NAMED else named
