@@ -1,4 +1,6 @@
-"""Build the wheel, install it into a fresh environment, and run the tests with the source tree out of reach.
+"""Build the wheel, install it into a fresh environment, and use it with the source tree out of reach.
+
+The tests that run here are those that an installation could break: commands, package data, entry points, examples.
 
 Run as `python3 .ci/packaging.py`; it needs nothing but Python and pip.
 """
@@ -14,7 +16,19 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 CARRIED = ("tests", "specs", "docs", "benchmarks", "README.md", "pyproject.toml", "constraints.txt")
-MUST_HOLD = ("udcp_dsl/py.typed", "udcp_solvers/py.typed", "udcp_grammars/loss.lark")
+MUST_HOLD = (
+    *("udcp_dsl/py.typed", "udcp_solvers/py.typed", "udcp_grammars/loss.lark"),
+    *("udcp_dsl/report/page.css", "udcp_dsl/report/browser.js"),
+)
+TESTS = (
+    *("tests/udcp_dsl/cli", "tests/udcp_dsl/report", "tests/udcp_dsl/testing", "tests/udcp_dsl/test_oracle.py"),
+    *(
+        "tests/udcp_dsl/test_saved.py",
+        "tests/udcp_dsl/test_datasets.py",
+        "tests/test_readme.py",
+        "tests/test_reference.py",
+    ),
+)
 
 
 def run(*command: str | Path, cwd: Path) -> None:
@@ -48,7 +62,7 @@ def main() -> None:
             else:
                 shutil.copy(source, work / part)
         # No source root on the path: what is imported is what was installed.
-        run(python, "-m", "pytest", "-o", "pythonpath=", "-p", "no:cacheprovider", cwd=work)
+        run(python, "-m", "pytest", "-o", "pythonpath=", "-p", "no:cacheprovider", *TESTS, cwd=work)
         where = "import udcp_dsl; print(udcp_dsl.__file__)"
         found = subprocess.run([python, "-c", where], cwd=work, capture_output=True, text=True, check=True).stdout
         if str(ROOT) in found:

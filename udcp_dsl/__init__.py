@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from udcp_dsl import datasets as datasets
     from udcp_dsl import sklearn as sklearn
     from udcp_dsl import torch as torch
+    from udcp_dsl.comparison import Comparison, compare
     from udcp_dsl.evaluation import Evaluation, evaluate
     from udcp_dsl.loss import Loss, load, loads
     from udcp_dsl.oracle import make_oracle, oracle_names
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _WHERE = {
+    "Comparison": "udcp_dsl.comparison",
+    "compare": "udcp_dsl.comparison",
     "Evaluation": "udcp_dsl.evaluation",
     "evaluate": "udcp_dsl.evaluation",
     "Loss": "udcp_dsl.loss",
@@ -36,6 +39,7 @@ _WHERE = {
 _MODULES = ("datasets", "sklearn", "torch")
 
 __all__ = [
+    "Comparison",
     "Evaluation",
     "InputError",
     "Loss",
@@ -44,6 +48,7 @@ __all__ = [
     "SetPredictor",
     "SpecError",
     "SpecWarning",
+    "compare",
     "evaluate",
     "load",
     "loads",

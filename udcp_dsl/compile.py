@@ -13,6 +13,7 @@ from udcp_dsl import ast
 from udcp_dsl.check import Checker, Value
 from udcp_dsl.declare import declare
 from udcp_dsl.diagnostics import Diagnostic, InputError, Source, Span, SpecError, did_you_mean
+from udcp_dsl.domain import Hierarchy
 from udcp_dsl.interpret import Interpreter
 from udcp_dsl.ir import Add, Constant, Expression, Extremum, Gate, If, Leaf, Node, Scale, Table
 from udcp_dsl.parse import parse
@@ -31,6 +32,7 @@ class Compiled:
     params: Mapping[str, float]
     files: Mapping[str, bytes]
     warnings: tuple[Diagnostic, ...]
+    hierarchies: tuple[Hierarchy, ...]
     expression: Expression
     terms: Mapping[str, Expression]
     body: ast.Expr
@@ -72,6 +74,7 @@ def compile_spec(
         params=numbers,
         files=dict(files.read_so_far),
         warnings=tuple(diagnostics),
+        hierarchies=tuple(thing for thing in declared.things.values() if isinstance(thing, Hierarchy)),
         expression=expression,
         terms=_terms(checker, chosen.body, value),
         body=chosen.body,

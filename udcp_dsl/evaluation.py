@@ -28,8 +28,9 @@ CONFIDENCE = 0.95  # of every interval
 ENOUGH = 50  # points of a size bin that count for `size_violation`
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 
+SIZE_BINS = ("0", "1", "2-4", "5-9", "10-49", "50-99", "100+")
+
 _FIRST_SIZES = (0, 1, 2, 5, 10, 50, 100)  # of each bin
-_SIZE_BINS = ("0", "1", "2-4", "5-9", "10-49", "50-99", "100+")
 _ROWS_SHOWN = 10
 _WIDTH = 100
 
@@ -49,8 +50,8 @@ class Stratum:
 
 
 @dataclass(frozen=True)
-class Evaluation:
-    """What `evaluate` found. Strata without points are left out; `by_group` is empty where no groups were given.
+class Measures:
+    """What sets come to at points with known truth. Strata without points, and groups if none are given, are left out.
 
     `interval` and those of the strata are exact (Clopper-Pearson) at 95 percent, each by itself. `cost_error` is the
     standard error of `mean_cost`, None for a single point. `cost_by_term` are means that sum to `mean_cost`.
@@ -78,7 +79,6 @@ class Evaluation:
     by_difficulty: tuple[Stratum, ...]
     by_class: tuple[Stratum, ...]
     by_group: tuple[Stratum, ...]
-    sets: PredictionSets = field(repr=False, compare=False)
 
     @property
     def size_violation(self) -> float | None:
@@ -88,12 +88,12 @@ class Evaluation:
         bin has 50 points.
         """
         shortfalls = [
-            float(1 - self.alpha) - s.coverage for s in self.by_size if s.n >= ENOUGH and s.name != _SIZE_BINS[0]
+            float(1 - self.alpha) - s.coverage for s in self.by_size if s.n >= ENOUGH and s.name != SIZE_BINS[0]
         ]
         return max(0.0, *shortfalls) if shortfalls else None
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain data for JSON; the sets themselves are left out."""
+        """Plain data for JSON."""
         strata = {name: [_plain(s) for s in getattr(self, name)] for name in _STRATA}
         return {
             "loss": self.loss,
@@ -135,7 +135,7 @@ class Evaluation:
 
         yield Text(f"{self.loss} by {self.oracle}, alpha {show_level(self.alpha)}, {self.n} points", "bold")
         yield ""
-        summary = _table("", "value", "")
+        summary = plain_table("", "value", "")
         low, high = self.interval
         summary.add_row("coverage", f"{self.coverage:.4f}", f"{CONFIDENCE:.0%} interval {low:.4f} to {high:.4f}")
         error = "" if self.cost_error is None else f"standard error {self.cost_error:.2g}"
@@ -158,7 +158,7 @@ class Evaluation:
             if len(strata) > _ROWS_SHOWN:
                 shown = sorted(strata, key=lambda s: (s.coverage, -s.n))[:_ROWS_SHOWN]
                 yield Text(f"by {title}, the {_ROWS_SHOWN} of {len(strata)} that are covered least:", "dim")
-            table = _table(title, "points", "coverage", "interval", "size", "cost", "p of truth")
+            table = plain_table(title, "points", "coverage", "interval", "size", "cost", "p of truth")
             for s in shown:
                 low, high = s.interval
                 table.add_row(
@@ -171,6 +171,13 @@ class Evaluation:
                     f"{s.mean_true_probability:.3f}",
                 )
             yield table
+
+
+@dataclass(frozen=True)
+class Evaluation(Measures):
+    """What `evaluate` found: the measures, and the sets that they are of, which `as_dict` leaves out."""
+
+    sets: PredictionSets = field(repr=False, compare=False)
 
 
 _STRATA = {"by_size": "set size", "by_difficulty": "highest p", "by_class": "class", "by_group": "group"}
@@ -203,32 +210,54 @@ def evaluate(
         raise InputError("calibrated by group, so the evaluation needs the group of each row: give groups=")
     mask = predictor.sets(P, level, names if predictor.conditional == "group" else None)
     sets = PredictionSets(predictor.loss, mask)
-    rows = np.arange(n)
-    points = _Points(mask[rows, truth], sets.sizes, sets.costs, P[rows, truth].astype(np.float64))
+    measures = measure(
+        sets,
+        truth,
+        P[np.arange(n), truth].astype(np.float64),
+        P.max(axis=1).astype(np.float64),
+        alpha=level,
+        oracle=predictor.oracle.name,
+        groups=names,
+    )
+    return Evaluation(**vars(measures), sets=sets)
+
+
+def measure(
+    sets: PredictionSets,
+    truth: npt.NDArray[np.int64],
+    true_probabilities: Floats,
+    highest_probabilities: Floats,
+    *,
+    alpha: Fraction,
+    oracle: str,
+    groups: npt.NDArray[np.str_] | None = None,
+) -> Measures:
+    """The measures of sets whose true labels (positions) are known, with the probabilities of these and of the top."""
+    n = len(truth)
+    points = _Points(sets.mask[np.arange(n), truth], sets.sizes, sets.costs, true_probabilities)
     (whole,) = points.strata(["all"], np.zeros(n, dtype=np.intp))
     sizes, counts = np.unique(sets.sizes, return_counts=True)
     quantiles = np.quantile(sets.sizes, QUANTILES, method="inverted_cdf").astype(int).tolist()
-    group_names, group_of = np.unique(np.empty(0, np.str_) if names is None else names, return_inverse=True)
-    return Evaluation(
-        alpha=level,
-        oracle=predictor.oracle.name,
-        loss=predictor.loss.name,
+    group_names, group_of = np.unique(np.empty(0, np.str_) if groups is None else groups, return_inverse=True)
+    return Measures(
+        alpha=alpha,
+        oracle=oracle,
+        loss=sets.loss.name,
         n=n,
         covered=whole.covered,
         coverage=whole.coverage,
         interval=whole.interval,
         mean_cost=whole.mean_cost,
         cost_error=float(sets.costs.std(ddof=1) / np.sqrt(n)) if n > 1 else None,
-        cost_by_term={term: float(paid.mean()) for term, paid in predictor.loss.terms_batch(mask).items()},
+        cost_by_term={term: float(paid.mean()) for term, paid in sets.loss.terms_batch(sets.mask).items()},
         mean_size=whole.mean_size,
         size_quantiles=dict(zip(QUANTILES, quantiles, strict=True)),
         size_counts=dict(zip(sizes.tolist(), counts.tolist(), strict=True)),
         empty=int(np.count_nonzero(sets.sizes == 0)),
-        by_size=points.strata(_SIZE_BINS, np.searchsorted(_FIRST_SIZES, sets.sizes, side="right") - 1),
-        by_difficulty=points.strata(*_difficulty(P.max(axis=1).astype(np.float64))),
-        by_class=points.strata(predictor.loss.labels, truth),
-        by_group=() if names is None else points.strata(group_names.tolist(), group_of),
-        sets=sets,
+        by_size=points.strata(SIZE_BINS, np.searchsorted(_FIRST_SIZES, sets.sizes, side="right") - 1),
+        by_difficulty=points.strata(*_difficulty(highest_probabilities)),
+        by_class=points.strata(sets.loss.labels, truth),
+        by_group=() if groups is None else points.strata(group_names.tolist(), group_of),
     )
 
 
@@ -283,7 +312,8 @@ def _plain(stratum: Stratum) -> dict[str, Any]:
     return {**asdict(stratum), "interval": list(stratum.interval)}
 
 
-def _table(*columns: str) -> Any:
+def plain_table(*columns: str) -> Any:
+    """A table without a frame: the first column is text, the others are numbers, but for one without a name."""
     from rich.box import SIMPLE
     from rich.table import Table
 

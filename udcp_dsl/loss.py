@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from udcp_dsl.diagnostics import Diagnostic, InputError, Source, SpecWarning, did_you_mean
-from udcp_dsl.domain import Bools, Floats
+from udcp_dsl.domain import Bools, Floats, Hierarchy
 from udcp_dsl.facts import Facts
 from udcp_dsl.inputs import WHOLE_NUMBER
 from udcp_dsl.ir import Expression
@@ -40,6 +40,7 @@ class Loss:
         self.source: Source = compiled.source
         self.files: Mapping[str, bytes] = compiled.files
         self.warnings: tuple[Diagnostic, ...] = compiled.warnings
+        self.hierarchies: tuple[Hierarchy, ...] = compiled.hierarchies  # that the spec declares
         self.expression: Expression = compiled.expression
         self._terms: Mapping[str, Expression] = compiled.terms
         self._index = {label: y for y, label in enumerate(self.labels)}

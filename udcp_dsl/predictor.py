@@ -171,7 +171,7 @@ class SetPredictor:
         if self._tuned_anew:
             tuning, oracle, rows = self._tune(P, truth)
             P, truth, names = P[rows], truth[rows], None if names is None else names[rows]
-        _warn_of_zeros(P, truth, min(self.alphas))
+        warn_of_zeros(P, truth, min(self.alphas))
         scores = self.true_scores(P, truth, oracle)
         self.calibration = calibrate(
             scores,
@@ -346,7 +346,8 @@ def _holds_integers(y: Any) -> bool:
     return isinstance(first.item() if hasattr(first, "item") else first, int)
 
 
-def _warn_of_zeros(P: inputs.Matrix, y: npt.NDArray[np.int64], alpha: Fraction) -> None:
+def warn_of_zeros(P: inputs.Matrix, y: npt.NDArray[np.int64], alpha: Fraction) -> None:
+    """Warn where so many true labels have p = 0 that covering them takes large sets."""
     zeros = int((P[np.arange(len(y)), y] == 0).sum())
     if 2 * zeros > alpha * len(y):
         warnings.warn(

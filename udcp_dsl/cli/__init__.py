@@ -27,7 +27,10 @@ _VERBS = {
     "order": "one instance's ordering, with mass and cost at each step",
     "calibrate": "thresholds from rows with known truth, saved as a predictor",
     "predict": "the prediction sets of new rows",
+    "compare": "every oracle that applies, side by side, over repeated splits",
     "gap": "what oracles leave on the table against sets proved optimal",
+    "demo": "all of it on a real classifier, in under a minute",
+    "validate": "is this spec safe to use? answered by generated cases",
 }
 
 _WRONG_INPUT, _INTERRUPTED, _READER_GONE = 2, 130, 141

@@ -45,11 +45,11 @@ def solving(oracle: Oracle, rows: int, *, workers: int | None, resume: str | Non
             raise InputError(f"oracle {oracle.name!r} solves nothing: --workers and --resume are for ilp and its like")
         yield False
         return
-    most = workers or (_cores() if rows >= _WORTH_WORKERS else 1)
+    most = workers or (cores() if rows >= _WORTH_WORKERS else 1)
     with counted(rows, "solving") as advance, running(workers=most, checkpoint=resume, advance=advance):
         yield True
 
 
-def _cores() -> int:
+def cores() -> int:
     """Those that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,36 +31,55 @@ def reads_spec(verb: Callable[..., int | None]) -> Callable[..., int | None]:
     """
 
     @click.argument("spec", type=click.Path())
-    @click.option("--param", "params", multiple=True, callback=_params, metavar="NAME=VALUE", help="Set a parameter.")
+    @_PARAM
     @click.option("--loss", "name", metavar="NAME", help="Which loss, where the spec has several (default: the last).")
-    @click.option(
-        "--labels",
-        callback=parse_labels,
-        metavar="LIST|FILE",
-        help="Labels, where the spec has none: a,b,c or 0..9, or a .txt (one a line), .csv (first column) or .json.",
-    )
-    @click.option("--allow-outside", is_flag=True, help="Let the spec read files outside its folder.")
+    @_LABELS
+    @_ALLOW_OUTSIDE
     @json_option
     @functools.wraps(verb)
-    def command(
-        spec: str,
-        params: dict[str, float],
-        name: str | None,
-        labels: list[str] | None,
-        allow_outside: bool,
-        as_json: bool,
-        **rest: Any,
-    ) -> int | None:
-        from udcp_dsl.loss import load
-
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SpecWarning)  # shown below as the diagnostics that they are
-            loss: Loss = load(spec, params=params, labels=labels, loss=name, allow_outside=allow_outside)
-        if not as_json:
-            show_diagnostics(loss.warnings)
-        return verb(loss, as_json=as_json, **rest)
+    def command(spec: str, name: str | None, as_json: bool, **rest: Any) -> int | None:
+        loss = _loaded(spec, name, as_json, rest)
+        return verb(loss, as_json=as_json, **_without_settings(rest))
 
     return command
+
+
+def reads_specs(verb: Callable[..., int | None]) -> Callable[..., int | None]:
+    """The same for a command that takes several specs, and of each the losses that are named: called with `losses`."""
+
+    @click.argument("specs", metavar="SPEC...", type=click.Path(), nargs=-1, required=True)
+    @_PARAM
+    @click.option(
+        "--loss",
+        "names",
+        multiple=True,
+        metavar="NAME",
+        help="Which loss of each spec; may be repeated (default: the last).",
+    )
+    @_LABELS
+    @_ALLOW_OUTSIDE
+    @json_option
+    @functools.wraps(verb)
+    def command(specs: tuple[str, ...], names: tuple[str, ...], as_json: bool, **rest: Any) -> int | None:
+        losses = [_loaded(spec, name, as_json, rest) for spec in specs for name in names or (None,)]
+        return verb(losses, as_json=as_json, **_without_settings(rest))
+
+    return command
+
+
+def _loaded(spec: str, name: str | None, as_json: bool, settings: Mapping[str, Any]) -> Loss:
+    from udcp_dsl.loss import load
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SpecWarning)  # shown below as the diagnostics that they are
+        loss = load(spec, loss=name, **{key: settings[key] for key in _SETTINGS})
+    if not as_json:
+        show_diagnostics(loss.warnings)
+    return loss
+
+
+def _without_settings(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in options.items() if key not in _SETTINGS}
 
 
 def parse_labels(ctx: click.Context, parameter: click.Parameter, text: str | None) -> list[str] | None:
@@ -121,3 +140,16 @@ def _params(ctx: click.Context, parameter: click.Parameter, settings: tuple[str,
         except ValueError:
             raise click.BadParameter(f"{name}: {value!r} is not a number", ctx, parameter) from None
     return params
+
+
+_PARAM = click.option(
+    "--param", "params", multiple=True, callback=_params, metavar="NAME=VALUE", help="Set a parameter."
+)
+_LABELS = click.option(
+    "--labels",
+    callback=parse_labels,
+    metavar="LIST|FILE",
+    help="Labels, where the spec has none: a,b,c or 0..9, or a .txt (one a line), .csv (first column) or .json.",
+)
+_ALLOW_OUTSIDE = click.option("--allow-outside", is_flag=True, help="Let the spec read files outside its folder.")
+_SETTINGS = ("params", "labels", "allow_outside")  # what these options are called

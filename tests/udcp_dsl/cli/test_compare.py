@@ -1,0 +1,233 @@
+"""`udcp compare` prints and writes what `udcp.compare` finds."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import Result
+
+import udcp_dsl
+from udcp_dsl.cli import compare as verb
+
+Udcp = Callable[..., Result]
+
+LABELS = ("cat", "dog", "wolf", "lynx")
+RNG = np.random.default_rng(5)
+P = RNG.dirichlet(np.full(4, 0.5), 240)
+Y = np.array([RNG.choice(4, p=p) for p in P])
+SITES = RNG.choice(["north", "south"], 240)
+OTHER = """\
+labels { cat, dog, wolf, lynx }
+costs fees { wolf: 4, default: 1 }
+loss fees_only = sum(fees)
+"""
+QUICK = ("--oracle", "lac", "--oracle", "price", "--splits", "3", "--seed", "2")
+SOURCE = ("--probs", "p.npy", "--truth", "y.npy")
+
+
+@pytest.fixture(autouse=True)
+def _files(folder: Path) -> None:
+    np.save("p.npy", P)
+    np.save("y.npy", Y)
+    Path("other.loss").write_text(OTHER)
+    with Path("rows.csv").open("w", newline="") as out:
+        writer = csv.writer(out)
+        writer.writerow([*LABELS, "truth", "site", "photo"])
+        writer.writerows(
+            [*p, LABELS[y], site, f"img{i}"] for i, (p, y, site) in enumerate(zip(P, Y, SITES, strict=True))
+        )
+
+
+def expected(*specs: str, **settings: Any) -> udcp_dsl.Comparison:
+    losses = [udcp_dsl.load(spec) for spec in specs or ("pets.loss",)]
+    return udcp_dsl.compare(losses, P, Y, **{"oracles": ["lac", "price"], "splits": 3, "seed": 2, **settings})
+
+
+def untimed(data: dict[str, Any]) -> dict[str, Any]:
+    for row in (*data["runs"], *data["summaries"]):
+        del row["seconds"]
+    return data
+
+
+def plain(comparison: udcp_dsl.Comparison) -> dict[str, Any]:
+    return untimed(json.loads(json.dumps(comparison.as_dict())))
+
+
+def test_as_data(udcp: Udcp) -> None:
+    result = udcp("compare", "pets.loss", *SOURCE, *QUICK, "--json")
+    assert result.exit_code == 0, result.output
+    data = untimed(json.loads(result.stdout))
+    assert (data.pop("ok"), data.pop("files"), data.pop("warnings"), data.pop("diagnostics")) == (True, [], [], [])
+    assert data == plain(expected())
+    assert result.stderr == ""
+
+
+def test_several_specs_and_alphas(udcp: Udcp) -> None:
+    arguments = ("pets.loss", "other.loss", *SOURCE, *QUICK, "--alpha", "0.1", "--alpha", "1/4", "--oracle", "ratio")
+    data = untimed(json.loads(udcp("compare", *arguments, "--json").stdout))
+    whole = expected("pets.loss", "other.loss", alphas=["0.1", "1/4"], oracles=["lac", "price", "ratio"])
+    assert data["summaries"] == plain(whole)["summaries"]
+    text = udcp("compare", *arguments).stdout
+    headings = ["pets, alpha 0.1", "pets, alpha 0.25", "fees_only, alpha 0.1", "fees_only, alpha 0.25"]
+    places = [text.index(heading) for heading in headings]
+    assert places == sorted(places)
+    assert "ratio is left out for pets: oracle 'ratio' needs a separable loss" in text
+
+
+def test_the_table(udcp: Udcp) -> None:
+    text = udcp("compare", "pets.loss", *SOURCE, *QUICK).stdout
+    lines = text.split("\n")
+    for summary in expected().summaries():
+        line = next(line for line in lines if line.startswith(summary.oracle))
+        mark = ["*"] if summary.oracle == "price" else []
+        low, high = summary.coverage_interval
+        assert line.split()[:-1] == [
+            *(summary.oracle, *mark, f"{summary.coverage:.4f}", f"{low:.3f}", "to", f"{high:.3f}"),
+            *(f"{summary.cost:.5g}", f"{summary.cost_error:.2g}", f"{summary.size:.4g}", f"{summary.empty:.1%}"),
+        ]
+        for term, cost in summary.cost_by_term.items():
+            assert f"{cost:.4g}" in next(line for line in lines if line.startswith(term))
+        for name, (covered, share) in summary.by_size.items():
+            row = next(line for line in lines[lines.index("") :] if line.split()[:1] == [name])
+            assert f"{covered:.3f} ({share:.0%})" in row
+    assert "240 rows, 4 labels" in text
+
+
+def test_the_losses_of_one_spec(udcp: Udcp) -> None:
+    arguments = ("compare", "pets.loss", "--loss", "plain", "--loss", "pets", "--param", "weight=5", *SOURCE, *QUICK)
+    data = untimed(json.loads(udcp(*arguments, "--json").stdout))
+    losses = [udcp_dsl.load("pets.loss", loss=name, params={"weight": 5}) for name in ("plain", "pets")]
+    whole = udcp_dsl.compare(losses, P, Y, oracles=["lac", "price"], splits=3, seed=2)
+    assert data["summaries"] == plain(whole)["summaries"]
+
+
+def test_groups_and_ids_of_a_table(udcp: Udcp) -> None:
+    table = ("--probs", "rows.csv", "--truth", "truth", "--group", "site", "--id", "photo")
+    data = untimed(json.loads(udcp("compare", "pets.loss", *table, *QUICK, "--json").stdout))
+    whole = plain(expected(groups=SITES, ids=[f"img{i}" for i in range(240)]))
+    assert data["summaries"] == whole["summaries"]
+    assert data["examples"] == whole["examples"]
+    assert set(data["summaries"][0]["by_group"]) == {"north", "south"}
+    assert "coverage by group" in udcp("compare", "pets.loss", *table, *QUICK).stdout
+
+
+def test_class_names_logits_and_scores(udcp: Udcp) -> None:
+    names = ["lynx", "cat", "dog", "wolf"]
+    Path("names.txt").write_text("\n".join(LABELS[y] for y in Y))
+    np.save("q.npy", P[:, [3, 0, 1, 2]])
+    np.save("scores.npy", 3 * P)
+    np.save("logits.npy", np.log(P))
+    for source in (
+        ("--probs", "q.npy", "--truth", "names.txt", "--class-names", ",".join(names)),
+        ("--probs", "scores.npy", "--truth", "y.npy", "--normalize"),
+        ("--probs", "logits.npy", "--truth", "y.npy", "--logits"),
+    ):
+        data = json.loads(udcp("compare", "pets.loss", *source, *QUICK, "--json").stdout)
+        costs = [x["cost"] for x in data["summaries"]]
+        assert costs == pytest.approx([x.cost for x in expected().summaries()])
+
+
+def test_integers_beside_class_names_are_doubtful(udcp: Udcp) -> None:
+    np.save("q.npy", P[:, [3, 0, 1, 2]])
+    result = udcp(
+        "compare", "pets.loss", "--probs", "q.npy", "--truth", "y.npy", "--class-names", "lynx,cat,dog,wolf", *QUICK
+    )
+    assert result.exit_code == 0
+    assert "warning: y holds integers, taken as positions in loss.labels" in result.stderr
+
+
+@pytest.mark.parametrize("file", ["runs.csv", "runs.parquet"])
+def test_runs_are_written(udcp: Udcp, file: str) -> None:
+    result = udcp("compare", "pets.loss", *SOURCE, *QUICK, "--out", file)
+    assert result.exit_code == 0, result.output
+    assert f"{file} is written" in result.stdout
+    if file.endswith("csv"):
+        with Path(file).open(newline="") as text:
+            costs = [float(row["mean_cost"]) for row in csv.DictReader(text)]
+    else:
+        parquet = pytest.importorskip("pyarrow.parquet")
+        costs = parquet.read_table(file)["mean_cost"].to_pylist()
+    assert costs == expected().table()["mean_cost"]
+
+
+def test_report_and_figures(udcp: Udcp) -> None:
+    pytest.importorskip("matplotlib")
+    result = udcp("compare", "pets.loss", *SOURCE, *QUICK, "--report", "out.html", "--figures", "figures", "--json")
+    assert result.exit_code == 0, result.output
+    assert Path("out.html").read_text(encoding="utf-8").lstrip().lower().startswith("<!doctype html>")
+    figures = [str(path) for path in sorted(Path("figures").iterdir())]
+    assert {Path(name).suffix for name in figures} == {".svg", ".pdf"}
+    written = json.loads(result.stdout)["files"]
+    assert written[0] == "out.html"
+    assert sorted(written[1:]) == figures
+
+
+def test_without_matplotlib(udcp: Udcp, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verb, "find_spec", lambda name: None if name == "matplotlib" else find_spec(name))
+    for wanted in ("--report", "--figures"):
+        result = udcp("compare", "pets.loss", *SOURCE, *QUICK, wanted, "out", "--out", "runs.csv")
+        assert result.exit_code == 2
+        assert "pip install 'udcp_dsl[report]'" in result.stderr
+    assert not Path("out").exists()
+    assert not Path("runs.csv").exists()
+
+
+def test_warnings(udcp: Udcp) -> None:
+    result = udcp("compare", "pets.loss", *SOURCE, *QUICK, "--alpha", "0.001")
+    assert result.exit_code == 0
+    assert result.stderr.count("warning:") == 1
+    assert "the fold for thresholds has 120 rows, and alpha 0.001 needs 999" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "Missing argument 'SPEC...'"),
+        (["pets.loss"], "Missing option '--probs'"),
+        (["pets.loss", "--probs", "p.npy"], "Missing option '--truth'"),
+        (["absent.loss", *SOURCE], "absent.loss"),
+        (["pets.loss", "pets.loss", *SOURCE], "is given twice"),
+        (["pets.loss", *SOURCE, "--oracle", "pirce"], "there is no oracle 'pirce': did you mean 'price'"),
+        (["pets.loss", *SOURCE, "--oracle", "ratio"], "no oracle is left for the loss 'pets'"),
+        (["pets.loss", *SOURCE, "--alpha", "2"], "strictly between 0 and 1"),
+        (["pets.loss", *SOURCE, "--alpha", "0.1", "--alpha", "0.10"], "each once"),
+        (["pets.loss", *SOURCE, "--splits", "0"], "0 is not in the range"),
+        (["pets.loss", *SOURCE, "--seed", "-1"], "-1 is not in the range"),
+        (["pets.loss", *SOURCE, "--loss", "none"], "none"),
+        (["pets.loss", *SOURCE, "--out", "runs.xls"], "unknown ending '.xls'"),
+        (["pets.loss", *SOURCE, "--out", "absent/runs.csv"], "there is no folder 'absent'"),
+        (["pets.loss", *SOURCE, "--report", "."], "is a folder, not a file"),
+        (["pets.loss", *SOURCE, "--figures", "p.npy"], "is a file, not a folder"),
+        (["pets.loss", *SOURCE, "--figures", "absent/figures"], "there is no folder 'absent'"),
+        (["pets.loss", "--probs", "y.npy", "--truth", "y.npy"], "a vector of 240"),
+        (["pets.loss", "--probs", "p.npy", "--truth", "p.npy"], "true labels"),
+    ],
+)
+def test_mistakes(udcp: Udcp, folder: Path, arguments: list[str], message: str) -> None:
+    before = sorted(folder.iterdir())
+    result = udcp("compare", *arguments)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert result.stdout == ""
+    assert sorted(folder.iterdir()) == before
+
+
+def test_specs_of_other_labels(udcp: Udcp) -> None:
+    Path("other.loss").write_text(OTHER.replace("lynx", "emu"))
+    result = udcp("compare", "pets.loss", "other.loss", *SOURCE)
+    assert result.exit_code == 2
+    assert "'pets' (pets.loss) and 'fees_only' (other.loss) have different labels" in result.stderr
+
+
+def test_help(udcp: Udcp) -> None:
+    result = udcp("compare", "--help")
+    assert result.exit_code == 0
+    assert "Example:  udcp compare pets.loss" in " ".join(result.stdout.split("\n"))
+    assert "SPEC..." in result.stdout

@@ -1,0 +1,141 @@
+"""`udcp demo` on the digits, and on a few strings of the languages."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import Result
+
+import udcp_dsl
+from udcp_dsl.cli import compare as verb
+from udcp_dsl.cli import compiling
+from udcp_dsl.datasets import digits, language_strings
+from udcp_dsl.datasets.specs import digit_losses, language_losses
+
+Udcp = Callable[..., Result]
+
+
+@pytest.fixture(autouse=True)
+def _cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
+
+
+def test_digits(udcp: Udcp) -> None:
+    pytest.importorskip("sklearn")
+    pytest.importorskip("matplotlib")
+    result = udcp("demo", "--dataset", "digits", "--splits", "2", "--rows", "800", "--report", "digits.html")
+    assert result.exit_code == 0, result.output
+    text = result.stdout
+    assert "a logistic regression on the digits of scikit-learn: 800 rows, 10 labels" in text
+    assert "kinds = count(strokes.level(1)) + 0.01 * size  (monotone, submodular, laminar)" in text
+    assert "apart = diameter(strokes) + 0.01 * size  (monotone, tree diameter)" in text
+    for part in ("kinds, alpha 0.1, over 2 splits:", "apart, alpha 0.1, over 2 splits:", "is the cheapest:"):
+        assert part in text
+    assert text.count("Instance ") == 5
+    assert text.rstrip().endswith(
+        "The report is in digits.html: curves, strata, and more instances. Open it in a browser."
+    )
+    assert Path("digits.html").stat().st_size > 10_000
+
+
+def test_the_numbers_are_those_of_a_comparison(udcp: Udcp) -> None:
+    pytest.importorskip("sklearn")
+    pytest.importorskip("matplotlib")
+    arguments = ("--dataset", "digits", "--splits", "2", "--seed", "1", "--alpha", "0.05", "--json")
+    data = json.loads(udcp("demo", *arguments).stdout)
+    drawn = digits(1)
+    expected = udcp_dsl.compare(digit_losses(), drawn.probs, drawn.y, alphas="0.05", splits=2, seed=1)
+    assert [x["cost"] for x in data["summaries"]] == [x.cost for x in expected.summaries()]
+    assert data["report"] == "udcp-demo.html"
+    assert Path("udcp-demo.html").is_file()
+    losses = dict(zip(expected.names, digit_losses(), strict=True))
+    cheapest = {name: min(x.cost for x in expected.summaries() if x.loss == name) for name in expected.names}
+    for instance in data["instances"]:
+        example, best, rival = instance["example"], instance["best"], instance["rival"]
+        summary = next(x for x in expected.summaries() if (x.loss, x.oracle) == (instance["loss"], best))
+        assert summary.cost == cheapest[instance["loss"]]
+        assert set(example["sets"][best]) != set(example["sets"][rival])
+        assert example["truth"] == str(drawn.y[example["row"]])
+        for oracle, labels in example["sets"].items():
+            assert example["costs"][oracle] == losses[instance["loss"]](set(labels))
+        for label in {*example["sets"][best]} ^ {*example["sets"][rival]}:
+            assert label in instance["why"]
+    assert len(data["instances"]) == 5
+
+
+def test_languages(udcp: Udcp) -> None:
+    for package in ("py3langid", "django", "matplotlib"):
+        pytest.importorskip(package)
+    arguments = ("demo", "--rows", "600", "--splits", "1", "--probabilities", "raw")
+    result = udcp(*arguments)
+    assert result.exit_code == 0, result.output
+    assert "raw probabilities: 600" in result.stdout
+    assert "branches = count(langs.branch) + 0.01 * size  (monotone, submodular, laminar)" in result.stdout
+    assert "spread_out, alpha 0.1, over 1 split:" in result.stdout
+    assert "“" in result.stdout  # the text of an instance
+    assert Path("udcp-demo.html").is_file()
+    assert len(list((Path(os.environ["XDG_CACHE_HOME"]) / "udcp_dsl").iterdir())) == 1
+    again = udcp(*arguments)
+    untimed = [line for line in again.stdout.split("\n") if not line[:1].isalpha() or "0." not in line]
+    assert untimed == [line for line in result.stdout.split("\n") if not line[:1].isalpha() or "0." not in line]
+
+
+def test_the_specs_fit_the_data() -> None:
+    pytest.importorskip("py3langid")
+    pytest.importorskip("django")
+    data = udcp_dsl.datasets.languages(rows=200)
+    assert all(loss.labels == data.labels for loss in language_losses())
+    assert all(loss.labels == digits().labels for loss in digit_losses())
+
+
+def test_a_missing_extra(udcp: Udcp, monkeypatch: pytest.MonkeyPatch) -> None:
+    def version(package: str) -> str:
+        raise PackageNotFoundError(package)
+
+    monkeypatch.setattr(language_strings, "version", version)
+    result = udcp("demo")
+    assert result.exit_code == 2
+    assert "the languages need py3langid: pip install 'udcp_dsl[demo]'" in result.stderr
+    assert result.stdout == ""
+    monkeypatch.setattr(verb, "find_spec", lambda name: None if name == "matplotlib" else find_spec(name))
+    result = udcp("demo", "--dataset", "digits")
+    assert result.exit_code == 2
+    assert "pip install 'udcp_dsl[report]'" in result.stderr
+    assert not Path("udcp-demo.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--alpha", "0"], "strictly between 0 and 1"),
+        (["--report", "absent/demo.html"], "there is no folder 'absent'"),
+        (["--dataset", "numbers"], "'numbers' is not one of"),
+        (["--rows", "3"], "3 is not in the range"),
+        (["--rows", "10000000"], "the catalogues have"),
+    ],
+)
+def test_mistakes(udcp: Udcp, arguments: list[str], message: str) -> None:
+    dataset = [] if "--dataset" in arguments or "--rows" in arguments else ["--dataset", "digits"]
+    result = udcp("demo", *arguments, *dataset)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert not Path("udcp-demo.html").exists()
+
+
+def test_kernels_are_compiled_in_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiling, "_COMPILED_ALREADY", -1.0)
+    P = np.full((2, 10), 0.1)
+    compiling.compile_kernels(digit_losses(), ["lac", "ratio"], P)  # one of which does not apply
+
+
+def test_help(udcp: Udcp) -> None:
+    result = udcp("demo", "--help")
+    assert result.exit_code == 0
+    assert "Example:  udcp demo" in result.stdout

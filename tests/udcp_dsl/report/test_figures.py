@@ -1,0 +1,229 @@
+"""The figures: right numbers, nothing cut off, readable on light and dark, the same bytes each time."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import udcp_dsl as udcp
+from udcp_dsl import InputError
+from udcp_dsl.comparison import Comparison
+from udcp_dsl.evaluation import Stratum, clopper_pearson
+from udcp_dsl.report import drawing, palette, strata, write_figures
+from udcp_dsl.report.figures import figures
+from udcp_dsl.report.tree import tree_of
+
+FIXTURES = ("part", "hostile", "smallest")
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture(scope="session")
+def folder(part: Comparison, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("figures") / "made" / "when needed"
+    written = write_figures(made, part)
+    assert sorted(written) == sorted(made.iterdir())
+    return made
+
+
+def test_every_figure_is_there_as_svg_and_pdf(folder: Path, part: Comparison, ordinary: Comparison) -> None:
+    names = {figure.name for figure in figures(part)}
+    assert {file.name for file in folder.iterdir()} == {f"{name}.{end}" for name in names for end in ("svg", "pdf")}
+    assert "touched-coverage-by-group-alpha-0.1" in names
+    every = [figure.name for figure in figures(ordinary)]
+    assert len(set(every)) == len(every) == 2 * (1 + 2 * 9)
+    assert names < set(every)
+
+
+def test_files_are_for_a_paper(folder: Path) -> None:
+    for file in folder.iterdir():
+        content = file.read_bytes()
+        if file.suffix == ".pdf":
+            assert content.startswith(b"%PDF")
+            assert b"/Type3" not in content  # which journals refuse
+            assert b"/FontFile2" in content
+            assert b"CreationDate" not in content
+        else:
+            root = ElementTree.fromstring(content)
+            assert any(element.text for element in root.iter(f"{SVG}text"))  # text stays text
+            assert b"<dc:date>" not in content
+            (paper, *_) = root.iter(f"{SVG}path")
+            assert palette.PAPER.light in paper.attrib["style"]
+
+
+def test_the_same_bytes_again(folder: Path, part: Comparison) -> None:
+    for figure in figures(part)[:4]:
+        for ending, content in drawing.rendered(figure, "pdf", "svg").items():
+            assert content == (folder / f"{figure.name}.{ending}").read_bytes()
+
+
+@pytest.fixture(scope="session")
+def crowded(hostile: Comparison) -> Comparison:
+    """More oracles than are likely, one of them with a long name, and more terms than have colours."""
+    oracles = ["base", "lac", "raps", "penalized", "ratio", "greedy", "price", "ilp", "my own oracle, a good one"]
+    terms = {f"{i} * any(category_{i}) and more, and yet more, and on and on": i - 2.0 for i in range(9)}
+    run, (points, *_) = hostile.runs[0], hostile.curves.values()
+    measured = replace(run.evaluation, cost_by_term=terms)
+    runs = tuple(replace(run, oracle=oracle, evaluation=measured) for oracle in oracles)
+    return replace(hostile, runs=runs, curves={("l", oracle): points for oracle in oracles})
+
+
+@pytest.mark.parametrize("name", [*FIXTURES, "crowded"])
+def test_nothing_is_cut_off(name: str, request: pytest.FixtureRequest) -> None:
+    from matplotlib.figure import Figure as Canvas
+
+    for figure in figures(request.getfixturevalue(name)):
+        with drawing._style():
+            canvas: Any = Canvas(figsize=(drawing._WIDTH, figure.height), layout="constrained")
+            figure.draw(canvas)
+            canvas.draw_without_rendering()
+            drawn = canvas.get_tightbbox()
+        assert drawn.x0 >= -0.01, figure.name
+        assert drawn.y0 >= -0.01, figure.name
+        assert drawn.x1 <= drawing._WIDTH + 0.01, figure.name
+        assert drawn.y1 <= figure.height + 0.01, figure.name
+        for axes in canvas.axes:
+            assert axes.get_position().width > 0.4, figure.name
+            assert axes.get_position().height > 0.35 / len(canvas.axes), figure.name
+
+
+def test_every_colour_of_the_page_is_a_variable(hostile: Comparison) -> None:
+    for figure in figures(hostile):
+        root = ElementTree.fromstring(drawing.inline_svg(figure, "x-"))
+        styles = [element.attrib.get("style", "") for element in root.iter()]
+        assert not any("#" in style.replace("url(#x-", "") for style in styles), figure.name
+        assert any("var(--ink)" in style for style in styles)
+        assert all(element.attrib["id"].startswith("x-") for element in root.iter() if "id" in element.attrib)
+
+
+def test_names_of_losses_make_names_of_files(smallest: Comparison) -> None:
+    loss = smallest.losses[0]
+    names = ("../a b:l", "a-b-l", "c")
+    several = replace(
+        smallest,
+        losses=(loss,) * 3,
+        names=names,
+        runs=tuple(replace(run, loss=name) for run in smallest.runs for name in names),
+        curves={},
+    )
+    stems = [name.partition("-cost-by-term")[0] for f in figures(several) if "cost-by-term" in (name := f.name)]
+    assert stems == ["1-a-b-l", "2-a-b-l", "c"]
+
+
+def test_without_matplotlib(ordinary: Comparison, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(InputError, match=r"pip install 'udcp_dsl\[report\]'"):
+        write_figures(tmp_path / "new", ordinary)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_made(ordinary: Comparison, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="cannot be made"):
+        write_figures(tmp_path / "file", ordinary)
+
+
+# Colours
+
+
+def luminance(colour: str) -> float:
+    """As WCAG defines it."""
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    r, g, b = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b
+
+
+def contrast(a: str, b: str) -> float:
+    dark, light = sorted((luminance(a), luminance(b)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("pick", [lambda c: c.light, lambda c: c.dark], ids=["light", "dark"])
+def test_contrast(pick: Callable[[palette.Colour], str]) -> None:
+    """WCAG asks 4.5 of text and 3 of what a graphic is read by."""
+    paper = pick(palette.PAPER)
+    assert contrast(pick(palette.INK), paper) >= 7
+    assert contrast(pick(palette.MUTED), paper) >= 4.5
+    for style in palette.styles([*palette._ORACLES, "a", "b", "c", "d"]).values():
+        assert contrast(pick(style.colour), paper) >= 3, style
+
+
+def test_no_two_roles_share_a_colour_or_variable() -> None:
+    assert len({c.light for c in palette.COLOURS}) == len({c.variable for c in palette.COLOURS}) == len(palette.COLOURS)
+    markers = [style.marker for style in palette.styles([*palette._ORACLES, "a", "b", "c", "d"]).values()]
+    assert len(set(markers)) == len(markers)
+
+
+def test_an_oracle_keeps_its_colour_in_any_company() -> None:
+    assert palette.styles(["price", "mine"])["price"] == palette.styles(["base", "price"])["price"]
+
+
+# Strata over the splits
+
+counted = st.tuples(st.integers(1, 60), st.floats(0, 1)).map(lambda x: (x[0], round(x[0] * x[1])))
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(counted, min_size=1, max_size=6))
+def test_pooled_strata(splits: list[tuple[int, int]]) -> None:
+    parts = [[Stratum("s", n, covered, covered / n, (0.0, 1.0), 1.0, float(n), covered / n)] for n, covered in splits]
+    (point,) = strata._pooled(parts)
+    n, covered = np.array(splits, dtype=float).T
+    assert point.n == pytest.approx(n.mean())
+    assert point.coverage == pytest.approx(covered.sum() / n.sum())
+    assert point.cost == pytest.approx((n * n).sum() / n.sum())
+    assert point.low <= point.coverage <= point.high
+    if len(set(splits)) == 1:  # repeating one and the same fold teaches nothing
+        low, high = clopper_pearson(covered[0], n[0])
+        assert (point.low, point.high) == pytest.approx((float(low), float(high)))
+
+
+def test_strata_of_a_comparison(ordinary: Comparison) -> None:
+    splits = strata.evaluations(ordinary, "far", Fraction(1, 5))
+    assert list(splits) == ["lac", "penalized", "price"]
+    for held in splits.values():
+        assert [p.name for p in strata.by_difficulty(held)] == list(strata.QUARTERS)
+        assert [p.name for p in strata.by_group(held)] == ["a third", "the rest"]
+        assert sum(p.n for p in strata.by_class(held)) == pytest.approx(held[0].n)
+        sizes = [strata.first_size(p.name) for p in strata.by_size(held)]
+        assert sizes == sorted(sizes)
+        tied = [replace(split, by_difficulty=split.by_difficulty[:2]) for split in held]
+        assert strata.by_difficulty(tied) == []
+
+
+# Categories that sets are drawn into
+
+
+def test_tree_of_the_hierarchy_that_the_loss_uses() -> None:
+    spec = """labels {a, b, c, d}
+        hierarchy unused { x { a, b, c, d } }
+        hierarchy used { left { l { a }, b }, c, right { d } }"""
+    for expression in ("diameter(used)", "count(used.level(1))", "spread(d)"):
+        loss = udcp.loads(f"{spec} distance d = path(used, edge: 2) loss l = {expression}")
+        tree = tree_of(loss)
+        assert tree is not None
+        assert (tree.name, tree.names, tree.parent, tree.sizes) == (
+            "used", ("left", "l", "right"), (-1, 0, -1), (2, 1, 1),
+        )  # fmt: skip
+        assert tree.above == ((1,), (0,), (), (2,))
+
+
+def test_tree_of_other_losses() -> None:
+    spec = "labels {a, b, c} categories f { x: { a, b }, y: { b } } hierarchy h { z { a, b, c } }"
+    counted = tree_of(udcp.loads(f"{spec} loss l = count(f) + size"))
+    assert counted is not None
+    assert (counted.names, counted.above) == (("x", "y"), ((0,), (0, 1), ()))
+    declared = tree_of(udcp.loads(f"{spec} loss l = size"))
+    assert declared is not None
+    assert declared.name == "h"
+    assert tree_of(udcp.loads("labels {a, b} loss l = size")) is None

@@ -1,0 +1,180 @@
+"""The page in headless Chromium: it renders in light and dark, whole; its script runs; no request leaves it."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from html import unescape
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from udcp_dsl.comparison import Comparison
+from udcp_dsl.report import write_report
+
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(BROWSER is None, reason="no browser: install Debian's package chromium, or Chrome"),
+]
+FIXTURES = ("ordinary", "hostile", "smallest")
+SCHEMES = {"light": "1", "dark": "0"}
+# Elements that stand out of the page, and texts that stand out of their figure; told to the page around.
+MEASURE = """<script>addEventListener("load", () => {
+  const inside = (a, b) =>
+    a.left >= b.left - 1 && a.right <= b.right + 1 && a.top >= b.top - 1 && a.bottom <= b.bottom + 1;
+  const box = (e) => e.getBoundingClientRect();
+  const shown = (query) => [...document.querySelectorAll(query)].filter((e) => box(e).width > 0);
+  const out = (e) => box(e).right > innerWidth + 1 || box(e).left < -1;
+  const style = getComputedStyle(document.body);
+  parent.postMessage(JSON.stringify({
+    width: innerWidth,
+    wide: document.scrollingElement.scrollWidth,
+    cut: shown("body *").filter((e) => !e.closest(".scroll, pre, svg *") && out(e)).map((e) => e.outerHTML),
+    texts: shown("svg text").filter((e) => !inside(box(e), box(e.ownerSVGElement))).map((e) => e.textContent),
+    page: style.backgroundColor,
+    ink: style.color,
+  }), "*");
+});</script>"""
+FRAME = """<!DOCTYPE html><title>frame</title><body>
+<iframe src="{file}" style="border:0;width:{width}px;height:900px"></iframe>
+<script>addEventListener("message", (m) => {{ document.body.dataset.found = m.data; }});</script></body>"""
+
+
+@pytest.fixture
+def chromium(tmp_path: Path) -> Callable[..., str]:
+    def run(file: Path, *flags: str) -> str:
+        assert BROWSER is not None
+        command = [
+            BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run",
+            "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-extensions",
+            "--allow-file-access-from-files", "--host-resolver-rules=MAP * ~NOTFOUND", "--window-size=1400,1000",
+            f"--user-data-dir={tmp_path / 'profile'}", *flags, file.as_uri(),
+        ]  # fmt: skip
+        return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def written(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    comparison: Comparison = request.getfixturevalue(request.param)
+    file = tmp_path_factory.mktemp("page") / "page.html"
+    write_report(file, comparison)
+    return file
+
+
+each = pytest.mark.parametrize("written", FIXTURES, indirect=True)
+
+
+@each
+def test_nothing_is_cut_off_in_light_and_dark(written: Path, chromium: Callable[..., str]) -> None:
+    # In a frame, as windows are never as narrow as telephones; without the policy, which forbids the measuring script.
+    text = re.sub(r'<meta http-equiv="Content-Security-Policy".*?>', "", written.read_text(encoding="utf-8"))
+    measured = written.with_name("measured.html")
+    measured.write_text(
+        text.replace("</body>", f"{MEASURE}</body>").replace("<details>", "<details open>"), encoding="utf-8"
+    )
+    shades = {}
+    for width in (1280, 390):
+        frame = written.with_name("frame.html")
+        frame.write_text(FRAME.format(file=measured.as_uri(), width=width), encoding="utf-8")
+        for scheme, value in SCHEMES.items():
+            flags = (f"--blink-settings=preferredColorScheme={value}", "--virtual-time-budget=5000", "--dump-dom")
+            dom = chromium(frame, *flags)
+            (data,) = re.findall(r'data-found="(.*?)"', dom)
+            found = json.loads(unescape(data))
+            assert found["width"] == width
+            assert found["wide"] <= width
+            assert found["cut"] == []
+            assert found["texts"] == []
+            shades[scheme] = tuple(sum(map(int, re.findall(r"\d+", found[part])[:3])) for part in ("page", "ink"))
+    assert shades["light"][0] > 600 > 200 > shades["light"][1]
+    assert shades["dark"][0] < 200 < 600 < shades["dark"][1]
+
+
+@each
+def test_the_script_runs_and_shows_the_first_instance(
+    written: Path, chromium: Callable[..., str], request: pytest.FixtureRequest
+) -> None:
+    dom = chromium(written, "--virtual-time-budget=5000", "--dump-dom")
+    assert 'id="browser" data-ready="yes"' in dom
+    view = dom[dom.index('class="instance"') :]
+    assert "<h3>Row " in view or "&lt;i&gt;" in view
+    assert 'class="dot"' in view
+    assert "<script>alert" not in view
+    assert "<b>bold" not in view
+
+
+USE = """<script>addEventListener("load", () => {
+  const view = document.querySelector(".instance"), seen = [];
+  const look = () => seen.push(view.querySelector("h3").textContent);
+  const press = (button) => button.click();
+  const [loss, row] = document.querySelectorAll("select");
+  const [back, forth] = document.querySelectorAll(".controls button");
+  look(); press(forth); look(); press(back); look();
+  loss.value = "1"; loss.dispatchEvent(new Event("change"));
+  row.value = "2"; row.dispatchEvent(new Event("change")); look();
+  for (let more; (more = view.querySelector(".more")); ) press(more);
+  document.body.dataset.seen = JSON.stringify(seen);
+  document.body.dataset.labels = view.querySelectorAll("tr:has(.p)").length;
+  document.body.dataset.truths = view.querySelectorAll(".tag").length;
+});</script>"""
+
+
+@pytest.mark.parametrize("written", ["ordinary"], indirect=True)
+def test_the_instances_can_be_chosen(written: Path, chromium: Callable[..., str], ordinary: Comparison) -> None:
+    text = re.sub(r'<meta http-equiv="Content-Security-Policy".*?>', "", written.read_text(encoding="utf-8"))
+    used = written.with_name("used.html")
+    used.write_text(text.replace("</body>", f"{USE}</body>"), encoding="utf-8")
+    dom = chromium(used, "--virtual-time-budget=5000", "--dump-dom")
+    (seen,) = re.findall(r'data-seen="(.*?)"', dom)
+    first, second, *_ = ordinary.examples["touched"]
+    other = ordinary.examples["far"][2]
+    assert json.loads(unescape(seen)) == [f"Row {e.row}: the truth is {e.truth}" for e in (first, second, first, other)]
+    assert f'data-labels="{len(other.probabilities)}"' in dom
+    assert 'data-truths="1"' in dom
+
+
+@each
+def test_no_request_leaves_the_page(written: Path, chromium: Callable[..., str]) -> None:
+    assert fetched(written, chromium) == set()
+
+
+def test_a_request_would_have_been_seen(tmp_path: Path, chromium: Callable[..., str]) -> None:
+    """The check above can fail."""
+    file = tmp_path / "page.html"
+    file.write_text('<!DOCTYPE html><title>t</title><img src="http://leak.invalid/x.png">')
+    assert fetched(file, chromium) == {"http://leak.invalid/x.png"}
+
+
+def fetched(file: Path, chromium: Callable[..., str]) -> set[str]:
+    """Addresses in the browser's own log of its network that a file's page asked for."""
+    log = file.with_name("net.json")
+    chromium(file, f"--log-net-log={log}", "--virtual-time-budget=5000", f"--screenshot={file.with_name('x.png')}")
+    events = json.loads(log.read_text(encoding="utf-8"))["events"]
+    started = [event["params"] for event in events if "initiator" in event.get("params", {})]
+    return {
+        p["url"]
+        for p in started
+        if p["url"].startswith(("http", "ws", "ftp")) and "not an origin" not in p["initiator"]
+    }
+
+
+@each
+def test_both_schemes_are_painted(written: Path, chromium: Callable[..., str]) -> None:
+    import matplotlib.image
+
+    means = {}
+    for scheme, value in SCHEMES.items():
+        image = written.with_name(f"{scheme}.png")
+        chromium(written, f"--blink-settings=preferredColorScheme={value}", f"--screenshot={image}")
+        pixels = np.asarray(matplotlib.image.imread(image))[..., :3]
+        means[scheme] = float(pixels.mean())
+        assert pixels.std() > 0.05  # something is there
+    assert means["light"] > 0.8
+    assert means["dark"] < 0.3

@@ -1,0 +1,240 @@
+"""The page: whole, well-formed, safe with any text, fetching nothing, the same each time."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import sys
+from collections import Counter
+from dataclasses import replace
+from fractions import Fraction
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from udcp_dsl import InputError
+from udcp_dsl.comparison import Comparison
+from udcp_dsl.report import page as page_module
+from udcp_dsl.report import write_report
+from udcp_dsl.report.figures import figures
+from udcp_dsl.report.headline import finding
+from udcp_dsl.report.wording import number, shown
+
+FIXTURES = ("ordinary", "hostile", "smallest")
+VOID = {"meta", "link", "br", "img", "input"}
+
+
+class Page(HTMLParser):
+    """Elements with their attributes and texts, checked for balance."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.elements: list[tuple[str, dict[str, str]]] = []
+        self.texts: dict[str, list[str]] = {}
+        self.open: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, {name: value or "" for name, value in attrs}))
+        if tag not in VOID:
+            self.open.append(tag)
+            self.texts.setdefault(tag, []).append("")
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, {name: value or "" for name, value in attrs}))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        for tag in set(self.open):
+            self.texts[tag][-1] += data
+
+    def count(self, tag: str) -> int:
+        return sum(found == tag for found, _ in self.elements)
+
+
+@pytest.fixture(scope="session")
+def pages(ordinary: Comparison, hostile: Comparison, smallest: Comparison, tmp_path_factory: Any) -> dict[str, str]:
+    folder = tmp_path_factory.mktemp("pages")
+    made = {"ordinary": ordinary, "hostile": hostile, "smallest": smallest}
+    for name, comparison in made.items():
+        write_report(folder / name, comparison, title="<i>A</i> title")
+    return {name: (folder / name).read_text(encoding="utf-8") for name in made}
+
+
+@pytest.mark.parametrize("name", FIXTURES)
+def test_page_is_whole_and_accessible(name: str, pages: dict[str, str], request: pytest.FixtureRequest) -> None:
+    page = Page(pages[name])
+    comparison: Comparison = request.getfixturevalue(name)
+    assert page.count("h1") == 1
+    assert page.texts["h1"] == ["<i>A</i> title"]
+    assert page.count("figure") == page.count("svg") == page.count("figcaption") == len(figures(comparison)) >= 5
+    ids = Counter(attributes["id"] for _, attributes in page.elements if "id" in attributes)
+    assert max(ids.values()) == 1
+    for tag, attributes in page.elements:
+        if tag == "svg":
+            assert attributes["role"] == "img"
+            assert attributes["aria-label"].startswith(("Alpha", "Mean cost"))
+        if tag == "th":
+            assert attributes["scope"] in ("row", "col")
+        if (target := attributes.get("href", "")).startswith("#"):
+            assert target[1:] in ids
+        for used in re.findall(r"url\(#(.*?)\)", attributes.get("clip-path", "") + attributes.get("style", "")):
+            assert used in ids
+    assert page.elements[0] == ("html", {"lang": "en"})
+    assert "What this does not show" in page.texts["h2"]
+
+
+@pytest.mark.parametrize("name", FIXTURES)
+def test_nothing_is_fetched(name: str, pages: dict[str, str]) -> None:
+    page = Page(pages[name])
+    for tag, attributes in page.elements:
+        assert not attributes.keys() & {"src", "srcset", "action", "data", "poster", "background", "xlink:href"}
+        assert attributes.get("href", "#").startswith(("#", "data:,"))
+        assert not any(attribute.startswith("on") for attribute in attributes)
+        assert tag not in ("iframe", "object", "embed", "base", "form", "img")
+        assert "url(" not in attributes.get("style", "").replace("url(#", "")
+    (style,) = page.texts["style"]
+    assert "url(" not in style
+    assert "@import" not in style
+    (policy,) = [a["content"] for t, a in page.elements if t == "meta" and "http-equiv" in a]
+    assert policy.startswith("default-src 'none'")
+    if name != "hostile":  # whose spec has an address in a comment
+        assert "://" not in pages[name]
+
+
+@pytest.mark.parametrize("name", FIXTURES)
+def test_only_our_script_may_run(name: str, pages: dict[str, str]) -> None:
+    page = Page(pages[name])
+    scripts = [attributes for tag, attributes in page.elements if tag == "script"]
+    assert scripts == [{"type": "application/json", "id": "instances"}, {}]
+    digest = base64.b64encode(hashlib.sha256(page.texts["script"][1].encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}'" in pages[name]
+
+
+def test_hostile_names_are_shown_as_they_are(pages: dict[str, str], hostile: Comparison) -> None:
+    page = Page(pages["hostile"])
+    data = json.loads(page.texts["script"][0])
+    (loss,) = data["losses"]
+    labels = hostile.losses[0].labels
+    assert sorted(loss["labels"]) == sorted(shown(label) for label in labels)
+    assert not set("<>&") & set(page.texts["script"][0])
+    assert "alert(3)" in page.texts["pre"][0]
+    assert any("<script>alert(1)" in text for text in page.texts["text"])  # of a figure
+    assert any("日本語" in text for text in page.texts["text"])
+    assert {node for node, *_ in loss["tree"]["nodes"]} == {"<b>bold</b>", "other"}
+    # The sets come back as they were.
+    for plain, example in zip(loss["examples"], hostile.examples["l"], strict=True):
+        assert [[loss["labels"][i] for i in held] for held in plain["sets"]] == [
+            [shown(label) for label in held] for held in example.sets.values()
+        ]
+        assert loss["labels"][plain["truth"]] == shown(example.truth)
+        assert plain["costs"] == pytest.approx([sum(paid) for paid in plain["terms"]])
+
+
+def test_names_that_do_not_print_are_escaped() -> None:
+    assert shown("a\u202eb\nc") == r"'a\u202eb\nc'"
+    assert shown("\ud800").isascii()  # half of a character, which no file can hold
+    persian = "می\u200cخواهم"  # noqa: RUF001  # whose joiner does not print, and belongs there
+    assert shown(persian) == persian
+
+
+def test_the_same_bytes_whatever_the_users_settings(hostile: Comparison, tmp_path: Path, pages: dict[str, str]) -> None:
+    import matplotlib
+
+    with matplotlib.rc_context({"font.size": 30, "axes.facecolor": "red", "svg.hashsalt": None}):
+        write_report(tmp_path / "again.html", hostile, title="<i>A</i> title")
+        assert matplotlib.rcParams["font.size"] == 30
+    assert (tmp_path / "again.html").read_text(encoding="utf-8") == pages["hostile"]
+
+
+def test_the_table_has_the_summaries_cheapest_first(pages: dict[str, str], ordinary: Comparison) -> None:
+    for summary in ordinary.summaries():
+        assert f"<td>{number(summary.cost)} " in pages["ordinary"]
+        assert f"<td>{summary.coverage:.3f} " in pages["ordinary"]
+    head = [text for text in Page(pages["ordinary"]).texts["th"] if text.startswith(("lac", "penalized", "price"))]
+    first = sorted((s for s in ordinary.summaries()[:3]), key=lambda s: s.cost)
+    assert [text.split()[0] for text in head[:3]] == [s.oracle for s in first]
+    assert "lambda" in next(text for text in head if text.startswith("penalized"))
+    assert "needs a separable loss" in pages["ordinary"]  # why ratio is left out
+    assert "with weight = 2" in pages["ordinary"]
+    assert "folder/" not in pages["ordinary"]
+
+
+def test_without_matplotlib(ordinary: Comparison, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(InputError, match=r"pip install 'udcp_dsl\[report\]'"):
+        write_report(tmp_path / "out.html", ordinary)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_partial_is_written(smallest: Comparison, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "out.html"
+    file.write_text("before")
+
+    def fail(*_: object) -> str:
+        raise RuntimeError
+
+    monkeypatch.setattr(page_module, "_footer", fail)
+    with pytest.raises(RuntimeError):
+        write_report(file, smallest)
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["before"]
+    monkeypatch.undo()
+    with pytest.raises(InputError, match="cannot be written"):
+        write_report(tmp_path / "absent" / "out.html", smallest)
+
+
+def test_no_examples_no_browser(smallest: Comparison) -> None:
+    page = Page(page_module.page(replace(smallest, examples={}), "t"))
+    assert page.count("script") == 0
+    assert "Instances" not in page.texts["h2"]
+
+
+# The finding
+
+
+def with_costs(comparison: Comparison, costs: dict[str, list[float]], coverage: float = 0.91) -> Comparison:
+    """The first loss and level, with these mean costs on the splits."""
+    runs = tuple(
+        replace(run, evaluation=replace(run.evaluation, mean_cost=costs[run.oracle][run.split], coverage=coverage))
+        for run in comparison.runs
+        if run.loss == "touched" and run.alpha == Fraction(1, 10) and run.oracle in costs
+    )
+    return replace(comparison, runs=runs)
+
+
+@pytest.mark.parametrize(
+    ("costs", "said"),
+    [
+        (
+            {"price": [1, 2, 3], "lac": [2, 4, 6]},
+            "price costs 50 % less than the next cheapest, lac (2 against 4), and is cheaper on 3 of 3 splits",
+        ),
+        (
+            {"price": [1, 2, 3], "lac": [0.9, 2.2, 9]},
+            "price costs 9.1 % less than the next cheapest, lac (2 against 2.2), though it is cheaper on 2 of 3 splits",
+        ),
+        ({"price": [1, 2, 3], "lac": [3, 2, 1]}, "lac and price cost the same, 2"),
+        ({"price": [-1, -1, -1], "lac": [1, 1, 1]}, "price costs 2 less than the next cheapest, lac (-1 against 1)"),
+        ({"lac": [1, 1, 1]}, "lac alone was measured: cost 1"),
+    ],
+)
+def test_finding(costs: dict[str, list[float]], said: str, ordinary: Comparison) -> None:
+    text = finding(with_costs(ordinary, costs), "touched", Fraction(1, 10))
+    assert text.startswith(f"At alpha 0.1 {said}")
+    assert text.endswith("coverage 0.910 (asked for: 0.9).")
+
+
+def test_finding_says_when_coverage_is_missed(ordinary: Comparison) -> None:
+    text = finding(
+        with_costs(ordinary, {"price": [1, 1, 1], "lac": [2, 2, 2]}, coverage=0.8), "touched", Fraction(1, 10)
+    )
+    assert text.endswith("coverage 0.800 (asked for: 0.9), too low.")

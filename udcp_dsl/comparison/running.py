@@ -1,0 +1,173 @@
+"""`compare`: which oracles take part, and all of them on all splits."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from udcp_dsl import inputs
+from udcp_dsl.calibrate import DEFAULT_GRID, CalibrationWarning, Level, alpha_of, show_level
+from udcp_dsl.comparison.results import Comparison
+from udcp_dsl.comparison.splits import FRACTIONS, Contender, Data, Result, deal, examples, run_split, warn_of_too_few
+from udcp_dsl.diagnostics import InputError, OracleError
+from udcp_dsl.loss import Loss
+from udcp_dsl.oracle import Oracle, make_oracle, oracle_names
+from udcp_dsl.predictor import SetPredictor, warn_of_zeros
+
+# Called with the units of work and what is done to them, it gives them back one after the other.
+Progress: TypeAlias = Callable[[Sequence[Any], str], Iterable[Any]]
+
+EXACT = "ilp"  # solves a program for every row, and takes part only if it is named
+
+
+def compare(
+    losses: Loss | Sequence[Loss],
+    probs: Any,
+    y: Any,
+    *,
+    alphas: Level | Sequence[Level] = ("0.1",),
+    oracles: Sequence[str] | None = None,
+    splits: int = 10,
+    fractions: tuple[float, float, float] = FRACTIONS,
+    seed: int = 0,
+    groups: Any = None,
+    ids: Any = None,
+    class_names: Sequence[object] | None = None,
+    workers: int = 2,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Calibrate and judge oracles on `splits` random splits of labelled rows that the classifier was not trained on.
+
+    `oracles` are names; all that apply to a loss by default, but for `ilp`, which solves a program for every row and
+    must be named. `fractions` are those of the folds for thresholds, for tuning and for the test. `groups` (one a row)
+    are strata of the measures; calibration is marginal. `ids` name the rows of the examples. All losses must have the
+    same labels in the same order. `workers` threads share the splits; `progress` is told of each oracle and split.
+    Refuses what `SetPredictor` and `evaluate` refuse. The same seed gives the same result, but for the seconds.
+
+    >>> import numpy as np, udcp_dsl as udcp
+    >>> loss = udcp.loads("labels {cat, dog, wolf}  category wild {wolf}  loss l = size + 5 * any(wild)")
+    >>> rng = np.random.default_rng(0)
+    >>> P = rng.dirichlet([1, 1, 1], 400)
+    >>> found = udcp.compare(loss, P, [rng.choice(3, p=p) for p in P], oracles=["lac", "price"], splits=5)
+    >>> {x.oracle: round(x.cost, 2) for x in found.summaries()}
+    {'lac': 5.4, 'price': 4.44}
+    """
+    compared = (losses,) if isinstance(losses, Loss) else tuple(losses)
+    names = _names(compared)
+    levels = _levels(alphas)
+    for name, value, least in (("splits", splits, 1), ("seed", seed, 0), ("workers", workers, 1)):
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+            raise InputError(f"{name} is {value!r}: give a whole number, {least} or more")
+    contenders, skipped = _contenders(compared, names, oracles)
+    reader = SetPredictor(compared[0], next(iter(contenders[0].oracles.values())), class_names=class_names)
+    P = reader.probabilities(probs)
+    data = Data(
+        P,
+        reader.truth(y, len(P)),
+        None if groups is None else inputs.groups(groups, len(P)),
+        None if ids is None else inputs.sample_ids(ids, len(P)),
+    )
+    folds = deal(len(P), fractions, int(seed), int(splits))
+    warn_of_too_few(folds[0], min(levels), tuned=any(contender.tuned for contender in contenders))
+    warn_of_zeros(P, data.y, min(levels))
+    tasks = [(contender, split) for contender in contenders for split in range(splits)]
+    results: dict[tuple[str, str], list[Result]] = {}
+    with warnings.catch_warnings(), ThreadPoolExecutor(workers) as pool:
+        warnings.simplefilter("ignore", CalibrationWarning)  # said above, once
+        running: list[Future[Result]] = []
+        for contender, split in tasks if progress is None else progress(tasks, f"comparing over {splits} splits"):
+            if split == 0:
+                scored = contender.scored(data)
+                running = [pool.submit(run_split, contender, scored, data, fold, levels) for fold in folds]
+            results.setdefault((contender.loss_name, contender.oracle_name), []).append(running[split].result())
+    first = {key: found[0] for key, found in results.items()}
+    return Comparison(
+        losses=compared,
+        names=names,
+        alphas=levels,
+        splits=int(splits),
+        seed=int(seed),
+        fractions=fractions,
+        runs=tuple(result.runs[at] for found in results.values() for at in range(len(levels)) for result in found),
+        skipped=skipped,
+        curves={key: result.curve for key, result in first.items()},
+        examples={
+            name: examples(
+                loss,
+                data,
+                folds[0].test,
+                {oracle: x.mask for (of, oracle), x in first.items() if of == name and x.mask is not None},
+            )
+            for name, loss in zip(names, compared, strict=True)
+        },
+        accuracy=float((P.argmax(axis=1) == data.y).mean()),
+        n=len(P),
+        K=compared[0].K,
+    )
+
+
+def _names(losses: Sequence[Loss]) -> tuple[str, ...]:
+    if not losses:
+        raise InputError("no loss is given: give at least one")
+    for loss in losses:
+        if not isinstance(loss, Loss):
+            raise TypeError(f"a loss is a {type(loss).__name__}, not a Loss: make one with udcp.load or udcp.loads")
+        if loss.labels != losses[0].labels:
+            raise InputError(
+                f"the losses {losses[0].name!r} ({losses[0].source.name}) and {loss.name!r} ({loss.source.name}) have "
+                "different labels, or the same in another order: compare them one by one"
+            )
+    names = [loss.name for loss in losses]
+    if len(set(names)) < len(names):
+        names = [f"{loss.source.name}:{loss.name}" for loss in losses]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"the loss {twice!r} is given twice: give each once")
+    return tuple(names)
+
+
+def _levels(alphas: Level | Sequence[Level]) -> tuple[Fraction, ...]:
+    if isinstance(alphas, str) or not isinstance(alphas, Sequence | np.ndarray):
+        return (alpha_of(alphas),)
+    levels = tuple(alpha_of(alpha) for alpha in alphas)
+    if not levels or len(set(levels)) < len(levels):
+        raise InputError(f"alphas are {', '.join(map(show_level, levels)) or 'none'}: give at least one, each once")
+    return levels
+
+
+def _contenders(
+    losses: Sequence[Loss], names: Sequence[str], oracles: Sequence[str] | None
+) -> tuple[list[Contender], dict[tuple[str, str], str]]:
+    """The oracles that take part, and for (loss, oracle) why others do not; refuses a loss for which none is left."""
+    installed = oracle_names()
+    wanted = installed if oracles is None else tuple(dict.fromkeys(oracles))
+    contenders, skipped = [], dict[tuple[str, str], str]()
+    for name, loss in zip(names, losses, strict=True):
+        for oracle in wanted:
+            if oracle == EXACT and oracles is None:
+                skipped[name, oracle] = (
+                    "it solves a program for every row, so it takes part only if it is named among the oracles"
+                )
+                continue
+            try:
+                contenders.append(Contender(name, oracle, loss, _made(oracle, loss)))
+            except OracleError as error:
+                if oracle not in installed:
+                    raise
+                skipped[name, oracle] = str(error)
+        if not any(contender.loss_name == name for contender in contenders):
+            reasons = "; ".join(why for (of, _), why in skipped.items() if of == name)
+            raise OracleError(f"no oracle is left for the loss {name!r}: {reasons or 'none is named'}")
+    return contenders, skipped
+
+
+def _made(name: str, loss: Loss) -> dict[float | None, Oracle]:
+    oracle = make_oracle(name, loss)
+    if oracle.options.get("lam", 0.0) is not None:
+        return {None: oracle}
+    return {lam: make_oracle(name, loss, lam=lam) for lam in DEFAULT_GRID}

@@ -1,0 +1,249 @@
+"""One oracle on one split: thresholds on a fold, lambda on the halves of a second, measures on a third.
+
+What a row scores depends on that row alone, so all rows are scored once, and splits only choose among the scores.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from udcp_dsl import inputs
+from udcp_dsl.calibrate import CalibrationWarning, Tuning, calibrate, points_needed, show_level
+from udcp_dsl.comparison.results import Example, Run
+from udcp_dsl.diagnostics import InputError
+from udcp_dsl.evaluation import Floats, measure
+from udcp_dsl.loss import Loss
+from udcp_dsl.oracle import Masks, Oracle
+from udcp_dsl.predictor import PredictionSets
+
+Rows: TypeAlias = npt.NDArray[np.intp]
+
+FRACTIONS = (0.5, 0.25, 0.25)  # of the folds for thresholds, for tuning and for the test
+# The alphas of the curves of cost against coverage; those that need more points than a fold has are left out.
+CURVE = tuple(Fraction(k, 200) for k in (2, 4, 6, 10, 15, 20, 30, 40, 50, 60, 70, 80))
+
+_EXAMPLES = 40
+_COMPETING = 3
+_TOP = 12  # labels of an example whose probabilities are kept whatever the sets
+_HELD = 1 << 26  # scores that are kept at once: 512 MiB
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """All rows, checked: probabilities, positions of the true labels, and groups and ids where there are any."""
+
+    P: inputs.Matrix
+    y: npt.NDArray[np.int64]
+    groups: npt.NDArray[np.str_] | None
+    ids: npt.NDArray[np.str_] | None
+
+    @cached_property
+    def true_probabilities(self) -> Floats:
+        """p of the true labels."""
+        return np.asarray(self.P[np.arange(len(self.y)), self.y], np.float64)
+
+    @cached_property
+    def highest_probabilities(self) -> Floats:
+        """p of the likeliest labels."""
+        return np.asarray(self.P.max(axis=1), np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Folds:
+    """Positions of rows, disjoint, each rising; `halves` are those of the fold for tuning."""
+
+    split: int
+    calibration: Rows
+    halves: tuple[Rows, Rows]
+    test: Rows
+
+
+def deal(n: int, fractions: Sequence[float], seed: int, splits: int) -> list[Folds]:
+    """The folds of every split of n rows; those of a split do not depend on how many there are."""
+    if len(fractions) != 3 or not all(0 < f < 1 for f in fractions) or abs(sum(fractions) - 1) > 1e-9:
+        raise InputError(f"fractions are {fractions}: give three above 0 that sum to 1 (thresholds, tuning, test)")
+    calibrated, tuned = round(n * fractions[0]), round(n * (fractions[0] + fractions[1]))
+    half = (calibrated + tuned + 1) // 2
+    if not 0 < calibrated < half < tuned < n:
+        raise InputError(f"{n} rows are too few to be split {fractions}, with two halves to tune on: give more")
+    folds = []
+    for split in range(splits):
+        order = np.random.default_rng([seed, split]).permutation(n)
+        calibration, first, second, test = (np.sort(part) for part in np.split(order, (calibrated, half, tuned)))
+        folds.append(Folds(split, calibration, (first, second), test))
+    return folds
+
+
+def warn_of_too_few(folds: Folds, alpha: Fraction, *, tuned: bool) -> None:
+    """Say where a fold has too few rows for a finite threshold."""
+    need = points_needed(alpha)
+    faults = []
+    if len(folds.calibration) < need:
+        faults.append((f"the fold for thresholds has {len(folds.calibration)} rows", "all sets hold every label"))
+    if tuned and len(folds.halves[0]) < need:
+        faults.append((f"half the fold for tuning has {len(folds.halves[0])} rows", "lambda cannot be tuned"))
+    for fold, effect in faults:
+        warnings.warn(
+            f"{fold}, and alpha {show_level(alpha)} needs {need}, so {effect}: give more rows or a larger alpha",
+            CalibrationWarning,
+            stacklevel=3,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Contender:
+    """An oracle made for a loss; with every lambda of the grid where it is to be tuned."""
+
+    loss_name: str
+    oracle_name: str
+    loss: Loss
+    oracles: Mapping[float | None, Oracle]
+
+    @property
+    def tuned(self) -> bool:
+        """Whether there is a lambda to choose."""
+        return None not in self.oracles
+
+    def scored(self, data: Data) -> Mapping[float | None, Scored]:
+        """All rows scored by each of the oracles."""
+        held = data.P.size * len(self.oracles) <= _HELD
+        return {lam: Scored(oracle, data, held=held) for lam, oracle in self.oracles.items()}
+
+
+class Scored:
+    """All rows scored by an oracle; where that would take too much room, only the true labels' scores are held."""
+
+    def __init__(self, oracle: Oracle, data: Data, *, held: bool) -> None:
+        self._oracle, self._P = oracle, data.P
+        self._scored(data.P[:2], data.y[:2], held)  # compiles the kernels, which no run should be charged for
+        began = time.perf_counter()
+        self._scores, self._true = self._scored(data.P, data.y, held)
+        self.seconds_a_row = (time.perf_counter() - began) / len(data.y)
+
+    def _scored(self, P: inputs.Matrix, y: npt.NDArray[np.int64], held: bool) -> tuple[Floats | None, Floats]:
+        if not held:
+            return None, self._oracle.score_of(P, y)
+        scores = self._oracle.scores(P)
+        return scores, scores[np.arange(len(y)), y]
+
+    def thresholds(self, rows: Rows, levels: Sequence[Fraction]) -> dict[Fraction, float]:
+        """The threshold at each level, from the true labels of some rows."""
+        calibration = calibrate(self._true[rows], alphas=levels)
+        return {level: float(calibration.tau(level)) for level in levels}
+
+    def sets(self, rows: Rows) -> Callable[[float], Masks]:
+        """The sets of some rows, as a function of the threshold."""
+        if self._scores is None:
+            P = self._P[rows]
+            return lambda tau: self._oracle.sets(P, tau)
+        scores = self._scores[rows]
+        return lambda tau: scores <= tau
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """Of a contender on a split: its run at each alpha; of the first split also the curve, and the first sets."""
+
+    runs: tuple[Run, ...]
+    curve: tuple[tuple[float, float, float], ...]
+    mask: Masks | None
+
+
+def run_split(
+    contender: Contender,
+    scored: Mapping[float | None, Scored],
+    data: Data,
+    folds: Folds,
+    alphas: tuple[Fraction, ...],
+) -> Result:
+    """Calibrate, tune and measure a contender on a split, at every alpha and, on the first split, along the curve."""
+    test, first = folds.test, folds.split == 0
+    smallest = min(len(folds.calibration), len(folds.halves[0]))
+    grid = [level for level in CURVE if points_needed(level) <= smallest] if first else []
+    levels = tuple(dict.fromkeys((*alphas, *grid)))
+    chosen = _tuned(contender.loss, scored, folds.halves, levels) if contender.tuned else dict.fromkeys(levels)
+    tuning_rows = sum(map(len, folds.halves)) if contender.tuned else 0
+    tuning_seconds = tuning_rows * sum(x.seconds_a_row for x in scored.values())
+    truth = data.y[test]
+    runs, points = dict[Fraction, Run](), dict[Fraction, tuple[float, float, float]]()
+    mask = None
+    for lam in dict.fromkeys(chosen.values()):
+        sets_at = scored[lam].sets(test)
+        own = [level for level in levels if chosen[level] == lam]
+        for level, tau in scored[lam].thresholds(folds.calibration, own).items():
+            sets = PredictionSets(contender.loss, sets_at(tau))
+            if level in grid:
+                covered = sets.mask[np.arange(len(test)), truth]
+                points[level] = (float(level), float(covered.mean()), float(sets.costs.mean()))
+            if level in alphas:
+                measures = measure(
+                    sets,
+                    truth,
+                    data.true_probabilities[test],
+                    data.highest_probabilities[test],
+                    alpha=level,
+                    oracle=contender.oracle_name,
+                    groups=None if data.groups is None else data.groups[test],
+                )
+                seconds = tuning_seconds + scored[lam].seconds_a_row * (len(folds.calibration) + len(test))
+                key = contender.loss_name, contender.oracle_name
+                runs[level] = Run(*key, level, folds.split, measures, lam, seconds)
+            if first and level == alphas[0]:
+                mask = sets.mask
+    return Result(tuple(runs[level] for level in alphas), tuple(points[level] for level in grid), mask)
+
+
+def _tuned(
+    loss: Loss, scored: Mapping[float | None, Scored], halves: tuple[Rows, Rows], levels: Sequence[Fraction]
+) -> dict[Fraction, float | None]:
+    """The best lambda at each level: thresholds on the first half, mean costs on the second."""
+    grid = {lam: scores for lam, scores in scored.items() if lam is not None}
+    thresholds = {lam: scores.thresholds(halves[0], levels) for lam, scores in grid.items()}
+    sets = {lam: scores.sets(halves[1]) for lam, scores in grid.items()}
+    best: dict[Fraction, float | None] = {}
+    for level in levels:
+        taus = tuple(thresholds[lam][level] for lam in grid)
+        costs = tuple(float(loss.batch(sets[lam](tau)).mean()) for lam, tau in zip(grid, taus, strict=True))
+        best[level] = Tuning(tuple(grid), taus, costs, len(halves[1]), *loss.facts.interval).best
+    return best
+
+
+def examples(loss: Loss, data: Data, test: Rows, masks: Mapping[str, Masks]) -> tuple[Example, ...]:
+    """Rows to look at, by the sets of each oracle for the test fold: half that differ most, half from the rest.
+
+    What counts is the difference in cost of the three oracles that are cheapest on the whole, for the size of their
+    sets: a row of which nothing is known has sets that are large and dear whatever is done, and tells little.
+    """
+    costs = {name: loss.batch(mask) for name, mask in masks.items()}
+    cheapest = sorted(costs, key=lambda name: costs[name].mean())[:_COMPETING]
+    sizes = np.max([np.count_nonzero(masks[name], axis=1) for name in cheapest], axis=0)
+    ranked = np.argsort(-np.ptp([costs[name] for name in cheapest], axis=0) / (1 + sizes), kind="stable")
+    head, rest = ranked[: _EXAMPLES // 2], ranked[_EXAMPLES // 2 :]
+    places = np.unique(np.linspace(0, max(0, len(rest) - 1), _EXAMPLES // 2).astype(int))
+    found = []
+    for i in (*head.tolist(), *rest[places[: len(rest)]].tolist()):
+        row = int(test[i])
+        order = np.argsort(-data.P[row], kind="stable").tolist()
+        shown = np.any([mask[i] for mask in masks.values()], axis=0)
+        shown[order[:_TOP]] = True
+        found.append(
+            Example(
+                row=row,
+                name=None if data.ids is None else str(data.ids[row]),
+                truth=loss.labels[data.y[row]],
+                probabilities={loss.labels[y]: float(data.P[row, y]) for y in order if shown[y]},
+                sets={name: tuple(loss.labels[y] for y in order if mask[i, y]) for name, mask in masks.items()},
+                costs={name: float(cost[i]) for name, cost in costs.items()},
+                terms={name: loss.terms(mask[i]) for name, mask in masks.items()},
+            )
+        )
+    return tuple(found)

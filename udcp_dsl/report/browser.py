@@ -1,0 +1,82 @@
+"""The data of the instance browser: some rows with each oracle's set, as JSON that is safe inside a page.
+
+Labels are numbered, as each stands in many sets. Only labels and categories that occur are written.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from udcp_dsl.loss import Loss
+from udcp_dsl.report.palette import styles
+from udcp_dsl.report.tree import Tree, tree_of
+from udcp_dsl.report.wording import shown
+
+if TYPE_CHECKING:
+    from udcp_dsl.comparison import Comparison, Example
+
+
+def browser_data(comparison: Comparison) -> dict[str, Any]:
+    """Everything that `browser.js` reads."""
+    looks = styles(run.oracle for run in comparison.runs)
+    losses = [
+        _of_loss(name, loss, comparison.examples[name])
+        for name, loss in zip(comparison.names, comparison.losses, strict=True)
+        if comparison.examples.get(name)
+    ]
+    colours = {shown(oracle): style.colour.variable for oracle, style in looks.items()}
+    return {"losses": losses, "colours": colours}
+
+
+def as_script(data: Any) -> str:
+    """JSON for a script element: nothing in it can end the element or begin a comment, whatever the labels are."""
+    text = json.dumps(data, separators=(",", ":"))
+    for unsafe in "<>&":
+        text = text.replace(unsafe, f"\\u{ord(unsafe):04x}")
+    return text
+
+
+def _of_loss(name: str, loss: Loss, examples: Sequence[Example]) -> dict[str, Any]:
+    place: dict[str, int] = {}
+    for example in examples:
+        for label in (*example.probabilities, example.truth):
+            place.setdefault(label, len(place))
+    tree = tree_of(loss)
+    return {
+        "name": shown(name),
+        "labels": [shown(label) for label in place],
+        "tree": None if tree is None else _of_tree(tree, [loss.labels.index(label) for label in place]),
+        "oracles": [shown(oracle) for oracle in examples[0].sets],
+        "terms": [shown(term) for term in next(iter(examples[0].terms.values()), {})],
+        "examples": [_of_example(example, place) for example in examples],
+    }
+
+
+def _of_tree(tree: Tree, labels: Sequence[int]) -> dict[str, Any]:
+    """Only the nodes above these labels."""
+    used: set[int] = set()
+    for label in labels:
+        for node in tree.above[label]:
+            while node >= 0 and node not in used:
+                used.add(node)
+                node = tree.parent[node]
+    place = {node: i for i, node in enumerate(sorted(used))} | {-1: -1}
+    return {
+        "name": shown(tree.name),
+        "nodes": [[shown(tree.names[v]), place[tree.parent[v]], tree.sizes[v]] for v in sorted(used)],
+        "above": [[place[v] for v in tree.above[label]] for label in labels],
+    }
+
+
+def _of_example(example: Example, place: dict[str, int]) -> dict[str, Any]:
+    return {
+        "row": example.row,
+        "name": None if example.name is None else shown(example.name),
+        "truth": place[example.truth],
+        "p": [[place[label], round(p, 6)] for label, p in example.probabilities.items()],
+        "sets": [[place[label] for label in members] for members in example.sets.values()],
+        "costs": [example.costs[oracle] for oracle in example.sets],
+        "terms": [list(example.terms[oracle].values()) for oracle in example.sets],
+    }

@@ -1,0 +1,288 @@
+"""The figures of a comparison: what each shows, in which words; `plots` draws them, `drawing` renders them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from udcp_dsl.calibrate import show_level
+from udcp_dsl.evaluation import Measures
+from udcp_dsl.report import palette, plots, strata
+from udcp_dsl.report.palette import Style
+from udcp_dsl.report.strata import FEWEST, Point
+from udcp_dsl.report.wording import number, percent, shown, target
+
+if TYPE_CHECKING:
+    from udcp_dsl.comparison import Comparison, Summary
+
+WORST = 8  # classes that are shown one by one
+GROUPS = 12  # that are shown
+_HEIGHT = 3.1  # inches
+
+_INTERVALS = "Bars: exact 95 % intervals of a single test fold. Dashed: the coverage asked for."
+
+
+@dataclass(frozen=True)
+class Figure:
+    """`draw` is handed a matplotlib figure. `name` is unique; `text` says what is seen to those who cannot see it."""
+
+    name: str
+    title: str
+    caption: str
+    text: str
+    height: float
+    draw: Callable[[Any], None]
+
+
+def figures(comparison: Comparison) -> list[Figure]:
+    """All of them."""
+    return [
+        figure
+        for loss in comparison.names
+        for figure in [
+            *figures_over_alpha(comparison, loss),
+            *(figure for alpha in comparison.alphas for figure in figures_at(comparison, loss, alpha)),
+        ]
+    ]
+
+
+def _stem(comparison: Comparison, loss: str) -> str:
+    """A loss's part of a file's name: told apart by its place where the names of two losses would be one file."""
+    stems = [re.sub(r"[^\w.-]+", "-", name).strip(".-").casefold() for name in comparison.names]
+    place = comparison.names.index(loss)
+    return stems[place] if stems.count(stems[place]) == 1 and stems[place] else f"{place + 1}-{stems[place]}"
+
+
+def figures_over_alpha(comparison: Comparison, loss: str) -> list[Figure]:
+    """Those of a loss that show many levels at once."""
+    curves = {oracle: points for (name, oracle), points in comparison.curves.items() if name == loss and points}
+    if not curves:
+        return []
+    ranges = {oracle: [cost for _, _, cost in points] for oracle, points in curves.items()}
+    asked = ", ".join(target(alpha) for alpha in comparison.alphas)
+    return [
+        Figure(
+            f"{_stem(comparison, loss)}-cost-by-coverage",
+            "Cost against coverage",
+            f"Each point is one alpha; at equal coverage, lower is cheaper. Dotted: the coverage asked for ({asked}).",
+            "Mean cost against coverage over many alphas. "
+            + _listed({oracle: f"cost {number(min(r))} to {number(max(r))}" for oracle, r in ranges.items()}),
+            _HEIGHT,
+            partial(plots.curves, curves=curves, looks=_looks(comparison), levels=_levels(comparison.alphas)),
+        )
+    ]
+
+
+def figures_at(comparison: Comparison, loss: str, alpha: Fraction) -> list[Figure]:
+    """Those of a loss at one level."""
+    splits = strata.evaluations(comparison, loss, alpha)
+    if not splits:
+        return []
+    summaries = {s.oracle: s for s in comparison.summaries() if s.loss == loss and s.alpha == alpha}
+    looks = {oracle: style for oracle, style in _looks(comparison).items() if oracle in splits}
+    at, stem = show_level(alpha), _stem(comparison, loss)
+    return [
+        replace(figure, name=f"{stem}-{figure.name}-alpha-{at.replace('/', '-')}", text=f"Alpha {at}. {figure.text}")
+        for figure in [
+            _terms(summaries),
+            _sizes(splits, looks),
+            *_by_size(splits, looks, float(1 - alpha)),
+            *_by_difficulty(splits, looks, float(1 - alpha)),
+            *_by_group(splits, looks, float(1 - alpha)),
+            *_by_class(splits, looks, float(1 - alpha)),
+        ]
+    ]
+
+
+def _looks(comparison: Comparison) -> dict[str, Style]:
+    return palette.styles(run.oracle for run in comparison.runs)
+
+
+def _levels(alphas: Sequence[Fraction]) -> list[float]:
+    return [float(1 - alpha) for alpha in alphas]
+
+
+def _listed(values: Mapping[str, str]) -> str:
+    return "; ".join(f"{shown(name)}: {value}" for name, value in values.items()) + "."
+
+
+def _terms(summaries: Mapping[str, Summary]) -> Figure:
+    paid = {oracle: dict(s.cost_by_term) for oracle, s in summaries.items()}
+    return Figure(
+        "cost-by-term",
+        "What the cost is paid for",
+        "Mean cost of a set over the splits, by the terms of the loss; the number is the total.",
+        "Mean cost by term. "
+        + _listed({o: ", ".join(f"{shown(t)} {number(c)}" for t, c in terms.items()) for o, terms in paid.items()}),
+        plots.terms_height(paid),
+        partial(plots.terms, paid=paid),
+    )
+
+
+def _sizes(splits: Mapping[str, Sequence[Measures]], looks: Mapping[str, Style]) -> Figure:
+    counts: dict[str, dict[int, int]] = {}
+    for oracle, evaluations in splits.items():
+        held = counts.setdefault(oracle, {})
+        for evaluation in evaluations:
+            for size, count in evaluation.size_counts.items():
+                held[size] = held.get(size, 0) + count
+    totals = {oracle: sum(held.values()) for oracle, held in counts.items()}
+    means = {oracle: sum(s * c for s, c in held.items()) / totals[oracle] for oracle, held in counts.items()}
+    empty = {oracle: held.get(0, 0) / totals[oracle] for oracle, held in counts.items()}
+    return Figure(
+        "sizes",
+        "How large the sets are",
+        "Labels in a set, over all splits; each histogram is as high as its own tallest bar. Line: the mean.",
+        "Set sizes. " + _listed({o: f"mean {number(means[o])}, {percent(empty[o])} empty" for o in counts}),
+        plots.sizes_height(len(counts)),
+        partial(plots.sizes, counts=counts, means=means, looks=looks),
+    )
+
+
+def _by_size(splits: Mapping[str, Sequence[Measures]], looks: Mapping[str, Style], level: float) -> Iterator[Figure]:
+    # Empty sets cover nothing by their nature; the table counts them.
+    found = {oracle: [p for p in strata.by_size(held) if p.name != "0"] for oracle, held in splits.items()}
+    order = sorted({p.name for points in found.values() for p in points}, key=strata.first_size)
+    yield from _side_by_side(
+        "coverage-by-size", "Coverage by size, empty sets aside", "labels in the set", found, order, looks, level
+    )
+    if order:
+        yield Figure(
+            "true-probability-by-size",
+            "Probability of the true label against set size",
+            "What the classifier gave the true label, on average, where the set had this size: "
+            "large sets should stand where it was unsure.",
+            "Mean probability of the true label by set size. " + _points(found, lambda p: f"{p.true_probability:.3f}"),
+            _HEIGHT,
+            partial(
+                plots.lines,
+                values={o: {p.name: p.true_probability for p in points} for o, points in found.items()},
+                order=order,
+                looks=looks,
+                along="labels in the set",
+                up="mean probability of the true label",
+                whole=True,
+            ),
+        )
+
+
+def _by_difficulty(
+    splits: Mapping[str, Sequence[Measures]], looks: Mapping[str, Style], level: float
+) -> Iterator[Figure]:
+    found = {oracle: strata.by_difficulty(held) for oracle, held in splits.items()}
+    if not any(found.values()):
+        return
+    along = "rows by the classifier's highest probability, in quarters"
+    yield from _side_by_side(
+        "coverage-by-difficulty", "Coverage by difficulty", along, found, strata.QUARTERS, looks, level
+    )
+    yield Figure(
+        "cost-by-difficulty",
+        "Cost by difficulty",
+        "What sets cost where the classifier is less or more sure, and so less or more accurate.",
+        "Mean cost by quarter of the rows, hardest first. " + _points(found, lambda p: number(p.cost)),
+        _HEIGHT,
+        partial(
+            plots.lines,
+            values={o: {p.name: p.cost for p in points} for o, points in found.items()},
+            order=strata.QUARTERS,
+            looks=looks,
+            along=along,
+            up="mean cost",
+        ),
+    )
+
+
+def _by_group(splits: Mapping[str, Sequence[Measures]], looks: Mapping[str, Style], level: float) -> Iterator[Figure]:
+    found = {oracle: strata.by_group(held) for oracle, held in splits.items()}
+    yield from _least_covered("coverage-by-group", "Coverage by group", "groups", found, looks, level, GROUPS)
+
+
+def _by_class(splits: Mapping[str, Sequence[Measures]], looks: Mapping[str, Style], level: float) -> Iterator[Figure]:
+    found = {oracle: strata.by_class(held) for oracle, held in splits.items()}
+    kept, note = _large_enough(found)
+    if kept:
+        below = {o: sum(p.coverage < level for p in points) / len(points) for o, points in kept.items()}
+        yield Figure(
+            "classes",
+            "Coverage over the classes",
+            "For each coverage, the share of the classes that are covered no better. Dashed: the coverage asked for, "
+            f"which is promised on average, not for each class. {note}",
+            "Classes covered less than asked for. " + _listed({o: percent(share) for o, share in below.items()}),
+            _HEIGHT,
+            partial(plots.distribution, found=kept, looks=looks, level=level),
+        )
+    yield from _least_covered("worst-classes", "The classes covered least", "classes", found, looks, level, WORST)
+
+
+def _least_covered(
+    name: str,
+    title: str,
+    kind: str,
+    found: Mapping[str, Sequence[Point]],
+    looks: Mapping[str, Style],
+    level: float,
+    most: int,
+) -> Iterator[Figure]:
+    """One below the other, as names may be long. Chosen by all oracles: the worst of one would do it an injustice."""
+    kept, note = _large_enough(found)
+    coverages: dict[str, list[float]] = {}
+    for points in kept.values():
+        for point in points:
+            coverages.setdefault(point.name, []).append(point.coverage)
+    worst = sorted(coverages, key=lambda name: sum(coverages[name]) / len(coverages[name]))
+    order = worst[:most]
+    if len(order) < len(worst):
+        note = f"The {most} of {len(worst)} {kind} covered least, by the mean over the oracles. {note}"
+    chosen = set(order)
+    kept = {oracle: [p for p in points if p.name in chosen] for oracle, points in kept.items()}
+    if order:
+        height = plots.listed_height(len(order), len(kept))
+        draw = partial(plots.listed_coverage, found=kept, order=order, looks=looks, level=level)
+        yield _coverage(name, title, kept, level, note, height, draw)
+
+
+def _side_by_side(
+    name: str,
+    title: str,
+    along: str,
+    found: Mapping[str, Sequence[Point]],
+    order: Sequence[str],
+    looks: Mapping[str, Style],
+    level: float,
+) -> Iterator[Figure]:
+    kept, note = _large_enough(found)
+    there = {p.name for points in kept.values() for p in points}
+    if there:
+        order = [stratum for stratum in order if stratum in there]
+        draw = partial(plots.coverage, found=kept, order=order, looks=looks, along=along, level=level)
+        yield _coverage(name, title, kept, level, note, _HEIGHT, draw)
+
+
+def _coverage(
+    name: str,
+    title: str,
+    found: Mapping[str, Sequence[Point]],
+    level: float,
+    note: str,
+    height: float,
+    draw: Callable[[Any], None],
+) -> Figure:
+    text = f"{title}, asked for {level:g}. " + _points(found, lambda p: f"{p.coverage:.3f}")
+    return Figure(name, title, f"{_INTERVALS} {note}".strip(), text, height, draw)
+
+
+def _large_enough(found: Mapping[str, Sequence[Point]]) -> tuple[dict[str, list[Point]], str]:
+    """The strata with points enough, by oracle if there are any, and a note on the others."""
+    kept = {oracle: [p for p in points if p.n >= FEWEST] for oracle, points in found.items()}
+    few = any(p.n < FEWEST for points in found.values() for p in points)
+    note = f"Left out: what has fewer than {FEWEST} points in a test fold." if few else ""
+    return {oracle: points for oracle, points in kept.items() if points}, note
+
+
+def _points(found: Mapping[str, Sequence[Point]], show: Callable[[Point], str]) -> str:
+    return _listed({o: ", ".join(f"{shown(p.name)} {show(p)}" for p in points) for o, points in found.items()})

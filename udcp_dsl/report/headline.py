@@ -1,0 +1,52 @@
+"""What a comparison found, in one sentence a loss and level, computed from the runs and no stronger than they are."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from udcp_dsl.calibrate import show_level
+from udcp_dsl.report.wording import number, percent, shown, target
+
+if TYPE_CHECKING:
+    from udcp_dsl.comparison import Comparison, Summary
+
+
+def finding(comparison: Comparison, loss: str, alpha: Fraction) -> str:
+    """Which oracle is cheapest, by how much, on how many of the splits, and at what coverage."""
+    ranked = sorted(
+        (s for s in comparison.summaries() if s.loss == loss and s.alpha == alpha), key=lambda summary: summary.cost
+    )
+    if not ranked:
+        return f"At alpha {show_level(alpha)} no oracle was measured."
+    best = ranked[0]
+    name = shown(best.oracle)
+    if len(ranked) == 1:
+        return f"At alpha {show_level(alpha)} {name} alone was measured: cost {number(best.cost)}, {_covered(best)}."
+    return f"At alpha {show_level(alpha)} {_against(comparison, best, ranked[1])}; {_covered(best)}."
+
+
+def _against(comparison: Comparison, best: Summary, next_best: Summary) -> str:
+    name, other = shown(best.oracle), shown(next_best.oracle)
+    if best.cost == next_best.cost:
+        return f"{name} and {other} cost the same, {number(best.cost)}"
+    costs = {
+        (run.oracle, run.split): run.evaluation.mean_cost
+        for run in comparison.runs
+        if run.loss == best.loss and run.alpha == best.alpha
+    }
+    cheaper = sum(costs[best.oracle, i] < costs[next_best.oracle, i] for i in range(comparison.splits))
+    saved = next_best.cost - best.cost
+    by = percent(saved / next_best.cost) if next_best.cost > 0 and best.cost >= 0 else number(saved)
+    said = (
+        f"{name} costs {by} less than the next cheapest, {other} ({number(best.cost)} against {number(next_best.cost)})"
+    )
+    if comparison.splits == 1:
+        return f"{said}, on a single split"
+    but = "and is" if cheaper == comparison.splits else "though it is"
+    return f"{said}, {but} cheaper on {cheaper} of {comparison.splits} splits"
+
+
+def _covered(summary: Summary) -> str:
+    said = f"coverage {summary.coverage:.3f} (asked for: {target(summary.alpha)})"
+    return f"{said}, too low" if summary.coverage_interval[1] < float(1 - summary.alpha) else said

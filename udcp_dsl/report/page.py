@@ -1,0 +1,264 @@
+"""One page that tells a comparison whole and opens offline: no request leaves it.
+
+The page carries its styles, its script and its data; a content security policy forbids everything else, so that even a
+label that slipped through as markup could neither run nor fetch.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from html import escape
+from importlib.resources import files
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from udcp_dsl import __version__
+from udcp_dsl.calibrate import show_level
+from udcp_dsl.loss import Loss
+from udcp_dsl.report.browser import as_script, browser_data
+from udcp_dsl.report.drawing import inline_svg, require_matplotlib
+from udcp_dsl.report.figures import Figure, figures_at, figures_over_alpha
+from udcp_dsl.report.headline import finding
+from udcp_dsl.report.palette import styles, variables
+from udcp_dsl.report.wording import number, percent, seconds, shown
+from udcp_dsl.tables import PathLike, atomic_write
+
+if TYPE_CHECKING:
+    from udcp_dsl.comparison import Comparison, Summary
+
+
+def write_report(path: PathLike, comparison: Comparison, *, title: str = "Prediction sets compared") -> None:
+    """Write a comparison as one HTML page, whole or not at all. The same comparison gives the same bytes.
+
+    Needs matplotlib (the extra `report`): InputError without it, and where the file cannot be written.
+    """
+    require_matplotlib()
+    content = page(comparison, title).encode("utf-8")
+    with atomic_write(path) as temporary:
+        temporary.write_bytes(content)
+
+
+def page(comparison: Comparison, title: str) -> str:
+    """The text of the page."""
+    script = _packaged("browser.js")
+    data = browser_data(comparison)
+    parts = [
+        _head(title, script),
+        _header(comparison, title, bool(data["losses"])),
+        "<main>",
+        *(_loss_section(comparison, place) for place in range(len(comparison.names))),
+        *_browser_section(comparison, data["losses"]),
+        _limits(comparison),
+        "</main>",
+        _footer(comparison),
+    ]
+    if data["losses"]:
+        parts += [
+            f'<script type="application/json" id="instances">{as_script(data)}</script>',
+            f"<script>{script}</script>",
+        ]
+    return "\n".join([*parts, "</body>", "</html>", ""])
+
+
+def _packaged(name: str) -> str:
+    return (files("udcp_dsl.report") / name).read_text(encoding="utf-8")
+
+
+def _text(text: str) -> str:
+    """A name of the user's, safe in the page, whichever way its script runs."""
+    return f"<bdi>{escape(shown(text))}</bdi>"
+
+
+def _head(title: str, script: str) -> str:
+    allowed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{allowed}'; img-src data:"
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<link rel="icon" href="data:,">
+<title>{escape(shown(title))}</title>
+<style>
+:root {{ {variables(dark=False)} }}
+@media screen and (prefers-color-scheme: dark) {{ :root {{ {variables(dark=True)} }} }}
+{_packaged("page.css")}</style>
+</head>
+<body>"""
+
+
+def _header(comparison: Comparison, title: str, browser: bool) -> str:
+    levels = ", ".join(show_level(alpha) for alpha in comparison.alphas)
+    folds = " : ".join(f"{100 * f:g}" for f in comparison.fractions)
+    facts = {
+        "rows": f"{comparison.n:,}",
+        "labels": f"{comparison.K:,}",
+        "top-1 accuracy": f"{comparison.accuracy:.3f}",
+        "random splits": f"{comparison.splits}",
+        "calibrate : tune : test": folds,
+        "alpha": levels,
+    }
+    listed = "".join(f"<li>{name} <b>{value}</b></li>" for name, value in facts.items())
+    several = len(comparison.names) > 1
+    findings = "".join(
+        f"<p>{f'<b>{_text(name)}.</b> ' if several else ''}{escape(finding(comparison, name, alpha))}</p>"
+        for name in comparison.names
+        for alpha in comparison.alphas
+    )
+    links = [(f"loss-{place}", _text(name)) for place, name in enumerate(comparison.names)]
+    links += [("instances-shown", "Instances")] if browser else []
+    links += [("limits", "What this does not show")]
+    contents = "".join(f'<li><a href="#{target}">{text}</a></li>' for target, text in links)
+    return f"""<header>
+<h1>{_text(title)}</h1>
+<ul class="facts">{listed}</ul>
+<div class="findings">{findings}</div>
+<nav aria-label="Contents"><ul>{contents}</ul></nav>
+</header>"""
+
+
+def _loss_section(comparison: Comparison, place: int) -> str:
+    name, loss = comparison.names[place], comparison.losses[place]
+    first, *others = comparison.alphas
+    summaries = [s for s in comparison.summaries() if s.loss == name]
+    parts = [
+        f'<section aria-labelledby="loss-{place}">',
+        f'<h2 id="loss-{place}">The loss {_text(name)}</h2>',
+        _spec(loss),
+        *(_table(comparison, alpha, [s for s in summaries if s.alpha == alpha]) for alpha in comparison.alphas),
+        _skipped(comparison, name),
+        f"<h3>Figures at alpha {show_level(first)}</h3>" if others else "<h3>Figures</h3>",
+        _figures([*figures_over_alpha(comparison, name), *figures_at(comparison, name, first)], f"f{place}-0"),
+    ]
+    for i, alpha in enumerate(others, start=1):
+        drawn = _figures(figures_at(comparison, name, alpha), f"f{place}-{i}")
+        parts.append(f"<details><summary>Figures at alpha {show_level(alpha)}</summary>{drawn}</details>")
+    return "\n".join([*parts, "</section>"])
+
+
+def _spec(loss: Loss) -> str:
+    file = PurePath(loss.source.name).name
+    settings = ", ".join(f"{name} = {number(value)}" for name, value in loss.params.items())
+    with_settings = f' <span class="muted">with {escape(settings)}</span>' if settings else ""
+    return (
+        f"<details><summary>The spec, {_text(file)}</summary>"
+        f'<pre tabindex="0"><code>{escape(loss.source.text)}</code></pre></details>{with_settings}'
+    )
+
+
+def _table(comparison: Comparison, alpha: Fraction, summaries: Sequence[Summary]) -> str:
+    if not summaries:
+        return ""
+    least, most = min(s.cost for s in summaries), max(s.cost for s in summaries)
+    looks = styles(run.oracle for run in comparison.runs)
+    interval = "over the splits" if comparison.splits > 1 else "exact interval"
+    rows = []
+    for s in sorted(summaries, key=lambda summary: summary.cost):
+        low, high = s.coverage_interval
+        error = "" if s.cost_error is None else f' <span class="range">± {s.cost_error:.2g}</span>'
+        width = max(0.0, 100 * s.cost / most) if least >= 0 and most > 0 else 0.0
+        bar = f'<span class="bar"><i style="width:{width:.1f}%"></i></span>'
+        if s.cost == least:
+            more = ""
+        else:
+            more = f"+ {percent(s.cost / least - 1)}" if least > 0 else f"+ {number(s.cost - least)}"
+        rows.append(
+            f'<tr style="--c:var({looks[s.oracle].colour.variable})"{" class=best" if s.cost == least else ""}>'
+            f'<th scope="row"><span class="swatch"></span>{_text(s.oracle)}{_lambda(comparison, s)}</th>'
+            f'<td>{s.coverage:.3f} <span class="range">{low:.3f} to {high:.3f}</span></td>'
+            f'<td>{number(s.cost)}{error}</td><td aria-hidden="true">{bar}</td><td>{more}</td>'
+            f"<td>{number(s.size)}</td><td>{percent(s.empty)}</td><td>{seconds(s.seconds)}</td></tr>"
+        )
+    heads = "".join(
+        f'<th scope="col">{head}</th>' if head else "<td></td>"
+        for head in (
+            "oracle",
+            f'coverage <span class="range">{interval}</span>',
+            "cost",
+            "",
+            "above cheapest",
+            "size",
+            "empty sets",
+            "time",
+        )
+    )
+    level = show_level(alpha)
+    return (
+        f"<h3>At alpha {level}</h3>"
+        f'<div class="scroll" tabindex="0" role="region" aria-label="Summary at alpha {level}">'
+        f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+    )
+
+
+def _lambda(comparison: Comparison, summary: Summary) -> str:
+    cell = (summary.loss, summary.oracle, summary.alpha)
+    tuned = sorted({r.lam for r in comparison.runs if (r.loss, r.oracle, r.alpha) == cell and r.lam is not None})
+    if not tuned:
+        return ""
+    span = f"{tuned[0]:g}" if len(tuned) == 1 else f"{tuned[0]:g} to {tuned[-1]:g}"
+    return f' <span class="range muted">lambda {span}</span>'
+
+
+def _skipped(comparison: Comparison, name: str) -> str:
+    reasons = [(oracle, why) for (loss, oracle), why in comparison.skipped.items() if loss == name]
+    if not reasons:
+        return ""
+    listed = "".join(f"<li><b>{_text(oracle)}</b>: {escape(shown(why))}</li>" for oracle, why in reasons)
+    return f'<details class="small"><summary>Left out: {len(reasons)}</summary><ul>{listed}</ul></details>'
+
+
+def _figures(figures: Sequence[Figure], prefix: str) -> str:
+    drawn = "".join(
+        f"<figure><h4>{escape(figure.title)}</h4>{inline_svg(figure, f'{prefix}-{i}-')}"
+        f"<figcaption>{escape(figure.caption)}</figcaption></figure>"
+        for i, figure in enumerate(figures)
+    )
+    return f'<div class="figures">{drawn}</div>'
+
+
+def _browser_section(comparison: Comparison, losses: Sequence[object]) -> Iterator[str]:
+    if losses:
+        yield f"""<section aria-labelledby="instances-shown">
+<h2 id="instances-shown">Instances</h2>
+<p>Rows of the test fold of the first split at alpha {show_level(comparison.alphas[0])}. The first are those whose
+sets differ most in cost, so they are not typical; the later ones are spread over the rest.</p>
+<div id="browser"><noscript>To look at single rows, allow this page its script.</noscript></div>
+</section>"""
+
+
+def _limits(comparison: Comparison) -> str:
+    overlap = (
+        f"""<li><b>The splits overlap.</b> All {comparison.splits} draw on the same {comparison.n:,} rows. Their spread
+shows how much the dealing of the rows matters, and understates how much fresh rows would. A standard error over them
+(±) counts them as if they were independent.</li>"""
+        if comparison.splits > 1
+        else """<li><b>One split.</b> Another dealing of the rows would give other numbers; the intervals say roughly
+how different.</li>"""
+    )
+    return f"""<section aria-labelledby="limits">
+<h2 id="limits">What this does not show</h2>
+<ul>
+<li><b>Coverage is promised on average over all rows</b>, not for a class, a group, a size of set, or a row. The figures
+by stratum show where it falls short; with many strata some do by chance alone.</li>
+{overlap}
+<li><b>Only rows like these.</b> The promise needs new rows to come from where the calibration rows came from; a shift
+of the data breaks it, and nothing here would tell.</li>
+<li><b>Only this loss.</b> An oracle that is cheap under one loss may be dear under another. Oracles at one alpha may
+differ slightly in the coverage they reach; the curves of cost against coverage compare them where they are equal.</li>
+<li><b>Difficulty is not accuracy.</b> The quarters sort the rows of one classifier by how sure it was. What a more
+accurate classifier would gain is another experiment.</li>
+<li><b>Times</b> are of one machine and of scoring, thresholds and sets alone.</li>
+</ul>
+</section>"""
+
+
+def _footer(comparison: Comparison) -> str:
+    cost = "median of means over the splits" if comparison.splits > 1 else "mean over the test fold"
+    return f"""<footer>
+<p>Cost: {cost}. Seed {comparison.seed}. Made by udcp_dsl {escape(__version__)}.</p>
+</footer>"""

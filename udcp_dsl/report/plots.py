@@ -1,0 +1,283 @@
+"""How the figures are drawn, into a matplotlib figure that is handed in.
+
+Axes carry no title: a page and a paper have captions. Names are cut to a length, so that none runs over the edge.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from udcp_dsl.report.palette import GRID, INK, MUTED, OTHER_TERMS, PAPER, TERMS, Style
+from udcp_dsl.report.strata import Point
+from udcp_dsl.report.wording import number, shown
+
+_BINS = 40
+_NAME = 20  # characters of a name on an axis
+_TERM = 46  # and of a term in a legend
+_LEGEND = 4.6  # inches that a line of a legend may fill
+_WIDE = 8.0  # times from the least cost to the largest, from which a linear axis hides the small ones
+
+Values = Mapping[str, Mapping[str, float]]
+
+
+def curves(
+    figure: Any,
+    *,
+    curves: Mapping[str, Sequence[tuple[float, float, float]]],
+    looks: Mapping[str, Style],
+    levels: Sequence[float],
+) -> None:
+    axes = figure.subplots()
+    for level in levels:
+        axes.axvline(level, color=MUTED.light, linestyle=":", linewidth=1, zorder=1)
+    for oracle, points in curves.items():
+        _, coverage, cost = zip(*sorted(points), strict=True)
+        axes.plot(coverage, cost, label=shown(oracle, _NAME), **_line(looks[oracle]))
+    axes.set(xlabel="coverage", ylabel="mean cost")
+    _cost_axis(axes, [cost for points in curves.values() for _, _, cost in points])
+    _legend(figure, axes)
+
+
+def terms_height(paid: Values) -> float:
+    return 0.85 + 0.34 * len(paid) + 0.19 * min(len(_all_terms(paid)), len(TERMS) + 1)
+
+
+def terms(figure: Any, *, paid: Values) -> None:
+    """Stacked bars: what is paid to the right of 0, what is earned to the left."""
+    axes = figure.subplots()
+    biggest = sorted(_all_terms(paid), key=lambda t: -max(abs(p.get(t, 0.0)) for p in paid.values()))
+    named = [t for t in _all_terms(paid) if t in biggest[: len(TERMS)]]
+    bars = {t: [p.get(t, 0.0) for p in paid.values()] for t in named}
+    if len(biggest) > len(named):
+        others = [sum(cost for t, cost in p.items() if t not in named) for p in paid.values()]
+        bars[f"{len(biggest) - len(named)} smaller terms"] = others
+    left, right = np.zeros(len(paid)), np.zeros(len(paid))
+    at = np.arange(len(paid))
+    for (term, costs), colour in zip(bars.items(), (*TERMS[: len(named)], OTHER_TERMS), strict=False):
+        width = np.array(costs)
+        start = np.where(width >= 0, right, left)
+        axes.barh(
+            at, width, left=start, height=0.62, color=colour.light, edgecolor=PAPER.light, linewidth=0.6,
+            label=shown(term, _TERM), zorder=2,
+        )  # fmt: skip
+        right += np.maximum(width, 0)
+        left += np.minimum(width, 0)
+    for y, (total, end) in enumerate(zip(left + right, right, strict=True)):
+        axes.annotate(number(total), (end, y), (4, 0), textcoords="offset points", va="center", color=INK.light)
+    if (left < 0).any():
+        axes.axvline(0, color=INK.light, linewidth=0.8)
+    axes.margins(x=0.12)
+    axes.set_xlim(left=None if (left < 0).any() else 0)
+    axes.set_yticks(at, [shown(oracle, _NAME) for oracle in paid])
+    axes.invert_yaxis()
+    axes.grid(axis="y", visible=False)
+    axes.set(xlabel="mean cost")
+    _legend(figure, axes, columns=1)
+
+
+def _all_terms(paid: Values) -> list[str]:
+    return list(dict.fromkeys(term for p in paid.values() for term in p))
+
+
+def sizes_height(oracles: int) -> float:
+    return 0.55 + 0.52 * oracles
+
+
+def sizes(
+    figure: Any,
+    *,
+    counts: Mapping[str, Mapping[int, int]],
+    means: Mapping[str, float],
+    looks: Mapping[str, Style],
+) -> None:
+    largest = max(size for held in counts.values() for size in held)
+    width = -(-(largest + 1) // _BINS)
+    rows = figure.subplots(len(counts), 1, sharex=True, squeeze=False)[:, 0]
+    for axes, (oracle, held) in zip(rows, counts.items(), strict=True):
+        bars = np.zeros(largest // width + 1)
+        for size, count in held.items():
+            bars[size // width] += count
+        starts = np.arange(len(bars)) * width - 0.5
+        colour = looks[oracle].colour.light
+        axes.bar(starts, bars / bars.max(), width=width, align="edge", color=colour, linewidth=0, zorder=2)
+        axes.axvline(means[oracle], color=INK.light, linewidth=1.2, zorder=3)
+        axes.set_ylim(0, 1.08)
+        axes.set_yticks([])
+        axes.set_ylabel(f"{shown(oracle, 14)}\nmean {number(means[oracle])}", rotation=0, ha="right", va="center")
+    rows[-1].set_xlim(-0.5, max(largest + 0.5, 1.5))
+    rows[-1].set_xlabel("labels in the set" + (f", in bins of {width}" if width > 1 else ""))
+    rows[-1].xaxis.get_major_locator().set_params(integer=True)
+
+
+def coverage(
+    figure: Any,
+    *,
+    found: Mapping[str, Sequence[Point]],
+    order: Sequence[str],
+    looks: Mapping[str, Style],
+    along: str,
+    level: float,
+) -> None:
+    """The strata side by side, and in each the oracles side by side."""
+    axes = figure.subplots()
+    axes.axhline(level, color=INK.light, linestyle="--", linewidth=1, zorder=1)
+    for oracle, offset in _apart(found):
+        at, points = _placed(found[oracle], order, offset)
+        middle = np.array([p.coverage for p in points])
+        axes.errorbar(at, middle, yerr=_ends(points), label=shown(oracle, _NAME), **_marks(looks[oracle]))
+    axes.set_xticks(range(len(order)), [shown(name, 12) for name in order])
+    axes.set_xlim(-0.5, len(order) - 0.5)
+    axes.set_ylim(*_coverage_limits(found))
+    axes.grid(axis="x", visible=False)
+    axes.set(xlabel=along, ylabel="coverage")
+    _legend(figure, axes)
+
+
+def listed_height(strata: int, oracles: int) -> float:
+    return 1.0 + strata * max(0.3, 0.085 * oracles)
+
+
+def listed_coverage(
+    figure: Any,
+    *,
+    found: Mapping[str, Sequence[Point]],
+    order: Sequence[str],
+    looks: Mapping[str, Style],
+    level: float,
+) -> None:
+    """The strata one below the other, with names of any length."""
+    axes = figure.subplots()
+    axes.axvline(level, color=INK.light, linestyle="--", linewidth=1, zorder=1)
+    for oracle, offset in _apart(found):
+        at, points = _placed(found[oracle], order, offset)
+        middle = np.array([p.coverage for p in points])
+        axes.errorbar(middle, at, xerr=_ends(points), label=shown(oracle, _NAME), **_marks(looks[oracle]))
+    axes.set_yticks(range(len(order)), [shown(name, _NAME) for name in order])
+    for place in range(1, len(order)):
+        axes.axhline(place - 0.5, color=GRID.light, linewidth=0.8, zorder=0)
+    axes.set_ylim(len(order) - 0.5, -0.5)
+    axes.set_xlim(*_coverage_limits(found))
+    axes.grid(axis="y", visible=False)
+    axes.set(xlabel="coverage")
+    _legend(figure, axes)
+
+
+def lines(
+    figure: Any,
+    *,
+    values: Values,
+    order: Sequence[str],
+    looks: Mapping[str, Style],
+    along: str,
+    up: str,
+    whole: bool = False,
+) -> None:
+    """`whole` values are shares, on an axis from 0 to 1."""
+    axes = figure.subplots()
+    for oracle, held in values.items():
+        at = [x for x, name in enumerate(order) if name in held]
+        axes.plot(at, [held[order[x]] for x in at], label=shown(oracle, _NAME), **_line(looks[oracle]))
+    axes.set_xticks(range(len(order)), [shown(name, 12) for name in order])
+    axes.set_xlim(-0.5, len(order) - 0.5)
+    axes.grid(axis="x", visible=False)
+    axes.set(xlabel=along, ylabel=up)
+    if whole:
+        axes.set_ylim(-0.02, 1.02)
+    else:
+        _cost_axis(axes, [value for held in values.values() for value in held.values()])
+    _legend(figure, axes)
+
+
+def distribution(
+    figure: Any, *, found: Mapping[str, Sequence[Point]], looks: Mapping[str, Style], level: float
+) -> None:
+    axes = figure.subplots()
+    axes.axvline(level, color=INK.light, linestyle="--", linewidth=1, zorder=1)
+    for oracle, points in found.items():
+        values = np.sort([p.coverage for p in points])
+        share = np.arange(1, len(values) + 1) / len(values)
+        style = _line(looks[oracle]) | {"markevery": max(1, len(values) // 6)}
+        at, up = np.concatenate([values[:1], values, [1.0]]), np.concatenate([[0.0], share, [1.0]])
+        axes.step(at, up, where="post", label=shown(oracle, _NAME), **style)
+    axes.set_ylim(-0.02, 1.02)
+    axes.set(xlabel="coverage of a class", ylabel="share of classes, at most that")
+    _legend(figure, axes)
+
+
+# What they share
+
+
+def _line(style: Style) -> dict[str, Any]:
+    return {
+        "color": style.colour.light,
+        "marker": style.marker,
+        "markersize": 6,
+        "markeredgecolor": PAPER.light,
+        "markeredgewidth": 0.5,
+        "linewidth": 1.6,
+        "zorder": 3,
+    }
+
+
+def _marks(style: Style) -> dict[str, Any]:
+    return {**_line(style), "linestyle": "none", "elinewidth": 1.2, "ecolor": style.colour.light}
+
+
+def _apart(found: Mapping[str, Sequence[Point]]) -> Iterable[tuple[str, float]]:
+    """The oracles with their offsets within a stratum."""
+    step = 0.72 / len(found)
+    return ((oracle, (i - (len(found) - 1) / 2) * step) for i, oracle in enumerate(found))
+
+
+def _placed(points: Sequence[Point], order: Sequence[str], offset: float) -> tuple[list[float], list[Point]]:
+    by_name = {p.name: p for p in points}
+    there = [(x + offset, by_name[name]) for x, name in enumerate(order) if name in by_name]
+    return [x for x, _ in there], [p for _, p in there]
+
+
+def _ends(points: Sequence[Point]) -> np.ndarray[Any, np.dtype[np.float64]]:
+    return np.array([[p.coverage - p.low for p in points], [p.high - p.coverage for p in points]])
+
+
+def _coverage_limits(found: Mapping[str, Sequence[Point]]) -> tuple[float, float]:
+    low = min(p.low for points in found.values() for p in points)
+    return max(-0.02, np.floor(low * 20) / 20 - 0.01), 1.01
+
+
+def _cost_axis(axes: Any, values: Sequence[float]) -> None:
+    """From 0 on, or by powers of ten where the values are far apart."""
+    least, largest = min(values), max(values)
+    if least > 0 and largest / least > _WIDE:
+        axes.set_yscale("log")
+        axes.set_ylabel(f"{axes.get_ylabel()}, log scale")
+        axes.yaxis.set_major_formatter(lambda value, _: number(value))
+        if largest / least < 1000:
+            axes.yaxis.get_major_locator().set_params(subs=(1.0, 2.0, 5.0))
+        axes.yaxis.set_minor_locator(_nowhere())
+    elif least >= 0:
+        axes.set_ylim(0, 1.06 * largest if largest > 0 else 1)
+
+
+def _nowhere() -> Any:
+    from matplotlib.ticker import NullLocator
+
+    return NullLocator()
+
+
+def _legend(figure: Any, axes: Any, columns: int | None = None) -> None:
+    handles, names = axes.get_legend_handles_labels()
+    if handles:
+        figure.legend(handles, names, loc="outside upper left", ncols=columns or _columns(names))
+
+
+def _columns(names: Sequence[str]) -> int:
+    """As few lines as fit, filled evenly; names go down the columns."""
+    widths = [0.45 + 0.08 * len(name) for name in names]  # inches, about
+    for columns in range(len(names), 1, -1):
+        if sum(column.max() for column in np.array_split(widths, columns)) <= _LEGEND:
+            return math.ceil(len(names) / math.ceil(len(names) / columns))
+    return 1
