@@ -1,0 +1,501 @@
+"""benchmarks/paper: the page shows what was measured, the authors' layout is read, and docs/paper.md is right about the
+faults that it names: each is written down here in a few lines and shown to fail where ours does not.
+"""
+
+from __future__ import annotations
+
+import doctest
+import json
+import math
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+import udcp_dsl as udcp
+from udcp_dsl import InputError
+from udcp_dsl.calibrate import coverage_law, rank, threshold
+
+ROOT = Path(__file__).parent.parent
+FOLDER = ROOT / "benchmarks" / "paper"
+RESULTS = ROOT / "benchmarks" / "results" / "paper"
+EXPERIMENTS = ("tables", "sizes", "conditional", "softmax", "lambdas", "accuracy", "bayes")
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Masks = NDArray[np.bool_]
+Load = Callable[[str], Any]
+
+
+@pytest.fixture
+def load(monkeypatch: pytest.MonkeyPatch) -> Load:
+    monkeypatch.syspath_prepend(FOLDER)
+    return import_module
+
+
+# What was measured ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS)
+def test_the_page_shows_the_results(load: Load, experiment: str) -> None:
+    page = load("page")
+    data = json.loads((RESULTS / f"{experiment}.json").read_text(encoding="utf-8"))
+    text = (ROOT / "docs" / "paper.md").read_text(encoding="utf-8")
+    assert text == page.between_markers(text, experiment, page.shown(data))
+    assert (RESULTS / f"{experiment}.md").read_text(encoding="utf-8") == page.report(data)
+
+
+def test_no_other_method_is_cheaper_than_price_in_the_tables() -> None:
+    data = json.loads((RESULTS / "tables.json").read_text(encoding="utf-8"))
+    assert len(data["data"]) >= 7
+    for one in data["data"].values():
+        for loss in ("separable", "max_distance", "coverage_loss"):
+            costs = {row["oracle"]: row["cost"] for row in one["rows"] if row["loss"] == loss}
+            assert costs["price"] == min(costs.values())
+            assert max(costs["price"], costs["penalized"]) < costs["base"]
+
+
+def test_coverage_in_the_tables_is_that_of_the_law() -> None:
+    """The mean over overlapping splits varies no more than one split, whose law is known."""
+    data = json.loads((RESULTS / "tables.json").read_text(encoding="utf-8"))
+    for one in data["data"].values():
+        n_test = one["n"] // 4
+        law = coverage_law(one["n"] // 2, data["alpha"], n_test)
+        for row in one["rows"]:
+            assert row["coverage"] * n_test >= law.ppf(1e-4), (one["about"], row)
+
+
+def test_a_quick_run(load: Load, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("sklearn")
+    run = load("run")
+    before = run.PAGE.read_bytes()
+    quick = ["--quick", "--splits", "2", "--output", str(tmp_path)]
+    assert run.main(["tables", "sizes", "conditional", "softmax", "lambdas", "--data", "digits", *quick]) == 0
+    assert run.main(["tables", "--data", "fitzpatrick", *quick, "--taxonomies", str(tmp_path)]) == 0
+    tables = json.loads((tmp_path / "tables.json").read_text())
+    assert list(tables["data"]) == ["digits", "fitzpatrick"]  # what was measured before stays
+    assert {row["oracle"] for row in tables["data"]["digits"]["rows"]} == set(load("experiments").ORACLES)
+    assert "a made tree" in tables["data"]["fitzpatrick"]["about"]
+    assert "| digits | 10 |" in (tmp_path / "tables.md").read_text()
+    for experiment in ("sizes", "conditional", "softmax", "lambdas"):
+        assert json.loads((tmp_path / f"{experiment}.json").read_text())["data"]["digits"]["rows"]
+    assert run.PAGE.read_bytes() == before
+    with pytest.raises(SystemExit):
+        run.main(["sizes", "--data", "digits", *quick, "--splits", "3"])
+    assert "holds results of splits = 2" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        run.main(["tables", "--quick"])
+    assert "--output FOLDER" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        run.main(["tables", "--taxonomies", str(tmp_path / "none"), *quick])
+    assert "is not a folder" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_quick_run_of_the_networks(load: Load, tmp_path: Path) -> None:
+    for package in ("torch", "py3langid", "django"):
+        pytest.importorskip(package)
+    assert load("run").main(["accuracy", "bayes", "--quick", "--splits", "2", "--output", str(tmp_path)]) == 0
+    rows = json.loads((tmp_path / "bayes.json").read_text())["data"]["texts"]["rows"]
+    assert {row["sets"] for row in rows} == {"at its word", "calibrated"}
+
+
+@pytest.mark.parametrize("module", ["taxonomies", "losses"])
+def test_examples_of_the_modules(load: Load, module: str) -> None:
+    failed, tried = doctest.testmod(load(module))
+    assert (failed, tried > 0) == (0, True)
+
+
+# The synthetic classifiers ------------------------------------------------------------------------------------------
+
+
+def test_a_synthetic_classifier_has_the_accuracy_and_its_confusions_follow_the_tree(load: Load) -> None:
+    tree = load("taxonomies").made(40, (2, 4))
+    drawn = load("synthetic").draw(tree, 4000, 0.6, 1.0, np.random.default_rng(0))
+    guessed = drawn.probs.argmax(axis=1)
+    assert abs((guessed == drawn.y).mean() - 0.6) <= 1 / 4000
+    branch = np.array([int(path[1][1:]) for path in tree.paths])
+    wrong = guessed != drawn.y
+    assert (branch[guessed] == branch[drawn.y])[wrong].mean() > 2 / 8  # by chance 4 of 39
+    # At temperature 1 the probabilities are true: their mean is the accuracy, within four standard errors.
+    top = drawn.probs.max(axis=1)
+    assert abs(top.mean() - 0.6) < 4 * math.sqrt((top * (1 - top)).mean() / 4000)
+
+
+def test_losses_are_those_of_the_tree(load: Load) -> None:
+    tree = load("taxonomies").made(12, (2, 2))
+    separable, distance, coverage = load("losses").paper_losses(tree, 3)
+    assert {separable({label}) for label in tree.labels} <= {1.0, 2.0, 3.0}
+    assert distance({"y0", "y1"}) == pytest.approx(2 / 8 + 0.002)
+    assert distance({"y0", "y5"}) == pytest.approx(4 / 8 + 0.002)
+    assert distance({"y0", "y11"}) == pytest.approx(6 / 8 + 0.002)
+    assert coverage({"y0", "y3", "y4", "y11"}) == pytest.approx(3 + 0.04)
+
+
+def test_a_posterior_at_its_word_holds_the_mass_that_was_asked_for(load: Load) -> None:
+    P = np.random.default_rng(0).dirichlet(np.ones(6), 500)
+    scores = -P
+    tau = load("experiments").own_word(scores, P)
+    mass = [float((P * (scores <= t)).sum(axis=1).mean()) for t in (np.nextafter(tau, -np.inf), tau)]
+    assert mass[0] < 0.9 <= mass[1]
+
+
+# The authors' layout ------------------------------------------------------------------------------------------------
+
+
+def artefacts(tmp_path: Path, dataset: str | None = "Fitzpatrick", K: int = 12, n: int = 400) -> Path:
+    """A folder in the layout of the authors' download, without its hierarchy."""
+    rng = np.random.default_rng(0)
+    folder = tmp_path / "utility_input_artifacts" / "some_run"
+    folder.mkdir(parents=True)
+    P = rng.dirichlet(np.full(K, 0.3), n)
+    np.save(folder / "model_predictions.npy", P.astype(np.float32))
+    np.save(
+        folder / "labels.npy", np.append(np.arange(K), (P[K:].cumsum(axis=1) > rng.random((n - K, 1))).argmax(axis=1))
+    )
+    if dataset is not None:
+        (folder / "metadata.json").write_text(json.dumps({"dataset": dataset}))
+    return folder
+
+
+def fitzpatrick_levels(K: int = 12) -> Ints:
+    """First level, second level, label: 4, 3 and 2 categories under three parents, in no order."""
+    second = np.arange(K) % 9
+    first = np.array([0, 0, 0, 0, 1, 1, 1, 2, 2])[second]
+    return np.random.default_rng(1).permutation(np.stack([first, second, np.arange(K)], axis=1))
+
+
+def test_the_authors_folder_is_read_and_runs(load: Load, tmp_path: Path) -> None:
+    folder = artefacts(tmp_path)
+    place = tmp_path / "hierarchy_artifacts" / "fitzpatrick"
+    place.mkdir(parents=True)
+    levels = fitzpatrick_levels()
+    np.save(place / "fitzpatrick_hierarchy.npy", np.repeat(levels, 3, axis=0))  # a row an image is fine
+    problem = load("published").published(folder)
+    assert problem.name == "Fitzpatrick (published)"
+    assert problem.tree.labels == tuple(map(str, range(12)))
+    assert problem.tree.level == 2
+    for first, second, label in levels.tolist():
+        assert problem.tree.paths[label] == (f"first {first}", f"second {second}")
+    assert (problem.y == np.load(folder / "labels.npy")).all()
+    quick = ["--quick", "--splits", "2", "--output", str(tmp_path)]
+    assert load("run").main(["tables", "lambdas", "--folder", str(folder), *quick]) == 0
+    assert list(json.loads((tmp_path / "tables.json").read_text())["data"]) == ["Fitzpatrick (published)"]
+
+
+def test_every_other_hierarchy_is_read(load: Load, tmp_path: Path) -> None:
+    published = load("published").published
+    species = [f"{i:05}_K{i % 2}_P{i % 4}_C{i % 12}_Ord_Fam_Gen_sp{i}" for i in range(24)]
+    folder = artefacts(tmp_path, "iNaturalist")
+    (folder / "species_list.json").write_text(json.dumps(species))
+    (folder / "mapping_dict.json").write_text(json.dumps({"class": {f"C{i}": 11 - i for i in range(12)}}))
+    tree = published(folder).tree
+    assert (tree.labels[0], tree.paths[0]) == ("C11", ("K1", "P3"))
+
+    np.save(folder / "embeddings.npy", np.random.default_rng(0).normal(size=(400, 5)))
+    (folder / "metadata.json").write_text(json.dumps({"dataset": "CIFAR100"}))
+    pytest.importorskip("torch")
+    tree = published(folder).tree
+    assert [len({path[:d] for path in tree.paths}) for d in (1, 2)] == [3, 9]
+
+    (folder / "metadata.json").unlink()
+    (folder / "hierarchy.json").write_text(
+        json.dumps({"a": {"b": [1, 0], "c": [2, 3, 4, 5]}, "d": {"e": [*range(6, 12)]}})
+    )
+    assert published(folder).tree.paths[:3] == (("a", "b"), ("a", "b"), ("a", "c"))
+
+    rows = ["label,top", *(f"l{i},t{i // 4}" for i in range(12))]
+    (folder / "hierarchy.csv").write_text("\n".join(rows))
+    problem = published(folder)
+    assert problem.name == "some_run (published)"
+    assert (problem.tree.labels[5], problem.tree.paths[5], problem.tree.level) == ("l5", ("t1",), 1)
+
+
+def test_csv_files_are_matched_by_name(load: Load, tmp_path: Path) -> None:
+    (tmp_path / "softmax.csv").write_text("b,a,c\n" + "0.5,0.3,0.2\n" * 4)
+    (tmp_path / "labels.csv").write_text("truth\nb\nc\na\nb\n")
+    (tmp_path / "hierarchy.csv").write_text("label,top\na,x\nb,x\nc,z\n")
+    problem = load("published").published(tmp_path)
+    assert problem.tree.labels == ("a", "b", "c")
+    assert problem.probs[0].tolist() == [0.3, 0.5, 0.2]
+    assert problem.y.tolist() == [1, 2, 0, 1]
+
+
+def pickled(folder: Path) -> None:
+    np.save(folder / "labels.npy", np.array([{}], dtype=object), allow_pickle=True)
+
+
+def shorter(folder: Path) -> None:
+    np.save(folder / "labels.npy", np.zeros(3, np.int64))
+
+
+def unlikely(folder: Path) -> None:
+    np.save(folder / "model_predictions.npy", np.full((400, 12), 0.5))
+
+
+def two_parents(folder: Path) -> None:
+    np.save(folder / "fitzpatrick_hierarchy.npy", np.append(fitzpatrick_levels(), [[2, 8, 0]], axis=0))
+
+
+def flat(folder: Path) -> None:
+    np.save(folder / "fitzpatrick_hierarchy.npy", np.zeros(12))
+
+
+def more_labels(folder: Path) -> None:
+    np.save(folder / "fitzpatrick_hierarchy.npy", fitzpatrick_levels(13))
+
+
+def nested_text(folder: Path) -> None:
+    (folder / "hierarchy.json").write_text('{"a": "b"}')
+
+
+def ragged(folder: Path) -> None:
+    (folder / "hierarchy.csv").write_text("label,top\nl0\n")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda folder: (folder / "model_predictions.npy").unlink(), "has no model_predictions.npy or softmax.npy"),
+        (lambda folder: (folder / "labels.npy").unlink(), "has no labels.npy or labels.csv"),
+        (lambda folder: (folder / "fitzpatrick_hierarchy.npy").unlink(), "fitzpatrick_hierarchy.npy is neither in"),
+        (lambda folder: (folder / "metadata.json").unlink(), "has no hierarchy: give hierarchy.csv"),
+        (lambda folder: (folder / "metadata.json").write_text("{"), "metadata.json: is not JSON"),
+        (lambda folder: (folder / "metadata.json").write_text("[]"), "metadata.json: an object with a name"),
+        (pickled, "labels.npy.*pickled Python objects, which are never loaded"),
+        (shorter, "labels.npy: .*3"),
+        (unlikely, "model_predictions.npy: .*sums to 6"),
+        (two_parents, "fitzpatrick_hierarchy.npy: .* each below one parent"),
+        (flat, "fitzpatrick_hierarchy.npy: float64 of shape"),
+        (more_labels, "model_predictions.npy.*13"),
+        (nested_text, "hierarchy.json: below a is neither"),
+        (ragged, "hierarchy.csv: row 2 has not one entry"),
+    ],
+)
+def test_what_is_wrong_with_a_folder_is_said(
+    load: Load, tmp_path: Path, spoil: Callable[[Path], object], message: str
+) -> None:
+    folder = artefacts(tmp_path)
+    np.save(folder / "fitzpatrick_hierarchy.npy", fitzpatrick_levels())
+    load("published").published(folder)
+    spoil(folder)
+    with pytest.raises(InputError, match=message):
+        load("published").published(folder)
+
+
+def test_a_folder_that_is_not_there(load: Load, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        load("run").main(["tables", "--folder", str(tmp_path / "none"), "--output", str(tmp_path)])
+    assert "is not a folder" in capsys.readouterr().err
+
+
+# The faults that docs/paper.md names --------------------------------------------------------------------------------
+
+TREE = """
+labels 0..11
+hierarchy tree { a { b { 0, 1 }, c { 2, 3 } }, d { e { 4, 5 }, f { 6, 7 } }, g { h { 8, 9 }, i { 10, 11 } } }
+loss l = diameter(tree)
+"""
+K = 12
+
+
+@cache
+def tree_distance() -> tuple[udcp.Loss, Floats]:
+    loss = udcp.loads(TREE)
+    return loss, np.array([[loss({a, b}) for b in range(K)] for a in range(K)])
+
+
+def drawn(weights: Floats, rng: np.random.Generator) -> tuple[Floats, Ints, Ints]:
+    """Probabilities that are true, and two independent draws of the truth from them."""
+    P = weights / weights.sum(axis=1, keepdims=True)
+    y, again = ((P.cumsum(axis=1) > rng.random((len(P), 1))).argmax(axis=1) for _ in range(2))
+    return P, y, again
+
+
+def leaking_scores(P: Floats, y: Ints, D: Floats, lam: float) -> Floats:
+    """The non-separable penalized score of the authors' code: the distance is that to the *true* label."""
+    order = np.argsort(-P, axis=1, kind="stable")
+    mass = np.take_along_axis(P, order, axis=1).cumsum(axis=1)
+    far = np.maximum.accumulate(np.take_along_axis(D[y], order, axis=1), axis=1)
+    scores = np.empty_like(P)
+    np.put_along_axis(scores, order, mass + lam * far, axis=1)
+    return scores
+
+
+def z(difference: Floats, variance: Floats) -> float:
+    """A sum of independent differences of mean 0, in its standard deviations."""
+    return float(difference.sum() / np.sqrt(variance.sum()))
+
+
+def test_a_score_with_the_true_labels_row_leaks_the_label_and_ours_does_not() -> None:
+    """Sets that know p alone tell nothing that p does not: the first label is right as often as p says, whatever the
+    set; and of two truths drawn from one p both are covered alike."""
+    loss, D = tree_distance()
+    rng = np.random.default_rng(0)
+    n = 4000
+    logits = 10 * rng.normal(size=(2 * n, 3)).repeat(4, axis=1) + 2 * rng.normal(size=(2 * n, 6)).repeat(2, axis=1)
+    P, y, again = drawn(np.exp(logits + rng.normal(size=(2 * n, K))), rng)
+    scores = leaking_scores(P, y, D, lam=1.0)
+    tau = threshold(scores[np.arange(n), y[:n]], 0.1)
+    theirs = scores[n:] <= tau
+    predictor = udcp.SetPredictor(loss, "penalized", options={"lam": 1.0}, alpha=0.1).calibrate(P[:n], y[:n])
+    ours = predictor.predict_set(P[n:]).mask
+
+    top, right = P[n:].max(axis=1), P[n:].argmax(axis=1) == y[n:]
+    empty = ~theirs.any(axis=1)
+    assert empty.sum() > 200
+    assert not right[empty].any()  # an empty set says: the first label is wrong
+    assert round(float(top[empty].mean()), 2) == 0.43
+    assert z(right[empty] - top[empty], (top * (1 - top))[empty]) < -10
+    sizes = ours.sum(axis=1)
+    for size in np.unique(sizes):
+        rows = sizes == size
+        assert abs(z(right[rows] - top[rows], (top * (1 - top))[rows])) < 4
+
+    def apart(sets: Masks) -> float:
+        covered = [sets[np.arange(n), truth[n:]].astype(float) for truth in (y, again)]
+        return z(covered[0] - covered[1], (covered[0] - covered[1]) ** 2)
+
+    assert apart(theirs) > 5
+    assert abs(apart(ours)) < 4
+    other = leaking_scores(P, again, D, lam=1.0)[n:] <= tau
+    assert (theirs != other).any(axis=1).mean() > 0.05  # the same p, another truth: another set
+
+
+def farthest_from_truth(mask: Masks, y: int, D: Floats) -> float:
+    """What the authors' code reports as maximum distance."""
+    return float(np.where(mask, D[y], 0).max())
+
+
+masks = st.lists(st.booleans(), min_size=K, max_size=K).map(np.array)
+
+
+@settings(max_examples=100, deadline=None)
+@given(masks, st.integers(0, K - 1))
+def test_distance_to_the_truth_is_the_diameter_only_where_the_truth_is_covered_in_a_level_tree(
+    mask: Masks, y: int
+) -> None:
+    loss, D = tree_distance()
+    inside = np.flatnonzero(mask)
+    assert loss(mask) == max((D[a, b] for a in inside for b in inside), default=0)
+    if mask[y]:
+        assert farthest_from_truth(mask, y, D) == loss(mask)
+    elif mask.any():
+        assert farthest_from_truth(mask, y, D) >= loss(mask)  # a miss is charged to the diameter
+
+
+@settings(max_examples=100, deadline=None)
+@given(masks, st.integers(0, K - 1))
+def test_for_other_distances_it_may_be_half_the_diameter(mask: Masks, y: int) -> None:
+    line = np.abs(np.subtract.outer(np.arange(K), np.arange(K))).astype(float)
+    diameter = float(line[np.ix_(mask, mask)].max(initial=0))
+    if mask[y]:
+        assert farthest_from_truth(mask, y, line) <= diameter <= 2 * farthest_from_truth(mask, y, line)
+
+
+def test_distance_to_the_truth_misreports() -> None:
+    loss, D = tree_distance()
+    single = np.eye(K, dtype=bool)[0]
+    assert (loss(single), farthest_from_truth(single, 11, D)) == (0, 6)  # one label that is wrong
+    line = np.abs(np.subtract.outer(np.arange(K), np.arange(K))).astype(float)
+    ends = np.isin(np.arange(K), [0, 4, 8])
+    assert farthest_from_truth(ends, 4, line) == 4  # the diameter is 8
+
+
+def their_ratio_quantile(conformity: Floats, alpha: float) -> float:
+    """The threshold of the authors' separable method, from p / penalty: labels at least as conforming are in."""
+    n = len(conformity)
+    return float(np.quantile(conformity, np.ceil((n + 1) * alpha) / n, method="higher"))
+
+
+@pytest.mark.parametrize(("n", "alpha"), [(19, 0.1), (25, 0.1), (50, 0.1), (99, 0.05), (40, 0.2), (500, 0.1)])
+def test_the_separable_quantile_is_one_or_two_ranks_too_high(n: int, alpha: float) -> None:
+    ranks = np.arange(1.0, n + 1)
+    valid = n + 1 - rank(n, alpha)  # from below: at most (n + 1) alpha of the n + 1 points may lie under it
+    assert their_ratio_quantile(ranks, alpha) - valid == (1 if valid == math.ceil(round((n + 1) * alpha, 9)) else 2)
+
+
+def test_the_separable_quantile_undercovers_and_ours_does_not() -> None:
+    """20 points at a time, the last of them new: P(covered) is 17/20 by their rank and 18/20 by ours, exactly."""
+    from scipy.stats import binomtest
+
+    loss = udcp.loads(f"labels 0..{K - 1}  costs c {{ 0: 3, 5: 2, default: 1 }}  loss l = sum(c)")
+    trials, n = 4000, 19
+    rng = np.random.default_rng(2)
+    P, y, _ = drawn(rng.exponential(size=(trials * (n + 1), K)), rng)
+    scores = udcp.make_oracle("ratio", loss).score_of(P, y).reshape(trials, n + 1)
+    theirs = sum(1 / row[n] >= their_ratio_quantile(1 / row[:n], 0.1) for row in scores)
+    ours = sum(row[n] <= threshold(row[:n], 0.1) for row in scores)
+    assert binomtest(theirs, trials, 0.85).pvalue > 1e-3
+    assert binomtest(theirs, trials, 0.9, "less").pvalue < 1e-9
+    assert binomtest(ours, trials, 0.9).pvalue > 1e-3
+
+
+def dropping_sets(order: Ints, P: Floats, q: float) -> Masks:
+    """The authors' greedy sets: labels are added until their mass meets q, and then the last one is taken out."""
+    sets = np.zeros(P.shape, dtype=bool)
+    for row, (labels, p) in enumerate(zip(order, P, strict=True)):
+        k = int(np.argmax(p[labels].cumsum() >= q))
+        sets[row, labels[:k]] = True
+    return sets
+
+
+def test_greedy_sets_that_drop_the_label_that_meets_the_threshold_undercover() -> None:
+    """On probabilities of few distinct values, as a tree or a saturated network gives them."""
+    loss, _ = tree_distance()
+    rng = np.random.default_rng(3)
+    n, m = 4000, 2000
+    coarse = np.array([0.25] * 4 + [0.0] * 8)  # sums are exact
+    P = np.array([coarse[rng.permutation(K)] for _ in range(n)])
+    y = (P.cumsum(axis=1) > rng.random((n, 1))).argmax(axis=1)
+    scores = udcp.make_oracle("greedy", loss).scores(P)
+    order = np.lexsort((np.tile(np.arange(K), (n, 1)), -P, scores))
+    mass = np.empty_like(P)
+    np.put_along_axis(mass, order, np.take_along_axis(P, order, axis=1).cumsum(axis=1), axis=1)
+    q = threshold(mass[np.arange(m), y[:m]], 0.1)
+    rows = np.arange(n - m)
+    dropped = dropping_sets(order[m:], P[m:], q)
+    kept = scores[m:] <= threshold(scores[np.arange(m), y[:m]], 0.1)
+    law = coverage_law(m, 0.1, n - m)
+    assert kept[rows, y[m:]].sum() >= law.ppf(1e-4)
+    assert law.cdf(dropped[rows, y[m:]].sum()) < 1e-9
+
+
+def test_a_saturated_classifier_gets_only_empty_sets_by_that_rule() -> None:
+    loss, _ = tree_distance()
+    y = np.arange(400) % K
+    P = np.eye(K)[y]
+    order = np.argsort(-P, axis=1, kind="stable")
+    assert not dropping_sets(order, P, threshold(np.ones(400), 0.1)).any()
+    ours = udcp.SetPredictor(loss, "greedy", alpha=0.1).calibrate(P, y).predict_set(P).mask
+    assert ours[np.arange(400), y].all()
+
+
+def sliced(first_level: Ints) -> list[int]:
+    """The parents that the authors' code gives categories in the order of their parents `first_level`."""
+    change = np.flatnonzero(np.flatnonzero(first_level != 0) != 0)
+    return [0 if j <= change[0] else 1 if j <= change[1] else 2 for j in range(len(first_level))]
+
+
+@pytest.mark.parametrize("counts", [(4, 3, 2), (3, 3, 3), (1, 1, 7), (2, 5, 2)])
+def test_slicing_puts_categories_under_the_wrong_parents_and_the_loader_does_not(
+    load: Load, tmp_path: Path, counts: tuple[int, int, int]
+) -> None:
+    parents = np.repeat([0, 1, 2], counts)
+    assert np.bincount(sliced(parents)).tolist() == [1, 1, 7]  # whatever the tree
+    folder = artefacts(tmp_path, K=9)
+    np.save(folder / "fitzpatrick_hierarchy.npy", np.stack([parents, np.arange(9), np.arange(9)], axis=1))
+    tree = load("published").published(folder).tree
+    assert [path[0] for path in tree.paths] == [f"first {parent}" for parent in parents]
+    distance = load("losses").paper_losses(tree, 3)[1]
+    for a in range(9):
+        for b in range(a):
+            edges = 4 if parents[a] == parents[b] else 6
+            assert distance({str(a), str(b)}) == pytest.approx(edges / 8 + 0.002)
