@@ -85,12 +85,9 @@ class Diagnostic:
         width = max(1, min(self.span.end - self.span.start, len(line) - column + 1))
         lead = "".join("\t" if ch == "\t" else " " for ch in line[: column - 1])
         gutter = " " * len(str(line_number))
-        rows = [
-            f"{self.span}: {self.severity}[{self.code}]: {self.message}",
-            f" {gutter} |",
-            f" {line_number} | {line}",
-            f" {gutter} | {lead}{'^' * width}",
-        ]
+        rows = [f"{self.span}: {self.severity}[{self.code}]: {self.message}"]
+        if self.span.source.text:  # a file that is absent or empty has no line to show
+            rows += [f" {gutter} |", f" {line_number} | {line}", f" {gutter} | {lead}{'^' * width}"]
         if self.help:
             rows.append(f" {gutter} = help: {self.help}")
         return "\n".join(rows)
