@@ -56,7 +56,8 @@ def test_what_solves_nothing_has_nothing_to_resume(udcp: Udcp, data: list[str], 
 def test_ctrl_c_ends_all_processes_and_keeps_what_was_solved(folder: Path) -> None:
     np.save(folder / "p.npy", np.random.default_rng(0).dirichlet(np.full(4, 0.6), size=5000))
     kept = folder / "run.c"
-    arguments = "gap pets.loss --probs p.npy --sample 5000 --oracle base --workers 2 --resume run.c".split()
+    command = "gap pets.loss --probs p.npy --sample 5000 --oracle base --solver HiGHS --workers 2 --resume run.c"
+    arguments = command.split()
     process = subprocess.Popen(
         [sys.executable, "-m", "udcp_dsl.cli", *arguments],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
