@@ -122,13 +122,7 @@ class Measures:
         return Group(*self._tables())
 
     def __str__(self) -> str:
-        from io import StringIO
-
-        from rich.console import Console
-
-        text = StringIO()
-        Console(file=text, width=_WIDTH, color_system=None, markup=False, highlight=False).print(self)
-        return "\n".join(line.rstrip() for line in text.getvalue().rstrip().split("\n"))
+        return as_text(self)
 
     def _tables(self) -> Iterator[Any]:
         from rich.text import Text
@@ -259,6 +253,17 @@ def measure(
         by_class=points.strata(sets.loss.labels, truth),
         by_group=() if groups is None else points.strata(group_names.tolist(), group_of),
     )
+
+
+def as_text(shown: object) -> str:
+    """What rich shows, as plain text."""
+    from io import StringIO
+
+    from rich.console import Console
+
+    text = StringIO()
+    Console(file=text, width=_WIDTH, color_system=None, markup=False, highlight=False).print(shown)
+    return "\n".join(line.rstrip() for line in text.getvalue().rstrip().split("\n"))
 
 
 def clopper_pearson(covered: npt.ArrayLike, n: npt.ArrayLike, confidence: float = CONFIDENCE) -> tuple[Floats, Floats]:

@@ -58,11 +58,15 @@ def free_labels_warning(loss: Loss) -> Diagnostic | None:
     if not free:
         return None
     named = ", ".join(map(repr, free[:3])) + (f" and {len(free) - 3} more" if len(free) > 3 else "")
+    gain = any(loss({label}) < loss(()) for label in free[:3])
+    way_out = (
+        "give each label a cost above 0; is the sign right?" if gain else "give `size` a small weight: + 0.01 * size"
+    )
     return Diagnostic(
         "W601",
         loss.expression.root.span,
-        f"free of cost: {named}; an oracle that is led by cost puts what is free into every set",
-        "give `size` a small weight: + 0.01 * size",
+        f"{'a gain' if gain else 'free of cost'}: {named}; an oracle led by cost puts such labels into every set",
+        way_out,
         "warning",
     )
 

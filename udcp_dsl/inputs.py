@@ -174,8 +174,8 @@ def match_columns(columns: Iterable[object], labels: Sequence[str], others: Sequ
         )
     if unknown:
         raise InputError(
-            f"column {unknown[0]!r} is not a label ({len(unknown)} such columns); name it as the column of ids, groups "
-            "or true labels, or leave it out"
+            f"column {unknown[0]!r} is not a label ({len(unknown)} in all are not); name it as the column of ids, "
+            "groups or true labels, or have it ignored (at the command line: --id, --group, --truth, --ignore)"
         )
     return [index[label] for label in labels]
 

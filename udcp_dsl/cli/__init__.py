@@ -29,7 +29,7 @@ _VERBS = {
     "predict": "the prediction sets of new rows",
     "compare": "every oracle that applies, side by side, over repeated splits",
     "gap": "what oracles leave on the table against sets proved optimal",
-    "demo": "all of it on a real classifier, in under a minute",
+    "demo": "all of it on a real classifier, with a report",
     "validate": "is this spec safe to use? answered by generated cases",
 }
 

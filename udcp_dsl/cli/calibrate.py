@@ -17,6 +17,7 @@ from udcp_dsl.cli.rows import (
     read_rows,
     reads_rows,
     truth_option,
+    warn_below_chance,
 )
 from udcp_dsl.cli.solving import solves_instances, solving
 from udcp_dsl.cli.spec import reads_spec
@@ -75,13 +76,14 @@ def command(
     as_json: bool,
 ) -> None:
     """Set thresholds from rows with known truth, which the classifier was not trained on, and save the predictor."""
+    from udcp_dsl import inputs
     from udcp_dsl.predictor import SetPredictor
 
     if group_source is not None and conditional == "class":
         raise InputError("--group calibrates by group and --conditional class by class: choose one")
     if group_source is None and conditional == "group":
         raise InputError("--conditional group needs the group of each row: --group COLUMN")
-    check_output(output)
+    check_output(output, ".json")
     with heeding_warnings(as_json) as warnings:
         predictor = SetPredictor(
             loss,
@@ -106,10 +108,12 @@ def command(
         )
         with solving(predictor.oracle, len(rows), workers=workers, resume=resume):
             predictor.calibrate(rows.table, rows.truth, groups=rows.groups, logits=logits, normalize=normalize)
+        P = predictor.probabilities(rows.table)
+        accuracy = warn_below_chance(P, inputs.truth(rows.truth, loss.labels, len(P)))
         predictor.save(output)
     if as_json:
         spec = {"diagnostics": [x.as_dict() for x in loss.warnings], "warnings": warnings}
-        emit({**spec, "file": output, "rows": len(rows), **_summary(predictor)})
+        emit({**spec, "file": output, "rows": len(rows), "accuracy": accuracy, **_summary(predictor)})
     else:
         show(*_shown(predictor, output))
 

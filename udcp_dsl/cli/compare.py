@@ -19,6 +19,7 @@ from udcp_dsl.cli.rows import (
     read_rows,
     reads_rows,
     truth_option,
+    warn_below_chance,
 )
 from udcp_dsl.cli.spec import reads_specs
 from udcp_dsl.cli.terminal import emit, show, visible
@@ -80,7 +81,7 @@ def command(
         check_output(out)
         runs_ending(out)
     if report is not None:
-        check_output(report)
+        check_output(report, ".html", ".htm")
     if figures is not None:
         _check_folder(figures)
     if report is not None or figures is not None:
@@ -110,6 +111,7 @@ def command(
             class_names=class_names,
             progress=tracked,
         )
+        warn_below_chance(P, inputs.truth(rows.truth, labels, len(P)))
         written = write_outputs(comparison, report, figures)
         if out is not None:
             write_runs(out, comparison)

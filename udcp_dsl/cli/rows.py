@@ -150,12 +150,47 @@ def read_rows(
     return Rows(table, ids, groups, truth)
 
 
-def check_output(path: str) -> None:
-    """Refuse a place that cannot be written to before the work is done, not after."""
+def check_output(path: str, *endings: str) -> None:
+    """Refuse a place that cannot or should not be written to before the work is done, not after.
+
+    `endings` are those that go with what is written, where one program writes only one kind of file.
+    """
     if Path(path).is_dir():
         raise InputError(f"{path}: is a folder, not a file")
+    if endings and Path(path).suffix.lower() not in endings:
+        raise InputError(f"{path}: what is written is {endings[0][1:].upper()}: give a name that ends in {endings[0]}")
     if not Path(path).parent.is_dir():
         raise InputError(f"{path}: there is no folder {str(Path(path).parent)!r} to write it to")
+    if sum(_same(path, name) for name in _names(click.get_current_context())) > 1:
+        raise InputError(f"{path}: is named twice, and would be overwritten: give the output a name of its own")
+
+
+def _names(ctx: click.Context) -> Iterator[str]:
+    """All texts among the arguments of the command, those of files among them; of file.npz:KEY the file."""
+    for value in ctx.params.values():
+        for text in value if isinstance(value, tuple) else (value,):
+            if isinstance(text, str):
+                yield text
+                yield from [text.rpartition(":")[0]] if ":" in text else []
+
+
+def _same(path: str, name: str) -> bool:
+    return bool(name) and Path(path).resolve() == Path(name).resolve()
+
+
+def warn_below_chance(P: npt.NDArray[Any], y: npt.NDArray[np.int64]) -> float:
+    """The accuracy of the likeliest labels; a warning where it is below chance, but for bad luck."""
+    from udcp_dsl.evaluation import clopper_pearson
+
+    hits = int((P.argmax(axis=1) == y).sum())
+    if clopper_pearson(hits, len(y), 0.9999)[1] < 1 / P.shape[1]:
+        warnings.warn(
+            f"the likeliest label is right in {hits / len(y):.1%} of the rows, less often than chance: are the columns "
+            "in the order of the labels (udcp check lists them; --class-names gives another), and the truths right?",
+            UserWarning,
+            stacklevel=2,
+        )
+    return hits / len(y)
 
 
 @contextmanager

@@ -89,7 +89,7 @@ def command(
     if (probs_file is None) != (truth_source is None):
         raise InputError("--probs and --truth belong together: give both, or neither")
     if report_file is not None:
-        check_output(report_file)
+        check_output(report_file, ".html", ".htm")
     with heeding_warnings(as_json) as warnings:
         probs, y = None, None
         if probs_file is not None:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from udcp_dsl.calibrate import show_level
-from udcp_dsl.evaluation import CONFIDENCE, SIZE_BINS, Measures, Stratum, plain_table
+from udcp_dsl.evaluation import CONFIDENCE, SIZE_BINS, Measures, Stratum, as_text, plain_table
 from udcp_dsl.loss import Loss
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class Example:
     terms: Mapping[str, Mapping[str, float]]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
     """What `compare` found.
 
@@ -162,6 +162,12 @@ class Comparison:
             "examples": {name: [asdict(example) for example in found] for name, found in self.examples.items()},
         }
 
+    def __repr__(self) -> str:
+        return f"Comparison({', '.join(self.names)}: {self.n} rows, {self.K} labels, {self.splits} splits)"
+
+    def __str__(self) -> str:
+        return as_text(self)
+
     def __rich__(self) -> Group:
         """Tables for a terminal, for each loss and alpha."""
         from rich.console import Group
@@ -190,12 +196,14 @@ class Comparison:
                     yield ""
         for (name, oracle), why in self.skipped.items():
             yield Text(f"{oracle} is left out for {_visible(name)}: {_visible(why)}", "dim")
+        many = f"{self.splits} split{'s' if self.splits > 1 else ''}"
+        fractions = " : ".join(f"{f:.0%}" for f in self.fractions)
         yield Text(
-            f"{self.n:,} rows, {self.K} labels, accuracy {self.accuracy:.3f}; {self.splits} splits into "
-            f"{' : '.join(f'{f:.0%}' for f in self.fractions)} for thresholds, tuning and test. * is the cheapest. "
+            f"{self.n:,} rows, {self.K} labels, accuracy {self.accuracy:.3f}; {many} into {fractions} for thresholds, "
+            "tuning and test. * is the cheapest; costs compare only at equal coverage. "
             + (
                 f"Coverage: mean over splits, and where one more would lie ({CONFIDENCE:.0%}); cost: median of means, "
-                "and the standard error of the mean."
+                "and the standard error of the mean; by term: means."
                 if self.splits > 1
                 else f"Coverage: with its exact {CONFIDENCE:.0%} interval."
             ),

@@ -53,7 +53,7 @@ def cost(
     means = [_mean(*key, rows) for key, rows in seen.items()]
     slow = ", ".join(item.name for item in chosen if item.slow)
     note = f"left out, as they solve each row on their own: {slow}" if slow else ""
-    return [Verdict("costs are told below", None, sum(x.sets for x in means), note)], means
+    return [Verdict("costs were measured: see below", True, sum(x.sets for x in means), note)], means
 
 
 def _mean(oracle: str, alpha: str, kind: str, rows: Sequence[tuple[float, int, bool]]) -> MeanCost:

@@ -171,11 +171,12 @@ def test_report_and_figures(udcp: Udcp) -> None:
 
 def test_without_matplotlib(udcp: Udcp, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verb, "find_spec", lambda name: None if name == "matplotlib" else find_spec(name))
-    for wanted in ("--report", "--figures"):
-        result = udcp("compare", "pets.loss", *SOURCE, *QUICK, wanted, "out", "--out", "runs.csv")
+    for wanted in (("--report", "out.html"), ("--figures", "out")):
+        result = udcp("compare", "pets.loss", *SOURCE, *QUICK, *wanted, "--out", "runs.csv")
         assert result.exit_code == 2
         assert "pip install 'udcp_dsl[report]'" in result.stderr
     assert not Path("out").exists()
+    assert not Path("out.html").exists()
     assert not Path("runs.csv").exists()
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
-from importlib.metadata import PackageNotFoundError
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -14,9 +13,9 @@ import pytest
 from click.testing import Result
 
 import udcp_dsl
-from udcp_dsl.cli import compare as verb
 from udcp_dsl.cli import compiling
-from udcp_dsl.datasets import digits, language_strings
+from udcp_dsl.cli import demo as verb
+from udcp_dsl.datasets import digits
 from udcp_dsl.datasets.specs import digit_losses, language_losses
 
 Udcp = Callable[..., Result]
@@ -95,19 +94,23 @@ def test_the_specs_fit_the_data() -> None:
     assert all(loss.labels == digits().labels for loss in digit_losses())
 
 
-def test_a_missing_extra(udcp: Udcp, monkeypatch: pytest.MonkeyPatch) -> None:
-    def version(package: str) -> str:
-        raise PackageNotFoundError(package)
-
-    monkeypatch.setattr(language_strings, "version", version)
-    result = udcp("demo")
+@pytest.mark.parametrize(
+    ("missing", "arguments", "extra"),
+    [
+        ("matplotlib", [], "[demo]"),
+        ("py3langid", [], "[demo]"),
+        ("matplotlib", ["--dataset", "digits"], "[demo,sklearn]"),
+        ("sklearn", ["--dataset", "digits"], "[demo,sklearn]"),
+    ],
+)
+def test_all_that_is_missing_is_told_at_once(
+    missing: str, arguments: list[str], extra: str, udcp: Udcp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verb, "find_spec", lambda name: None if name == missing else find_spec(name))
+    result = udcp("demo", *arguments)
     assert result.exit_code == 2
-    assert "the languages need py3langid: pip install 'udcp_dsl[demo]'" in result.stderr
+    assert f"pip install 'udcp_dsl{extra}'" in result.stderr
     assert result.stdout == ""
-    monkeypatch.setattr(verb, "find_spec", lambda name: None if name == "matplotlib" else find_spec(name))
-    result = udcp("demo", "--dataset", "digits")
-    assert result.exit_code == 2
-    assert "pip install 'udcp_dsl[report]'" in result.stderr
     assert not Path("udcp-demo.html").exists()
 
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import Result
 
@@ -162,3 +163,34 @@ def test_help_and_version(udcp: Udcp) -> None:
         assert f"\n  {verb} " in result.stdout
     assert udcp("--version").stdout == f"udcp, version {udcp_dsl.__version__}\n"
     assert udcp().exit_code == 2
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "calibrate pets.loss --probs p.json --truth y.npy -o p.json",
+        "compare pets.loss --probs p.npy --truth y.npy --report ./pets.loss",
+        "compare pets.loss --probs p.npy --truth y.npy --out runs.html --report runs.html",
+        "predict kept.json --probs p.npz:p -o p.npz",
+    ],
+)
+def test_an_output_never_takes_the_place_of_an_input(udcp: Udcp, folder: Path, arguments: str) -> None:
+    for name in ("p.npy", "y.npy", "p.json", "p.npz", "kept.json"):
+        (folder / name).write_text("precious")
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    result = udcp(*arguments.split())
+    assert result.exit_code == 2
+    assert "is named twice, and would be overwritten" in result.stderr or "that ends in .html" in result.stderr
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_columns_in_a_wrong_order_are_called_out(udcp: Udcp, folder: Path) -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(4, size=300)
+    P = np.full((300, 4), 0.05)
+    P[np.arange(300), 3 - y] = 0.85
+    np.save(folder / "p.npy", P)
+    np.save(folder / "y.npy", y)
+    result = udcp("calibrate", "pets.loss", "--probs", "p.npy", "--truth", "y.npy", "-o", "out.json")
+    assert result.exit_code == 0
+    assert "less often than chance: are the columns in the order of the labels" in " ".join(result.stderr.split())
