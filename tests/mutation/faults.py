@@ -198,13 +198,6 @@ FAULTS = (
         (GENERATED, "-k", "all_faces or every_fact"),
     ),
     Fault(
-        "count: upper bound of the dearest category alone",
-        "udcp_dsl/atoms/count.py",
-        "float(self.weights[self.weights > 0].sum()))",
-        "float(self.weights.max(initial=0.0)))",
-        _validate("languages/branches.loss", "--oracle", "lac"),
-    ),
-    Fault(
         "within: 0 on the empty set",
         "udcp_dsl/atoms/within.py",
         "self.value = np.ones(len(held.rows))",

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,8 @@ def test_a_run_that_was_stopped_goes_on_with_the_same_bytes(
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         stderr=subprocess.DEVNULL,
         start_new_session=True,
+        # A suite that runs in the background of a script has SIGINT ignored, and hands that on.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     )
     while records(file) < 40 and process.poll() is None:
         time.sleep(0.002)

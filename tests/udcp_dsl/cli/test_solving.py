@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -65,6 +66,8 @@ def test_ctrl_c_ends_all_processes_and_keeps_what_was_solved(folder: Path) -> No
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        # A suite that runs in the background of a script has SIGINT ignored, and hands that on.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     )
     while process.poll() is None and not (kept.exists() and kept.read_bytes().count(b"\n") > 20):
         time.sleep(0.005)
