@@ -28,6 +28,7 @@ import numpy as np
 from dominance_cases import CLASSIFIERS, LANGUAGES, Case, probabilities, real, synthetic
 from numpy.typing import NDArray
 from rich.console import Console
+from writing import between_markers, write
 
 import udcp_dsl as udcp
 from udcp_dsl.calibrate import DEFAULT_GRID
@@ -275,13 +276,6 @@ def page(data: dict[str, Any]) -> str:
     return "\n\n".join(parts)
 
 
-def between_markers(text: str, begin: str, end: str, content: str) -> str:
-    """A page with the part between two markers made anew."""
-    before, rest = text.split(begin)
-    after = rest.split(end)[1]
-    return f"{before}{begin}\n\n{content}\n\n{end}{after}"
-
-
 def report(data: dict[str, Any]) -> str:
     about = [f"- {row['case']}: {row['about']}, {row['n']} rows" for row in data["rows"] if row["alpha"] == ALPHAS[0]]
     parts = [
@@ -318,11 +312,6 @@ def plot(data: dict[str, Any], path: Path, alpha: float = 0.1) -> None:
     with atomic_write(path) as temporary:
         figure.savefig(temporary, format="svg", metadata={"Date": None})
     pyplot.close(figure)
-
-
-def write(path: Path, text: str) -> None:
-    with atomic_write(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
 
 
 def not_nested(quick: bool) -> list[dict[str, Any]]:

@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
+from writing import write
 
 import udcp_dsl as udcp
 
@@ -225,14 +226,6 @@ def report_peak(case: Case, n: int, k: int) -> None:
     print(peak() - before)
 
 
-def write(path: Path, content: dict[str, object]) -> None:
-    """Under a temporary name first: never a partial file."""
-    path.parent.mkdir(exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-    temporary.replace(path)
-
-
 def show(results: list[Result], peaks: dict[str, int]) -> Table:
     table = Table(title="Calibrate + predict, against np.argsort of the same matrices")
     for column in ("case", "matrix"):
@@ -282,18 +275,16 @@ def main() -> int:
     machine = {"cpus": os.cpu_count(), "machine": platform.machine(), "python": platform.python_version()}
     versions = {package: version(package) for package in ("numpy", "numba", "udcp_dsl")}
     rows = [asdict(r) for r in results]
-    write(
-        RESULTS,
-        {
-            "n": n,
-            "k": k,
-            **machine,
-            **versions,
-            "greedy_times_faster": faster,
-            "peak_bytes_above_inputs": peaks,
-            "results": rows,
-        },
-    )
+    content = {
+        "n": n,
+        "k": k,
+        **machine,
+        **versions,
+        "greedy_times_faster": faster,
+        "peak_bytes_above_inputs": peaks,
+        "results": rows,
+    }
+    write(RESULTS, json.dumps(content, indent=2) + "\n")
     return (
         0 if faster >= AT_LEAST and all(r.met for r in results) and all(peak <= GIB for peak in peaks.values()) else 1
     )

@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
+from writing import write
 
 import udcp_dsl as udcp
 
@@ -206,14 +207,6 @@ def least(oracle: Any, p: Row) -> float:
     return float(oracle.loss.batch(masks)[0])
 
 
-def write(path: Path, content: dict[str, object]) -> None:
-    """Under a temporary name first: never a partial file."""
-    path.parent.mkdir(exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-    temporary.replace(path)
-
-
 def show(results: list[Result]) -> Table:
     table = Table(title="Cheapest set of mass 0.9, milliseconds an instance")
     table.add_column("loss")
@@ -247,7 +240,8 @@ def main() -> int:
     machine = {"cpus": os.cpu_count(), "machine": platform.machine(), "python": platform.python_version()}
     versions = {package: version(package) for package in ("numpy", "pulp", "highspy", "udcp_dsl")}
     rows = [{**asdict(r), "ratio": r.ratio, "highs_ratio": r.highs_ratio} for r in results]
-    write(RESULTS, {"mass": MASS, "at_most": AT_MOST, **machine, **versions, "results": rows})
+    content = {"mass": MASS, "at_most": AT_MOST, **machine, **versions, "results": rows}
+    write(RESULTS, json.dumps(content, indent=2) + "\n")
     return 0 if all(r.ratio <= AT_MOST for r in results) else 1
 
 

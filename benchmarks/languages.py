@@ -15,8 +15,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from dominance import between_markers, write
 from rich.console import Console
+from writing import between_markers, write
 
 import udcp_dsl as udcp
 from udcp_dsl.datasets import languages

@@ -12,8 +12,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from dominance import PAGE, ROOT, Sample, between_markers, cost_at, mixed, write
+from dominance import PAGE, ROOT, Sample, cost_at, mixed
 from dominance_cases import SYNTHETIC, declarations, posteriors
+from writing import between_markers, write
 
 import udcp_dsl as udcp
 from udcp_dsl.calibrate import DEFAULT_GRID
