@@ -115,7 +115,7 @@ def command(
         spec = {"diagnostics": [x.as_dict() for x in loss.warnings], "warnings": warnings}
         emit({**spec, "file": output, "rows": len(rows), "accuracy": accuracy, **_summary(predictor)})
     else:
-        show(*_shown(predictor, output))
+        show(*_shown(predictor, output, accuracy))
 
 
 def _summary(predictor: SetPredictor) -> dict[str, Any]:
@@ -153,7 +153,7 @@ def _cells(predictor: SetPredictor, alpha: Any) -> list[tuple[str | None, int, f
     return [(name, cell.n, tau) for name, cell, tau in zip(names, calibration.cells, taus, strict=True)]
 
 
-def _shown(predictor: SetPredictor, output: str) -> list[RenderableType]:
+def _shown(predictor: SetPredictor, output: str, accuracy: float) -> list[RenderableType]:
     from rich.text import Text
 
     from udcp_dsl.calibrate import show_level
@@ -163,6 +163,7 @@ def _shown(predictor: SetPredictor, output: str) -> list[RenderableType]:
     heading = Text.assemble(
         (visible(output), "bold"), f": {visible(predictor.loss.name)} by {name}, calibrated on {n:,} rows"
     )
+    heading.append(f" (accuracy of the likeliest label {accuracy:.1%})")
     if predictor.oracle.options:
         heading.append("\nwith " + ", ".join(f"{key} = {value}" for key, value in predictor.oracle.options.items()))
     table = plain_table()
