@@ -66,7 +66,9 @@ SOURCES = [
 def test_the_file_is_that_of_the_python_interface(udcp: Udcp, source: list[str]) -> None:
     result = calibrate(udcp, *source, "--oracle", "lac")
     assert same(expected())
-    assert result.stdout.startswith("out.json: pets by lac, calibrated on 90 rows (accuracy of the likeliest label 60.0%)\n")
+    assert result.stdout.startswith(
+        "out.json: pets by lac, calibrated on 90 rows (accuracy of the likeliest label 60.0%)\n"
+    )
     assert result.stderr == ""
 
 
