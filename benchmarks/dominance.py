@@ -1,5 +1,5 @@
 """Mean cost of every oracle against `price` at matched coverage: on synthetic posteriors, where p is true, and on the
-real classifiers of the repository, where it is not.
+real classifiers of the repository, where it is not, as they are and with a temperature fitted on other rows.
 
     python benchmarks/dominance.py [--quick] [--only NAME] [--output FOLDER]
 
@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from dominance_cases import CLASSIFIERS, LANGUAGES, Case, probabilities, real, synthetic
+from dominance_cases import CLASSIFIERS, FITTED, LANGUAGES, Case, probabilities, real, synthetic
 from numpy.typing import NDArray
 from rich.console import Console
 from writing import between_markers, write
@@ -211,6 +211,7 @@ def as_data(case: Case, row: Row) -> dict[str, Any]:
         **asdict(row),
         "about": case.about,
         "true_p": case.y is None,
+        "temperature": case.temperature,
         "n": len(case.P),
         "holds": row.holds,
         "rivals": rivals,
@@ -227,22 +228,31 @@ def against_price(rival: dict[str, Any]) -> str:
 def table(data: dict[str, Any], alphas: tuple[float, ...]) -> list[str]:
     """In Markdown, one line a case and an alpha."""
     lines = [
-        f"| loss | alpha | `price` | {' | '.join(f'`{name}`' for name in RIVALS)} | lowest or equal |",
-        f"|---|---|---|{'---|' * len(RIVALS)}---|",
+        f"| loss | T | alpha | `price` | {' | '.join(f'`{name}`' for name in RIVALS)} | lowest or equal |",
+        f"|---|---|---|---|{'---|' * len(RIVALS)}---|",
     ]
     for row in data["rows"]:
         if row["alpha"] in alphas:
             others = " | ".join(against_price(rival) for rival in row["rivals"])
             held = "yes" if row["holds"] else "no"
-            lines.append(f"| {row['case']} | {row['alpha']:g} | {row['price_cost']:.3g} | {others} | {held} |")
+            T = "" if row["temperature"] is None else f"{row['temperature']:.2f}"
+            lines.append(f"| {row['case']} | {T} | {row['alpha']:g} | {row['price_cost']:.3g} | {others} | {held} |")
     return lines
 
 
+# By whether p is true, and whether a temperature was fitted.
+STATES = {
+    (True, False): "With true p",
+    (False, True): "On real classifiers, temperature fitted on other rows,",
+    (False, False): "On real classifiers as they are",
+}
+
+
 def verdict(data: dict[str, Any]) -> list[str]:
-    """The count of rows that hold, and each row that does not, by name."""
+    """For each state of p the count of rows that hold, and each row that does not, by name."""
     found = []
-    for true_p, where in ((True, "With true p"), (False, "On real classifiers")):
-        rows = [row for row in data["rows"] if row["true_p"] is true_p]
+    for state, where in STATES.items():
+        rows = [row for row in data["rows"] if (row["true_p"], row["temperature"] is not None) == state]
         if rows:
             held = sum(row["holds"] for row in rows)
             found.append(f"{where} `price` is lowest, or equal within noise, in {held} of {len(rows)} rows.")
@@ -257,6 +267,18 @@ def verdict(data: dict[str, Any]) -> list[str]:
     return found
 
 
+def effect(data: dict[str, Any]) -> str:
+    """What a temperature does to the cost of `price` itself, on the same rows at the same coverage."""
+    costs = {(row["case"], row["alpha"]): row["price_cost"] for row in data["rows"]}
+    fitted = [key for key in costs if key[0].endswith(FITTED)]
+    changes = [costs[name, alpha] / costs[name.removesuffix(FITTED), alpha] - 1 for name, alpha in fitted]
+    lowered = sum(change < 0 for change in changes)
+    return (
+        f"A fitted temperature lowers the mean cost of `price` itself in {lowered} of {len(changes)} rows; "
+        f"it changes by {min(changes):+.1%} to {max(changes):+.1%}."
+    )
+
+
 def not_nested_lines(data: dict[str, Any]) -> list[str]:
     lines = ["| classifier | loss | rows | rows whose S_mu are not nested |", "|---|---|---|---|"]
     for part in data["not_nested"]:
@@ -266,13 +288,19 @@ def not_nested_lines(data: dict[str, Any]) -> list[str]:
 
 LEGEND = (
     "Mean cost at matched coverage: of `price` itself, then of the others as multiples of it (`ilp`: on fewer rows, "
-    "beside `price` on the same rows). `=`: equal within two standard errors; bold: cheaper than `price`."
+    "beside `price` on the same rows). `=`: equal within two standard errors; bold: cheaper than `price`. T: the "
+    "temperature, where one was fitted, on rows that are not judged."
 )
 
 
 def page(data: dict[str, Any]) -> str:
     """What stands between the markers of the page, from the results alone."""
-    parts = [LEGEND, "\n".join(table(data, (0.1,))), " ".join(verdict(data)), "\n".join(not_nested_lines(data))]
+    parts = [
+        LEGEND,
+        "\n".join(table(data, (0.1,))),
+        " ".join([*verdict(data), effect(data)]),
+        "\n".join(not_nested_lines(data)),
+    ]
     return "\n\n".join(parts)
 
 
@@ -282,7 +310,7 @@ def report(data: dict[str, Any]) -> str:
         "# Cost at matched coverage",
         LEGEND,
         "\n".join(table(data, ALPHAS)),
-        "\n\n".join(verdict(data)),
+        "\n\n".join([*verdict(data), effect(data)]),
         "\n".join(about),
     ]
     return "\n\n".join([*parts, "\n".join(not_nested_lines(data))]) + "\n"
@@ -297,7 +325,7 @@ def plot(data: dict[str, Any], path: Path, alpha: float = 0.1) -> None:
 
     rows = [row for row in data["rows"] if row["alpha"] == alpha and row["price_cost"] > 0][::-1]
     colours = dict(zip(RIVALS, ("#7f7f7f", "#1f77b4", "#17becf", "#2ca02c", "#ff7f0e", "#9467bd"), strict=True))
-    figure, axes = pyplot.subplots(figsize=(8, 1.2 + 0.32 * len(rows)), layout="constrained")
+    figure, axes = pyplot.subplots(figsize=(10, 1.2 + 0.32 * len(rows)), layout="constrained")
     axes.axvline(1, color="#d62728", linewidth=1.5, label="price")
     for i, name in enumerate(RIVALS):
         of = [next(r for r in row["rivals"] if r["oracle"] == name) for row in rows]

@@ -1,18 +1,20 @@
 """The cases of dominance.py: losses of every class that `price` has a way for, each with rows to judge on.
 
-Synthetic posteriors are true: whoever draws y draws it from p. The real classifiers are those of `udcp_dsl.datasets`.
+Synthetic posteriors are true: whoever draws y draws it from p. The real classifiers are those of `udcp_dsl.datasets`,
+each in two states: as it is, and with a temperature that was fitted on other rows than those judged.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import softmax
 
 import udcp_dsl as udcp
 from udcp_dsl import datasets
@@ -26,7 +28,8 @@ Floats = NDArray[np.float64]
 class Case:
     """A loss and rows to judge on; `y` None means that p is true. Lambda is tuned on the rows of `tuning` alone.
 
-    `ilp` is judged on the first `ilp_rows` of the rows, beside `price` on the same.
+    `ilp` is judged on the first `ilp_rows` of the rows, beside `price` on the same. `temperature` is that of `P` and
+    `tuning`, None if the classifier is as it is.
     """
 
     name: str
@@ -38,6 +41,7 @@ class Case:
     tuning_y: NDArray[np.int64] | None = None
     ilp_rows: int = 100
     ilp_options: Mapping[str, object] = field(default_factory=dict)
+    temperature: float | None = None
 
 
 # Synthetic posteriors -----------------------------------------------------------------------------------------------
@@ -125,6 +129,7 @@ loss shapes = count(shape) + 0.2 * size
 
 
 CLASSIFIERS = ("languages, normalised", "languages, raw", "texts through torch")
+FITTED = ", temperature fitted"  # ends the name of such a case
 
 
 @cache
@@ -137,12 +142,32 @@ def probabilities(classifier: str) -> NDArray[np.floating[Any]]:
 
 
 def real(quick: bool) -> Iterator[tuple[str, Callable[[], Case]]]:
-    yield "digits: shapes", partial(_digits, "digits: shapes", 3 if quick else 200)
+    """Each case as it is, then with a temperature fitted."""
+    makes = {"digits: shapes": partial(_digits, "digits: shapes", 3 if quick else 200)}
     if not quick:
         for classifier in CLASSIFIERS:
             for file in ("branches", "diameter"):
                 name = f"{classifier}: {file}"
-                yield name, partial(_languages, name, classifier, file)
+                makes[name] = partial(_languages, name, classifier, file)
+    for name, make in makes.items():
+        yield name, make
+        yield name + FITTED, partial(lambda make: fitted(make()), make)
+
+
+def fitted(case: Case) -> Case:
+    """The case with the temperature that fits the rows of `tuning`: log p are logits, and what is 0 stays 0."""
+    from udcp_dsl.torch import fit_temperature
+
+    with np.errstate(divide="ignore"):
+        P, tuning = (np.log(p.astype(np.float64)) for p in (case.P, case.tuning))
+    T = fit_temperature(tuning, case.tuning_y)
+    return replace(
+        case,
+        name=case.name + FITTED,
+        P=softmax(P / T, axis=1),
+        tuning=softmax(tuning / T, axis=1),
+        temperature=T,
+    )
 
 
 def _digits(name: str, ilp_rows: int) -> Case:
