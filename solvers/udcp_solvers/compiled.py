@@ -39,12 +39,12 @@ def _fingerprint(module: str) -> str:
     return digest.hexdigest()[:12]
 
 
-def _compile(function: F, fastmath: Iterable[str]) -> F:
+def _compile(function: F, fastmath: Iterable[str], inline: str = "never") -> F:
     # numba's cache on disk looks only at the file of a kernel, not at the files of what it calls, and would go on using
     # the old code of those. The name of the kernel is part of the key, so their state goes into the name.
     function.__qualname__ = f"{function.__qualname__}-{_fingerprint(function.__module__)}"
     njit: Any = numba.njit  # untyped before numba 0.66
-    settings = {"nogil": True, "error_model": "numpy", "fastmath": set(fastmath)}
+    settings = {"nogil": True, "error_model": "numpy", "fastmath": set(fastmath), "inline": inline}
     compiled: F
     try:
         compiled = njit(cache=True, **settings)(function)
@@ -56,6 +56,11 @@ def _compile(function: F, fastmath: Iterable[str]) -> F:
 def jit(function: F) -> F:
     """Compile with IEEE arithmetic exactly as written."""
     return _compile(function, ())
+
+
+def jit_in_caller(function: F) -> F:
+    """Compile as a part of what calls it: sooner done, if that is one place alone."""
+    return _compile(function, (), "always")
 
 
 def jit_any_order(function: F) -> F:

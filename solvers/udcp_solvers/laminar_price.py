@@ -149,17 +149,18 @@ def _entry(
 ) -> float:
     """The entry price of category c, given the prices of labels and the doors of categories within it."""
     mu = np.inf
+    costs, p, price = costs[low[c] : high[c]], p[low[c] : high[c]], price[low[c] : high[c]]
     while True:
         # What pays at less than mu, and what pays at mu itself.
         cost, mass = weight[c], 0.0
         more, more_mass = 0.0, 0.0
-        for i in range(low[c], high[c]):
-            if price[i] < mu:
-                cost += costs[i]
-                mass += p[i]
-            elif price[i] == mu:
-                more += costs[i]
-                more_mass += p[i]
+        for i in range(len(p)):
+            # Without branches, of which many would go the other way than expected.
+            below, at = price[i] < mu, price[i] == mu
+            cost += costs[i] if below else 0.0
+            mass += p[i] if below else 0.0
+            more += costs[i] if at else 0.0
+            more_mass += p[i] if at else 0.0
         for d in range(c + 1, last[c]):
             if door[d] < mu:
                 cost += weight[d]

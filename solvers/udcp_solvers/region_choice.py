@@ -1,8 +1,9 @@
 """The best set at a price among the regions of a hierarchy, exactly: costs and masses left out are held to 106 bits.
 
-Values of regions are compared as floats first; those that are near the least, and sets inside a region that differ by
-labels or categories whose price is near, are compared by cross-multiplication. Ties are then ties as in rationals, and
-the rules decide: less mass left out, fewer labels, the lexicographically first list of indices.
+Region r < K is the label at place r alone, K + b is ball b (see `regions`). Values of regions are compared as floats
+first; those that are near the least, and sets inside a region that differ by labels or categories whose price is near,
+are compared by cross-multiplication. Ties are then ties as in rationals, and the rules decide: less mass left out,
+fewer labels, the lexicographically first list of indices.
 """
 
 from __future__ import annotations
@@ -12,219 +13,233 @@ from typing import NamedTuple
 import numpy as np
 
 from udcp_dsl.oracle import Floats, Masks
-from udcp_solvers.compiled import jit
+from udcp_solvers.ball_sums import (
+    NEAR_CATEGORY,
+    NEAR_LABEL,
+    SUM,
+    Pairs,
+    load_masses,
+    load_values,
+    mass_outside,
+    value_of,
+)
+from udcp_solvers.compiled import jit, jit_any_order, jit_in_caller
 from udcp_solvers.double_double import Double, minus, plus, sign_of_cross, two_sum
 from udcp_solvers.falling import Row
-from udcp_solvers.laminar_price import Ints
+from udcp_solvers.regions import Ints, Records, Tree, records, runs_of
 
 # Values of regions closer than this, relatively, are compared exactly.
 _NEAR = 1e-12
-# The same, for a category inside a region and for a label: sums of fewer terms, and a single product.
-_NEAR_CATEGORY = 1e-13
-_NEAR_LABEL = 1e-15
 # A mass below this part of the row's is summed by itself: a difference would have too few digits.
 _LITTLE = 1e-9
+# Balls that hold more labels in all than one part in so many of K are valued together.
+_MANY = 4
+
+CATEGORY = np.dtype([("enter", "f8"), ("skip", "f8"), ("gets", "f8"), ("touched", "?"), ("inside", "?")], align=True)
+VERTEX = np.dtype([
+    ("mu", "f8"), ("region", "i8"), ("labels", "i8"), ("many", "i8"), ("stale", "?"), ("sure", "?"),
+    ("cost", "f8"), ("cost_low", "f8"), ("rem", "f8"), ("rem_low", "f8"),
+], align=True)  # fmt: skip
 
 
 class Areas(NamedTuple):
-    """Regions: starts and members, cost of the diameter; the categories each touches, innermost first.
+    """The regions and the laminar part of a loss.
 
-    `free` says whether a label in it costs nothing, or less.
+    By place: a label's cost, its innermost category, up to which place that is the same, what the label costs alone;
+    labels of one `kind` cost the same alone. By category, those inside after those around them: parent and weight; C
+    stands for none. By region: `toll`, the cost of the diameter. `gains` is minus the sum of the negative costs, `free`
+    says whether a label costs nothing, or less. If all categories are nodes, values are `shared` by balls.
     """
 
-    starts: Ints
-    members: Ints
-    toll: Floats
-    category_starts: Ints
-    categories: Ints
-    free: Masks
-
-
-class Part(NamedTuple):
-    """The laminar part: costs and innermost category of each label, parent and weight of each category.
-
-    `gains` is minus the sum of the negative costs.
-    """
-
+    tree: Tree
+    pairs: Pairs
+    place: Ints
     costs: Floats
     innermost: Ints
+    until: Ints
+    alone: Floats
+    kind: Ints
     parent: Ints
     weight: Floats
+    toll: Floats
     gains: float
+    free: bool
+    shared: bool
 
 
 class Room(NamedTuple):
-    """Of a row: p, the mass outside each region, whether anything in it may pay at the price looked at last.
+    """Of a row, by place: p. By region: the mass outside, high + low. By pair: sums. By category (C is what is in
+    none): what entering and skipping costs, mass, whether in.
 
-    By category: what taking and skipping costs, mass, whether in.
+    `listed` are the regions that matter: of single labels, the likeliest of each kind. Scratch: the places of the
+    region looked at last, as runs; the categories that it touches, innermost first; marks of places.
     """
 
     p: Floats
     outside: Floats
     outside_low: Floats
-    live: Masks
-    take: Floats
-    skip: Floats
-    gets: Floats
-    inside: Masks
-    flag: Masks
+    sums: Records
+    categories: Records
+    listed: Ints
+    runs: Ints
+    touched: Ints
+    marks: Masks
 
 
 class Vertices(NamedTuple):
-    """Sets that were best at a price: which region, cost, mass left out (high + low), size, labels.
+    """Sets that were best at a price mu: which region, cost, mass left out (high + low), how many labels, which, by
+    place; whether nothing in the region was near its price.
 
-    G[v, q] is the value of region q there, for the regions alive[v, :many[v]]; of a stale one they are not known.
+    For the regions alive[v, :many]: G[v, q] is the value of region q there, live[v, q] whether anything in it may pay;
+    of a stale one they are not known.
     """
 
-    mu: Floats
-    region: Ints
-    cost: Floats
-    cost_low: Floats
-    rem: Floats
-    rem_low: Floats
-    size: Ints
+    sets: Records
     chosen: Masks
     G: Floats
+    live: Masks
     alive: Ints
-    many: Ints
-    stale: Masks
 
 
-@jit
-def room_for(areas: Areas, part: Part) -> Room:
-    K, R, C = len(part.costs), len(areas.toll), len(part.weight)
+def room_for(areas: Areas) -> Room:
+    K, R, C = len(areas.costs), len(areas.toll), len(areas.weight)
+    categories = records(C + 1, CATEGORY)
+    categories[C].touched = categories[C].inside = True
     return Room(
         np.empty(K),
         np.empty(R),
         np.empty(R),
-        np.empty(R, np.bool_),
-        np.zeros(C),
-        np.zeros(C),
-        np.zeros(C),
-        np.zeros(C, np.bool_),
-        np.zeros(K, np.bool_),
+        records(len(areas.pairs.starts) - 1, SUM),
+        categories,
+        np.arange(K - 1 - areas.kind.max(), R),
+        np.empty((len(areas.tree.nodes), 2), dtype=np.int64),
+        np.empty(C, dtype=np.int64),
+        np.empty(K, dtype=np.bool_),
     )
 
 
-@jit
-def vertices_for(many: int, areas: Areas, part: Part) -> Vertices:
+def vertices_for(many: int, areas: Areas) -> Vertices:
     """Room for some vertices; the last is scratch of `best_set`."""
-    K, R = len(part.costs), len(areas.toll)
+    K, R = len(areas.costs), len(areas.toll)
     return Vertices(
-        np.empty(many),
-        np.zeros(many, np.int64),
-        np.empty(many),
-        np.empty(many),
-        np.empty(many),
-        np.empty(many),
-        np.empty(many, np.int64),
-        np.zeros((many, K), np.bool_),
+        records(many, VERTEX),
+        np.empty((many, K), dtype=np.bool_),
         np.empty((many, R)),
-        np.empty((many, R), np.int64),
-        np.zeros(many, np.int64),
-        np.zeros(many, np.bool_),
+        np.empty((many, R), dtype=np.bool_),
+        np.empty((many, R), dtype=np.int64),
     )
 
 
 @jit
 def move(v: int, to: int, held: Vertices) -> None:
     _move_set(v, to, held)
-    held.mu[to] = held.mu[v]
-    held.stale[to] = held.stale[v]
-    held.many[to] = held.many[v]
-    for j in range(held.many[v]):
-        q = held.alive[v, j]
-        held.alive[to, j] = q
-        held.G[to, q] = held.G[v, q]
+    old, new = held.sets[v], held.sets[to]
+    new.mu, new.stale, new.many = old.mu, old.stale, old.many
+    alive, alive_to = held.alive[v, : old.many], held.alive[to]
+    G, G_to, live, live_to = held.G[v], held.G[to], held.live[v], held.live[to]
+    for j, q in enumerate(alive):
+        alive_to[j] = q
+        G_to[q] = G[q]
+        live_to[q] = live[q]
 
 
 @jit
 def _move_set(v: int, to: int, held: Vertices) -> None:
-    held.region[to] = held.region[v]
-    held.cost[to] = held.cost[v]
-    held.cost_low[to] = held.cost_low[v]
-    held.rem[to] = held.rem[v]
-    held.rem_low[to] = held.rem_low[v]
-    held.size[to] = held.size[v]
-    held.chosen[to] = held.chosen[v]
+    old, new = held.sets[v], held.sets[to]
+    new.region, new.labels, new.sure = old.region, old.labels, old.sure
+    new.cost, new.cost_low = old.cost, old.cost_low
+    new.rem, new.rem_low = old.rem, old.rem_low
+    # A loop: assigning one slice to another takes a second to compile, for the message about unequal shapes.
+    chosen, chosen_to = held.chosen[v], held.chosen[to]
+    for i in range(len(chosen)):
+        chosen_to[i] = chosen[i]
 
 
-@jit
+@jit_in_caller
 def load(row: Row, areas: Areas, room: Room) -> None:
-    """p of a row, and the mass outside each region."""
-    total, total_low = 0.0, 0.0
-    for y in range(len(row)):
-        room.p[y] = row[y]
-        total, error = two_sum(total, room.p[y])
-        total_low += error
-    for r in range(len(areas.toll)):
-        inside, inside_low = 0.0, 0.0
-        for j in range(areas.starts[r], areas.starts[r + 1]):
-            inside, error = two_sum(inside, room.p[areas.members[j]])
-            inside_low += error
-        room.outside[r], room.outside_low[r] = minus(total, total_low, inside, inside_low)
-        if room.outside[r] < _LITTLE * total:
-            room.outside[r], room.outside_low[r] = _sum_outside(r, areas, room)
+    """p of a row, and the regions that matter, with the mass outside each."""
+    p, listed, labels, kind = room.p, room.listed, areas.tree.labels, areas.kind
+    K = len(p)
+    best = listed[: len(listed) - len(areas.tree.balls)]
+    best[:] = -1
+    for i in range(K):
+        p[i] = row[labels[i]]
+        other = best[kind[i]]
+        if other < 0 or p[i] > p[other] or (p[i] == p[other] and labels[i] < labels[other]):
+            best[kind[i]] = i
+    load_masses(p, areas.tree, areas.pairs, room.sums)
+    total = room.sums[-1]
+    for r in listed:
+        if r < K:
+            high, low = minus(total.mass, total.mass_low, p[r], 0.0)
+        else:
+            high, low = mass_outside(r - K, areas.tree, areas.pairs, room.sums)
+        if high < _LITTLE * total.mass:
+            high, low = _sum_outside(r, areas, room)
+        room.outside[r], room.outside_low[r] = high, low
 
 
 @jit
+def list_all(v: int, room: Room, held: Vertices) -> None:
+    """List with vertex v all regions that matter."""
+    alive, listed = held.alive[v], room.listed
+    for j in range(len(listed)):
+        alive[j] = listed[j]
+    held.sets[v].many = len(listed)
+
+
+@jit
+def open_region(r: int, areas: Areas, room: Room) -> int:
+    """List the runs of region r; how many there are."""
+    K = len(room.p)
+    if r >= K:
+        return runs_of(r - K, areas.tree, room.runs)
+    room.runs[0, 0], room.runs[0, 1] = r, r + 1
+    return 1
+
+
+@jit_in_caller
 def _sum_outside(r: int, areas: Areas, room: Room) -> Double:
-    for j in range(areas.starts[r], areas.starts[r + 1]):
-        room.flag[areas.members[j]] = True
+    marks = room.marks
+    marks[:] = True
+    for j in range(open_region(r, areas, room)):
+        marks[room.runs[j, 0] : room.runs[j, 1]] = False
     rem, low = 0.0, 0.0
-    for y in range(len(room.p)):
-        if not room.flag[y]:
-            rem, error = two_sum(rem, room.p[y])
+    for i in range(len(marks)):
+        if marks[i]:
+            rem, error = two_sum(rem, room.p[i])
             low += error
-    for j in range(areas.starts[r], areas.starts[r + 1]):
-        room.flag[areas.members[j]] = False
     return two_sum(rem, low)
 
 
-@jit
-def _skipped(mu: float, mass: float) -> float:
-    """What leaving out a mass costs; nothing costs nothing, even at an infinite price."""
-    return mu * mass if mass > 0.0 else 0.0
-
-
-@jit
-def worth(v: int, mu: float, areas: Areas, part: Part, room: Room, held: Vertices) -> None:
+@jit_in_caller
+def _worth(v: int, mu: float, areas: Areas, room: Room, held: Vertices) -> None:
     """G at price mu of the regions listed with vertex v."""
-    take, skip = room.take, room.skip
-    for i in range(held.many[v]):
-        r = held.alive[v, i]
-        total = areas.toll[r] + _skipped(mu, room.outside[r])
-        live = areas.free[r] or total == np.inf
-        if total == np.inf or (mu == 0.0 and part.gains == 0.0):
-            held.G[v, r] = total
-            room.live[r] = live
-            continue
-        for j in range(areas.starts[r], areas.starts[r + 1]):
-            y = areas.members[j]
-            left = _skipped(mu, room.p[y])
-            value = min(part.costs[y], left)
-            c = part.innermost[y]
-            if c < 0:
-                total += value
-                live = live or part.costs[y] <= left * (1.0 + _NEAR_LABEL)
-            else:
-                take[c] += value
-                skip[c] += left
-        for j in range(areas.category_starts[r], areas.category_starts[r + 1]):
-            c = areas.categories[j]
-            enter = part.weight[c] + take[c]
-            value = min(skip[c], enter)
-            above = part.parent[c]
-            if above < 0:
-                total += value
-                live = live or enter <= skip[c] + _NEAR_CATEGORY * (part.weight[c] + skip[c] + part.gains)
-            else:
-                take[above] += value
-                skip[above] += skip[c]
-            take[c] = 0.0
-            skip[c] = 0.0
-        held.G[v, r] = total
-        room.live[r] = live
+    alive, G, live = held.alive[v, : held.sets[v].many], held.G[v], held.live[v]
+    outside, alone, K, gains = room.outside, areas.alone, len(room.p), areas.gains
+    # At price 0 nothing is paid for, unless it is a gain; at an infinite one regions that leave nothing out matter,
+    # and of one alone the value does not.
+    whole, labels = 0, 0
+    for r in alive:
+        whole += outside[r] == 0.0
+        labels += areas.tree.balls[r - K].many if r >= K else 0
+    idle = whole < 2 if mu == np.inf else mu == 0.0 and gains == 0.0
+    together = areas.shared and mu < np.inf and not idle and _MANY * labels > K
+    if together:
+        load_values(mu, gains, room.p, areas.tree, areas.pairs, room.sums)
+    for r in alive:
+        left = mu * outside[r] if outside[r] > 0.0 else 0.0
+        if idle or left == np.inf:
+            value, pays = 0.0, mu > 0.0
+        elif r < K:
+            skip = mu * room.p[r] if room.p[r] > 0.0 else 0.0
+            value, pays = min(skip, alone[r]), alone[r] <= skip * (1.0 + NEAR_LABEL)
+        elif together:
+            value, pays = value_of(r - K, mu, gains, areas.tree, areas.pairs, room.sums)
+        else:
+            value, pays, _, _ = _settle(open_region(r, areas, room), mu, 1.0, areas, room, room.marks)
+        G[r] = value + (areas.toll[r] + left)
+        live[r] = pays or areas.free
 
 
 @jit
@@ -236,120 +251,184 @@ def best_set(
     gain: float,
     gain_low: float,
     areas: Areas,
-    part: Part,
     room: Room,
     held: Vertices,
 ) -> None:
-    """Make vertex v the best set at price mu = step / gain of all in the regions listed with it."""
-    worth(v, mu, areas, part, room, held)
+    """Make vertex v the best set at price mu = step / gain of all in the regions listed with it.
+
+    If that is 0 / 0, leave the set, and find only the values of the regions.
+    """
+    _worth(v, mu, areas, room, held)
+    best = held.sets[v]
+    best.mu = mu
+    best.stale = False
+    if step == 0.0 and gain == 0.0:
+        return
+    alive, G, live = held.alive[v, : best.many], held.G[v], held.live[v]
     least = np.inf
-    for i in range(held.many[v]):
-        least = min(least, held.G[v, held.alive[v, i]])
-    slack = least + _NEAR * (abs(least) + part.gains)
-    trial = len(held.mu) - 1
+    for q in alive:
+        least = min(least, G[q])
+    slack = least + _NEAR * (abs(least) + areas.gains)
+    trial = len(held.sets) - 1
     found, empty = False, False
-    for i in range(held.many[v]):
-        q = held.alive[v, i]
-        if not held.G[v, q] <= slack:
+    for q in alive:
+        if not G[q] <= slack:
             continue
         # Where many regions tie: the empty set is looked at once; and at price 0, if no cost is negative, the values
-        # are exact, and a region that leaves more outside is not better.
-        if not room.live[q]:
+        # are exact, and a region that leaves more outside (by more than rounding) is not better.
+        if not live[q]:
             if empty:
                 continue
             empty = True
-        if mu == 0.0 and found and part.gains == 0.0 and room.outside[q] > held.rem[v]:
+        if mu == 0.0 and found and areas.gains == 0.0 and room.outside[q] > best.rem * (1.0 + _NEAR):
             continue
         # The largest and, where a label or category is near its price, also the smallest set of the region.
         for lean in (1.0, -1.0):
-            sure = _choose(trial, mu, lean, q, areas, part, room, held)
-            if not found or _better(trial, v, step, step_low, gain, gain_low, held):
+            sure = _choose(trial, mu, lean, q, areas, room, held)
+            if not found or _better(trial, v, step, step_low, gain, gain_low, areas.place, held):
                 _move_set(trial, v, held)
                 found = True
             if sure:
                 break
-    held.mu[v] = mu
-    held.stale[v] = False
+
+
+@jit_any_order
+def _settle_run(
+    start: int, stop: int, mu: float, lean: float, p: Floats, costs: Floats, chosen: Masks
+) -> tuple[float, float, float, bool, bool]:
+    """Decide on labels of one category, each for itself: what the best set of them costs, with the mass left out, and
+    what none at all; the mass taken; whether any is taken; whether none was near its price.
+    """
+    # Of slices, as a loop from start to stop is not made into vectors: places might be negative.
+    p, costs, chosen = p[start:stop], costs[start:stop], chosen[start:stop]
+    take, skip, gets, taken, near = 0.0, 0.0, 0.0, 0, 0
+    for i in range(len(p)):
+        mass, cost = p[i], costs[i]
+        left = mu * mass if mass > 0.0 else 0.0
+        # A label without mass is taken only if it is a gain.
+        pays = (cost <= left * (1.0 + lean * NEAR_LABEL)) & ((mass > 0.0) | (cost < 0.0))
+        chosen[i] = pays
+        take += min(cost, left)
+        skip += left
+        gets += mass if pays else 0.0
+        taken += pays
+        near += (cost > 0.0) & (abs(cost - left) <= NEAR_LABEL * cost)
+    return take, skip, gets, taken > 0, near == 0
 
 
 @jit
-def _choose(v: int, mu: float, lean: float, r: int, areas: Areas, part: Part, room: Room, held: Vertices) -> bool:
+def _settle(
+    many: int, mu: float, lean: float, areas: Areas, room: Room, chosen: Masks
+) -> tuple[float, bool, bool, int]:
+    """Decide on the labels of the runs listed, and on the categories that they touch, each for itself.
+
+    The least of (cost + mu * mass left out) over sets of the labels; whether anything may pay; whether nothing was near
+    its price, else `lean` decides; how many categories are touched.
+    """
+    categories, innermost = room.categories, areas.innermost
+    C = len(areas.weight)
+    sure, live = True, False
+    waiting, c = 0, -1
+    for j in range(many):
+        start = room.runs[j, 0]
+        while start < room.runs[j, 1]:
+            stop = min(areas.until[start], room.runs[j, 1])
+            take, skip, gets, taken, clear = _settle_run(start, stop, mu, lean, room.p, areas.costs, chosen)
+            category = categories[innermost[start]]
+            category.enter += take
+            category.skip += skip
+            category.gets += gets
+            sure = sure and clear
+            live = live or (taken and innermost[start] == C)
+            if not category.touched:
+                category.touched = True
+                waiting += 1
+                c = max(c, innermost[start])
+            start = stop
+    touched = 0
+    while waiting > 0:
+        category, above, weight = categories[c], categories[areas.parent[c]], areas.weight[c]
+        if category.touched:
+            enter, skip = weight + category.enter, category.skip
+            near = NEAR_CATEGORY * (weight + abs(category.enter) + areas.gains)
+            if skip < np.inf and abs(enter - skip) <= near and not (enter == 0.0 and skip == 0.0):
+                sure = False
+                category.inside = lean > 0.0
+            else:
+                # At a tie more mass is better; without mass fewer labels are.
+                category.inside = enter < skip or (enter == skip and category.gets > 0.0)
+            above.enter += min(skip, enter)
+            above.skip += skip
+            above.gets += category.gets if category.inside else 0.0
+            if areas.parent[c] == C:
+                live = live or enter <= skip + NEAR_CATEGORY * (weight + skip + areas.gains)
+            if not above.touched:
+                above.touched = True
+                waiting += 1
+            category.enter, category.skip, category.gets, category.touched = 0.0, 0.0, 0.0, False
+            room.touched[touched] = c
+            touched += 1
+            waiting -= 1
+        c -= 1
+    rest = categories[C]
+    value = rest.enter
+    rest.enter, rest.skip, rest.gets = 0.0, 0.0, 0.0
+    return value, live, sure, touched
+
+
+@jit_in_caller
+def _choose(v: int, mu: float, lean: float, r: int, areas: Areas, room: Room, held: Vertices) -> bool:
     """Make vertex v the best set in region r at price mu; whether nothing in it was near its price."""
-    take, skip, gets, inside, chosen = room.take, room.skip, room.gets, room.inside, held.chosen[v]
-    sure = True
-    old = held.region[v]
-    for j in range(areas.starts[old], areas.starts[old + 1]):
-        chosen[areas.members[j]] = False
-    for j in range(areas.starts[r], areas.starts[r + 1]):
-        y = areas.members[j]
-        left, cost = _skipped(mu, room.p[y]), part.costs[y]
-        # A label without mass is taken only if it is a gain.
-        chosen[y] = cost <= left * (1.0 + lean * _NEAR_LABEL) if room.p[y] > 0.0 else cost < 0.0
-        if cost > 0.0 and abs(cost - left) <= _NEAR_LABEL * cost:
-            sure = False
-        c = part.innermost[y]
-        if c >= 0:
-            take[c] += min(cost, left)
-            skip[c] += left
-            if chosen[y]:
-                gets[c] += room.p[y]
-    for j in range(areas.category_starts[r], areas.category_starts[r + 1]):
-        c, above = areas.categories[j], part.parent[areas.categories[j]]
-        enter = part.weight[c] + take[c]
-        near = _NEAR_CATEGORY * (part.weight[c] + abs(take[c]) + part.gains)
-        if skip[c] < np.inf and abs(enter - skip[c]) <= near and not (enter == 0.0 and skip[c] == 0.0):
-            sure = False
-            inside[c] = lean > 0.0
-        else:
-            # At a tie more mass is better; without mass fewer labels are.
-            inside[c] = enter < skip[c] or (enter == skip[c] and gets[c] > 0.0)
-        if above >= 0:
-            take[above] += min(skip[c], enter)
-            skip[above] += skip[c]
-            if inside[c]:
-                gets[above] += gets[c]
-        take[c] = 0.0
-        skip[c] = 0.0
-        gets[c] = 0.0
+    categories, innermost, chosen = room.categories, areas.innermost, held.chosen[v]
+    chosen[:] = False
+    many = open_region(r, areas, room)
+    _, _, sure, touched = _settle(many, mu, lean, areas, room, chosen)
     cost, cost_low = areas.toll[r], 0.0
     rem, rem_low = room.outside[r], room.outside_low[r]
-    size = 0
-    for j in range(areas.category_starts[r + 1] - 1, areas.category_starts[r] - 1, -1):
-        c = areas.categories[j]
-        inside[c] = inside[c] and (part.parent[c] < 0 or inside[part.parent[c]])
-        if inside[c]:
-            cost, cost_low = plus(cost, cost_low, part.weight[c])
-    for j in range(areas.starts[r], areas.starts[r + 1]):
-        y = areas.members[j]
-        c = part.innermost[y]
-        chosen[y] = chosen[y] and (c < 0 or inside[c])
-        if chosen[y]:
-            cost, error = two_sum(cost, part.costs[y])
-            cost_low += error
-            size += 1
-        else:
-            rem, error = two_sum(rem, room.p[y])
-            rem_low += error
-    held.region[v] = r
-    held.cost[v], held.cost_low[v] = two_sum(cost, cost_low)
-    held.rem[v], held.rem_low[v] = two_sum(rem, rem_low)
-    held.size[v] = size
+    for j in range(touched - 1, -1, -1):
+        c = room.touched[j]
+        categories[c].inside = categories[c].inside and categories[areas.parent[c]].inside
+        if categories[c].inside:
+            cost, cost_low = plus(cost, cost_low, areas.weight[c])
+    labels = 0
+    for j in range(many):
+        start = room.runs[j, 0]
+        while start < room.runs[j, 1]:
+            stop = min(areas.until[start], room.runs[j, 1])
+            inside = categories[innermost[start]].inside
+            p, costs, taken = room.p[start:stop], areas.costs[start:stop], chosen[start:stop]
+            for i in range(len(taken)):
+                # Without branches, of which many would go the other way than expected.
+                taken[i] &= inside
+                labels += taken[i]
+                cost, error = two_sum(cost, costs[i] if taken[i] else 0.0)
+                cost_low += error
+                rem, error = two_sum(rem, 0.0 if taken[i] else p[i])
+                rem_low += error
+            start = stop
+    found = held.sets[v]
+    found.region, found.labels, found.sure = r, labels, sure
+    found.cost, found.cost_low = two_sum(cost, cost_low)
+    found.rem, found.rem_low = two_sum(rem, rem_low)
     return sure
 
 
-@jit
-def _better(v: int, w: int, step: float, step_low: float, gain: float, gain_low: float, held: Vertices) -> bool:
+@jit_in_caller
+def _better(
+    v: int, w: int, step: float, step_low: float, gain: float, gain_low: float, place: Ints, held: Vertices
+) -> bool:
     """Whether set v is to be preferred to w at the price step / gain."""
-    rise, rise_low = minus(held.cost[v], held.cost_low[v], held.cost[w], held.cost_low[w])
-    fall, fall_low = minus(held.rem[w], held.rem_low[w], held.rem[v], held.rem_low[v])
+    new, old = held.sets[v], held.sets[w]
+    rise, rise_low = minus(new.cost, new.cost_low, old.cost, old.cost_low)
+    fall, fall_low = minus(old.rem, old.rem_low, new.rem, new.rem_low)
     sign = sign_of_cross(rise, rise_low, gain, gain_low, step, step_low, fall, fall_low)
     if sign != 0:
         return sign < 0
     if fall != 0.0 or rise != 0.0:
         return fall > 0.0 or (fall == 0.0 and rise < 0.0)
-    if held.size[v] != held.size[w]:
-        return bool(held.size[v] < held.size[w])
-    for y in range(held.chosen.shape[1]):
-        if held.chosen[v, y] != held.chosen[w, y]:
-            return bool(held.chosen[v, y])
+    if new.labels != old.labels:
+        return bool(new.labels < old.labels)
+    for i in place:
+        if held.chosen[v, i] != held.chosen[w, i]:
+            return bool(held.chosen[v, i])
     return False

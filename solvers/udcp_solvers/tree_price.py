@@ -13,18 +13,30 @@ the other there (Eisner and Severance); if one is, the interval is cut at m.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from udcp_dsl.domain import Hierarchy
 from udcp_dsl.oracle import Floats, Indices, Masks, Probabilities
-from udcp_solvers.compiled import jit, over_rows
+from udcp_solvers.ball_sums import pairs_of
+from udcp_solvers.compiled import jit, jit_in_caller, over_rows
 from udcp_solvers.double_double import minus, ratio, sign_of_cross
 from udcp_solvers.laminar_price import Forest, Ints, own_price, tree_prices
-from udcp_solvers.region_choice import Areas, Part, Room, Vertices, best_set, load, move, room_for, vertices_for, worth
-from udcp_solvers.regions import Regions, one_depth, regions_of
+from udcp_solvers.region_choice import (
+    Areas,
+    Room,
+    Vertices,
+    best_set,
+    list_all,
+    load,
+    move,
+    open_region,
+    room_for,
+    vertices_for,
+)
+from udcp_solvers.regions import Tree, one_depth, tree_of
 from udcp_solvers.subtree_price import SubtreePrices
 
 if TYPE_CHECKING:
@@ -37,11 +49,10 @@ _ABOVE = 1e-9
 
 
 class Trees(NamedTuple):
-    """The forest of the laminar part in its own order."""
+    """The forest of the laminar part in its own order; labels are given by place."""
 
     labels: Ints
     costs: Floats
-    weight: Floats
     low: Ints
     high: Ints
     last: Ints
@@ -60,30 +71,39 @@ class Prices(NamedTuple):
 class TreePrices:
     """The prices of one loss, by row."""
 
-    def __init__(self, weight: float, regions: Regions, forest: Forest) -> None:
+    def __init__(self, weight: float, hierarchy: Hierarchy, forest: Forest) -> None:
+        tree = tree_of(hierarchy)
         K, C = len(forest.labels), len(forest.weight)
-        innermost = np.full(K, -1, dtype=np.int64)
-        parent = np.full(C, -1, dtype=np.int64)
+        place = np.empty(K, dtype=np.int64)
+        place[tree.labels] = np.arange(K)
+        costs, innermost = np.empty(K), np.full(K, C)
+        labels = place[forest.labels]
+        costs[labels] = forest.costs
+        alone = costs.copy()
+        parent = np.full(C, C)
         for c in range(C):
-            innermost[forest.labels[forest.low[c] : forest.high[c]]] = c
+            inside = labels[forest.low[c] : forest.high[c]]
+            innermost[inside] = c
+            alone[inside] += forest.weight[c]
             parent[c + 1 : forest.last[c]] = c
-        costs = np.empty(K)
-        costs[forest.labels] = forest.costs
-        touched = [
-            _around(innermost[regions.members[a:b]], parent)
-            for a, b in zip(regions.starts[:-1], regions.starts[1:], strict=True)
-        ]
+        of_nodes, of_labels, shared = _weights(tree, labels, forest)
         self._areas = Areas(
-            regions.starts,
-            regions.members,
-            weight * regions.edges.astype(np.float64),
-            np.cumsum([0, *map(len, touched)]).astype(np.int64),
-            np.array([c for part in touched for c in part], dtype=np.int64),
-            np.logical_or.reduceat(costs[regions.members] <= 0, regions.starts[:-1]),
+            tree,
+            pairs_of(tree, costs + of_labels, of_nodes),
+            place,
+            costs,
+            innermost,
+            _ends(innermost),
+            alone,
+            _kinds(costs, innermost, parent, forest.weight),
+            parent,
+            forest.weight,
+            np.concatenate([np.zeros(K), weight * tree.balls.diameter]),
+            -float(np.minimum(costs, 0.0).sum()),
+            bool((costs <= 0).any()),
+            shared,
         )
-        gains = -float(np.minimum(costs, 0.0).sum())
-        self._part = Part(costs, innermost, parent, forest.weight, gains)
-        self._trees = Trees(forest.labels, forest.costs, forest.weight, forest.low, forest.high, forest.last)
+        self._trees = Trees(labels, forest.costs, forest.low, forest.high, forest.last)
 
     @staticmethod
     def of(loss: Loss) -> TreePrices | SubtreePrices | None:
@@ -97,185 +117,271 @@ class TreePrices:
             return None
         if one_depth(metric.hierarchy) and not form.categories and not form.label_costs.any():
             return SubtreePrices(weight, metric.hierarchy)
-        return TreePrices(weight, regions_of(metric.hierarchy), forest)
+        return TreePrices(weight, metric.hierarchy, forest)
 
     def scores(self, P: Probabilities) -> Floats:
-        out = np.empty(P.shape)
-        self._run(_scores, P, out)
-        return out
+        scores = np.empty(P.shape)
+        self._run(P, scores=scores)
+        return scores
 
     def score_of(self, P: Probabilities, y: Indices) -> Floats:
-        out = np.empty(len(P))
-        self._run(_score_of, P, y, out)
-        return out
+        score_of = np.empty(len(P))
+        self._run(P, only=y, score_of=score_of)
+        return score_of
 
     def sets(self, P: Probabilities, tau: Floats) -> Masks:
-        out = np.empty(P.shape, dtype=np.bool_)
-        self._run(_sets, P, np.ascontiguousarray(tau), out)
-        return out
+        masks = np.empty(P.shape, dtype=np.bool_)
+        self._run(P, limit=tau, masks=masks)
+        return masks
 
-    def _run(self, kernel: Callable[..., None], P: Probabilities, *rest: NDArray[Any]) -> None:
-        over_rows(kernel, *P.shape, P, self._areas, self._part, self._trees, *rest)
+    def _run(
+        self,
+        P: Probabilities,
+        *,
+        limit: Floats | None = None,
+        only: Indices | None = None,
+        scores: Floats | None = None,
+        score_of: Floats | None = None,
+        masks: Masks | None = None,
+    ) -> None:
+        n, K = P.shape
+        over_rows(
+            _block,
+            n,
+            K,
+            P,
+            self._areas,
+            self._trees,
+            np.full(n, np.inf) if limit is None else np.ascontiguousarray(limit),
+            np.full(n, -1) if only is None else only,
+            np.empty((0, K)) if scores is None else scores,
+            np.empty(0) if score_of is None else score_of,
+            np.empty((0, K), dtype=np.bool_) if masks is None else masks,
+        )
 
 
-def _around(innermost: Ints, parent: Ints) -> list[int]:
-    """The categories around some labels, those inside before those around them."""
-    found: set[int] = set()
-    for c in set(innermost.tolist()):
-        while c >= 0 and c not in found:
-            found.add(c)
-            c = int(parent[c])
-    return sorted(found, reverse=True)
+def _weights(tree: Tree, labels: Ints, forest: Forest) -> tuple[Floats, Floats, bool]:
+    """The weights of the categories that are nodes or single labels, by node and by place; whether all are.
+
+    Of nodes with the same labels it is the lowest.
+    """
+    nodes = tree.nodes[:-1]
+    runs = zip(tree.nodes.leaves[nodes.below].tolist(), tree.nodes.leaves[1:].tolist(), strict=True)
+    node_of: dict[tuple[int, int], int] = {}
+    for v, run in enumerate(runs):
+        node_of.setdefault(run, v)
+    of_nodes, of_labels, shared = np.zeros(len(nodes)), np.zeros(len(labels)), True
+    for weight, start, stop in zip(forest.weight, forest.low, forest.high, strict=True):
+        low, high = int(labels[start:stop].min()), int(labels[start:stop].max()) + 1
+        if high - low == 1:
+            of_labels[low] += weight
+        elif high - low == stop - start and (low, high) in node_of:
+            of_nodes[node_of[low, high]] += weight
+        else:
+            shared = False
+    return of_nodes, of_labels, shared
+
+
+def _kinds(costs: Floats, innermost: Ints, parent: Ints, weight: Floats) -> Ints:
+    """Numbers for labels, by place, equal for those whose own cost and weights of categories are the same."""
+    around: list[tuple[float, ...]] = []
+    for c, above in enumerate(parent.tolist()):
+        around.append((*(around[above] if above < len(parent) else ()), float(weight[c])))
+    numbers: dict[tuple[float, tuple[float, ...]], int] = {}
+    return np.array(
+        [
+            numbers.setdefault((cost, tuple(sorted(around[c])) if c < len(parent) else ()), len(numbers))
+            for cost, c in zip(costs.tolist(), innermost.tolist(), strict=True)
+        ]
+    )
+
+
+def _ends(values: Ints) -> Ints:
+    """For each element, where the run of equal elements that it is in ends."""
+    ends = np.append(np.flatnonzero(np.diff(values)) + 1, len(values))
+    return ends[np.searchsorted(ends, np.arange(len(values)), side="right")]
+
+
+def _block(start: int, stop: int, P: Probabilities, areas: Areas, trees: Trees, *rest: NDArray[Any]) -> None:
+    """A block of rows, with scratch of its own."""
+    K, C = len(areas.costs), len(areas.weight)
+    prices = Prices(np.empty(K), np.empty(K), np.empty(K), np.empty(C), np.empty(1, dtype=np.int64))
+    _rows(start, stop, P, areas, trees, room_for(areas), vertices_for(_HELD + 2, areas), prices, np.empty(K), *rest)
 
 
 @jit
-def _scores(start: int, stop: int, P: Probabilities, areas: Areas, part: Part, trees: Trees, out: Floats) -> None:
-    room, held, prices = room_for(areas, part), vertices_for(_HELD + 2, areas, part), _prices_for(part)
-    for n in range(start, stop):
-        load(P[n], areas, room)
-        _trace(np.inf, areas, part, trees, room, held, prices, out[n])
-
-
-@jit
-def _score_of(
-    start: int, stop: int, P: Probabilities, areas: Areas, part: Part, trees: Trees, y: Ints, out: Floats
+def _rows(
+    start: int,
+    stop: int,
+    P: Probabilities,
+    areas: Areas,
+    trees: Trees,
+    room: Room,
+    held: Vertices,
+    prices: Prices,
+    score: Floats,
+    limit: Floats,
+    only: Ints,
+    scores: Floats,
+    score_of: Floats,
+    masks: Masks,
 ) -> None:
-    room, held, prices = room_for(areas, part), vertices_for(_HELD + 2, areas, part), _prices_for(part)
-    score = np.empty(P.shape[1])
+    """Fill those of the last three that have rows: one kernel for all, as it takes long to compile.
+
+    By row: scores above `limit`, or above that of label `only` (-1 for none), are not looked for.
+    """
+    labels = areas.tree.labels
     for n in range(start, stop):
+        wanted = areas.place[only[n]] if only[n] >= 0 else -1
         load(P[n], areas, room)
-        _trace(np.inf, areas, part, trees, room, held, prices, score)
-        out[n] = score[y[n]]
+        _trace(limit[n], wanted, areas, trees, room, held, prices, score)
+        if len(scores) > 0:
+            for i in range(len(labels)):
+                scores[n, labels[i]] = score[i]
+        if len(score_of) > 0:
+            score_of[n] = score[wanted]
+        if len(masks) > 0:
+            for i in range(len(labels)):
+                masks[n, labels[i]] = score[i] <= limit[n]
 
 
-@jit
-def _sets(
-    start: int, stop: int, P: Probabilities, areas: Areas, part: Part, trees: Trees, tau: Floats, out: Masks
-) -> None:
-    room, held, prices = room_for(areas, part), vertices_for(_HELD + 2, areas, part), _prices_for(part)
-    score = np.empty(P.shape[1])
-    for n in range(start, stop):
-        load(P[n], areas, room)
-        _trace(tau[n], areas, part, trees, room, held, prices, score)
-        for y in range(P.shape[1]):
-            out[n, y] = score[y] <= tau[n]
-
-
-@jit
-def _prices_for(part: Part) -> Prices:
-    K, C = len(part.costs), len(part.weight)
-    return Prices(np.empty(K), np.empty(K), np.empty(K), np.empty(C), np.empty(1, np.int64))
-
-
-@jit
+@jit_in_caller
 def _trace(
     limit: float,
+    only: int,
     areas: Areas,
-    part: Part,
     trees: Trees,
     room: Room,
     held: Vertices,
     prices: Prices,
     score: Floats,
 ) -> None:
-    """Scores of the row that was loaded; those above the limit may be left at infinity.
+    """Scores by place of the row that was loaded; those above the limit, or above that of place `only`, may be left at
+    infinity.
 
     Vertex _HELD is the left end of the interval, 0 .. top are the right ends that wait, the nearest last. The regions
     listed with a right end are those that were looked at there: between it and the end before it no other matters.
     """
-    R = len(areas.toll)
     # _HELD and 0, but not as constants: functions would be compiled for each of them apart.
-    a = len(held.mu) - 2
+    a = len(held.sets) - 2
     top = a - _HELD
+    left = held.sets[a]
     prices.region[0] = -1
     score[:] = np.inf
-    for q in range(R):
-        held.alive[a, q] = q
-        held.alive[top, q] = q
-    held.many[a] = R
-    held.many[top] = R
-    best_set(a, 0.0, 0.0, 0.0, 1.0, 0.0, areas, part, room, held)
+    list_all(a, room, held)
+    list_all(top, room, held)
+    best_set(a, 0.0, 0.0, 0.0, 1.0, 0.0, areas, room, held)
     _enter(a, 0.0, held, score)
-    best_set(top, np.inf, 1.0, 0.0, 0.0, 0.0, areas, part, room, held)
-    while top >= 0 and held.mu[a] <= limit:
-        step, step_low = minus(held.cost[top], held.cost_low[top], held.cost[a], held.cost_low[a])
-        gain, gain_low = minus(held.rem[a], held.rem_low[a], held.rem[top], held.rem_low[top])
+    best_set(top, np.inf, 1.0, 0.0, 0.0, 0.0, areas, room, held)
+    # Prices rise from here on, so that a label's first is its least.
+    while top >= 0 and left.mu <= limit and (only < 0 or score[only] == np.inf):
+        right = held.sets[top]
+        step, step_low = minus(right.cost, right.cost_low, left.cost, left.cost_low)
+        gain, gain_low = minus(left.rem, left.rem_low, right.rem, right.rem_low)
         if gain > 0.0:
             mid = ratio(step, step_low, gain, gain_low)
             m = top + 1
-            _keep_below(m, mid, a, top, held, room)
-            if held.many[m] == 1 and held.region[a] == held.region[top]:
-                _enter_inside(held.region[a], held.mu[a], held.mu[top], areas, trees, room, prices, score)
+            below = _keep_below(m, mid, a, top, held, room)
+            if below == 1 and left.region == right.region:
+                if right.sure and (right.mu <= limit < np.inf or (only >= 0 and not held.chosen[top, only])):
+                    clear = True  # the set at the end says enough
+                elif limit < right.mu:
+                    held.alive[m, 0], held.sets[m].many = left.region, 1
+                    best_set(m, limit, limit, 0.0, 1.0, 0.0, areas, room, held)
+                    clear = held.sets[m].sure
+                    if clear:
+                        _enter(m, limit, held, score)
+                else:
+                    clear = False
+                if not clear:
+                    _enter_inside(left.region, left.mu, right.mu, areas, trees, room, prices, score)
             else:
-                best_set(m, mid, step, step_low, gain, gain_low, areas, part, room, held)
-                rise, rise_low = minus(held.cost[m], held.cost_low[m], held.cost[a], held.cost_low[a])
-                fall, fall_low = minus(held.rem[a], held.rem_low[a], held.rem[m], held.rem_low[m])
+                best_set(m, mid, step, step_low, gain, gain_low, areas, room, held)
+                found = held.sets[m]
+                rise, rise_low = minus(found.cost, found.cost_low, left.cost, left.cost_low)
+                fall, fall_low = minus(left.rem, left.rem_low, found.rem, found.rem_low)
                 if sign_of_cross(rise, rise_low, gain, gain_low, step, step_low, fall, fall_low) < 0:
-                    held.stale[m] = m == _HELD - 1
-                    if held.stale[m]:  # no room: the end before is forgotten, and found again from here
+                    found.stale = m == _HELD - 1
+                    if found.stale:  # no room: the end before is forgotten, and found again from here
                         move(m, top, held)
                     else:
                         top = m
                     continue
                 _enter(top, mid, held, score)
-        if held.mu[top] < np.inf:
-            _enter(top, held.mu[top], held, score)
+        if right.mu < np.inf:
+            _enter(top, right.mu, held, score)
         move(top, a, held)
         top -= 1
-        if held.stale[a] and top >= 0:
-            held.many[a] = held.many[top]
-            held.alive[a] = held.alive[top]
-            worth(a, held.mu[a], areas, part, room, held)
+        if left.stale and top >= 0:
+            left.many = held.sets[top].many
+            for j in range(left.many):
+                held.alive[a, j] = held.alive[top, j]
+            best_set(a, left.mu, 0.0, 0.0, 0.0, 0.0, areas, room, held)
 
 
-@jit
-def _keep_below(m: int, mid: float, a: int, b: int, held: Vertices, room: Room) -> None:
-    """List with m the regions whose chord from a to b is not above the lines of a and b where these meet, at mid."""
-    line = held.cost[a] + mid * held.rem[a]
-    listed = a if held.many[a] < held.many[b] else b
-    slack = line + _ABOVE * (abs(line) + abs(held.cost[a]))
-    mu, end = held.mu[a], held.mu[b]
+@jit_in_caller
+def _keep_below(m: int, mid: float, a: int, b: int, held: Vertices, room: Room) -> int:
+    """How many regions have a chord from a to b that is not above the lines of a and b where these meet, at mid.
+
+    Those that matter are listed with m: if nothing in one pays at b nothing does before, and the empty set is in all.
+    """
+    left, right = held.sets[a], held.sets[b]
+    line = left.cost + mid * left.rem
+    listed = a if left.many < right.many else b
+    slack = line + _ABOVE * (abs(line) + abs(left.cost))
+    mu, end = left.mu, right.mu
     part = (mid - mu) / (end - mu)
-    many = 0
-    for j in range(held.many[listed]):
-        q = held.alive[listed, j]
-        left = held.G[a, q]
-        chord = left + (held.G[b, q] - left) * part if end < np.inf else left + room.outside[q] * (mid - mu)
-        if q == held.region[a] or q == held.region[b] or not chord > slack:
-            held.alive[m, many] = q
-            many += 1
-    held.many[m] = many
+    first, second = left.region, right.region
+    G, G_end, live, outside, kept = held.G[a], held.G[b], held.live[b], room.outside, held.alive[m]
+    below, many = 0, 0
+    for q in held.alive[listed, : held.sets[listed].many]:
+        chord = G[q] + (G_end[q] - G[q]) * part if end < np.inf else G[q] + outside[q] * (mid - mu)
+        own = q in (first, second)
+        if own or not chord > slack:
+            below += 1
+            if own or live[q]:
+                kept[many] = q
+                many += 1
+    held.sets[m].many = many
+    return below
 
 
 @jit
 def _enter(v: int, price: float, held: Vertices, score: Floats) -> None:
     chosen = held.chosen[v]
-    for y in range(len(score)):
-        if chosen[y]:
-            score[y] = min(score[y], price)
+    for i in range(len(score)):
+        score[i] = min(score[i], price if chosen[i] else np.inf)
 
 
-@jit
+@jit_in_caller
 def _enter_inside(
     r: int, mu_a: float, mu_b: float, areas: Areas, trees: Trees, room: Room, prices: Prices, score: Floats
 ) -> None:
     """Labels of region r enter at their laminar prices between a and b."""
+    many = open_region(r, areas, room)
+    price = prices.price
     if prices.region[0] != r:
         prices.region[0] = r
-        prices.price[:] = np.inf
-        for j in range(areas.starts[r], areas.starts[r + 1]):
-            prices.price[areas.members[j]] = 0.0
-        for i in range(len(trees.labels)):
-            y = trees.labels[i]
-            prices.p[i] = room.p[y]
-            prices.ordered[i] = own_price(trees.costs[i], room.p[y]) if prices.price[y] == 0.0 else np.inf
-        tree_prices(
-            0, len(trees.weight), trees.costs, trees.weight, trees.low, trees.high, trees.last,
-            prices.p, prices.ordered, prices.door,
-        )  # fmt: skip
-        for i in range(len(trees.labels)):
-            prices.price[trees.labels[i]] = prices.ordered[i]
-    for j in range(areas.starts[r], areas.starts[r + 1]):
-        y = areas.members[j]
-        if prices.price[y] <= mu_b and prices.price[y] < np.inf:
-            score[y] = min(score[y], max(prices.price[y], mu_a))
+        if r < len(score):
+            price[r] = own_price(areas.alone[r], room.p[r])
+        else:
+            _prices_inside(many, areas.weight, trees, room, prices)
+    for j in range(many):
+        for i in range(room.runs[j, 0], room.runs[j, 1]):
+            enters = price[i] <= mu_b and price[i] < np.inf
+            score[i] = min(score[i], max(price[i], mu_a) if enters else np.inf)
+
+
+@jit_in_caller
+def _prices_inside(many: int, weight: Floats, trees: Trees, room: Room, prices: Prices) -> None:
+    """The laminar prices of the labels listed, if there are no others."""
+    price, p, ordered, labels = prices.price, prices.p, prices.ordered, trees.labels
+    price[:] = np.inf
+    for j in range(many):
+        price[room.runs[j, 0] : room.runs[j, 1]] = 0.0
+    for k in range(len(labels)):
+        p[k] = room.p[labels[k]]
+        ordered[k] = own_price(trees.costs[k], p[k]) if price[labels[k]] == 0.0 else np.inf
+    tree_prices(0, len(weight), trees.costs, weight, trees.low, trees.high, trees.last, p, ordered, prices.door)
+    for k in range(len(labels)):
+        price[labels[k]] = ordered[k]

@@ -12,12 +12,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import udcp_dsl as udcp
-from udcp_dsl.testing import assert_faces, losses, probabilities
+from udcp_dsl.testing import all_masks, assert_faces, losses, probabilities
 from udcp_dsl.testing.brute import hull, price_scores
 from udcp_solvers.cut_price import CutPrices
 from udcp_solvers.enumeration import Enumeration
 from udcp_solvers.laminar_price import LaminarPrices
 from udcp_solvers.price import Price
+from udcp_solvers.regions import runs_of, tree_of
 from udcp_solvers.size_price import SizePrices
 from udcp_solvers.subtree_price import SubtreePrices
 from udcp_solvers.tree_price import TreePrices
@@ -202,6 +203,56 @@ def tree_losses(draw: st.DrawFn) -> udcp.Loss:
 @given(tree_losses(), st.integers(0, 1000))
 def test_generated_trees(loss: udcp.Loss, seed: int) -> None:
     assert_prices(udcp.make_oracle("price", loss), rows(loss.K, seed, 6))
+
+
+@settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
+@given(trees(list("abcdefgh"), 4))
+def test_regions_are_the_widest_balls(nodes: str) -> None:
+    """Each has its diameter, no two are the same, and every ball around a label's pair lies in one as wide."""
+    loss = udcp.loads(f"labels {{ a, b, c, d, e, f, g, h }} hierarchy t {{ {nodes} }} loss l = diameter(t)")
+    assert loss.form is not None
+    ((_, metric),) = loss.form.diameters.values()
+    tree = tree_of(metric.hierarchy)
+    apart = metric.edges(np.arange(loss.K))
+    found = {frozenset({y}): 0 for y in range(loss.K)}
+    runs = np.empty((len(tree.nodes), 2), np.int64)
+    for b, ball in enumerate(tree.balls):
+        listed = [y for low, high in runs[: runs_of(b, tree, runs)] for y in tree.labels[low:high].tolist()]
+        members = frozenset(listed)
+        assert len(members) == len(listed) == ball.many
+        assert members not in found
+        found[members] = int(ball.diameter)
+        assert apart[np.ix_(list(members), list(members))].max() == found[members]
+    for mask in all_masks(loss.K)[1:]:
+        S = np.flatnonzero(mask)
+        diameter = apart[np.ix_(S, S)].max()
+        assert any(set(S.tolist()) <= members and wide == diameter for members, wide in found.items())
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("text", ["size", "count(h.level(1)) + 0.5 * count(h.level(2)) + 0.1 * size", "sum(k)"])
+def test_values_of_all_balls_together_and_one_by_one(text: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+
+    def nodes(labels: list[int], depth: int) -> str:
+        if len(labels) < 3 or depth == 4 or rng.random() < 0.15:
+            return ", ".join(map(str, labels))
+        ends = [0, *sorted(rng.choice(np.arange(1, len(labels)), 2, replace=False).tolist()), len(labels)]
+        return ", ".join(f"n{depth}x{labels[a]} {{ {nodes(labels[a:b], depth + 1)} }}" for a, b in pairwise(ends))
+
+    K = 60
+    costs = ", ".join(f"{y}: {cost:.2f}" for y, cost in enumerate(rng.normal(0.2, 0.2, K)))
+    tree = f"top {{ {nodes(rng.permutation(K - 1).tolist(), 0)} }}, {K - 1}"
+    loss = udcp.loads(f"labels 0..{K - 1} hierarchy h {{ {tree} }} costs k {{ {costs} }} loss l = diameter(h) + {text}")
+    together, apart = TreePrices.of(loss), TreePrices.of(loss)
+    assert isinstance(together, TreePrices)
+    assert isinstance(apart, TreePrices)
+    assert together._areas.shared
+    apart._areas = apart._areas._replace(shared=False)
+    P = np.concatenate([rows(K, seed, 24), rng.dirichlet(np.full(K, 0.1), 20)])
+    P = P[(P >= 0).all(axis=1)]  # the dyadic rows are for fewer labels
+    np.testing.assert_array_equal(together.scores(P), apart.scores(P))
+    assert_faces(Price(loss), P, seed=seed)
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
