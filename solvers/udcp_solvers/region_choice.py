@@ -46,9 +46,10 @@ class Areas(NamedTuple):
     """The regions and the laminar part of a loss.
 
     By place: a label's cost, its innermost category, up to which place that is the same, what the label costs alone;
-    labels of one `kind` cost the same alone. By category, those inside after those around them: parent and weight; C
-    stands for none. By region: `toll`, the cost of the diameter. `gains` is minus the sum of the negative costs, `free`
-    says whether a label costs nothing, or less. If all categories are nodes, values are `shared` by balls.
+    labels of one `kind` cost the same alone, and later kinds more. By category, those inside after those around them:
+    parent and weight; C stands for none. By region: `toll`, the cost of the diameter. `gains` is minus the sum of the
+    negative costs, `free` says whether a label costs nothing, or less. If all categories are nodes, values are `shared`
+    by balls.
     """
 
     tree: Tree
@@ -71,8 +72,8 @@ class Room(NamedTuple):
     """Of a row, by place: p. By region: the mass outside, high + low. By pair: sums. By category (C is what is in
     none): what entering and skipping costs, mass, whether in.
 
-    `listed` are the regions that matter: of single labels, the likeliest of each kind. Scratch: the places of the
-    region looked at last, as runs; the categories that it touches, innermost first; marks of places.
+    `best` are the likeliest labels of each kind, `listed` the regions that matter. Scratch: the places of the region
+    looked at last, as runs; the categories that it touches, innermost first; marks of places.
     """
 
     p: Floats
@@ -80,6 +81,7 @@ class Room(NamedTuple):
     outside_low: Floats
     sums: Records
     categories: Records
+    best: Ints
     listed: Ints
     runs: Ints
     touched: Ints
@@ -111,7 +113,8 @@ def room_for(areas: Areas) -> Room:
         np.empty(R),
         records(len(areas.pairs.starts) - 1, SUM),
         categories,
-        np.arange(K - 1 - areas.kind.max(), R),
+        np.empty(areas.kind.max() + 1, dtype=np.int64),
+        np.concatenate([np.arange(K, R), np.zeros(K, dtype=np.int64)]),
         np.empty((len(areas.tree.nodes), 2), dtype=np.int64),
         np.empty(C, dtype=np.int64),
         np.empty(K, dtype=np.bool_),
@@ -156,20 +159,29 @@ def _move_set(v: int, to: int, held: Vertices) -> None:
 
 
 @jit_in_caller
-def load(row: Row, areas: Areas, room: Room) -> None:
-    """p of a row, and the regions that matter, with the mass outside each."""
-    p, listed, labels, kind = room.p, room.listed, areas.tree.labels, areas.kind
+def load(row: Row, areas: Areas, room: Room) -> int:
+    """p of a row, and the regions that matter, with the mass outside each; how many these are."""
+    p, best, listed, labels, kind, alone = room.p, room.best, room.listed, areas.tree.labels, areas.kind, areas.alone
     K = len(p)
-    best = listed[: len(listed) - len(areas.tree.balls)]
     best[:] = -1
     for i in range(K):
         p[i] = row[labels[i]]
         other = best[kind[i]]
         if other < 0 or p[i] > p[other] or (p[i] == p[other] and labels[i] < labels[other]):
             best[kind[i]] = i
+    # All balls, and of single labels those that are not both less likely and dearer than another.
+    many = len(areas.tree.balls)
+    highest, cost = -1.0, 0.0
+    for i in best:
+        dearer = cost < alone[i] - _NEAR * abs(alone[i])
+        if not (p[i] < highest * (1.0 - _NEAR) or (p[i] <= highest and dearer)):
+            listed[many] = i
+            many += 1
+        if p[i] > highest:
+            highest, cost = p[i], alone[i]
     load_masses(p, areas.tree, areas.pairs, room.sums)
     total = room.sums[-1]
-    for r in listed:
+    for r in listed[:many]:
         if r < K:
             high, low = minus(total.mass, total.mass_low, p[r], 0.0)
         else:
@@ -177,15 +189,16 @@ def load(row: Row, areas: Areas, room: Room) -> None:
         if high < _LITTLE * total.mass:
             high, low = _sum_outside(r, areas, room)
         room.outside[r], room.outside_low[r] = high, low
+    return many
 
 
 @jit
-def list_all(v: int, room: Room, held: Vertices) -> None:
-    """List with vertex v all regions that matter."""
+def list_first(many: int, v: int, room: Room, held: Vertices) -> None:
+    """List with vertex v the first so many regions that matter."""
     alive, listed = held.alive[v], room.listed
-    for j in range(len(listed)):
+    for j in range(many):
         alive[j] = listed[j]
-    held.sets[v].many = len(listed)
+    held.sets[v].many = many
 
 
 @jit

@@ -179,7 +179,9 @@ def _move(v: int, to: int, ends: Ends) -> None:
     ends.size[to] = ends.size[v]
     ends.cost[to], ends.cost_low[to] = ends.cost[v], ends.cost_low[v]
     ends.rem[to], ends.rem_low[to] = ends.rem[v], ends.rem_low[v]
-    ends.chosen[to] = ends.chosen[v]
+    # A loop: assigning one slice to another takes a second to compile, for the message about unequal shapes.
+    for y in range(ends.chosen.shape[1]):
+        ends.chosen[to, y] = ends.chosen[v, y]
 
 
 @jit

@@ -29,7 +29,7 @@ from udcp_solvers.region_choice import (
     Room,
     Vertices,
     best_set,
-    list_all,
+    list_first,
     load,
     move,
     open_region,
@@ -95,7 +95,7 @@ class TreePrices:
             innermost,
             _ends(innermost),
             alone,
-            _kinds(costs, innermost, parent, forest.weight),
+            _kinds(alone, costs, innermost, parent, forest.weight),
             parent,
             forest.weight,
             np.concatenate([np.zeros(K), weight * tree.balls.diameter]),
@@ -182,18 +182,16 @@ def _weights(tree: Tree, labels: Ints, forest: Forest) -> tuple[Floats, Floats, 
     return of_nodes, of_labels, shared
 
 
-def _kinds(costs: Floats, innermost: Ints, parent: Ints, weight: Floats) -> Ints:
-    """Numbers for labels, by place, equal for those whose own cost and weights of categories are the same."""
+def _kinds(alone: Floats, costs: Floats, innermost: Ints, parent: Ints, weight: Floats) -> Ints:
+    """By place, the rank by `alone` of a label's own cost and the weights around it: that is, of all that adds up."""
     around: list[tuple[float, ...]] = []
     for c, above in enumerate(parent.tolist()):
         around.append((*(around[above] if above < len(parent) else ()), float(weight[c])))
-    numbers: dict[tuple[float, tuple[float, ...]], int] = {}
-    return np.array(
-        [
-            numbers.setdefault((cost, tuple(sorted(around[c])) if c < len(parent) else ()), len(numbers))
-            for cost, c in zip(costs.tolist(), innermost.tolist(), strict=True)
-        ]
-    )
+    around = [*(tuple(sorted(weights)) for weights in around), ()]
+    terms = [(cost, around[c]) for cost, c in zip(costs.tolist(), innermost.tolist(), strict=True)]
+    sums = dict(zip(terms, alone.tolist(), strict=True))
+    rank = {term: r for r, term in enumerate(sorted(sums, key=sums.__getitem__))}
+    return np.array([rank[term] for term in terms])
 
 
 def _ends(values: Ints) -> Ints:
@@ -233,8 +231,7 @@ def _rows(
     labels = areas.tree.labels
     for n in range(start, stop):
         wanted = areas.place[only[n]] if only[n] >= 0 else -1
-        load(P[n], areas, room)
-        _trace(limit[n], wanted, areas, trees, room, held, prices, score)
+        _trace(limit[n], wanted, load(P[n], areas, room), areas, trees, room, held, prices, score)
         if len(scores) > 0:
             for i in range(len(labels)):
                 scores[n, labels[i]] = score[i]
@@ -249,6 +246,7 @@ def _rows(
 def _trace(
     limit: float,
     only: int,
+    regions: int,
     areas: Areas,
     trees: Trees,
     room: Room,
@@ -257,7 +255,7 @@ def _trace(
     score: Floats,
 ) -> None:
     """Scores by place of the row that was loaded; those above the limit, or above that of place `only`, may be left at
-    infinity.
+    infinity. The first `regions` of those listed matter.
 
     Vertex _HELD is the left end of the interval, 0 .. top are the right ends that wait, the nearest last. The regions
     listed with a right end are those that were looked at there: between it and the end before it no other matters.
@@ -268,8 +266,8 @@ def _trace(
     left = held.sets[a]
     prices.region[0] = -1
     score[:] = np.inf
-    list_all(a, room, held)
-    list_all(top, room, held)
+    list_first(regions, a, room, held)
+    list_first(regions, top, room, held)
     best_set(a, 0.0, 0.0, 0.0, 1.0, 0.0, areas, room, held)
     _enter(a, 0.0, held, score)
     best_set(top, np.inf, 1.0, 0.0, 0.0, 0.0, areas, room, held)
