@@ -212,6 +212,7 @@ def as_data(case: Case, row: Row) -> dict[str, Any]:
         "about": case.about,
         "true_p": case.y is None,
         "temperature": case.temperature,
+        "wrong": case.wrong,
         "n": len(case.P),
         "holds": row.holds,
         "rivals": rivals,
@@ -240,11 +241,12 @@ def table(data: dict[str, Any], alphas: tuple[float, ...]) -> list[str]:
     return lines
 
 
-# By whether p is true, and whether a temperature was fitted.
+# By whether p is true, whether a temperature was fitted, and whether p is wrong by design.
 STATES = {
-    (True, False): "With true p",
-    (False, True): "On real classifiers, temperature fitted on other rows,",
-    (False, False): "On real classifiers as they are",
+    (True, False, False): "With true p",
+    (False, False, False): "On real classifiers as they are",
+    (False, True, False): "On real classifiers, temperature fitted on other rows,",
+    (False, False, True): "On the digits with C = 1, whose p are wrong by design,",
 }
 
 
@@ -252,7 +254,7 @@ def verdict(data: dict[str, Any]) -> list[str]:
     """For each state of p the count of rows that hold, and each row that does not, by name."""
     found = []
     for state, where in STATES.items():
-        rows = [row for row in data["rows"] if (row["true_p"], row["temperature"] is not None) == state]
+        rows = [row for row in data["rows"] if (row["true_p"], row["temperature"] is not None, row["wrong"]) == state]
         if rows:
             held = sum(row["holds"] for row in rows)
             found.append(f"{where} `price` is lowest, or equal within noise, in {held} of {len(rows)} rows.")

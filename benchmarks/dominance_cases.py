@@ -29,7 +29,7 @@ class Case:
     """A loss and rows to judge on; `y` None means that p is true. Lambda is tuned on the rows of `tuning` alone.
 
     `ilp` is judged on the first `ilp_rows` of the rows, beside `price` on the same. `temperature` is that of `P` and
-    `tuning`, None if the classifier is as it is.
+    `tuning`, None if the classifier is as it is. `wrong` says that its p are so by design.
     """
 
     name: str
@@ -42,6 +42,7 @@ class Case:
     ilp_rows: int = 100
     ilp_options: Mapping[str, object] = field(default_factory=dict)
     temperature: float | None = None
+    wrong: bool = False
 
 
 # Synthetic posteriors -----------------------------------------------------------------------------------------------
@@ -130,6 +131,7 @@ loss shapes = count(shape) + 0.2 * size
 
 CLASSIFIERS = ("languages, normalised", "languages, raw", "texts through torch")
 FITTED = ", temperature fitted"  # ends the name of such a case
+WRONG = "digits, C = 1: shapes"  # as often right as the other, but far less sure than it may be
 
 
 @cache
@@ -143,7 +145,10 @@ def probabilities(classifier: str) -> NDArray[np.floating[Any]]:
 
 def real(quick: bool) -> Iterator[tuple[str, Callable[[], Case]]]:
     """Each case as it is, then with a temperature fitted."""
-    makes = {"digits: shapes": partial(_digits, "digits: shapes", 3 if quick else 200)}
+    makes = {
+        "digits: shapes": partial(_digits, "digits: shapes", {}, 3 if quick else 200),
+        WRONG: partial(_digits, WRONG, {"C": 1.0}, 3 if quick else 200),
+    }
     if not quick:
         for classifier in CLASSIFIERS:
             for file in ("branches", "diameter"):
@@ -167,12 +172,14 @@ def fitted(case: Case) -> Case:
         P=softmax(P / T, axis=1),
         tuning=softmax(tuning / T, axis=1),
         temperature=T,
+        wrong=False,
     )
 
 
-def _digits(name: str, ilp_rows: int) -> Case:
-    data = datasets.digits()
-    return _in_halves(name, "count(shape) + 0.2 * size", udcp.loads(DIGITS), data.probs, data.y, ilp_rows)
+def _digits(name: str, options: dict[str, float], ilp_rows: int) -> Case:
+    data = datasets.digits(**options)
+    case = _in_halves(name, "count(shape) + 0.2 * size", udcp.loads(DIGITS), data.probs, data.y, ilp_rows)
+    return replace(case, wrong=name == WRONG)
 
 
 def _languages(name: str, classifier: str, file: str) -> Case:

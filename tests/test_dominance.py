@@ -106,8 +106,7 @@ def test_errors_are_those_of_repeated_samples(dominance: ModuleType) -> None:
 def digits(cases: ModuleType) -> Any:
     pytest.importorskip("sklearn")
     pytest.importorskip("torch")
-    (_, make), _ = cases.real(quick=True)
-    return make()
+    return dict(cases.real(quick=True))[cases.WRONG]()
 
 
 def test_no_row_that_is_judged_is_tuned_on(digits: Any) -> None:
@@ -120,9 +119,10 @@ def test_no_row_that_is_judged_is_tuned_on(digits: Any) -> None:
 
 def test_a_temperature_is_fitted_on_rows_that_are_not_judged(cases: ModuleType, digits: Any) -> None:
     """The judged rows replaced, it stays the same; the others replaced, it does not."""
-    (_, _), (name, make) = cases.real(quick=True)
-    state = make()
-    assert state.name == name == "digits: shapes, temperature fitted"
+    name = cases.WRONG + cases.FITTED
+    state = dict(cases.real(quick=True))[name]()
+    assert state.name == name
+    assert (digits.wrong, state.wrong) == (True, False)
     some_wrong = np.where(np.arange(len(digits.tuning_y)) % 10, digits.tuning_y, 0)
     other = {"P": digits.P[::-1] ** 3, "y": digits.y * 0, "tuning": digits.tuning**2, "tuning_y": some_wrong}
     for replaced, same in (({"P", "y"}, True), ({"tuning"}, False), ({"tuning_y"}, False)):
@@ -153,8 +153,8 @@ def test_the_states_of_p_are_counted_apart(dominance: ModuleType) -> None:
     """A row that fails counts against its own state, and is named."""
     lac = {"oracle": "lac", "cost": 0.9, "price_cost": 1.0, "difference_error": 0.01}
 
-    def row(case: str, true_p: bool, temperature: float | None, verdict: str) -> dict[str, Any]:
-        state = {"true_p": true_p, "temperature": temperature, "holds": verdict != "cheaper"}
+    def row(case: str, true_p: bool, temperature: float | None, verdict: str, wrong: bool = False) -> dict[str, Any]:
+        state = {"true_p": true_p, "temperature": temperature, "wrong": wrong, "holds": verdict != "cheaper"}
         return {"case": case, "alpha": 0.1, **state, "rivals": [{**lac, "verdict": verdict}]}
 
     rows = [
@@ -162,13 +162,16 @@ def test_the_states_of_p_are_counted_apart(dominance: ModuleType) -> None:
         row("seen", False, None, "cheaper"),
         row("seen too", False, None, "equal"),
         row("seen, temperature fitted", False, 0.5, "dearer"),
+        row("unsure", False, None, "cheaper", wrong=True),
     ]
     lowest = "`price` is lowest, or equal within noise, in"
     assert dominance.verdict({"rows": rows}) == [
         f"With true p {lowest} 1 of 1 rows.",
-        f"On real classifiers, temperature fitted on other rows, {lowest} 1 of 1 rows.",
         f"On real classifiers as they are {lowest} 1 of 2 rows.",
         "`lac` is cheaper on seen at alpha 0.1: 0.9 against 1 (standard error 0.01).",
+        f"On real classifiers, temperature fitted on other rows, {lowest} 1 of 1 rows.",
+        f"On the digits with C = 1, whose p are wrong by design, {lowest} 0 of 1 rows.",
+        "`lac` is cheaper on unsure at alpha 0.1: 0.9 against 1 (standard error 0.01).",
     ]
 
 
@@ -183,7 +186,7 @@ def test_every_real_classifier_is_in_the_results_in_both_states(dominance: Modul
     data = json.loads((dominance.RESULTS / "dominance.json").read_text(encoding="utf-8"))
     found = {(row["case"], row["alpha"], row["temperature"] is None) for row in data["rows"] if not row["true_p"]}
     names = [name for name, _ in dominance.real(quick=False)]
-    assert len(names) == 14
+    assert len(names) == 16
     assert found == {(name, alpha, "fitted" not in name) for name in names for alpha in dominance.ALPHAS}
 
 
@@ -194,7 +197,7 @@ def test_a_quick_run(dominance: ModuleType, tmp_path: Path, capsys: pytest.Captu
     before = dominance.PAGE.read_bytes()
     assert dominance.main(["--quick", "--output", str(tmp_path)]) == 0
     data = json.loads((tmp_path / "dominance.json").read_text())
-    assert len(data["rows"]) == 36
+    assert len(data["rows"]) == 42
     assert all(row["holds"] for row in data["rows"] if row["true_p"])
     assert {rival["oracle"] for row in data["rows"] for rival in row["rivals"]} == set(dominance.RIVALS)
     assert "| triage-like mix |  | 0.1 |" in (tmp_path / "dominance.md").read_text()

@@ -270,6 +270,16 @@ def test_digits() -> None:
     assert udcp.evaluate(predictor, data.probs[700:], data.y[700:]).coverage == pytest.approx(0.95, abs=0.03)
     with pytest.raises(udcp.InputError, match="training_rows is 3"):
         digits(training_rows=3)
+    with pytest.raises(udcp.InputError, match="C is 0"):
+        digits(C=0)
+
+
+def test_digits_are_as_sure_as_the_training_rows_allow() -> None:
+    def likelihood(C: float) -> float:
+        data = digits(C=C)
+        return float(np.log(data.probs[np.arange(len(data)), data.y]).mean())
+
+    assert likelihood(30.0) > max(likelihood(1.0) + 0.1, likelihood(1000.0) + 0.01)
 
 
 # Through torch
