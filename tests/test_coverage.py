@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from importlib.metadata import entry_points
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,6 @@ import pytest
 
 import udcp_dsl as udcp
 import udcp_dsl.calibrate.calibration as calibration
-import udcp_dsl.oracle as oracle_module
 from udcp_dsl import InputError
 from udcp_dsl.calibrate import coverage_law, rank
 from udcp_dsl.oracle import Oracle
@@ -43,14 +41,6 @@ NAMES = [name for name in udcp.oracle_names() if name != SLOW]
 # Every other oracle with its defaults; the lambda of `penalized` is given, and in one test tuned.
 ORACLES: list[tuple[str, Options]] = [(name, {"lam": 0.3} if name == "penalized" else {}) for name in NAMES]
 every_oracle = pytest.mark.parametrize(("oracle", "options"), ORACLES, ids=NAMES)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def oracles_looked_up_once() -> Iterator[None]:
-    """Reading the metadata of all installed packages for every predictor would take half of the time."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(oracle_module, "entry_points", cache(entry_points))
-        yield
 
 
 @dataclass(frozen=True)

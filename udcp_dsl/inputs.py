@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -119,6 +120,20 @@ def groups(values: Any, n: int) -> npt.NDArray[np.str_]:
 def sample_ids(values: Any, n: int) -> npt.NDArray[np.str_]:
     """One id a row, as strings. Missing values are refused."""
     return _strings(values, "sample ids", n)
+
+
+def warn_of_repeats(ids: npt.NDArray[np.str_]) -> None:
+    """Warn where rows share an id: what is found out about them is told apart by it alone."""
+    names = ids.tolist()
+    repeated = {name: count for name, count in Counter(names).items() if count > 1}
+    if repeated:
+        name = next(iter(repeated))
+        first = names.index(name)
+        warnings.warn(
+            f"sample ids: {name!r} is the id of rows {first} and {names.index(name, first + 1)} (counted from 0), and "
+            f"{sum(repeated.values())} of {len(names)} rows share theirs: joined by id, what is theirs gets mixed up",
+            stacklevel=3,
+        )
 
 
 def arrange(array: npt.NDArray[Any], labels: Sequence[str], class_names: Any = None) -> npt.NDArray[Any]:

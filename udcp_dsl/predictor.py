@@ -190,11 +190,16 @@ class SetPredictor:
     def predict_set(
         self, probs: Any, *, alpha: Level | None = None, groups: Any = None, ids: Any = None
     ) -> PredictionSets:
-        """The prediction sets of new probabilities; `alpha` chooses where several were calibrated."""
+        """The prediction sets of new probabilities; `alpha` chooses where several were calibrated.
+
+        `ids` name the rows in what is written of the sets; one that repeats is warned of.
+        """
         level = self.calibrated.level(alpha)
         P = self.probabilities(probs)
         names = self._groups(groups, len(P))
         sample_ids = None if ids is None else inputs.sample_ids(ids, len(P))
+        if sample_ids is not None:
+            inputs.warn_of_repeats(sample_ids)
         return PredictionSets(self.loss, self.sets(P, level, names), sample_ids)
 
     @property

@@ -458,7 +458,16 @@ def _write_csv(file: Path, sets: _Sets) -> None:
         writer.writerow(["id", "labels", "size"] + ([] if sets.costs is None else ["cost"]))
         for name, members, size, cost in sets.rows():
             cell = json.dumps(members, ensure_ascii=False) if as_json else "|".join(members)
-            writer.writerow([name, cell, size] + ([] if cost is None else [repr(cost)]))
+            writer.writerow([name, cell, size] + ([] if cost is None else [short(cost)]))
+
+
+def short(value: float) -> str:
+    """A number as a CSV has it: to 12 digits, where those after them are what rounding left, and whole ones in full.
+
+    >>> short(0.1 + 0.2), short(1 / 3), short(123456789012345.0)
+    ('0.3', '0.333333333333', '123456789012345.0')
+    """
+    return repr(value if value.is_integer() else float(f"{value:.12g}"))
 
 
 def _write_jsonl(file: Path, sets: _Sets) -> None:

@@ -78,9 +78,13 @@ class Price(Oracle):
         super().__init__(loss)
         self._prices = _prices(loss)
 
-    def explain(self, p: ArrayLike) -> list[Step]:
-        """The sets of one instance by rising price, from price 0 on; labels that are never bought are in none."""
-        (scores,) = self.scores(np.asarray(p)[None, :])
+    def explain(self, p: ArrayLike, scores: Floats | None = None) -> list[Step]:
+        """The sets of one instance by rising price, from price 0 on; labels that are never bought are in none.
+
+        `scores` are those of the instance, where they are known already.
+        """
+        if scores is None:
+            (scores,) = self.scores(np.asarray(p)[None, :])
         exact = np.asarray(p, dtype=np.float64)
         prices = np.unique(np.append(scores[scores < np.inf], 0.0))
         entered = scores == prices[:, None]

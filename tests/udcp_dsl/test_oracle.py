@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
-from importlib.metadata import EntryPoint
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -91,13 +93,45 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> None:
         EntryPoint("twice", "strange_oracles:Stranger", group),
         EntryPoint("twice", "strange_oracles:Broken", group),
     ]
-    monkeypatch.setattr(udcp_dsl.oracle, "entry_points", lambda *, group: entries)
+    monkeypatch.setattr(udcp_dsl.oracle, "_registered", lambda path: entries)
 
 
 def test_our_oracles_are_found_like_a_strangers() -> None:
     assert {"base", "lac", "raps"} <= set(oracle_names())
     made = make_oracle("base", LOSS)
     assert (made.name, made.options, made.loss) == ("base", {}, LOSS)
+
+
+def install(folder: Path, name: str) -> None:
+    """A package with one oracle of this name, as an installer leaves it in a folder."""
+    info = folder / f"strange_{name}-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: strange-{name}\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[udcp_dsl.oracles]\n{name} = udcp_solvers.lac:Lac\n")
+    importlib.invalidate_caches()
+
+
+def test_packages_are_read_once_and_what_is_installed_later_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    readings = []
+
+    def counted(*, group: str) -> Any:
+        readings.append(group)
+        return entry_points(group=group)
+
+    monkeypatch.setattr(udcp_dsl.oracle, "entry_points", counted)
+    udcp_dsl.oracle._registered.cache_clear()
+    for _ in range(3):
+        make_oracle("base", LOSS)
+        assert "late" not in oracle_names()
+    assert readings == ["udcp_dsl.oracles"]
+    install(tmp_path / "first", "early")
+    monkeypatch.syspath_prepend(tmp_path / "first")
+    assert "early" in oracle_names()
+    install(tmp_path / "first", "late")  # into a folder that was read before
+    assert make_oracle("late", LOSS).name == "lac"
+    assert "late" in oracle_names()
 
 
 def test_an_unknown_name_offers_the_nearest_and_lists_all() -> None:

@@ -265,6 +265,9 @@ def test_prediction_sets() -> None:
     predictor = SetPredictor(LOSS, "lac").calibrate(P_CAL, Y_CAL)
     assert predictor.predict_set(P_NEW[:2], ids=[7, "x"]).ids.tolist() == ["7", "x"]  # type: ignore[union-attr]
     assert predictor.predict_set(P_NEW).ids is None
+    with pytest.warns(UserWarning, match=r"'b' is the id of rows 1 and 2 .* 2 of 4 rows share"):
+        sets = predictor.predict_set(P_NEW[:4], ids=["a", "b", "b", "c"])
+    assert sets.ids.tolist() == ["a", "b", "b", "c"]  # type: ignore[union-attr]
 
 
 def test_logits_and_unnormalized_scores_are_remembered() -> None:

@@ -69,7 +69,8 @@ def test_sets_are_read_back(ending: str, tmp_path: Path, monkeypatch: pytest.Mon
         for name, row in zip(names, mask, strict=True)
     ]
     if costs is not None:
-        expected = [row | {"cost": cost} for row, cost in zip(expected, costs, strict=True)]
+        about = (lambda cost: pytest.approx(cost, rel=5e-12, abs=0)) if ending == "csv" else float
+        expected = [row | {"cost": about(cost)} for row, cost in zip(expected, costs, strict=True)]
     assert read_sets(path) == expected
     assert os.listdir(tmp_path) == [path.name]
 
@@ -90,6 +91,18 @@ def test_sets_as_text(tmp_path: Path) -> None:
     write_sets(tmp_path / "sets.jsonl", mask=mask, labels=ABC, ids=["x", "y"], costs=np.array([1.5, 0.0]))
     first = '{"id": "x", "labels": ["a", "c"], "size": 2, "cost": 1.5}\n'
     assert (tmp_path / "sets.jsonl").read_text().startswith(first)
+
+
+def test_a_csv_has_the_shortest_number_of_twelve_digits_and_every_other_format_all_of_them(tmp_path: Path) -> None:
+    costs = np.array([0.1 + 0.2, 1 / 3, -2 / 3, 123456789012345.0, 1.1e-7 + 1e-23])
+    mask = np.ones((len(costs), 3), dtype=bool)
+    write_sets(tmp_path / "sets.csv", mask=mask, labels=ABC, costs=costs)
+    with (tmp_path / "sets.csv").open(newline="") as stream:
+        written = [row["cost"] for row in csv.DictReader(stream)]
+    assert written == ["0.3", "0.333333333333", "-0.666666666667", "123456789012345.0", "1.1e-07"]
+    for ending in ("jsonl", "parquet"):
+        write_sets(tmp_path / f"sets.{ending}", mask=mask, labels=ABC, costs=costs)
+        assert [row["cost"] for row in read_sets(tmp_path / f"sets.{ending}")] == costs.tolist()
 
 
 BAD_SETS: dict[str, tuple[dict[str, Any], str]] = {

@@ -35,7 +35,7 @@ def exact_level(alpha: Level, name: str = "alpha") -> Fraction:
     """
     level = alpha if isinstance(alpha, Fraction) else _as_written(alpha)
     if level is None or not 0 < level < 1:
-        raise InputError(f"{name} is {alpha!r}: give a number strictly between 0 and 1, such as 0.1 or Fraction(1, 10)")
+        raise InputError(f"{name} is {alpha!r}: give a number strictly between 0 and 1, such as 0.1 or 1/10")
     return level
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from udcp_dsl.cli.progress import waiting
 from udcp_dsl.cli.rows import (
     check_output,
     chooses_oracle,
@@ -106,7 +108,10 @@ def command(
             group_source=group_source,
             truth_source=truth_source,
         )
-        with solving(predictor.oracle, len(rows), workers=workers, resume=resume):
+        with (
+            solving(predictor.oracle, len(rows), workers=workers, resume=resume) as bar_shown,
+            nullcontext() if bar_shown else waiting("calibrating"),
+        ):
             predictor.calibrate(rows.table, rows.truth, groups=rows.groups, logits=logits, normalize=normalize)
         P = predictor.probabilities(rows.table)
         accuracy = warn_below_chance(P, inputs.truth(rows.truth, loss.labels, len(P)))

@@ -12,6 +12,7 @@ import click
 from udcp_dsl.cli.progress import tracked
 from udcp_dsl.cli.rows import (
     check_output,
+    check_table,
     group_option,
     heeding_warnings,
     id_option,
@@ -22,7 +23,7 @@ from udcp_dsl.cli.rows import (
     warn_below_chance,
 )
 from udcp_dsl.cli.spec import reads_specs
-from udcp_dsl.cli.terminal import emit, show, visible
+from udcp_dsl.cli.terminal import STDOUT, emit, show, visible, written_to
 from udcp_dsl.diagnostics import InputError
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 )
 @click.option("--splits", type=click.IntRange(min=1), default=10, show_default=True, help="How many random splits.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the splits.")
-@click.option("--out", metavar="FILE", help="Write all runs, one a row: .parquet, .arrow or .csv.")
+@click.option("--out", metavar="FILE", help="Write all runs, one a row: .parquet, .arrow, .csv; - prints CSV.")
 @click.option("--report", metavar="FILE", help="Write a page with figures and instances, as HTML that opens offline.")
 @click.option("--figures", metavar="FOLDER", help="Write the figures as SVG and PDF.")
 def command(
@@ -78,8 +79,7 @@ def command(
     from udcp_dsl.comparison import compare, runs_ending, write_runs
 
     if out is not None:
-        check_output(out)
-        runs_ending(out)
+        check_table(out, runs_ending, as_json)
     if report is not None:
         check_output(report, ".html", ".htm")
     if figures is not None:
@@ -114,15 +114,16 @@ def command(
         warn_below_chance(P, inputs.truth(rows.truth, labels, len(P)))
         written = write_outputs(comparison, report, figures)
         if out is not None:
-            write_runs(out, comparison)
-            written.append(out)
+            with written_to(out, ".csv") as file:
+                write_runs(file, comparison)
+            written += [out] if out != STDOUT else []
     if as_json:
         spec = {"diagnostics": [x.as_dict() for loss in losses for x in loss.warnings], "warnings": warnings}
         emit({**spec, "files": written, **comparison.as_dict()})
     else:
-        show(comparison)
-        for file in written:
-            click.echo(f"{visible(file)} is written")
+        show(comparison, err=out == STDOUT)
+        for name in written:
+            click.echo(f"{visible(name)} is written", err=out == STDOUT)
 
 
 def check_drawing() -> None:

@@ -6,9 +6,7 @@ explained, and the report is written.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -16,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from udcp_dsl.cli.compare import write_outputs
-from udcp_dsl.cli.progress import tracked
+from udcp_dsl.cli.progress import tracked, waiting
 from udcp_dsl.cli.rows import check_output, heeding_warnings
 from udcp_dsl.cli.spec import json_option
 from udcp_dsl.cli.terminal import emit, plain_table, show, visible
@@ -105,11 +103,11 @@ def command(
             f"the demo needs {' and '.join(needed)}: pip install 'udcp_dsl[{extra}]' (or '.[{extra}]' here)"
         )
     with heeding_warnings(as_json) as warnings:
-        with _waiting("building the data"):
+        with waiting("building the data", compiles=False):
             data = _languages(rows, seed, probabilities) if dataset == "languages" else _digits(rows, seed)
         if not as_json:
             show(*_introduction(data))
-        with _waiting("compiling, the first time only: half a minute or more"):
+        with waiting("scoring two rows"):
             compile_kernels(data.losses, [name for name in oracle_names() if name != EXACT], data.probs[:2])
         comparison = compare(
             data.losses,
@@ -122,7 +120,7 @@ def command(
             ids=data.texts,
             progress=tracked,
         )
-        with _waiting("writing the report"):
+        with waiting("writing the report", compiles=False):
             write_outputs(comparison, report, None)
     instances = _chosen(comparison)
     if as_json:
@@ -133,18 +131,6 @@ def command(
         for number, instance in enumerate(instances, start=1):
             show(*_shown(number, instance))
         click.echo(f"The report is in {visible(report)}: curves, strata, and more instances. Open it in a browser.")
-
-
-@contextmanager
-def _waiting(doing: str) -> Iterator[None]:
-    """Say what takes a few seconds, on a terminal."""
-    if not sys.stderr.isatty():
-        yield
-        return
-    from rich.console import Console
-
-    with Console(file=sys.stderr).status(doing):
-        yield
 
 
 def _languages(rows: int, seed: int, probabilities: str) -> _Data:

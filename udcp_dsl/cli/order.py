@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from udcp_dsl.cli.progress import waiting
 from udcp_dsl.cli.rows import (
     check_output,
     chooses_oracle,
@@ -23,7 +24,7 @@ from udcp_dsl.diagnostics import InputError
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
-    from udcp_dsl.oracle import Oracle
+    from udcp_dsl.oracle import Floats, Oracle
     from udcp_dsl.report.hull import Vertex
 
 _SHOWN = 20
@@ -84,8 +85,10 @@ def command(
         part = rows.table.values[row : row + 1]
         P = inputs.probabilities(part, loss.labels, logits=logits, normalize=normalize).values
         count = loss.K if top is None and as_json else min(loss.K, top or _SHOWN)
-        every = ordering(made, P, count if plot is None else loss.K)
-        hull: Sequence[Vertex] | None = made.explain(P[0]) if hasattr(made, "explain") else None
+        with waiting(f"scoring row {row}"):
+            (scores,) = made.scores(P)
+        every = ordering(loss, P[0], scores, count if plot is None else loss.K)
+        hull = _explained(made, P[0], scores)
     steps = every[:count]
     name = None if rows.ids is None else str(rows.ids[row])
     which = f"row {row}" if name is None else f"row {row}, {visible(name)}"
@@ -180,13 +183,24 @@ def _as_data(vertex: Vertex) -> dict[str, Any]:
     }
 
 
-def ordering(oracle: Oracle, P: Any, count: int) -> list[dict[str, Any]]:
+def _explained(oracle: Oracle, p: Any, scores: Floats) -> Sequence[Vertex] | None:
+    """The hull of one row, where the oracle has one; with the scores at hand, if it takes them."""
+    from inspect import signature
+
+    explain = getattr(oracle, "explain", None)
+    if explain is None:
+        return None
+    hull: Sequence[Vertex] = explain(p, scores) if "scores" in signature(explain).parameters else explain(p)
+    return hull
+
+
+def ordering(loss: Loss, row: Any, scores: Floats, count: int) -> list[dict[str, Any]]:
     """The first labels of one row in rising order of score (ties: higher p, then lower index), and their prefixes."""
     import numpy as np
 
-    scores, p = oracle.scores(P)[0], P[0].astype(np.float64)
+    p = row.astype(np.float64)
     order = np.lexsort((np.arange(p.size), -p, scores))[:count]
-    grow = oracle.loss.increments(1)
+    grow = loss.increments(1)
     steps = []
     for rank, y in enumerate(order.tolist(), start=1):
         grow.push([y])
@@ -194,7 +208,7 @@ def ordering(oracle: Oracle, P: Any, count: int) -> list[dict[str, Any]]:
         steps.append(
             {
                 "rank": rank,
-                "label": oracle.loss.labels[y],
+                "label": loss.labels[y],
                 "p": float(p[y]),
                 "mass": math.fsum(p[order[:rank]]),
                 "cost": float(grow.value[0]) + 0.0,

@@ -5,10 +5,11 @@ from __future__ import annotations
 import click
 
 from udcp_dsl.cli.progress import tracked
-from udcp_dsl.cli.rows import check_output, group_option, heeding_warnings, id_option, read_rows, reads_rows
+from udcp_dsl.cli.rows import check_table, group_option, heeding_warnings, id_option, read_rows, reads_rows
 from udcp_dsl.cli.solving import solves_instances, solving
 from udcp_dsl.cli.spec import json_option
-from udcp_dsl.cli.terminal import emit, visible
+from udcp_dsl.cli.terminal import STDOUT, emit, visible, written_to
+from udcp_dsl.diagnostics import InputError
 
 _BLOCK = 1 << 22  # entries of the matrix that are worked on at a time
 
@@ -19,8 +20,13 @@ _BLOCK = 1 << 22  # entries of the matrix that are worked on at a time
 @click.option("--alpha", metavar="LEVEL", help="Which of the calibrated levels, where there are several.")
 @solves_instances
 @click.option(
-    "-o", "--output", required=True, metavar="FILE", help="Where to write the sets: .parquet, .csv, .jsonl or .npy."
+    "-o",
+    "--output",
+    required=True,
+    metavar="FILE",
+    help="Where to write the sets: .parquet, .csv, .jsonl or .npy; - for standard output.",
 )
+@click.option("--format", "form", type=click.Choice(["csv", "jsonl"]), help="What standard output gets (default: csv).")
 @json_option
 def command(
     predictor_file: str,
@@ -33,6 +39,7 @@ def command(
     workers: int | None,
     resume: str | None,
     output: str,
+    form: str | None,
     as_json: bool,
 ) -> None:
     """Write the prediction sets of new rows, one a line: id, labels, size and cost (as .npy: the boolean mask)."""
@@ -42,8 +49,9 @@ def command(
     from udcp_dsl.predictor import PredictionSets, SetPredictor
     from udcp_dsl.tables import sets_ending, write_sets
 
-    check_output(output)
-    sets_ending(output)
+    check_table(output, sets_ending, as_json)
+    if form is not None and output != STDOUT:
+        raise InputError("--format is for standard output (-o -): of a file the ending says it")
     with heeding_warnings(as_json) as warnings:
         predictor = SetPredictor.load(predictor_file)
         labels = predictor.loss.labels
@@ -68,7 +76,8 @@ def command(
                 mask[part] = predictor.sets(P[part], level, None if rows.groups is None else rows.groups[part])
                 costs[part] = predictor.loss.batch(mask[part])
         sizes = PredictionSets(predictor.loss, mask).sizes
-        write_sets(output, mask=mask, labels=labels, ids=rows.ids, costs=costs, sizes=sizes)
+        with written_to(output, f".{form or 'csv'}") as file:
+            write_sets(file, mask=mask, labels=labels, ids=rows.ids, costs=costs, sizes=sizes)
     empty = int((sizes == 0).sum())
     if as_json:
         emit(
@@ -85,7 +94,9 @@ def command(
             }
         )
         return
+    where = "standard output" if output == STDOUT else visible(output)
     click.echo(
-        f"{visible(output)}: {len(P):,} sets at alpha {show_level(level)}, mean size {sizes.mean():.4g}, mean cost "
-        f"{costs.mean():.6g}" + (f", {empty:,} empty" if empty else "")
+        f"{where}: {len(P):,} sets at alpha {show_level(level)}, mean size {sizes.mean():.4g}, mean cost "
+        f"{costs.mean():.6g}" + (f", {empty:,} empty" if empty else ""),
+        err=output == STDOUT,
     )

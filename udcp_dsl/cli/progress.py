@@ -1,34 +1,64 @@
-"""A progress bar for work in blocks or steps: on stderr, only on a terminal, and only once a second has passed."""
+"""Progress of work in blocks or steps: on stderr, only on a terminal, and only once a second has passed."""
 
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 T = TypeVar("T")
 
-_PATIENCE = 1.0  # seconds before a bar is worth showing
+_PATIENCE = 1.0  # seconds before anything is worth showing
+_COMPILES = "the first time on a machine it compiles, up to a minute; that is cached"
 
 
 def tracked(blocks: Sequence[T], doing: str) -> Iterator[T]:
     """The blocks one after the other, with a bar that says what is done to them."""
-    with ExitStack() as shown:
-        advance = None
-        began = time.monotonic()
-        for done, block in enumerate(blocks):
-            if advance is None and sys.stderr.isatty() and time.monotonic() - began > _PATIENCE:
-                from rich.console import Console
-                from rich.progress import Progress
-
-                bar = shown.enter_context(Progress(console=Console(file=sys.stderr), transient=True))
-                task = bar.add_task(doing, total=len(blocks), completed=done)
-                advance = bar.advance
+    with _shown(bar=True) as shown:
+        task = None if shown is None else shown.add_task(f"{doing} ({_COMPILES})", total=len(blocks))
+        for block in blocks:
             yield block
-            if advance is not None:
-                advance(task)
+            if shown is not None and task is not None:
+                shown.update(task, advance=1, description=doing)
+
+
+@contextmanager
+def waiting(doing: str, *, compiles: bool = True) -> Iterator[None]:
+    """Say what takes a while and cannot be counted, and for how long it has; and that it may be compiling."""
+    with _shown(bar=False) as shown:
+        if shown is not None:
+            shown.add_task(f"{doing} ({_COMPILES})" if compiles else doing, total=None)
+        yield
+
+
+@contextmanager
+def _shown(*, bar: bool) -> Iterator[Progress | None]:
+    """What shows tasks, in time and whether or not one of them moves; None where there is no terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
+    from rich.table import Column
+
+    columns = (BarColumn(), TaskProgressColumn()) if bar else (SpinnerColumn(),)
+    text = TextColumn("{task.description}", markup=False, table_column=Column(overflow="fold"))  # else all are cut
+    shown = Progress(*columns, TimeElapsedColumn(), text, console=Console(file=sys.stderr), transient=True)
+    timer = threading.Timer(_PATIENCE, shown.start)
+    timer.start()
+    try:
+        yield shown
+    finally:
+        timer.cancel()
+        timer.join()
+        if shown.live.is_started:
+            shown.stop()
 
 
 @contextmanager

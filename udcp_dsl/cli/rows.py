@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from udcp_dsl.cli.spec import parse_labels
-from udcp_dsl.cli.terminal import coloured
+from udcp_dsl.cli.spec import files_read, parse_labels
+from udcp_dsl.cli.terminal import STDOUT, coloured
 from udcp_dsl.diagnostics import InputError
 
 if TYPE_CHECKING:
@@ -143,6 +143,8 @@ def read_rows(
     truth: Any = None if table.truth is None else [labels[y] for y in table.truth]
     if id_source is not None and ids is None:
         ids = inputs.sample_ids(read_column(id_source), n)
+    if ids is not None:
+        inputs.warn_of_repeats(ids)
     if group_source is not None and groups is None:
         groups = inputs.groups(read_column(group_source), n)
     if truth_source is not None and truth is None:
@@ -161,8 +163,21 @@ def check_output(path: str, *endings: str) -> None:
         raise InputError(f"{path}: what is written is {endings[0][1:].upper()}: give a name that ends in {endings[0]}")
     if not Path(path).parent.is_dir():
         raise InputError(f"{path}: there is no folder {str(Path(path).parent)!r} to write it to")
-    if sum(_same(path, name) for name in _names(click.get_current_context())) > 1:
-        raise InputError(f"{path}: is named twice, and would be overwritten: give the output a name of its own")
+    ctx = click.get_current_context()
+    own_name = "and would be overwritten: give the output a name of its own"
+    if sum(_same(path, name) for name in _names(ctx)) > 1:
+        raise InputError(f"{path}: is named twice, {own_name}")
+    if any(_same(path, file) for file in files_read(ctx)):
+        raise InputError(f"{path}: is read by this command, {own_name}")
+
+
+def check_table(path: str, ending: Callable[[str], str], as_json: bool) -> None:
+    """The same for a table, whose ending is looked at too; it may go to standard output, if nothing else does."""
+    if path != STDOUT:
+        check_output(path)
+        ending(path)
+    elif as_json:
+        raise InputError("a table written to - and --json both go to standard output: choose one of them")
 
 
 def _names(ctx: click.Context) -> Iterator[str]:
@@ -174,7 +189,7 @@ def _names(ctx: click.Context) -> Iterator[str]:
                 yield from [text.rpartition(":")[0]] if ":" in text else []
 
 
-def _same(path: str, name: str) -> bool:
+def _same(path: str, name: str | Path) -> bool:
     return bool(name) and Path(path).resolve() == Path(name).resolve()
 
 

@@ -21,6 +21,8 @@ _RANGE = re.compile(r"(0|[1-9][0-9]*)\.\.(0|[1-9][0-9]*)", re.ASCII)
 _FILES = (".txt", ".csv", ".json")
 _LONGEST_RANGE = 1_000_000
 
+_READ = "udcp_dsl.cli.read"  # the key of a command's context under which `files_read` are kept
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
 
 
@@ -73,9 +75,16 @@ def _loaded(spec: str, name: str | None, as_json: bool, settings: Mapping[str, A
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SpecWarning)  # shown below as the diagnostics that they are
         loss = load(spec, loss=name, **{key: settings[key] for key in _SETTINGS})
+    files_read(click.get_current_context()).extend(Path(spec).parent / file for file in loss.files)
     if not as_json:
         show_diagnostics(loss.warnings)
     return loss
+
+
+def files_read(ctx: click.Context) -> list[Path]:
+    """The files that a command has read so far and that are not among its arguments as they are: no output's place."""
+    read: list[Path] = ctx.meta.setdefault(_READ, [])
+    return read
 
 
 def _without_settings(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -88,6 +97,7 @@ def parse_labels(ctx: click.Context, parameter: click.Parameter, text: str | Non
         return None
     path = Path(text)
     if "," not in text and path.suffix.lower() in _FILES:
+        files_read(ctx).append(path)
         names = _labels_of(path)
     else:
         names = [name for item in text.split(",") for name in _expanded(item.strip())]

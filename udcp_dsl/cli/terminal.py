@@ -7,18 +7,23 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from udcp_dsl.diagnostics import Diagnostic, InputError, OracleError, SpecError
+from udcp_dsl.diagnostics import Diagnostic, InputError, OracleError, SpecError, nearest
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.table import Table
 
+STDOUT = "-"  # as the name of a table that is written
 _PLAIN_WIDTH = 100
 
 
@@ -27,28 +32,43 @@ def coloured(stream: TextIO) -> bool:
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def console() -> Console:
-    """stdout, for tables."""
+def console(stream: TextIO) -> Console:
+    """stdout (or stderr, where stdout has a table of data), for tables."""
     from rich.console import Console
 
     return Console(
-        file=sys.stdout,
-        color_system="auto" if coloured(sys.stdout) else None,
-        force_terminal=sys.stdout.isatty(),
-        width=None if sys.stdout.isatty() else _PLAIN_WIDTH,
+        file=stream,
+        color_system="auto" if coloured(stream) else None,
+        force_terminal=stream.isatty(),
+        width=None if stream.isatty() else _PLAIN_WIDTH,
         markup=False,
         emoji=False,
         highlight=False,
     )
 
 
-def show(*things: RenderableType) -> None:
+def show(*things: RenderableType, err: bool = False) -> None:
     """Print text and tables, without the blanks that a table leaves at the ends of its lines."""
-    screen = console()
+    stream = sys.stderr if err else sys.stdout
+    screen = console(stream)
     with screen.capture() as captured:
         screen.print(*things, sep="\n")
     lines = captured.get().split("\n")
-    click.echo("\n".join(lines if coloured(sys.stdout) else [line.rstrip() for line in lines]), nl=False, color=True)
+    kept = lines if coloured(stream) else [line.rstrip() for line in lines]
+    click.echo("\n".join(kept), nl=False, err=err, color=True)
+
+
+@contextmanager
+def written_to(output: str, ending: str) -> Iterator[str]:
+    """A file to write a table to: `output` or, if that is `-`, one whose bytes are printed at the end of the block."""
+    if output != STDOUT:
+        yield output
+        return
+    with TemporaryDirectory() as folder:
+        file = Path(folder, f"table{ending}")
+        yield str(file)
+        with file.open("rb") as table:
+            shutil.copyfileobj(table, sys.stdout.buffer)
 
 
 def plain_table(*, show_footer: bool = False) -> Table:
@@ -94,6 +114,10 @@ def emit(data: Mapping[str, object], *, ok: bool = True) -> None:
 
 def report_error(error: Exception, as_json: bool) -> None:
     """Tell a user's mistake: with --json as data on stdout, else as text on stderr."""
+    if isinstance(error, click.NoSuchOption):  # click offers what is hardly alike
+        offered = {option.lstrip("-"): option for option in error.possibilities or ()}
+        near = [offered[name] for name in nearest(error.option_name.lstrip("-"), offered)]
+        error = click.NoSuchOption(error.option_name, error.message, near, error.ctx)
     if as_json:
         emit({"diagnostics": _as_data(error)}, ok=False)
     elif isinstance(error, SpecError):

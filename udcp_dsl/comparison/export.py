@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from udcp_dsl.comparison.results import Comparison
-from udcp_dsl.tables import PathLike, atomic_write, known_ending, require_pyarrow
+from udcp_dsl.tables import PathLike, atomic_write, known_ending, require_pyarrow, short
 
 _ENDINGS = (".parquet", ".arrow", ".feather", ".csv")
 
@@ -29,7 +29,8 @@ def write_runs(path: PathLike, comparison: Comparison) -> None:
             with temporary.open("w", encoding="utf-8", newline="") as out:
                 writer = csv.writer(out, lineterminator="\n")
                 writer.writerow(columns)
-                writer.writerows(zip(*columns.values(), strict=True))
+                for row in zip(*columns.values(), strict=True):
+                    writer.writerow([short(cell) if isinstance(cell, float) else cell for cell in row])
         else:
             _write_arrow(temporary, columns, ending)
 

@@ -30,30 +30,45 @@ _OWN = "yours"
 def cost(
     loss: Loss, chosen: Sequence[Chosen], alphas: Sequence[Fraction], plan: Plan, own: OwnRows | None = None
 ) -> tuple[list[Verdict], list[MeanCost]]:
-    """Means over all rounds: in each all oracles see the same rows. Those that solve row by row are left out."""
+    """Means over all rounds: in each all oracles see the same rows. Those that solve row by row are left out.
+
+    Where time is short there are fewer rows, and of some classifiers none, by what the first few rows took.
+    """
     quick = [item for item in chosen if not item.slow]
-    half = 0 if own is None else own.half
-    n_cal = max(_ROWS, *(3 * points_needed(alpha) for alpha in alphas))
+    least = max(3 * points_needed(alpha) for alpha in alphas)
+    most = max(_ROWS, least)
     seen: dict[tuple[str, str, str], list[tuple[float, int, bool]]] = defaultdict(list)
+    each = 0.0  # seconds that a row takes, all oracles and levels taken together
+    unseen = dict.fromkeys(KINDS if own is None else (*KINDS, _OWN))
     for number, rng in enumerate(plan.of("cost")):
         sources: dict[str, Source] = {kind: Problem.generated(loss.K, rng, kind=kind) for kind in KINDS}
+        tasks = [(kind, source, most) for kind, source in sources.items()]
         if own is not None and number == 0:
-            sources[_OWN] = own
-        for kind, source in sources.items():
-            cal = n_cal if kind != _OWN else half
-            P, y = source.draw(cal + (_ROWS if kind != _OWN else half), rng)
+            tasks.append((_OWN, own, own.half))
+        if plan.rounds is None and number == 0:
+            tasks.insert(0, (KINDS[0], sources[KINDS[0]], least))
+        for place, (kind, source, wanted) in enumerate(tasks):
+            share = max(0.0, plan.left("cost")) / (len(tasks) - place)
+            rows = int(min(wanted, share / each)) if each else wanted
+            if rows < min(least, wanted):
+                continue
+            unseen.pop(kind, None)
+            began = plan.now()
+            P, y = source.draw(2 * rows, rng)
             names = np.array(loss.labels)[y]
             for alpha in alphas:
                 for item in quick:
-                    predictor = predictor_of(loss, item, alpha).calibrate(P[:cal], names[:cal])
-                    sets = predictor.predict_set(P[cal:])
-                    inside = sets.mask[np.arange(len(sets)), y[cal:]]
-                    rows = zip(sets.costs.tolist(), sets.sizes.tolist(), inside.tolist(), strict=True)
-                    seen[item.name, show_level(alpha), kind].extend(rows)
+                    predictor = predictor_of(loss, item, alpha).calibrate(P[:rows], names[:rows])
+                    sets = predictor.predict_set(P[rows:])
+                    inside = sets.mask[np.arange(len(sets)), y[rows:]]
+                    found = zip(sets.costs.tolist(), sets.sizes.tolist(), inside.tolist(), strict=True)
+                    seen[item.name, show_level(alpha), kind].extend(found)
+            each = (plan.now() - began) / rows
     means = [_mean(*key, rows) for key, rows in seen.items()]
     slow = ", ".join(item.name for item in chosen if item.slow)
-    note = f"left out, as they solve each row on their own: {slow}" if slow else ""
-    return [Verdict("costs were measured: see below", True, sum(x.sets for x in means), note)], means
+    notes = [f"left out, as they solve each row on their own: {slow}"] if slow else []
+    notes += [f"no time was left for these classifiers: {', '.join(unseen)}"] if unseen else []
+    return [Verdict("costs were measured: see below", True, sum(x.sets for x in means), "; ".join(notes))], means
 
 
 def _mean(oracle: str, alpha: str, kind: str, rows: Sequence[tuple[float, int, bool]]) -> MeanCost:

@@ -39,24 +39,36 @@ def coverage(
 ) -> list[Verdict]:
     """Trials of every oracle at every level with every kind of classifier, each by itself and all together.
 
-    Oracles that raise an error are taken out of `chosen`.
+    Where time is short, oracles by turns have trials for as long as one more is likely to fit, and one at least, but
+    for slow ones. Oracles that raise an error are taken out of `chosen`.
     """
     trials: dict[str, list[Trials]] = {item.name: [] for item in chosen}
+    longest: dict[tuple[str, Fraction], float] = {}
     broken: dict[str, CounterExample] = {}
-    predictors = {(item.name, alpha): predictor_of(loss, item, alpha) for item in chosen for alpha in alphas}
+    pairs = [(item, alpha) for item in sorted(chosen, key=lambda item: item.slow) for alpha in alphas]
+    predictors = {(item.name, alpha): predictor_of(loss, item, alpha) for item, alpha in pairs}
     for number, rng in enumerate(plan.of("coverage")):
-        for item in sorted(chosen, key=lambda item: item.slow):
-            for alpha in alphas:
-                predictor = predictors[item.name, alpha]
-                if item.name in broken or (item.slow and plan.late("coverage")):
+        going = {
+            (item.name, alpha): (item, _trials(loss, predictors[item.name, alpha], item, number, own, plan))
+            for (item, alpha), own in zip(pairs, rng.spawn(len(pairs)), strict=True)
+        }
+        while going:
+            for key, (item, every) in list(going.items()):
+                optional = item.slow or key in longest
+                if item.name in broken or (optional and plan.late("coverage", longest.get(key, 0.0))):
+                    del going[key]
                     continue
+                began = plan.now()
                 try:
-                    if item.slow:
-                        trials[item.name] += _slow_trials(loss, predictor, number, rng)
-                    else:
-                        trials[item.name] += _trials(loss, predictor, item, number, rng)
+                    trial = next(every, None)
                 except Exception as error:  # whatever a stranger's oracle raises
                     broken[item.name] = raised(error)
+                    continue
+                if trial is None:
+                    del going[key]
+                    continue
+                trials[item.name].append(trial)
+                longest[key] = max(longest.get(key, 0.0), plan.now() - began)
     whole = {name: every for name, every in trials.items() if name not in broken}
     chosen[:] = [item for item in chosen if item.name not in broken]
     raising = [Verdict(f"{name}: it takes all rows", False, 1, "", example) for name, example in broken.items()]
@@ -87,15 +99,22 @@ def judged(trials: dict[str, list[Trials]], family_wise: float) -> Iterator[Verd
 
 
 def _trials(
-    loss: Loss, predictor: SetPredictor, item: Chosen, number: int, rng: np.random.Generator
+    loss: Loss, predictor: SetPredictor, item: Chosen, number: int, rng: np.random.Generator, plan: Plan
 ) -> Iterator[Trials]:
+    if item.slow:
+        yield from _slow_trials(loss, predictor, number, rng, plan)
+        return
     alpha = predictor.alphas[0]
     need = points_needed(alpha)
+    if plan.rounds is None and number == 0:  # a small one, to see what trials take
+        problem, sizes = Problem.generated(loss.K, rng), {"n_cal": 3 * need if item.tuned else need, "n_test": need}
+        about = f"{item.name}, {problem.kind} classifier"
+        yield coverage_trials(predictor, problem, repeats=1, rng=rng, name=about, **sizes)
     every = list(enumerate(CLASSIFIERS))
     for place, kind in every[number % 3 :: 3] if item.tuned else every:  # tuning takes most of the time
         dtype = (np.float64, np.float32, np.float16)[int(rng.integers(3))]
         problem = Problem.generated(loss.K, rng, kind=kind, dtype=dtype)
-        large = (place + number) % len(CLASSIFIERS) == 0
+        large = (place + number + 1) % len(CLASSIFIERS) == 0  # at first the last, when it is known what a trial takes
         n_cal = max(_LARGE, 2 * need) if large else int(rng.choice([need, 2 * need, 3 * need + 1]))
         sizes = {"n_cal": 3 * n_cal if item.tuned else n_cal, "n_test": 100 if large else 30}
         about = f"{item.name}, {kind} classifier, {np.dtype(dtype)}"
@@ -116,13 +135,22 @@ def _randomized(loss: Loss, item: Chosen, alpha: Fraction, n_cal: int, rng: np.r
     return Trials(n_cal, 1, alpha, repeats, covered, covered, True, about)
 
 
-def _slow_trials(loss: Loss, predictor: SetPredictor, number: int, rng: np.random.Generator) -> Iterator[Trials]:
+def _slow_trials(
+    loss: Loss, predictor: SetPredictor, number: int, rng: np.random.Generator, plan: Plan
+) -> Iterator[Trials]:
     need = points_needed(predictor.alphas[0])
-    if need <= _SLOW_POINTS:
-        kind = _QUICK[number % len(_QUICK)]
-        problem = Problem.generated(loss.K, rng, kind=kind)
-        about = f"{predictor.oracle.name}, {kind} classifier"
-        yield coverage_trials(predictor, problem, n_cal=need, n_test=3, repeats=1, rng=rng, name=about)
+    if need > _SLOW_POINTS:
+        return
+    kind = _QUICK[number % len(_QUICK)]
+    problem = Problem.generated(loss.K, rng, kind=kind)
+    sizes = {"n_cal": need, "n_test": 3}
+    if plan.rounds is None:
+        began = plan.now()
+        predictor.oracle.score_of(*problem.draw(1, rng))
+        if plan.late("coverage", 2 * sum(sizes.values()) * (plan.now() - began)):  # scored for the sets and for ties
+            return
+    about = f"{predictor.oracle.name}, {kind} classifier"
+    yield coverage_trials(predictor, problem, repeats=1, rng=rng, name=about, **sizes)
 
 
 def _thresholds(alphas: Sequence[Fraction]) -> Iterator[Verdict]:

@@ -24,6 +24,7 @@ _SETS = 48  # of a round
 _SINGLES = 300  # labels that are tried on their own, all if there are no more
 _CELLS = 50_000  # of the masks, where there are thousands of labels
 _SOLVED = 12  # sets on which the linear model is solved, and as many single labels
+_FEWEST = 4  # of these, however long it takes
 
 
 def meaning(loss: Loss, plan: Plan) -> list[Verdict]:
@@ -37,13 +38,16 @@ def meaning(loss: Loss, plan: Plan) -> list[Verdict]:
         masks = telling_sets(loss, rng, max(_SOLVED, min(_SETS, _CELLS // loss.K)))
         singles = np.arange(loss.K) == rng.permutation(loss.K)[: max(_SOLVED, min(_SINGLES, _CELLS // loss.K)), None]
         if not every or not tried:  # all sets need no second look
-            sets = all_masks(loss.K) if every else masks if tried else np.concatenate([masks, singles])
-            found += differences(loss, sets, rng)
-            tried += len(sets)
+            sets = all_masks(loss.K) if every else rng.permutation(masks if tried else np.concatenate([masks, singles]))
+            for part in plan.parts("meaning", len(sets), len(sets) if every else _SOLVED):
+                found += differences(loss, sets[part], rng)
+                tried += len(sets[part])
         if no_model is None:
             some = np.concatenate([masks[rng.choice(len(masks), _SOLVED, replace=False)], singles[:_SOLVED]])
-            linear += linear_differences(loss, some)
-            solved += len(some)
+            some = rng.permutation(some)
+            for part in plan.parts("meaning", len(some), _FEWEST):
+                linear += linear_differences(loss, some[part])
+                solved += len(some[part])
         if found or linear:
             break
     kinds = "all sets" if every else "all sizes, single labels, categories and nearly categories"

@@ -8,7 +8,8 @@ oracle: S_mu not in L - mu p, where the sets are nested, and the exact set of a 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -33,8 +34,14 @@ if TYPE_CHECKING:
 QUESTION = "does every oracle keep its promise on it?"
 _LAM = 0.3  # of an oracle whose weight on cost is tuned, where scores are wanted before there are rows to tune it on
 _FACES, _TAKES = "faces agree to the last bit, rows do not mix", "it takes all rows"
+_FORMULA, _BEST = "scores are the formula", "each label is the best at its place"
+_UNBEATEN = {
+    "price": "no other oracle's set is better at its price",
+    "ilp": "no other oracle's set of its mass is cheaper",
+}
 _LIVE = 8
 _MANY = 300  # labels, sets or prices, of which not all are looked at if there are more
+_SCORINGS = 40  # of a row, for all that its faces are held to: too many if it takes seconds
 _STEPS = 8  # places of the greedy order that are looked at
 _LEVEL = 0.9
 _TOLERANCE = 1e-9  # of costs and prices, relative: what adding in another order leaves
@@ -102,29 +109,51 @@ def _looks_at_all_sets(loss: Loss) -> bool:
 
 
 def oracles(loss: Loss, chosen: Sequence[Chosen], plan: Plan) -> list[Verdict]:
-    """For each oracle: its faces, its definition, and on all labels what it may not be beaten in."""
+    """For each oracle: its faces, its definition, and on all labels what it may not be beaten in.
+
+    The quickest come first. Where time is short, each has one row, slow ones aside, and more if that is likely to fit.
+    """
     verdicts: dict[tuple[str, str], Verdict] = {}
+    flat = np.full((1, loss.K), 1.0 / loss.K)
+    by_speed = sorted(chosen, key=lambda item: (item.slow, 0.0 if item.slow else _seconds(item, flat, plan)))
     for number, rng in enumerate(plan.of("oracles")):
         problem = Problem.generated(loss.K, rng, kind="calibrated")
         whole, _ = problem.draw(3, rng)
-        for item in sorted(chosen, key=lambda item: item.slow):
+        for item in by_speed:
             if item.slow and plan.late("oracles"):
                 continue
             P = rows_on(_live(loss, rng, 3), rng, 1, loss.K) if item.slow else varied_rows(rng, 6, loss.K)
-            _add(verdicts, item.name, _FACES, len(P), _faces(loss, item, P, number))
+            brief = item.slow and (loss.K > _MANY or plan.late("oracles", _SCORINGS * _seconds(item, P, plan)))
+            for part in plan.parts("oracles", len(P), 1):
+                fault = _faces(item, P[part], 2 * number + part.start, brief)
+                _add(verdicts, item.name, _FACES, len(P[part]), fault)
+            if plan.late("oracles"):
+                continue
             try:
                 for claim, cases, example in _definitions(loss, item, rng):
                     _add(verdicts, item.name, claim, cases, example)
             except Exception as error:  # whatever a stranger's oracle raises
                 _add(verdicts, item.name, _TAKES, 1, raised(error))
         broken = {name for (name, claim), v in verdicts.items() if v.holds is False and claim in (_FACES, _TAKES)}
-        late = plan.late("oracles")
-        able = [item for item in chosen if item.name not in broken and not (item.slow and late)]
-        for name, claim, cases, example in _dominance(loss, able, whole):
-            _add(verdicts, name, claim, cases, example)
+        if not plan.late("oracles"):
+            for name, claim, cases, example in _dominance(loss, [x for x in chosen if x.name not in broken], whole):
+                _add(verdicts, name, claim, cases, example)
         if any(verdict.holds is False for verdict in verdicts.values()):
             break
-    return [*verdicts.values(), *_not_tried(loss, chosen), *_no_time(chosen, verdicts)]
+    told = [*verdicts.values(), *_not_tried(loss, chosen)]
+    return [*told, *_no_time(loss, chosen, {verdict.claim for verdict in told})]
+
+
+def _seconds(item: Chosen, p: Any, plan: Plan) -> float:
+    """What scoring one row takes, compiling aside; 0 where time does not count."""
+    if plan.rounds is not None:
+        return 0.0
+    began = plan.now()
+    with suppress(Exception):  # for the faces to tell
+        for _ in range(1 if item.slow else 2):  # what is slow compiles nothing
+            began = plan.now()
+            item.oracle.scores(p)
+    return plan.now() - began
 
 
 def _add(
@@ -137,8 +166,7 @@ def _add(
     verdicts[name, claim] = Verdict(f"{name}: {claim}", example is None, total, "", example)
 
 
-def _faces(loss: Loss, item: Chosen, P: Any, number: int) -> CounterExample | None:
-    brief = item.slow and loss.K > _MANY  # a row may take seconds
+def _faces(item: Chosen, P: Any, number: int, brief: bool) -> CounterExample | None:
     checks = {"score_of": FACES["score_of"]} if brief else {**FACES, **INDEPENDENCE}
     fault = first_fault(lambda: item.oracle, P, number, checks, anew=item.make)
     if fault is None and number == 0 and not brief:
@@ -171,10 +199,10 @@ def _definitions(
     believed: Any = _Believed(loss)
     if item.name in FORMULAS:
         P = np.asarray(varied_rows(rng, 6 if loss.K <= _MANY else 1, loss.K), dtype=np.float64)
-        yield "scores are the formula", len(P), _formula(believed, item, P)
+        yield _FORMULA, len(P), _formula(believed, item, P)
     elif item.name == "greedy":
         P = rows_on(_live(loss, rng, _LIVE), rng, 2, loss.K)
-        yield "each label is the best at its place", len(P), _greedy(believed, item, P)
+        yield _BEST, len(P), _greedy(believed, item, P)
     elif item.name in _BRUTE and _few_sets_suffice(loss):
         live = _live(loss, rng, (4 if item.slow else _LIVE) if loss.K > MOST_LABELS else loss.K)
         P = rows_on(live, rng, 1 if item.slow else 3, loss.K)
@@ -182,6 +210,13 @@ def _definitions(
         masks[:, live] = all_masks(len(live))
         claim, check = _BRUTE[item.name]
         yield claim, len(P), check(loss, item, P, masks, loss.batch(masks))
+
+
+def _defining(loss: Loss, item: Chosen) -> list[str]:
+    """The claims of `_definitions`, before they are tried."""
+    if item.name in _BRUTE and _few_sets_suffice(loss):
+        return [_BRUTE[item.name][0]]
+    return [_FORMULA] if item.name in FORMULAS else [_BEST] if item.name == "greedy" else []
 
 
 def _few_sets_suffice(loss: Loss) -> bool:
@@ -266,11 +301,11 @@ def _dominance(
     if price is not None and nested and rivals:
         rows = range(1 if price.slow else len(P))
         found = (_cheaper_at_a_price(loss, price, P[i], prefixes[i]) for i in rows)
-        yield "price", "no other oracle's set is better at its price", len(rows), next(filter(None, found), None)
+        yield "price", _UNBEATEN["price"], len(rows), next(filter(None, found), None)
     if ilp is not None and rivals:
         optima, proved = _optima(loss, ilp, P[:1])
         example = _cheaper_of_the_mass(loss, P[0], optima[0], prefixes[0]) if proved[0] else None
-        yield "ilp", "no other oracle's set of its mass is cheaper", 1, example
+        yield "ilp", _UNBEATEN["ilp"], 1, example
 
 
 def _prefixes(rivals: Sequence[Chosen], p: Floats) -> list[tuple[str, Bools]]:
@@ -320,10 +355,16 @@ def _cheaper_of_the_mass(
     return None
 
 
-def _no_time(chosen: Sequence[Chosen], verdicts: Mapping[tuple[str, str], Verdict]) -> Iterator[Verdict]:
+def _no_time(loss: Loss, chosen: Sequence[Chosen], told: Set[str]) -> Iterator[Verdict]:
+    rivals = any(not item.slow and item.name != "price" for item in chosen)
     for item in chosen:
-        if (item.name, _FACES) not in verdicts:
-            yield Verdict(f"{item.name}: {_FACES}", None, 0, "it is slow, and no time was left: give a larger budget")
+        if f"{item.name}: {_TAKES}" in told:
+            continue
+        claims = [_FACES, *_defining(loss, item), *(_UNBEATEN[x] for x in (item.name,) if rivals and x in _UNBEATEN)]
+        for claim in (f"{item.name}: {claim}" for claim in claims):
+            if claim not in told:
+                why = "it is slow, and no time was left" if item.slow else "no time was left"
+                yield Verdict(claim, None, 0, f"{why}: give a larger budget")
 
 
 def _not_tried(loss: Loss, chosen: Sequence[Chosen]) -> Iterator[Verdict]:
@@ -333,4 +374,4 @@ def _not_tried(loss: Loss, chosen: Sequence[Chosen]) -> Iterator[Verdict]:
             yield Verdict(f"{item.name}: {_BRUTE[item.name][0]}", None, 0, why)
         if item.name == "price" and not (loss.facts.submodular or loss.facts.cardinality):
             why = "its sets are not proved to be nested, so that others may be better"
-            yield Verdict("price: no other oracle's set is better at its price", None, 0, why)
+            yield Verdict(f"price: {_UNBEATEN['price']}", None, 0, why)

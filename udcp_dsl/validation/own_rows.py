@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from udcp_dsl.domain import Floats
     from udcp_dsl.loss import Loss
     from udcp_dsl.validation.oracles import Chosen
+    from udcp_dsl.validation.plan import Plan
 
 _SPLITS = 12
 _MOST_ROWS = 2000  # of a split, and of the test for drift: more would only take longer
@@ -61,24 +62,31 @@ class OwnRows:
 
 
 def splits(
-    loss: Loss, chosen: Sequence[Chosen], alphas: Sequence[Fraction], rows: OwnRows, seed: int, family_wise: float
+    loss: Loss, chosen: Sequence[Chosen], alphas: Sequence[Fraction], rows: OwnRows, plan: Plan, family_wise: float
 ) -> list[Verdict]:
-    """Coverage of each oracle that does not solve row by row, calibrated on one half of the rows, again and again."""
+    """Coverage of each oracle that does not solve row by row, calibrated on one half of the rows, again and again.
+
+    Where time is short there are fewer splits, one at least.
+    """
     half = rows.half
-    rng = np.random.default_rng([seed, len(rows.P)])
+    rng = np.random.default_rng([plan.seed, len(rows.P)])
+    pairs = [(item, alpha) for item in chosen if not item.slow for alpha in alphas]
+    predictors = {(item.name, alpha): predictor_of(loss, item, alpha) for item, alpha in pairs}
+    found: dict[tuple[str, Fraction], list[Trials]] = {key: [] for key in predictors}
+    seconds = dict.fromkeys(predictors, 0.0)
+    for _ in range(_SPLITS):
+        for key, predictor in predictors.items():
+            if found[key] and plan.late("own rows", seconds[key]):
+                continue
+            began = plan.now()
+            found[key].append(coverage_trials(predictor, rows, n_cal=half, n_test=half, repeats=1, rng=rng))
+            seconds[key] = plan.now() - began
     trials: dict[str, list[Trials]] = {}
-    for item in chosen:
-        if item.slow:
-            continue
-        of_item = trials.setdefault(f"{item.name} on your rows", [])
-        for alpha in alphas:
-            predictor = predictor_of(loss, item, alpha)
-            each = [
-                coverage_trials(predictor, rows, n_cal=half, n_test=half, repeats=1, rng=rng) for _ in range(_SPLITS)
-            ]
-            covered, fair = sum(t.covered for t in each), sum(t.fair for t in each)
-            about = f"{item.name} on your rows"
-            of_item.append(replace(each[0], repeats=_SPLITS, covered=covered, fair=fair, name=about))
+    for (name, _), each in found.items():
+        about = f"{name} on your rows"
+        covered, fair = sum(t.covered for t in each), sum(t.fair for t in each)
+        whole = replace(each[0], repeats=len(each), covered=covered, fair=fair, name=about)
+        trials.setdefault(about, []).append(whole)
     return list(judged(trials, family_wise))
 
 

@@ -5,6 +5,7 @@ The cases of a round depend on the seed, the stage and the round alone, so that 
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ import numpy as np
 Progress = Callable[[str, float], None]
 
 # What part of the time has passed when each stage ends; what one leaves over goes to those after it.
-_UNTIL = {"meaning": 0.15, "facts": 0.25, "oracles": 0.55, "coverage": 0.85, "cost": 1.0}
+_UNTIL = {"meaning": 0.15, "facts": 0.25, "oracles": 0.55, "coverage": 0.85, "cost": 1.0, "own rows": 0.92}
 _MOST_ROUNDS = 200
 
 
@@ -26,7 +27,7 @@ class Plan:
     rounds: int | None
     budget: float | None
     progress: Progress | None = None
-    began: float = field(default_factory=time.monotonic)
+    began: float = field(default_factory=lambda: time.monotonic())
 
     def of(self, stage: str) -> Iterator[np.random.Generator]:
         """A generator for each round of the stage; there is at least one."""
@@ -39,9 +40,26 @@ class Plan:
             done += 1
         self._tell(stage, done, start)
 
-    def late(self, stage: str) -> bool:
-        """Whether the time of the stage is over: then what is slow is left out."""
-        return self.rounds is None and time.monotonic() > self._end(stage)
+    def now(self) -> float:
+        """The clock, in seconds."""
+        return time.monotonic()
+
+    def left(self, stage: str) -> float:
+        """The seconds that the stage still has: without end where the number of rounds was given."""
+        return math.inf if self.rounds is not None else self._end(stage) - time.monotonic()
+
+    def late(self, stage: str, seconds: float = 0.0) -> bool:
+        """Whether the time of the stage is over, or would be so many seconds later: then what can be is left out."""
+        return self.left(stage) < seconds
+
+    def parts(self, stage: str, cases: int, first: int) -> Iterator[slice]:
+        """The first cases, and of the others all or, where time is short, as many as should fit by what those took."""
+        start = self.now()
+        yield slice(0, min(first, cases))
+        each = max(1e-9, (self.now() - start) / first)
+        end = first + int(min(cases - first, max(0.0, self.left(stage)) / each))
+        if end > first:
+            yield slice(first, end)
 
     def _goes_on(self, stage: str, done: int, start: float) -> bool:
         if self.rounds is not None:

@@ -166,6 +166,7 @@ SOURCE = ["--probs", "p.npy", "--truth", "y.npy", "--oracle", "lac"]
     ("arguments", "message"),
     [
         ([*SOURCE, "--alpha", "1.5"], "alpha is '1.5': give a number strictly between 0 and 1"),
+        ([*SOURCE, "--alpha", "abc"], "between 0 and 1, such as 0.1 or 1/10\n"),
         ([*SOURCE, "--alpha", "0.1", "--alpha", "1/10"], "each once"),
         ([*SOURCE, "--conditional", "group"], "--conditional group needs the group of each row: --group COLUMN"),
         ([*SOURCE, "--conditional", "class", "--group", "sites.txt"], "choose one"),

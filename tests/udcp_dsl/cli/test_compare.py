@@ -154,7 +154,17 @@ def test_runs_are_written(udcp: Udcp, file: str) -> None:
     else:
         parquet = pytest.importorskip("pyarrow.parquet")
         costs = parquet.read_table(file)["mean_cost"].to_pylist()
-    assert costs == expected().table()["mean_cost"]
+    assert costs == pytest.approx(expected().table()["mean_cost"], rel=1e-11)
+
+
+def test_runs_on_standard_output_have_it_for_themselves(udcp: Udcp) -> None:
+    result = udcp("compare", "pets.loss", *SOURCE, *QUICK, "--out", "-")
+    assert result.exit_code == 0, result.output
+    rows = list(csv.DictReader(result.stdout.splitlines()))
+    assert [float(row["mean_cost"]) for row in rows] == pytest.approx(expected().table()["mean_cost"], rel=1e-11)
+    assert "240 rows, 4 labels" in result.stderr
+    assert "is written" not in result.output
+    assert not Path("-").exists()
 
 
 def test_report_and_figures(udcp: Udcp) -> None:
@@ -203,6 +213,7 @@ def test_warnings(udcp: Udcp) -> None:
         (["pets.loss", *SOURCE, "--seed", "-1"], "-1 is not in the range"),
         (["pets.loss", *SOURCE, "--loss", "none"], "none"),
         (["pets.loss", *SOURCE, "--out", "runs.xls"], "unknown ending '.xls'"),
+        (["pets.loss", *SOURCE, "--out", "-", "--report", "-"], "give a name that ends in .html"),
         (["pets.loss", *SOURCE, "--out", "absent/runs.csv"], "there is no folder 'absent'"),
         (["pets.loss", *SOURCE, "--report", "."], "is a folder, not a file"),
         (["pets.loss", *SOURCE, "--figures", "p.npy"], "is a file, not a folder"),

@@ -19,7 +19,8 @@ MISTAKES = [
     ("check", "'SPEC'"),
     ("chek pets.loss", "there is no command 'chek'; did you mean 'check'?"),
     ("frobnicate", "there is no command 'frobnicate'; known: new, check, format, eval"),
-    ("check pets.loss --paran weight=1", "--paran"),
+    ("check pets.loss --paran weight=1", "'--paran'. Did you mean '--param'?"),
+    ("check pets.loss --model x", "No such option '--model'."),
     ("check nowhere.loss", "cannot read nowhere.loss: No such file or directory"),
     ("check folder", "cannot read folder: Is a directory"),
     ("check pets.loss/inside", "cannot read pets.loss/inside"),
@@ -91,6 +92,7 @@ def test_a_mistake_is_told(mistaken: Udcp, typed: str, answered: str) -> None:
     assert result.stdout == ""
     assert answered in result.stderr
     assert "Traceback" not in result.stderr
+    assert "did you mean" in answered.casefold() or "did you mean" not in result.stderr.casefold()
 
 
 @pytest.mark.parametrize(("typed", "answered"), MISTAKES, ids=lambda x: x[:40])
@@ -182,6 +184,37 @@ def test_an_output_never_takes_the_place_of_an_input(udcp: Udcp, folder: Path, a
     assert result.exit_code == 2
     assert "is named twice, and would be overwritten" in result.stderr or "that ends in .html" in result.stderr
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "compare data/priced.loss --probs p.npy --truth y.npy --out data/costs.csv",
+        "compare pets.loss data/priced.loss --probs p.npy --truth y.npy --out data/../data/costs.csv",
+        "calibrate data/priced.loss --probs p.npy --truth y.npy -o data/weights.json",
+        "calibrate open.loss --labels names.json --probs p.npy --truth y.npy -o names.json",
+        "calibrate pets.loss --class-names names.json --probs p.npy --truth y.npy -o ./names.json",
+        "check data/priced.loss --export data/costs.csv",
+    ],
+)
+def test_an_output_never_takes_the_place_of_data_that_were_read(udcp: Udcp, folder: Path, arguments: str) -> None:
+    (folder / "data").mkdir()
+    (folder / "data" / "costs.csv").write_text("name,price\ncat,1\ndog,2\nwolf,3\nlynx,4\n")
+    (folder / "data" / "weights.json").write_text('{"cat": 1, "dog": 2, "wolf": 3, "lynx": 4}')
+    (folder / "data" / "priced.loss").write_text(
+        'labels { cat, dog, wolf, lynx }  costs price from "costs.csv" column price  costs weight from "weights.json"\n'
+        "loss priced = sum(price) + sum(weight)\n"
+    )
+    (folder / "open.loss").write_text("loss l = size")
+    (folder / "names.json").write_text('["cat", "dog", "wolf", "lynx"]')
+    np.save(folder / "p.npy", np.full((60, 4), 0.25))
+    np.save(folder / "y.npy", np.arange(60) % 4)
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    before = {path: path.read_bytes() for path in files}
+    result = udcp(*arguments.split())
+    assert result.exit_code == 2
+    assert "is read by this command, and would be overwritten" in result.stderr
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
 
 def test_columns_in_a_wrong_order_are_called_out(udcp: Udcp, folder: Path) -> None:

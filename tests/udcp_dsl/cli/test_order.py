@@ -161,6 +161,20 @@ def test_the_hull_of_price_is_what_it_explains(udcp: Udcp) -> None:
         assert vertex["price"] == pytest.approx(slope, rel=1e-12)
 
 
+def test_a_row_is_scored_once_for_its_order_and_its_hull(udcp: Udcp, monkeypatch: pytest.MonkeyPatch) -> None:
+    scored = []
+    price = type(udcp_dsl.make_oracle("price", udcp_dsl.load("pets.loss")))
+    before = price.scores
+
+    def counted(self: udcp_dsl.oracle.Oracle, P: np.ndarray) -> np.ndarray:
+        scored.append(P.tolist())
+        return before(self, P)
+
+    monkeypatch.setattr(price, "scores", counted)
+    assert json.loads(udcp("order", "pets.loss", "--probs", "p.npy", "--row", "0", "--json").stdout)["hull"]
+    assert scored == [P[:1].tolist()]
+
+
 def test_the_hull_as_a_table(udcp: Udcp) -> None:
     result = udcp("order", "pets.loss", "--loss", "plain", "--probs", "p.npy", "--row", "1", "--top", "3")
     lines = result.stdout.split("\n")

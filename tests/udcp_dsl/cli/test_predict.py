@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,7 +14,7 @@ from click.testing import Result
 
 import udcp_dsl
 from udcp_dsl import SetPredictor
-from udcp_dsl.cli import predict, progress
+from udcp_dsl.cli import predict
 
 Udcp = Callable[..., Result]
 LABELS = ["cat", "dog", "wolf", "lynx"]
@@ -69,6 +67,38 @@ def test_every_format(udcp: Udcp, predictor: SetPredictor) -> None:
     assert [tuple(labels) for labels in arrow["labels"]] == sets.labels
     assert arrow["cost"] == sets.costs.tolist()
     assert np.array_equal(np.load("sets.npy"), sets.mask)
+
+
+def test_an_id_that_repeats_is_called_out_once_and_the_sets_are_written(udcp: Udcp) -> None:
+    text = Path("new.csv").read_text()
+    Path("new.csv").write_text(text.replace("photo7,", "photo3,").replace("photo9,", "photo3,"))
+    result = run(udcp, *TABLE, "-o", "sets.csv")
+    assert result.stderr.count("warning:") == 1
+    assert "'photo3' is the id of rows 3 and 7" in result.stderr
+    assert "3 of 25 rows share" in result.stderr
+    assert len(Path("sets.csv").read_text().splitlines()) == 26
+    (warning,) = json.loads(run(udcp, *TABLE, "-o", "sets.csv", "--json").stdout)["warnings"]
+    assert "'photo3' is the id of rows 3 and 7" in warning
+
+
+@pytest.mark.parametrize(("chosen", "file"), [([], "sets.csv"), (["--format", "jsonl"], "sets.jsonl")])
+def test_standard_output_has_the_table_and_nothing_else(udcp: Udcp, chosen: list[str], file: str) -> None:
+    said = run(udcp, *TABLE, "-o", file).stdout
+    result = run(udcp, *TABLE, "-o", "-", *chosen)
+    assert result.stdout_bytes == Path(file).read_bytes()
+    assert result.stderr == said.replace(file, "standard output")
+    assert not Path("-").exists()
+
+
+def test_costs_of_a_csv_have_no_noise(udcp: Udcp) -> None:
+    Path("tenths.loss").write_text("labels { cat, dog, wolf, lynx }  loss tenths = 0.1 * size")
+    made = SetPredictor(udcp_dsl.load("tenths.loss"), "lac", alpha=0.2).calibrate(P, Y)
+    made.save("tenths.json")
+    assert 0.1 * 3 in made.predict_set(NEW).costs  # which is 0.30000000000000004
+    run(udcp, "--probs", "new.npy", "-o", "sets.csv", file="tenths.json")
+    costs = {row["cost"] for row in csv.DictReader(Path("sets.csv").read_text().splitlines())}
+    assert "0.3" in costs
+    assert costs <= {"0.0", "0.1", "0.2", "0.3", "0.4"}
 
 
 def test_sources(udcp: Udcp, predictor: SetPredictor) -> None:
@@ -159,6 +189,10 @@ def test_a_file_that_is_there_is_replaced_whole_or_not_at_all(udcp: Udcp, monkey
         (["pets.json", "--probs", "new.npy", "-o", "sets.xlsx"], "sets.xlsx: unknown ending '.xlsx'; known: .parquet"),
         (["pets.json", "--probs", "new.npy", "-o", "absent/sets.csv"], "there is no folder 'absent'"),
         (["pets.json", "--probs", "new.npy"], "Missing option '-o'"),
+        (
+            ["pets.json", "--probs", "new.npy", "--format", "jsonl", "-o", "sets.csv"],
+            "--format is for standard output (-o -): of a file the ending says it",
+        ),
         (["pets.json", "-o", "sets.csv"], "Missing option '--probs'"),
         (["pest.json", "--probs", "new.npy", "-o", "sets.csv"], "there is no file 'pest.json'"),
         (["pets.loss", "--probs", "new.npy", "-o", "sets.csv"], "pets.loss is not a saved predictor"),
@@ -179,14 +213,7 @@ def test_mistakes(udcp: Udcp, arguments: list[str], message: str) -> None:
     assert not Path("sets.csv").exists()
 
 
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
-def test_a_bar_is_for_terminals_and_for_work_that_takes_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    for stream, patience, shown in ((Terminal(), -1.0, True), (Terminal(), 60.0, False), (io.StringIO(), -1.0, False)):
-        monkeypatch.setattr(sys, "stderr", stream)
-        monkeypatch.setattr(progress, "_PATIENCE", patience)
-        assert list(progress.tracked(range(5), "predicting")) == [0, 1, 2, 3, 4]
-        assert ("predicting" in stream.getvalue()) == shown
+def test_a_table_and_json_do_not_share_standard_output(udcp: Udcp) -> None:
+    result = udcp("predict", "pets.json", "--probs", "new.npy", "-o", "-", "--json")
+    assert result.exit_code == 2
+    assert "both go to standard output" in json.loads(result.stdout)["diagnostics"][0]["message"]
