@@ -21,13 +21,9 @@ MUST_HOLD = (
     *("udcp_dsl/report/page.css", "udcp_dsl/report/browser.js"),
 )
 TESTS = (
-    *("tests/udcp_dsl/cli", "tests/udcp_dsl/report", "tests/udcp_dsl/testing", "tests/udcp_dsl/test_oracle.py"),
-    *(
-        "tests/udcp_dsl/test_saved.py",
-        "tests/udcp_dsl/test_datasets.py",
-        "tests/test_readme.py",
-        "tests/test_reference.py",
-    ),
+    *(f"tests/udcp_dsl/cli/test_{name}.py" for name in ("calibrate", "check", "demo", "new", "predict", "process")),
+    *(f"tests/udcp_dsl/test_{name}.py" for name in ("datasets", "oracle", "pytest_plugin", "saved")),
+    *("tests/udcp_dsl/report/test_page.py", "tests/test_readme.py", "tests/test_reference.py"),
 )
 
 
