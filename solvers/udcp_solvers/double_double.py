@@ -11,6 +11,9 @@ from udcp_solvers.compiled import jit
 # Relative to its terms, a difference below this is what rounding left: such values are equal.
 EQUAL = 2.0**-96
 
+# Above this the halves of `two_product` overflow.
+LARGE = 2.0**990
+
 Double = tuple[float, float]
 
 
@@ -62,6 +65,8 @@ def times(a: float, a_low: float, b: float, b_low: float) -> Double:
 def ratio(a: float, a_low: float, b: float, b_low: float) -> float:
     """a / b, rounded to a float."""
     q = a / b
+    if abs(q) > LARGE:
+        return q
     p, p_low = times(b, b_low, q, 0.0)
     rest, rest_low = minus(a, a_low, p, p_low)
     return q + (rest + rest_low) / b

@@ -298,7 +298,7 @@ def best_set(
         # The largest and, where a label or category is near its price, also the smallest set of the region.
         for lean in (1.0, -1.0):
             sure = _choose(trial, mu, lean, q, areas, room, held)
-            if not found or _better(trial, v, step, step_low, gain, gain_low, areas.place, held):
+            if not found or _better(trial, v, step, step_low, gain, gain_low, areas.place, room.p, held):
                 _move_set(trial, v, held)
                 found = True
             if sure:
@@ -428,7 +428,7 @@ def _choose(v: int, mu: float, lean: float, r: int, areas: Areas, room: Room, he
 
 @jit_in_caller
 def _better(
-    v: int, w: int, step: float, step_low: float, gain: float, gain_low: float, place: Ints, held: Vertices
+    v: int, w: int, step: float, step_low: float, gain: float, gain_low: float, place: Ints, p: Floats, held: Vertices
 ) -> bool:
     """Whether set v is to be preferred to w at the price step / gain."""
     new, old = held.sets[v], held.sets[w]
@@ -437,8 +437,17 @@ def _better(
     sign = sign_of_cross(rise, rise_low, gain, gain_low, step, step_low, fall, fall_low)
     if sign != 0:
         return sign < 0
-    if fall != 0.0 or rise != 0.0:
+    if rise != 0.0:
         return fall > 0.0 or (fall == 0.0 and rise < 0.0)
+    # Masses may differ by less than 106 bits of the row's show.
+    more, more_low = 0.0, 0.0
+    for i in range(len(p)):
+        if held.chosen[v, i] != held.chosen[w, i]:
+            more, error = two_sum(more, p[i] if held.chosen[v, i] else -p[i])
+            more_low += error
+    more += more_low
+    if more != 0.0:
+        return more > 0.0
     if new.labels != old.labels:
         return bool(new.labels < old.labels)
     for i in place:

@@ -42,7 +42,7 @@ from udcp_solvers.subtree_price import SubtreePrices
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
 
-# How many ends of intervals wait at most.
+# How many ends of intervals wait at most; 3 at least: the infinite one, the nearest, and room for one between.
 _HELD = 24
 # A chord must be above the lines by this part of their value for its region to be dropped.
 _ABOVE = 1e-9
@@ -278,6 +278,8 @@ def _trace(
         gain, gain_low = minus(left.rem, left.rem_low, right.rem, right.rem_low)
         if gain > 0.0:
             mid = ratio(step, step_low, gain, gain_low)
+            if mid == np.inf:  # beyond all floats, and so are the prices that follow
+                break
             m = top + 1
             below = _keep_below(m, mid, a, top, held, room)
             if below == 1 and left.region == right.region:

@@ -205,6 +205,27 @@ def test_generated_trees(loss: udcp.Loss, seed: int) -> None:
     assert_prices(udcp.make_oracle("price", loss), rows(loss.K, seed, 6))
 
 
+@pytest.mark.parametrize(
+    ("text", "p", "expected"),
+    [
+        ("diameter(h) + any({ b, c })", [1, 1e-320, 2e-308], [0, np.inf, np.inf]),  # prices beyond all floats
+        ("diameter(h) + size", [1, 1e-300, 0], [1, 4e300, np.inf]),
+        ("diameter(even)", [1e-302, 1, 0], [2e302, 0, np.inf]),
+        ("0.25 * diameter(even) + sum(k)", [0.75, 0.25, 2.7e-36], [0.75, 0.5, 0]),  # free, though so unlikely
+    ],
+)
+def test_extreme_probabilities_on_trees(text: str, p: list[float], expected: list[float]) -> None:
+    loss = udcp.loads(
+        "labels { a, b, c } hierarchy h { n { b, c }, a } hierarchy even { a, b, c } "
+        f"costs k {{ a: 0.5, b: 0.125, c: 0 }} loss l = {text}"
+    )
+    oracle = Price(loss)
+    assert isinstance(oracle._prices, TreePrices | SubtreePrices)
+    P = np.array([p] * 3)
+    np.testing.assert_allclose(oracle.scores(P), [expected] * 3, rtol=1e-15)
+    assert_faces(oracle, P, seed=0)
+
+
 @settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
 @given(trees(list("abcdefgh"), 4))
 def test_regions_are_the_widest_balls(nodes: str) -> None:

@@ -76,6 +76,8 @@ class _Verbs(click.Group):
         arguments = list(sys.argv[1:] if args is None else args)
         before_labels = arguments[: arguments.index("--")] if "--" in arguments else arguments
         as_json = "--json" in before_labels
+        # A stream that was closed for us (2>&-) is None: what is said to it goes nowhere, and the rest goes on.
+        sys.stdout, sys.stderr = (stream or open(os.devnull, "w") for stream in (sys.stdout, sys.stderr))  # noqa: SIM115
         for stream in (sys.stdout, sys.stderr):
             if hasattr(stream, "reconfigure"):  # what an encoding lacks is shown by its number, never a traceback
                 stream.reconfigure(errors="backslashreplace")

@@ -141,6 +141,6 @@ def _as_data(error: Exception) -> list[dict[str, object]]:
 def _message(error: Exception) -> str:
     if isinstance(error, click.ClickException):
         return error.format_message()
-    if isinstance(error, OSError) and error.filename is not None:
-        return f"{error.filename}: {error.strerror}"
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
     return str(error)

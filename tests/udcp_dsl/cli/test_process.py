@@ -121,3 +121,11 @@ def test_help_and_check_import_no_more_than_they_need(folder: Path) -> None:
     assert imported("--help") == "[]"
     assert imported("check", "pets.loss") == "['numpy', 'lark', 'rich']"
     assert imported("check", "pets.loss", "--json") == "['numpy', 'lark']"
+
+
+@pytest.mark.parametrize("closed", ["1", "2"])
+def test_a_stream_that_is_closed_is_done_without(folder: Path, closed: str) -> None:
+    command = f'"$0" -m udcp_dsl.cli check pets.loss {closed}>&-'
+    done = subprocess.run(["sh", "-c", command, sys.executable], capture_output=True, text=True, encoding="utf-8")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert ("monotone" in done.stdout) == (closed == "2")
