@@ -31,8 +31,8 @@ from rich.console import Console
 from writing import between_markers, write
 
 import udcp_dsl as udcp
-from udcp_dsl.calibrate import DEFAULT_GRID
-from udcp_dsl.tables import atomic_write
+from udcp_dsl.prediction.calibrate import DEFAULT_GRID
+from udcp_dsl.prediction.tables import atomic_write
 
 ROOT = Path(__file__).parent.parent
 RESULTS = Path(__file__).parent / "results"

@@ -17,7 +17,7 @@ from dominance_cases import SYNTHETIC, declarations, posteriors
 from writing import between_markers, write
 
 import udcp_dsl as udcp
-from udcp_dsl.calibrate import DEFAULT_GRID
+from udcp_dsl.prediction.calibrate import DEFAULT_GRID
 from udcp_dsl.report.drawing import rendered
 from udcp_dsl.report.figures import Figure
 from udcp_dsl.report.hull import Point, hull_figure

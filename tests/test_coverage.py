@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 import udcp_dsl as udcp
-import udcp_dsl.calibrate.calibration as calibration
+import udcp_dsl.prediction.calibrate.calibration as calibration
 from udcp_dsl import InputError
-from udcp_dsl.calibrate import coverage_law, rank
-from udcp_dsl.oracle import Oracle
+from udcp_dsl.prediction.calibrate import coverage_law, rank
+from udcp_dsl.prediction.oracle import Oracle
 from udcp_dsl.testing.coverage import (
     CLASSIFIERS,
     Problem,
@@ -30,7 +30,7 @@ from udcp_dsl.testing.coverage import (
     pooled_chance,
 )
 
-pytestmark = pytest.mark.filterwarnings("ignore::udcp_dsl.calibrate.CalibrationWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::udcp_dsl.prediction.calibrate.CalibrationWarning")
 
 N_PROBLEMS = 204
 FAMILY_WISE = 1e-5  # for each of the tests below, of which there are fewer than ten an oracle

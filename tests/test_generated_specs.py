@@ -7,18 +7,20 @@ import pytest
 from hypothesis import HealthCheck, find, given, settings
 
 import udcp_dsl as udcp
-from udcp_dsl import ast, prove
-from udcp_dsl.atoms import ATOMS
-from udcp_dsl.atoms.count import Count
-from udcp_dsl.atoms.diameter import Diameter, DiameterIncrement
-from udcp_dsl.atoms.max import Max
-from udcp_dsl.atoms.min import Min
-from udcp_dsl.atoms.spread import Spread
 from udcp_dsl.diagnostics import Source
-from udcp_dsl.domain import Floats
-from udcp_dsl.facts import Interval
-from udcp_dsl.inputs import probabilities as checked_probabilities
-from udcp_dsl.parse import parse
+from udcp_dsl.expression import prove
+from udcp_dsl.expression.atoms import ATOMS
+from udcp_dsl.expression.atoms.count import Count
+from udcp_dsl.expression.atoms.diameter import Diameter, DiameterIncrement
+from udcp_dsl.expression.atoms.max import Max
+from udcp_dsl.expression.atoms.min import Min
+from udcp_dsl.expression.atoms.spread import Spread
+from udcp_dsl.expression.domain import Floats
+from udcp_dsl.expression.facts import Interval
+from udcp_dsl.language import ast
+from udcp_dsl.language.parse import parse
+from udcp_dsl.language.unparse import unparse
+from udcp_dsl.prediction.inputs import probabilities as checked_probabilities
 from udcp_dsl.testing import (
     GeneratedSpec,
     all_masks,
@@ -29,7 +31,6 @@ from udcp_dsl.testing import (
     probabilities,
     specs,
 )
-from udcp_dsl.unparse import unparse
 
 # Generating a spec takes tens of milliseconds: not a sign of anything wrong.
 _SLOWNESS = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example)
@@ -260,7 +261,7 @@ def test_a_false_interval_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_false_laminar_form_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("udcp_dsl.forms.nesting", lambda form: ([], []))
+    monkeypatch.setattr("udcp_dsl.expression.forms.nesting", lambda form: ([], []))
     with pytest.raises(AssertionError, match="is not laminar, which is proved"):
         assert_facts(_loss("any({a, b}) + any({b, c})"))
 

@@ -23,7 +23,7 @@ import pyarrow.parquet
 import pytest
 
 import udcp_dsl as udcp
-from udcp_dsl import inputs, tables
+from udcp_dsl.prediction import inputs, tables
 
 Mutate = Callable[[Sequence[Any], Sequence[Any], random.Random], list[Any]]
 
@@ -107,7 +107,7 @@ def _mutant(good: dict[str, bytes], kind: str, rng: random.Random, mutate: Mutat
 
 def _resealed(data: bytes, rng: random.Random, mutate: Mutate) -> bytes:
     """A saved predictor that was changed and given a hash that fits, so that more than the hash must refuse it."""
-    from udcp_dsl.saved import _hash
+    from udcp_dsl.prediction.saved import _hash
 
     content = json.loads(data)
     target: Any = content

@@ -20,8 +20,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
 import udcp_dsl as udcp
-from udcp_dsl.ast import RESERVED
 from udcp_dsl.diagnostics import Diagnostic
+from udcp_dsl.language.ast import RESERVED
 from udcp_dsl.testing import GeneratedSpec, specs
 
 _INPUTS, _BLOCKS = 10_000, 10

@@ -15,7 +15,7 @@ import pytest
 from numpy.typing import NDArray
 
 from udcp_dsl import InputError
-from udcp_dsl.calibrate import coverage_law
+from udcp_dsl.prediction.calibrate import coverage_law
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "benchmarks" / "paper"

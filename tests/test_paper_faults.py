@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import udcp_dsl as udcp
-from udcp_dsl.calibrate import coverage_law, rank, threshold
+from udcp_dsl.prediction.calibrate import coverage_law, rank, threshold
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 
 import udcp_dsl as udcp
-from udcp_dsl.atoms import ATOMS
+from udcp_dsl.expression.atoms import ATOMS
 
 SOURCE = Path(udcp.__file__).parent
 PAGES = Path(__file__).parents[1] / "specs" / "reference"

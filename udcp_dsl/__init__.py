@@ -15,25 +15,25 @@ if TYPE_CHECKING:
     from udcp_dsl import sklearn as sklearn
     from udcp_dsl import torch as torch
     from udcp_dsl.comparison import Comparison, compare
-    from udcp_dsl.evaluation import Evaluation, evaluate
     from udcp_dsl.loss import Loss, load, loads
-    from udcp_dsl.oracle import make_oracle, oracle_names
-    from udcp_dsl.predictor import PredictionSets, SetPredictor
+    from udcp_dsl.prediction.evaluation import Evaluation, evaluate
+    from udcp_dsl.prediction.oracle import make_oracle, oracle_names
+    from udcp_dsl.prediction.predictor import PredictionSets, SetPredictor
 
 __version__ = "0.1.0"
 
 _WHERE = {
     "Comparison": "udcp_dsl.comparison",
     "compare": "udcp_dsl.comparison",
-    "Evaluation": "udcp_dsl.evaluation",
-    "evaluate": "udcp_dsl.evaluation",
+    "Evaluation": "udcp_dsl.prediction.evaluation",
+    "evaluate": "udcp_dsl.prediction.evaluation",
     "Loss": "udcp_dsl.loss",
     "load": "udcp_dsl.loss",
     "loads": "udcp_dsl.loss",
-    "make_oracle": "udcp_dsl.oracle",
-    "oracle_names": "udcp_dsl.oracle",
-    "PredictionSets": "udcp_dsl.predictor",
-    "SetPredictor": "udcp_dsl.predictor",
+    "make_oracle": "udcp_dsl.prediction.oracle",
+    "oracle_names": "udcp_dsl.prediction.oracle",
+    "PredictionSets": "udcp_dsl.prediction.predictor",
+    "SetPredictor": "udcp_dsl.prediction.predictor",
 }
 # Each needs an extra, so that `from udcp_dsl import *` leaves them out.
 _MODULES = ("datasets", "sklearn", "torch")

@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from udcp_dsl.diagnostics import Diagnostic, InputError, Source, SpecWarning, did_you_mean
-from udcp_dsl.domain import Bools, Floats, Hierarchy
-from udcp_dsl.facts import Facts
-from udcp_dsl.inputs import WHOLE_NUMBER
-from udcp_dsl.ir import Expression
-from udcp_dsl.values import Increments, batch
+from udcp_dsl.expression.domain import WHOLE_NUMBER, Bools, Floats, Hierarchy
+from udcp_dsl.expression.facts import Facts
+from udcp_dsl.expression.ir import Expression
+from udcp_dsl.expression.values import Increments, batch
 
 if TYPE_CHECKING:
-    from udcp_dsl.compile import Compiled
-    from udcp_dsl.forms import Additive
+    from udcp_dsl.compile.passes import Compiled
+    from udcp_dsl.expression.forms import Additive
 
 
 class Loss:
@@ -133,7 +132,7 @@ class Loss:
 
     @cached_property
     def _facts(self) -> dict[int, Facts]:
-        from udcp_dsl.prove import prove
+        from udcp_dsl.expression.prove import prove
 
         return prove(self.expression, self.labels)
 
@@ -145,13 +144,13 @@ class Loss:
     @cached_property
     def form(self) -> Additive | None:
         """The loss as label costs, weighted categories, tree diameters and a function of size, where it is one."""
-        from udcp_dsl.prove import additive_forms
+        from udcp_dsl.expression.prove import additive_forms
 
         return additive_forms(self.expression)[id(self.expression.root)]
 
     def explain(self) -> str:
         """Every fact with its reason, for the loss and below it for each summand, as text."""
-        from udcp_dsl.explain import explain
+        from udcp_dsl.expression.explain import explain
 
         return explain(self)
 
@@ -179,9 +178,9 @@ def load(
     `params` sets parameters, `labels` gives the labels of a spec that declares none, `loss` chooses among several (the
     last by default), `allow_outside` lets it read files outside its folder. Raises SpecError with every fault found.
     """
-    from udcp_dsl.compile import compile_spec
-    from udcp_dsl.parse import read_source
-    from udcp_dsl.sources import Files
+    from udcp_dsl.compile.passes import compile_spec
+    from udcp_dsl.compile.sources import Files
+    from udcp_dsl.language.parse import read_source
 
     files = Files(Path(path).parent, allow_outside=allow_outside)
     return _finish(compile_spec(read_source(Path(path)), files, params, labels, loss))
@@ -204,8 +203,8 @@ def loads(
     >>> udcp.loads("loss l = size", labels=["a", "b"])(["a"])
     1.0
     """
-    from udcp_dsl.compile import compile_spec
-    from udcp_dsl.sources import Files
+    from udcp_dsl.compile.passes import compile_spec
+    from udcp_dsl.compile.sources import Files
 
     below = Files(None if folder is None else Path(folder), allow_outside=allow_outside, contents=files)
     return _finish(compile_spec(Source(name, text), below, params, labels, loss))

@@ -22,11 +22,11 @@ try:
 except ImportError:
     raise ImportError("udcp_dsl.sklearn needs scikit-learn: pip install 'udcp_dsl[sklearn]'") from None
 
-from udcp_dsl import inputs
-from udcp_dsl.calibrate import Level
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.loss import Loss, load, loads
-from udcp_dsl.predictor import PredictionSets, SetPredictor
+from udcp_dsl.prediction import inputs
+from udcp_dsl.prediction.calibrate import Level
+from udcp_dsl.prediction.predictor import PredictionSets, SetPredictor
 
 LossLike: TypeAlias = Loss | str | os.PathLike[str] | Callable[[npt.NDArray[Any]], Loss] | None
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from losses import NAMES
 
-from udcp_dsl.evaluation import SIZE_BINS
+from udcp_dsl.prediction.evaluation import SIZE_BINS
 
 Data = dict[str, Any]
 

@@ -31,7 +31,7 @@ from taxonomies import Taxonomy
 
 from udcp_dsl import datasets
 from udcp_dsl.datasets.specs import digit_losses, language_losses
-from udcp_dsl.domain import Hierarchy
+from udcp_dsl.expression.domain import Hierarchy
 
 SEED = 0
 TEMPERATURE = 0.7

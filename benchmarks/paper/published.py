@@ -33,8 +33,9 @@ from numpy.typing import NDArray
 from problems import Problem, clustered
 from taxonomies import Taxonomy
 
-from udcp_dsl import InputError, inputs
-from udcp_dsl.tables import read_column, read_matrix
+from udcp_dsl import InputError
+from udcp_dsl.prediction import inputs
+from udcp_dsl.prediction.tables import read_column, read_matrix
 
 _SOFTMAX = ("model_predictions.npy", "softmax.npy", "softmax.csv")
 _LABELS = ("labels.npy", "labels.csv")

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from udcp_dsl.oracle import Floats, Indices, Masks, Oracle, Probabilities
-from udcp_solvers.mass import mass_score_of, mass_scores, mass_sets
+from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Oracle, Probabilities
+from udcp_solvers.numeric.mass import mass_score_of, mass_scores, mass_sets
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss

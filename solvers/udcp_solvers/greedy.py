@@ -22,14 +22,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from udcp_dsl.diagnostics import OracleError
-from udcp_dsl.oracle import Floats, Indices, Masks, Oracle, Probabilities
-from udcp_solvers.compiled import over_rows
-from udcp_solvers.farthest import farthest_orders
-from udcp_solvers.growing import DENSE, TREE, grow
-from udcp_solvers.lists import list_labels, model_of, no_model
-from udcp_solvers.merge import levels_of, merge_orders
-from udcp_solvers.remaining import remaining_score_of, remaining_scores, remaining_sets, row_blocks
-from udcp_solvers.window import window_orders
+from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Oracle, Probabilities
+from udcp_solvers.growth.farthest import farthest_orders
+from udcp_solvers.growth.growing import DENSE, TREE, grow
+from udcp_solvers.growth.lists import list_labels, model_of, no_model
+from udcp_solvers.growth.merge import levels_of, merge_orders
+from udcp_solvers.growth.window import window_orders
+from udcp_solvers.numeric.compiled import over_rows
+from udcp_solvers.numeric.remaining import remaining_score_of, remaining_scores, remaining_sets, row_blocks
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss

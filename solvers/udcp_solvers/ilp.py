@@ -22,14 +22,14 @@ import numpy as np
 
 from udcp_dsl import __version__
 from udcp_dsl.diagnostics import OracleError
-from udcp_dsl.lower import lower
-from udcp_dsl.oracle import Floats, Indices, Masks, Oracle, Probabilities
-from udcp_solvers.ilp_checkpoint import Checkpoint, fingerprint
-from udcp_solvers.ilp_exact import Exact, Report
-from udcp_solvers.ilp_instance import Instances, Outcome, Recipe, Settings, Wanted
-from udcp_solvers.ilp_solver import export, solver_name
-from udcp_solvers.ilp_workers import Task, Workers
-from udcp_solvers.remaining import remaining_score_of, remaining_scores, remaining_sets
+from udcp_dsl.expression.lower import lower
+from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Oracle, Probabilities
+from udcp_solvers.numeric.remaining import remaining_score_of, remaining_scores, remaining_sets
+from udcp_solvers.programs.checkpoint import Checkpoint, fingerprint
+from udcp_solvers.programs.exact import Exact, Report
+from udcp_solvers.programs.instance import Instances, Outcome, Recipe, Settings, Wanted
+from udcp_solvers.programs.solver import export, solver_name
+from udcp_solvers.programs.workers import Task, Workers
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss

@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from udcp_dsl.diagnostics import OracleError
-from udcp_dsl.oracle import Floats, Indices, Masks, Oracle, Probabilities
-from udcp_solvers.compiled import jit, over_rows
-from udcp_solvers.exact_sum import LIMBS, add, rounded
-from udcp_solvers.falling import falling_order, order_scratch
-from udcp_solvers.growing import DENSE, TREE, Growing, clear, cost_with, far_at, grow, new_state, push
-from udcp_solvers.mass import mass_scores
-from udcp_solvers.remaining import limbs_of, mass_score, not_below, row_blocks
+from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Oracle, Probabilities
+from udcp_solvers.growth.growing import DENSE, TREE, Growing, clear, cost_with, far_at, grow, new_state, push
+from udcp_solvers.numeric.compiled import jit, over_rows
+from udcp_solvers.numeric.exact_sum import LIMBS, add, rounded
+from udcp_solvers.numeric.falling import falling_order, order_scratch
+from udcp_solvers.numeric.mass import mass_scores
+from udcp_solvers.numeric.remaining import limbs_of, mass_score, not_below, row_blocks
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss

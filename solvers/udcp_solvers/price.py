@@ -18,13 +18,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from udcp_dsl.diagnostics import OracleError
-from udcp_dsl.oracle import Floats, Indices, Masks, Oracle, Probabilities, make_oracle
-from udcp_solvers.best_set import BestSets
-from udcp_solvers.cut_price import CutPrices
-from udcp_solvers.enumeration import Enumeration
-from udcp_solvers.laminar_price import LaminarPrices
-from udcp_solvers.size_price import SizePrices
-from udcp_solvers.tree_price import TreePrices
+from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Oracle, Probabilities, make_oracle
+from udcp_solvers.prices.cuts import CutPrices
+from udcp_solvers.prices.enumeration import Enumeration
+from udcp_solvers.prices.laminar import LaminarPrices
+from udcp_solvers.prices.sizes import SizePrices
+from udcp_solvers.prices.trees import TreePrices
+from udcp_solvers.programs.best_set import BestSets
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss

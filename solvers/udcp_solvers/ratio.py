@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from udcp_dsl.diagnostics import OracleError
-from udcp_dsl.oracle import Floats, Indices, Masks, Oracle, Probabilities
-from udcp_solvers.compiled import jit, over_rows
+from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Oracle, Probabilities
+from udcp_solvers.numeric.compiled import jit, over_rows
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss

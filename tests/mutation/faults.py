@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-CALIBRATE = "tests/udcp_dsl/test_calibrate.py"
-COVERAGE = "tests/udcp_dsl/test_calibrate_coverage.py"
-RANDOMIZED = "tests/udcp_dsl/test_calibrate_randomized.py"
-TUNING = "tests/udcp_dsl/test_calibrate_tuning.py"
+CALIBRATE = "tests/udcp_dsl/prediction/calibrate/test_calibration.py"
+COVERAGE = "tests/udcp_dsl/prediction/calibrate/test_coverage.py"
+RANDOMIZED = "tests/udcp_dsl/prediction/calibrate/test_randomized.py"
+TUNING = "tests/udcp_dsl/prediction/calibrate/test_tuning.py"
 GENERATED = "tests/test_generated_specs.py"
-LOWER = "tests/udcp_dsl/test_lower.py"
+LOWER = "tests/udcp_dsl/expression/test_lower.py"
 PRICE = "tests/udcp_solvers/test_price.py"
 GREEDY = "tests/udcp_solvers/test_greedy.py"
 MASS = "tests/udcp_solvers/test_mass_oracles.py"
 RATIO = "tests/udcp_solvers/test_ratio.py"
 ILP = "tests/udcp_solvers/test_ilp.py"
-SHORTCUTS = "tests/udcp_solvers/test_ilp_shortcuts.py"
-PREDICTOR = "tests/udcp_dsl/test_predictor.py"
+SHORTCUTS = "tests/udcp_solvers/programs/test_shortcuts.py"
+PREDICTOR = "tests/udcp_dsl/prediction/test_predictor.py"
 
 
 @dataclass(frozen=True)
@@ -37,84 +37,84 @@ def _validate(spec: str, *more: str) -> tuple[str, ...]:
 FAULTS = (
     Fault(
         "quantile: n instead of n + 1",
-        "udcp_dsl/calibrate/levels.py",
+        "udcp_dsl/prediction/calibrate/levels.py",
         'math.ceil((_count(n, "n") + 1) * (1 - exact_level(alpha)))',
         'math.ceil(_count(n, "n") * (1 - exact_level(alpha)))',
         (CALIBRATE,),
     ),
     Fault(
         "quantile: k in floats",
-        "udcp_dsl/calibrate/levels.py",
+        "udcp_dsl/prediction/calibrate/levels.py",
         'math.ceil((_count(n, "n") + 1) * (1 - exact_level(alpha)))',
         'math.ceil((_count(n, "n") + 1) * (1 - float(exact_level(alpha))))',
         (CALIBRATE,),
     ),
     Fault(
         "quantile: the score before the k-th",
-        "udcp_dsl/calibrate/calibration.py",
+        "udcp_dsl/prediction/calibrate/calibration.py",
         "float(ordered[k - 1]) if",
         "float(ordered[k - 2]) if",
         _validate("grades/grades.loss", "--oracle", "lac"),
     ),
     Fault(
         "quantile: the largest score where n is too small",
-        "udcp_dsl/calibrate/calibration.py",
+        "udcp_dsl/prediction/calibrate/calibration.py",
         "if k <= scores.size else math.inf for k",
         "if k <= scores.size else float(scores.max()) for k",
         (CALIBRATE, COVERAGE),
     ),
     Fault(
         "groups: the threshold of the next group",
-        "udcp_dsl/calibrate/calibration.py",
+        "udcp_dsl/prediction/calibrate/calibration.py",
         "np.array([index.get(name, unseen) for name in names], dtype=np.intp)",
         "(np.array([index.get(name, unseen) for name in names], dtype=np.intp) + 1) % unseen",
         (CALIBRATE,),
     ),
     Fault(
         "classes: the scores of another class",
-        "udcp_dsl/calibrate/calibration.py",
+        "udcp_dsl/prediction/calibrate/calibration.py",
         "parts = _split(values, codes, classes)",
         "parts = _split(values, (codes + 1) % classes, classes)",
         (CALIBRATE,),
     ),
     Fault(
         "randomize: ties are not counted",
-        "udcp_dsl/calibrate/randomized.py",
+        "udcp_dsl/prediction/calibrate/randomized.py",
         "math.floor(_DRAWS * (t - g) / (1 + e))",
         "math.floor(_DRAWS * (t - g) / max(1, e))",
         (RANDOMIZED,),
     ),
     Fault(
         "randomize: one draw for all rows",
-        "udcp_dsl/calibrate/randomized.py",
+        "udcp_dsl/prediction/calibrate/randomized.py",
         "(block * odd).sum(axis=1, dtype=np.uint64) + offset",
         "offset",
         (RANDOMIZED,),
     ),
     Fault(
         "folds: rows are not shuffled",
-        "udcp_dsl/calibrate/tuning.py",
+        "udcp_dsl/prediction/calibrate/tuning.py",
         "np.array_split(rng.permutation(n), 3)",
         "np.array_split(np.arange(n), 3)",
         (TUNING,),
     ),
     Fault(
         "tuning: the dearest lambda",
-        "udcp_dsl/calibrate/tuning.py",
+        "udcp_dsl/prediction/calibrate/tuning.py",
         "return min(zip(self.mean_costs, self.grid, strict=True))[1]",
         "return max(zip(self.mean_costs, self.grid, strict=True))[1]",
         (TUNING,),
     ),
     Fault(
         "tuning: the final threshold on a fold that lambda has seen",
-        "udcp_dsl/predictor.py",
+        "udcp_dsl/prediction/predictor.py",
         "return tuning, oracles[tuning.best], folds[2]",
         "return tuning, oracles[tuning.best], folds[1]",
         (PREDICTOR, "-k", "folds or never_sees"),
     ),
     Fault(
         "label leak: true labels are scored as if they were likeliest",
-        "udcp_dsl/predictor.py",
+        "udcp_dsl/prediction/predictor.py",
         "        scores = oracle.score_of(P, y)\n",
         "        P = np.where(np.arange(P.shape[1]) == y[:, None], P.max(axis=1, keepdims=True), P)\n"
         "        scores = oracle.score_of(P, y)\n",
@@ -122,35 +122,35 @@ FAULTS = (
     ),
     Fault(
         "nonempty: the first label keeps its score",
-        "udcp_dsl/predictor.py",
+        "udcp_dsl/prediction/predictor.py",
         "return np.where(oracle.first(P) == y, -np.inf, scores) if self.nonempty else scores",
         "return scores",
         (PREDICTOR, "-k", "nonempty"),
     ),
     Fault(
         "columns: class_names permuted the wrong way",
-        "udcp_dsl/inputs.py",
+        "udcp_dsl/prediction/inputs.py",
         "    positions = check_class_names(class_names, labels)\n    return ",
         "    positions = np.argsort(check_class_names(class_names, labels)).tolist()\n    return ",
-        ("tests/udcp_dsl/test_inputs_columns.py", "tests/udcp_dsl/test_inputs.py"),
+        ("tests/udcp_dsl/prediction/test_inputs_columns.py", "tests/udcp_dsl/prediction/test_inputs.py"),
     ),
     Fault(
         "saved: a changed file is taken",
-        "udcp_dsl/saved.py",
+        "udcp_dsl/prediction/saved.py",
         'if content.get("sha256") != _hash(content):',
         'if content.get("sha256") is None:',
-        ("tests/udcp_dsl/test_saved.py",),
+        ("tests/udcp_dsl/prediction/test_saved.py",),
     ),
     Fault(
         "evaluate: an interval one point too low",
-        "udcp_dsl/evaluation.py",
+        "udcp_dsl/prediction/evaluation.py",
         "beta.ppf(tail, np.maximum(k, 1), m - k + 1)",
         "beta.ppf(tail, np.maximum(k, 1), m - k + 2)",
-        ("tests/udcp_dsl/test_evaluation.py",),
+        ("tests/udcp_dsl/prediction/test_evaluation.py",),
     ),
     Fault(
         "< for <= in the sets of an oracle",
-        "udcp_dsl/oracle.py",
+        "udcp_dsl/prediction/oracle.py",
         "np.less_equal(self._scores(P[rows])",
         "np.less(self._scores(P[rows])",
         _validate("grades/grades.loss"),
@@ -164,98 +164,98 @@ FAULTS = (
     ),
     Fault(
         "diameter: increment forgets the diameter so far",
-        "udcp_dsl/atoms/diameter.py",
+        "udcp_dsl/expression/atoms/diameter.py",
         "self.value = np.maximum(self.value, self.far[self.held.rows, y])",
         "self.value = self.far[self.held.rows, y]",
         _validate("grades/grades.loss", "--oracle", "lac"),
     ),
     Fault(
         "diameter: increment forgets earlier labels",
-        "udcp_dsl/atoms/diameter.py",
+        "udcp_dsl/expression/atoms/diameter.py",
         "np.maximum(self.far, self.metric.row(y), out=self.far)",
         "self.far = self.metric.row(y)",
         _validate("grades/grades.loss", "--oracle", "lac"),
     ),
     Fault(
         "diameter: called submodular",
-        "udcp_dsl/atoms/diameter.py",
+        "udcp_dsl/expression/atoms/diameter.py",
         'return {"monotone": "a larger set has no fewer pairs"}',
         'return {"monotone": "a larger set has no fewer pairs", "submodular": "so it seems"}',
         (GENERATED, "-k", "all_faces or every_fact"),
     ),
     Fault(
         "count: a category is paid for each label",
-        "udcp_dsl/atoms/count.py",
+        "udcp_dsl/expression/atoms/count.py",
         "            self.left[self.held.rows, category] = 0.0\n",
         "",
         _validate("languages/branches.loss", "--oracle", "lac"),
     ),
     Fault(
         "count: monotone with some negative weights",
-        "udcp_dsl/atoms/count.py",
+        "udcp_dsl/expression/atoms/count.py",
         '        if (self.weights >= 0).all():\n            facts["monotone"]',
         '        if (self.weights >= 0).any():\n            facts["monotone"]',
         (GENERATED, "-k", "all_faces or every_fact"),
     ),
     Fault(
         "within: 0 on the empty set",
-        "udcp_dsl/atoms/within.py",
+        "udcp_dsl/expression/atoms/within.py",
         "self.value = np.ones(len(held.rows))",
         "self.value = np.zeros(len(held.rows))",
         (GENERATED, "-k", "all_faces or every_fact"),
     ),
     Fault(
         "max: negative costs count as 0",
-        "udcp_dsl/atoms/max.py",
+        "udcp_dsl/expression/atoms/max.py",
         "np.where(sets.size > 0, largest, 0.0)",
         "np.maximum(largest, 0.0)",
         (GENERATED, "-k", "all_faces or every_fact"),
     ),
     Fault(
         "spread: every pair twice",
-        "udcp_dsl/atoms/spread.py",
+        "udcp_dsl/expression/atoms/spread.py",
         "return 0.5 * both_ways",
         "return both_ways",
         (GENERATED, "-k", "all_faces or every_fact"),
     ),
     Fault(
         "comparison: > for >=",
-        "udcp_dsl/ir.py",
+        "udcp_dsl/expression/ir.py",
         "np.asarray(operands[0] >= self.k - tolerance(self.k), dtype=np.float64)",
         "np.asarray(operands[0] > self.k + tolerance(self.k), dtype=np.float64)",
         (GENERATED, "-k", "all_faces or every_fact"),
     ),
     Fault(
         "lowering: wrong sign in the rows of a category",
-        "udcp_dsl/linear.py",
+        "udcp_dsl/expression/linear.py",
         "                self.at_most(self.label(y), g)\n",
         "                self.at_most(g, self.label(y))\n",
         _validate("languages/branches.loss", "--oracle", "lac"),
     ),
     Fault(
         "lowering: only one direction",
-        "udcp_dsl/linear.py",
+        "udcp_dsl/expression/linear.py",
         "        if Push.UP in push & ~done:\n            self.at_most(g, total",
         "        if Push.UP in done:\n            self.at_most(g, total",
         (LOWER, "-k", "any_loss or whichever"),
     ),
     Fault(
         "lowering: `within` pushed to the wrong side",
-        "udcp_dsl/atoms/within.py",
+        "udcp_dsl/expression/atoms/within.py",
         "model.touches(self.outside, push.turned)",
         "model.touches(self.outside, push)",
         (LOWER, "-k", "any_loss or whichever"),
     ),
     Fault(
         "hierarchy: nodes from JSON under the root",
-        "udcp_dsl/declare/hierarchies.py",
+        "udcp_dsl/compile/declare/hierarchies.py",
         "(inner, (*above, name)) for name, inner",
         "(inner, (name,)) for name, inner",
         ("tests/test_reference.py", "tests/udcp_dsl/test_loss.py"),
     ),
     Fault(
         "hierarchy: levels from CSV fine to coarse",
-        "udcp_dsl/declare/hierarchies.py",
+        "udcp_dsl/compile/declare/hierarchies.py",
         "cells = [table.rows[row][at] for at in columns]",
         "cells = [table.rows[row][at] for at in columns[::-1]]",
         ("tests/test_reference.py", "tests/udcp_dsl/test_loss.py"),
@@ -276,24 +276,24 @@ FAULTS = (
     ),
     Fault(
         "greedy: the categories of the row before",
-        "solvers/udcp_solvers/growing.py",
+        "solvers/udcp_solvers/growth/growing.py",
         "    for c in range(C):\n        state[A + c] = data[code[_WEIGHT] + c]\n",
         "",
         (GREEDY, "-k", "one_another or many_labels"),
     ),
     Fault(
         "order: equal scores where a label is too small to count",
-        "solvers/udcp_solvers/remaining.py",
+        "solvers/udcp_solvers/numeric/remaining.py",
         "return score if score > before else float(np.nextafter(before, np.inf))",
         "return score if score > before else before",
         (GREEDY, "-k", "too_small"),
     ),
     Fault(
         "falling order: ties by higher index",
-        "solvers/udcp_solvers/falling.py",
+        "solvers/udcp_solvers/numeric/falling.py",
         "while k > 0 and row[index[k - 1]] < x:",
         "while k > 0 and row[index[k - 1]] <= x:",
-        ("tests/udcp_solvers/test_falling.py",),
+        ("tests/udcp_solvers/numeric/test_falling.py",),
     ),
     Fault(
         "ratio: a label of probability 0 is free",
@@ -304,35 +304,35 @@ FAULTS = (
     ),
     Fault(
         "price: a category costs nothing",
-        "solvers/udcp_solvers/laminar_price.py",
+        "solvers/udcp_solvers/prices/laminar.py",
         "        cost, mass = weight[c], 0.0\n",
         "        cost, mass = 0.0, 0.0\n",
         _validate("languages/branches.loss", "--oracle", "price"),
     ),
     Fault(
         "price: a label of probability 0 is bought for nothing",
-        "solvers/udcp_solvers/laminar_price.py",
+        "solvers/udcp_solvers/prices/laminar.py",
         "(cost == 0.0 and p > 0.0)",
         "cost == 0.0",
         (PRICE, "-k", "brute_force"),
     ),
     Fault(
         "ilp: a mass missed by 1e-9 counts as reached",
-        "solvers/udcp_solvers/ilp_mass.py",
+        "solvers/udcp_solvers/programs/mass.py",
         "math.fsum([*p[mask].tolist(), -t]) >= 0",
         "math.fsum([*p[mask].tolist(), -t]) >= -1e-9",
         (ILP, "-k", "mass"),
     ),
     Fault(
         "ilp: a set does not hold the one before",
-        "solvers/udcp_solvers/ilp_programs.py",
+        "solvers/udcp_solvers/programs/programs.py",
         "found = exact.cheapest(tally, p, t, mask)",
         "found = exact.cheapest(tally, p, t, np.zeros_like(mask))",
         (ILP, "-k", "cheapest_with_its_mass"),
     ),
     Fault(
         "ilp: the lightest categories first",
-        "solvers/udcp_solvers/ilp_shortcuts.py",
+        "solvers/udcp_solvers/programs/shortcuts.py",
         "sorted(masses, key=lambda c: -masses[c])",
         "sorted(masses, key=lambda c: masses[c])",
         (SHORTCUTS, "-k", "fewest or solver_says"),

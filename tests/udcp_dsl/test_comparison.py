@@ -19,9 +19,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from udcp_dsl import InputError, Loss, OracleError, SetPredictor, compare, evaluate, loads
-from udcp_dsl.calibrate import DEFAULT_GRID, CalibrationWarning
 from udcp_dsl.comparison import CURVE, Comparison, Run, median_of_means, results, running, splits, write_runs
 from udcp_dsl.comparison.splits import deal
+from udcp_dsl.prediction.calibrate import DEFAULT_GRID, CalibrationWarning
 
 SPEC = """
 labels { cat, dog, wolf, lynx, emu, rhea }

@@ -48,7 +48,7 @@ def test_a_spec_that_does_not_compile_fails_as_a_compiler_says_it(folder: Path) 
 def test_what_fails_is_shown_without_a_traceback(folder: Path) -> None:
     # A loss whose evaluator is patched before the specs are run.
     (folder / "conftest.py").write_text(
-        "from udcp_dsl.atoms.any import Any\n"
+        "from udcp_dsl.expression.atoms.any import Any\n"
         "Any.batch = lambda self, sets: sets.mask[:, self.category.members].all(axis=1) * 1.0\n"
     )
     done = run(folder, "--udcp", "--udcp-cases", "1", "--udcp-seed", "3", "pets.loss::dear", "pets.loss::plain")

@@ -17,15 +17,15 @@ from hypothesis import strategies as st
 import udcp_dsl as udcp
 from udcp_dsl.diagnostics import OracleError
 from udcp_dsl.loss import Loss
-from udcp_dsl.oracle import Floats, Masks
+from udcp_dsl.prediction.oracle import Floats, Masks
 from udcp_dsl.testing import GeneratedSpec, all_masks, specs
 from udcp_dsl.testing.brute import price_scores as brute_price_scores
-from udcp_solvers import ilp_exact
 from udcp_solvers.ilp import LEVELS, Ilp
-from udcp_solvers.ilp_exact import Exact, Tally, short_cut
-from udcp_solvers.ilp_mass import has_mass
-from udcp_solvers.ilp_programs import chain, targets
-from udcp_solvers.ilp_solver import Answer, export, open_solver, solver_name
+from udcp_solvers.programs import exact as ilp_exact
+from udcp_solvers.programs.exact import Exact, Tally, short_cut
+from udcp_solvers.programs.mass import has_mass
+from udcp_solvers.programs.programs import chain, targets
+from udcp_solvers.programs.solver import Answer, export, open_solver, solver_name
 
 GENERATED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 SOME_LEVELS = [Fraction(x, 100) for x in (30, 50, 75, 90, 99, 100)]

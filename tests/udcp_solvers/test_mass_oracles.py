@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.stats import betabinom
 
 from udcp_dsl.diagnostics import OracleError
-from udcp_dsl.oracle import Oracle, make_oracle
+from udcp_dsl.prediction.oracle import Oracle, make_oracle
 from udcp_dsl.testing import assert_faces
 from udcp_dsl.testing.formulas import FORMULAS, falling, remaining_masses
 

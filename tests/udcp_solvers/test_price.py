@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 import udcp_dsl as udcp
 from udcp_dsl.testing import all_masks, assert_faces, losses, probabilities
 from udcp_dsl.testing.brute import hull, price_scores
-from udcp_solvers.cut_price import CutPrices
-from udcp_solvers.enumeration import Enumeration
-from udcp_solvers.laminar_price import LaminarPrices
 from udcp_solvers.price import Price
-from udcp_solvers.regions import runs_of, tree_of
-from udcp_solvers.size_price import SizePrices
-from udcp_solvers.subtree_price import SubtreePrices
-from udcp_solvers.tree_price import TreePrices
+from udcp_solvers.prices.cuts import CutPrices
+from udcp_solvers.prices.enumeration import Enumeration
+from udcp_solvers.prices.laminar import LaminarPrices
+from udcp_solvers.prices.regions import runs_of, tree_of
+from udcp_solvers.prices.sizes import SizePrices
+from udcp_solvers.prices.subtrees import SubtreePrices
+from udcp_solvers.prices.trees import TreePrices
 
 DECLARED = """
 labels { a, b, c, d, e, f, g }

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from udcp_dsl.diagnostics import OracleError
-from udcp_dsl.explain import shown_blame
-from udcp_dsl.lower import LoweringError, lower
-from udcp_dsl.oracle import make_oracle, oracle_names
+from udcp_dsl.expression.explain import shown_blame
+from udcp_dsl.expression.lower import LoweringError, lower
+from udcp_dsl.prediction.oracle import make_oracle, oracle_names
 
 if TYPE_CHECKING:
-    from udcp_dsl.facts import Fact, Facts
+    from udcp_dsl.expression.facts import Fact, Facts
     from udcp_dsl.loss import Loss
 
 

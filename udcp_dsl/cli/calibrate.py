@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from udcp_dsl.loss import Loss
-    from udcp_dsl.predictor import SetPredictor
+    from udcp_dsl.prediction.predictor import SetPredictor
 
 _SHOWN = 12
 
@@ -78,8 +78,8 @@ def command(
     as_json: bool,
 ) -> None:
     """Set thresholds from rows with known truth, which the classifier was not trained on, and save the predictor."""
-    from udcp_dsl import inputs
-    from udcp_dsl.predictor import SetPredictor
+    from udcp_dsl.prediction import inputs
+    from udcp_dsl.prediction.predictor import SetPredictor
 
     if group_source is not None and conditional == "class":
         raise InputError("--group calibrates by group and --conditional class by class: choose one")
@@ -124,7 +124,7 @@ def command(
 
 
 def _summary(predictor: SetPredictor) -> dict[str, Any]:
-    from udcp_dsl.calibrate import show_level
+    from udcp_dsl.prediction.calibrate import show_level
 
     calibration, tuning = predictor.calibrated, predictor.tuning
     return {
@@ -161,7 +161,7 @@ def _cells(predictor: SetPredictor, alpha: Any) -> list[tuple[str | None, int, f
 def _shown(predictor: SetPredictor, output: str, accuracy: float) -> list[RenderableType]:
     from rich.text import Text
 
-    from udcp_dsl.calibrate import show_level
+    from udcp_dsl.prediction.calibrate import show_level
 
     n, tuning = predictor.calibrated.n, predictor.tuning
     name = predictor.oracle.name

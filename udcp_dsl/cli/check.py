@@ -34,8 +34,8 @@ _COLOURS = {"proved": "green", "refuted": "red", "unknown": "yellow"}
 def command(loss: Loss, sized: bool, model_file: str | None, as_json: bool) -> int:
     """Check a spec, and say what is proved about its loss and which oracles apply."""
     from udcp_dsl.cli.applicability import lost_by, oracles
-    from udcp_dsl.explain import facts_as_dict, free_labels_warning
-    from udcp_dsl.oracle import make_oracle
+    from udcp_dsl.expression.explain import facts_as_dict, free_labels_warning
+    from udcp_dsl.prediction.oracle import make_oracle
 
     if model_file is not None:
         check_output(model_file)
@@ -81,7 +81,7 @@ def command(loss: Loss, sized: bool, model_file: str | None, as_json: bool) -> i
 
 def _model_size(loss: Loss) -> tuple[dict[str, int] | None, str | None]:
     """How large the linear model is, or why there is none."""
-    from udcp_dsl.lower import LoweringError, lower
+    from udcp_dsl.expression.lower import LoweringError, lower
 
     try:
         return lower(loss).size, None
@@ -92,7 +92,7 @@ def _model_size(loss: Loss) -> tuple[dict[str, int] | None, str | None]:
 def _heading(loss: Loss) -> Text:
     from rich.text import Text
 
-    from udcp_dsl.explain import summary
+    from udcp_dsl.expression.explain import summary
 
     heading = Text.assemble((loss.name, "bold"), f" in {visible(loss.source.name)}: {summary(loss)}")
     if loss.params:
@@ -114,7 +114,7 @@ def _table(*columns: str) -> Table:
 def _facts(loss: Loss, lost: dict[str, tuple[str, ...]]) -> Table:
     from rich.text import Text
 
-    from udcp_dsl.explain import shown_blame
+    from udcp_dsl.expression.explain import shown_blame
 
     marks = symbols()
     table = _table("fact", "state", "why")

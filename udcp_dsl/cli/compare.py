@@ -75,8 +75,8 @@ def command(
     is the test. Several specs are compared one after the other; they must have the same labels. With --group coverage
     is shown by group too; the thresholds are those of all rows.
     """
-    from udcp_dsl import inputs
     from udcp_dsl.comparison import compare, runs_ending, write_runs
+    from udcp_dsl.prediction import inputs
 
     if out is not None:
         check_table(out, runs_ending, as_json)

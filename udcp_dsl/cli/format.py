@@ -19,8 +19,8 @@ from udcp_dsl.diagnostics import InputError, Source, Span, SpecError
 @json_option
 def command(spec: str, write: bool, drop_comments: bool, check: bool, as_json: bool) -> int:
     """Print a spec as canonical text, which has no comments. The files that it names are not read."""
-    from udcp_dsl.parse import parse, read_source
-    from udcp_dsl.unparse import unparse
+    from udcp_dsl.language.parse import parse, read_source
+    from udcp_dsl.language.unparse import unparse
 
     if write and check:
         raise click.UsageError("--write and --check exclude each other")
@@ -37,7 +37,7 @@ def command(spec: str, write: bool, drop_comments: bool, check: bool, as_json: b
     if write and not canonical:
         if commented and not drop_comments:
             raise InputError(f"{spec} has comments, and canonical text has none: leave them out with --drop-comments")
-        from udcp_dsl.tables import atomic_write
+        from udcp_dsl.prediction.tables import atomic_write
 
         with atomic_write(spec) as temporary:
             temporary.write_bytes(data)

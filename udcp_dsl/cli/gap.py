@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from udcp_dsl.loss import Loss
-    from udcp_dsl.oracle import Floats, Masks, Oracle, Probabilities
+    from udcp_dsl.prediction.oracle import Floats, Masks, Oracle, Probabilities
 
 _USUAL = ("greedy", "price")
 _SHOWN = 5
@@ -82,9 +82,9 @@ def command(
     Row by row: an oracle that spends its mass where it is cheap, as `price` does, may cost more in one row and less in
     all. Exit status 1 if the optimum of some row could not be proved.
     """
-    from udcp_dsl import inputs
-    from udcp_dsl.calibrate import exact_level, show_level
-    from udcp_dsl.oracle import make_oracle
+    from udcp_dsl.prediction import inputs
+    from udcp_dsl.prediction.calibrate import exact_level, show_level
+    from udcp_dsl.prediction.oracle import make_oracle
 
     level = exact_level(alpha)
     # As the exact oracle reads its levels: the decimal that a float is written as.
@@ -149,7 +149,7 @@ def command(
 
 def _made(loss: Loss, names: tuple[str, ...]) -> tuple[list[Oracle], dict[str, str]]:
     """The oracles that were named; or of the usual ones those that apply, and why the others do not."""
-    from udcp_dsl.oracle import make_oracle
+    from udcp_dsl.prediction.oracle import make_oracle
 
     made, left_out = [], dict[str, str]()
     for name in dict.fromkeys(names or _USUAL):

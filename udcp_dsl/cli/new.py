@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from udcp_dsl import ast
 from udcp_dsl.cli.spec import json_option, parse_labels
 from udcp_dsl.cli.terminal import emit, visible
 from udcp_dsl.diagnostics import InputError, Source, Span
+from udcp_dsl.language import ast
 
 _PETS = {"cats": ["tabby", "siamese", "lynx"], "dogs": ["beagle", "poodle", "wolf"]}
 
@@ -60,7 +60,7 @@ loss cost =
 @json_option
 def command(file: str, labels: list[str] | None, force: bool, as_json: bool) -> None:
     """Write a commented starting spec to FILE, one that compiles as it is."""
-    from udcp_dsl.tables import atomic_write
+    from udcp_dsl.prediction.tables import atomic_write
 
     if Path(file).exists() and not force:
         raise InputError(f"{file} is there already: choose another name, or overwrite it with --force")
@@ -77,7 +77,7 @@ def starting_spec(file: str, labels: list[str] | None) -> str:
     """The text of a starting spec for these labels, or for a few pets."""
     import shlex
 
-    from udcp_dsl.unparse import unparse
+    from udcp_dsl.language.unparse import unparse
 
     groups = _PETS if labels is None else _halves(labels)
     names = labels or [label for members in groups.values() for label in members]

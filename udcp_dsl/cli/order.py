@@ -24,7 +24,7 @@ from udcp_dsl.diagnostics import InputError
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
-    from udcp_dsl.oracle import Floats, Oracle
+    from udcp_dsl.prediction.oracle import Floats, Oracle
     from udcp_dsl.report.hull import Vertex
 
 _SHOWN = 20
@@ -67,8 +67,8 @@ def command(
     An oracle that can explain itself (price) also shows its hull: at which price labels enter, what the set holds and
     costs then.
     """
-    from udcp_dsl import inputs
-    from udcp_dsl.oracle import make_oracle
+    from udcp_dsl.prediction import inputs
+    from udcp_dsl.prediction.oracle import make_oracle
 
     if plot is not None:
         from udcp_dsl.report.hull import check_figure

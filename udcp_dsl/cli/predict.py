@@ -45,9 +45,9 @@ def command(
     """Write the prediction sets of new rows, one a line: id, labels, size and cost (as .npy: the boolean mask)."""
     import numpy as np
 
-    from udcp_dsl.calibrate import show_level
-    from udcp_dsl.predictor import PredictionSets, SetPredictor
-    from udcp_dsl.tables import sets_ending, write_sets
+    from udcp_dsl.prediction.calibrate import show_level
+    from udcp_dsl.prediction.predictor import PredictionSets, SetPredictor
+    from udcp_dsl.prediction.tables import sets_ending, write_sets
 
     check_table(output, sets_ending, as_json)
     if form is not None and output != STDOUT:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from udcp_dsl.tables import Table
+    from udcp_dsl.prediction.tables import Table
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -123,8 +123,8 @@ def read_rows(
     truth_source: str | None = None,
 ) -> Rows:
     """Read probabilities and what belongs to their rows, from columns of the same table or from other files."""
-    from udcp_dsl import inputs
-    from udcp_dsl.tables import read_column, read_matrix
+    from udcp_dsl.prediction import inputs
+    from udcp_dsl.prediction.tables import read_column, read_matrix
 
     def column(source: str | None) -> str | None:
         return None if source is None or _is_file(source) else source
@@ -195,7 +195,7 @@ def _same(path: str, name: str | Path) -> bool:
 
 def warn_below_chance(P: npt.NDArray[Any], y: npt.NDArray[np.int64]) -> float:
     """The accuracy of the likeliest labels; a warning where it is below chance, but for bad luck."""
-    from udcp_dsl.evaluation import clopper_pearson
+    from udcp_dsl.prediction.evaluation import clopper_pearson
 
     hits = int((P.argmax(axis=1) == y).sum())
     if clopper_pearson(hits, len(y), 0.9999)[1] < 1 / P.shape[1]:

@@ -13,7 +13,7 @@ from udcp_dsl.cli.progress import counted
 from udcp_dsl.diagnostics import InputError
 
 if TYPE_CHECKING:
-    from udcp_dsl.oracle import Oracle
+    from udcp_dsl.prediction.oracle import Oracle
 
 F = TypeVar("F", bound=Callable[..., Any])
 

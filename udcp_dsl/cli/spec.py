@@ -121,7 +121,7 @@ def _expanded(item: str) -> Iterator[str]:
 
 
 def _labels_of(path: Path) -> list[str]:
-    from udcp_dsl.sources import FileFault, decode, read_csv, read_json
+    from udcp_dsl.compile.sources import FileFault, decode, read_csv, read_json
 
     data = path.read_bytes()
     try:

@@ -93,7 +93,7 @@ def command(
     with heeding_warnings(as_json) as warnings:
         probs, y = None, None
         if probs_file is not None:
-            from udcp_dsl import inputs
+            from udcp_dsl.prediction import inputs
 
             rows = read_rows(probs_file, loss.labels, class_names=class_names, ignore=ignore, truth_source=truth_source)
             probs = inputs.probabilities(rows.table.values, loss.labels, logits=logits, normalize=normalize).values
@@ -121,7 +121,7 @@ def command(
 
 
 def _write(path: str, validation: Validation) -> None:
-    from udcp_dsl.tables import atomic_write
+    from udcp_dsl.prediction.tables import atomic_write
     from udcp_dsl.validation.page import page
 
     with atomic_write(path) as temporary:
@@ -155,7 +155,7 @@ def _bar() -> Iterator[Callable[[str, float], None]]:
 def _shown(validation: Validation, report_file: str | None) -> list[RenderableType]:
     from rich.text import Text
 
-    from udcp_dsl.calibrate import show_level
+    from udcp_dsl.prediction.calibrate import show_level
 
     v = validation
     alphas = ", ".join(map(show_level, v.alphas))

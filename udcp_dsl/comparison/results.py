@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from udcp_dsl.calibrate import show_level
-from udcp_dsl.evaluation import CONFIDENCE, SIZE_BINS, Measures, Stratum, as_text, plain_table
 from udcp_dsl.loss import Loss
+from udcp_dsl.prediction.calibrate import show_level
+from udcp_dsl.prediction.evaluation import CONFIDENCE, SIZE_BINS, Measures, Stratum, as_text, plain_table
 
 if TYPE_CHECKING:
     from rich.console import Group

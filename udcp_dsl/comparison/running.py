@@ -10,14 +10,14 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from udcp_dsl import inputs
-from udcp_dsl.calibrate import DEFAULT_GRID, CalibrationWarning, Level, alpha_of, show_level
 from udcp_dsl.comparison.results import Comparison
 from udcp_dsl.comparison.splits import FRACTIONS, Contender, Data, Result, deal, examples, run_split, warn_of_too_few
 from udcp_dsl.diagnostics import InputError, OracleError
 from udcp_dsl.loss import Loss
-from udcp_dsl.oracle import Oracle, make_oracle, oracle_names
-from udcp_dsl.predictor import SetPredictor, warn_of_zeros
+from udcp_dsl.prediction import inputs
+from udcp_dsl.prediction.calibrate import DEFAULT_GRID, CalibrationWarning, Level, alpha_of, show_level
+from udcp_dsl.prediction.oracle import Oracle, make_oracle, oracle_names
+from udcp_dsl.prediction.predictor import SetPredictor, warn_of_zeros
 
 # Called with the units of work and what is done to them, it gives them back one after the other.
 Progress: TypeAlias = Callable[[Sequence[Any], str], Iterable[Any]]

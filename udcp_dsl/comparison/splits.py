@@ -16,14 +16,14 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from udcp_dsl import inputs
-from udcp_dsl.calibrate import CalibrationWarning, Tuning, calibrate, points_needed, show_level
 from udcp_dsl.comparison.results import Example, Run
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.evaluation import Floats, measure
 from udcp_dsl.loss import Loss
-from udcp_dsl.oracle import Masks, Oracle
-from udcp_dsl.predictor import PredictionSets
+from udcp_dsl.prediction import inputs
+from udcp_dsl.prediction.calibrate import CalibrationWarning, Tuning, calibrate, points_needed, show_level
+from udcp_dsl.prediction.evaluation import Floats, measure
+from udcp_dsl.prediction.oracle import Masks, Oracle
+from udcp_dsl.prediction.predictor import PredictionSets
 
 Rows: TypeAlias = npt.NDArray[np.intp]
 

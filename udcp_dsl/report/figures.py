@@ -9,8 +9,8 @@ from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from udcp_dsl.calibrate import show_level
-from udcp_dsl.evaluation import Measures
+from udcp_dsl.prediction.calibrate import show_level
+from udcp_dsl.prediction.evaluation import Measures
 from udcp_dsl.report import palette, plots, strata
 from udcp_dsl.report.palette import Style
 from udcp_dsl.report.strata import FEWEST, Point

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from udcp_dsl.calibrate import show_level
+from udcp_dsl.prediction.calibrate import show_level
 from udcp_dsl.report.wording import number, percent, shown, target
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from udcp_dsl.evaluation import Measures, Stratum, clopper_pearson
+from udcp_dsl.prediction.evaluation import Measures, Stratum, clopper_pearson
 
 if TYPE_CHECKING:
     from udcp_dsl.comparison import Comparison

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from udcp_dsl.atoms.count import Count
-from udcp_dsl.domain import Family, Hierarchy, TreeMetric
+from udcp_dsl.expression.atoms.count import Count
+from udcp_dsl.expression.domain import Family, Hierarchy, TreeMetric
 from udcp_dsl.loss import Loss
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from udcp_dsl.calibrate import show_level
+from udcp_dsl.prediction.calibrate import show_level
 
 _JOINERS = str.maketrans("", "", "\u200c\u200d")  # invisible, but part of how some scripts are written
 

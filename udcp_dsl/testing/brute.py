@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from udcp_dsl.domain import Bools, Floats
+from udcp_dsl.expression.domain import Bools, Floats
 from udcp_dsl.loss import Loss
 
 Vertex = tuple[Fraction, Fraction, int, tuple[int, ...]]  # mass, cost, size, members

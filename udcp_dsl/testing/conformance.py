@@ -14,8 +14,8 @@ import numpy as np
 
 from udcp_dsl.diagnostics import InputError, OracleError
 from udcp_dsl.loss import loads
-from udcp_dsl.oracle import Adopted, Oracle
-from udcp_dsl.predictor import SetPredictor
+from udcp_dsl.prediction.oracle import Adopted, Oracle
+from udcp_dsl.prediction.predictor import SetPredictor
 from udcp_dsl.testing.coverage import CLASSIFIERS, Problem, alarms, coverage_trials, pooled_chance
 from udcp_dsl.testing.faces import FACES, INDEPENDENCE, MADE_ALIKE, first_fault
 from udcp_dsl.testing.rows import hard_rows, varied_rows

@@ -18,9 +18,9 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from udcp_dsl.calibrate import CalibrationWarning, coverage_law, rank, show_level, three_folds
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.predictor import SetPredictor
+from udcp_dsl.prediction.calibrate import CalibrationWarning, coverage_law, rank, show_level, three_folds
+from udcp_dsl.prediction.predictor import SetPredictor
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 # From log q(y|x), (n, K), what the classifier says up to a constant; the second argument is the problem's own (K,).

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.domain import Bools, Category, Family, Ints, TreeMetric
+from udcp_dsl.expression.domain import Bools, Category, Family, Ints, TreeMetric
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss

@@ -15,7 +15,7 @@ from typing import TypeVar
 import numpy as np
 from hypothesis import strategies as st
 
-from udcp_dsl import ast
+from udcp_dsl.language import ast
 from udcp_dsl.testing.vocabulary import NOWHERE, Vocabulary, indexed, named, reference
 
 T = TypeVar("T")

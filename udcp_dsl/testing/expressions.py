@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 import numpy as np
 from hypothesis import strategies as st
 
-from udcp_dsl import ast
-from udcp_dsl.domain import Floats
-from udcp_dsl.facts import TOLERANCE
+from udcp_dsl.expression.domain import Floats
+from udcp_dsl.expression.facts import TOLERANCE
+from udcp_dsl.language import ast
 from udcp_dsl.testing.declarations import MAGNITUDES, Declaring
 from udcp_dsl.testing.vocabulary import NOWHERE
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from udcp_dsl.oracle import Oracle
+from udcp_dsl.prediction.oracle import Oracle
 from udcp_dsl.testing.shrinking import fewest
 
 Probabilities = npt.NDArray[np.floating[Any]]

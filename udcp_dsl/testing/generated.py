@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from hypothesis import strategies as st
 
-from udcp_dsl import ast
 from udcp_dsl.diagnostics import SpecWarning
+from udcp_dsl.language import ast
+from udcp_dsl.language.unparse import unparse
 from udcp_dsl.loss import loads
 from udcp_dsl.testing.declarations import Declaring
 from udcp_dsl.testing.expressions import Expressing
 from udcp_dsl.testing.vocabulary import NOWHERE, named, reference
-from udcp_dsl.unparse import unparse
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss

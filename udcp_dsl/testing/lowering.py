@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from udcp_dsl.domain import Bools, Floats
-from udcp_dsl.lower import LinearModel, lower
+from udcp_dsl.expression.domain import Bools, Floats
+from udcp_dsl.expression.lower import LinearModel, lower
 from udcp_dsl.testing.meaning import Difference, first_difference
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from udcp_dsl.domain import Bools, Floats, Ints
+from udcp_dsl.expression.domain import Bools, Floats, Ints
 from udcp_dsl.testing.cubes import MOST_LABELS, cubes, named
 from udcp_dsl.testing.shrinking import fewest
 

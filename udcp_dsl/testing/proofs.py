@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from udcp_dsl.domain import Bools, Floats, Ints
-from udcp_dsl.facts import Fact, Facts, Interval
-from udcp_dsl.prove import additive_forms
+from udcp_dsl.expression.domain import Bools, Floats, Ints
+from udcp_dsl.expression.facts import Fact, Facts, Interval
+from udcp_dsl.expression.prove import additive_forms
+from udcp_dsl.expression.values import node_values
 from udcp_dsl.testing.cubes import cubes, named
 from udcp_dsl.testing.meaning import TOLERANCE
 from udcp_dsl.testing.shrinking import fewest
-from udcp_dsl.values import node_values
 
 if TYPE_CHECKING:
-    from udcp_dsl.forms import Additive
-    from udcp_dsl.ir import Node
+    from udcp_dsl.expression.forms import Additive
+    from udcp_dsl.expression.ir import Node
     from udcp_dsl.loss import Loss
 
 _SQUARES = {"submodular": (1,), "supermodular": (-1,), "separable": (1, -1), "laminar": (1,)}

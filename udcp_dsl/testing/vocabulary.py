@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from udcp_dsl import ast
 from udcp_dsl.diagnostics import Source, Span
+from udcp_dsl.language import ast
 
 # Generated trees stand nowhere: their text is made from them, not they from a text.
 NOWHERE = Span(Source("<generated>", ""), 0, 0)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from udcp_dsl.calibrate import points_needed, show_level
+from udcp_dsl.prediction.calibrate import points_needed, show_level
 from udcp_dsl.testing.coverage import Problem
 from udcp_dsl.validation.coverage import predictor_of
 from udcp_dsl.validation.verdicts import MeanCost, Verdict

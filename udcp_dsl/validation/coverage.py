@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from udcp_dsl.calibrate import calibrate, points_needed, show_level
-from udcp_dsl.predictor import SetPredictor
+from udcp_dsl.prediction.calibrate import calibrate, points_needed, show_level
+from udcp_dsl.prediction.predictor import SetPredictor
 from udcp_dsl.testing.coverage import CLASSIFIERS, Problem, Trials, coverage_trials, pooled_chance
 from udcp_dsl.validation.verdicts import CounterExample, Verdict, raised
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from udcp_dsl.lower import LoweringError, lower
+from udcp_dsl.expression.lower import LoweringError, lower
 from udcp_dsl.testing.cubes import MOST_LABELS, all_masks, telling_sets
 from udcp_dsl.testing.lowering import linear_differences
 from udcp_dsl.testing.meaning import Difference, differences, first_difference, smallest_difference

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from udcp_dsl.diagnostics import OracleError
-from udcp_dsl.oracle import Adopted, Oracle, make_oracle, oracle_names
+from udcp_dsl.prediction.oracle import Adopted, Oracle, make_oracle, oracle_names
 from udcp_dsl.testing.brute import price_fault
 from udcp_dsl.testing.coverage import Problem
 from udcp_dsl.testing.cubes import MOST_LABELS, all_masks, named
@@ -27,7 +27,7 @@ from udcp_dsl.testing.rows import rows_on, varied_rows
 from udcp_dsl.validation.verdicts import CounterExample, Verdict, raised
 
 if TYPE_CHECKING:
-    from udcp_dsl.domain import Bools, Floats
+    from udcp_dsl.expression.domain import Bools, Floats
     from udcp_dsl.loss import Loss
     from udcp_dsl.validation.plan import Plan
 

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from udcp_dsl import inputs
-from udcp_dsl.calibrate import points_needed
 from udcp_dsl.diagnostics import InputError
+from udcp_dsl.prediction import inputs
+from udcp_dsl.prediction.calibrate import points_needed
 from udcp_dsl.testing.coverage import Trials, coverage_trials
 from udcp_dsl.validation.coverage import judged, predictor_of
 from udcp_dsl.validation.verdicts import CounterExample, Verdict
 
 if TYPE_CHECKING:
-    from udcp_dsl.domain import Floats
+    from udcp_dsl.expression.domain import Floats
     from udcp_dsl.loss import Loss
     from udcp_dsl.validation.oracles import Chosen
     from udcp_dsl.validation.plan import Plan

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 
-from udcp_dsl.calibrate import show_level
+from udcp_dsl.prediction.calibrate import show_level
 from udcp_dsl.validation.verdicts import Stage, Validation, Verdict
 
 _STYLE = """

@@ -7,10 +7,10 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from udcp_dsl.calibrate import Level, exact_level
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.loss import Loss
-from udcp_dsl.oracle import Oracle
+from udcp_dsl.prediction.calibrate import Level, exact_level
+from udcp_dsl.prediction.oracle import Oracle
 from udcp_dsl.validation import cost as costs
 from udcp_dsl.validation import coverage, facts, meaning, oracles, own_rows
 from udcp_dsl.validation.plan import Plan, Progress

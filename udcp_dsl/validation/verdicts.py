@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any
 
-from udcp_dsl.calibrate import show_level
+from udcp_dsl.prediction.calibrate import show_level
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from udcp_dsl import OracleError
 from udcp_dsl.cli import applicability
 from udcp_dsl.cli.applicability import oracles
 from udcp_dsl.loss import loads
-from udcp_dsl.oracle import make_oracle, oracle_names
+from udcp_dsl.prediction.oracle import make_oracle, oracle_names
 
 BODIES = ["size", "-size", "sum(c)", "sum(d)", "any({x, y})", "diameter(h)", "spread(h)", "3", "max(size - 1, 0) ^ 2"]
 SPEC = """

@@ -10,7 +10,7 @@ import pytest
 from click.testing import Result
 
 from udcp_dsl.cli.applicability import lost_by
-from udcp_dsl.facts import FACT_NAMES
+from udcp_dsl.expression.facts import FACT_NAMES
 from udcp_dsl.loss import loads
 
 Udcp = Callable[..., Result]

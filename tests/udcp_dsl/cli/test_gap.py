@@ -15,7 +15,7 @@ from click.testing import Result
 
 from udcp_dsl.cli.gap import prefixes
 from udcp_dsl.loss import load, loads
-from udcp_dsl.oracle import make_oracle
+from udcp_dsl.prediction.oracle import make_oracle
 
 Udcp = Callable[..., Result]
 

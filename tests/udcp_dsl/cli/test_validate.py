@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from click.testing import Result
 
-from udcp_dsl.atoms.any import Any
+from udcp_dsl.expression.atoms.any import Any
 from udcp_dsl.testing import Problem
 
 Run = Callable[..., Result]

@@ -11,7 +11,7 @@ import pytest
 
 import udcp_dsl as udcp
 from udcp_dsl.diagnostics import InputError, OracleError
-from udcp_dsl.oracle import GROUP, Oracle
+from udcp_dsl.prediction.oracle import GROUP, Oracle
 from udcp_dsl.testing import assert_faces, assert_valid_oracle
 from udcp_dsl.testing.conformance import usual_losses
 

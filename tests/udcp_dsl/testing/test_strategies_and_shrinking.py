@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import udcp_dsl as udcp
 import udcp_dsl.testing as testing
-from udcp_dsl.domain import Floats
+from udcp_dsl.expression.domain import Floats
 from udcp_dsl.testing import (
     Problem,
     all_masks,

@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 
 import udcp_dsl as udcp
-import udcp_dsl.calibrate.calibration as calibration
-from udcp_dsl.atoms.any import Any as AnyAtom
-from udcp_dsl.atoms.count import Count
-from udcp_dsl.atoms.diameter import DiameterIncrement
-from udcp_dsl.atoms.max import Max
-from udcp_dsl.calibrate import rank
-from udcp_dsl.linear import Lowering
-from udcp_dsl.oracle import Oracle, make_oracle
+import udcp_dsl.prediction.calibrate.calibration as calibration
+from udcp_dsl.expression.atoms.any import Any as AnyAtom
+from udcp_dsl.expression.atoms.count import Count
+from udcp_dsl.expression.atoms.diameter import DiameterIncrement
+from udcp_dsl.expression.atoms.max import Max
+from udcp_dsl.expression.linear import Lowering
+from udcp_dsl.prediction.calibrate import rank
+from udcp_dsl.prediction.oracle import Oracle, make_oracle
 from udcp_dsl.testing import Problem
 from udcp_dsl.validation import CounterExample, Validation, plan, validate
 

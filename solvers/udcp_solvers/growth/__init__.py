@@ -1,0 +1,1 @@
+"""Growth: orders in which a set grows, label after label."""

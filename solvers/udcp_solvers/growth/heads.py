@@ -1,0 +1,72 @@
+"""The lists of one row: labels ranked by falling p, the head of each list, and the class that each list is in now.
+
+Shared by the compiled ways to a greedy order. Among labels that cost the same, the ratio
+max(M - L(S + y), 0) / (max(1 - p, 0) + eps) never falls as p rises (in floats too), and ties go to the higher p, then
+the lower index: so the head of a list, its label of lowest rank, comes before the rest of it. K stands for "no rank".
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from udcp_dsl.prediction.oracle import Floats, Indices
+from udcp_solvers.growth.growing import cost_with
+from udcp_solvers.numeric.compiled import jit
+from udcp_solvers.numeric.falling import Row
+
+
+class Ranked(NamedTuple):
+    """A row by rank."""
+
+    label: Indices
+    p: Floats
+    room: Floats  # max(1 - p, 0) + eps
+    inverse: Floats  # (K + 1,) 1 / room, and 0 for no rank
+
+
+@jit
+def room_for_ranks(K: int) -> Ranked:
+    return Ranked(np.empty(K, np.int64), np.empty(K), np.empty(K), np.zeros(K + 1))
+
+
+@jit
+def rank(row: Row, order: Indices, eps: float, ranked: Ranked) -> None:
+    """Take in a row by its falling order."""
+    label, p, room, inverse = ranked.label, ranked.p, ranked.room, ranked.inverse
+    K = len(row)
+    for r in range(K):
+        label[r] = order[r]
+        p[r] = np.float64(row[order[r]])
+    for r in range(K):
+        room[r] = max(1.0 - p[r], 0.0) + eps
+        inverse[r] = 1.0 / room[r]
+
+
+@jit
+def deal(list_of: Indices, ranked: Indices, head: Indices, following: Indices) -> None:
+    """Deal the ranked labels into their lists: the first rank of each, and for each rank the next of the same list."""
+    K = len(ranked)
+    head[:] = K
+    for r in range(K - 1, -1, -1):
+        g = list_of[ranked[r]]
+        following[r] = head[g]
+        head[g] = r
+
+
+@jit
+def ratio(code: Indices, data: Floats, state: Floats, ranked: Indices, room: Floats, r: int, M: float) -> float:
+    """The greedy ratio of the label at rank r, as every path computes it."""
+    return float(max(M - cost_with(code, data, state, ranked[r]), 0.0) / room[r])
+
+
+@jit
+def most_to_place(p: Floats, floor: float) -> float:
+    """Once a sum of placed probabilities is above this, what remains is certainly below `floor`."""
+    total = 0.0
+    for x in p:
+        total += x
+    if floor > 2.0 * total:
+        return -1.0
+    return total - floor + (len(p) + 4) * 2.0**-50 * (total + abs(floor))

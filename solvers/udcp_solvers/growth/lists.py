@@ -1,0 +1,242 @@
+"""Labels that a loss cannot tell apart, and what one more of each would cost.
+
+Labels with the same numbers and categories (and, for a hierarchy, the same parent) form a *list*: L(S + y) is the same
+float for all of them, so of each list only the label of highest p can come next. Lists whose categories are touched in
+part may still cost the same: those with equal numbers and equal weights left to pay are one *class* at that moment.
+
+Where the loss is a sum, L(S + y) = common(|S|) + what was added so far + extra[class of y] + sum of w max(value, far):
+good to `slack`, which is enough to leave most labels out; `growing` decides among the rest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from udcp_dsl.expression import ir
+from udcp_dsl.expression.atoms.size import Size
+from udcp_dsl.prediction.oracle import Floats, Indices, Masks
+from udcp_solvers.growth.growing import ALL, DENSE, LARGER, PLUS, SMALLER, TOUCH, TREE, Growing
+
+if TYPE_CHECKING:
+    from udcp_dsl.loss import Loss
+
+# A label's categories are held as bits; with more of them there are too many states.
+MOST_CATEGORIES = 6
+
+
+class Lists(NamedTuple):
+    """K labels in G lists; a list in state b (bit j: its j-th category is touched) is in class `class_of[list, b]`."""
+
+    list_of: Indices  # (K,)
+    some: Indices  # (G,) one label of each
+    member_start: Indices  # (G + 1,) where the labels of each list begin
+    members: Indices  # (K,)
+    class_of: Indices  # (G, 2^m)
+    first_class: Indices  # (K,) the class of each label before any category is touched
+    unpaid: Masks  # (C,) whether the lists of a class have a category that is not touched
+    category_start: Indices  # the lists of each category, and which bit it is there
+    category_list: Indices
+    category_bit: Indices
+
+
+class Model(NamedTuple):
+    """The loss as a sum; where it is none, infinitely slack."""
+
+    common: Floats  # (K + 1,) constant and function of size
+    extra: Floats  # (C,)
+    far_weight: Floats  # (A,) of atoms that are the larger of their value and a number of the list
+    slack: float
+
+
+def list_labels(growing: Growing) -> Lists | None:
+    """The lists and classes of a loss, or None where labels have too many categories."""
+    K = growing.number.shape[1]
+    counts = np.diff(growing.entries)
+    m = int(counts.max(initial=0))
+    if m > MOST_CATEGORIES:
+        return None
+    category = np.full((K, m), -1)
+    category[np.repeat(np.arange(K), counts), _within(counts)] = growing.entry_category
+    own = np.zeros(K, np.int64)
+    for kind, number in zip(growing.kind, growing.number, strict=True):
+        if kind in (PLUS, LARGER, SMALLER, ALL):
+            own = _paired(own, np.unique(number, return_inverse=True)[1])
+    ids = own
+    for column in category.T:
+        ids = _paired(ids, column + 1)
+    for kind, metric in zip(growing.kind, growing.metric, strict=True):
+        if kind == DENSE:
+            ids = np.arange(K)
+        elif kind == TREE:
+            depth = growing.depth[metric].astype(np.int64)
+            parent = growing.paths[metric, depth - 1, np.arange(K)].astype(np.int64)
+            ids = _paired(ids, parent)
+    _, some, list_of = np.unique(ids, return_index=True, return_inverse=True)
+    class_of, unpaid = _classes(growing, own[some], category[some])
+    start, lists, bit = _by_category(category[some], len(growing.weight))
+    members = np.argsort(list_of, kind="stable").astype(np.int64)
+    member_start = np.searchsorted(list_of[members], np.arange(len(some) + 1)).astype(np.int64)
+    return Lists(
+        list_of.astype(np.int64),
+        some.astype(np.int64),
+        member_start,
+        members,
+        class_of,
+        class_of[list_of, 0],
+        unpaid,
+        start,
+        lists,
+        bit,
+    )
+
+
+def _within(counts: Indices) -> Indices:
+    """0, 1, ... within each run of the given lengths."""
+    starts = np.cumsum(counts) - counts
+    return np.arange(int(counts.sum())) - np.repeat(starts, counts)
+
+
+def _paired(a: Indices, b: Indices) -> Indices:
+    """Small numbers, equal where both a and b are; b >= 0."""
+    ids: Indices = np.unique(a * (int(b.max(initial=0)) + 1) + b, return_inverse=True)[1].astype(np.int64)
+    return ids
+
+
+def _classes(growing: Growing, own: Indices, category: Indices) -> tuple[Indices, Masks]:
+    """`class_of` and `unpaid`. What is left to pay is a sequence: floats added in another order are another sum."""
+    G, m = category.shape
+    worth = np.unique(growing.weight, return_inverse=True)[1]
+    code = np.append(_paired(_atom_of_category(growing), worth) + 1, 0)  # at the end, for category -1: none
+    states = np.arange(1 << m)
+    untouched = (states[:, None] >> np.arange(m)) & 1 == 0
+    left = np.where(untouched[None, :, :], code[category][:, None, :], 0).reshape(G << m, m)
+    left = np.take_along_axis(left, np.argsort(left == 0, axis=1, kind="stable"), axis=1)
+    ids = np.repeat(own, len(states))
+    for column in left.T:
+        ids = _paired(ids, column)
+    _, one, classes = np.unique(ids, return_index=True, return_inverse=True)
+    return classes.astype(np.int64).reshape(G, len(states)), np.asarray(left[one].any(axis=1))
+
+
+def _atom_of_category(growing: Growing) -> Indices:
+    atom = np.zeros(len(growing.weight), np.int64)
+    atom[growing.entry_category] = growing.entry_atom
+    return atom
+
+
+def _by_category(category: Indices, many: int) -> tuple[Indices, Indices, Indices]:
+    lists, bit = np.nonzero(category >= 0)
+    of = category[lists, bit]
+    order = np.argsort(of, kind="stable")
+    start = np.searchsorted(of[order], np.arange(many + 1))
+    return start.astype(np.int64), lists[order].astype(np.int64), bit[order].astype(np.int64)
+
+
+@dataclass(frozen=True)
+class _Sum:
+    """constant + of_size(|S|) + sum of coefficients times atoms. `magnitude` bounds the sum of all absolute values
+    that are added on the way to it, and `off` how far the sum is from the expression."""
+
+    coefficients: dict[tuple[object, ...], float]
+    of_size: Floats
+    magnitude: float
+    off: float = 0.0
+
+    def times(self, factor: float) -> _Sum:
+        scaled = {key: factor * c for key, c in self.coefficients.items()}
+        return _Sum(scaled, factor * self.of_size, abs(factor) * self.magnitude, abs(factor) * self.off)
+
+    def plus(self, other: _Sum) -> _Sum:
+        coefficients = dict(self.coefficients)
+        for key, c in other.coefficients.items():
+            coefficients[key] = coefficients.get(key, 0.0) + c
+        magnitude = self.magnitude + other.magnitude
+        return _Sum(coefficients, self.of_size + other.of_size, magnitude, self.off + other.off)
+
+
+def model_of(loss: Loss, growing: Growing, lists: Lists, M: float) -> Model | None:
+    """The loss as a sum, or None where it is not one of atoms that the model knows."""
+    total = _as_sum(loss, growing)
+    if total is None:
+        return None
+    K, G = loss.K, len(lists.some)
+    coefficient = np.array([total.coefficients.get(key, 0.0) for key in loss.expression.atoms])
+    known = np.isin(growing.kind, (PLUS, LARGER, TOUCH, DENSE, TREE))
+    if (coefficient[~known] != 0).any():
+        return None
+    plus = np.where(growing.kind == PLUS, coefficient, 0.0)
+    label = plus @ growing.number[:, lists.some]
+    weight = growing.weight * coefficient[_atom_of_category(growing)]
+    states = lists.class_of.shape[1]
+    extra_of = np.repeat(label[:, None], states, axis=1)
+    category = np.repeat(np.arange(len(weight)), np.diff(lists.category_start))
+    for state in range(states):
+        left = (state >> lists.category_bit) & 1 == 0
+        extra_of[:, state] += np.bincount(lists.category_list[left], weight[category[left]], minlength=G)
+    extra = np.zeros(len(lists.unpaid))
+    extra[lists.class_of] = extra_of
+    start = np.where(growing.kind == TOUCH, growing.start, 0.0)
+    far_weight = np.where(np.isin(growing.kind, (LARGER, DENSE, TREE)), coefficient, 0.0)
+    steps = K + len(loss.expression.nodes) + 16
+    slack = total.off + 2.0**-48 * steps * (total.magnitude + abs(M))
+    return Model(total.of_size + float(coefficient @ start), extra, far_weight, float(slack))
+
+
+def no_model(loss: Loss, lists: Lists) -> Model:
+    """A model that says nothing."""
+    return Model(np.zeros(loss.K + 1), np.zeros(len(lists.unpaid)), np.zeros(0), np.inf)
+
+
+def _as_sum(loss: Loss, growing: Growing) -> _Sum | None:
+    K = loss.K
+    nothing = np.zeros(K + 1)
+    sizes = dict(zip(loss.expression.atoms, _sizes(growing), strict=True))
+    sums: dict[int, _Sum | None] = {}
+    for node in loss.expression.nodes:
+        parts = [sums[id(child)] for child in node.children]
+        found: _Sum | None = None
+        match node, parts:
+            case ir.Constant(), _:
+                found = _Sum({}, nothing + node.number, abs(node.number))
+            case ir.Leaf(), _:
+                found = _Sum({node.atom.key: 1.0}, nothing, sizes[node.atom.key])
+            case ir.Table(), _ if isinstance(node.count.atom, Size) and node.count.atom.most == K:
+                found = _Sum({}, node.table, float(np.abs(node.table).max()))
+            case ir.Table(), _:
+                found = _line(node, nothing)
+            case ir.Add(), [_Sum() as first, *rest]:
+                found = first
+                for part in rest:
+                    found = None if found is None or part is None else found.plus(part)
+            case ir.Scale(), [_Sum() as part]:
+                found = part.times(node.factor)
+            case ir.Not(), [_Sum() as part]:
+                found = _Sum({}, nothing + 1.0, 1.0).plus(part.times(-1.0))
+        sums[id(node)] = found
+    return sums[id(loss.expression.root)]
+
+
+def _sizes(growing: Growing) -> list[float]:
+    """How large the absolute values that an atom adds up can become."""
+    largest = np.abs(growing.number).max(axis=1, initial=0.0)
+    sizes = np.where(np.isin(growing.kind, (LARGER, SMALLER)), largest, np.abs(growing.number).sum(axis=1))
+    sizes[growing.kind == TOUCH] = np.abs(growing.start[growing.kind == TOUCH])
+    np.add.at(sizes, _atom_of_category(growing), np.abs(growing.weight))
+    for a, (kind, metric) in enumerate(zip(growing.kind, growing.metric, strict=True)):
+        if kind == DENSE:
+            sizes[a] = growing.dense[metric].max()
+        elif kind == TREE:
+            sizes[a] = 2.0 * growing.edge[metric] * growing.depth[metric].max()
+    return [float(size) for size in sizes]
+
+
+def _line(node: ir.Table, nothing: Floats) -> _Sum | None:
+    """A function of a count that is a line, but for rounding."""
+    f, slope = node.table, node.slope
+    if slope is None:
+        return None
+    off = float(np.abs(f - (f[0] + slope * np.arange(len(f)))).max())
+    return _Sum({node.count.atom.key: slope}, nothing + f[0], float(np.abs(f).max()), off)

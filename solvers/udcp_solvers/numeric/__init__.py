@@ -1,0 +1,1 @@
+"""Numbers: compiled loops over rows, exact sums, orders of a row."""

@@ -1,0 +1,81 @@
+"""Compiled kernels, and rows in threads: the one place that touches numba's decorators.
+
+A kernel is a plain loop over the rows `start` to `stop`; `over_rows` runs blocks of rows in threads (kernels release
+the interpreter lock). Not numba's own `prange`: its thread pools end the process after a fork (OpenMP) or when two
+Python threads score at once (workqueue), and its kernels take longer to compile.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+# Cells below which starting threads costs more than it saves.
+_SMALL = 1 << 16
+
+
+@cache
+def _fingerprint(module: str) -> str:
+    """A hash of a module of this package and of all that it imports from the package."""
+    digest = hashlib.sha256()
+    waiting, seen = [module], set()
+    while waiting:
+        name = waiting.pop()
+        path = Path(__file__).parents[2].joinpath(*name.split(".")).with_suffix(".py")
+        if name not in seen and path.is_file():
+            seen.add(name)
+            text = path.read_text(encoding="utf-8")
+            digest.update(text.encode())
+            waiting += re.findall(r"\budcp_solvers\.[\w.]+", text)
+    return digest.hexdigest()[:12]
+
+
+def _compile(function: F, fastmath: Iterable[str], inline: str = "never") -> F:
+    # numba's cache on disk looks only at the file of a kernel, not at the files of what it calls, and would go on using
+    # the old code of those. The name of the kernel is part of the key, so their state goes into the name.
+    function.__qualname__ = f"{function.__qualname__}-{_fingerprint(function.__module__)}"
+    njit: Any = numba.njit  # untyped before numba 0.66
+    settings = {"nogil": True, "error_model": "numpy", "fastmath": set(fastmath), "inline": inline}
+    compiled: F
+    try:
+        compiled = njit(cache=True, **settings)(function)
+    except RuntimeError:  # no folder that can be written to
+        compiled = njit(**settings)(function)
+    return compiled
+
+
+def jit(function: F) -> F:
+    """Compile with IEEE arithmetic exactly as written."""
+    return _compile(function, ())
+
+
+def jit_in_caller(function: F) -> F:
+    """Compile as a part of what calls it: sooner done, if that is one place alone."""
+    return _compile(function, (), "always")
+
+
+def jit_any_order(function: F) -> F:
+    """Compile a loop whose sums may be taken in any order (so that it vectorises); never for a value that is kept."""
+    return _compile(function, ("reassoc", "nnan"))
+
+
+def over_rows(kernel: Callable[..., None], n: int, K: int, *arguments: object) -> None:
+    """Call kernel(start, stop, *arguments) on blocks that cover the n rows (of K cells each), in threads."""
+    settings: Any = numba.config
+    threads = int(settings.NUMBA_NUM_THREADS)
+    if threads == 1 or n * K < _SMALL:
+        kernel(0, n, *arguments)
+        return
+    step = max(1, -(-n // (4 * threads)))
+    with ThreadPoolExecutor(threads) as pool:
+        for done in [pool.submit(kernel, i, min(i + step, n), *arguments) for i in range(0, n, step)]:
+            done.result()

@@ -1,0 +1,190 @@
+"""Masses and values of all balls of a hierarchy at once, from what lies below each node down to each depth.
+
+Let below(u, r) be the labels below node u at most r away from it. A ball around v is below(v, r), and, from each
+ancestor on, what lies below it but not below the child on the path to v. So the sums over below(u, r), which are sums
+over children, give those of all balls. At price mu a set of labels is worth the least of (cost + mu * mass left out)
+over its subsets; with a weight w on every node (the categories of the laminar part are nodes of the hierarchy),
+
+    value(u, r) = min(mu * mass(u, r), w(u) + sum of value(child, r - 1)).
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import NamedTuple
+
+import numpy as np
+
+from udcp_dsl.prediction.oracle import Floats
+from udcp_solvers.numeric.compiled import jit, jit_any_order, jit_in_caller
+from udcp_solvers.numeric.double_double import Double, minus, two_sum
+from udcp_solvers.prices.regions import Ints, Records, Tree, records
+
+# Of the value of a set and of a label: closer than this, relatively, one cannot say whether it pays.
+NEAR_CATEGORY = 1e-12
+NEAR_LABEL = 1e-15
+
+CORE = np.dtype([("pair", "i8"), ("step", "i8"), ("above", "f8")], align=True)
+STEP = np.dtype([("more", "i8"), ("less", "i8"), ("door", "f8")], align=True)
+SUM = np.dtype([
+    ("mass", "f8"), ("mass_low", "f8"),
+    ("value", "f8"), ("pays", "i8"),
+    ("children", "f8"), ("paying", "i8"),
+], align=True)  # fmt: skip
+
+
+class Pairs(NamedTuple):
+    """The pairs (u, r): those of node i are first[i]:first[i + 1]; `inner[starts[s]:starts[s + 1]]` are the pairs
+    (child, r - 1) of pair s.
+
+    `weight` is that of a node's category; `costs`, by place, has the label's own category in it. Ball b starts as pair
+    `cores[b].pair` and goes up its steps, from `step` on: pair `more` without pair `less` (-1 for none), in a category
+    of weight `door`. `above` is what the categories around all of this cost.
+    """
+
+    first: Ints
+    starts: Ints
+    inner: Ints
+    costs: Floats
+    weight: Floats
+    cores: Records
+    steps: Records
+
+
+def pairs_of(tree: Tree, costs: Floats, weight: Floats) -> Pairs:
+    """For the costs of labels, by place, and the weights of the categories that are nodes."""
+    nodes = tree.nodes[:-1]
+    parent, near = nodes.parent.tolist(), nodes.near.tolist()
+    far = [1 if high > low else 0 for low, high in zip(nodes.leaves, tree.nodes.leaves[1:], strict=True)]
+    children: list[list[int]] = [[] for _ in parent]
+    for v, u in enumerate(parent[:-1]):
+        far[u] = max(far[u], far[v] + 1)
+        children[u].append(v)
+    above = np.zeros(len(parent))
+    for v in range(len(parent) - 2, -1, -1):
+        above[v] = above[parent[v]] + weight[parent[v]]
+    first = list(accumulate((b - a + 1 for a, b in zip(near, far, strict=True)), initial=0))
+
+    def pair(u: int, r: int) -> int:
+        return first[u] + min(r, far[u]) - near[u] if r >= near[u] else -1
+
+    below = [
+        [s for child in children[u] if (s := pair(child, r - 1)) >= 0]
+        for u in range(len(parent))
+        for r in range(near[u], far[u] + 1)
+    ]
+    cores = records(len(tree.balls), CORE)
+    steps: list[tuple[int, int, float]] = []
+    for core, ball in zip(cores, tree.balls, strict=True):
+        v, left = int(ball.centre), int(ball.radius) - 1 + int(ball.middle)
+        core.pair, core.step = pair(v, int(ball.radius)), len(steps)
+        for step in range(ball.climbs):
+            steps.append((pair(parent[v], left - step), pair(v, left - step - 1), weight[parent[v]]))
+            v = parent[v]
+        core.above = above[v]
+    taken = records(len(steps), STEP)
+    taken[:] = steps
+    return Pairs(
+        np.array(first),
+        np.array(list(accumulate(map(len, below), initial=0))),
+        np.array([s for part in below for s in part], dtype=np.int64),
+        costs,
+        weight,
+        cores,
+        taken,
+    )
+
+
+@jit_in_caller
+def load_masses(p: Floats, tree: Tree, pairs: Pairs, sums: Records) -> None:
+    """Masses of all pairs, for the p of a row by place. The last pair is the whole tree."""
+    first, starts, inner = pairs.first, pairs.starts, pairs.inner
+    for i in range(len(first) - 1):
+        own, own_low = 0.0, 0.0
+        for mass in p[tree.nodes[i].leaves : tree.nodes[i + 1].leaves]:
+            own, error = two_sum(own, mass)
+            own_low += error
+        for s in range(first[i], first[i + 1]):
+            high, low = own, own_low
+            for j in range(starts[s], starts[s + 1]):
+                part = sums[inner[j]]
+                high, error = two_sum(high, part.mass)
+                low += error + part.mass_low
+            sums[s].mass, sums[s].mass_low = two_sum(high, low)
+
+
+@jit_in_caller
+def mass_outside(b: int, tree: Tree, pairs: Pairs, sums: Records) -> Double:
+    """The mass outside ball b, to 106 bits of that of the row."""
+    all_of, core = sums[-1], pairs.cores[b]
+    inside = sums[core.pair]
+    high, low = minus(all_of.mass, all_of.mass_low, inside.mass, inside.mass_low)
+    for j in range(core.step, core.step + tree.balls[b].climbs):
+        step = pairs.steps[j]
+        if step.more >= 0:
+            more = sums[step.more]
+            high, low = minus(high, low, more.mass, more.mass_low)
+        if step.less >= 0:
+            less = sums[step.less]
+            high, low = minus(high, low, -less.mass, -less.mass_low)
+    return high, low
+
+
+@jit_any_order
+def _best_of(mu: float, p: Floats, costs: Floats) -> tuple[float, int]:
+    """The value of labels in no common category, and how many of them may pay."""
+    value, paying = 0.0, 0
+    for i in range(len(p)):
+        left = mu * p[i]
+        value += min(costs[i], left)
+        paying += costs[i] <= left * (1.0 + NEAR_LABEL)
+    return value, paying
+
+
+@jit_in_caller
+def load_values(mu: float, gains: float, p: Floats, tree: Tree, pairs: Pairs, sums: Records) -> None:
+    """Values of all pairs at a finite price mu; `gains` is minus the sum of the negative costs."""
+    first, starts, inner, costs = pairs.first, pairs.starts, pairs.inner, pairs.costs
+    for i in range(len(first) - 1):
+        low, high = tree.nodes[i].leaves, tree.nodes[i + 1].leaves
+        own, own_paying = _best_of(mu, p[low:high], costs[low:high])
+        for s in range(first[i], first[i + 1]):
+            inside, many = own, own_paying
+            for j in range(starts[s], starts[s + 1]):
+                part = sums[inner[j]]
+                inside += part.value
+                many += part.pays
+            total = sums[s]
+            total.children, total.paying = inside, many
+            total.value, total.pays = _entered(mu * total.mass, pairs.weight[i], inside, many, gains)
+
+
+@jit
+def _entered(skip: float, weight: float, inside: float, paying: int, gains: float) -> tuple[float, int]:
+    """The value of a category, given that of what is inside it; and whether something in it may pay."""
+    enter = weight + inside
+    near = NEAR_CATEGORY * (weight + skip + gains)
+    return min(skip, enter), 1 if paying > 0 and enter <= skip + near else 0
+
+
+@jit_in_caller
+def value_of(b: int, mu: float, gains: float, tree: Tree, pairs: Pairs, sums: Records) -> tuple[float, bool]:
+    """The value of ball b, the diameter apart, at the price that was loaded; whether something in it may pay."""
+    core = pairs.cores[b]
+    part = sums[core.pair]
+    mass, value, many = part.mass, part.value, part.pays
+    for j in range(core.step, core.step + tree.balls[b].climbs):
+        step = pairs.steps[j]
+        if step.more >= 0:
+            more = sums[step.more]
+            mass += more.mass
+            value += more.children
+            many += more.paying
+        if step.less >= 0:
+            less = sums[step.less]
+            mass -= less.mass
+            value -= less.value
+            many -= less.pays
+        value, many = _entered(mu * mass, step.door, value, many, gains)
+    value, many = _entered(mu * mass, core.above, value, many, gains)
+    return value, many > 0

@@ -1,0 +1,302 @@
+"""Prices under a laminar loss: L = sum of w_C any(C) over a forest of categories, w_C >= 0, + label costs l(y).
+
+Category C is entered at the least mu >= 0 at which some set inside C has cost <= mu * mass with mass > 0 (or cost < 0),
+the cost of C and of the categories within it included. That entry price is the least ratio of cost to mass, found by
+Newton's (Dinkelbach's) steps: from any set's ratio, take all that pays at it, and its ratio next, until it falls no
+more. A label is bought at the largest price on its path: its own l / p and the entry prices of the categories around.
+
+Nothing is subtracted, so small probabilities keep their digits. All faces call the same code, hence the same bits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from udcp_dsl.expression.forms import Additive, Weighted, nesting
+from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Probabilities
+from udcp_solvers.numeric.compiled import jit, over_rows
+from udcp_solvers.numeric.falling import Row
+
+if TYPE_CHECKING:
+    from udcp_dsl.loss import Loss
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Forest:
+    """Categories in preorder; in `labels`, those of a category are neighbours: `labels[low[c]:high[c]]`.
+
+    The categories below c are c + 1 .. last[c] - 1; `top` is the outermost category of each label, -1 for none.
+    """
+
+    labels: Ints
+    costs: Floats
+    weight: Floats
+    low: Ints
+    high: Ints
+    last: Ints
+    top: Ints
+
+    @staticmethod
+    def of(form: Additive) -> Forest | None:
+        """The forest of a laminar form; None if two categories cross or one has a negative weight."""
+        nested = nesting(form)
+        if isinstance(nested[0], Weighted) or any(part.weight < 0 for part in form.categories.values()):
+            return None
+        parts, parents = nested
+        assert isinstance(parts, list)
+        assert isinstance(parents, list)
+        K = form.K
+        children: list[list[int]] = [[] for _ in parts]
+        innermost = np.full(K, -1, dtype=np.int64)
+        for index, (part, parent) in enumerate(zip(parts, parents, strict=True)):
+            if parent >= 0:
+                children[parent].append(index)
+            innermost[part.members] = index
+        own: list[list[int]] = [[] for _ in parts]
+        for y in range(K):
+            if innermost[y] >= 0:
+                own[innermost[y]].append(y)
+        labels: list[int] = []
+        low, high, last = ([0] * len(parts) for _ in range(3))
+        weights = np.zeros(len(parts))
+        top = np.full(K, -1, dtype=np.int64)
+        number = 0
+        # A category is met twice: going in it gets its number, coming out its end.
+        stack = [(index, False) for index in reversed(range(len(parts))) if parents[index] < 0]
+        numbers: dict[int, int] = {}
+        while stack:
+            index, done = stack.pop()
+            if done:
+                c = numbers[index]
+                high[c], last[c] = len(labels), number
+                continue
+            numbers[index] = c = number
+            number += 1
+            low[c], weights[c] = len(labels), parts[index].weight
+            labels.extend(own[index])
+            if parents[index] < 0:
+                top[parts[index].members] = c
+            stack.append((index, True))
+            stack.extend((child, False) for child in reversed(children[index]))
+        labels.extend(np.flatnonzero(innermost < 0).tolist())
+        order = np.array(labels, dtype=np.int64)
+        lows, highs, lasts = (np.array(x, dtype=np.int64) for x in (low, high, last))
+        return Forest(order, form.label_costs[order], weights, lows, highs, lasts, top)
+
+
+class LaminarPrices:
+    """The prices of one loss, by row."""
+
+    def __init__(self, forest: Forest) -> None:
+        self._forest = forest
+
+    @staticmethod
+    def of(loss: Loss) -> LaminarPrices | None:
+        """None where the loss is not laminar."""
+        form = loss.form
+        if form is None or form.diameters or form.of_size is not None:
+            return None
+        forest = Forest.of(form)
+        return None if forest is None else LaminarPrices(forest)
+
+    def scores(self, P: Probabilities) -> Floats:
+        out = np.empty(P.shape)
+        over_rows(_scores, *P.shape, P, *_arrays(self._forest), out)
+        return out
+
+    def score_of(self, P: Probabilities, y: Indices) -> Floats:
+        """Of the forest only the tree around y is looked at."""
+        out = np.empty(len(P))
+        position = np.empty(P.shape[1], dtype=np.int64)
+        position[self._forest.labels] = np.arange(P.shape[1])
+        over_rows(_score_of, *P.shape, P, *_arrays(self._forest), position[y], self._forest.top[y], out)
+        return out
+
+    def sets(self, P: Probabilities, tau: Floats) -> Masks:
+        out = np.empty(P.shape, dtype=np.bool_)
+        over_rows(_sets, *P.shape, P, *_arrays(self._forest), np.ascontiguousarray(tau), out)
+        return out
+
+
+def _arrays(forest: Forest) -> tuple[Ints, Floats, Floats, Ints, Ints, Ints]:
+    return forest.labels, forest.costs, forest.weight, forest.low, forest.high, forest.last
+
+
+@jit
+def own_price(cost: float, p: float) -> float:
+    """The price at which a label pays for itself: l / p; 0 where it is free or a gain, infinite where p = 0."""
+    if cost < 0.0 or (cost == 0.0 and p > 0.0):
+        return 0.0
+    return cost / p if p > 0.0 else np.inf
+
+
+@jit
+def _gather(row: Row, labels: Ints, costs: Floats, start: int, stop: int, p: Floats, price: Floats) -> None:
+    for i in range(start, stop):
+        p[i] = row[labels[i]]
+        price[i] = own_price(costs[i], p[i])
+
+
+@jit
+def _entry(
+    c: int, costs: Floats, weight: Floats, low: Ints, high: Ints, last: Ints, p: Floats, price: Floats, door: Floats
+) -> float:
+    """The entry price of category c, given the prices of labels and the doors of categories within it."""
+    mu = np.inf
+    costs, p, price = costs[low[c] : high[c]], p[low[c] : high[c]], price[low[c] : high[c]]
+    while True:
+        # What pays at less than mu, and what pays at mu itself.
+        cost, mass = weight[c], 0.0
+        more, more_mass = 0.0, 0.0
+        for i in range(len(p)):
+            # Without branches, of which many would go the other way than expected.
+            below, at = price[i] < mu, price[i] == mu
+            cost += costs[i] if below else 0.0
+            mass += p[i] if below else 0.0
+            more += costs[i] if at else 0.0
+            more_mass += p[i] if at else 0.0
+        for d in range(c + 1, last[c]):
+            if door[d] < mu:
+                cost += weight[d]
+            elif door[d] == mu:
+                more += weight[d]
+        if cost < 0.0:
+            return 0.0
+        best = mu
+        if mass > 0.0:
+            best = cost / mass
+        if mu < np.inf and mass + more_mass > 0.0:
+            best = min(best, (cost + more) / (mass + more_mass))
+        if not best < mu:
+            return mu
+        mu = best
+
+
+@jit
+def tree_prices(
+    first: int,
+    stop: int,
+    costs: Floats,
+    weight: Floats,
+    low: Ints,
+    high: Ints,
+    last: Ints,
+    p: Floats,
+    price: Floats,
+    door: Floats,
+) -> None:
+    """Raise the prices of the labels in categories first..stop-1 (whole trees) to what the categories ask."""
+    for c in range(stop - 1, first - 1, -1):
+        mu = _entry(c, costs, weight, low, high, last, p, price, door)
+        door[c] = mu
+        for i in range(low[c], high[c]):
+            price[i] = max(price[i], mu)
+        for d in range(c + 1, last[c]):
+            door[d] = max(door[d], mu)
+
+
+@jit
+def _scores(
+    start: int,
+    stop: int,
+    P: Probabilities,
+    labels: Ints,
+    costs: Floats,
+    weight: Floats,
+    low: Ints,
+    high: Ints,
+    last: Ints,
+    out: Floats,
+) -> None:
+    K = P.shape[1]
+    p, price, door = np.empty(K), np.empty(K), np.empty(len(weight))
+    for n in range(start, stop):
+        _gather(P[n], labels, costs, 0, K, p, price)
+        tree_prices(0, len(weight), costs, weight, low, high, last, p, price, door)
+        for i in range(K):
+            out[n, labels[i]] = price[i]
+
+
+@jit
+def _score_of(
+    start: int,
+    stop: int,
+    P: Probabilities,
+    labels: Ints,
+    costs: Floats,
+    weight: Floats,
+    low: Ints,
+    high: Ints,
+    last: Ints,
+    position: Ints,
+    top: Ints,
+    out: Floats,
+) -> None:
+    K = P.shape[1]
+    p, price, door = np.empty(K), np.empty(K), np.empty(len(weight))
+    for n in range(start, stop):
+        i = position[n]
+        c = top[n]
+        if c < 0:
+            _gather(P[n], labels, costs, i, i + 1, p, price)
+        else:
+            _gather(P[n], labels, costs, low[c], high[c], p, price)
+            tree_prices(c, last[c], costs, weight, low, high, last, p, price, door)
+        out[n] = price[i]
+
+
+@jit
+def _sets(
+    start: int,
+    stop: int,
+    P: Probabilities,
+    labels: Ints,
+    costs: Floats,
+    weight: Floats,
+    low: Ints,
+    high: Ints,
+    last: Ints,
+    tau: Floats,
+    out: Masks,
+) -> None:
+    """A category is in at tau if what pays at tau inside it gains more than it costs; too near to call: its price."""
+    K = P.shape[1]
+    p, price, door = np.empty(K), np.empty(K), np.empty(len(weight))
+    for n in range(start, stop):
+        mu = tau[n]
+        _gather(P[n], labels, costs, 0, K, p, price)
+        sure = True
+        for c in range(len(weight) - 1, -1, -1):
+            cost = weight[c]
+            gain = 0.0
+            size = abs(cost)
+            for i in range(low[c], high[c]):
+                if price[i] <= mu and price[i] < np.inf:
+                    cost += costs[i]
+                    size += abs(costs[i])
+                    gain += mu * p[i]
+            for d in range(c + 1, last[c]):
+                if door[d] <= mu:
+                    cost += weight[d]
+                    size += weight[d]
+            inside = cost <= gain
+            if not abs(cost - gain) > 1e-12 * (size + gain):
+                sure = False
+                break
+            if not inside:
+                for i in range(low[c], high[c]):
+                    price[i] = np.inf
+                for d in range(c + 1, last[c]):
+                    door[d] = np.inf
+            door[c] = 0.0 if inside else np.inf
+        if not sure:
+            _gather(P[n], labels, costs, 0, K, p, price)
+            tree_prices(0, len(weight), costs, weight, low, high, last, p, price, door)
+        for i in range(K):
+            out[n, labels[i]] = price[i] <= mu

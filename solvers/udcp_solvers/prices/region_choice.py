@@ -1,0 +1,456 @@
+"""The best set at a price among the regions of a hierarchy, exactly: costs and masses left out are held to 106 bits.
+
+Region r < K is the label at place r alone, K + b is ball b (see `regions`). Values of regions are compared as floats
+first; those that are near the least, and sets inside a region that differ by labels or categories whose price is near,
+are compared by cross-multiplication. Ties are then ties as in rationals, and the rules decide: less mass left out,
+fewer labels, the lexicographically first list of indices.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from udcp_dsl.prediction.oracle import Floats, Masks
+from udcp_solvers.numeric.compiled import jit, jit_any_order, jit_in_caller
+from udcp_solvers.numeric.double_double import Double, minus, plus, sign_of_cross, two_sum
+from udcp_solvers.numeric.falling import Row
+from udcp_solvers.prices.ball_sums import (
+    NEAR_CATEGORY,
+    NEAR_LABEL,
+    SUM,
+    Pairs,
+    load_masses,
+    load_values,
+    mass_outside,
+    value_of,
+)
+from udcp_solvers.prices.regions import Ints, Records, Tree, records, runs_of
+
+# Values of regions closer than this, relatively, are compared exactly.
+_NEAR = 1e-12
+# A mass below this part of the row's is summed by itself: a difference would have too few digits.
+_LITTLE = 1e-9
+# Balls that hold more labels in all than one part in so many of K are valued together.
+_MANY = 4
+
+CATEGORY = np.dtype([("enter", "f8"), ("skip", "f8"), ("gets", "f8"), ("touched", "?"), ("inside", "?")], align=True)
+VERTEX = np.dtype([
+    ("mu", "f8"), ("region", "i8"), ("labels", "i8"), ("many", "i8"), ("stale", "?"), ("sure", "?"),
+    ("cost", "f8"), ("cost_low", "f8"), ("rem", "f8"), ("rem_low", "f8"),
+], align=True)  # fmt: skip
+
+
+class Areas(NamedTuple):
+    """The regions and the laminar part of a loss.
+
+    By place: a label's cost, its innermost category, up to which place that is the same, what the label costs alone;
+    labels of one `kind` cost the same alone, and later kinds more. By category, those inside after those around them:
+    parent and weight; C stands for none. By region: `toll`, the cost of the diameter. `gains` is minus the sum of the
+    negative costs, `free` says whether a label costs nothing, or less. If all categories are nodes, values are `shared`
+    by balls.
+    """
+
+    tree: Tree
+    pairs: Pairs
+    place: Ints
+    costs: Floats
+    innermost: Ints
+    until: Ints
+    alone: Floats
+    kind: Ints
+    parent: Ints
+    weight: Floats
+    toll: Floats
+    gains: float
+    free: bool
+    shared: bool
+
+
+class Room(NamedTuple):
+    """Of a row, by place: p. By region: the mass outside, high + low. By pair: sums. By category (C is what is in
+    none): what entering and skipping costs, mass, whether in.
+
+    `best` are the likeliest labels of each kind, `listed` the regions that matter. Scratch: the places of the region
+    looked at last, as runs; the categories that it touches, innermost first; marks of places.
+    """
+
+    p: Floats
+    outside: Floats
+    outside_low: Floats
+    sums: Records
+    categories: Records
+    best: Ints
+    listed: Ints
+    runs: Ints
+    touched: Ints
+    marks: Masks
+
+
+class Vertices(NamedTuple):
+    """Sets that were best at a price mu: which region, cost, mass left out (high + low), how many labels, which, by
+    place; whether nothing in the region was near its price.
+
+    For the regions alive[v, :many]: G[v, q] is the value of region q there, live[v, q] whether anything in it may pay;
+    of a stale one they are not known.
+    """
+
+    sets: Records
+    chosen: Masks
+    G: Floats
+    live: Masks
+    alive: Ints
+
+
+def room_for(areas: Areas) -> Room:
+    K, R, C = len(areas.costs), len(areas.toll), len(areas.weight)
+    categories = records(C + 1, CATEGORY)
+    categories[C].touched = categories[C].inside = True
+    return Room(
+        np.empty(K),
+        np.empty(R),
+        np.empty(R),
+        records(len(areas.pairs.starts) - 1, SUM),
+        categories,
+        np.empty(areas.kind.max() + 1, dtype=np.int64),
+        np.concatenate([np.arange(K, R), np.zeros(K, dtype=np.int64)]),
+        np.empty((len(areas.tree.nodes), 2), dtype=np.int64),
+        np.empty(C, dtype=np.int64),
+        np.empty(K, dtype=np.bool_),
+    )
+
+
+def vertices_for(many: int, areas: Areas) -> Vertices:
+    """Room for some vertices; the last is scratch of `best_set`."""
+    K, R = len(areas.costs), len(areas.toll)
+    return Vertices(
+        records(many, VERTEX),
+        np.empty((many, K), dtype=np.bool_),
+        np.empty((many, R)),
+        np.empty((many, R), dtype=np.bool_),
+        np.empty((many, R), dtype=np.int64),
+    )
+
+
+@jit
+def move(v: int, to: int, held: Vertices) -> None:
+    _move_set(v, to, held)
+    old, new = held.sets[v], held.sets[to]
+    new.mu, new.stale, new.many = old.mu, old.stale, old.many
+    alive, alive_to = held.alive[v, : old.many], held.alive[to]
+    G, G_to, live, live_to = held.G[v], held.G[to], held.live[v], held.live[to]
+    for j, q in enumerate(alive):
+        alive_to[j] = q
+        G_to[q] = G[q]
+        live_to[q] = live[q]
+
+
+@jit
+def _move_set(v: int, to: int, held: Vertices) -> None:
+    old, new = held.sets[v], held.sets[to]
+    new.region, new.labels, new.sure = old.region, old.labels, old.sure
+    new.cost, new.cost_low = old.cost, old.cost_low
+    new.rem, new.rem_low = old.rem, old.rem_low
+    # A loop: assigning one slice to another takes a second to compile, for the message about unequal shapes.
+    chosen, chosen_to = held.chosen[v], held.chosen[to]
+    for i in range(len(chosen)):
+        chosen_to[i] = chosen[i]
+
+
+@jit_in_caller
+def load(row: Row, areas: Areas, room: Room) -> int:
+    """p of a row, and the regions that matter, with the mass outside each; how many these are."""
+    p, best, listed, labels, kind, alone = room.p, room.best, room.listed, areas.tree.labels, areas.kind, areas.alone
+    K = len(p)
+    best[:] = -1
+    for i in range(K):
+        p[i] = row[labels[i]]
+        other = best[kind[i]]
+        if other < 0 or p[i] > p[other] or (p[i] == p[other] and labels[i] < labels[other]):
+            best[kind[i]] = i
+    # All balls, and of single labels those that are not both less likely and dearer than another.
+    many = len(areas.tree.balls)
+    highest, cost = -1.0, 0.0
+    for i in best:
+        dearer = cost < alone[i] - _NEAR * abs(alone[i])
+        if not (p[i] < highest * (1.0 - _NEAR) or (p[i] <= highest and dearer)):
+            listed[many] = i
+            many += 1
+        if p[i] > highest:
+            highest, cost = p[i], alone[i]
+    load_masses(p, areas.tree, areas.pairs, room.sums)
+    total = room.sums[-1]
+    for r in listed[:many]:
+        if r < K:
+            high, low = minus(total.mass, total.mass_low, p[r], 0.0)
+        else:
+            high, low = mass_outside(r - K, areas.tree, areas.pairs, room.sums)
+        if high < _LITTLE * total.mass:
+            high, low = _sum_outside(r, areas, room)
+        room.outside[r], room.outside_low[r] = high, low
+    return many
+
+
+@jit
+def list_first(many: int, v: int, room: Room, held: Vertices) -> None:
+    """List with vertex v the first so many regions that matter."""
+    alive, listed = held.alive[v], room.listed
+    for j in range(many):
+        alive[j] = listed[j]
+    held.sets[v].many = many
+
+
+@jit
+def open_region(r: int, areas: Areas, room: Room) -> int:
+    """List the runs of region r; how many there are."""
+    K = len(room.p)
+    if r >= K:
+        return runs_of(r - K, areas.tree, room.runs)
+    room.runs[0, 0], room.runs[0, 1] = r, r + 1
+    return 1
+
+
+@jit_in_caller
+def _sum_outside(r: int, areas: Areas, room: Room) -> Double:
+    marks = room.marks
+    marks[:] = True
+    for j in range(open_region(r, areas, room)):
+        marks[room.runs[j, 0] : room.runs[j, 1]] = False
+    rem, low = 0.0, 0.0
+    for i in range(len(marks)):
+        if marks[i]:
+            rem, error = two_sum(rem, room.p[i])
+            low += error
+    return two_sum(rem, low)
+
+
+@jit_in_caller
+def _worth(v: int, mu: float, areas: Areas, room: Room, held: Vertices) -> None:
+    """G at price mu of the regions listed with vertex v."""
+    alive, G, live = held.alive[v, : held.sets[v].many], held.G[v], held.live[v]
+    outside, alone, K, gains = room.outside, areas.alone, len(room.p), areas.gains
+    # At price 0 nothing is paid for, unless it is a gain; at an infinite one regions that leave nothing out matter,
+    # and of one alone the value does not.
+    whole, labels = 0, 0
+    for r in alive:
+        whole += outside[r] == 0.0
+        labels += areas.tree.balls[r - K].many if r >= K else 0
+    idle = whole < 2 if mu == np.inf else mu == 0.0 and gains == 0.0
+    together = areas.shared and mu < np.inf and not idle and _MANY * labels > K
+    if together:
+        load_values(mu, gains, room.p, areas.tree, areas.pairs, room.sums)
+    for r in alive:
+        left = mu * outside[r] if outside[r] > 0.0 else 0.0
+        if idle or left == np.inf:
+            value, pays = 0.0, mu > 0.0
+        elif r < K:
+            skip = mu * room.p[r] if room.p[r] > 0.0 else 0.0
+            value, pays = min(skip, alone[r]), alone[r] <= skip * (1.0 + NEAR_LABEL)
+        elif together:
+            value, pays = value_of(r - K, mu, gains, areas.tree, areas.pairs, room.sums)
+        else:
+            value, pays, _, _ = _settle(open_region(r, areas, room), mu, 1.0, areas, room, room.marks)
+        G[r] = value + (areas.toll[r] + left)
+        live[r] = pays or areas.free
+
+
+@jit
+def best_set(
+    v: int,
+    mu: float,
+    step: float,
+    step_low: float,
+    gain: float,
+    gain_low: float,
+    areas: Areas,
+    room: Room,
+    held: Vertices,
+) -> None:
+    """Make vertex v the best set at price mu = step / gain of all in the regions listed with it.
+
+    If that is 0 / 0, leave the set, and find only the values of the regions.
+    """
+    _worth(v, mu, areas, room, held)
+    best = held.sets[v]
+    best.mu = mu
+    best.stale = False
+    if step == 0.0 and gain == 0.0:
+        return
+    alive, G, live = held.alive[v, : best.many], held.G[v], held.live[v]
+    least = np.inf
+    for q in alive:
+        least = min(least, G[q])
+    slack = least + _NEAR * (abs(least) + areas.gains)
+    trial = len(held.sets) - 1
+    found, empty = False, False
+    for q in alive:
+        if not G[q] <= slack:
+            continue
+        # Where many regions tie: the empty set is looked at once; and at price 0, if no cost is negative, the values
+        # are exact, and a region that leaves more outside (by more than rounding) is not better.
+        if not live[q]:
+            if empty:
+                continue
+            empty = True
+        if mu == 0.0 and found and areas.gains == 0.0 and room.outside[q] > best.rem * (1.0 + _NEAR):
+            continue
+        # The largest and, where a label or category is near its price, also the smallest set of the region.
+        for lean in (1.0, -1.0):
+            sure = _choose(trial, mu, lean, q, areas, room, held)
+            if not found or _better(trial, v, step, step_low, gain, gain_low, areas.place, room.p, held):
+                _move_set(trial, v, held)
+                found = True
+            if sure:
+                break
+
+
+@jit_any_order
+def _settle_run(
+    start: int, stop: int, mu: float, lean: float, p: Floats, costs: Floats, chosen: Masks
+) -> tuple[float, float, float, bool, bool]:
+    """Decide on labels of one category, each for itself: what the best set of them costs, with the mass left out, and
+    what none at all; the mass taken; whether any is taken; whether none was near its price.
+    """
+    # Of slices, as a loop from start to stop is not made into vectors: places might be negative.
+    p, costs, chosen = p[start:stop], costs[start:stop], chosen[start:stop]
+    take, skip, gets, taken, near = 0.0, 0.0, 0.0, 0, 0
+    for i in range(len(p)):
+        mass, cost = p[i], costs[i]
+        left = mu * mass if mass > 0.0 else 0.0
+        # A label without mass is taken only if it is a gain.
+        pays = (cost <= left * (1.0 + lean * NEAR_LABEL)) & ((mass > 0.0) | (cost < 0.0))
+        chosen[i] = pays
+        take += min(cost, left)
+        skip += left
+        gets += mass if pays else 0.0
+        taken += pays
+        near += (cost > 0.0) & (abs(cost - left) <= NEAR_LABEL * cost)
+    return take, skip, gets, taken > 0, near == 0
+
+
+@jit
+def _settle(
+    many: int, mu: float, lean: float, areas: Areas, room: Room, chosen: Masks
+) -> tuple[float, bool, bool, int]:
+    """Decide on the labels of the runs listed, and on the categories that they touch, each for itself.
+
+    The least of (cost + mu * mass left out) over sets of the labels; whether anything may pay; whether nothing was near
+    its price, else `lean` decides; how many categories are touched.
+    """
+    categories, innermost = room.categories, areas.innermost
+    C = len(areas.weight)
+    sure, live = True, False
+    waiting, c = 0, -1
+    for j in range(many):
+        start = room.runs[j, 0]
+        while start < room.runs[j, 1]:
+            stop = min(areas.until[start], room.runs[j, 1])
+            take, skip, gets, taken, clear = _settle_run(start, stop, mu, lean, room.p, areas.costs, chosen)
+            category = categories[innermost[start]]
+            category.enter += take
+            category.skip += skip
+            category.gets += gets
+            sure = sure and clear
+            live = live or (taken and innermost[start] == C)
+            if not category.touched:
+                category.touched = True
+                waiting += 1
+                c = max(c, innermost[start])
+            start = stop
+    touched = 0
+    while waiting > 0:
+        category, above, weight = categories[c], categories[areas.parent[c]], areas.weight[c]
+        if category.touched:
+            enter, skip = weight + category.enter, category.skip
+            near = NEAR_CATEGORY * (weight + abs(category.enter) + areas.gains)
+            if skip < np.inf and abs(enter - skip) <= near and not (enter == 0.0 and skip == 0.0):
+                sure = False
+                category.inside = lean > 0.0
+            else:
+                # At a tie more mass is better; without mass fewer labels are.
+                category.inside = enter < skip or (enter == skip and category.gets > 0.0)
+            above.enter += min(skip, enter)
+            above.skip += skip
+            above.gets += category.gets if category.inside else 0.0
+            if areas.parent[c] == C:
+                live = live or enter <= skip + NEAR_CATEGORY * (weight + skip + areas.gains)
+            if not above.touched:
+                above.touched = True
+                waiting += 1
+            category.enter, category.skip, category.gets, category.touched = 0.0, 0.0, 0.0, False
+            room.touched[touched] = c
+            touched += 1
+            waiting -= 1
+        c -= 1
+    rest = categories[C]
+    value = rest.enter
+    rest.enter, rest.skip, rest.gets = 0.0, 0.0, 0.0
+    return value, live, sure, touched
+
+
+@jit_in_caller
+def _choose(v: int, mu: float, lean: float, r: int, areas: Areas, room: Room, held: Vertices) -> bool:
+    """Make vertex v the best set in region r at price mu; whether nothing in it was near its price."""
+    categories, innermost, chosen = room.categories, areas.innermost, held.chosen[v]
+    chosen[:] = False
+    many = open_region(r, areas, room)
+    _, _, sure, touched = _settle(many, mu, lean, areas, room, chosen)
+    cost, cost_low = areas.toll[r], 0.0
+    rem, rem_low = room.outside[r], room.outside_low[r]
+    for j in range(touched - 1, -1, -1):
+        c = room.touched[j]
+        categories[c].inside = categories[c].inside and categories[areas.parent[c]].inside
+        if categories[c].inside:
+            cost, cost_low = plus(cost, cost_low, areas.weight[c])
+    labels = 0
+    for j in range(many):
+        start = room.runs[j, 0]
+        while start < room.runs[j, 1]:
+            stop = min(areas.until[start], room.runs[j, 1])
+            inside = categories[innermost[start]].inside
+            p, costs, taken = room.p[start:stop], areas.costs[start:stop], chosen[start:stop]
+            for i in range(len(taken)):
+                # Without branches, of which many would go the other way than expected.
+                taken[i] &= inside
+                labels += taken[i]
+                cost, error = two_sum(cost, costs[i] if taken[i] else 0.0)
+                cost_low += error
+                rem, error = two_sum(rem, 0.0 if taken[i] else p[i])
+                rem_low += error
+            start = stop
+    found = held.sets[v]
+    found.region, found.labels, found.sure = r, labels, sure
+    found.cost, found.cost_low = two_sum(cost, cost_low)
+    found.rem, found.rem_low = two_sum(rem, rem_low)
+    return sure
+
+
+@jit_in_caller
+def _better(
+    v: int, w: int, step: float, step_low: float, gain: float, gain_low: float, place: Ints, p: Floats, held: Vertices
+) -> bool:
+    """Whether set v is to be preferred to w at the price step / gain."""
+    new, old = held.sets[v], held.sets[w]
+    rise, rise_low = minus(new.cost, new.cost_low, old.cost, old.cost_low)
+    fall, fall_low = minus(old.rem, old.rem_low, new.rem, new.rem_low)
+    sign = sign_of_cross(rise, rise_low, gain, gain_low, step, step_low, fall, fall_low)
+    if sign != 0:
+        return sign < 0
+    if rise != 0.0:
+        return fall > 0.0 or (fall == 0.0 and rise < 0.0)
+    # Masses may differ by less than 106 bits of the row's show.
+    more, more_low = 0.0, 0.0
+    for i in range(len(p)):
+        if held.chosen[v, i] != held.chosen[w, i]:
+            more, error = two_sum(more, p[i] if held.chosen[v, i] else -p[i])
+            more_low += error
+    more += more_low
+    if more != 0.0:
+        return more > 0.0
+    if new.labels != old.labels:
+        return bool(new.labels < old.labels)
+    for i in place:
+        if held.chosen[v, i] != held.chosen[w, i]:
+            return bool(held.chosen[v, i])
+    return False

@@ -1,0 +1,387 @@
+"""Prices under a tree diameter plus a laminar part: L(S) = w * diameter(S) + laminar(S).
+
+S_mu lies in one of the regions of the hierarchy (see `regions`). At price mu region r is worth
+
+    G_r(mu) = w D_r + mu * (mass outside r) + the least of (cost + mu * mass left out) over sets inside r,
+
+concave in mu, and S_mu is the best set inside the region of least G (see `region_choice`). The hull is traced between
+two known prices a < b: the lines of their sets meet at a price m. Regions whose chord from a to b is above that point
+cannot be better anywhere between, and are dropped for the interval. If one region is left, labels enter at their
+laminar prices inside it. Else all that are left are looked at at m: if no set is better, S jumps from the one set to
+the other there (Eisner and Severance); if one is, the interval is cut at m.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from udcp_dsl.expression.domain import Hierarchy
+from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Probabilities
+from udcp_solvers.numeric.compiled import jit, jit_in_caller, over_rows
+from udcp_solvers.numeric.double_double import minus, ratio, sign_of_cross
+from udcp_solvers.prices.ball_sums import pairs_of
+from udcp_solvers.prices.laminar import Forest, Ints, own_price, tree_prices
+from udcp_solvers.prices.region_choice import (
+    Areas,
+    Room,
+    Vertices,
+    best_set,
+    list_first,
+    load,
+    move,
+    open_region,
+    room_for,
+    vertices_for,
+)
+from udcp_solvers.prices.regions import Tree, one_depth, tree_of
+from udcp_solvers.prices.subtrees import SubtreePrices
+
+if TYPE_CHECKING:
+    from udcp_dsl.loss import Loss
+
+# How many ends of intervals wait at most; 3 at least: the infinite one, the nearest, and room for one between.
+_HELD = 24
+# A chord must be above the lines by this part of their value for its region to be dropped.
+_ABOVE = 1e-9
+
+
+class Trees(NamedTuple):
+    """The forest of the laminar part in its own order; labels are given by place."""
+
+    labels: Ints
+    costs: Floats
+    low: Ints
+    high: Ints
+    last: Ints
+
+
+class Prices(NamedTuple):
+    """Scratch for prices inside one region: of labels, p and prices in the forest's order, doors; which region."""
+
+    price: Floats
+    p: Floats
+    ordered: Floats
+    door: Floats
+    region: Ints
+
+
+class TreePrices:
+    """The prices of one loss, by row."""
+
+    def __init__(self, weight: float, hierarchy: Hierarchy, forest: Forest) -> None:
+        tree = tree_of(hierarchy)
+        K, C = len(forest.labels), len(forest.weight)
+        place = np.empty(K, dtype=np.int64)
+        place[tree.labels] = np.arange(K)
+        costs, innermost = np.empty(K), np.full(K, C)
+        labels = place[forest.labels]
+        costs[labels] = forest.costs
+        alone = costs.copy()
+        parent = np.full(C, C)
+        for c in range(C):
+            inside = labels[forest.low[c] : forest.high[c]]
+            innermost[inside] = c
+            alone[inside] += forest.weight[c]
+            parent[c + 1 : forest.last[c]] = c
+        of_nodes, of_labels, shared = _weights(tree, labels, forest)
+        self._areas = Areas(
+            tree,
+            pairs_of(tree, costs + of_labels, of_nodes),
+            place,
+            costs,
+            innermost,
+            _ends(innermost),
+            alone,
+            _kinds(alone, costs, innermost, parent, forest.weight),
+            parent,
+            forest.weight,
+            np.concatenate([np.zeros(K), weight * tree.balls.diameter]),
+            -float(np.minimum(costs, 0.0).sum()),
+            bool((costs <= 0).any()),
+            shared,
+        )
+        self._trees = Trees(labels, forest.costs, forest.low, forest.high, forest.last)
+
+    @staticmethod
+    def of(loss: Loss) -> TreePrices | SubtreePrices | None:
+        """None where the loss is not the diameter of one hierarchy and a laminar part."""
+        form = loss.form
+        if form is None or len(form.diameters) != 1 or form.of_size is not None:
+            return None
+        ((weight, metric),) = form.diameters.values()
+        forest = Forest.of(form)
+        if weight < 0 or forest is None:
+            return None
+        if one_depth(metric.hierarchy) and not form.categories and not form.label_costs.any():
+            return SubtreePrices(weight, metric.hierarchy)
+        return TreePrices(weight, metric.hierarchy, forest)
+
+    def scores(self, P: Probabilities) -> Floats:
+        scores = np.empty(P.shape)
+        self._run(P, scores=scores)
+        return scores
+
+    def score_of(self, P: Probabilities, y: Indices) -> Floats:
+        score_of = np.empty(len(P))
+        self._run(P, only=y, score_of=score_of)
+        return score_of
+
+    def sets(self, P: Probabilities, tau: Floats) -> Masks:
+        masks = np.empty(P.shape, dtype=np.bool_)
+        self._run(P, limit=tau, masks=masks)
+        return masks
+
+    def _run(
+        self,
+        P: Probabilities,
+        *,
+        limit: Floats | None = None,
+        only: Indices | None = None,
+        scores: Floats | None = None,
+        score_of: Floats | None = None,
+        masks: Masks | None = None,
+    ) -> None:
+        n, K = P.shape
+        over_rows(
+            _block,
+            n,
+            K,
+            P,
+            self._areas,
+            self._trees,
+            np.full(n, np.inf) if limit is None else np.ascontiguousarray(limit),
+            np.full(n, -1) if only is None else only,
+            np.empty((0, K)) if scores is None else scores,
+            np.empty(0) if score_of is None else score_of,
+            np.empty((0, K), dtype=np.bool_) if masks is None else masks,
+        )
+
+
+def _weights(tree: Tree, labels: Ints, forest: Forest) -> tuple[Floats, Floats, bool]:
+    """The weights of the categories that are nodes or single labels, by node and by place; whether all are.
+
+    Of nodes with the same labels it is the lowest.
+    """
+    nodes = tree.nodes[:-1]
+    runs = zip(tree.nodes.leaves[nodes.below].tolist(), tree.nodes.leaves[1:].tolist(), strict=True)
+    node_of: dict[tuple[int, int], int] = {}
+    for v, run in enumerate(runs):
+        node_of.setdefault(run, v)
+    of_nodes, of_labels, shared = np.zeros(len(nodes)), np.zeros(len(labels)), True
+    for weight, start, stop in zip(forest.weight, forest.low, forest.high, strict=True):
+        low, high = int(labels[start:stop].min()), int(labels[start:stop].max()) + 1
+        if high - low == 1:
+            of_labels[low] += weight
+        elif high - low == stop - start and (low, high) in node_of:
+            of_nodes[node_of[low, high]] += weight
+        else:
+            shared = False
+    return of_nodes, of_labels, shared
+
+
+def _kinds(alone: Floats, costs: Floats, innermost: Ints, parent: Ints, weight: Floats) -> Ints:
+    """By place, the rank by `alone` of a label's own cost and the weights around it: that is, of all that adds up."""
+    around: list[tuple[float, ...]] = []
+    for c, above in enumerate(parent.tolist()):
+        around.append((*(around[above] if above < len(parent) else ()), float(weight[c])))
+    around = [*(tuple(sorted(weights)) for weights in around), ()]
+    terms = [(cost, around[c]) for cost, c in zip(costs.tolist(), innermost.tolist(), strict=True)]
+    sums = dict(zip(terms, alone.tolist(), strict=True))
+    rank = {term: r for r, term in enumerate(sorted(sums, key=sums.__getitem__))}
+    return np.array([rank[term] for term in terms])
+
+
+def _ends(values: Ints) -> Ints:
+    """For each element, where the run of equal elements that it is in ends."""
+    ends = np.append(np.flatnonzero(np.diff(values)) + 1, len(values))
+    return ends[np.searchsorted(ends, np.arange(len(values)), side="right")]
+
+
+def _block(start: int, stop: int, P: Probabilities, areas: Areas, trees: Trees, *rest: NDArray[Any]) -> None:
+    """A block of rows, with scratch of its own."""
+    K, C = len(areas.costs), len(areas.weight)
+    prices = Prices(np.empty(K), np.empty(K), np.empty(K), np.empty(C), np.empty(1, dtype=np.int64))
+    _rows(start, stop, P, areas, trees, room_for(areas), vertices_for(_HELD + 2, areas), prices, np.empty(K), *rest)
+
+
+@jit
+def _rows(
+    start: int,
+    stop: int,
+    P: Probabilities,
+    areas: Areas,
+    trees: Trees,
+    room: Room,
+    held: Vertices,
+    prices: Prices,
+    score: Floats,
+    limit: Floats,
+    only: Ints,
+    scores: Floats,
+    score_of: Floats,
+    masks: Masks,
+) -> None:
+    """Fill those of the last three that have rows: one kernel for all, as it takes long to compile.
+
+    By row: scores above `limit`, or above that of label `only` (-1 for none), are not looked for.
+    """
+    labels = areas.tree.labels
+    for n in range(start, stop):
+        wanted = areas.place[only[n]] if only[n] >= 0 else -1
+        _trace(limit[n], wanted, load(P[n], areas, room), areas, trees, room, held, prices, score)
+        if len(scores) > 0:
+            for i in range(len(labels)):
+                scores[n, labels[i]] = score[i]
+        if len(score_of) > 0:
+            score_of[n] = score[wanted]
+        if len(masks) > 0:
+            for i in range(len(labels)):
+                masks[n, labels[i]] = score[i] <= limit[n]
+
+
+@jit_in_caller
+def _trace(
+    limit: float,
+    only: int,
+    regions: int,
+    areas: Areas,
+    trees: Trees,
+    room: Room,
+    held: Vertices,
+    prices: Prices,
+    score: Floats,
+) -> None:
+    """Scores by place of the row that was loaded; those above the limit, or above that of place `only`, may be left at
+    infinity. The first `regions` of those listed matter.
+
+    Vertex _HELD is the left end of the interval, 0 .. top are the right ends that wait, the nearest last. The regions
+    listed with a right end are those that were looked at there: between it and the end before it no other matters.
+    """
+    # _HELD and 0, but not as constants: functions would be compiled for each of them apart.
+    a = len(held.sets) - 2
+    top = a - _HELD
+    left = held.sets[a]
+    prices.region[0] = -1
+    score[:] = np.inf
+    list_first(regions, a, room, held)
+    list_first(regions, top, room, held)
+    best_set(a, 0.0, 0.0, 0.0, 1.0, 0.0, areas, room, held)
+    _enter(a, 0.0, held, score)
+    best_set(top, np.inf, 1.0, 0.0, 0.0, 0.0, areas, room, held)
+    # Prices rise from here on, so that a label's first is its least.
+    while top >= 0 and left.mu <= limit and (only < 0 or score[only] == np.inf):
+        right = held.sets[top]
+        step, step_low = minus(right.cost, right.cost_low, left.cost, left.cost_low)
+        gain, gain_low = minus(left.rem, left.rem_low, right.rem, right.rem_low)
+        if gain > 0.0:
+            mid = ratio(step, step_low, gain, gain_low)
+            if mid == np.inf:  # beyond all floats, and so are the prices that follow
+                break
+            m = top + 1
+            below = _keep_below(m, mid, a, top, held, room)
+            if below == 1 and left.region == right.region:
+                if right.sure and (right.mu <= limit < np.inf or (only >= 0 and not held.chosen[top, only])):
+                    clear = True  # the set at the end says enough
+                elif limit < right.mu:
+                    held.alive[m, 0], held.sets[m].many = left.region, 1
+                    best_set(m, limit, limit, 0.0, 1.0, 0.0, areas, room, held)
+                    clear = held.sets[m].sure
+                    if clear:
+                        _enter(m, limit, held, score)
+                else:
+                    clear = False
+                if not clear:
+                    _enter_inside(left.region, left.mu, right.mu, areas, trees, room, prices, score)
+            else:
+                best_set(m, mid, step, step_low, gain, gain_low, areas, room, held)
+                found = held.sets[m]
+                rise, rise_low = minus(found.cost, found.cost_low, left.cost, left.cost_low)
+                fall, fall_low = minus(left.rem, left.rem_low, found.rem, found.rem_low)
+                if sign_of_cross(rise, rise_low, gain, gain_low, step, step_low, fall, fall_low) < 0:
+                    found.stale = m == _HELD - 1
+                    if found.stale:  # no room: the end before is forgotten, and found again from here
+                        move(m, top, held)
+                    else:
+                        top = m
+                    continue
+                _enter(top, mid, held, score)
+        if right.mu < np.inf:
+            _enter(top, right.mu, held, score)
+        move(top, a, held)
+        top -= 1
+        if left.stale and top >= 0:
+            left.many = held.sets[top].many
+            for j in range(left.many):
+                held.alive[a, j] = held.alive[top, j]
+            best_set(a, left.mu, 0.0, 0.0, 0.0, 0.0, areas, room, held)
+
+
+@jit_in_caller
+def _keep_below(m: int, mid: float, a: int, b: int, held: Vertices, room: Room) -> int:
+    """How many regions have a chord from a to b that is not above the lines of a and b where these meet, at mid.
+
+    Those that matter are listed with m: if nothing in one pays at b nothing does before, and the empty set is in all.
+    """
+    left, right = held.sets[a], held.sets[b]
+    line = left.cost + mid * left.rem
+    listed = a if left.many < right.many else b
+    slack = line + _ABOVE * (abs(line) + abs(left.cost))
+    mu, end = left.mu, right.mu
+    part = (mid - mu) / (end - mu)
+    first, second = left.region, right.region
+    G, G_end, live, outside, kept = held.G[a], held.G[b], held.live[b], room.outside, held.alive[m]
+    below, many = 0, 0
+    for q in held.alive[listed, : held.sets[listed].many]:
+        chord = G[q] + (G_end[q] - G[q]) * part if end < np.inf else G[q] + outside[q] * (mid - mu)
+        own = q in (first, second)
+        if own or not chord > slack:
+            below += 1
+            if own or live[q]:
+                kept[many] = q
+                many += 1
+    held.sets[m].many = many
+    return below
+
+
+@jit
+def _enter(v: int, price: float, held: Vertices, score: Floats) -> None:
+    chosen = held.chosen[v]
+    for i in range(len(score)):
+        score[i] = min(score[i], price if chosen[i] else np.inf)
+
+
+@jit_in_caller
+def _enter_inside(
+    r: int, mu_a: float, mu_b: float, areas: Areas, trees: Trees, room: Room, prices: Prices, score: Floats
+) -> None:
+    """Labels of region r enter at their laminar prices between a and b."""
+    many = open_region(r, areas, room)
+    price = prices.price
+    if prices.region[0] != r:
+        prices.region[0] = r
+        if r < len(score):
+            price[r] = own_price(areas.alone[r], room.p[r])
+        else:
+            _prices_inside(many, areas.weight, trees, room, prices)
+    for j in range(many):
+        for i in range(room.runs[j, 0], room.runs[j, 1]):
+            enters = price[i] <= mu_b and price[i] < np.inf
+            score[i] = min(score[i], max(price[i], mu_a) if enters else np.inf)
+
+
+@jit_in_caller
+def _prices_inside(many: int, weight: Floats, trees: Trees, room: Room, prices: Prices) -> None:
+    """The laminar prices of the labels listed, if there are no others."""
+    price, p, ordered, labels = prices.price, prices.p, prices.ordered, trees.labels
+    price[:] = np.inf
+    for j in range(many):
+        price[room.runs[j, 0] : room.runs[j, 1]] = 0.0
+    for k in range(len(labels)):
+        p[k] = room.p[labels[k]]
+        ordered[k] = own_price(trees.costs[k], p[k]) if price[labels[k]] == 0.0 else np.inf
+    tree_prices(0, len(weight), trees.costs, weight, trees.low, trees.high, trees.last, p, ordered, prices.door)
+    for k in range(len(labels)):
+        price[labels[k]] = ordered[k]

@@ -1,0 +1,1 @@
+"""Programs: sets proved optimal by integer programming. This room alone knows PuLP."""

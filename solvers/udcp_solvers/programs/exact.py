@@ -1,0 +1,240 @@
+"""Exact answers from a solver of limited precision: a least set under a mass that is checked in exact arithmetic.
+
+The mass row is scaled by 1e6 and let down by what rounding may take, so that it never shuts out a set that has the
+mass. A set that comes back short by exact arithmetic is cut off, with all others that are short for the same reason,
+and the question is asked again. The cost is evaluated by the loss itself and held against the solver's own value.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from udcp_dsl.expression.facts import TOLERANCE
+from udcp_dsl.expression.linear import LinearModel
+from udcp_dsl.prediction.oracle import Floats, Masks
+from udcp_solvers.programs.mass import has_mass, mass_below
+from udcp_solvers.programs.shortcuts import shortcut
+from udcp_solvers.programs.solver import Answer, Question, Row, Solver, open_solver
+
+if TYPE_CHECKING:
+    from udcp_dsl.loss import Loss
+
+_SCALE = 1e6
+# In scaled units: solvers take a row for satisfied within 1e-6 at worst, read its numbers from files with 12 digits
+# (another 1e-6), and drop coefficients below 1e-9.
+_LET_DOWN, _DROPPED = 4e-6, 1e-9
+# How far the solver's value may be from the loss before its proof is not believed.
+_AGREE = 1e-6
+_MOST_CUTS = 200
+# So many labels are put in order of index by one objective of powers of 2.
+_BLOCK = 20
+
+
+@dataclass(frozen=True)
+class Report:
+    """What became of the instances of one call: `proved` of them have an optimality proof for every set on the way.
+
+    `hit_limit` ran out of time, `failed` had no answer from the solver twice in a row, `doubtful` had one that the loss
+    contradicts; their sets still have the mass, and may cost more than they need. `retried` counts questions that a
+    fresh solver answered, `cuts` sets that were short of mass in exact arithmetic.
+    """
+
+    instances: int = 0
+    proved: int = 0
+    hit_limit: int = 0
+    failed: int = 0
+    doubtful: int = 0
+    retried: int = 0
+    questions: int = 0
+    cuts: int = 0
+
+    def __add__(self, other: Report) -> Report:
+        return Report(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(Report)))
+
+
+@dataclass(eq=False)
+class Tally:
+    """One instance on its way: its deadline, and what happened so far."""
+
+    deadline: float = math.inf
+    happened: set[str] = field(default_factory=set)
+    counts: Report = field(default_factory=lambda: Report(instances=1))
+
+    @property
+    def seconds(self) -> float | None:
+        return None if self.deadline == math.inf else max(0.0, self.deadline - time.monotonic())
+
+    def count(self, **more: int) -> None:
+        self.counts += Report(**more)
+
+    def report(self) -> Report:
+        """Each instance is in one of the classes; the worst that happened to it says in which."""
+        worst = next((kind for kind in ("failed", "doubtful", "hit_limit") if kind in self.happened), "proved")
+        return replace(self.counts, **{worst: 1})
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """A set, what it costs, and whether no other is better."""
+
+    mask: Masks
+    cost: float
+    proved: bool
+
+
+class Exact:
+    """Questions about one loss: the set of least cost that holds certain labels and has a certain mass."""
+
+    def __init__(self, loss: Loss, model: LinearModel, wanted: object, canonical: bool) -> None:
+        self.loss = loss
+        self.model = model
+        self._wanted = wanted
+        self._canonical = canonical
+        self._solver: Solver | None = None  # opened by the first question
+        self._shortcut = shortcut(loss) if wanted == "auto" and not canonical else None
+
+    def by_shortcut(self, p: Floats, t: float, inside: Masks) -> Masks | None:
+        """The same as `cheapest` finds, where the loss needs no solver for it."""
+        return None if self._shortcut is None or t <= 0 else self._shortcut.cheapest(p, t, inside)
+
+    def cheapest(self, tally: Tally, p: Floats, t: float, inside: Masks) -> Found | None:
+        """The set of least cost among those that hold `inside` and have mass t; None where no answer came."""
+        found = self._least(tally, Question(inside=inside), p, t)
+        if found is None or not found.proved or not self._canonical:
+            return found
+        return self.canonical(tally, p, t, inside, found, heaviest=True)
+
+    def at_price(self, tally: Tally, p: Floats, price: float, inside: Masks) -> Found | None:
+        """The set of least cost - price * mass among those that hold `inside`."""
+        # What is inside anyway would only drown the rest in its digits.
+        paid = _first(self.model, np.where(inside, 0.0, -price * p))
+        return self._least(tally, Question(inside=inside, costs=self.model.objective + paid), p, 0.0, paid)
+
+    def heaviest(self, tally: Tally, p: Floats, inside: Masks, like: Found) -> Found:
+        """The set of largest mass among those that cost no more."""
+        return self._better(tally, [self._no_dearer(like)], _first(self.model, -_SCALE * p), p, 0.0, inside, like)
+
+    def canonical(
+        self, tally: Tally, p: Floats, t: float, inside: Masks, like: Found, *, heaviest: bool = False
+    ) -> Found:
+        """Of the sets that cost no more and have mass t, the smallest; then the heaviest; then the first by indices."""
+        rows = [self._no_dearer(like)]
+        like = self._better(tally, rows, _first(self.model, np.ones(self.model.K)), p, t, inside, like)
+        everything = np.arange(self.model.K)
+        rows.append(Row(everything, np.ones(self.model.K), -np.inf, float(like.mask.sum())))
+        if heaviest:
+            like = self._better(tally, rows, _first(self.model, -_SCALE * p), p, t, inside, like)
+            t = mass_below(p, like.mask)
+        held = inside
+        for start in range(0, self.model.K, _BLOCK):
+            block = slice(start, min(start + _BLOCK, self.model.K))
+            early = np.zeros(self.model.K)
+            early[block] = -(2.0 ** np.arange(block.stop - start)[::-1])
+            like = self._better(tally, rows, _first(self.model, early), p, t, held, like)
+            held = held | (like.mask & (np.arange(self.model.K) < block.stop))
+            out = np.flatnonzero(~like.mask[block]) + start
+            rows.append(Row(out, np.ones(len(out)), -np.inf, 0.0))
+        return like
+
+    def _no_dearer(self, like: Found) -> Row:
+        used = np.flatnonzero(self.model.objective)
+        most = like.cost + TOLERANCE * max(1.0, abs(like.cost)) - self.model.constant
+        return Row(used, self.model.objective[used], -np.inf, most)
+
+    def _better(
+        self, tally: Tally, rows: list[Row], costs: Floats, p: Floats, t: float, inside: Masks, like: Found
+    ) -> Found:
+        """The least set by other costs; `like` itself, not proved, where none comes back that is as cheap."""
+        found = self._least(tally, Question(rows=rows, inside=inside, costs=costs), p, t)
+        if found is not None and found.cost <= like.cost + 2 * TOLERANCE * max(1.0, abs(like.cost)):
+            return found
+        if found is not None:
+            tally.happened.add("doubtful")
+        return replace(like, proved=False)
+
+    def _least(self, tally: Tally, question: Question, p: Floats, t: float, paid: Floats | None = None) -> Found | None:
+        """Ask, check the mass, cut off what is short, and ask again. `paid` is what the costs add to the loss."""
+        rows = list(question.rows)
+        if t > 0:
+            rows.insert(0, _mass_row(p, t))
+        inside = np.zeros(self.model.K, dtype=bool) if question.inside is None else question.inside
+        for _ in range(_MOST_CUTS):
+            answer = self._ask(tally, replace(question, rows=rows, seconds=tally.seconds))
+            if answer.found is None:
+                return None
+            if has_mass(p, answer.found, t):
+                return self._checked(tally, question, answer, paid)
+            tally.count(cuts=1)
+            if answer.status != "optimal":
+                return None
+            rows.append(short_cut(p, answer.found, t, inside))
+        tally.happened.add("doubtful")
+        return None
+
+    def _ask(self, tally: Tally, question: Question) -> Answer:
+        tally.count(questions=1)
+        if self._solver is None:
+            self._solver = open_solver(self.model, self._wanted)
+        answer = self._solver.ask(question)
+        # Every question that we ask has an answer, so one that has none was not understood.
+        if answer.status in ("failed", "infeasible"):
+            tally.count(retried=1)
+            self._solver = open_solver(self.model, self._wanted)
+            answer = self._solver.ask(question)
+            if answer.status in ("failed", "infeasible"):
+                tally.happened.add("failed")
+        if answer.status == "limit":
+            tally.happened.add("hit_limit")
+        return answer
+
+    def _checked(self, tally: Tally, question: Question, answer: Answer, paid: Floats | None) -> Found:
+        assert answer.found is not None
+        cost = float(self.loss.batch(answer.found[None, :])[0])
+        agrees = True
+        if question.costs is None or paid is not None:
+            more = 0.0 if paid is None else float(paid[: self.model.K][answer.found].sum())
+            off = answer.value + self.model.constant - more - cost
+            agrees = abs(off) <= _AGREE * max(1.0, abs(cost), abs(more))
+        if not agrees:
+            tally.happened.add("doubtful")
+        return Found(answer.found, cost, answer.status == "optimal" and agrees)
+
+
+def _first(model: LinearModel, costs: Floats) -> Floats:
+    """Costs of the labels alone."""
+    whole = np.zeros(model.variables)
+    whole[: model.K] = costs
+    return whole
+
+
+def _mass_row(p: Floats, t: float) -> Row:
+    scaled = _SCALE * p
+    kept = np.flatnonzero(scaled >= _DROPPED)
+    dropped = math.fsum(scaled[scaled < _DROPPED].tolist())
+    return Row(kept, scaled[kept], _SCALE * t - _LET_DOWN - dropped, np.inf)
+
+
+def short_cut(p: Floats, short: Masks, t: float, inside: Masks) -> Row:
+    """A row that cuts off a set without mass t, and no set that has it.
+
+    At least r + 1 labels outside H are needed where H with the r heaviest labels outside it is short. H starts as the
+    set, with r = 0, and gives up its lightest labels as long as that holds: so of many labels with equal p, one row
+    cuts off every choice.
+    """
+    movable = np.flatnonzero(short & ~inside)
+    movable = movable[np.argsort(p[movable], kind="stable")]
+    held = short.copy()
+    best = held.copy(), 0
+    for r, y in enumerate(movable, start=1):
+        held[y] = False
+        heaviest = np.sort(p[~held])[::-1][:r]
+        if math.fsum([*p[held].tolist(), *heaviest.tolist(), -t]) >= 0:
+            break
+        best = held.copy(), r
+    outside = np.flatnonzero(~best[0])
+    return Row(outside, np.ones(len(outside)), best[1] + 1.0, np.inf)

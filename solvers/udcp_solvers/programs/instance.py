@@ -1,0 +1,133 @@
+"""One instance of the `ilp` oracle, from its probabilities to its outcome: what is done in this process or in a worker.
+
+An outcome is plain data and depends on nothing but the loss, the options and what was asked: it may be kept in a file
+and taken from there.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+
+from udcp_dsl.expression.lower import lower
+from udcp_dsl.loss import loads
+from udcp_dsl.prediction.oracle import Floats, Indices, Masks
+from udcp_solvers.programs.exact import Exact, Report, Tally
+from udcp_solvers.programs.programs import chain, order_of, price_scores
+
+if TYPE_CHECKING:
+    from udcp_dsl.loss import Loss
+
+
+class Wanted(NamedTuple):
+    """How far a chain must go: to its first set, until it holds a label, until its scores pass a threshold, or on."""
+
+    until: Literal["first", "label", "threshold", "end"] = "end"
+    value: float = 0.0
+
+    def met(self, p: Floats, mask: Masks) -> bool:
+        if self.until == "label":
+            return bool(mask[int(self.value)])
+        # The last label of a block has as its score minus what remains after the block, or more.
+        return self.until == "first" or (self.until == "threshold" and -math.fsum(p[~mask].tolist()) > self.value)
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """All labels in order, of which `count` are final; under prices their scores instead."""
+
+    report: Report
+    order: Indices | None = None
+    count: int = 0
+    scores: Floats | None = None
+
+    def as_data(self) -> list[Any]:
+        """As what JSON has, to the last bit."""
+        order = None if self.order is None else self.order.tolist()
+        return [astuple(self.report), order, self.count, None if self.scores is None else self.scores.tolist()]
+
+    @staticmethod
+    def of_data(data: Sequence[Any]) -> Outcome:
+        report, order, count, scores = data
+        return Outcome(
+            Report(*report),
+            None if order is None else np.array(order, dtype=np.int64),
+            count,
+            None if scores is None else np.array(scores, dtype=np.float64),
+        )
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The options that decide what an instance comes to."""
+
+    program: str
+    levels: Sequence[Fraction]
+    limit: float
+    canonical: bool
+
+
+class Instances:
+    """The instances of one loss, one after the other."""
+
+    def __init__(self, exact: Exact, settings: Settings) -> None:
+        self._exact = exact
+        self._settings = settings
+
+    def solve(self, p: Floats, wanted: Wanted) -> Outcome:
+        tally = Tally(time.monotonic() + self._settings.limit)
+        if self._settings.program == "price":
+            scores = price_scores(self._exact, tally, p, self._settings.canonical)
+            return Outcome(tally.report(), scores=scores)
+        blocks: list[Masks] = []
+        count = len(p)
+        for mask in chain(self._exact, tally, p, self._settings.levels):
+            blocks.append(mask)
+            if mask.any() and wanted.met(p, mask):
+                count = int(mask.sum())
+                break
+        return Outcome(tally.report(), order_of(p, blocks), count)
+
+
+def given_up(p: Floats, program: str) -> Outcome:
+    """What stands for an instance that ended its process twice: the labels by falling p, reported as failed."""
+    report = Report(instances=1, failed=1, retried=1)
+    if program == "price":
+        with np.errstate(divide="ignore", over="ignore"):
+            return Outcome(report, scores=1 / p)
+    return Outcome(report, order_of(p, []), len(p))
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What another process needs to build the same."""
+
+    text: str
+    name: str
+    labels: tuple[str, ...]
+    params: Mapping[str, float]
+    loss: str
+    files: Mapping[str, bytes]
+    solver: object
+    settings: Settings
+
+    @staticmethod
+    def of(loss: Loss, solver: object, settings: Settings) -> Recipe:
+        source = loss.source
+        return Recipe(
+            source.text, source.name, loss.labels, dict(loss.params), loss.name, dict(loss.files), solver, settings
+        )
+
+    def build(self) -> Instances:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # said in the process that asked
+            loss = loads(self.text, self.labels, params=self.params, loss=self.loss, files=self.files, name=self.name)
+        exact = Exact(loss, lower(loss), self.solver, self.settings.canonical)
+        return Instances(exact, self.settings)

@@ -1,0 +1,240 @@
+"""A linear model behind a solver: the one place that talks to PuLP.
+
+With HiGHS the solver object that PuLP builds is kept, and from one question to the next only what differs is changed:
+costs, bounds of labels, the rows beyond the model's own. Any other solver of PuLP gets the problem built anew. Every
+question starts the solver from nothing, so that an answer never depends on what was asked before.
+"""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, Protocol
+
+import numpy as np
+import pulp
+
+from udcp_dsl.diagnostics import OracleError
+from udcp_dsl.expression.linear import LinearModel
+from udcp_dsl.prediction.oracle import Floats, Indices, Masks
+from udcp_dsl.prediction.tables import atomic_write
+
+# Zero gap, one thread, tolerances as tight as solvers allow: what `exact` means.
+_TOLERANCE = 1e-9
+_CBC_OPTIONS = [f"primalTolerance {_TOLERANCE}", f"integerTolerance {_TOLERANCE}"]
+
+Status = Literal["optimal", "limit", "infeasible", "failed"]
+
+
+class Row(NamedTuple):
+    """low <= coefficients @ v[columns] <= high, on top of the model's rows."""
+
+    columns: Indices
+    coefficients: Floats
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """Minimise `costs` (None: the model's own objective) over sets that hold `inside`, under further rows."""
+
+    rows: Sequence[Row] = ()
+    inside: Masks | None = None
+    costs: Floats | None = None
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """`found` (K,) is the best set known, or None; `value` is what the solver's own arithmetic makes of it."""
+
+    status: Status
+    found: Masks | None = None
+    value: float = np.inf
+
+
+class Solver(Protocol):
+    """One linear model, ready for questions."""
+
+    name: str
+
+    def ask(self, question: Question) -> Answer: ...
+
+
+def solver_name(wanted: object) -> str:
+    """The name under which PuLP knows a solver, given by name (`HiGHS`, `CBC`, `GUROBI`) or as an object of PuLP.
+
+    OracleError where there is no such solver, or it is not installed.
+    """
+    if isinstance(wanted, pulp.LpSolver):
+        wanted = wanted.name
+    if not isinstance(wanted, str):
+        raise OracleError(f"oracle 'ilp': solver is a name or a PuLP solver, not {wanted!r}")
+    known = pulp.listSolvers()
+    here = _quietly(pulp.listSolvers, onlyAvailable=True)
+    if wanted == "auto":
+        if here:
+            return "HiGHS" if "HiGHS" in here else str(here[0])
+        raise OracleError("oracle 'ilp': no solver is installed; pip install highspy")
+    # PuLP 3 brings CBC along as PULP_CBC_CMD, PuLP 4 knows it as COIN_CMD.
+    spellings = [wanted, f"{wanted}_CMD", f"PULP_{wanted}_CMD", *(["COIN_CMD"] if wanted.upper() == "CBC" else [])]
+    fitting = [name for spelt in spellings for name in known if name.upper() == spelt.upper()]
+    for name in fitting:
+        if name in here:
+            return str(name)
+    if fitting:
+        package = "highspy" if "HIGHS" in fitting[0].upper() else f"'pulp[{wanted.lower()}]'"
+        raise OracleError(
+            f"oracle 'ilp': solver {wanted!r} is not installed: pip install {package}, or choose one of "
+            f"{', '.join(here) or 'none'}"
+        )
+    raise OracleError(f"oracle 'ilp': PuLP has no solver {wanted!r}; it knows {', '.join(known)}")
+
+
+def _quietly(make: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    # PuLP 3.3 warns of its own CBC whenever it makes one.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return make(*arguments, **options)
+
+
+def open_solver(model: LinearModel, wanted: object) -> Solver:
+    """A fresh solver for a model, chosen as for `solver_name`; an object of PuLP keeps the options that it has."""
+    name = solver_name(wanted)
+    given = wanted if isinstance(wanted, pulp.LpSolver) else None
+    return _Highs(model) if name == "HiGHS" and given is None else _Rebuilt(model, name, given)
+
+
+def export(model: LinearModel, path: str) -> None:
+    """Write the model as an .lp or .mps file, whole or not at all."""
+    if not path.lower().endswith((".lp", ".mps")):
+        raise OracleError(f"a model is written as .lp or .mps, not {path!r}")
+    problem, _ = _problem(model, Question())
+    with atomic_write(path) as temporary:
+        (problem.writeLP if path.lower().endswith(".lp") else problem.writeMPS)(str(temporary))
+
+
+def _problem(model: LinearModel, question: Question) -> tuple[Any, list[Any]]:
+    """The PuLP problem of a question, and its variables in the model's order."""
+    problem = pulp.LpProblem("loss", pulp.LpMinimize)
+    lower = model.lower.copy()
+    if question.inside is not None:
+        lower[: model.K] = question.inside
+    v = [
+        problem.add_variable(name, low, high, cat="Integer" if whole else "Continuous")
+        for name, low, high, whole in zip(
+            model.names, lower.tolist(), model.upper.tolist(), model.integer.tolist(), strict=True
+        )
+    ]
+    costs = model.objective if question.costs is None else question.costs
+    problem += pulp.lpSum(float(c) * x for c, x in zip(costs, v, strict=True))
+    own = (Row(*model.row(i), model.row_lower[i], model.row_upper[i]) for i in range(model.rows))
+    for row in (*own, *question.rows):
+        form = pulp.lpSum(float(a) * v[j] for j, a in zip(row.columns, row.coefficients, strict=True))
+        if row.low == row.high:
+            problem += form == float(row.low)
+            continue
+        if row.low > -np.inf:
+            problem += form >= float(row.low)
+        if row.high < np.inf:
+            problem += form <= float(row.high)
+    return problem, v
+
+
+def _options(kind: type, seconds: float | None) -> dict[str, Any]:
+    """What of an exact, quiet, single-threaded solve this solver lets us ask for."""
+    wanted: dict[str, Any] = {"msg": False, "gapRel": 0.0, "gapAbs": 0.0, "threads": 1, "timeLimit": seconds}
+    if "CBC" in kind.__name__ or "COIN" in kind.__name__:
+        wanted["options"] = _CBC_OPTIONS
+    taken = inspect.signature(kind).parameters
+    return {name: value for name, value in wanted.items() if name in taken and value is not None}
+
+
+class _Rebuilt:
+    """Any solver of PuLP; a new problem for each question."""
+
+    def __init__(self, model: LinearModel, name: str, given: Any) -> None:
+        self.name = name
+        self._model = model
+        self._given = given
+        self._kind = type(_quietly(pulp.getSolver, name))
+
+    def ask(self, question: Question) -> Answer:
+        problem, v = _problem(self._model, question)
+        solver = self._given or _quietly(self._kind, **_options(self._kind, question.seconds))
+        if question.seconds is not None:
+            solver.timeLimit = question.seconds
+        try:
+            status, found = _outcome(problem, problem.solve(solver))
+        except (pulp.PulpError, OSError):  # the program behind it fell over or left no answer
+            return Answer("failed")
+        if not found:
+            return Answer(status)
+        # A variable that stands in no row and has no cost has no value: it is as free as its bound.
+        values = np.array([x.lowBound if x.varValue is None else x.varValue for x in v])
+        costs = self._model.objective if question.costs is None else question.costs
+        return Answer(status, values[: self._model.K] > 0.5, float(costs @ values))
+
+
+def _outcome(problem: Any, answer: Any) -> tuple[Status, bool]:
+    """PuLP 4 says in its answer why a solver stopped; PuLP 3 in `sol_status`: its `status` calls a limit optimal."""
+    if hasattr(answer, "has_solution"):
+        code, proved, found = int(answer.status), answer.status == 1, bool(answer.has_solution)
+    else:
+        code, proved, found = int(problem.status), problem.sol_status == 1, problem.sol_status in (1, 2)
+    if found:
+        return ("optimal" if proved else "limit"), True
+    return ("infeasible" if code == -1 else "limit" if code in (0, -4) else "failed"), False
+
+
+class _Highs:
+    """HiGHS in this process: PuLP builds its object once."""
+
+    name = "HiGHS"
+
+    def __init__(self, model: LinearModel) -> None:
+        self._model = model
+        # PuLP knows only variables that have a cost or stand in a row; so here all have a cost, and `ask` sets theirs.
+        self._costs = np.ones(model.variables)
+        problem, _ = _problem(model, Question(costs=self._costs))
+        tight = {f"{kind}_feasibility_tolerance": _TOLERANCE for kind in ("primal", "dual", "mip")}
+        # A limit of 0 builds the object and leaves it there.
+        problem.solve(pulp.HiGHS(msg=False, gapRel=0.0, gapAbs=0.0, threads=1, timeLimit=0.0, **tight))
+        self._highs: Any = problem.solverModel
+        if [x.name for x in problem.variables()] != model.names or self._highs.getNumCol() != model.variables:
+            raise OracleError("oracle 'ilp': this version of PuLP orders variables in a way that is not known here")
+        self._rows = int(self._highs.getNumRow())
+        self._columns = np.arange(model.variables, dtype=np.int32)
+        self._inside = np.zeros(model.K, dtype=bool)
+
+    def ask(self, question: Question) -> Answer:
+        highs, K = self._highs, self._model.K
+        highs.clearSolver()
+        extra = int(highs.getNumRow()) - self._rows
+        if extra:
+            highs.deleteRows(extra, np.arange(self._rows, self._rows + extra, dtype=np.int32))
+        for row in question.rows:
+            highs.addRow(row.low, row.high, len(row.columns), row.columns.astype(np.int32), row.coefficients)
+        inside = np.zeros(K, dtype=bool) if question.inside is None else question.inside
+        if (inside != self._inside).any():
+            highs.changeColsBounds(K, self._columns[:K], inside.astype(np.float64), np.ones(K))
+            self._inside = inside.copy()
+        costs = self._model.objective if question.costs is None else question.costs
+        if costs is not self._costs:
+            highs.changeColsCost(len(costs), self._columns, costs)
+            self._costs = costs
+        highs.setOptionValue("time_limit", np.inf if question.seconds is None else max(question.seconds, 1e-6))
+        highs.run()
+        stopped = highs.getModelStatus().name
+        if stopped == "kInfeasible":
+            return Answer("infeasible")
+        # The limits of time, solutions, iterations and the like; anything else is an error of the solver.
+        status: Status = "optimal" if stopped == "kOptimal" else "limit" if stopped.endswith("Limit") else "failed"
+        info = highs.getInfo()
+        if status == "failed" or info.primal_solution_status != 2:
+            return Answer("failed" if status == "optimal" else status)
+        found = np.array(highs.getSolution().col_value[:K]) > 0.5
+        return Answer(status, found, float(info.objective_function_value))

@@ -1,0 +1,148 @@
+"""Worker processes that solve instances, each with a solver of its own.
+
+A worker has one instance at a time. One that dies (a solver may take its process along) is replaced, and its instance
+is tried once more, then given up and reported. Workers end with the process that started them: the pipe to it closes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import pickle
+import signal
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from typing import Any, NamedTuple
+
+from udcp_dsl.diagnostics import OracleError
+from udcp_dsl.prediction.oracle import Floats
+from udcp_solvers.programs.instance import Outcome, Recipe, Wanted, given_up
+
+
+class Task(NamedTuple):
+    """Instance `i`: its probabilities, and what is asked of it."""
+
+    i: int
+    p: Floats
+    wanted: Wanted
+
+
+@dataclass(eq=False)
+class _Worker:
+    process: Any  # of the spawn context, which has a type of its own for each platform
+    pipe: Connection
+    task: Task | None = None
+    ready: bool = False
+
+
+class Workers:
+    """At most `most` processes, started when there is work for them, and kept until `close`."""
+
+    def __init__(self, recipe: Recipe, most: int) -> None:
+        try:
+            pickle.dumps(recipe)
+        except Exception as error:  # whatever a stranger's solver object raises
+            raise OracleError(
+                f"oracle 'ilp': solver {recipe.solver!r} cannot be sent to worker processes ({error}): give its name, "
+                "or workers=1"
+            ) from error
+        self._recipe = recipe
+        self._most = most
+        self._workers: list[_Worker] = []
+
+    def solve(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, Outcome]]:
+        """Every task with its outcome, as they are finished."""
+        waiting = deque(tasks)
+        crashed: set[int] = set()
+        left = len(tasks)
+        while len(self._workers) < min(self._most, left):
+            self._workers.append(self._start())
+        for worker in self._workers:
+            if worker.ready:
+                _give(worker, waiting)
+        while left:
+            pipes = {worker.pipe: worker for worker in self._workers}
+            for pipe in wait(list(pipes)):
+                worker = pipes[pipe]  # type: ignore[index]  # the pipes that were given, and nothing else
+                task = worker.task
+                try:
+                    outcome: Outcome | None = worker.pipe.recv()
+                except (EOFError, OSError):
+                    self._replace(worker)
+                    if task is None:
+                        continue
+                    if task.i not in crashed:
+                        crashed.add(task.i)
+                        waiting.appendleft(task)
+                        continue
+                    outcome = given_up(task.p, self._recipe.settings.program)
+                else:
+                    worker.ready = True
+                    _give(worker, waiting)
+                if task is not None and outcome is not None:
+                    left -= 1
+                    yield task, outcome
+
+    def _start(self) -> _Worker:
+        spawn = multiprocessing.get_context("spawn")
+        ours, theirs = spawn.Pipe()
+        process = spawn.Process(target=_work, args=(theirs, self._recipe), daemon=True)
+        with _deaf_to_interrupts():
+            process.start()
+        theirs.close()
+        return _Worker(process, ours)
+
+    def _replace(self, worker: _Worker) -> None:
+        _end(worker)
+        self._workers.remove(worker)
+        if not worker.ready:
+            raise OracleError(
+                "oracle 'ilp': a worker process ended before it began; a script that uses workers must keep its own "
+                "work below `if __name__ == '__main__':`"
+            )
+        self._workers.append(self._start())
+
+    def close(self) -> None:
+        """End all workers, whatever they are at."""
+        for worker in self._workers:
+            _end(worker)
+        self._workers.clear()
+
+
+@contextlib.contextmanager
+def _deaf_to_interrupts() -> Iterator[None]:
+    """Processes that are started here never see Ctrl-C, which a terminal sends to all: the first one decides."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _give(worker: _Worker, waiting: deque[Task]) -> None:
+    worker.task = waiting.popleft() if waiting else None
+    if worker.task is not None:
+        with contextlib.suppress(OSError):  # it has died: the next read says so
+            worker.pipe.send(worker.task[1:])
+
+
+def _end(worker: _Worker) -> None:
+    worker.pipe.close()
+    worker.process.terminate()
+    worker.process.join()
+
+
+def _work(pipe: Connection, recipe: Recipe) -> None:
+    """The worker: says that it is ready, then answers one instance after the other."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # where it could not be blocked
+    instances = recipe.build()
+    pipe.send(None)
+    with contextlib.suppress(EOFError, OSError):  # whoever asked is gone
+        while True:
+            p, wanted = pipe.recv()
+            pipe.send(instances.solve(p, wanted))

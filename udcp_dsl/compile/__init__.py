@@ -1,0 +1,1 @@
+"""The compiler: from the syntax tree and the files that it names to an expression."""

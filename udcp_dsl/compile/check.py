@@ -1,0 +1,464 @@
+"""Expressions to checked expressions: names resolved, types checked, functions of one count folded into tables.
+
+The types are number, indicator, count function and set function; see specs/reference/types.md. An operand that has a
+fault of its own is None, and whatever uses it is silent: each mistake is reported once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from udcp_dsl.compile.declare.declared import Declared
+from udcp_dsl.compile.resolve import argument, described, is_costs
+from udcp_dsl.diagnostics import Span, did_you_mean
+from udcp_dsl.expression import ir
+from udcp_dsl.expression.atoms import ATOMS, Atom
+from udcp_dsl.expression.domain import Floats
+from udcp_dsl.language import ast
+
+
+@dataclass(frozen=True)
+class Value:
+    """A checked expression and whether it is an indicator."""
+
+    node: ir.Node
+    indicator: bool = False
+
+    @property
+    def number(self) -> float | None:
+        return self.node.number if isinstance(self.node, ir.Constant) else None
+
+    @property
+    def table(self) -> tuple[ir.Leaf, Floats] | None:
+        """The count and the table, for a function of a count."""
+        match self.node:
+            case ir.Table():
+                return self.node.count, self.node.table
+            case ir.Leaf() if self.node.atom.most is not None:
+                return self.node, np.arange(self.node.atom.most + 1, dtype=np.float64)
+            case _:
+                return None
+
+
+class Checker:
+    """Checks the lets and losses of one spec; `atoms` says which atom each call came to."""
+
+    def __init__(self, declared: Declared) -> None:
+        self.declared = declared
+        self.atoms: dict[int, Atom] = {}
+        self.values: dict[str, Value | None] = {}
+        for name in self._order():
+            self.values[name] = self.check(declared.definitions[name].body)
+
+    def _order(self) -> list[str]:
+        """Lets and losses, each after those it names; a cycle is a fault, and its members have no value."""
+        definitions = self.declared.definitions
+        uses = {
+            name: [e for e in walk(x.body) if isinstance(e, ast.Ref) and e.head.text in definitions]
+            for name, x in definitions.items()
+        }
+        order: list[str] = []
+        state: dict[str, str] = {}
+        for root in definitions:
+            stack = [(root, iter(uses[root]))] if root not in state else []
+            state.setdefault(root, "open")
+            while stack:
+                name, rest = stack[-1]
+                used = next(rest, None)
+                if used is None:
+                    stack.pop()
+                    if state[name] == "open":
+                        state[name] = "done"
+                        order.append(name)
+                    continue
+                target = used.head.text
+                if target not in state:
+                    state[target] = "open"
+                    stack.append((target, iter(uses[target])))
+                elif state[target] == "open":
+                    path = [n for n, _ in stack]
+                    cycle = path[path.index(target) :]
+                    self._error(
+                        "E260", used.span, f"{target!r} is defined by itself: {' -> '.join([*cycle, target])}",
+                        "take one of these references out",
+                    )  # fmt: skip
+                    for member in cycle:
+                        state[member] = "cyclic"
+                        self.values[member] = None
+        return order
+
+    def _error(self, code: str, span: Span, message: str, help: str = "") -> Value | None:
+        """Report, and be the value of what cannot be checked."""
+        self.declared.error(code, span, message, help)
+        return None
+
+    def check(self, body: ast.Expr) -> Value | None:
+        """The checked form of an expression, or None with its faults reported. No recursion: text may be deep."""
+        values: dict[int, Value | None] = {}
+        order = walk(body)
+        misplaced = {id(e): call for call in order if isinstance(call, ast.Call) for e in self._misplaced(call)}
+        for expr in order:
+            if id(expr) in misplaced:
+                values[id(expr)] = None
+                continue
+            operands = [v for e in operands_of(expr) if (v := values[id(e)]) is not None]
+            whole = len(operands) == len(operands_of(expr))
+            values[id(expr)] = self._step(expr, operands) if whole else None
+        return values[id(body)]
+
+    def _misplaced(self, call: ast.Call) -> list[ast.Expr]:
+        """Costs among the arguments of max(e, f), reported with what was meant."""
+        if not is_extremum(call):
+            return []
+        costs = [e for e in ast.children(call) if isinstance(e, ast.Ref) and is_costs(self.declared, e)]
+        if costs:
+            wrapped = {id(e) for e in costs}
+            meant = [f"{call.name}({e.span.text})" if id(e) in wrapped else e.span.text for e in call.arguments or ()]
+            self._error(
+                "E408", costs[0].span,
+                f"{call.name} of several arguments takes expressions, and {costs[0].span.text!r} is a list of costs",
+                f"write {call.name}({', '.join(meant)})",
+            )  # fmt: skip
+        return list(costs)
+
+    def _step(self, expr: ast.Expr, v: list[Value]) -> Value | None:
+        match expr:
+            case ast.Number():
+                return self._constant(expr.value, expr.span)
+            case ast.Ref():
+                return self._reference(expr)
+            case ast.Call():
+                return self._call(expr, v)
+            case ast.Sum():
+                signs = [sign for sign, _ in expr.terms]
+                return self._sum(expr.span, signs, v)
+            case ast.Product():
+                return self._product(expr, v)
+            case ast.Negative():
+                return self._sum(expr.span, [-1], v)
+            case ast.Power():
+                return self._tabled(expr.span, v, np.power, "^")
+            case ast.Comparison():
+                return self._comparison(expr, v[0], v[1])
+            case ast.Not():
+                return self._logic(expr.span, [expr.operand], v, lambda x: 1 - x, lambda n: ir.Not(*self._at(expr), n))
+            case ast.And() | ast.Or():
+                both = isinstance(expr, ast.And)
+                fold = np.minimum if both else np.maximum
+                return self._logic(
+                    expr.span,
+                    expr.operands,
+                    v,
+                    lambda *x: fold.reduce(np.broadcast_arrays(*x)),
+                    lambda *nodes: ir.Junction(*self._at(expr), both, nodes),
+                )
+            case ast.If():
+                return self._if(expr, v)
+
+    def _at(self, expr: ast.Expr) -> tuple[Span, int]:
+        return expr.span, self.declared.K
+
+    def _constant(self, value: float, span: Span, indicator: bool = False) -> Value | None:
+        if not np.isfinite(value):
+            self._error("E405", span, "this number is not finite", "use smaller numbers")
+            return None
+        return Value(ir.Constant(span, self.declared.K, float(value)), indicator)
+
+    # Names and calls
+
+    def _reference(self, ref: ast.Ref) -> Value | None:
+        d, name = self.declared, ref.head.text
+        thing = d.things.get(name)
+        if name in d.definitions and not ref.parts:
+            return self.values[name]
+        if isinstance(thing, float) and not ref.parts:
+            return self._constant(thing, ref.span)
+        if name in d.broken or (thing is None and not ref.parts and name.lower() in ("true", "false")):
+            return None  # it was reported already
+        if thing is None and name not in d.definitions:
+            numbers = [n for n, t in d.things.items() if isinstance(t, float)]
+            if name in d.index:
+                help = f"{name!r} is a label: write any({{ {ref.head.span.text} }})"
+            else:
+                help = did_you_mean(
+                    name, [*d.definitions, *numbers, *ATOMS, *(n for n in d.things if n not in numbers)]
+                )
+            self._error("E211", ref.head.span, f"there is no {name!r}", help)
+            return None
+        what, help = described(d, ref)
+        if name in d.definitions or isinstance(thing, float):
+            return self._error("E409", ref.span, f"{name!r} is {what} and has no parts", help)
+        self._error("E409", ref.span, f"{ref.span.text!r} is {what}, not an expression", help)
+        return None
+
+    def _call(self, call: ast.Call, v: list[Value]) -> Value | None:
+        arguments = call.arguments
+        if call.name in ("sqrt", "log1p"):
+            if arguments is None or len(arguments) != 1:
+                return self._error("E407", call.span, f"{call.name} takes one expression", f"write {call.name}(size)")
+            if isinstance(arguments[0], ast.SetLiteral):
+                return self._error(
+                    "E406", arguments[0].span, f"{call.name} takes an expression, not a set", "write size(...)"
+                )
+            return self._tabled(call.span, v, getattr(np, call.name), call.name)
+        if is_extremum(call):
+            return self._extremum(call, v)
+        atom_class = ATOMS[call.name]
+        given = arguments or ()
+        fitting = [s for s in atom_class.signatures if len(s) == len(given)]
+        if call.name in self.declared.broken:  # `let max = ...` was reported already
+            return None
+        if not fitting or (arguments is not None and not arguments):
+            forms = " or ".join(signature(call.name, s) for s in atom_class.signatures)
+            return self._error(
+                "E407", call.span, f"{call.name} takes {_arity(atom_class.signatures)}", f"write {forms}"
+            )
+        things: list[object] = []
+        for kind, argument_expr in zip(fitting[0], given, strict=True):
+            things.append(argument(self.declared, call, kind, argument_expr, things))
+        if any(thing is None for thing in things):
+            return None
+        if not self.declared.K:
+            return None
+        atom = atom_class(self.declared.K, *things)  # type: ignore[call-arg]
+        self.atoms[id(call)] = atom
+        return Value(ir.Leaf(*self._at(call), atom), atom.indicator)
+
+    def _extremum(self, call: ast.Call, v: list[Value]) -> Value | None:
+        assert call.arguments is not None
+        for e in call.arguments:
+            if isinstance(e, ast.SetLiteral):
+                return self._error(
+                    "E406", e.span, f"{call.name} takes expressions, not a set", "write size(...) or any(...)"
+                )
+        largest = call.name == "max"
+        fold = np.maximum if largest else np.minimum
+        folded = self._folded(call.span, v, lambda *x: fold.reduce(np.broadcast_arrays(*x)))
+        indicator = all(x.indicator for x in v)
+        if folded is not None:
+            return Value(folded, indicator)
+        nodes = tuple(x.node for x in v)
+        if indicator:
+            return Value(ir.Junction(*self._at(call), not largest, nodes), True)
+        return Value(ir.Extremum(*self._at(call), largest, nodes))
+
+    # Operators
+
+    def _folded(self, span: Span, v: Sequence[Value], f: Callable[..., Floats]) -> ir.Node | None:
+        """Numbers give a number; functions of one and the same count (and numbers) give a function of it."""
+        tables = [x.table for x in v]
+        counts = [t[0] for t in tables if t is not None]
+        if any(t is None and x.number is None for t, x in zip(tables, v, strict=True)):
+            return None
+        if any(c.atom.key != counts[0].atom.key for c in counts):
+            return None
+        with np.errstate(all="ignore"):
+            result = f(*(np.float64(x.number) if t is None else t[1] for t, x in zip(tables, v, strict=True)))
+        if not counts:
+            return ir.Constant(span, self.declared.K, float(result))
+        values = np.array(np.broadcast_to(np.asarray(result, dtype=np.float64), len(tables_of(counts[0]))))
+        return ir.Table(span, self.declared.K, counts[0], values)
+
+    def _finite(self, node: ir.Node, what: str) -> Value | None:
+        """Refuse a number or an entry of a table that is not finite."""
+        if isinstance(node, ir.Constant) and not np.isfinite(node.number):
+            return self._error("E405", node.span, f"{what} gives no finite number here", "change the numbers")
+        if isinstance(node, ir.Table) and not np.isfinite(node.table).all():
+            k = int(np.flatnonzero(~np.isfinite(node.table))[0])
+            return self._error(
+                "E405", node.span, f"{what} gives no finite number where {node.count.text} is {k}",
+                "keep it finite there, for instance with max(..., 0), or change the numbers",
+            )  # fmt: skip
+        return Value(node)
+
+    def _sum(self, span: Span, signs: Sequence[int], v: Sequence[Value]) -> Value | None:
+        folded = self._folded(span, v, lambda *x: sum(s * e for s, e in zip(signs, x, strict=True)))
+        if folded is not None:
+            return self._finite(folded, "this")
+        K = self.declared.K
+        terms = [
+            x.node if sign > 0 else ir.Scale(x.node.span, K, -1.0, x.node) for sign, x in zip(signs, v, strict=True)
+        ]
+        return Value(terms[0] if len(terms) == 1 else ir.Add(span, K, tuple(terms)))
+
+    def _product(self, expr: ast.Product, v: list[Value]) -> Value | None:
+        operators = [operator for operator, _ in expr.factors]
+        for (operator, e), x in zip(expr.factors, v, strict=True):
+            if operator == "/" and x.number == 0:
+                return self._error("E403", e.span, "division by zero", "divide by a number other than 0")
+
+        def multiply(*x: Floats) -> Floats:
+            product = np.asarray(1.0)
+            for operator, factor in zip(operators, x, strict=True):
+                product = product * factor if operator == "*" else product / factor
+            return product
+
+        folded = self._folded(expr.span, v, multiply)
+        if folded is not None:
+            value = self._finite(folded, "the division" if "/" in operators else "the product")
+            only_indicators = all(x.indicator for x in v) and "/" not in operators
+            return value if value is None else Value(value.node, only_indicators)
+        factor = 1.0
+        indicators: list[Value] = []
+        counts: list[Value] = []
+        others: list[tuple[Value, ast.Expr]] = []
+        for (operator, e), x in zip(expr.factors, v, strict=True):
+            if operator == "/":
+                if x.number is None:
+                    message = f"division by what depends on the set: {_short(e)}"
+                    return self._error("E403", e.span, message, "divide by a number other than 0")
+                factor /= x.number
+            elif x.number is not None:
+                factor *= x.number
+            elif x.indicator:
+                indicators.append(x)
+            else:
+                counts.append(x)
+                others.append((x, e))
+        if not np.isfinite(factor):
+            return self._error("E405", expr.span, "the product gives no finite number here", "change the numbers")
+        inner = counts[0] if len(counts) == 1 else None
+        if len(counts) > 1:
+            # Several functions of one count are again one.
+            combined = self._folded(expr.span, counts, lambda *x: np.multiply.reduce(np.broadcast_arrays(*x)))
+            if combined is None:
+                a, b = others[0][1], others[1][1]
+                return self._error(
+                    "E402", expr.span, f"a product of two functions of the set: {_short(a)} and {_short(b)}",
+                    "one of them must be a number or an indicator, such as any(C) or size >= 2",
+                )  # fmt: skip
+            inner = self._finite(combined, "the product")
+            if inner is None:
+                return None
+        only_indicators = all(x.indicator for x in v) and "/" not in operators
+        return Value(self._scaled(expr, factor, indicators, inner), only_indicators)
+
+    def _scaled(self, expr: ast.Product, factor: float, indicators: list[Value], inner: Value | None) -> ir.Node:
+        at = self._at(expr)
+        nodes = tuple(x.node for x in indicators)
+        gate = None if not nodes else nodes[0] if len(nodes) == 1 else ir.Junction(*at, True, nodes)
+        if inner is None:
+            assert gate is not None
+            node = gate
+        else:
+            node = inner.node if gate is None else ir.Gate(*at, gate, inner.node)
+        return node if factor == 1.0 else ir.Scale(*at, factor, node)
+
+    def _tabled(self, span: Span, v: Sequence[Value], f: Callable[..., Floats], what: str) -> Value | None:
+        folded = self._folded(span, v, f)
+        if folded is None:
+            return self._error(
+                "E404", span, f"{what} needs a function of one count, such as size, size(C) or count(F)",
+                "other functions of the set can be scaled, added, compared, and put into max and min",
+            )  # fmt: skip
+        return self._finite(folded, what)
+
+    def _comparison(self, expr: ast.Comparison, left: Value, right: Value) -> Value:
+        k = right.number if right.number is not None else left.number if left.number is not None else 0.0
+        slack = ir.tolerance(k)
+
+        def compare(a: Floats, b: Floats) -> Floats:
+            gap = a - b
+            same = np.abs(gap) <= slack
+            above, below = ~same & (gap > 0), ~same & (gap < 0)
+            holds = {"==": same, ">=": ~below, "<=": ~above, ">": above, "<": below}[expr.operator]
+            return holds.astype(np.float64)
+
+        folded = self._folded(expr.span, [left, right], compare)
+        if folded is not None:
+            return Value(folded, True)
+        at = self._at(expr)
+        operator, operand = expr.operator, left.node
+        if left.number is not None:
+            operator = {">=": "<=", "<=": ">=", ">": "<", "<": ">", "==": "=="}[operator]
+            operand = right.node
+        elif right.number is None:
+            operand = ir.Add(*at, (left.node, ir.Scale(*at, -1.0, right.node)))
+        if operator == "==":
+            return Value(ir.Equal(*at, operand, k), True)
+        # a <= k is -a >= -k;  a > k and a < k are the complements of a <= k and a >= k.
+        up = operator in (">=", "<")
+        node: ir.Node = ir.AtLeast(*at, operand if up else ir.Scale(*at, -1.0, operand), k if up else -k)
+        return Value(node if operator in (">=", "<=") else ir.Not(*at, node), True)
+
+    def _indicators(self, expressions: Sequence[ast.Expr], v: Sequence[Value]) -> bool:
+        good = True
+        for e, x in zip(expressions, v, strict=True):
+            if not x.indicator:
+                text = f"({e.span.line})" if isinstance(e, ast.If) else e.span.line
+                if x.number is not None:
+                    help = "an indicator is a comparison, any(C), all(C), within(C) or empty"
+                else:
+                    help = f"write {text} >= 1" if x.table is not None else f"compare it: {text} > 0"
+                self._error("E401", e.span, f"{_short(e)} is a number, not an indicator", help)
+                good = False
+        return good
+
+    def _logic(
+        self,
+        span: Span,
+        expressions: Sequence[ast.Expr],
+        v: Sequence[Value],
+        f: Callable[..., Floats],
+        build: Callable[..., ir.Node],
+    ) -> Value | None:
+        if not self._indicators(expressions, v):
+            return None
+        folded = self._folded(span, v, f)
+        return Value(folded if folded is not None else build(*(x.node for x in v)), True)
+
+    def _if(self, expr: ast.If, v: list[Value]) -> Value | None:
+        if not self._indicators([expr.condition], v[:1]):
+            return None
+        indicator = v[1].indicator and v[2].indicator
+        folded = self._folded(expr.span, v, lambda i, e, f: np.asarray(np.where(i > 0.5, e, f)))
+        node = folded if folded is not None else ir.If(*self._at(expr), *(x.node for x in v))
+        return Value(node, indicator)
+
+
+def is_extremum(call: ast.Call) -> bool:
+    """max and min of two or more arguments are operators; of one, atoms of costs."""
+    return call.name in ("max", "min") and call.arguments is not None and len(call.arguments) > 1
+
+
+def operands_of(expr: ast.Expr) -> tuple[ast.Expr, ...]:
+    """The parts that are checked as expressions: not the arguments of atoms, which name things."""
+    if isinstance(expr, ast.Call):
+        return ast.children(expr) if is_extremum(expr) or expr.name in ("sqrt", "log1p") else ()
+    return ast.children(expr)
+
+
+def walk(body: ast.Expr) -> list[ast.Expr]:
+    """Every expression below, operands first."""
+    order: list[ast.Expr] = []
+    stack: list[ast.Expr] = [body]
+    while stack:
+        expr = stack.pop()
+        order.append(expr)
+        stack.extend(operands_of(expr))
+    return order[::-1]
+
+
+def tables_of(count: ir.Leaf) -> range:
+    assert count.atom.most is not None
+    return range(count.atom.most + 1)
+
+
+def signature(name: str, kinds: Sequence[str]) -> str:
+    """How an atom is written: `count(F, w)`."""
+    shown = {"category": "C", "costs": "c", "distance": "d", "family": "F", "costs of family": "w", "actions": "u"}
+    return name if not kinds else f"{name}({', '.join(shown[k] for k in kinds)})"
+
+
+def _arity(signatures: Sequence[tuple[str, ...]]) -> str:
+    counts = sorted({len(s) for s in signatures})
+    words = ["no argument" if c == 0 else "one argument" if c == 1 else "two arguments" for c in counts]
+    return " or ".join(words)
+
+
+def _short(e: ast.Expr) -> str:
+    text = e.span.line
+    return repr(text if len(text) <= 40 else text[:37] + "...")

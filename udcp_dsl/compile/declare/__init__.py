@@ -1,0 +1,87 @@
+"""Declarations to data: every name of a spec becomes arrays over the labels, or a diagnostic.
+
+Faults are collected, not raised, so that one run reports them all; what could not be built is left out, and uses of it
+are silent (`Declared.broken` knows their names).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from udcp_dsl.compile.declare.actions import build_actions
+from udcp_dsl.compile.declare.categories import build_categories, build_category
+from udcp_dsl.compile.declare.costs import build_costs
+from udcp_dsl.compile.declare.declared import Declared, Fault, Thing
+from udcp_dsl.compile.declare.distances import build_distance
+from udcp_dsl.compile.declare.hierarchies import build_hierarchy
+from udcp_dsl.compile.declare.labels import declare_labels
+from udcp_dsl.compile.declare.matching import whole
+from udcp_dsl.compile.declare.params import build_param
+from udcp_dsl.compile.sources import FileFault, Files
+from udcp_dsl.language import ast
+
+__all__ = ["Declared", "declare"]
+
+# The order of building: later kinds refer to earlier ones.
+_ORDER = (ast.Param, ast.Hierarchy, ast.Category, ast.Categories, ast.Costs, ast.Distance, ast.Actions)
+
+Data = ast.Param | ast.Hierarchy | ast.Category | ast.Categories | ast.Costs | ast.Distance | ast.Actions
+
+
+def declare(spec: ast.Spec, files: Files, labels: Sequence[str] | None, params: Mapping[str, float]) -> Declared:
+    """Build everything that the spec declares; see `Declared.diagnostics` for what is wrong with it."""
+    d = Declared(files, broken=set(spec.unread))
+    data = _names(d, spec)
+    declare_labels(d, spec, labels)
+    for x in sorted(data, key=lambda x: _ORDER.index(type(x))):
+        try:
+            if not d.labels and not isinstance(x, ast.Param):
+                raise Fault  # there is one diagnostic already: the labels
+            if isinstance(body := getattr(x, "body", None), ast.File):
+                whole(body)
+            d.things[x.name.text] = _build(d, x, params)
+        except Fault:
+            d.broken.add(x.name.text)
+        except FileFault as fault:
+            d.error(fault.code, body.span if isinstance(body, ast.File) else x.span, fault.message, fault.help)
+            d.broken.add(x.name.text)
+    return d
+
+
+def _names(d: Declared, spec: ast.Spec) -> list[Data]:
+    """The declarations of data, the first of each name; lets and losses are noted, names declared twice are faults."""
+    first: dict[str, ast.Name] = {}
+    data: list[Data] = []
+    for x in spec.declarations:
+        if isinstance(x, ast.Labels):
+            continue
+        name = x.name
+        if name.text in first:
+            line, _ = name.span.source.position(first[name.text].span.start)
+            way_out = f"it is declared on line {line} already; rename one"
+            d.error("E201", name.span, f"{name.text!r} is declared twice", way_out)
+            continue
+        first[name.text] = name
+        if isinstance(x, ast.Let | ast.LossDecl):
+            d.definitions[name.text] = x
+        else:
+            data.append(x)
+    return data
+
+
+def _build(d: Declared, x: Data, params: Mapping[str, float]) -> Thing:
+    match x:
+        case ast.Param():
+            return build_param(d, x, params)
+        case ast.Hierarchy():
+            return build_hierarchy(d, x)
+        case ast.Category():
+            return build_category(d, x)
+        case ast.Categories():
+            return build_categories(d, x)
+        case ast.Costs():
+            return build_costs(d, x)
+        case ast.Distance():
+            return build_distance(d, x)
+        case ast.Actions():
+            return build_actions(d, x)

@@ -1,0 +1,86 @@
+"""`costs`: a number for each label, or for each category of a family."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from udcp_dsl.compile.declare.declared import Declared, Fault
+from udcp_dsl.compile.declare.families import family_of
+from udcp_dsl.compile.declare.labels import expand
+from udcp_dsl.compile.declare.matching import column, complete, ending, listed, only, rows_of
+from udcp_dsl.compile.sources import FileFault, finite, read_json, read_npy
+from udcp_dsl.diagnostics import did_you_mean
+from udcp_dsl.expression.domain import Costs, Floats
+from udcp_dsl.language import ast
+
+_NO_NAME = "rename one of them, or give the costs in order, as .npy"
+
+
+def build_costs(d: Declared, x: ast.Costs) -> Costs:
+    family = None
+    keys: Sequence[str] = d.labels
+    of = ""
+    if x.of is not None:
+        found = family_of(d, x.of)
+        if found is None:
+            raise Fault
+        family, keys, of = found, found.names, found.name
+    what = "label" if family is None else "category"
+    several = {key for key, many in Counter(keys).items() if many > 1}  # nodes of one name under different parents
+    if isinstance(x.body, ast.File):
+        if several and ending(x.body) != "npy":
+            raise FileFault("E215", f"{min(several)!r} names several categories of {of!r}", _NO_NAME)
+        return Costs(x.name.text, _costs_from(d, x.body, keys, what, family is not None), family)
+    index = d.index if family is None else {name: i for i, name in enumerate(keys)}
+    values = np.full(len(keys), np.nan if x.default is None else x.default.value)
+    given = np.zeros(len(keys), dtype=bool)
+    good = True
+    for entry in x.body:
+        for key in expand(entry.key):
+            i = index.get(key)
+            if i is None:
+                d.error("E210", entry.key.span, f"unknown {what} {key!r}", did_you_mean(key, keys))
+                good = False
+                break
+            if key in several:
+                d.error("E215", entry.key.span, f"{key!r} names several categories of {of!r}", _NO_NAME)
+                good = False
+                break
+            if given[i]:
+                d.error("E205", entry.key.span, f"{what} {key!r} has a cost already", "give it one cost")
+                good = False
+                break
+            given[i] = True
+            values[i] = entry.value.value
+    missing = [keys[i] for i in np.flatnonzero(~given).tolist()] if x.default is None else []
+    if missing and good:
+        them = "it" if len(missing) == 1 else "them"
+        d.error("E220", x.name.span, f"no cost for {listed(missing, what)}", f"add {them}, or `default: 0`")
+        good = False
+    if not good:
+        raise Fault
+    return Costs(x.name.text, values, family)
+
+
+def _costs_from(d: Declared, file: ast.File, keys: Sequence[str], what: str, of_family: bool) -> Floats:
+    kind = ending(file)
+    if kind == "csv":
+        table, rows = rows_of(d, file, None if not of_family else keys, what)
+        at = column(file, table)
+        return np.array([table.number(row, at) for row in rows])
+    if kind == "npy":
+        array = read_npy(file.path, d.files.read(file.path))
+        if array.shape != (len(keys),):
+            raise FileFault(
+                "E307", f"{file.path} has shape {array.shape}, not ({len(keys)},)", f"one number a {what}, in order"
+            )
+        return array
+    only(file, "costs", "csv", "json", "npy")
+    value = read_json(file.path, d.files.read(file.path))
+    if not isinstance(value, dict):
+        raise FileFault("E303", f"{file.path} is not an object", 'write {"name": 1.5, ...}')
+    complete(d, file, value, keys, what)
+    return np.array([finite(value[key], f"{file.path}: {key!r}") for key in keys])

@@ -1,0 +1,63 @@
+"""References to families: F, h.level, h.level(d)."""
+
+from __future__ import annotations
+
+from udcp_dsl.compile.declare.declared import Declared
+from udcp_dsl.diagnostics import did_you_mean
+from udcp_dsl.expression.domain import Family, Hierarchy
+from udcp_dsl.language import ast
+
+
+def family_of(d: Declared, ref: ast.Ref) -> Family | None:
+    """The family that a reference names: F, h.level or h.level(d); None, with a diagnostic, if there is none."""
+    thing = d.things.get(ref.head.text)
+    if ref.head.text in d.broken:
+        return None
+    if isinstance(thing, Family) and not ref.parts:
+        return thing
+    if isinstance(thing, Hierarchy) and len(ref.parts) == 1 and not is_node(ref.parts[0]):
+        depth = level_of(d, thing, ref.parts[0])
+        return None if depth is None else thing.level(depth)
+    if isinstance(thing, Hierarchy) and not ref.parts:
+        d.error("E406", ref.span, f"{ref.head.text!r} is a hierarchy; a family is one of its levels",
+                f"write {_level_example(thing)}")  # fmt: skip
+        return None
+    known = [name for name, t in d.things.items() if isinstance(t, Family | Hierarchy)]
+    if thing is None and ref.head.text not in d.definitions:
+        way_out = did_you_mean(ref.head.text, known) or "declare one with `categories`, or use a level of a hierarchy"
+        d.error("E211", ref.head.span, f"there is no family {ref.head.text!r}", way_out)
+    else:
+        way_out = "a family is declared by `categories`, or is a level of a hierarchy: h.level"
+        d.error("E406", ref.span, f"{ref.span.text!r} is not a family", way_out)
+    return None
+
+
+def is_node(part: ast.Name | ast.Indexed) -> bool:
+    return isinstance(part, ast.Indexed) and part.kind == "node"
+
+
+def _level_example(h: Hierarchy) -> str:
+    return f"{h.name}.{h.levels[0]}" if h.levels else f"{h.name}.level(1)"
+
+
+def level_of(d: Declared, h: Hierarchy, part: ast.Name | ast.Indexed) -> int | None:
+    """The depth of a level named after the dot."""
+    if isinstance(part, ast.Indexed) and part.kind == "level":
+        depth = int(part.argument.text) if part.argument.text.isdecimal() else -1
+        if 0 <= depth <= h.height:
+            return depth
+        d.error(
+            "E213",
+            part.span,
+            f"{h.name!r} has no level {part.argument.text}",
+            f"levels run from 0 (the root) to {h.height}",
+        )
+        return None
+    if isinstance(part, ast.Name) and part.text in h.levels:
+        return h.levels.index(part.text) + 1
+    text = part.text if isinstance(part, ast.Name) else part.span.text
+    way_out = did_you_mean(text, h.levels) or f"its levels have no names: write {_level_example(h)}"
+    if isinstance(part, ast.Name) and text in h.names:
+        way_out = f"{text!r} is a node: write {h.name}.node({part.span.text})"
+    d.error("E213", part.span, f"{h.name!r} has no level {text!r}", way_out)
+    return None

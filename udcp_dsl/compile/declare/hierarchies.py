@@ -1,0 +1,115 @@
+"""`hierarchy`: a tree over the labels, in place or from a file."""
+
+from __future__ import annotations
+
+from udcp_dsl.compile.declare.declared import Declared, Fault
+from udcp_dsl.compile.declare.labels import expand
+from udcp_dsl.compile.declare.matching import complete, ending, listed, only, rows_of
+from udcp_dsl.compile.sources import FileFault, read_json, shown
+from udcp_dsl.diagnostics import did_you_mean
+from udcp_dsl.expression.domain import Hierarchy
+from udcp_dsl.language import ast
+
+
+def build_hierarchy(d: Declared, x: ast.Hierarchy) -> Hierarchy:
+    levels: tuple[str, ...] = ()
+    if isinstance(x.body, ast.File):
+        if ending(x.body) == "csv":
+            levels, paths = _paths_from_csv(d, x.body)
+            return Hierarchy.build(x.name.text, levels, paths, d.labels)
+        only(x.body, "a hierarchy", "csv", "json")
+        found = _paths_from_json(x.body, read_json(x.body.path, d.files.read(x.body.path)))
+        complete(d, x.body, [name for name, _ in found], d.labels, "label")
+    else:
+        found = _paths_in_place(d, x)
+    above = dict(found)
+    missing = [label for label in d.labels if label not in above]
+    if missing:
+        d.error(
+            "E230",
+            x.name.span,
+            f"hierarchy {x.name.text!r} misses {listed(missing, 'label')}",
+            "put every label in it",
+        )
+        raise Fault
+    return Hierarchy.build(x.name.text, levels, [above[label] for label in d.labels], d.labels)
+
+
+def _paths_in_place(d: Declared, x: ast.Hierarchy) -> list[tuple[str, tuple[str, ...]]]:
+    assert not isinstance(x.body, ast.File)
+    found: dict[str, tuple[str, ...]] = {}
+    inner: set[tuple[str, ...]] = set()
+    good = True
+    stack: list[tuple[ast.Branch | ast.Item, tuple[str, ...]]] = [(part, ()) for part in reversed(x.body)]
+    while stack:
+        part, above = stack.pop()
+        if isinstance(part, ast.Branch):
+            path = (*above, part.name.text)
+            if path in inner:
+                d.error(
+                    "E231", part.name.span, f"node {part.name.text!r} stands twice under one parent", "merge the two"
+                )
+                good = False
+            inner.add(path)
+            stack.extend((child, path) for child in reversed(part.children))
+            continue
+        for name in expand(part):
+            if name not in d.index:
+                d.error("E210", part.span, f"unknown label {name!r}", did_you_mean(name, d.labels))
+                good = False
+            elif name in found:
+                d.error(
+                    "E231",
+                    part.span,
+                    f"label {name!r} stands twice in the hierarchy",
+                    "a label has one place in a tree: remove one",
+                )
+                good = False
+            found[name] = above
+    if not good:
+        raise Fault
+    return list(found.items())
+
+
+def _paths_from_csv(d: Declared, file: ast.File) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    if not file.levels:
+        raise FileFault("E309", "a hierarchy from CSV needs its levels", "add `levels COARSE, FINE`, names of columns")
+    table, rows = rows_of(d, file)
+    columns = [table.position(level.text) for level in file.levels]
+    if len(set(columns)) < len(columns):
+        raise FileFault("E306", "a level is named twice", "name each column once, coarse to fine")
+    paths = []
+    for row in rows:
+        cells = [table.rows[row][at] for at in columns]
+        while cells and not cells[-1]:
+            cells.pop()
+        if not all(cells):
+            gap = table.header[columns[cells.index("")]]
+            raise FileFault(
+                "E303", f"{table.path}:{table.lines[row]}: column {gap!r} is empty, but a finer level is not",
+                "fill it in; only the finest levels of a label may be empty",
+            )  # fmt: skip
+        paths.append(tuple(cells))
+    return tuple(level.text for level in file.levels), paths
+
+
+def _paths_from_json(file: ast.File, value: object) -> list[tuple[str, tuple[str, ...]]]:
+    """Nested objects with arrays at the leaves; an array may hold objects too, for labels beside inner nodes."""
+    found: dict[str, tuple[str, ...]] = {}
+    stack: list[tuple[object, tuple[str, ...]]] = [(value, ())]
+    while stack:
+        part, above = stack.pop()
+        if isinstance(part, dict) and part:
+            stack.extend((inner, (*above, name)) for name, inner in reversed(part.items()))
+        elif isinstance(part, list) and part:
+            stack.extend((inner, above) for inner in reversed(part))
+        elif isinstance(part, str) or (isinstance(part, int) and not isinstance(part, bool)):
+            if str(part) in found:
+                way_out = "a label has one place in a tree: remove one"
+                raise FileFault("E231", f"{file.path}: label {str(part)!r} stands twice in the hierarchy", way_out)
+            found[str(part)] = above
+        else:
+            where = " > ".join(above) or "the top"
+            raise FileFault("E303", f"{file.path}: at {where}: {shown(part)} is not a node or a label",
+                            'write {"node": {"node": ["label", ...]}}')  # fmt: skip
+    return list(found.items())

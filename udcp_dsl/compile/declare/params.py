@@ -1,0 +1,27 @@
+"""`param`: a number that may be set from outside, within its range."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from udcp_dsl.compile.declare.declared import Declared, Fault
+from udcp_dsl.language import ast
+
+
+def build_param(d: Declared, x: ast.Param, params: Mapping[str, float]) -> float:
+    name, written = x.name.text, x.value.value
+    value = params.get(name, written)
+    low = -math.inf if x.low is None else x.low.value
+    high = math.inf if x.high is None else x.high.value
+    if x.low is not None and x.high is not None and low > high:
+        d.error(
+            "E251", x.low.span.to(x.high.span), f"the range [{low:g}, {high:g}] is empty", "write the smaller end first"
+        )
+        raise Fault
+    for number, span in ((written, x.value.span), (value, x.name.span)):
+        if not low <= number <= high:
+            d.error("E250", span, f"parameter {name} = {number:g} is outside [{low:g}, {high:g}]",
+                    "choose a value in the range, or widen it")  # fmt: skip
+            raise Fault
+    return float(value)

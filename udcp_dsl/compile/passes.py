@@ -1,0 +1,151 @@
+"""The passes of the compiler, from text to a compiled loss: parse, declare, check, choose."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
+
+import numpy as np
+
+from udcp_dsl.compile.check import Checker, Value
+from udcp_dsl.compile.declare import declare
+from udcp_dsl.compile.sources import Files
+from udcp_dsl.diagnostics import Diagnostic, InputError, Source, Span, SpecError, did_you_mean
+from udcp_dsl.expression.domain import Hierarchy
+from udcp_dsl.expression.interpret import Interpreter
+from udcp_dsl.expression.ir import Add, Constant, Expression, Extremum, Gate, If, Leaf, Node, Scale, Table
+from udcp_dsl.language import ast
+from udcp_dsl.language.parse import parse
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """Everything a `Loss` is made of."""
+
+    name: str
+    losses: tuple[str, ...]
+    source: Source
+    spec: ast.Spec
+    labels: tuple[str, ...]
+    params: Mapping[str, float]
+    files: Mapping[str, bytes]
+    warnings: tuple[Diagnostic, ...]
+    hierarchies: tuple[Hierarchy, ...]
+    expression: Expression
+    terms: Mapping[str, Expression]
+    body: ast.Expr
+    interpreter: Interpreter
+
+
+def compile_spec(
+    source: Source,
+    files: Files,
+    params: Mapping[str, float] | None = None,
+    labels: Sequence[str] | None = None,
+    loss: str | None = None,
+) -> Compiled:
+    """Compile one loss of a spec; SpecError carries every fault that was found in the whole of it."""
+    if isinstance(labels, str):
+        raise InputError(f"labels is one string, {labels!r}: give a list of labels")
+    spec, faults = parse(source)
+    given = _checked_params(spec, params or {}, not faults)
+    declared = declare(spec, files, labels, given)
+    checker = Checker(declared)
+    losses = [x for x in declared.definitions.values() if isinstance(x, ast.LossDecl)]
+    if not losses and not faults:
+        declared.error("E200", Span(source, 0, 0), "the spec has no loss", "write `loss name = size`")
+    diagnostics = sorted([*faults, *declared.diagnostics], key=lambda x: x.span.start)
+    if any(x.severity == "error" for x in diagnostics):
+        raise SpecError(diagnostics)
+    chosen = _chosen(losses, loss)
+    value = checker.values[chosen.name.text]
+    assert value is not None, "an expression without a value has a diagnostic"
+    expression = Expression(value.node)
+    _refuse_overflow(expression)
+    numbers = {name: thing for name, thing in declared.things.items() if isinstance(thing, float)}
+    return Compiled(
+        name=chosen.name.text,
+        losses=tuple(x.name.text for x in losses),
+        source=source,
+        spec=spec,
+        labels=declared.labels,
+        params=numbers,
+        files=dict(files.read_so_far),
+        warnings=tuple(diagnostics),
+        hierarchies=tuple(thing for thing in declared.things.values() if isinstance(thing, Hierarchy)),
+        expression=expression,
+        terms=_terms(checker, chosen.body, value),
+        body=chosen.body,
+        interpreter=Interpreter({n: declared.definitions[n].body for n in checker.values}, numbers, checker.atoms),
+    )
+
+
+def _checked_params(spec: ast.Spec, params: Mapping[str, float], complete: bool) -> Mapping[str, float]:
+    known = [x.name.text for x in spec.declarations if isinstance(x, ast.Param)]
+    for name, value in params.items():
+        if name not in known and complete:
+            raise InputError(f"the spec has no parameter {name!r}; {did_you_mean(name, known) or 'it declares none'}")
+        if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+            raise InputError(f"parameter {name}: {value!r} is not a finite number")
+    return params
+
+
+def _chosen(losses: Sequence[ast.LossDecl], name: str | None) -> ast.LossDecl:
+    if name is None:
+        return losses[-1]
+    for candidate in losses:
+        if candidate.name.text == name:
+            return candidate
+    raise InputError(f"the spec has no loss {name!r}; {did_you_mean(name, [x.name.text for x in losses])}")
+
+
+def _refuse_overflow(expression: Expression) -> None:
+    """Numbers that are finite one by one may have a sum or a multiple that is not, on this set or that."""
+    bounds: dict[int, float] = {}
+    for node in expression.nodes:
+        with np.errstate(over="ignore"):
+            bounds[id(node)] = _bound(node, [bounds[id(part)] for part in node.children])
+        if not math.isfinite(bounds[id(node)]):
+            message = f"{node.text!r} may be too large for a number: the largest is about 1.8e308"
+            raise SpecError([Diagnostic("E405", node.span, message, "use smaller numbers")])
+
+
+def _bound(node: Node, parts: list[float]) -> float:
+    """What no value of the node, and no sum on the way to it, exceeds in size."""
+    match node:
+        case Constant():
+            return abs(node.number)
+        case Leaf():
+            return max(map(abs, node.atom.interval))
+        case Table():
+            return float(np.abs(node.table).max())
+        case Add():
+            return sum(parts)
+        case Scale():
+            return abs(node.factor) * parts[0]
+        case Gate():
+            return parts[1]
+        case Extremum():
+            return max(parts)
+        case If():
+            return max(parts[1:])
+        case _:
+            return 1.0  # an indicator
+
+
+def _terms(checker: Checker, body: ast.Expr, whole: Value) -> dict[str, Expression]:
+    """The summands of the loss as written, each checked by itself; equal texts are one term."""
+    if not isinstance(body, ast.Sum):
+        return {body.span.line: Expression(whole.node)}
+    nodes: dict[str, list[Node]] = {}
+    for sign, e in body.terms:
+        value = checker.check(e)
+        assert value is not None, "the whole was checked, so its parts are good"
+        node = value.node if sign > 0 else Scale(e.span, value.node.K, -1.0, value.node)
+        nodes.setdefault(e.span.line if sign > 0 else f"-{e.span.line}", []).append(node)
+    return {
+        text: Expression(same[0] if len(same) == 1 else Add(body.span, same[0].K, tuple(same)))
+        for text, same in nodes.items()
+    }

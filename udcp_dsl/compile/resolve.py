@@ -1,0 +1,232 @@
+"""References to things: what the argument of an atom names, by the kind that the atom asks for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from udcp_dsl.compile.declare.declared import Declared, Fault, Thing
+from udcp_dsl.compile.declare.families import family_of, is_node, level_of
+from udcp_dsl.compile.declare.labels import positions
+from udcp_dsl.diagnostics import did_you_mean
+from udcp_dsl.expression.domain import Actions, Category, Costs, Family, Hierarchy, Metric, TreeMetric
+from udcp_dsl.language import ast
+
+
+def argument(
+    d: Declared, call: ast.Call, kind: str, expr: ast.Expr | ast.SetLiteral, before: Sequence[object]
+) -> Thing | None:
+    """The thing that an argument of `call` names, or None with a diagnostic."""
+    if isinstance(expr, ast.SetLiteral):
+        if kind == "category":
+            return _set(d, expr)
+        d.error("E406", expr.span, f"{call.name} takes {_ARTICLE[kind]}, not a set of labels", _WAY_OUT[kind])
+        return None
+    if not isinstance(expr, ast.Ref):
+        way_out = "put factors before it: 2 * sum(c)" if isinstance(expr, ast.Product) else _instead(call, kind)
+        d.error("E406", expr.span, f"{call.name} takes {_ARTICLE[kind]}, not an expression", way_out)
+        return None
+    if expr.head.text in d.broken:
+        return None
+    match kind:
+        case "category":
+            return category_of(d, expr)
+        case "family":
+            return family_of(d, expr)
+        case "costs of family":
+            return _weights(d, call, expr, before[0])
+        case "distance":
+            return _metric(d, call, expr)
+        case _:
+            return _named(d, call, kind, expr)
+
+
+_ARTICLE = {
+    "category": "a category",
+    "family": "a family",
+    "costs": "costs",
+    "costs of family": "costs of the family",
+    "distance": "a distance or a hierarchy",
+    "actions": "actions",
+}
+_WAY_OUT = {
+    "category": "write { a, b }, a category, F.c or h.level.node",
+    "family": "write a family declared by `categories`, or h.level",
+    "costs": "declare costs for the labels, and give their name",
+    "costs of family": "declare `costs w of F { ... }`, and give its name",
+    "distance": "declare a `distance` or a `hierarchy`, and give its name",
+    "actions": 'declare `actions u from "file.csv"`, and give its name',
+}
+
+
+def _instead(call: ast.Call, kind: str) -> str:
+    if call.name in ("max", "min"):
+        return f"{call.name} of one argument takes costs; of expressions it takes two or more"
+    return _WAY_OUT[kind]
+
+
+def is_costs(d: Declared, ref: ast.Ref) -> bool:
+    return not ref.parts and isinstance(d.things.get(ref.head.text), Costs)
+
+
+def described(d: Declared, ref: ast.Ref) -> tuple[str, str]:
+    """What a name that is no expression stands for, and how to make an expression of it."""
+    thing = d.things.get(ref.head.text)
+    name = ref.span.text
+    match thing:
+        case Costs():
+            if thing.of is None:
+                return "a list of costs", f"write sum({name}) or max({name})"
+            return "a list of costs of a family", f"write count({thing.of.name}, {name})"
+        case Category():
+            return "a category", f"write any({name}) or size({name})"
+        case Family():
+            return ("a category", f"write any({name})") if ref.parts else ("a family", f"write count({name})")
+        case Hierarchy():
+            if not ref.parts:
+                return "a hierarchy", f"write diameter({name})"
+            part = ref.parts[0]
+            if isinstance(part, ast.Name) and part.text not in thing.levels and part.text in thing.names:
+                return "a node of a hierarchy", f"write any({thing.name}.node({part.span.text}))"
+            if len(ref.parts) == 1 and not is_node(part):
+                return "a level of a hierarchy", f"write count({name})"
+            return "a node of a hierarchy", f"write any({name})"
+        case Metric():
+            return "a distance", f"write diameter({name}), spread({name}) or radius({name})"
+        case Actions():
+            return "a table of actions", f"write worst({name})"
+        case _:
+            return "a number" if isinstance(thing, float) else "an expression", f"write {ref.head.text}"
+
+
+def _set(d: Declared, literal: ast.SetLiteral) -> Category | None:
+    if not d.labels:
+        return None
+    try:
+        members = positions(d, literal.items)
+    except Fault:
+        return None
+    return Category(" ".join(literal.span.text.split()), members, d.K)
+
+
+def category_of(d: Declared, ref: ast.Ref) -> Category | None:
+    """C: a category, F.c, h.level.node or h.node(n)."""
+    thing, parts = d.things.get(ref.head.text), ref.parts
+    if isinstance(thing, Category) and not parts:
+        return thing
+    if isinstance(thing, Family) and len(parts) == 1 and isinstance(parts[0], ast.Name):
+        name = parts[0].text
+        if name not in thing.names:
+            d.error("E212", parts[0].span, f"{thing.name!r} has no category {name!r}", did_you_mean(name, thing.names))
+            return None
+        return thing.category(thing.names.index(name))
+    if isinstance(thing, Hierarchy) and len(parts) == 1 and isinstance(parts[0], ast.Indexed) and is_node(parts[0]):
+        return _node(d, thing, parts[0].argument, range(len(thing.names)), "")
+    if isinstance(thing, Hierarchy) and len(parts) == 2 and isinstance(parts[1], ast.Name):
+        depth = level_of(d, thing, parts[0])
+        if depth is None:
+            return None
+        at = np.unique(thing.nodes_at(depth)).tolist()
+        where = f" at level {parts[0].text!r}" if isinstance(parts[0], ast.Name) else f" at {parts[0].span.text}"
+        return _node(d, thing, parts[1], at, where)
+    if isinstance(thing, Hierarchy) and len(parts) == 1 and level_of(d, thing, parts[0]) is None:
+        return None
+    if thing is None and ref.head.text not in d.definitions:
+        if ref.head.text in d.index and not parts:
+            d.error("E406", ref.span, f"{ref.head.text!r} is a label, not a category", f"write {{ {ref.span.text} }}")
+        else:
+            known = [n for n, t in d.things.items() if isinstance(t, Category | Family | Hierarchy)]
+            way_out = did_you_mean(ref.head.text, known) or "declare it with `category`, or list its labels: { a, b }"
+            d.error("E211", ref.head.span, f"there is no category {ref.head.text!r}", way_out)
+        return None
+    what = described(d, ref)[0]
+    if isinstance(thing, Family):
+        way_out = f"name one of its categories: {thing.name}.{_written(thing.names[0])}"
+    elif isinstance(thing, Hierarchy):
+        way_out = f"name a node: {thing.name}.node({_written(thing.names[1])})"
+    else:
+        way_out = _WAY_OUT["category"]
+    wrong = "does not name a category" if len(parts) > 1 else f"is {what}, not a category"
+    d.error("E406", ref.span, f"{ref.span.text!r} {wrong}", way_out)
+    return None
+
+
+def _written(name: str) -> str:
+    """A name as it has to be written after a dot."""
+    return name if name.isidentifier() or name.isdecimal() else json.dumps(name, ensure_ascii=False)
+
+
+def _node(d: Declared, h: Hierarchy, name: ast.Name, among: Sequence[int], where: str) -> Category | None:
+    found = [v for v in among if h.names[v] == name.text]
+    if not found:
+        known = dict.fromkeys(h.names[v] for v in among)
+        d.error("E214", name.span, f"{h.name!r} has no node {name.text!r}{where}", did_you_mean(name.text, known))
+        return None
+    members = {h.members(v).tobytes() for v in found}
+    if len(members) > 1:
+        places = " and ".join((" > ".join(_path(h, v)) or "the root") for v in found[:3])
+        d.error(
+            "E215", name.span, f"{name.text!r} names {len(found)} nodes of {h.name!r}: {places}", "rename one of them"
+        )
+        return None
+    return Category(f"{h.name}.{name.text}", h.members(found[0]), d.K)
+
+
+def _path(h: Hierarchy, v: int) -> list[str]:
+    names: list[str] = []
+    while v > 0:
+        names.append(h.names[v])
+        v = int(h.parent[v])
+    return names[::-1]
+
+
+def _weights(d: Declared, call: ast.Call, ref: ast.Ref, family: object) -> Costs | None:
+    costs = _named(d, call, "costs of family", ref)
+    if not isinstance(costs, Costs) or not isinstance(family, Family):
+        return None
+    if costs.of is None:
+        d.error("E406", ref.span, f"{ref.span.text!r} are costs of labels, not of the family {family.name!r}",
+                f"declare `costs {ref.span.text} of {family.name} {{ ... }}`")  # fmt: skip
+        return None
+    if costs.of.names != family.names or costs.of.name != family.name:
+        d.error("E406", ref.span, f"{ref.span.text!r} are costs of {costs.of.name!r}, not of {family.name!r}",
+                f"write count({costs.of.name}, {ref.span.text})")  # fmt: skip
+        return None
+    return costs
+
+
+def _metric(d: Declared, call: ast.Call, ref: ast.Ref) -> Metric | None:
+    thing = d.things.get(ref.head.text)
+    if isinstance(thing, Hierarchy) and not ref.parts:
+        return TreeMetric(thing.name, thing)
+    named = _named(d, call, "distance", ref)
+    return named if isinstance(named, Metric) else None
+
+
+_KINDS: dict[str, Callable[[object], bool]] = {
+    "costs": lambda t: isinstance(t, Costs) and t.of is None,
+    "costs of family": lambda t: isinstance(t, Costs),
+    "distance": lambda t: isinstance(t, Metric),
+    "actions": lambda t: isinstance(t, Actions),
+}
+
+
+def _named(d: Declared, call: ast.Call, kind: str, ref: ast.Ref) -> Thing | None:
+    """A thing by its plain name."""
+    name = ref.head.text
+    thing = d.things.get(name)
+    if thing is not None and not ref.parts and _KINDS[kind](thing):
+        return thing
+    known = [n for n, t in d.things.items() if _KINDS[kind](t) or (kind == "distance" and isinstance(t, Hierarchy))]
+    if thing is None and name not in d.definitions:
+        there_is_no = "there is no" if kind == "distance" else "there are no"
+        what = _ARTICLE[kind].removeprefix("a ")
+        d.error("E211", ref.head.span, f"{there_is_no} {what} {name!r}", did_you_mean(name, known) or _WAY_OUT[kind])
+        return None
+    what, help = described(d, ref)
+    if name in d.definitions or isinstance(thing, float):
+        help = _instead(call, kind)
+    d.error("E406", ref.span, f"{call.name} takes {_ARTICLE[kind]}; {ref.span.text!r} is {what}", help)
+    return None

@@ -1,0 +1,72 @@
+"""any(C) = 1 if S touches C, else 0."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from udcp_dsl.expression.atoms.atom import Atom, Held, Increment, Sets
+from udcp_dsl.expression.domain import Bools, Category, Floats, Ints
+from udcp_dsl.expression.facts import Interval
+from udcp_dsl.expression.forms import Additive, Weighted
+from udcp_dsl.expression.linear import Affine, Lowering, Push
+
+
+class Any(Atom):
+    name = "any"
+    signatures = (("category",),)
+    indicator = True
+
+    def __init__(self, K: int, category: Category) -> None:
+        self.K = K
+        self.category = category
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        return (self.name, self.category.members.tobytes())
+
+    def value(self, S: frozenset[int]) -> float:
+        return float(not S.isdisjoint(self.category.members.tolist()))
+
+    def batch(self, sets: Sets) -> Floats:
+        return np.asarray(sets.mask[:, self.category.members].any(axis=1), dtype=np.float64)
+
+    def start(self, held: Held) -> Increment:
+        return AnyIncrement(held, self.category.mask)
+
+    @property
+    def interval(self) -> Interval:
+        return Interval(0.0, 1.0)
+
+    def proves(self) -> Mapping[str, str]:
+        facts = {"monotone": "a larger set touches no less", "submodular": "the category is paid for once"}
+        if len(self.category.members) == 1:
+            facts["separable"] = "the category is one label"
+        if len(self.category.members) == self.K:
+            facts["cardinality"] = "the category is all labels"
+        return facts
+
+    def lacks(self) -> Mapping[str, str]:
+        return {"separable": "labels of the category share its cost"}
+
+    def additive(self) -> Additive:
+        return Additive.of_categories([Weighted(1.0, self.category.members, self.category.name)], self.K)
+
+    def probes(self) -> Sequence[int]:
+        return self.category.probes()
+
+    def lower(self, model: Lowering, push: Push) -> Affine:
+        return model.touches(self.category.members, push)
+
+
+class AnyIncrement(Increment):
+    def __init__(self, held: Held, mask: Bools) -> None:
+        self.mask = mask
+        self.value = np.zeros(len(held.rows))
+
+    def after(self) -> Floats:
+        return np.maximum(self.value[:, None], self.mask)
+
+    def push(self, y: Ints) -> None:
+        self.value = np.maximum(self.value, self.mask[y])

@@ -1,0 +1,137 @@
+"""What an atom is: one set function of the language, with all its faces in one file.
+
+`value` is its mathematics, slow and plain, the judge of the rest; `batch` its value on many sets at once; `start` its
+increments; `proves` and `lacks` its facts; `additive` its place in the additive form, if it has one.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from udcp_dsl.diagnostics import Span
+from udcp_dsl.expression.attainable import Grid
+from udcp_dsl.expression.domain import Bools, Floats, Ints
+from udcp_dsl.expression.facts import Interval, Rules, atom
+from udcp_dsl.expression.forms import Additive
+from udcp_dsl.expression.linear import Affine, Lowering, Push
+
+
+class Sets:
+    """Many sets of labels as a boolean matrix (n, K), with the views that several atoms share."""
+
+    def __init__(self, mask: Bools) -> None:
+        self.mask = mask
+
+    @cached_property
+    def as_float(self) -> Floats:
+        return self.mask.astype(np.float64)
+
+    @cached_property
+    def size(self) -> Floats:
+        size: Floats = np.count_nonzero(self.mask, axis=1).astype(np.float64)
+        return size
+
+
+class Held:
+    """One growing set for each of n instances; all increments of a loss look at the same one."""
+
+    def __init__(self, n: int, K: int) -> None:
+        self.mask: Bools = np.zeros((n, K), dtype=bool)
+        self.size = 0
+        self.rows: Ints = np.arange(n)
+
+
+class Increment(ABC):
+    """An atom on growing sets: `value` (n,) at S, `after()` (n, K) at S + y for every y, `push(y)` to go on."""
+
+    value: Floats
+
+    @abstractmethod
+    def after(self) -> Floats:
+        """The value at S + y for every label y, (n, K); where y is in S already, the value at S."""
+
+    @abstractmethod
+    def push(self, y: Ints) -> None:
+        """Add label y[i], not in it yet, to the set of instance i. The held mask is updated afterwards."""
+
+
+class Atom(ABC):
+    """A set function over K labels."""
+
+    name: ClassVar[str]
+    signatures: ClassVar[tuple[tuple[str, ...], ...]]  # the kinds of argument that it takes
+    indicator: ClassVar[bool] = False
+    K: int
+
+    @property
+    @abstractmethod
+    def key(self) -> tuple[object, ...]:
+        """Equal for atoms that are one and the same function."""
+
+    @property
+    def most(self) -> int | None:
+        """For a count, its largest value: then it may stand under a function of a count."""
+        return None
+
+    @abstractmethod
+    def value(self, S: frozenset[int]) -> float: ...
+
+    @abstractmethod
+    def batch(self, sets: Sets) -> Floats: ...
+
+    @abstractmethod
+    def start(self, held: Held) -> Increment: ...
+
+    @property
+    @abstractmethod
+    def interval(self) -> Interval: ...
+
+    @abstractmethod
+    def proves(self) -> Mapping[str, str]:
+        """Facts that hold, each with its reason."""
+
+    def lacks(self) -> Mapping[str, str]:
+        """Reasons for facts that do not hold in general, where more can be said than that."""
+        return {}
+
+    def additive(self) -> Additive | None:
+        return None
+
+    def probes(self) -> Sequence[int]:
+        """A few labels on which the atom shows its character, for the search for counter-examples."""
+        return ()
+
+    def rules(self, span: Span | None, text: str) -> Rules:
+        return atom(span, text, self.interval, self.proves(), self.lacks())
+
+    @abstractmethod
+    def lower(self, model: Lowering, push: Push) -> Affine:
+        """The atom in a linear model, held on the sides to which it is pushed."""
+
+    def grid(self) -> Grid | None:
+        """The values that it can take, or None where that is not known; by default those of an indicator or a count."""
+        return Grid.of(np.arange(1.0 + (self.most or 1)))
+
+    def counted(self) -> Ints:
+        """For a count, the labels that make it more than 0."""
+        raise NotImplementedError
+
+
+class LinearIncrement(Increment):
+    """A sum of weights over the set."""
+
+    def __init__(self, held: Held, weights: Floats) -> None:
+        self.held = held
+        self.weights = weights
+        self.value = np.zeros(len(held.rows))
+
+    def after(self) -> Floats:
+        return self.value[:, None] + np.where(self.held.mask, 0.0, self.weights)
+
+    def push(self, y: Ints) -> None:
+        self.value = self.value + self.weights[y]

@@ -1,0 +1,124 @@
+"""count(F) = number of categories of F that S touches;  count(F, w) = sum of w(C) over those."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from udcp_dsl.expression.atoms.atom import Atom, Held, Increment, Sets
+from udcp_dsl.expression.attainable import Grid
+from udcp_dsl.expression.domain import Costs, Family, Floats, Ints
+from udcp_dsl.expression.facts import Interval
+from udcp_dsl.expression.forms import Additive, Weighted
+from udcp_dsl.expression.linear import Affine, Lowering, Push, total
+
+
+class Count(Atom):
+    name = "count"
+    signatures = (("family",), ("family", "costs of family"))
+
+    def __init__(self, K: int, family: Family, costs: Costs | None = None) -> None:
+        self.K = K
+        self.family = family
+        self.weighted = costs is not None
+        self.weights: Floats = np.ones(len(family)) if costs is None else costs.values
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        return (self.name, self.family.starts.tobytes(), self.family.members.tobytes(), self.weights.tobytes())
+
+    @property
+    def most(self) -> int | None:
+        return None if self.weighted else len(self.family)
+
+    def value(self, S: frozenset[int]) -> float:
+        touched = (not S.isdisjoint(self.family.category(i).members.tolist()) for i in range(len(self.family)))
+        return float(sum(w for w, there in zip(self.weights, touched, strict=True) if there))
+
+    def batch(self, sets: Sets) -> Floats:
+        # Categories are never empty, so each start begins a run of its own.
+        touched = np.logical_or.reduceat(sets.mask[:, self.family.members], self.family.starts[:-1], axis=1)
+        return touched @ self.weights if self.weighted else np.count_nonzero(touched, axis=1).astype(np.float64)
+
+    def start(self, held: Held) -> Increment:
+        return CountIncrement(held, self.slots, self.weights)
+
+    @cached_property
+    def slots(self) -> Ints:
+        """The categories of each label, (most categories of a label, K), filled up with one that costs nothing."""
+        starts, category = self.family.by_label
+        many = np.diff(starts)
+        slots = np.full((int(many.max(initial=1)), self.K), len(self.family), dtype=np.int64)
+        slots[np.arange(len(category)) - np.repeat(starts[:-1], many), np.repeat(np.arange(self.K), many)] = category
+        return slots
+
+    @property
+    def interval(self) -> Interval:
+        return Interval(float(self.weights[self.weights < 0].sum()), float(self.weights[self.weights > 0].sum()))
+
+    def proves(self) -> Mapping[str, str]:
+        facts: dict[str, str] = {}
+        if (self.weights >= 0).all():
+            facts["monotone"] = "a larger set touches no fewer categories"
+            facts["submodular"] = "a category is paid for once"
+        if (self.weights <= 0).all():
+            facts["antitone"] = "a larger set touches no fewer categories, and none costs anything"
+            facts["supermodular"] = "a category is gained once"
+        if self.family.singletons:
+            facts["separable"] = "every category is one label"
+        return facts
+
+    def lacks(self) -> Mapping[str, str]:
+        facts = {"separable": "labels of one category share its cost"}
+        if (self.weights < 0).any() and (self.weights > 0).any():
+            why = "some categories have a negative cost"
+            facts |= {"monotone": why, "submodular": why}
+        return facts
+
+    def additive(self) -> Additive:
+        categories = [self.family.category(i) for i in range(len(self.family))]
+        parts = [Weighted(float(w), c.members, c.name) for w, c in zip(self.weights, categories, strict=True)]
+        return Additive.of_categories(parts, self.K)
+
+    def probes(self) -> Sequence[int]:
+        largest = int(np.diff(self.family.starts).argmax())
+        other = 0 if largest else len(self.family) - 1
+        return (*self.family.category(largest).members[:2].tolist(), *self.family.category(other).members[:2].tolist())
+
+    def lower(self, model: Lowering, push: Push) -> Affine:
+        categories = (self.family.category(i).members for i in range(len(self.family)))
+        return total(
+            model.touches(members, push.times(w)) * float(w)
+            for members, w in zip(categories, self.weights, strict=True)
+            if w != 0
+        )
+
+    def grid(self) -> Grid | None:
+        return Grid.sums(self.weights) if self.weighted else super().grid()
+
+    def counted(self) -> Ints:
+        return np.unique(self.family.members)
+
+
+class CountIncrement(Increment):
+    """`left` holds what each category not touched yet still costs."""
+
+    def __init__(self, held: Held, slots: Ints, weights: Floats) -> None:
+        self.held = held
+        self.slots = slots
+        self.left = np.tile(np.append(weights, 0.0), (len(held.rows), 1))
+        self.value = np.zeros(len(held.rows))
+
+    def after(self) -> Floats:
+        total: Floats = self.value[:, None] + self.left[:, self.slots[0]]
+        for slot in self.slots[1:]:
+            total += self.left[:, slot]
+        return total
+
+    def push(self, y: Ints) -> None:
+        for slot in self.slots:
+            category = slot[y]
+            self.value = self.value + self.left[self.held.rows, category]
+            self.left[self.held.rows, category] = 0.0

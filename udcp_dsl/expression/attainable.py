@@ -1,0 +1,127 @@
+"""Which values an expression can take, so that a comparison knows the nearest ones on both sides of its threshold.
+
+A grid is a finite list of values, or all offset + integer * step; it may hold values that are never taken, but none
+that is taken is missing. Numbers of a spec are near to fractions with a small denominator (0.1, 2.5, 1/3), and the grid
+is over those: sums of them keep a step, while floats only nearly do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import reduce
+from math import ceil, gcd, isfinite
+
+import numpy as np
+
+from udcp_dsl.expression.domain import Floats
+
+# Lists longer than this become steps.
+_LONGEST = 1 << 13
+_DENOMINATOR = 10**6
+# Rounding moves a sum by far less than this (relative to max(1, |value|)), and a comparison's tolerance is 1e-9.
+ROUNDING = 1e-11
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """`points`, rising; or where that is None, all offset + integer * step."""
+
+    points: Floats | None
+    offset: Fraction = Fraction(0)
+    step: Fraction = Fraction(0)
+
+    @staticmethod
+    def of(points: Iterable[float] | Floats) -> Grid:
+        return Grid(_distinct(np.asarray(points, dtype=np.float64)))
+
+    @staticmethod
+    def multiples(step: float, most: int) -> Grid | None:
+        """0, step, 2 step, ... up to `most` of them."""
+        return Grid.of(step * np.arange(most + 1)) if most < _LONGEST else _stepped(Fraction(0), [step])
+
+    @staticmethod
+    def sums(weights: Floats) -> Grid | None:
+        """All sums of some of the weights."""
+        points = np.zeros(1)
+        for weight in weights[weights != 0]:
+            points = _distinct(np.concatenate([points, points + weight]))
+            if len(points) > _LONGEST:
+                return _stepped(Fraction(0), weights.tolist())
+        return Grid(points)
+
+    def plus(self, other: Grid) -> Grid | None:
+        a, b = self.points, other.points
+        if a is not None and b is not None and len(a) * len(b) <= _LONGEST:
+            return Grid(_distinct(np.add.outer(a, b).ravel()))
+        left, right = self._steps(), other._steps()
+        if left is None or right is None:
+            return None
+        return Grid(None, left.offset + right.offset, _common([left.step, right.step]))
+
+    def times(self, factor: float) -> Grid | None:
+        if self.points is not None:
+            return Grid.of(factor * self.points)
+        exact = _fraction(factor)
+        if exact is None:
+            return None
+        return Grid(None, self.offset * exact, abs(self.step * exact)) if exact else Grid.of([0.0])
+
+    def union(self, other: Grid) -> Grid | None:
+        """What either can take."""
+        a, b = self.points, other.points
+        if a is not None and b is not None and len(a) + len(b) <= _LONGEST:
+            return Grid(_distinct(np.concatenate([a, b])))
+        left, right = self._steps(), other._steps()
+        if left is None or right is None:
+            return None
+        return Grid(None, left.offset, _common([left.step, right.step, right.offset - left.offset]))
+
+    def around(self, cut: float) -> tuple[float, float] | None:
+        """The largest value below the cut and the smallest above it (infinite where there is none).
+
+        None where a value is so near to the cut that rounding decides on which side it lies.
+        """
+        if self.points is None:
+            high = self.offset + self.step * ceil((Fraction(cut) - self.offset) / self.step)
+            below, above = float(high - self.step), float(high)
+        else:
+            i = int(np.searchsorted(self.points, cut))
+            below = float(self.points[i - 1]) if i else -np.inf
+            above = float(self.points[i]) if i < len(self.points) else np.inf
+        near = ROUNDING * max(1.0, abs(cut))
+        return (below, above) if above - cut > near and cut - below > near else None
+
+    def _steps(self) -> Grid | None:
+        if self.points is None:
+            return self
+        first = _fraction(float(self.points[0]))
+        return None if first is None else _stepped(first, self.points.tolist())
+
+
+def _stepped(offset: Fraction, values: Iterable[float]) -> Grid | None:
+    exact = [_fraction(value) for value in dict.fromkeys(values)]
+    known = [x for x in exact if x is not None]
+    step = _common(x - offset for x in known) if len(known) == len(exact) else Fraction(0)
+    return Grid(None, offset, step) if step else None
+
+
+def _fraction(value: float) -> Fraction | None:
+    """The fraction with a small denominator that the float stands for."""
+    if not isfinite(value):
+        return None
+    near = Fraction(value).limit_denominator(_DENOMINATOR)
+    return near if abs(float(near) - value) <= 4e-16 * abs(value) else None
+
+
+def _common(steps: Iterable[Fraction]) -> Fraction:
+    """The largest step that all are multiples of; 0 if all are 0."""
+    return reduce(lambda a, b: Fraction(gcd(a.numerator * b.denominator, b.numerator * a.denominator), 1)
+                  / (a.denominator * b.denominator), steps, Fraction(0))  # fmt: skip
+
+
+def _distinct(values: Floats) -> Floats:
+    """Rising, with most of those that only rounding tells apart taken once."""
+    rising: Floats = np.unique(np.round(values, 12))
+    return rising

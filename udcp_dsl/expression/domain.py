@@ -1,0 +1,352 @@
+"""What declarations become: arrays over the K labels.
+
+Labels are positions 0..K-1 from here on. A hierarchy is held as a tree in depth-first order, in which the leaves
+below a node are neighbours, so that no K x K matrix is ever needed for it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+# A label that is written like this may be given as an integer.
+WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]*")
+
+
+@dataclass(frozen=True, eq=False)
+class Category:
+    """A set of labels: `members` are their positions, rising."""
+
+    name: str
+    members: Ints
+    K: int
+
+    @cached_property
+    def mask(self) -> Bools:
+        mask = np.zeros(self.K, dtype=bool)
+        mask[self.members] = True
+        return mask
+
+    def probes(self) -> list[int]:
+        """Two members and two labels outside, as far as there are any."""
+        return [*self.members[:2].tolist(), *np.flatnonzero(~self.mask)[:2].tolist()]
+
+
+@dataclass(frozen=True, eq=False)
+class Family:
+    """Categories, which may overlap; category i holds `members[starts[i]:starts[i + 1]]`."""
+
+    name: str
+    names: tuple[str, ...]
+    starts: Ints
+    members: Ints
+    K: int
+
+    @staticmethod
+    def of(name: str, categories: Sequence[tuple[str, Sequence[int] | Ints]], K: int) -> Family:
+        """A family from names and members."""
+        # Not np.unique: it imports numpy.ma, a tenth of the time of a small check.
+        parts = [np.array(sorted({int(y) for y in members}), dtype=np.int64) for _, members in categories]
+        starts = np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
+        members = np.concatenate([*parts, np.empty(0, dtype=np.int64)])
+        return Family(name, tuple(n for n, _ in categories), starts, members, K)
+
+    @staticmethod
+    def partition(name: str, names: Sequence[str], category_of: Ints) -> Family:
+        """A family in which every label has just one category."""
+        order = np.argsort(category_of, kind="stable")
+        starts = np.searchsorted(category_of[order], np.arange(len(names) + 1))
+        return Family(name, tuple(names), starts.astype(np.int64), order.astype(np.int64), len(category_of))
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def category(self, index: int) -> Category:
+        members = self.members[self.starts[index] : self.starts[index + 1]]
+        return Category(f"{self.name}.{self.names[index]}", members, self.K)
+
+    @cached_property
+    def disjoint(self) -> bool:
+        return len(np.unique(self.members)) == len(self.members)
+
+    @cached_property
+    def singletons(self) -> bool:
+        return bool((np.diff(self.starts) == 1).all())
+
+    @cached_property
+    def by_label(self) -> tuple[Ints, Ints]:
+        """The transpose: label y is in the categories `of[starts[y]:starts[y + 1]]`."""
+        category = np.repeat(np.arange(len(self)), np.diff(self.starts))
+        order = np.argsort(self.members, kind="stable")
+        starts = np.searchsorted(self.members[order], np.arange(self.K + 1))
+        return starts.astype(np.int64), category[order]
+
+
+@dataclass(frozen=True, eq=False)
+class Costs:
+    """A number for each label, or for each category of the family `of`."""
+
+    name: str
+    values: Floats
+    of: Family | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Actions:
+    """The loss of each action (columns) under each truth (rows)."""
+
+    name: str
+    actions: tuple[str, ...]
+    values: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Hierarchy:
+    """A rooted tree whose leaves are the labels.
+
+    Nodes are numbered in depth-first order, the root 0. The leaves below node v are
+    `order[low[v]:high[v]]`; `path[y, d]` is the ancestor of label y at depth d, or -1 below its own leaf.
+    """
+
+    name: str
+    levels: tuple[str, ...]
+    names: tuple[str, ...]
+    parent: Ints
+    depth: Ints
+    low: Ints
+    high: Ints
+    order: Ints
+    path: npt.NDArray[np.int32]
+
+    @staticmethod
+    def build(
+        name: str, levels: Sequence[str], paths: Sequence[tuple[str, ...]], leaf_names: Sequence[str]
+    ) -> Hierarchy:
+        """From the inner nodes above each label, root excluded, coarse to fine; a node is known by its path."""
+        K = len(paths)
+        children: dict[tuple[str, ...], list[tuple[str, ...] | int]] = {(): []}
+        for y, above in enumerate(paths):
+            for d in range(len(above)):
+                if above[: d + 1] not in children:
+                    children[above[: d + 1]] = []
+                    children[above[:d]].append(above[: d + 1])
+            children[above].append(y)
+        names: list[str] = []
+        parent: list[int] = []
+        depth: list[int] = []
+        low: list[int] = []
+        high: list[int] = []
+        order: list[int] = []
+        path = np.full((K, max(len(p) for p in paths) + 2), -1, dtype=np.int32)
+        # An explicit stack: a tree may be deeper than Python's own. A node is met twice, going in and coming out.
+        stack: list[tuple[tuple[str, ...] | int, int]] = [((), -1)]
+        while stack:
+            what, above_node = stack.pop()
+            if isinstance(what, int) and what < 0:
+                high[~what] = len(order)
+                continue
+            node = len(names)
+            parent.append(above_node)
+            depth.append(depth[above_node] + 1 if above_node >= 0 else 0)
+            low.append(len(order))
+            high.append(len(order) + 1)
+            if isinstance(what, int):
+                names.append(leaf_names[what])
+                order.append(what)
+                path[what, depth[node]] = node
+                continue
+            names.append(what[-1] if what else "root")
+            stack.append((~node, node))
+            stack.extend((child, node) for child in reversed(children[what]))
+        parents = np.array(parent, dtype=np.int64)
+        for d in range(path.shape[1] - 2, -1, -1):
+            below = path[:, d + 1]
+            path[:, d] = np.where(below >= 0, parents[below], path[:, d])
+        return Hierarchy(
+            name,
+            tuple(levels),
+            tuple(names),
+            parents,
+            np.array(depth, dtype=np.int64),
+            np.array(low, dtype=np.int64),
+            np.array(high, dtype=np.int64),
+            np.array(order, dtype=np.int64),
+            path,
+        )
+
+    @property
+    def K(self) -> int:
+        return len(self.order)
+
+    @cached_property
+    def height(self) -> int:
+        """The depth of the deepest leaf."""
+        return int(self.depth.max())
+
+    @cached_property
+    def leaf(self) -> Ints:
+        """The node of each label."""
+        leaf: Ints = self.path.max(axis=1).astype(np.int64)
+        return leaf
+
+    @cached_property
+    def position(self) -> Ints:
+        """Where each label stands in depth-first order."""
+        position = np.empty(self.K, dtype=np.int64)
+        position[self.order] = np.arange(self.K)
+        return position
+
+    @cached_property
+    def children(self) -> list[list[int]]:
+        """The nodes just below each node."""
+        below: list[list[int]] = [[] for _ in self.names]
+        for v, above in enumerate(self.parent[1:].tolist(), start=1):
+            below[above].append(v)
+        return below
+
+    def members(self, node: int) -> Ints:
+        """The labels below a node, rising."""
+        return np.sort(self.order[self.low[node] : self.high[node]])
+
+    def nodes_at(self, depth: int) -> Ints:
+        """The node of each label at a depth; a label above it is its own."""
+        if depth >= self.path.shape[1]:
+            return self.leaf
+        return np.where(self.path[:, depth] >= 0, self.path[:, depth], self.leaf)
+
+    def level(self, depth: int) -> Family:
+        """The categories at a depth."""
+        nodes, category_of = np.unique(self.nodes_at(depth), return_inverse=True)
+        label = self.levels[depth - 1] if 0 < depth <= len(self.levels) else f"level({depth})"
+        return Family.partition(f"{self.name}.{label}", [self.names[v] for v in nodes], category_of)
+
+    def common_depth(self, s: Ints) -> Ints:
+        """For labels s (m,): the depth of the deepest common ancestor of s and every label, (m, K).
+
+        In depth-first order the labels below each ancestor of s are neighbours, so each ancestor adds a step up and
+        a step down, and a running sum gives the depth: O(K + height) a row.
+        """
+        m = len(s)
+        steps = np.zeros((m, self.K + 1), dtype=np.int32)
+        rows = np.arange(m)
+        for d in range(1, self.path.shape[1]):
+            node = self.path[s, d]
+            there = node >= 0
+            steps[rows[there], self.low[node[there]]] += 1
+            steps[rows[there], self.high[node[there]]] -= 1
+        return np.cumsum(steps[:, :-1], axis=1)[:, self.position].astype(np.int64)
+
+
+class Metric:
+    """A symmetric distance between labels, zero from a label to itself."""
+
+    name: str
+    K: int
+    largest: float
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Equal for one and the same distance."""
+        return (id(self),)
+
+    def row(self, s: Ints) -> Floats:
+        """Distances from labels s (m,) to every label, (m, K)."""
+        raise NotImplementedError
+
+    def between(self, a: int, b: int) -> float:
+        """The distance of two labels, computed by itself: the naive interpreter's way."""
+        raise NotImplementedError
+
+    def probes(self) -> list[int]:
+        """A far pair, and a label near to one of its ends."""
+        a = int(self.row(np.zeros(1, dtype=np.int64))[0].argmax())
+        away = self.row(np.array([a]))[0]
+        return [a, int(away.argmax()), *np.argsort(away, kind="stable")[1:3].tolist()]
+
+
+class DenseMetric(Metric):
+    """A K x K matrix, read from a file."""
+
+    def __init__(self, name: str, matrix: Floats) -> None:
+        self.name = name
+        self.matrix = matrix
+        self.K = len(matrix)
+        self.largest = float(matrix.max())
+
+    def row(self, s: Ints) -> Floats:
+        return self.matrix[s]
+
+    def between(self, a: int, b: int) -> float:
+        return float(self.matrix[a, b])
+
+
+class TreeMetric(Metric):
+    """The length of the path between two leaves of a hierarchy, every edge being `edge` long."""
+
+    def __init__(self, name: str, hierarchy: Hierarchy, edge: float = 1.0) -> None:
+        self.name = name
+        self.hierarchy = hierarchy
+        self.edge = edge
+        self.K = hierarchy.K
+        self.leaf_depth: Ints = hierarchy.depth[hierarchy.leaf]
+        self.largest = float(self.diameter_of(np.ones((1, self.K), dtype=bool))[0])
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        return (id(self.hierarchy), self.edge)
+
+    def edges(self, s: Ints) -> Ints:
+        """Path lengths in edges from labels s (m,) to every label, (m, K)."""
+        return self.leaf_depth[s][:, None] + self.leaf_depth - 2 * self.hierarchy.common_depth(s)
+
+    def row(self, s: Ints) -> Floats:
+        return np.multiply(self.edges(s), self.edge, dtype=np.float64)
+
+    def between(self, a: int, b: int) -> float:
+        up = [set(path[path >= 0].tolist()) for path in self.hierarchy.path[[a, b]]]
+        return self.edge * len(up[0] ^ up[1])
+
+    def endpoints(self, mask: Bools) -> tuple[Ints, Ints, Ints]:
+        """Two members at the largest distance for each set, and that distance in edges (0, 0, 0 for the empty set).
+
+        In a tree the member farthest from any member is an end of a longest path: two sweeps find it.
+        """
+        a = np.where(mask, self.edges(mask.argmax(axis=1)), -1).argmax(axis=1)
+        away = np.where(mask, self.edges(a), -1)
+        b = away.argmax(axis=1)
+        return a, b, np.maximum(away[np.arange(len(mask)), b], 0)
+
+    def diameter_of(self, mask: Bools) -> Floats:
+        return np.multiply(self.endpoints(mask)[2], self.edge, dtype=np.float64)
+
+    @cached_property
+    def nearest_leaf(self) -> Ints:
+        """How many edges each node is away from the leaf nearest to it."""
+        tree = self.hierarchy
+        near = np.full(len(tree.names), len(tree.names), dtype=np.int64)
+        near[tree.leaf] = 0
+        nodes = range(1, len(tree.names))
+        for v in reversed(nodes):
+            near[tree.parent[v]] = min(near[tree.parent[v]], near[v] + 1)
+        for v in nodes:
+            near[v] = min(near[v], near[tree.parent[v]] + 1)
+        return near
+
+    def radius_of(self, a: Ints, b: Ints, long: Ints) -> Floats:
+        """The radius of sets by the ends a, b of a longest path of `long` edges; arrays of any one shape."""
+        tree = self.hierarchy
+        deep = np.where(self.leaf_depth[a] >= self.leaf_depth[b], a, b)
+        below = tree.path[deep, self.leaf_depth[deep] - long // 2]
+        above = np.where(long % 2 == 1, tree.parent[below], below)
+        half_up = (long + 1) // 2
+        reach: Ints = half_up + np.minimum(self.nearest_leaf[below], self.nearest_leaf[above])
+        return np.asarray(reach * self.edge, dtype=np.float64)

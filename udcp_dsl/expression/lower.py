@@ -1,0 +1,80 @@
+"""A loss as a mixed-integer linear model: minimising the model over sets is minimising L.
+
+Two walks over the expression. From the root down, each node learns to which sides it is pushed (the loss itself: down);
+from the leaves up, each is lowered once, with rows for those sides alone. With the labels fixed to a set S, the least
+objective of the model is L(S).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from udcp_dsl.expression.attainable import Grid
+from udcp_dsl.expression.ir import AtLeast, Equal, Expression, Leaf
+from udcp_dsl.expression.linear import Affine, LinearModel, Lowering, LoweringError, Part, Push
+from udcp_dsl.expression.values import node_values
+
+if TYPE_CHECKING:
+    from udcp_dsl.loss import Loss
+
+__all__ = ["LinearModel", "LoweringError", "grids", "lower"]
+
+# With so few labels the values of an expression are found by looking at all sets.
+_FEW = 12
+
+
+def lower(loss: Loss) -> LinearModel:
+    """The linear model of a loss; LoweringError names a subexpression that has none.
+
+    >>> import udcp_dsl as udcp
+    >>> model = lower(udcp.loads("labels 0..3  category C { 0..2 }  loss l = size + 5 * any(C)"))
+    >>> model.variables, model.rows, model.objective.tolist()
+    (5, 3, [1.0, 1.0, 1.0, 1.0, 5.0])
+    """
+    expression = loss.expression
+    interval = {id(node): loss.facts_of(node).interval for node in expression.nodes}
+    pushed = dict.fromkeys(interval, Push.NONE)
+    pushed[id(expression.root)] = Push.DOWN
+    of_atom: dict[tuple[object, ...], Push] = {}
+    for node in reversed(expression.nodes):
+        push = pushed[id(node)]
+        if isinstance(node, Leaf):
+            of_atom[node.atom.key] = of_atom.get(node.atom.key, Push.NONE) | push
+        if not interval[id(node)].constant:
+            needs = node.pushes(push, [interval[id(child)] for child in node.children])
+            for child, need in zip(node.children, needs, strict=True):
+                pushed[id(child)] |= need
+    compared = any(isinstance(node, AtLeast | Equal) for node in expression.nodes)
+    values = (_all_values(expression) if loss.K <= _FEW else grids(expression)) if compared else {}
+
+    model = Lowering(loss.K)
+    parts: dict[int, Part] = {}
+    atoms: dict[tuple[object, ...], Affine] = {}
+    for node in expression.nodes:
+        lo, hi = interval[id(node)]
+        if lo == hi or not pushed[id(node)]:
+            form = Affine(lo, {})
+        elif isinstance(node, Leaf):
+            if node.atom.key not in atoms:
+                atoms[node.atom.key] = node.atom.lower(model, of_atom[node.atom.key])
+            form = atoms[node.atom.key]
+        else:
+            form = node.lower(model, pushed[id(node)], *(parts[id(child)] for child in node.children))
+        parts[id(node)] = Part(form, lo, hi, values.get(id(node)))
+    return model.done(parts[id(expression.root)].form)
+
+
+def grids(expression: Expression) -> dict[int, Grid | None]:
+    """The values that every node can take, by `id`, from those of the atoms up."""
+    found: dict[int, Grid | None] = {}
+    for node in expression.nodes:
+        found[id(node)] = node.grid(*(found[id(child)] for child in node.children))
+    return found
+
+
+def _all_values(expression: Expression) -> dict[int, Grid | None]:
+    K = expression.root.K
+    values = node_values(expression, (np.arange(1 << K)[:, None] >> np.arange(K)) & 1 == 1)
+    return {node: Grid.of(np.atleast_1d(value)) for node, value in values.items()}

@@ -1,0 +1,180 @@
+"""Facts of every node of an expression: rules from the leaves up, then a search for sets that refute the rest.
+
+The search evaluates all subsets of a few telling labels, alone and on top of all the others. It never proves anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import combinations, zip_longest
+
+import numpy as np
+
+from udcp_dsl.diagnostics import Span
+from udcp_dsl.expression.domain import Bools, Floats, Ints
+from udcp_dsl.expression.facts import TOLERANCE, Fact, Facts, close, with_facts
+from udcp_dsl.expression.forms import Additive, structure
+from udcp_dsl.expression.ir import Expression
+from udcp_dsl.expression.values import node_values
+
+# All subsets of this many labels are tried; of fewer where there are many labels in all.
+_PROBED, _PROBED_OF_MANY, _MANY = 10, 7, 200
+
+
+def additive_forms(expression: Expression) -> dict[int, Additive | None]:
+    """The additive form of every node, by `id`, where it has one."""
+    forms: dict[int, Additive | None] = {}
+    for node in expression.nodes:
+        forms[id(node)] = node.additive(*(forms[id(part)] for part in node.children))
+    return forms
+
+
+def prove(expression: Expression, labels: Sequence[str]) -> dict[int, Facts]:
+    """The facts of every node, by `id`."""
+    K = expression.root.K
+    ends = node_values(expression, np.array([[False] * K, [True] * K]))
+    forms = additive_forms(expression)
+    known: dict[int, Facts] = {}
+    blames: dict[int, Span] = {}
+    for node in expression.nodes:
+        parts = node.children
+        blames[id(node)] = next((blames[id(part)] for part in parts if forms[id(part)] is None), node.span)
+        rules = node.rules(*(known[id(part)] for part in parts))
+        more, tight = structure(forms[id(node)], rules.facts, blames[id(node)])
+        empty, full = (float(v) for v in np.broadcast_to(ends[id(node)], 2))
+        known[id(node)] = close(rules, more, tight, empty, full)
+    return _refute(expression, known, labels)
+
+
+def _refute(expression: Expression, known: dict[int, Facts], labels: Sequence[str]) -> dict[int, Facts]:
+    """Try to turn what is unknown into refuted, first with small sets, then with nearly full ones."""
+    K = expression.root.K
+    probed = _probed(expression, _PROBED if K <= _MANY else _PROBED_OF_MANY)
+    m = len(probed)
+    subsets = (np.arange(1 << m)[:, None] >> np.arange(m)) & 1 == 1
+    others = np.delete(np.arange(K), probed)
+    for background in (others[:0], others) if len(others) else (others,):
+        mask = np.zeros((len(subsets), K), dtype=bool)
+        mask[:, background] = True
+        mask[:, probed] = subsets
+        values = node_values(expression, mask)
+        for node in expression.nodes:
+            facts = known[id(node)]
+            open_facts = [name for name, fact in facts if fact.state == "unknown" and name in _VIOLATIONS]
+            if open_facts:
+                f = np.broadcast_to(values[id(node)], len(subsets))
+                found = {name: _refutation(name, f, m, mask, labels) for name in open_facts}
+                shown = {
+                    name: replace(refuted, blame=getattr(facts, name).blame)
+                    for name, refuted in found.items()
+                    if refuted is not None
+                }
+                known[id(node)] = with_facts(facts, shown)
+    return known
+
+
+def _probed(expression: Expression, most: int) -> Ints:
+    """The labels that the atoms find telling, taken in turns, then the first of the rest."""
+    K = expression.root.K
+    turns = zip_longest(*(atom.probes() for atom in expression.atoms.values()))
+    wanted = [y for turn in turns for y in turn if y is not None]
+    return np.array(list(dict.fromkeys([*wanted, *range(min(K, most))]))[: min(most, K)], dtype=np.int64)
+
+
+def _refutation(name: str, f: Floats, m: int, mask: Bools, labels: Sequence[str]) -> Fact | None:
+    hit = _VIOLATIONS[name](f, m, TOLERANCE * max(1.0, float(np.abs(f).max())))
+    if hit is None:
+        return None
+    sets, reason = hit
+    shown = reason.format(*(_named(mask[s], labels) for s in sets), *(f"{f[s] + 0.0:g}" for s in sets))
+    return Fact("refuted", shown, sets=tuple(_members(mask[s], labels) for s in sets))
+
+
+def _members(row: Bools, labels: Sequence[str]) -> frozenset[str]:
+    return frozenset(labels[y] for y in np.flatnonzero(row).tolist())
+
+
+def _named(row: Bools, labels: Sequence[str]) -> str:
+    inside, outside = np.flatnonzero(row).tolist(), np.flatnonzero(~row).tolist()
+    if len(inside) <= 6 or len(inside) <= len(outside):
+        return "{" + ", ".join(labels[y] for y in inside) + "}"
+    if not outside:
+        return "{all labels}"
+    return "{all but " + ", ".join(labels[y] for y in outside) + "}"
+
+
+Hit = tuple[tuple[int, ...], str]
+
+
+def _smallest(bad: Ints) -> int:
+    """Of sets given as bit patterns, the one with fewest labels."""
+    return int(min(bad.tolist(), key=lambda s: (s.bit_count(), s)))
+
+
+def _negative(f: Floats, m: int, slack: float) -> Hit | None:
+    bad = np.flatnonzero(f < -slack)
+    return ((_smallest(bad),), "L({0}) = {1}") if len(bad) else None
+
+
+def _steps(sign: int) -> Callable[[Floats, int, float], Hit | None]:
+    def search(f: Floats, m: int, slack: float) -> Hit | None:
+        hits = []
+        every = np.arange(len(f))
+        for y in range(m):
+            S = every[(every >> y) & 1 == 0]
+            bad = S[sign * (f[S | 1 << y] - f[S]) < -slack]
+            if len(bad):
+                hits.append((_smallest(bad), y))
+        if not hits:
+            return None
+        s, y = min(hits, key=lambda hit: hit[0].bit_count())
+        return (s, s | 1 << y), f"L({{0}}) = {{2}} {'>' if sign > 0 else '<'} {{3}} = L({{1}})"
+
+    return search
+
+
+def _squares(kinds: tuple[int, ...]) -> Callable[[Floats, int, float], Hit | None]:
+    """f(S+i) + f(S+j) against f(S+i+j) + f(S): a sign of each kind in `kinds` is a violation."""
+
+    def search(f: Floats, m: int, slack: float) -> Hit | None:
+        hits = []
+        every = np.arange(len(f))
+        for i, j in combinations(range(m), 2):
+            S = every[((every >> i) | (every >> j)) & 1 == 0]
+            gap = f[S | 1 << i] + f[S | 1 << j] - f[S | 1 << i | 1 << j] - f[S]
+            for kind in kinds:
+                bad = S[kind * gap > slack]
+                if len(bad):
+                    hits.append((_smallest(bad), i, j, kind))
+        if not hits:
+            return None
+        s, i, j, kind = min(hits, key=lambda hit: hit[0].bit_count())
+        sign = ">" if kind > 0 else "<"
+        a, b = s | 1 << i, s | 1 << j
+        return (a, b, a | b, s), f"L({{0}}) + L({{1}}) = {{4}} + {{5}} {sign} {{6}} + {{7}} = L({{2}}) + L({{3}})"
+
+    return search
+
+
+def _unequal(f: Floats, m: int, slack: float) -> Hit | None:
+    sizes = np.array([s.bit_count() for s in range(len(f))])
+    for size in range(1, m):
+        S = np.flatnonzero(sizes == size)
+        low, high = int(S[f[S].argmin()]), int(S[f[S].argmax()])
+        if f[high] - f[low] > slack:
+            return (low, high), "L({0}) = {2} but L({1}) = {3}, of the same size"
+    return None
+
+
+# What would show that a fact does not hold. Laminar losses are submodular, so what is not is not laminar either.
+_VIOLATIONS: dict[str, Callable[[Floats, int, float], Hit | None]] = {
+    "nonnegative": _negative,
+    "monotone": _steps(+1),
+    "antitone": _steps(-1),
+    "separable": _squares((+1, -1)),
+    "submodular": _squares((-1,)),
+    "supermodular": _squares((+1,)),
+    "laminar": _squares((-1,)),
+    "cardinality": _unequal,
+}

@@ -1,0 +1,82 @@
+"""The cost of sets: of many at once, and of a set grown by one label.
+
+Both evaluate the atoms in their own way and then fold the expression over whatever shape of array came out.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from udcp_dsl.diagnostics import InputError
+from udcp_dsl.expression.atoms import Held, Sets
+from udcp_dsl.expression.domain import Bools, Floats, Ints
+from udcp_dsl.expression.ir import Expression
+
+# Sets are evaluated in blocks of about this many entries, which stay in the cache whatever n is.
+_BLOCK = 1 << 17
+
+
+def node_values(expression: Expression, mask: Bools) -> dict[int, Floats]:
+    """The value of every node (by `id`) on each set; constants may come out as scalars."""
+    sets = Sets(mask)
+    return expression.evaluate({key: atom.batch(sets) for key, atom in expression.atoms.items()})
+
+
+def batch(expression: Expression, mask: Bools) -> Floats:
+    """The value of the whole on each set of `mask` (n, K)."""
+    n, K = mask.shape
+    values = np.empty(n)
+    rows = max(1, _BLOCK // K)
+    for start in range(0, n, rows):
+        block = mask[start : start + rows]
+        values[start : start + rows] = node_values(expression, block)[id(expression.root)] + 0.0  # -0 becomes 0
+    return values
+
+
+class Increments:
+    """One growing set for each of n instances, and what each further label would make it cost.
+
+    >>> import udcp_dsl as udcp
+    >>> grow = udcp.loads("labels {a, b, c}  loss l = size ^ 2").increments(1)
+    >>> grow.push([1]); grow.value.tolist(), grow.after().tolist()
+    ([1.0], [[4.0, 1.0, 4.0]])
+    """
+
+    def __init__(self, expression: Expression, n: int) -> None:
+        self._expression = expression
+        self._held = Held(n, expression.root.K)
+        self._states = {key: atom.start(self._held) for key, atom in expression.atoms.items()}
+
+    @property
+    def mask(self) -> Bools:
+        """The sets as they are now, (n, K)."""
+        return self._held.mask
+
+    @property
+    def value(self) -> Floats:
+        """L(S) for each instance, (n,)."""
+        values = self._expression.evaluate({key: state.value for key, state in self._states.items()})
+        return np.broadcast_to(values[id(self._expression.root)], len(self.mask))
+
+    def after(self) -> Floats:
+        """L(S + y) for every label y, (n, K); L(S) where y is in S."""
+        values = self._expression.evaluate({key: state.after() for key, state in self._states.items()})
+        return np.broadcast_to(values[id(self._expression.root)], self.mask.shape)
+
+    def push(self, y: Ints | list[int]) -> None:
+        """Add label y[i] to the set of instance i; a label that is in it already is refused."""
+        y = np.asarray(y)
+        held = self._held
+        n, K = held.mask.shape
+        if y.shape != (n,) or y.dtype.kind not in "iu":
+            raise InputError(f"one position for each of {n} sets is expected, not {y.dtype} of shape {y.shape}")
+        outside = np.flatnonzero((y < 0) | (y >= K))
+        if len(outside):
+            raise InputError(f"row {outside[0]}: label {y[outside[0]]} is not a position: they run from 0 to {K - 1}")
+        inside = np.flatnonzero(held.mask[held.rows, y])
+        if len(inside):
+            raise InputError(f"row {inside[0]}: label {y[inside[0]]} is in the set already")
+        for state in self._states.values():
+            state.push(y)
+        held.mask[held.rows, y] = True
+        held.size += 1

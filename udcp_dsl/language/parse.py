@@ -1,0 +1,394 @@
+"""Text to syntax tree: every statement of a file by itself, so that every syntax fault is found in one run.
+
+`scan` cuts the file, lark reads each statement by the grammar in `udcp_grammars`, a builder turns lark's trees into
+`ast` nodes, and `syntax` puts into words why a statement does not parse. This module alone imports lark.
+"""
+
+from __future__ import annotations
+
+import bisect
+import dataclasses
+import functools
+import hashlib
+import json
+import math
+import os
+import pkgutil
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import lark
+from lark.exceptions import UnexpectedInput, UnexpectedToken
+from lark.grammar import Rule
+from lark.lexer import TerminalDef
+from lark.visitors import Transformer_NonRecursive
+
+from udcp_dsl.diagnostics import Diagnostic, Source, Span, SpecError
+from udcp_dsl.language import ast
+from udcp_dsl.language.faults import CLAUSES, Stop, explain
+from udcp_dsl.language.scan import Token, scan
+
+_LONGEST_RANGE = 1_000_000
+_IN_LABEL_RUN = re.compile(r"\w+")
+_IN_COST_RUN = re.compile(r"(\w+)[^:]*:\s*([^\s,]+)")
+
+
+def read_source(path: str | os.PathLike[str]) -> Source:
+    """The text of a spec file; a byte-order mark at its start is skipped. Refuses what is not a UTF-8 text."""
+    name = os.fspath(path)
+    try:
+        data = Path(path).read_bytes()
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        fault = Diagnostic("E100", Span(Source(name, ""), 0, 0), f"cannot read {name}: {reason}", "check the path")
+        raise SpecError([fault]) from None
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        source = Source(name, data.decode("utf-8-sig", errors="replace"))
+        place = len(data[: error.start].decode("utf-8-sig"))
+        span = Span(source, place, min(place + 1, len(source.text)))
+        message = f"the byte 0x{data[error.start]:02x} is not UTF-8"
+        raise SpecError([Diagnostic("E101", span, message, "save the file with the encoding UTF-8")]) from None
+    source = Source(name, text)
+    if "\0" in text:
+        place = text.index("\0")
+        message, way_out = "the file holds a NUL character", "is it a text file? remove the character"
+        raise SpecError([Diagnostic("E102", Span(source, place, place + 1), message, way_out)])
+    return source
+
+
+def parse(source: Source) -> tuple[ast.Spec, list[Diagnostic]]:
+    """The declarations that parse, in order, and every syntax fault of the source. Never raises.
+
+    >>> spec, faults = parse(Source("example", "labels { a, b }  loss l = size +"))
+    >>> [type(d).__name__ for d in spec.declarations], [f.message for f in faults]
+    (['Labels'], ["expected an expression after '+'"])
+    """
+    declarations: list[ast.Declaration] = []
+    faults: list[Diagnostic] = []
+    unread: set[str] = set()
+    booleans: list[ast.Name] = []
+    for statement in scan(source):
+        faults.extend(statement.faults)
+        builder = _Builder(source, statement.tokens)
+        declaration = None if statement.faults else _declaration(builder, statement.tokens)
+        faults.extend(builder.faults)
+        booleans.extend(builder.booleans)
+        # E113 is about what follows a whole statement.
+        strays = [fault.span.start for fault in builder.faults if fault.code == "E113"]
+        if declaration is not None and len(strays) == len(builder.faults):
+            declarations.append(declaration)
+        else:
+            strays.append(statement.tokens[0].start)
+        for start in strays:
+            unread.update([token.text for token in statement.tokens if token.start >= start][:2])
+    declared = {d.name.text for d in declarations if not isinstance(d, ast.Labels)}
+    faults.extend(_boolean_fault(name) for name in booleans if name.text not in declared)
+    faults.sort(key=lambda fault: fault.span.start)
+    return ast.Spec(tuple(declarations), frozenset(unread), span=Span(source, 0, len(source.text))), faults
+
+
+def _declaration(builder: _Builder, tokens: list[Token]) -> ast.Declaration | None:
+    """The declaration that the tokens write, if they do; faults go to the builder."""
+    start, end = tokens[0].start, tokens[-1].end
+    text = builder.source.text[start:end]
+    try:
+        return builder.transform(_parser().parse(text))
+    except UnexpectedInput as error:
+        at_end = isinstance(error, UnexpectedToken) and error.token.type == "$END"
+        offset = end if at_end else start + (error.pos_in_stream or 0)
+    index = len(tokens) if at_end else bisect.bisect_right([t.start for t in tokens], offset) - 1
+    stop = Stop(builder.source, tokens, index, offset, _expected_after(text[: offset - start]))
+    fault = explain(stop)
+    builder.faults.append(fault)
+    if fault.code == "E113" and index > 0:  # a whole statement, and after it something that is none
+        return _declaration(builder, tokens[:index])
+    return None
+
+
+def _expected_after(text: str) -> frozenset[str]:
+    """The terminals that may follow. (At the fault itself LALR has reduced some of them away.)"""
+    stopped = _parser().parse_interactive(text)
+    stopped.exhaust_lexer()
+    return frozenset(stopped.accepts())  # type: ignore[no-untyped-call]
+
+
+def _boolean_fault(name: ast.Name) -> Diagnostic:
+    way_out = "an indicator is a comparison or an atom such as any(C); one that always holds is 0 == 0"
+    return Diagnostic("E124", name.span, f"there is no '{name.text}' in this language", way_out)
+
+
+# The parser ----------------------------------------------------------------------------------------------------------
+
+
+def _packaged(name: str) -> str:
+    data = pkgutil.get_data("udcp_grammars", name)
+    assert data is not None, f"udcp_grammars is installed without {name}"
+    return data.decode("utf-8")
+
+
+@functools.cache
+def _parser() -> lark.Lark:
+    """The parser of one statement, from its ready-made tables: making them takes longer than the rest of a check.
+
+    Tables of another grammar, or of another lark, are not used.
+    """
+    tables = json.loads(_packaged("loss.json"), object_hook=_with_integer_keys)
+    if tables["made_from"] == _made_from():
+        return lark.Lark._load_from_dict(tables["data"], tables["memo"])  # type: ignore[no-any-return, no-untyped-call]
+    return _build()
+
+
+def _build() -> lark.Lark:
+    return lark.Lark(_packaged("loss.lark"), parser="lalr", lexer="contextual")
+
+
+def _made_from() -> str:
+    return f"lark {lark.__version__}, loss.lark {hashlib.sha256(_packaged('loss.lark').encode()).hexdigest()}"
+
+
+def _with_integer_keys(data: dict[str, Any]) -> dict[Any, Any]:
+    """JSON has no integer keys; lark's tables have them."""
+    return {int(key): value for key, value in data.items()} if next(iter(data), "").isdecimal() else data
+
+
+def make_tables() -> str:
+    """The content of `loss.json`; `python -m udcp_dsl.language.parse` writes it anew after a change of the grammar."""
+    data, memo = _build().memo_serialize([TerminalDef, Rule])
+    return json.dumps({"made_from": _made_from(), "data": data, "memo": memo}, separators=(",", ":")) + "\n"
+
+
+# From lark's trees to ours -------------------------------------------------------------------------------------------
+
+
+class _Builder(Transformer_NonRecursive[lark.Token, ast.Declaration]):
+    """Builds a statement from the leaves up, one method a rule; the children are lark's tokens and our nodes."""
+
+    def __init__(self, source: Source, tokens: list[Token]) -> None:
+        super().__init__(visit_tokens=False)
+        self.source = source
+        self.faults: list[Diagnostic] = []
+        self.booleans: list[ast.Name] = []
+        self._start = tokens[0].start
+        self._keyword = tokens[0].text
+
+    def _span_of(self, child: Any) -> Span:
+        if isinstance(child, lark.Token):
+            return Span(self.source, self._start + (child.start_pos or 0), self._start + (child.end_pos or 0))
+        span: Span = child.span
+        return span
+
+    def _span(self, children: list[Any]) -> Span:
+        """From the first child to the last one that is there."""
+        last = next(child for child in reversed(children) if child is not None)
+        return self._span_of(children[0]).to(self._span_of(last))
+
+    def _fault(self, code: str, span: Span, message: str, way_out: str) -> None:
+        self.faults.append(Diagnostic(code, span, message, way_out))
+
+    def _name(self, token: lark.Token) -> ast.Name:
+        text = json.loads(token) if token.type == "STRING" else str(token)
+        return ast.Name(text, span=self._span_of(token))
+
+    def _items(self, children: list[Any]) -> tuple[Any, ...]:
+        """The entries of a list; tokens become names, and the closing brace is dropped."""
+        return tuple(item for child in children for item in self._items_of(child))
+
+    def _items_of(self, child: Any) -> Iterator[Any]:
+        if not isinstance(child, lark.Token):
+            yield child
+        elif child.type == "LABEL_RUN":
+            start = self._start + (child.start_pos or 0)
+            for match in _IN_LABEL_RUN.finditer(child):
+                yield ast.Name(match[0], span=Span(self.source, start + match.start(), start + match.end()))
+        elif child.type == "COST_RUN":
+            start = self._start + (child.start_pos or 0)
+            for match in _IN_COST_RUN.finditer(child):
+                whole, of_key, of_value = (
+                    Span(self.source, start + match.start(i), start + match.end(i)) for i in range(3)
+                )
+                value = ast.Signed(self._value(match[2], of_value), span=of_value)
+                yield ast.CostEntry(ast.Name(match[1], span=of_key), value, span=whole)
+        elif child.type != "RBRACE":
+            yield self._name(child)
+
+    def _body(self, children: list[Any]) -> Any:
+        return children[0] if isinstance(children[0], ast.File | ast.Path) else self._items(children)
+
+    def _value(self, text: str, span: Span) -> float:
+        value = float(text)
+        if math.isinf(value):
+            self._fault("E110", span, f"{text} is too large for a number", "the largest is about 1.8e308")
+        elif value == 0 and text.lower().partition("e")[0].strip("-0."):
+            self._fault("E110", span, f"{text} is too small for a number", "the smallest is about 5e-324; or write 0")
+        return value + 0.0  # never minus zero
+
+    # Declarations
+
+    def labels(self, children: list[Any]) -> ast.Labels:
+        return ast.Labels(self._body(children[1:]), span=self._span(children))
+
+    def hierarchy(self, children: list[Any]) -> ast.Hierarchy:
+        return ast.Hierarchy(self._name(children[1]), self._body(children[2:]), span=self._span(children))
+
+    def branch(self, children: list[Any]) -> ast.Branch:
+        return ast.Branch(self._name(children[0]), self._items(children[1:]), span=self._span(children))
+
+    def costs(self, children: list[Any]) -> ast.Costs:
+        body, default = self._body(children[3:]), None
+        if not isinstance(body, ast.File):
+            defaults = [entry for entry in body if isinstance(entry, tuple)]
+            body = tuple(entry for entry in body if not isinstance(entry, tuple))
+            default = defaults[0][1] if defaults else None
+            for word, _ in defaults[1:]:
+                self._fault("E126", self._span_of(word), "a second default", "keep one of them")
+        return ast.Costs(self._name(children[1]), children[2], body, default, span=self._span(children))
+
+    def entry(self, children: list[Any]) -> ast.CostEntry:
+        key, value = children
+        key = self._name(key) if isinstance(key, lark.Token) else key
+        return ast.CostEntry(key, value, span=self._span(children))
+
+    def default(self, children: list[Any]) -> tuple[lark.Token, ast.Signed]:
+        return children[0], children[1]
+
+    def distance(self, children: list[Any]) -> ast.Distance:
+        return ast.Distance(self._name(children[1]), children[2], span=self._span(children))
+
+    def path(self, children: list[Any]) -> ast.Path:
+        return ast.Path(self._name(children[1]), children[2], span=self._span(children))
+
+    def category(self, children: list[Any]) -> ast.Category:
+        return ast.Category(self._name(children[1]), self._body(children[2:]), span=self._span(children))
+
+    def categories(self, children: list[Any]) -> ast.Categories:
+        return ast.Categories(self._name(children[1]), self._body(children[2:]), span=self._span(children))
+
+    def member(self, children: list[Any]) -> ast.Member:
+        return ast.Member(self._name(children[0]), self._items(children[1:]), span=self._span(children))
+
+    def actions(self, children: list[Any]) -> ast.Actions:
+        return ast.Actions(self._name(children[1]), children[2], span=self._span(children))
+
+    def param(self, children: list[Any]) -> ast.Param:
+        _, name, value, low, high, _ = (*children, None)[:6]
+        return ast.Param(self._name(name), value, low, high, span=self._span(children))
+
+    def let(self, children: list[Any]) -> ast.Let:
+        return ast.Let(self._name(children[1]), children[2], span=self._span(children))
+
+    def loss(self, children: list[Any]) -> ast.LossDecl:
+        return ast.LossDecl(self._name(children[1]), children[2], span=self._span(children))
+
+    # Labels, files, numbers
+
+    def range(self, children: list[Any]) -> ast.Range:
+        # Ends of absurd length are cut, so that int() takes them; the fault is reported all the same.
+        first, last = (int(end[:20]) for end in children)
+        span = self._span(children)
+        if last - first >= _LONGEST_RANGE or any(len(end) > 18 for end in children):
+            way_out = f"a range holds at most {_LONGEST_RANGE:,} labels"
+            self._fault("E125", span, f"the range {span.text} is too long", way_out)
+        elif first > last:
+            self._fault("E125", span, f"the range {span.text} runs backwards", "write the smaller number first")
+        return ast.Range(first, last, span=span)
+
+    def file(self, children: list[Any]) -> ast.File:
+        clauses: dict[str, Any] = {}
+        allowed = CLAUSES[self._keyword]
+        for word, value in children[2:]:
+            if word not in allowed:
+                takes = " and ".join(f"'{clause}'" for clause in allowed)
+                way_out = f"it takes {takes}" if takes else "the file is read whole"
+                self._fault("E119", self._span_of(word), f"'{self._keyword}' from a file takes no '{word}'", way_out)
+            elif word in clauses:
+                self._fault("E119", self._span_of(word), f"a second '{word}'", "keep one of them")
+            else:
+                clauses[str(word)] = value
+        last = children[-1] if len(children) == 2 else children[-1][1]
+        end = last[-1] if isinstance(last, tuple) else last
+        path = self._name(children[1]).text
+        return ast.File(path, **clauses, span=self._span_of(children[0]).to(self._span_of(end)))
+
+    def column(self, children: list[Any]) -> tuple[lark.Token, ast.Name]:
+        return children[0], self._name(children[1])
+
+    by = column
+
+    def levels(self, children: list[Any]) -> tuple[lark.Token, tuple[ast.Name, ...]]:
+        return children[0], tuple(self._name(child) for child in children[1:])
+
+    def signed(self, children: list[Any]) -> ast.Signed:
+        span = self._span(children)
+        return ast.Signed(self._value("".join(children), span), span=span)
+
+    # Expressions
+
+    def expr(self, children: list[Any]) -> ast.Or:
+        return ast.Or(tuple(children), span=self._span(children))
+
+    def conjunction(self, children: list[Any]) -> ast.And:
+        return ast.And(tuple(children), span=self._span(children))
+
+    def not_(self, children: list[Any]) -> ast.Not:
+        return ast.Not(children[1], span=self._span(children))
+
+    def comparison(self, children: list[Any]) -> ast.Comparison:
+        left, operator, right = children
+        return ast.Comparison(str(operator), left, right, span=self._span(children))
+
+    def sum(self, children: list[Any]) -> ast.Sum:
+        signs = [1] + [1 if sign.type == "PLUS" else -1 for sign in children[1::2]]
+        return ast.Sum(tuple(zip(signs, children[::2], strict=True)), span=self._span(children))
+
+    def product(self, children: list[Any]) -> ast.Product:
+        operators = ["*", *map(str, children[1::2])]
+        return ast.Product(tuple(zip(operators, children[::2], strict=True)), span=self._span(children))
+
+    def negative(self, children: list[Any]) -> ast.Negative:
+        return ast.Negative(children[1], span=self._span(children))
+
+    def power(self, children: list[Any]) -> ast.Power:
+        return ast.Power(children[0], children[1], span=self._span(children))
+
+    def number(self, children: list[Any]) -> ast.Number:
+        span = self._span(children)
+        return ast.Number(self._value(children[0], span), span=span)
+
+    def call(self, children: list[Any]) -> ast.Call:
+        arguments = tuple(children[1:-1]) if len(children) > 1 else None
+        return ast.Call(str(children[0]), arguments, span=self._span(children))
+
+    def parentheses(self, children: list[Any]) -> Any:
+        # The parentheses belong to what they enclose, so that a fault underlines them too.
+        return dataclasses.replace(children[1], span=self._span(children))
+
+    def if_(self, children: list[Any]) -> ast.If:
+        _, condition, then, otherwise = children
+        return ast.If(condition, then, otherwise, span=self._span(children))
+
+    def set(self, children: list[Any]) -> ast.SetLiteral:
+        return ast.SetLiteral(self._items(children[1:]), span=self._span(children))
+
+    def ref(self, children: list[Any]) -> ast.Ref:
+        head, *parts = (self._name(child) if isinstance(child, lark.Token) else child for child in children)
+        if not parts and head.text.lower() in ("true", "false"):
+            self.booleans.append(head)
+        return ast.Ref(head, tuple(parts), span=self._span(children))
+
+    def indexed(self, children: list[Any]) -> ast.Indexed:
+        kind, argument, _ = children
+        if kind not in ("node", "level"):
+            message = f"'{kind}(...)' is not a part of a reference"
+            way_out = "write h.node(n) for a node, h.level(d) for a level by its depth"
+            self._fault("E123", self._span_of(kind), message, way_out)
+        return ast.Indexed(str(kind), self._name(argument), span=self._span(children))
+
+
+if __name__ == "__main__":
+    import udcp_grammars
+
+    Path(udcp_grammars.__path__[0], "loss.json").write_text(make_tables(), encoding="utf-8")

@@ -1,0 +1,303 @@
+"""A file cut into statements: one quick pass over its tokens, before any parsing.
+
+Finds what would derail a parser (strings that do not end, characters of other languages, brackets that do not match,
+nesting too deep) and where each statement begins, so that statements are parsed one by one and every fault of a file
+is reported in one run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from udcp_dsl.diagnostics import Diagnostic, Source, Span
+from udcp_dsl.language.ast import RESERVED
+
+MOST_NESTED = 200
+_MOST_FAULTS = 20  # of single characters and strings, in one statement
+STATEMENTS = ("labels", "hierarchy", "costs", "distance", "category", "categories", "actions", "param", "let", "loss")
+
+_CLOSING = {"{": "}", "(": ")", "[": "]"}
+# A statement's word after one of these is a column, level, family or part, not the start of a statement.
+_NAMES_FOLLOW = frozenset(("column", "by", "levels", "of", ",", "."))
+# What follows the name in a declaration: `costs w {`, `costs w from`, `costs w of`, `let i =`.
+_BODIES_START = frozenset(("=", "{", "from", "of"))
+# An operand follows these words: a minus sign there is a sign, not a subtraction.
+_OPERATOR_WORDS = frozenset(("and", "or", "not", "if", "then", "else"))
+
+# How other languages write it, and how this one does.
+_FOREIGN = {
+    "**": "write '^' for a power",
+    "&&": "write 'and'",
+    "||": "write 'or'",
+    "!=": "write not (a == b) for 'not equal'",
+    "<>": "write not (a == b) for 'not equal'",
+    "=>": "write '>='",
+    "=<": "write '<='",
+    ":=": "write '='",
+    "&": "write 'and'",
+    "|": "write 'or'",
+    "!": "write 'not'",
+    "~": "write 'not'",
+    "%": "write 0.05 for five percent",
+    "?": "write if i then e else f",
+    ";": "leave it out: a statement ends where the next one begins",
+    "\u2260": "write not (a == b) for 'not equal'",
+    "\u2265": "write '>='",
+    "\u2264": "write '<='",
+    "\u00d7": "write '*'",
+    "\u00b7": "write '*'",
+    "\u00f7": "write '/'",
+    "\u2212": "write '-', the hyphen of the keyboard",
+    "\u2013": "write '-', the hyphen of the keyboard",
+    "\u2014": "write '-', the hyphen of the keyboard",
+}
+_FOREIGN_QUOTES = "'\u2018\u2019\u201c\u201d\u201e\u00ab\u00bb"
+
+_TOKEN = re.compile(
+    rf"""(?P<space> (?: [ \t\r\n\f]+ | \#[^\r\n]* | \A\ufeff )+ )
+      | (?P<word> (?<!\.)[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?!\w) | \w+ )
+      | (?P<string> "(?: [^"\\\r\n] | \\[^\r\n] )*" )
+      | (?P<open> [{{(\[] )
+      | (?P<close> [}})\]] )
+      | (?P<quoted> [{_FOREIGN_QUOTES}](?: [^{_FOREIGN_QUOTES}\r\n]*[{_FOREIGN_QUOTES}] )? )
+      | (?P<comment> //[^\r\n]* | /\*.*?(?:\*/|\Z) )
+      | (?P<foreign> {"|".join(map(re.escape, _FOREIGN))} )
+      | (?P<sign> \.\. | [<>=]= | [-+*/^,.:<>=] )
+      | (?P<unended> "[^\r\n]* )
+      | (?P<stray> . )""",
+    re.VERBOSE | re.DOTALL,
+)
+
+_SOUND = frozenset(("word", "sign", "open", "close"))
+
+_ESCAPE = re.compile(r'\\(?:(?P<known>["\\/bfnrt]|u[0-9a-fA-F]{4})|u?)')
+_HALF_PAIR = re.compile(
+    r"\\\\|(?:\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|(?P<half>\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
+)
+
+
+class Token(NamedTuple):
+    """A piece of the text; `kind` is word (numbers too), string, open, close or sign."""
+
+    kind: str
+    text: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Statement:
+    """The tokens of one statement, and the faults that were found in them."""
+
+    tokens: list[Token]
+    faults: list[Diagnostic]
+
+
+def scan(source: Source) -> list[Statement]:
+    """Cut a source into statements; what stands before the first word of a statement comes first, as one more."""
+    tokens: list[Token] = []
+    faults: dict[int, Diagnostic] = {}
+    for match in _TOKEN.finditer(source.text):
+        kind = match.lastgroup or ""
+        if kind == "space":
+            continue
+        token = Token(kind, match[0], match.start(), match.end())
+        if kind not in _SOUND and (fault := _fault_of(source, token)):
+            faults[len(tokens)] = fault
+        tokens.append(token)
+    return list(_Cutter(source, tokens, faults).statements())
+
+
+def _fault_of(source: Source, token: Token) -> Diagnostic | None:
+    """What is wrong with one token by itself, if anything."""
+    kind, text = token.kind, token.text
+    span = Span(source, token.start, token.end)
+    if kind == "string" and ("\\" in text or not text.isprintable()):
+        return _fault_of_string(source, token)
+    if kind == "unended":
+        return Diagnostic("E103", span, "this string has no closing quote", "close it with '\"' on the same line")
+    if kind == "quoted":
+        inside = text.strip(_FOREIGN_QUOTES)
+        way_out = f'write "{inside}"' if inside else "write '\"'"
+        return Diagnostic("E106", span, "strings stand between straight double quotes", way_out)
+    if kind == "comment":
+        return Diagnostic("E106", span, f"'{text[:2]}' does not start a comment here", "start comments with '#'")
+    if kind == "foreign":
+        return Diagnostic("E106", span, f"'{text}' is not part of this language", _FOREIGN[text])
+    if kind == "stray" and text == "\0":
+        return Diagnostic("E102", span, "this is a NUL character", "remove it; is the file a text file?")
+    if kind == "stray":
+        shown = f"'{text}'" if text.isprintable() else f"U+{ord(text):04X}"
+        way_out = "write a plain space" if text.isspace() else "remove it, or quote the label or name that it is in"
+        return Diagnostic("E105", span, f"the character {shown} has no meaning here", way_out)
+    return None
+
+
+def _fault_of_string(source: Source, token: Token) -> Diagnostic | None:
+    for match in _ESCAPE.finditer(token.text):
+        if match["known"] is None:
+            place = token.start + match.start()
+            shown = token.text[match.start() : match.start() + 2]
+            return Diagnostic(
+                "E104",
+                Span(source, place, place + 2),
+                f"'{shown}' is not an escape",
+                "a backslash is written \\\\, and file paths take '/'; escapes are those of JSON",
+            )
+    for match in _HALF_PAIR.finditer(token.text):
+        if match["half"] is not None:
+            place = token.start + match.start()
+            return Diagnostic(
+                "E104",
+                Span(source, place, place + len(match[0])),
+                f"'{match[0]}' is half a character",
+                "write both halves of the pair, or the character itself",
+            )
+    for i, character in enumerate(token.text):
+        if character < " " or "\ud800" <= character <= "\udfff":
+            place = token.start + i
+            return Diagnostic(
+                "E104",
+                Span(source, place, place + 1),
+                f"a string cannot hold the character U+{ord(character):04X}",
+                "write a control character as an escape: \\t for a tab, \\u0007 for others",
+            )
+    return None
+
+
+class _Cutter:
+    """Walks the tokens once, holding what is open: brackets, and the `if`, `not`, `-` and `^` whose operands follow."""
+
+    def __init__(self, source: Source, tokens: list[Token], faults: dict[int, Diagnostic]) -> None:
+        self._source = source
+        self._tokens = tokens
+        self._faults_of_tokens = faults
+        self._start(0)
+
+    def _start(self, first: int) -> None:
+        self._first = first
+        self._faults: list[Diagnostic] = []
+        self._open: list[Token] = []
+
+    def statements(self) -> Iterator[Statement]:
+        for i, token in enumerate(self._tokens):
+            kind = token.kind
+            if kind == "word":
+                if token.text in STATEMENTS and i > self._first and self._begins_statement(i):
+                    yield self._finish(i)
+                elif token.text in _OPERATOR_WORDS:
+                    self._operator_word(i, token)
+            elif kind == "sign":
+                self._sign(i, token)
+            elif kind == "open":
+                self._nest(token)
+            elif kind == "close":
+                self._close(token)
+            if i in self._faults_of_tokens:
+                self._add(self._faults_of_tokens[i])
+        if self._tokens:
+            yield self._finish(len(self._tokens))
+
+    def _add(self, fault: Diagnostic) -> None:
+        # The end of a string that runs over several lines looks like the start of another; and what holds this many
+        # strange characters is no spec.
+        again = fault.code == "E103" and any(earlier.code == "E103" for earlier in self._faults)
+        if not again and len(self._faults) < _MOST_FAULTS:
+            self._faults.append(fault)
+
+    def _finish(self, end: int) -> Statement:
+        brackets = self._brackets()
+        if brackets:
+            where = f"before {self._named(self._tokens[end])}" if end < len(self._tokens) else "at the end"
+            self._never_closed(brackets[-1], where)
+        statement = Statement(self._tokens[self._first : end], self._faults)
+        self._start(end)
+        return statement
+
+    def _begins_statement(self, i: int) -> bool:
+        """Whether a word that starts statements does so here, and is not a label, a column, or a wrong name."""
+        text, before = self._tokens[i].text, self._tokens[i - 1].text
+        after, body = ([t.text for t in self._tokens[i + 1 : i + 3]] + ["", ""])[:2]
+        between = self._source.text[self._tokens[i - 1].end : self._tokens[i].start]
+        nested = bool(self._brackets())
+        names_it = i - 1 == self._first and before in STATEMENTS and before != "labels"
+        if text == "labels":
+            whole = after == "from" or (not nested and (after == "{" or after[:1].isdecimal()))
+            of = before == "of" and self._tokens[i - 2].text not in _NAMES_FOLLOW  # and not a column of that name
+            whole = whole and not of and before != "." and not (names_it and "\n" not in between)
+        else:
+            whole = after.isidentifier() and after not in RESERVED and body in _BODIES_START
+        hyphened = before == "-" and not between
+        return whole or not (nested or names_it or hyphened or before in _NAMES_FOLLOW)
+
+    def _brackets(self) -> list[Token]:
+        return [token for token in self._open if token.kind == "open"]
+
+    def _named(self, token: Token) -> str:
+        return f"the '{token.text}' of line {self._source.position(token.start)[0]}"
+
+    def _never_closed(self, bracket: Token, where: str) -> None:
+        way_out = f"add '{_CLOSING[bracket.text]}' {where}"
+        self._lose("E108", bracket, f"'{bracket.text}' is never closed", way_out)
+
+    def _lose(self, code: str, token: Token, message: str, way_out: str) -> None:
+        # An earlier fault, such as a string without end, may have hidden a bracket: it is the one to mend.
+        if not self._faults:
+            self._faults.append(Diagnostic(code, Span(self._source, token.start, token.end), message, way_out))
+
+    def _nest(self, token: Token) -> None:
+        if len(self._open) < MOST_NESTED:
+            self._open.append(token)
+        else:
+            way_out = "give names to inner parts with 'let'"
+            self._lose("E107", token, f"this is nested more than {MOST_NESTED} deep", way_out)
+
+    def _close(self, token: Token) -> None:
+        brackets = self._brackets()
+        matching = [bracket for bracket in brackets if _CLOSING[bracket.text] == token.text]
+        if not matching:
+            way_out = "remove it, or add the bracket that it should close"
+            self._lose("E109", token, f"'{token.text}' closes nothing", way_out)
+            return
+        if matching[-1] is not brackets[-1]:
+            self._never_closed(brackets[-1], f"before {self._named(token)}")
+        while self._open.pop() is not matching[-1]:
+            pass
+
+    def _operator_word(self, i: int, token: Token) -> None:
+        innermost = next((t.text for t in reversed(self._open) if t.kind == "open"), "")
+        if innermost == "{" or (i and self._tokens[i - 1].text == "."):
+            return  # a label, or a part of a reference
+        if token.text in ("if", "not"):
+            self._nest(token)
+        elif token.text in ("and", "or"):
+            self._unwind("-", "^", "not")
+        else:
+            # `then` takes the place of its `if`, `else` of its `then`, and what they enclosed is over.
+            opener = "if" if token.text == "then" else "then"
+            self._unwind(*{"-", "^", "not", "if", "then", "else"} - {opener})
+            if self._open and self._open[-1].text == opener:
+                self._open[-1] = token
+
+    def _sign(self, i: int, token: Token) -> None:
+        if token.text == ",":
+            self._unwind("-", "^", "not", "if", "then", "else")
+        elif token.text == "^" or (token.text == "-" and self._operand_expected(i)):
+            self._nest(token)
+        elif token.text not in (".", "..", ":"):
+            self._unwind("-", "^")
+
+    def _operand_expected(self, i: int) -> bool:
+        if i == 0:
+            return True
+        before = self._tokens[i - 1]
+        if before.kind == "word":
+            return before.text in _OPERATOR_WORDS
+        return before.kind in ("sign", "open")
+
+    def _unwind(self, *texts: str) -> None:
+        while self._open and self._open[-1].text in texts:
+            self._open.pop()

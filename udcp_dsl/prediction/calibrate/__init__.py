@@ -1,0 +1,41 @@
+"""From the scores of true labels to thresholds, and so to prediction sets with guaranteed coverage.
+
+Split conformal prediction: where calibration and test points are exchangeable, {y : s(x, y) <= tau} holds the true
+label with probability at least 1 - alpha. Arrays in, arrays out: nothing here knows a cost, an oracle or a solver.
+"""
+
+from udcp_dsl.prediction.calibrate.calibration import Calibration, CalibrationWarning, Cell, calibrate, threshold
+from udcp_dsl.prediction.calibrate.levels import (
+    Level,
+    alpha_of,
+    coverage_law,
+    exact_level,
+    points_needed,
+    rank,
+    show_level,
+)
+from udcp_dsl.prediction.calibrate.randomized import randomized_sets, randomized_tau, row_draws
+from udcp_dsl.prediction.calibrate.tuning import DEFAULT_GRID, Tuning, check_folds, three_folds, tune
+
+__all__ = [
+    "DEFAULT_GRID",
+    "Calibration",
+    "CalibrationWarning",
+    "Cell",
+    "Level",
+    "Tuning",
+    "alpha_of",
+    "calibrate",
+    "check_folds",
+    "coverage_law",
+    "exact_level",
+    "points_needed",
+    "randomized_sets",
+    "randomized_tau",
+    "rank",
+    "row_draws",
+    "show_level",
+    "three_folds",
+    "threshold",
+    "tune",
+]

@@ -1,0 +1,151 @@
+"""Randomized sets, which cover with probability 1 - alpha exactly, ties or none.
+
+With n calibration scores s_i and U uniform on (0, 1], one a row, y is in if and only if
+(#{s_i > s} + U (1 + #{s_i = s})) / (n + 1) > alpha. The left side never rises with s, so each U gives a threshold.
+
+Draws are U = j / 2^53, j = 1 .. 2^53, and U > r is tested as j > floor(2^53 r) in whole numbers: no rounding at the
+boundary. The chance of U > r is then 1 - r or above it by less than 2^-53, never below.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from udcp_dsl.diagnostics import InputError
+from udcp_dsl.prediction.calibrate.calibration import Calibration
+from udcp_dsl.prediction.calibrate.inputs import FloatArray, Groups
+from udcp_dsl.prediction.calibrate.levels import Level
+
+Draws: TypeAlias = NDArray[np.int64]
+
+_DRAWS = 2**53
+_HASHED = 1024  # rows that are hashed at a time
+_STEPS = 3  # a value, the gap above it, the next value: U decides nothing else (see `_steps`)
+
+
+def randomized_tau(
+    calibration: Calibration,
+    alpha: Level | None,
+    rng: np.random.Generator | Draws,
+    n: int,
+    groups: Groups | None = None,
+) -> FloatArray:
+    """The random thresholds of n rows: (n, 1), or (n, K) by class; {y : s(x, y) <= tau} are the randomized sets.
+
+    One draw a row, whatever the labels, so rows may be taken in blocks; `rng` makes the draws, or is them (see
+    `row_draws`). Refuses a calibration without randomize=True.
+    Scores of -inf (from `nonempty`) have no place here, since -inf as a threshold means the empty set.
+
+    >>> from udcp_dsl.prediction.calibrate import calibrate
+    >>> c = calibrate([1.0, 2.0, 3.0], alphas=0.5, randomize=True)
+    >>> randomized_tau(c, 0.5, np.random.default_rng(0), 2).tolist()
+    [[2.0], [1.9999999999999998]]
+    """
+    if not calibration.randomize:
+        raise InputError("randomized sets need the calibration scores: calibrate with randomize=True")
+    if not isinstance(rng, np.random.Generator | np.ndarray):
+        raise InputError(f"rng is {rng!r}: give a numpy.random.Generator, such as numpy.random.default_rng(seed)")
+    level = calibration.level(alpha)
+    codes = calibration.cells_of(level, groups, n)
+    cells = calibration.all_cells
+    cuts = np.full((len(cells), _STEPS), _DRAWS, dtype=np.int64)
+    taus = np.full((len(cells), _STEPS + 1), np.inf)
+    for i, cell in enumerate(cells):
+        assert cell.scores is not None
+        steps, at = _steps(cell.scores, level)
+        cuts[i, : steps.size] = steps
+        taus[i, : at.size] = at
+    one_a_row = (n, 1)
+    draws = rng if isinstance(rng, np.ndarray) else rng.integers(1, _DRAWS, size=one_a_row, endpoint=True)
+    step = np.zeros(np.broadcast_shapes(codes.shape, one_a_row), dtype=np.intp)
+    for cut in cuts.T:
+        step += draws.reshape(one_a_row) > cut[codes]
+    return taus[codes, step]
+
+
+def row_draws(rows: NDArray[np.floating[Any]], seed: int) -> Draws:
+    """A draw for each row of probabilities that depends on the seed and on the row's own values alone.
+
+    So a row has the same set in any batch, alone, and after a restart, and rows that differ have independent draws:
+    their bytes in float64, as whole numbers w_j, are hashed to sum of a_j w_j mod 2^64 with random odd a_j (a universal
+    family), and the hash is stirred. A generator that starts anew with each call would give a stream of single rows
+    one and the same U, and so no coverage for that seed.
+
+    >>> row_draws(np.array([[0.5, 0.5], [0.9, 0.1]]), seed=0).tolist() == [
+    ...     row_draws(np.array([row]), seed=0)[0].tolist() for row in ([0.5, 0.5], [0.9, 0.1])
+    ... ]
+    True
+    """
+    rng = np.random.default_rng(seed)
+    odd = rng.integers(0, 2**63, size=2 * rows.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+    offset = rng.integers(0, 2**63, dtype=np.uint64)
+    mixed = np.empty(len(rows), dtype=np.uint64)
+    for start in range(0, len(rows), _HASHED):
+        block = np.ascontiguousarray(rows[start : start + _HASHED], np.float64).view(np.uint32).astype(np.uint64)
+        mixed[start : start + _HASHED] = (block * odd).sum(axis=1, dtype=np.uint64) + offset
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+    mixed ^= mixed >> np.uint64(31)
+    return (mixed >> np.uint64(11)).astype(np.int64)[:, None] + 1
+
+
+def randomized_sets(
+    scores_matrix: ArrayLike,
+    calibration: Calibration,
+    alpha: Level | None,
+    rng: np.random.Generator | Draws,
+    groups: Groups | None = None,
+) -> NDArray[np.bool_]:
+    """The randomized prediction sets of rows of scores, (n, K) bool; `groups` where calibration was by group.
+
+    Coverage is 1 - alpha exactly (by group or class: within each, however few points it has, unless pooled).
+
+    >>> from udcp_dsl.prediction.calibrate import calibrate
+    >>> c = calibrate([1.0, 2.0, 3.0], alphas=0.5, randomize=True)
+    >>> randomized_sets([[0.5, 1.5, 3.5]], c, 0.5, np.random.default_rng(0)).tolist()
+    [[True, True, False]]
+    """
+    scores = np.asarray(scores_matrix)
+    if scores.dtype.kind not in "iuf" or scores.ndim != 2:
+        raise InputError(
+            f"scores are an array of {scores.dtype}, shape {scores.shape}: give a row of numbers an instance"
+        )
+    if calibration.conditional == "class" and scores.shape[1] != len(calibration.cells):
+        raise InputError(f"scores have {scores.shape[1]} columns, but {len(calibration.cells)} classes were calibrated")
+    scores = scores.astype(np.float64, copy=False)  # compared in float64, as the calibration scores were
+    bad = ~(scores.min(axis=1, initial=np.inf) > -np.inf)  # NaN or -inf
+    if bool(bad.any()):
+        row = int(np.argmax(bad))
+        raise InputError(f"row {row}: a score is NaN or -inf; mend the oracle, or leave out nonempty, which gives -inf")
+    return scores <= randomized_tau(calibration, alpha, rng, scores.shape[0], groups)
+
+
+def _steps(scores: FloatArray, alpha: Fraction) -> tuple[Draws, FloatArray]:
+    """Sorted scores to the threshold as a step function of the draw: taus[number of cuts below the draw].
+
+    A score lies on one of the distinct calibration values or in a gap around them. In rising order of these places
+    the count above, G, and G + 1 + ties never rise. With t = alpha (n + 1): G >= t is always in, G + 1 + ties <= t
+    never, and between them, at most three places, y is in if and only if U > (t - G) / (1 + ties).
+    """
+    n, t = scores.size, alpha * (scores.size + 1)
+    values, counts = np.unique(scores, return_counts=True)
+    # Places alternate: the gap below values[0], values[0], the gap below values[1], ..., the gap above all.
+    ties = np.zeros(2 * values.size + 1, dtype=np.int64)
+    ties[1::2] = counts
+    above = n - np.cumsum(ties)
+    taus = np.full(ties.size, np.inf)
+    taus[1::2] = values
+    taus[:-1:2] = np.nextafter(values, -np.inf)
+    always = int(np.count_nonzero(above >= math.ceil(t)))
+    possible = int(np.count_nonzero(above + 1 + ties > math.floor(t)))
+    cuts = [
+        math.floor(_DRAWS * (t - g) / (1 + e))
+        for g, e in zip(above[always:possible].tolist(), ties[always:possible].tolist(), strict=True)
+    ]
+    first = taus[always - 1] if always else -np.inf
+    return np.array(cuts, dtype=np.int64), np.array([first, *taus[always:possible]])

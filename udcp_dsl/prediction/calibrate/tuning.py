@@ -1,0 +1,157 @@
+"""Choosing lambda on folds of its own, so that the final threshold still covers.
+
+Thresholds on a first fold, mean costs at these thresholds on a second, and the final threshold, by the caller, on a
+third that no choice has seen. Knows no cost: the caller's functions turn rows into thresholds and mean costs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from udcp_dsl.diagnostics import InputError
+from udcp_dsl.prediction.calibrate.inputs import IntArray
+from udcp_dsl.prediction.calibrate.plain import RESAVE, decode, encode, fields
+
+DEFAULT_GRID = (0.001, 0.01, 0.1, 1.0, 10.0)
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What each lambda of the grid cost on the second fold (n rows), and which is best.
+
+    `lo` and `hi` bound the cost of every set; `delta` is the chance that `excess` is allowed to fail.
+    """
+
+    grid: tuple[float, ...]
+    thresholds: tuple[float, ...]
+    mean_costs: tuple[float, ...]
+    n: int
+    lo: float
+    hi: float
+    delta: float = 0.05
+
+    def __post_init__(self) -> None:
+        if not self.grid or len(set(self.grid)) < len(self.grid) or not all(map(math.isfinite, self.grid)):
+            raise InputError(
+                f"the grid of lambda is {list(self.grid)}: give at least one finite number, each only once"
+            )
+        if not len(self.grid) == len(self.thresholds) == len(self.mean_costs):
+            raise InputError("a tuning needs a threshold and a mean cost for each lambda of its grid")
+        if self.n < 1 or not 0 < self.delta < 1 or not self.lo <= self.hi:
+            raise InputError(
+                f"n is {self.n}, delta {self.delta}, costs from {self.lo} to {self.hi}: give at least one row, delta "
+                "strictly between 0 and 1, and costs in rising order"
+            )
+        slack = 1e-9 * max([1.0, *(abs(x) for x in (self.lo, self.hi) if math.isfinite(x))])  # a mean is rounded
+        for lam, cost in zip(self.grid, self.mean_costs, strict=True):
+            if not (math.isfinite(cost) and self.lo - slack <= cost <= self.hi + slack):
+                raise InputError(
+                    f"the mean cost at lambda {lam} is {cost}, outside [{self.lo}, {self.hi}]: "
+                    "give the true range of the cost"
+                )
+
+    @property
+    def best(self) -> float:
+        """The lambda of lowest mean cost; of several, the smallest."""
+        return min(zip(self.mean_costs, self.grid, strict=True))[1]
+
+    @property
+    def excess(self) -> float:
+        """Proposition 1 of arXiv 2410.01767: how much worse than the grid's best `best` may be, but for chance delta.
+
+        Fix the first fold, so every lambda has its threshold. The costs C_1 .. C_n of its sets on the second fold are
+        independent draws from [lo, hi], B = hi - lo. By Hoeffding their mean is within e of the expectation but for
+        chance 2 exp(-2 n e^2 / B^2); over all m lambdas at once, but for chance delta, if e = B sqrt(log(2m / delta) /
+        (2n)). Then, with * the lambda of least expected cost,
+        E[best] <= mean(best) + e <= mean(*) + e <= E[*] + 2e, so `excess` = 2e.
+
+        It bounds the *choice*, at the first fold's thresholds: not the cost at the final threshold of the third fold,
+        and not a lambda off the grid. Above B it says nothing.
+        """
+        return 2 * (self.hi - self.lo) * math.sqrt(math.log(2 * len(self.grid) / self.delta) / (2 * self.n))
+
+    def as_dict(self) -> dict[str, object]:
+        """Plain data for JSON, from which `from_dict` makes an equal value."""
+        return {
+            "grid": list(self.grid),
+            "thresholds": encode(self.thresholds),
+            "mean_costs": list(self.mean_costs),
+            "n": self.n,
+            "range": encode((self.lo, self.hi)),
+            "delta": self.delta,
+        }
+
+    @classmethod
+    def from_dict(cls, data: object) -> Tuning:
+        """What `as_dict` gave; refuses anything else."""
+        d = fields(data, ("grid", "thresholds", "mean_costs", "n", "range", "delta"), "tuning")
+        grid, thresholds, costs, bounds, delta = (
+            decode(x, "tuning") for x in (d["grid"], d["thresholds"], d["mean_costs"], d["range"], [d["delta"]])
+        )
+        if isinstance(d["n"], bool) or not isinstance(d["n"], int) or len(bounds) != 2:
+            raise InputError(f"tuning: n or range is not what was saved; {RESAVE}")
+        return cls(tuple(grid), tuple(thresholds), tuple(costs), d["n"], bounds[0], bounds[1], delta[0])
+
+
+def tune(
+    grid: Sequence[float],
+    threshold_of: Callable[[float, IntArray], float],
+    mean_cost_of: Callable[[float, float, IntArray], float],
+    *,
+    folds: Sequence[ArrayLike],
+    cost_range: tuple[float, float],
+    delta: float = 0.05,
+) -> Tuning:
+    """The mean cost of each lambda: `threshold_of(lam, rows)` on fold one, `mean_cost_of(lam, tau, rows)` on fold two.
+
+    `folds` are three sets of row indices, as `three_folds` gives; rows in two of them are refused. The third is not
+    touched: take the final threshold there, with `.best`. `cost_range` is [lo, hi] of the cost of any set.
+
+    >>> folds = three_folds(30, np.random.default_rng(0))
+    >>> t = tune([0.1, 1], lambda lam, rows: lam, lambda lam, tau, rows: 1 - lam / 2, folds=folds, cost_range=(0, 1))
+    >>> t.best, t.n, t.mean_costs
+    (1.0, 10, (0.95, 0.5))
+    """
+    first, second, _ = check_folds(folds)
+    lambdas = tuple(float(lam) for lam in grid)
+    thresholds = tuple(float(threshold_of(lam, first)) for lam in lambdas)
+    costs = tuple(float(mean_cost_of(lam, tau, second)) for lam, tau in zip(lambdas, thresholds, strict=True))
+    return Tuning(lambdas, thresholds, costs, second.size, float(cost_range[0]), float(cost_range[1]), float(delta))
+
+
+def three_folds(n: int, rng: np.random.Generator) -> tuple[IntArray, IntArray, IntArray]:
+    """The rows 0 .. n-1 in three random folds, disjoint, sizes differing by one at most; each in rising order.
+
+    >>> [fold.size for fold in three_folds(11, np.random.default_rng(0))]
+    [4, 4, 3]
+    """
+    if n < 3:
+        raise InputError(f"{n} calibration rows cannot be split into three folds: give more rows, or a fixed lambda")
+    a, b, c = (np.sort(fold) for fold in np.array_split(rng.permutation(n), 3))
+    return a, b, c
+
+
+def check_folds(folds: Sequence[ArrayLike]) -> tuple[IntArray, IntArray, IntArray]:
+    """The three folds as index arrays; refuses an empty one, and a row that is in two of them or twice in one.
+
+    >>> [fold.tolist() for fold in check_folds([[0, 3], [1], [2]])]
+    [[0, 3], [1], [2]]
+    """
+    arrays = [np.asarray(fold) for fold in folds]
+    if len(arrays) != 3 or any(a.ndim != 1 or a.size == 0 or a.dtype.kind not in "iu" for a in arrays):
+        raise InputError("lambda is tuned on three folds, each a list of at least one row index: see three_folds")
+    first, second, third = (a.astype(np.intp, copy=False) for a in arrays)
+    rows, times = np.unique(np.concatenate((first, second, third)), return_counts=True)
+    if rows[0] < 0:
+        raise InputError(f"row {rows[0]}: a fold holds a negative index, which could name a row of another fold")
+    if times.max() > 1:
+        raise InputError(
+            f"row {rows[np.argmax(times > 1)]} is used twice: thresholds, mean costs and the final threshold each need "
+            "rows of their own, or coverage is lost; see three_folds"
+        )
+    return first, second, third

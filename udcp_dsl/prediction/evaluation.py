@@ -1,0 +1,329 @@
+"""How good prediction sets are: coverage with exact intervals, overall and by stratum, and what the sets cost.
+
+Marginal coverage can hide strata that are covered too little, so the strata are always part of an `Evaluation`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from udcp_dsl.diagnostics import InputError
+from udcp_dsl.prediction import inputs
+from udcp_dsl.prediction.calibrate import Level, show_level
+from udcp_dsl.prediction.predictor import PredictionSets, SetPredictor
+
+if TYPE_CHECKING:
+    from rich.console import Group
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Bools: TypeAlias = npt.NDArray[np.bool_]
+
+CONFIDENCE = 0.95  # of every interval
+ENOUGH = 50  # points of a size bin that count for `size_violation`
+QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
+
+SIZE_BINS = ("0", "1", "2-4", "5-9", "10-49", "50-99", "100+")
+
+_FIRST_SIZES = (0, 1, 2, 5, 10, 50, 100)  # of each bin
+_ROWS_SHOWN = 10
+_WIDTH = 100
+
+
+@dataclass(frozen=True)
+class Stratum:
+    """Some of the points: how many of them are covered, with a Clopper-Pearson interval, and means over them."""
+
+    name: str
+    n: int
+    covered: int
+    coverage: float
+    interval: tuple[float, float]
+    mean_size: float
+    mean_cost: float
+    mean_true_probability: float
+
+
+@dataclass(frozen=True)
+class Measures:
+    """What sets come to at points with known truth. Strata without points, and groups if none are given, are left out.
+
+    `interval` and those of the strata are exact (Clopper-Pearson) at 95 percent, each by itself. `cost_error` is the
+    standard error of `mean_cost`, None for a single point. `cost_by_term` are means that sum to `mean_cost`.
+    `size_quantiles` are sizes that occur (the least size that at least the fraction q of the sets do not exceed).
+    `by_size` are the bins 0, 1, 2-4, 5-9, 10-49, 50-99, 100+; the `mean_true_probability` of a bin is what the
+    classifier gave the true labels of its points. `by_difficulty` cuts the points at the quartiles of their highest
+    probability, the hardest first; equal values stay together.
+    """
+
+    alpha: Fraction
+    oracle: str
+    loss: str
+    n: int
+    covered: int
+    coverage: float
+    interval: tuple[float, float]
+    mean_cost: float
+    cost_error: float | None
+    cost_by_term: Mapping[str, float]
+    mean_size: float
+    size_quantiles: Mapping[float, int]
+    size_counts: Mapping[int, int]
+    empty: int
+    by_size: tuple[Stratum, ...]
+    by_difficulty: tuple[Stratum, ...]
+    by_class: tuple[Stratum, ...]
+    by_group: tuple[Stratum, ...]
+
+    @property
+    def size_violation(self) -> float | None:
+        """The largest of max(0, 1 - alpha - coverage) over the bins of `by_size` that hold at least 50 points.
+
+        The bin of empty sets is not among them: it covers nothing by its nature, and `empty` counts it. None where no
+        bin has 50 points.
+        """
+        shortfalls = [
+            float(1 - self.alpha) - s.coverage for s in self.by_size if s.n >= ENOUGH and s.name != SIZE_BINS[0]
+        ]
+        return max(0.0, *shortfalls) if shortfalls else None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        strata = {name: [_plain(s) for s in getattr(self, name)] for name in _STRATA}
+        return {
+            "loss": self.loss,
+            "oracle": self.oracle,
+            "alpha": float(self.alpha),
+            "n": self.n,
+            "covered": self.covered,
+            "coverage": self.coverage,
+            "interval": list(self.interval),
+            "confidence": CONFIDENCE,
+            "mean_cost": self.mean_cost,
+            "cost_error": self.cost_error,
+            "cost_by_term": dict(self.cost_by_term),
+            "mean_size": self.mean_size,
+            "size_quantiles": {str(q): size for q, size in self.size_quantiles.items()},
+            "size_counts": {str(size): count for size, count in self.size_counts.items()},
+            "empty": self.empty,
+            "size_violation": self.size_violation,
+            **strata,
+        }
+
+    def __rich__(self) -> Group:
+        """Tables for a terminal; of many classes and groups those that are covered least."""
+        from rich.console import Group
+
+        return Group(*self._tables())
+
+    def __str__(self) -> str:
+        return as_text(self)
+
+    def _tables(self) -> Iterator[Any]:
+        from rich.text import Text
+
+        yield Text(f"{self.loss} by {self.oracle}, alpha {show_level(self.alpha)}, {self.n} points", "bold")
+        yield ""
+        summary = plain_table("", "value", "")
+        low, high = self.interval
+        summary.add_row("coverage", f"{self.coverage:.4f}", f"{CONFIDENCE:.0%} interval {low:.4f} to {high:.4f}")
+        error = "" if self.cost_error is None else f"standard error {self.cost_error:.2g}"
+        summary.add_row("mean cost", f"{self.mean_cost:.6g}", error)
+        if len(self.cost_by_term) > 1:
+            for term, cost in self.cost_by_term.items():
+                summary.add_row("", f"{cost:.6g}", Text(f"for {term}"))
+        quantiles = ", ".join(f"{q:.0%} {size}" for q, size in self.size_quantiles.items())
+        summary.add_row("mean size", f"{self.mean_size:.6g}", f"quantiles {quantiles}")
+        summary.add_row("empty sets", f"{self.empty}", f"{self.empty / self.n:.1%}")
+        if self.size_violation is not None:
+            summary.add_row("violation", f"{self.size_violation:.4f}", f"by size, bins of {ENOUGH} points or more")
+        yield summary
+        for name, title in _STRATA.items():
+            strata: Sequence[Stratum] = getattr(self, name)
+            if not strata:
+                continue
+            yield ""
+            shown = strata
+            if len(strata) > _ROWS_SHOWN:
+                shown = sorted(strata, key=lambda s: (s.coverage, -s.n))[:_ROWS_SHOWN]
+                yield Text(f"by {title}, the {_ROWS_SHOWN} of {len(strata)} that are covered least:", "dim")
+            table = plain_table(title, "points", "coverage", "interval", "size", "cost", "p of truth")
+            for s in shown:
+                low, high = s.interval
+                table.add_row(
+                    Text(s.name if s.name.isprintable() else repr(s.name)),
+                    str(s.n),
+                    f"{s.coverage:.4f}",
+                    f"{low:.3f} to {high:.3f}",
+                    f"{s.mean_size:.4g}",
+                    f"{s.mean_cost:.4g}",
+                    f"{s.mean_true_probability:.3f}",
+                )
+            yield table
+
+
+@dataclass(frozen=True)
+class Evaluation(Measures):
+    """What `evaluate` found: the measures, and the sets that they are of, which `as_dict` leaves out."""
+
+    sets: PredictionSets = field(repr=False, compare=False)
+
+
+_STRATA = {"by_size": "set size", "by_difficulty": "highest p", "by_class": "class", "by_group": "group"}
+
+
+def evaluate(
+    predictor: SetPredictor, probs: Any, y: Any, *, alpha: Level | None = None, groups: Any = None
+) -> Evaluation:
+    """Judge a calibrated predictor by fresh probabilities and true labels, which must not be those of calibration.
+
+    `alpha` chooses where several were calibrated. `groups` (one a row) are strata, and needed where calibration was by
+    group. Refuses what `predict_set` and `calibrate` refuse.
+
+    >>> import numpy as np, udcp_dsl as udcp
+    >>> loss = udcp.loads("labels {cat, dog, wolf}  loss l = size")
+    >>> predictor = udcp.SetPredictor(loss, "lac", alpha=0.5).calibrate(np.eye(3), ["cat", "dog", "wolf"])
+    >>> report = udcp.evaluate(predictor, [[1, 0, 0], [1, 0, 0]], ["cat", "dog"])
+    >>> report.coverage, report.mean_cost, report.by_class[0].name, round(report.interval[0], 4)
+    (0.5, 1.0, 'cat', 0.0126)
+    """
+    if not isinstance(predictor, SetPredictor):
+        raise TypeError(f"predictor is a {type(predictor).__name__}, not a SetPredictor")
+    calibration = predictor.calibrated
+    level = calibration.level(alpha)
+    P = predictor.probabilities(probs)
+    n = len(P)
+    truth = predictor.truth(y, n)
+    names = None if groups is None else inputs.groups(groups, n)
+    if predictor.conditional == "group" and names is None:
+        raise InputError("calibrated by group, so the evaluation needs the group of each row: give groups=")
+    mask = predictor.sets(P, level, names if predictor.conditional == "group" else None)
+    sets = PredictionSets(predictor.loss, mask)
+    measures = measure(
+        sets,
+        truth,
+        P[np.arange(n), truth].astype(np.float64),
+        P.max(axis=1).astype(np.float64),
+        alpha=level,
+        oracle=predictor.oracle.name,
+        groups=names,
+    )
+    return Evaluation(**vars(measures), sets=sets)
+
+
+def measure(
+    sets: PredictionSets,
+    truth: npt.NDArray[np.int64],
+    true_probabilities: Floats,
+    highest_probabilities: Floats,
+    *,
+    alpha: Fraction,
+    oracle: str,
+    groups: npt.NDArray[np.str_] | None = None,
+) -> Measures:
+    """The measures of sets whose true labels (positions) are known, with the probabilities of these and of the top."""
+    n = len(truth)
+    points = _Points(sets.mask[np.arange(n), truth], sets.sizes, sets.costs, true_probabilities)
+    (whole,) = points.strata(["all"], np.zeros(n, dtype=np.intp))
+    sizes, counts = np.unique(sets.sizes, return_counts=True)
+    quantiles = np.quantile(sets.sizes, QUANTILES, method="inverted_cdf").astype(int).tolist()
+    group_names, group_of = np.unique(np.empty(0, np.str_) if groups is None else groups, return_inverse=True)
+    return Measures(
+        alpha=alpha,
+        oracle=oracle,
+        loss=sets.loss.name,
+        n=n,
+        covered=whole.covered,
+        coverage=whole.coverage,
+        interval=whole.interval,
+        mean_cost=whole.mean_cost,
+        cost_error=float(sets.costs.std(ddof=1) / np.sqrt(n)) if n > 1 else None,
+        cost_by_term={term: float(paid.mean()) for term, paid in sets.loss.terms_batch(sets.mask).items()},
+        mean_size=whole.mean_size,
+        size_quantiles=dict(zip(QUANTILES, quantiles, strict=True)),
+        size_counts=dict(zip(sizes.tolist(), counts.tolist(), strict=True)),
+        empty=int(np.count_nonzero(sets.sizes == 0)),
+        by_size=points.strata(SIZE_BINS, np.searchsorted(_FIRST_SIZES, sets.sizes, side="right") - 1),
+        by_difficulty=points.strata(*_difficulty(highest_probabilities)),
+        by_class=points.strata(sets.loss.labels, truth),
+        by_group=() if groups is None else points.strata(group_names.tolist(), group_of),
+    )
+
+
+def as_text(shown: object) -> str:
+    """What rich shows, as plain text."""
+    from io import StringIO
+
+    from rich.console import Console
+
+    text = StringIO()
+    Console(file=text, width=_WIDTH, color_system=None, markup=False, highlight=False).print(shown)
+    return "\n".join(line.rstrip() for line in text.getvalue().rstrip().split("\n"))
+
+
+def clopper_pearson(covered: npt.ArrayLike, n: npt.ArrayLike, confidence: float = CONFIDENCE) -> tuple[Floats, Floats]:
+    """The exact interval of a proportion: all p for which neither tail is below (1 - confidence) / 2.
+
+    >>> [x.round(4).tolist() for x in clopper_pearson([0, 5], 10)]
+    [[0.0, 0.1871], [0.3085, 0.8129]]
+    """
+    from scipy.stats import beta  # slow to import
+
+    k, m, tail = np.asarray(covered), np.asarray(n), (1 - confidence) / 2
+    # The ends, where one of the beta's parameters is 0, are known.
+    low = np.where(k == 0, 0.0, beta.ppf(tail, np.maximum(k, 1), m - k + 1))
+    high = np.where(k == m, 1.0, beta.isf(tail, k + 1, np.maximum(m - k, 1)))
+    return low, high
+
+
+@dataclass(frozen=True)
+class _Points:
+    covered: Bools
+    sizes: npt.NDArray[np.int64]
+    costs: Floats
+    true_probabilities: Floats
+
+    def strata(self, names: Sequence[str], codes: npt.NDArray[np.integer[Any]]) -> tuple[Stratum, ...]:
+        """The points by code, which is the position of a stratum's name; strata without points are left out."""
+        n = np.bincount(codes, minlength=len(names))
+
+        def sums(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+            return np.bincount(codes, weights=values, minlength=len(names))
+
+        covered = sums(self.covered)
+        low, high = clopper_pearson(covered, n)
+        means = np.stack([sums(x) for x in (self.covered, self.sizes, self.costs, self.true_probabilities)], axis=1)
+        found = []
+        for i in np.flatnonzero(n).tolist():
+            coverage, size, cost, p = (means[i] / n[i]).tolist()
+            interval = (float(low[i]), float(high[i]))
+            found.append(Stratum(names[i], int(n[i]), int(covered[i]), coverage, interval, size, cost, p))
+        return tuple(found)
+
+
+def _difficulty(top: Floats) -> tuple[list[str], npt.NDArray[np.intp]]:
+    cuts = np.quantile(top, [0.25, 0.5, 0.75], method="inverted_cdf")
+    a, b, c = (f"{cut:.4g}" for cut in cuts)
+    names = [f"to {a}", f"above {a} to {b}", f"above {b} to {c}", f"above {c}"]
+    return names, np.searchsorted(cuts, top, side="left")
+
+
+def _plain(stratum: Stratum) -> dict[str, Any]:
+    return {**asdict(stratum), "interval": list(stratum.interval)}
+
+
+def plain_table(*columns: str) -> Any:
+    """A table without a frame: the first column is text, the others are numbers, but for one without a name."""
+    from rich.box import SIMPLE
+    from rich.table import Table
+
+    table = Table(box=SIMPLE, show_edge=False, pad_edge=False, header_style="dim", show_header=columns[0] != "")
+    table.add_column(columns[0], overflow="fold")
+    for column in columns[1:]:
+        table.add_column(column, justify="left" if column == "" else "right", no_wrap=column != "")
+    return table

@@ -1,0 +1,365 @@
+"""The one place where loss, oracle and calibrator meet: `SetPredictor`, and the sets it gives."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from udcp_dsl.diagnostics import InputError
+from udcp_dsl.expression.domain import WHOLE_NUMBER
+from udcp_dsl.loss import Loss
+from udcp_dsl.prediction import inputs
+from udcp_dsl.prediction.calibrate import (
+    DEFAULT_GRID,
+    Calibration,
+    CalibrationWarning,
+    Level,
+    Tuning,
+    alpha_of,
+    calibrate,
+    points_needed,
+    randomized_sets,
+    randomized_tau,
+    row_draws,
+    show_level,
+    three_folds,
+    threshold,
+    tune,
+)
+from udcp_dsl.prediction.oracle import Oracle, make_oracle
+from udcp_dsl.prediction.tables import Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Randomised sets by class need every score: this many entries of them are held at a time.
+_BLOCK = 1 << 22
+
+
+@dataclass(frozen=True, eq=False)
+class PredictionSets:
+    """Prediction sets for n instances, with their costs under the loss."""
+
+    loss: Loss
+    mask: npt.NDArray[np.bool_]
+    ids: npt.NDArray[np.str_] | None = None
+
+    def __len__(self) -> int:
+        return len(self.mask)
+
+    @cached_property
+    def labels(self) -> list[tuple[str, ...]]:
+        """The labels of each set, in the order of the spec."""
+        names = np.array(self.loss.labels, dtype=object)
+        return [tuple(names[row]) for row in self.mask]
+
+    @cached_property
+    def sizes(self) -> npt.NDArray[np.int64]:
+        """The number of labels of each set."""
+        return np.asarray(np.count_nonzero(self.mask, axis=1), dtype=np.int64)
+
+    @cached_property
+    def costs(self) -> npt.NDArray[np.float64]:
+        """L(S) of each set."""
+        return self.loss.batch(self.mask)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """A frame with columns labels, size and cost, indexed by the ids where there are any."""
+        try:
+            import pandas as pd
+        except ImportError:
+            raise InputError("to_pandas needs pandas: pip install pandas") from None
+        data = {"labels": self.labels, "size": self.sizes, "cost": self.costs}
+        return pd.DataFrame(data, index=None if self.ids is None else pd.Index(self.ids, name="id"))
+
+
+class SetPredictor:
+    """Prediction sets that contain the true label with probability at least 1 - alpha, cheap under a loss.
+
+    `oracle` is a name (with its `options`) or an oracle made by `make_oracle` for this loss. Give `alpha` or
+    `confidence_level`; `alpha` may be a list, one of which is chosen at prediction. `conditional="group"` or `"class"`
+    guarantees coverage within each group or class; those with too few points get full sets, or, with `pool=True`, the
+    threshold of all. `nonempty=True` never gives an empty set; `randomize=True` covers 1 - alpha exactly, with draws
+    that depend on `seed` and the row's probabilities alone (so rows with equal ones share a draw: where the classifier
+    has few distinct outputs, coverage is exact on average over seeds). `class_names` names the columns of arrays, if
+    they are not in the order of `loss.labels`; true labels are best given by name, as integers are positions in
+    `loss.labels` all the same.
+
+    >>> import numpy as np, udcp_dsl as udcp
+    >>> loss = udcp.loads("labels {cat, dog, wolf}  category wild {wolf}  loss l = size + 5 * any(wild)")
+    >>> rng = np.random.default_rng(0)
+    >>> probs = rng.dirichlet([1, 1, 1], 100)
+    >>> y = [rng.choice(3, p=p) for p in probs]
+    >>> predictor = udcp.SetPredictor(loss, oracle="price", alpha=0.1).calibrate(probs, y)
+    >>> predictor.predict_set([[0.9, 0.1, 0.0]]).labels
+    [('cat', 'dog')]
+    """
+
+    def __init__(
+        self,
+        loss: Loss,
+        oracle: str | Oracle = "price",
+        *,
+        options: Mapping[str, object] | None = None,
+        alpha: Level | Sequence[Level] | None = None,
+        confidence_level: Level | None = None,
+        conditional: Literal["group", "class"] | None = None,
+        nonempty: bool = False,
+        randomize: bool = False,
+        seed: int = 0,
+        class_names: Sequence[object] | None = None,
+        pool: bool = False,
+    ) -> None:
+        if not isinstance(loss, Loss):
+            raise TypeError(f"loss is a {type(loss).__name__}, not a Loss: make one with udcp.load or udcp.loads")
+        if conditional not in (None, "group", "class"):
+            raise InputError(f'conditional is {conditional!r}: choose None, "group" or "class"')
+        if randomize and nonempty:
+            raise InputError("randomize and nonempty exclude each other: a set that is never empty covers more")
+        if pool and conditional is None:
+            raise InputError('pool=True goes with conditional="group" or "class"')
+        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+            raise InputError(f"seed is {seed!r}: give a whole number, 0 or more")
+        self.loss = loss
+        self.alphas = _levels(alpha, confidence_level)
+        self.conditional: Literal["group", "class"] | None = conditional
+        self.nonempty = bool(nonempty)
+        self.randomize = bool(randomize)
+        self.seed = int(seed)
+        self.pool = bool(pool)
+        self.class_names = None if class_names is None else tuple(str(name) for name in class_names)
+        if self.class_names is not None:
+            inputs.check_class_names(self.class_names, loss.labels)
+        self.oracle: Oracle = _oracle(loss, oracle, options)
+        self._tuned_anew = self.oracle.options.get("lam", 0.0) is None
+        if self._tuned_anew and len(self.alphas) > 1:
+            raise InputError(
+                f"an untuned {self.oracle.name!r} takes one alpha, for which its lambda is tuned: give one, or lam "
+                "among the options"
+            )
+        self.calibration: Calibration | None = None
+        self.tuning: Tuning | None = None
+        self.logits = False
+        self.normalize = False
+
+    def __repr__(self) -> str:
+        alphas = ", ".join(show_level(a) for a in self.alphas)
+        state = "not calibrated" if self.calibration is None else f"calibrated on {self.calibration.n}"
+        return f"SetPredictor({self.loss.name!r}, oracle={self.oracle.name!r}, alpha={alphas}, {state})"
+
+    def calibrate(
+        self, probs: Any, y: Any, *, groups: Any = None, logits: bool = False, normalize: bool = False
+    ) -> SetPredictor:
+        """Set the threshold from probabilities (n, K) and true labels that the classifier was not trained on.
+
+        `probs` are an array, a tensor, a frame, nested lists, or a table read by `tables.read_matrix`;
+        `logits` and `normalize` say what the numbers are, here and at prediction. An oracle whose lambda is to be tuned
+        takes three folds of the rows, chosen by `seed`: two for lambda, and the third for the threshold. Returns the
+        predictor itself; calibrating again starts afresh.
+        """
+        P = self._probabilities(probs, logits, normalize)
+        truth = self.truth(y, len(P))
+        names = self._groups(groups, len(P))
+        oracle, tuning = self.oracle, None
+        if self._tuned_anew:
+            tuning, oracle, rows = self._tune(P, truth)
+            P, truth, names = P[rows], truth[rows], None if names is None else names[rows]
+        warn_of_zeros(P, truth, min(self.alphas))
+        scores = self.true_scores(P, truth, oracle)
+        self.calibration = calibrate(
+            scores,
+            alphas=self.alphas,
+            conditional=self.conditional,
+            groups=names,
+            y=truth if self.conditional == "class" else None,
+            n_classes=self.loss.K if self.conditional == "class" else None,
+            pool=self.pool,
+            randomize=self.randomize,
+        )
+        self.oracle, self.tuning = oracle, tuning
+        self.logits, self.normalize = bool(logits), bool(normalize)
+        return self
+
+    def predict_set(
+        self, probs: Any, *, alpha: Level | None = None, groups: Any = None, ids: Any = None
+    ) -> PredictionSets:
+        """The prediction sets of new probabilities; `alpha` chooses where several were calibrated.
+
+        `ids` name the rows in what is written of the sets; one that repeats is warned of.
+        """
+        level = self.calibrated.level(alpha)
+        P = self.probabilities(probs)
+        names = self._groups(groups, len(P))
+        sample_ids = None if ids is None else inputs.sample_ids(ids, len(P))
+        if sample_ids is not None:
+            inputs.warn_of_repeats(sample_ids)
+        return PredictionSets(self.loss, self.sets(P, level, names), sample_ids)
+
+    @property
+    def calibrated(self) -> Calibration:
+        """The calibration; refuses where there is none yet."""
+        if self.calibration is None:
+            raise InputError("the predictor is not calibrated: call calibrate(probs, y) first")
+        return self.calibration
+
+    def probabilities(self, probs: Any) -> inputs.Matrix:
+        """What `predict_set` makes of its argument: (n, K) probabilities, columns in the order of `loss.labels`."""
+        return self._probabilities(probs, self.logits, self.normalize)
+
+    def truth(self, y: Any, n: int) -> npt.NDArray[np.int64]:
+        """What `calibrate` makes of n true labels: positions in `loss.labels`, whatever `class_names` are."""
+        positions = inputs.truth(y, self.loss.labels, n)
+        if self.class_names not in (None, self.loss.labels) and _holds_integers(y) and not self._integers_are_names:
+            warnings.warn(
+                "y holds integers, taken as positions in loss.labels; class_names are in another order. If y counts in "
+                "that order, give names: np.asarray(class_names)[y]",
+                UserWarning,
+                stacklevel=3,
+            )
+        return positions
+
+    @property
+    def _integers_are_names(self) -> bool:
+        return all(WHOLE_NUMBER.fullmatch(label) for label in self.loss.labels)
+
+    def save(self, path: str | Path) -> None:
+        """Write everything needed to predict elsewhere into one JSON file."""
+        from udcp_dsl.prediction.saved import save
+
+        save(self, path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> SetPredictor:
+        """A predictor saved by `save`; a file that was changed, or is of a newer format, is refused."""
+        from udcp_dsl.prediction.saved import load
+
+        return load(path)
+
+    def restore(self, calibration: Calibration, tuning: Tuning | None, *, logits: bool, normalize: bool) -> None:
+        """Take up the state of a saved predictor; one that was tuned is tuned anew when it is calibrated again."""
+        self.calibration, self.tuning = calibration, tuning
+        self._tuned_anew = self._tuned_anew or tuning is not None
+        self.logits, self.normalize = logits, normalize
+
+    def _probabilities(self, probs: Any, logits: bool, normalize: bool) -> inputs.Matrix:
+        given, class_names = probs, self.class_names
+        if isinstance(probs, Table):  # in the order of the labels already
+            given, class_names = probs.values, None
+        return inputs.probabilities(
+            given, self.loss.labels, class_names=class_names, logits=logits, normalize=normalize
+        ).values
+
+    def _groups(self, groups: Any, n: int) -> npt.NDArray[np.str_] | None:
+        if (groups is not None) != (self.conditional == "group"):
+            raise InputError(f'groups= goes with conditional="group", and only with it (it is {self.conditional!r})')
+        return None if groups is None else inputs.groups(groups, n)
+
+    def true_scores(
+        self, P: inputs.Matrix, y: npt.NDArray[np.int64], oracle: Oracle | None = None
+    ) -> npt.NDArray[np.float64]:
+        """The scores of true labels, as calibration takes them: with `nonempty`, -inf for the first of the order."""
+        oracle = self.oracle if oracle is None else oracle
+        scores = oracle.score_of(P, y)
+        return np.where(oracle.first(P) == y, -np.inf, scores) if self.nonempty else scores
+
+    def sets(self, P: inputs.Matrix, level: Fraction, groups: npt.NDArray[np.str_] | None) -> npt.NDArray[np.bool_]:
+        """The sets of checked probabilities, (n, K) bool, at one of the alphas: what `predict_set` comes to."""
+        calibration = self.calibrated
+        if not self.randomize:
+            mask = self.oracle.sets(P, calibration.tau(level, groups=groups, n=len(P)))
+            if self.nonempty:
+                mask[np.arange(len(P)), self.oracle.first(P)] = True
+            return mask
+        draws = row_draws(P, self.seed)
+        if self.conditional != "class":
+            return self.oracle.sets(P, randomized_tau(calibration, level, draws, len(P), groups))
+        mask = np.empty(P.shape, dtype=bool)
+        rows = max(1, _BLOCK // self.loss.K)
+        for start in range(0, len(P), rows):
+            part = slice(start, start + rows)
+            mask[part] = randomized_sets(self.oracle.scores(P[part]), calibration, level, draws[part])
+        return mask
+
+    @cached_property
+    def _grid(self) -> dict[float, Oracle]:
+        """The oracle with each lambda that is tried."""
+        name, options = self.oracle.name, self.oracle.options
+        return {lam: make_oracle(name, self.loss, **{**options, "lam": lam}) for lam in DEFAULT_GRID}
+
+    def _tune(self, P: inputs.Matrix, y: npt.NDArray[np.int64]) -> tuple[Tuning, Oracle, npt.NDArray[np.intp]]:
+        """Choose lambda on two folds; the rows of the third are left for the threshold."""
+        folds = three_folds(len(P), np.random.default_rng(self.seed))
+        oracles = self._grid
+        need = points_needed(self.alphas[0])
+        if len(folds[2]) < need:
+            warnings.warn(
+                f"two thirds of the {len(P)} rows are used to tune lambda, and {len(folds[2])} are left for the "
+                f"threshold, too few: alpha {show_level(self.alphas[0])} needs {need} there. Give {3 * need} rows, or "
+                "lam among the options",
+                CalibrationWarning,
+                stacklevel=3,
+            )
+
+        def threshold_of(lam: float, rows: npt.NDArray[np.intp]) -> float:
+            return threshold(self.true_scores(P[rows], y[rows], oracles[lam]), self.alphas[0])
+
+        def mean_cost_of(lam: float, tau: float, rows: npt.NDArray[np.intp]) -> float:
+            mask = oracles[lam].sets(P[rows], tau)
+            if self.nonempty:
+                mask[np.arange(len(rows)), oracles[lam].first(P[rows])] = True
+            return float(self.loss.batch(mask).mean())
+
+        lo, hi = self.loss.facts.interval
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", CalibrationWarning)  # said above, once
+            tuning = tune(DEFAULT_GRID, threshold_of, mean_cost_of, folds=folds, cost_range=(lo, hi))
+        return tuning, oracles[tuning.best], folds[2]
+
+
+def _levels(alpha: Level | Sequence[Level] | None, confidence_level: Level | None) -> tuple[Fraction, ...]:
+    if isinstance(alpha, Sequence | np.ndarray) and not isinstance(alpha, str):
+        if confidence_level is not None:
+            raise InputError("give alpha or confidence_level, not both")
+        levels = tuple(alpha_of(a) for a in alpha)
+        if not levels or len(set(levels)) < len(levels):
+            raise InputError(f"alpha is {list(alpha)}: give at least one level, each once")
+        return levels
+    return (alpha_of(alpha, confidence_level),)
+
+
+def _oracle(loss: Loss, oracle: str | Oracle, options: Mapping[str, object] | None) -> Oracle:
+    if isinstance(oracle, str):
+        return make_oracle(oracle, loss, **(options or {}))
+    if not isinstance(oracle, Oracle):
+        raise TypeError(f"oracle is a {type(oracle).__name__}: give a name, or an oracle made by udcp.make_oracle")
+    if options:
+        raise InputError("options go with the name of an oracle; this oracle was made with its own already")
+    if oracle.loss is not loss:
+        raise InputError("the oracle was made for another loss: make it for this one")
+    return oracle
+
+
+def _holds_integers(y: Any) -> bool:
+    first = next(iter(y))
+    return isinstance(first.item() if hasattr(first, "item") else first, int)
+
+
+def warn_of_zeros(P: inputs.Matrix, y: npt.NDArray[np.int64], alpha: Fraction) -> None:
+    """Warn where so many true labels have p = 0 that covering them takes large sets."""
+    zeros = int((P[np.arange(len(y)), y] == 0).sum())
+    if 2 * zeros > alpha * len(y):
+        warnings.warn(
+            f"{zeros} of {len(y)} true labels have probability exactly 0, so that large sets are needed to cover them: "
+            "the classifier's softmax ran out of digits, or it is wrong with certainty. Give its logits (logits=True), "
+            "or probabilities in float64",
+            CalibrationWarning,
+            stacklevel=3,
+        )

@@ -1,0 +1,173 @@
+"""A calibrated predictor as one JSON file: the spec with all it read, the oracle, the thresholds. No pickle.
+
+The file carries a hash of its own content, so that a change is noticed; a newer format is refused. Everything is
+checked again on loading: the spec is compiled from the text and the data in the file, never from elsewhere.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from udcp_dsl import __version__
+from udcp_dsl.diagnostics import InputError
+from udcp_dsl.loss import loads
+from udcp_dsl.prediction.calibrate import Calibration, Tuning
+from udcp_dsl.prediction.oracle import oracle_names
+from udcp_dsl.prediction.predictor import SetPredictor
+from udcp_dsl.prediction.tables import atomic_write
+
+FORMAT = "udcp_dsl predictor"
+FORMAT_VERSION = 1
+
+_FLAGS = ("nonempty", "randomize", "pool", "logits", "normalize")
+
+
+def save(predictor: SetPredictor, path: str | Path) -> None:
+    """Write the predictor; the file appears whole or not at all."""
+    if predictor.calibration is None:
+        raise InputError("the predictor is not calibrated, so there is nothing to save: call calibrate first")
+    if predictor.oracle.name not in oracle_names():
+        raise InputError(
+            f"oracle {predictor.oracle.name!r} has no entry point, so a saved file could not find it again"
+        )
+    loss = predictor.loss
+    content: dict[str, Any] = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "version": __version__,
+        "spec": {
+            "name": loss.source.name,
+            "text": loss.source.text,
+            "loss": loss.name,
+            "params": dict(loss.params),
+            "labels": list(loss.labels),
+            "files": {
+                name: {"sha256": hashlib.sha256(data).hexdigest(), "base64": base64.b64encode(data).decode("ascii")}
+                for name, data in loss.files.items()
+            },
+        },
+        "oracle": {"name": predictor.oracle.name, "options": predictor.oracle.options},
+        "options": {
+            "alphas": [str(alpha) for alpha in predictor.alphas],
+            "conditional": predictor.conditional,
+            "nonempty": predictor.nonempty,
+            "randomize": predictor.randomize,
+            "seed": predictor.seed,
+            "pool": predictor.pool,
+            "class_names": None if predictor.class_names is None else list(predictor.class_names),
+            "logits": predictor.logits,
+            "normalize": predictor.normalize,
+        },
+        "calibration": predictor.calibration.as_dict(),
+        "tuning": None if predictor.tuning is None else predictor.tuning.as_dict(),
+    }
+    try:
+        content["sha256"] = _hash(content)
+        text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    except (TypeError, ValueError) as error:  # all else in it is plain data
+        raise InputError(
+            f"the options of oracle {predictor.oracle.name!r} cannot be written as JSON, so it cannot be saved: {error}"
+        ) from error
+    with atomic_write(path) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="\n")
+
+
+def load(path: str | Path) -> SetPredictor:
+    """Read a predictor, checking that it is whole and unchanged."""
+    content = _read(Path(path))
+    where = str(path)
+    try:
+        return _rebuild(content)
+    except (KeyError, TypeError, AttributeError, IndexError) as error:
+        raise InputError(
+            f"{where} is not a saved predictor: {type(error).__name__} at {error}; save it again"
+        ) from None
+    except ValueError as error:
+        raise InputError(f"{where} cannot be loaded: {error}") from error
+
+
+def _read(path: Path) -> Mapping[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"there is no file {str(path)!r}") from None
+    except OSError as error:
+        raise InputError(f"cannot read {str(path)!r}: {error.strerror or error}") from None
+    except (ValueError, RecursionError):
+        raise InputError(f"{path} is not a saved predictor: it is not JSON, or cut short") from None
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise InputError(f"{path} is not a saved predictor")
+    version = content.get("format_version")
+    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
+        raise InputError(f"{path} has no format version; save the predictor again")
+    if version > FORMAT_VERSION:
+        raise InputError(
+            f"{path} is of format {version}, saved by udcp_dsl {content.get('version')}; this one ({__version__}) "
+            f"reads up to format {FORMAT_VERSION}: upgrade udcp_dsl"
+        )
+    if content.get("sha256") != _hash(content):
+        raise InputError(f"{path} was changed after it was saved; calibrate and save again")
+    return content
+
+
+def _hash(content: Mapping[str, Any]) -> str:
+    """The hash of everything but the hash, in one canonical form."""
+    rest = {key: value for key, value in content.items() if key != "sha256"}
+    text = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def _rebuild(content: Mapping[str, Any]) -> SetPredictor:
+    spec, options = content["spec"], content["options"]
+    if not all(isinstance(options[flag], bool) for flag in _FLAGS):
+        raise InputError(f"one of its options {', '.join(_FLAGS)} is neither true nor false; save it again")
+    loss = loads(
+        spec["text"],
+        labels=spec["labels"],
+        params=spec["params"],
+        loss=spec["loss"],
+        files={name: _bytes(name, file) for name, file in spec["files"].items()},
+        name=spec["name"],
+    )
+    predictor = SetPredictor(
+        loss,
+        content["oracle"]["name"],
+        options=content["oracle"]["options"],
+        alpha=options["alphas"],
+        conditional=options["conditional"],
+        nonempty=options["nonempty"],
+        randomize=options["randomize"],
+        seed=options["seed"],
+        class_names=options["class_names"],
+        pool=options["pool"],
+    )
+    calibration = Calibration.from_dict(content["calibration"])
+    if (calibration.alphas, calibration.conditional, calibration.randomize) != (
+        predictor.alphas,
+        predictor.conditional,
+        predictor.randomize,
+    ):
+        raise InputError("its thresholds do not belong to its options; save it again")
+    if calibration.conditional == "class" and len(calibration.cells) != loss.K:
+        raise InputError("its thresholds do not belong to its labels; save it again")
+    tuning = None if content["tuning"] is None else Tuning.from_dict(content["tuning"])
+    if tuning is not None and tuning.best != predictor.oracle.options.get("lam"):
+        raise InputError("its lambda is not the one that was tuned; save it again")
+    predictor.restore(calibration, tuning, logits=options["logits"], normalize=options["normalize"])
+    return predictor
+
+
+def _bytes(name: str, file: Mapping[str, str]) -> bytes:
+    try:
+        data = base64.b64decode(file["base64"], validate=True)
+    except binascii.Error:
+        raise InputError(f"its copy of {name!r} is damaged; save it again") from None
+    if hashlib.sha256(data).hexdigest() != file["sha256"]:
+        raise InputError(f"its copy of {name!r} was changed; save it again")
+    return data
