@@ -38,14 +38,14 @@ if TYPE_CHECKING:
     from udcp_dsl.testing.coverage import Problem, assert_coverage
     from udcp_dsl.testing.cubes import all_masks
     from udcp_dsl.testing.faces import assert_faces
-    from udcp_dsl.testing.generated import GeneratedSpec, losses, specs
+    from udcp_dsl.testing.generated.specs import GeneratedSpec, losses, specs
     from udcp_dsl.testing.inputs import classification_problems, label_sets, probabilities
     from udcp_dsl.testing.lowering import assert_lowers
     from udcp_dsl.testing.meaning import assert_meaning
     from udcp_dsl.testing.proofs import assert_facts
 
 _WHERE = {
-    "GeneratedSpec": "generated",
+    "GeneratedSpec": "generated.specs",
     "Problem": "coverage",
     "all_masks": "cubes",
     "assert_coverage": "coverage",
@@ -56,9 +56,9 @@ _WHERE = {
     "assert_valid_oracle": "conformance",
     "classification_problems": "inputs",
     "label_sets": "inputs",
-    "losses": "generated",
+    "losses": "generated.specs",
     "probabilities": "inputs",
-    "specs": "generated",
+    "specs": "generated.specs",
 }
 
 __all__ = [

@@ -13,9 +13,9 @@ from udcp_dsl.diagnostics import SpecWarning
 from udcp_dsl.language import ast
 from udcp_dsl.language.unparse import unparse
 from udcp_dsl.loss import loads
-from udcp_dsl.testing.declarations import Declaring
-from udcp_dsl.testing.expressions import Expressing
-from udcp_dsl.testing.vocabulary import NOWHERE, named, reference
+from udcp_dsl.testing.generated.declarations import Declaring
+from udcp_dsl.testing.generated.expressions import Expressing
+from udcp_dsl.testing.generated.vocabulary import NOWHERE, named, reference
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from udcp_dsl.expression.domain import Floats
 from udcp_dsl.expression.facts import TOLERANCE
 from udcp_dsl.language import ast
-from udcp_dsl.testing.declarations import MAGNITUDES, Declaring
-from udcp_dsl.testing.vocabulary import NOWHERE
+from udcp_dsl.testing.generated.declarations import MAGNITUDES, Declaring
+from udcp_dsl.testing.generated.vocabulary import NOWHERE
 
 T = TypeVar("T")
 

@@ -16,7 +16,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from udcp_dsl.language import ast
-from udcp_dsl.testing.vocabulary import NOWHERE, Vocabulary, indexed, named, reference
+from udcp_dsl.testing.generated.vocabulary import NOWHERE, Vocabulary, indexed, named, reference
 
 T = TypeVar("T")
 Members = Sequence[int]
