@@ -32,7 +32,7 @@ from writing import between_markers, write
 
 import udcp_dsl as udcp
 from udcp_dsl.prediction.calibrate import DEFAULT_GRID
-from udcp_dsl.prediction.tables import atomic_write
+from udcp_dsl.prediction.files import atomic_write
 
 ROOT = Path(__file__).parent.parent
 RESULTS = Path(__file__).parent / "results"

@@ -24,7 +24,7 @@ from rich.console import Console
 from rich.table import Table
 
 import udcp_dsl as udcp
-from udcp_dsl.prediction.tables import atomic_write
+from udcp_dsl.prediction.files import atomic_write
 
 RESULTS = Path(__file__).parent / "results"
 ALPHA = 0.1

@@ -23,7 +23,7 @@ import pyarrow.parquet
 import pytest
 
 import udcp_dsl as udcp
-from udcp_dsl.prediction import inputs, tables
+from udcp_dsl.prediction.rows import columns, probabilities, reading
 
 Mutate = Callable[[Sequence[Any], Sequence[Any], random.Random], list[Any]]
 
@@ -81,13 +81,13 @@ def _judge(kind: str, data: bytes, folder: Path) -> str:
                 assert sets.mask.shape == _P.shape
             elif kind.startswith("truth"):
                 column = "truth" if kind.endswith("csv") else None
-                y = inputs.truth(tables.read_column(path, column), LABELS, 3)
+                y = columns.truth(reading.read_column(path, column), LABELS, 3)
                 assert y.shape == (3,)
                 assert ((y >= 0) & (y < 3)).all()
             else:
                 has_ids = kind in ("csv", "parquet", "arrow")
-                table = tables.read_matrix(path, LABELS, id_column="id" if has_ids else None)
-                P = inputs.probabilities(table.values, LABELS).values
+                table = reading.read_matrix(path, LABELS, id_column="id" if has_ids else None)
+                P = probabilities.probabilities(table.values, LABELS).values
                 assert P.shape[1] == 3
                 assert np.isfinite(P).all()
         return "read"

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from udcp_dsl.loss import Loss, load, loads
     from udcp_dsl.prediction.evaluation import Evaluation, evaluate
     from udcp_dsl.prediction.oracle import make_oracle, oracle_names
-    from udcp_dsl.prediction.predictor import PredictionSets, SetPredictor
+    from udcp_dsl.prediction.predictor import SetPredictor
+    from udcp_dsl.prediction.sets import PredictionSets
 
 __version__ = "0.1.0"
 
@@ -32,7 +33,7 @@ _WHERE = {
     "loads": "udcp_dsl.loss",
     "make_oracle": "udcp_dsl.prediction.oracle",
     "oracle_names": "udcp_dsl.prediction.oracle",
-    "PredictionSets": "udcp_dsl.prediction.predictor",
+    "PredictionSets": "udcp_dsl.prediction.sets",
     "SetPredictor": "udcp_dsl.prediction.predictor",
 }
 # Each needs an extra, so that `from udcp_dsl import *` leaves them out.

@@ -24,9 +24,10 @@ except ImportError:
 
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.loss import Loss, load, loads
-from udcp_dsl.prediction import inputs
 from udcp_dsl.prediction.calibrate import Level
-from udcp_dsl.prediction.predictor import PredictionSets, SetPredictor
+from udcp_dsl.prediction.predictor import SetPredictor
+from udcp_dsl.prediction.rows import columns
+from udcp_dsl.prediction.sets import PredictionSets
 
 LossLike: TypeAlias = Loss | str | os.PathLike[str] | Callable[[npt.NDArray[Any]], Loss] | None
 
@@ -233,7 +234,7 @@ def _plain(value: Any) -> str | int:
 
 def _positions(classes: npt.NDArray[Any], labels: Sequence[str], what: str) -> npt.NDArray[np.int64]:
     try:
-        return inputs.truth([_plain(c) for c in classes], labels)
+        return columns.truth([_plain(c) for c in classes], labels)
     except InputError as error:
         raise InputError(f"{what} and the labels of the loss do not match: {error}") from None
 

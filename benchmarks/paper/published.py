@@ -34,8 +34,8 @@ from problems import Problem, clustered
 from taxonomies import Taxonomy
 
 from udcp_dsl import InputError
-from udcp_dsl.prediction import inputs
-from udcp_dsl.prediction.tables import read_column, read_matrix
+from udcp_dsl.prediction.rows import columns, probabilities
+from udcp_dsl.prediction.rows.reading import read_column, read_matrix
 
 _SOFTMAX = ("model_predictions.npy", "softmax.npy", "softmax.csv")
 _LABELS = ("labels.npy", "labels.csv")
@@ -54,7 +54,7 @@ def published(folder: Path) -> Problem:
     tree = _tree(folder, dataset, softmax, labels)
     values = read_matrix(softmax, tree.labels).values
     with _blamed_on(softmax):
-        probs = inputs.probabilities(values, tree.labels).values
+        probs = probabilities.probabilities(values, tree.labels).values
     y = _truth(labels, tree.labels, len(probs))
     return Problem(f"{dataset or folder.name} (published)", f"hierarchy: {tree.about}", tree, probs, y)
 
@@ -194,7 +194,7 @@ def _json(file: Path) -> Any:
 def _truth(file: Path, labels: tuple[str, ...], n: int | None = None) -> NDArray[np.int64]:
     given = read_column(file)
     with _blamed_on(file):
-        return inputs.truth(given, labels, n)
+        return columns.truth(given, labels, n)
 
 
 @contextmanager

@@ -129,10 +129,10 @@ FAULTS = (
     ),
     Fault(
         "columns: class_names permuted the wrong way",
-        "udcp_dsl/prediction/inputs.py",
+        "udcp_dsl/prediction/rows/probabilities.py",
         "    positions = check_class_names(class_names, labels)\n    return ",
         "    positions = np.argsort(check_class_names(class_names, labels)).tolist()\n    return ",
-        ("tests/udcp_dsl/prediction/test_inputs_columns.py", "tests/udcp_dsl/prediction/test_inputs.py"),
+        ("tests/udcp_dsl/prediction/rows/test_columns.py", "tests/udcp_dsl/prediction/rows/test_probabilities.py"),
     ),
     Fault(
         "saved: a changed file is taken",

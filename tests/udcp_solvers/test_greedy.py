@@ -19,7 +19,7 @@ from udcp_dsl.diagnostics import OracleError
 from udcp_dsl.loss import Loss
 from udcp_dsl.testing import assert_faces, losses, probabilities
 from udcp_dsl.testing.formulas import greedy_fault, greedy_order, order_scores
-from udcp_dsl.testing.rows import hard_rows
+from udcp_dsl.testing.hard_rows import hard_rows
 from udcp_solvers.greedy import Greedy, paths
 
 Array = NDArray[Any]

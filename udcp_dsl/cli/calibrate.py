@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from udcp_dsl.cli.progress import waiting
-from udcp_dsl.cli.rows import (
+from udcp_dsl.cli.row_options import (
     check_output,
     chooses_oracle,
     group_option,
@@ -78,8 +78,8 @@ def command(
     as_json: bool,
 ) -> None:
     """Set thresholds from rows with known truth, which the classifier was not trained on, and save the predictor."""
-    from udcp_dsl.prediction import inputs
     from udcp_dsl.prediction.predictor import SetPredictor
+    from udcp_dsl.prediction.rows import columns
 
     if group_source is not None and conditional == "class":
         raise InputError("--group calibrates by group and --conditional class by class: choose one")
@@ -114,7 +114,7 @@ def command(
         ):
             predictor.calibrate(rows.table, rows.truth, groups=rows.groups, logits=logits, normalize=normalize)
         P = predictor.probabilities(rows.table)
-        accuracy = warn_below_chance(P, inputs.truth(rows.truth, loss.labels, len(P)))
+        accuracy = warn_below_chance(P, columns.truth(rows.truth, loss.labels, len(P)))
         predictor.save(output)
     if as_json:
         spec = {"diagnostics": [x.as_dict() for x in loss.warnings], "warnings": warnings}

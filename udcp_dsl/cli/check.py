@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from udcp_dsl.cli.rows import check_output
+from udcp_dsl.cli.row_options import check_output
 from udcp_dsl.cli.spec import reads_spec
 from udcp_dsl.cli.terminal import emit, plain_table, show, show_diagnostics, symbols, visible
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from udcp_dsl.cli.progress import tracked
-from udcp_dsl.cli.rows import (
+from udcp_dsl.cli.row_options import (
     check_output,
     check_table,
     group_option,
@@ -76,7 +76,7 @@ def command(
     is shown by group too; the thresholds are those of all rows.
     """
     from udcp_dsl.comparison import compare, runs_ending, write_runs
-    from udcp_dsl.prediction import inputs
+    from udcp_dsl.prediction.rows import columns, probabilities
 
     if out is not None:
         check_table(out, runs_ending, as_json)
@@ -97,7 +97,7 @@ def command(
             group_source=group_source,
             truth_source=truth_source,
         )
-        P = inputs.probabilities(rows.table.values, labels, logits=logits, normalize=normalize).values
+        P = probabilities.probabilities(rows.table.values, labels, logits=logits, normalize=normalize).values
         comparison = compare(
             losses,
             replace(rows.table, values=P),
@@ -111,7 +111,7 @@ def command(
             class_names=class_names,
             progress=tracked,
         )
-        warn_below_chance(P, inputs.truth(rows.truth, labels, len(P)))
+        warn_below_chance(P, columns.truth(rows.truth, labels, len(P)))
         written = write_outputs(comparison, report, figures)
         if out is not None:
             with written_to(out, ".csv") as file:

@@ -15,7 +15,7 @@ import click
 
 from udcp_dsl.cli.compare import write_outputs
 from udcp_dsl.cli.progress import tracked, waiting
-from udcp_dsl.cli.rows import check_output, heeding_warnings
+from udcp_dsl.cli.row_options import check_output, heeding_warnings
 from udcp_dsl.cli.spec import json_option
 from udcp_dsl.cli.terminal import emit, plain_table, show, visible
 from udcp_dsl.diagnostics import InputError

@@ -37,7 +37,7 @@ def command(spec: str, write: bool, drop_comments: bool, check: bool, as_json: b
     if write and not canonical:
         if commented and not drop_comments:
             raise InputError(f"{spec} has comments, and canonical text has none: leave them out with --drop-comments")
-        from udcp_dsl.prediction.tables import atomic_write
+        from udcp_dsl.prediction.files import atomic_write
 
         with atomic_write(spec) as temporary:
             temporary.write_bytes(data)

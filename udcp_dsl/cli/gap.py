@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from udcp_dsl.cli.rows import heeding_warnings, id_option, numbers_options, read_rows, reads_rows
+from udcp_dsl.cli.row_options import heeding_warnings, id_option, numbers_options, read_rows, reads_rows
 from udcp_dsl.cli.solving import solves_instances, solving
 from udcp_dsl.cli.spec import reads_spec
 from udcp_dsl.cli.terminal import emit, plain_table, show, visible
@@ -82,9 +82,9 @@ def command(
     Row by row: an oracle that spends its mass where it is cheap, as `price` does, may cost more in one row and less in
     all. Exit status 1 if the optimum of some row could not be proved.
     """
-    from udcp_dsl.prediction import inputs
     from udcp_dsl.prediction.calibrate import exact_level, show_level
     from udcp_dsl.prediction.oracle import make_oracle
+    from udcp_dsl.prediction.rows import probabilities
 
     level = exact_level(alpha)
     # As the exact oracle reads its levels: the decimal that a float is written as.
@@ -93,7 +93,7 @@ def command(
         made, left_out = _made(loss, names)
         exact: Any = make_oracle("ilp", loss, levels=[mass], solver=solver, time_limit=time_limit)
         rows = read_rows(probs_file, loss.labels, class_names=class_names, ignore=ignore, id_source=id_source)
-        whole = inputs.probabilities(rows.table.values, loss.labels, logits=logits, normalize=normalize).values
+        whole = probabilities.probabilities(rows.table.values, loss.labels, logits=logits, normalize=normalize).values
         chosen = _sample(len(whole), sample, seed)
         P = whole[chosen]
         with solving(exact, len(P), workers=workers, resume=resume):

@@ -60,7 +60,7 @@ loss cost =
 @json_option
 def command(file: str, labels: list[str] | None, force: bool, as_json: bool) -> None:
     """Write a commented starting spec to FILE, one that compiles as it is."""
-    from udcp_dsl.prediction.tables import atomic_write
+    from udcp_dsl.prediction.files import atomic_write
 
     if Path(file).exists() and not force:
         raise InputError(f"{file} is there already: choose another name, or overwrite it with --force")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from udcp_dsl.cli.progress import waiting
-from udcp_dsl.cli.rows import (
+from udcp_dsl.cli.row_options import (
     check_output,
     chooses_oracle,
     heeding_warnings,
@@ -67,8 +67,8 @@ def command(
     An oracle that can explain itself (price) also shows its hull: at which price labels enter, what the set holds and
     costs then.
     """
-    from udcp_dsl.prediction import inputs
     from udcp_dsl.prediction.oracle import make_oracle
+    from udcp_dsl.prediction.rows import probabilities
 
     if plot is not None:
         from udcp_dsl.report.hull import check_figure
@@ -83,7 +83,7 @@ def command(
         if row >= len(rows):
             raise InputError(f"{probs_file}: there is no row {row}: rows are counted from 0, and there are {len(rows)}")
         part = rows.table.values[row : row + 1]
-        P = inputs.probabilities(part, loss.labels, logits=logits, normalize=normalize).values
+        P = probabilities.probabilities(part, loss.labels, logits=logits, normalize=normalize).values
         count = loss.K if top is None and as_json else min(loss.K, top or _SHOWN)
         with waiting(f"scoring row {row}"):
             (scores,) = made.scores(P)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from udcp_dsl.cli.progress import tracked
-from udcp_dsl.cli.rows import check_table, group_option, heeding_warnings, id_option, read_rows, reads_rows
+from udcp_dsl.cli.row_options import check_table, group_option, heeding_warnings, id_option, read_rows, reads_rows
 from udcp_dsl.cli.solving import solves_instances, solving
 from udcp_dsl.cli.spec import json_option
 from udcp_dsl.cli.terminal import STDOUT, emit, visible, written_to
@@ -46,8 +46,9 @@ def command(
     import numpy as np
 
     from udcp_dsl.prediction.calibrate import show_level
-    from udcp_dsl.prediction.predictor import PredictionSets, SetPredictor
-    from udcp_dsl.prediction.tables import sets_ending, write_sets
+    from udcp_dsl.prediction.predictor import SetPredictor
+    from udcp_dsl.prediction.sets import PredictionSets
+    from udcp_dsl.prediction.writing import sets_ending, write_sets
 
     check_table(output, sets_ending, as_json)
     if form is not None and output != STDOUT:

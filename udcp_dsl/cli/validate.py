@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from udcp_dsl.cli.rows import check_output, heeding_warnings, numbers_options, read_rows
+from udcp_dsl.cli.row_options import check_output, heeding_warnings, numbers_options, read_rows
 from udcp_dsl.cli.spec import parse_labels, reads_spec
 from udcp_dsl.cli.terminal import emit, plain_table, show, symbols, visible
 from udcp_dsl.diagnostics import InputError
@@ -93,10 +93,12 @@ def command(
     with heeding_warnings(as_json) as warnings:
         probs, y = None, None
         if probs_file is not None:
-            from udcp_dsl.prediction import inputs
+            from udcp_dsl.prediction.rows import probabilities
 
             rows = read_rows(probs_file, loss.labels, class_names=class_names, ignore=ignore, truth_source=truth_source)
-            probs = inputs.probabilities(rows.table.values, loss.labels, logits=logits, normalize=normalize).values
+            probs = probabilities.probabilities(
+                rows.table.values, loss.labels, logits=logits, normalize=normalize
+            ).values
             y = rows.truth
         with _bar() as progress:
             validation = validate(
@@ -121,7 +123,7 @@ def command(
 
 
 def _write(path: str, validation: Validation) -> None:
-    from udcp_dsl.prediction.tables import atomic_write
+    from udcp_dsl.prediction.files import atomic_write
     from udcp_dsl.validation.page import page
 
     with atomic_write(path) as temporary:

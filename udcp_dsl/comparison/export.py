@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from udcp_dsl.comparison.results import Comparison
-from udcp_dsl.prediction.tables import PathLike, atomic_write, known_ending, require_pyarrow, short
+from udcp_dsl.prediction.files import PathLike, atomic_write, known_ending, require_pyarrow
+from udcp_dsl.prediction.writing import short
 
 _ENDINGS = (".parquet", ".arrow", ".feather", ".csv")
 

@@ -14,10 +14,10 @@ from udcp_dsl.comparison.results import Comparison
 from udcp_dsl.comparison.splits import FRACTIONS, Contender, Data, Result, deal, examples, run_split, warn_of_too_few
 from udcp_dsl.diagnostics import InputError, OracleError
 from udcp_dsl.loss import Loss
-from udcp_dsl.prediction import inputs
 from udcp_dsl.prediction.calibrate import DEFAULT_GRID, CalibrationWarning, Level, alpha_of, show_level
 from udcp_dsl.prediction.oracle import Oracle, make_oracle, oracle_names
 from udcp_dsl.prediction.predictor import SetPredictor, warn_of_zeros
+from udcp_dsl.prediction.rows import columns
 
 # Called with the units of work and what is done to them, it gives them back one after the other.
 Progress: TypeAlias = Callable[[Sequence[Any], str], Iterable[Any]]
@@ -69,8 +69,8 @@ def compare(
     data = Data(
         P,
         reader.truth(y, len(P)),
-        None if groups is None else inputs.groups(groups, len(P)),
-        None if ids is None else inputs.sample_ids(ids, len(P)),
+        None if groups is None else columns.groups(groups, len(P)),
+        None if ids is None else columns.sample_ids(ids, len(P)),
     )
     folds = deal(len(P), fractions, int(seed), int(splits))
     warn_of_too_few(folds[0], min(levels), tuned=any(contender.tuned for contender in contenders))

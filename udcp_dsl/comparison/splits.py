@@ -19,11 +19,11 @@ import numpy.typing as npt
 from udcp_dsl.comparison.results import Example, Run
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.loss import Loss
-from udcp_dsl.prediction import inputs
 from udcp_dsl.prediction.calibrate import CalibrationWarning, Tuning, calibrate, points_needed, show_level
 from udcp_dsl.prediction.evaluation import Floats, measure
 from udcp_dsl.prediction.oracle import Masks, Oracle
-from udcp_dsl.prediction.predictor import PredictionSets
+from udcp_dsl.prediction.rows import probabilities
+from udcp_dsl.prediction.sets import PredictionSets
 
 Rows: TypeAlias = npt.NDArray[np.intp]
 
@@ -41,7 +41,7 @@ _HELD = 1 << 26  # scores that are kept at once: 512 MiB
 class Data:
     """All rows, checked: probabilities, positions of the true labels, and groups and ids where there are any."""
 
-    P: inputs.Matrix
+    P: probabilities.Matrix
     y: npt.NDArray[np.int64]
     groups: npt.NDArray[np.str_] | None
     ids: npt.NDArray[np.str_] | None
@@ -129,7 +129,7 @@ class Scored:
         self._scores, self._true = self._scored(data.P, data.y, held)
         self.seconds_a_row = (time.perf_counter() - began) / len(data.y)
 
-    def _scored(self, P: inputs.Matrix, y: npt.NDArray[np.int64], held: bool) -> tuple[Floats | None, Floats]:
+    def _scored(self, P: probabilities.Matrix, y: npt.NDArray[np.int64], held: bool) -> tuple[Floats | None, Floats]:
         if not held:
             return None, self._oracle.score_of(P, y)
         scores = self._oracle.scores(P)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction.tables import atomic_write
+from udcp_dsl.prediction.files import atomic_write
 
 Arrays: TypeAlias = Mapping[str, npt.NDArray[Any]]
 

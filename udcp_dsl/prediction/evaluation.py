@@ -14,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction import inputs
 from udcp_dsl.prediction.calibrate import Level, show_level
-from udcp_dsl.prediction.predictor import PredictionSets, SetPredictor
+from udcp_dsl.prediction.predictor import SetPredictor
+from udcp_dsl.prediction.rows import columns
+from udcp_dsl.prediction.sets import PredictionSets
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -199,7 +200,7 @@ def evaluate(
     P = predictor.probabilities(probs)
     n = len(P)
     truth = predictor.truth(y, n)
-    names = None if groups is None else inputs.groups(groups, n)
+    names = None if groups is None else columns.groups(groups, n)
     if predictor.conditional == "group" and names is None:
         raise InputError("calibrated by group, so the evaluation needs the group of each row: give groups=")
     mask = predictor.sets(P, level, names if predictor.conditional == "group" else None)

@@ -1,10 +1,9 @@
-"""The one place where loss, oracle and calibrator meet: `SetPredictor`, and the sets it gives."""
+"""The one place where loss, oracle and calibrator meet: `SetPredictor`."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +15,6 @@ import numpy.typing as npt
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.expression.domain import WHOLE_NUMBER
 from udcp_dsl.loss import Loss
-from udcp_dsl.prediction import inputs
 from udcp_dsl.prediction.calibrate import (
     DEFAULT_GRID,
     Calibration,
@@ -35,50 +33,16 @@ from udcp_dsl.prediction.calibrate import (
     tune,
 )
 from udcp_dsl.prediction.oracle import Oracle, make_oracle
-from udcp_dsl.prediction.tables import Table
+from udcp_dsl.prediction.rows import columns, probabilities
+from udcp_dsl.prediction.rows.probabilities import Matrix
+from udcp_dsl.prediction.rows.reading import Table
+from udcp_dsl.prediction.sets import PredictionSets
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 # Randomised sets by class need every score: this many entries of them are held at a time.
 _BLOCK = 1 << 22
-
-
-@dataclass(frozen=True, eq=False)
-class PredictionSets:
-    """Prediction sets for n instances, with their costs under the loss."""
-
-    loss: Loss
-    mask: npt.NDArray[np.bool_]
-    ids: npt.NDArray[np.str_] | None = None
-
-    def __len__(self) -> int:
-        return len(self.mask)
-
-    @cached_property
-    def labels(self) -> list[tuple[str, ...]]:
-        """The labels of each set, in the order of the spec."""
-        names = np.array(self.loss.labels, dtype=object)
-        return [tuple(names[row]) for row in self.mask]
-
-    @cached_property
-    def sizes(self) -> npt.NDArray[np.int64]:
-        """The number of labels of each set."""
-        return np.asarray(np.count_nonzero(self.mask, axis=1), dtype=np.int64)
-
-    @cached_property
-    def costs(self) -> npt.NDArray[np.float64]:
-        """L(S) of each set."""
-        return self.loss.batch(self.mask)
-
-    def to_pandas(self) -> pd.DataFrame:
-        """A frame with columns labels, size and cost, indexed by the ids where there are any."""
-        try:
-            import pandas as pd
-        except ImportError:
-            raise InputError("to_pandas needs pandas: pip install pandas") from None
-        data = {"labels": self.labels, "size": self.sizes, "cost": self.costs}
-        return pd.DataFrame(data, index=None if self.ids is None else pd.Index(self.ids, name="id"))
 
 
 class SetPredictor:
@@ -137,7 +101,7 @@ class SetPredictor:
         self.pool = bool(pool)
         self.class_names = None if class_names is None else tuple(str(name) for name in class_names)
         if self.class_names is not None:
-            inputs.check_class_names(self.class_names, loss.labels)
+            probabilities.check_class_names(self.class_names, loss.labels)
         self.oracle: Oracle = _oracle(loss, oracle, options)
         self._tuned_anew = self.oracle.options.get("lam", 0.0) is None
         if self._tuned_anew and len(self.alphas) > 1:
@@ -160,7 +124,7 @@ class SetPredictor:
     ) -> SetPredictor:
         """Set the threshold from probabilities (n, K) and true labels that the classifier was not trained on.
 
-        `probs` are an array, a tensor, a frame, nested lists, or a table read by `tables.read_matrix`;
+        `probs` are an array, a tensor, a frame, nested lists, or a table read by `read_matrix`;
         `logits` and `normalize` say what the numbers are, here and at prediction. An oracle whose lambda is to be tuned
         takes three folds of the rows, chosen by `seed`: two for lambda, and the third for the threshold. Returns the
         predictor itself; calibrating again starts afresh.
@@ -198,9 +162,9 @@ class SetPredictor:
         level = self.calibrated.level(alpha)
         P = self.probabilities(probs)
         names = self._groups(groups, len(P))
-        sample_ids = None if ids is None else inputs.sample_ids(ids, len(P))
+        sample_ids = None if ids is None else columns.sample_ids(ids, len(P))
         if sample_ids is not None:
-            inputs.warn_of_repeats(sample_ids)
+            columns.warn_of_repeats(sample_ids)
         return PredictionSets(self.loss, self.sets(P, level, names), sample_ids)
 
     @property
@@ -210,13 +174,13 @@ class SetPredictor:
             raise InputError("the predictor is not calibrated: call calibrate(probs, y) first")
         return self.calibration
 
-    def probabilities(self, probs: Any) -> inputs.Matrix:
+    def probabilities(self, probs: Any) -> Matrix:
         """What `predict_set` makes of its argument: (n, K) probabilities, columns in the order of `loss.labels`."""
         return self._probabilities(probs, self.logits, self.normalize)
 
     def truth(self, y: Any, n: int) -> npt.NDArray[np.int64]:
         """What `calibrate` makes of n true labels: positions in `loss.labels`, whatever `class_names` are."""
-        positions = inputs.truth(y, self.loss.labels, n)
+        positions = columns.truth(y, self.loss.labels, n)
         if self.class_names not in (None, self.loss.labels) and _holds_integers(y) and not self._integers_are_names:
             warnings.warn(
                 "y holds integers, taken as positions in loss.labels; class_names are in another order. If y counts in "
@@ -249,28 +213,26 @@ class SetPredictor:
         self._tuned_anew = self._tuned_anew or tuning is not None
         self.logits, self.normalize = logits, normalize
 
-    def _probabilities(self, probs: Any, logits: bool, normalize: bool) -> inputs.Matrix:
+    def _probabilities(self, probs: Any, logits: bool, normalize: bool) -> Matrix:
         given, class_names = probs, self.class_names
         if isinstance(probs, Table):  # in the order of the labels already
             given, class_names = probs.values, None
-        return inputs.probabilities(
+        return probabilities.probabilities(
             given, self.loss.labels, class_names=class_names, logits=logits, normalize=normalize
         ).values
 
     def _groups(self, groups: Any, n: int) -> npt.NDArray[np.str_] | None:
         if (groups is not None) != (self.conditional == "group"):
             raise InputError(f'groups= goes with conditional="group", and only with it (it is {self.conditional!r})')
-        return None if groups is None else inputs.groups(groups, n)
+        return None if groups is None else columns.groups(groups, n)
 
-    def true_scores(
-        self, P: inputs.Matrix, y: npt.NDArray[np.int64], oracle: Oracle | None = None
-    ) -> npt.NDArray[np.float64]:
+    def true_scores(self, P: Matrix, y: npt.NDArray[np.int64], oracle: Oracle | None = None) -> npt.NDArray[np.float64]:
         """The scores of true labels, as calibration takes them: with `nonempty`, -inf for the first of the order."""
         oracle = self.oracle if oracle is None else oracle
         scores = oracle.score_of(P, y)
         return np.where(oracle.first(P) == y, -np.inf, scores) if self.nonempty else scores
 
-    def sets(self, P: inputs.Matrix, level: Fraction, groups: npt.NDArray[np.str_] | None) -> npt.NDArray[np.bool_]:
+    def sets(self, P: Matrix, level: Fraction, groups: npt.NDArray[np.str_] | None) -> npt.NDArray[np.bool_]:
         """The sets of checked probabilities, (n, K) bool, at one of the alphas: what `predict_set` comes to."""
         calibration = self.calibrated
         if not self.randomize:
@@ -294,7 +256,7 @@ class SetPredictor:
         name, options = self.oracle.name, self.oracle.options
         return {lam: make_oracle(name, self.loss, **{**options, "lam": lam}) for lam in DEFAULT_GRID}
 
-    def _tune(self, P: inputs.Matrix, y: npt.NDArray[np.int64]) -> tuple[Tuning, Oracle, npt.NDArray[np.intp]]:
+    def _tune(self, P: Matrix, y: npt.NDArray[np.int64]) -> tuple[Tuning, Oracle, npt.NDArray[np.intp]]:
         """Choose lambda on two folds; the rows of the third are left for the threshold."""
         folds = three_folds(len(P), np.random.default_rng(self.seed))
         oracles = self._grid
@@ -352,7 +314,7 @@ def _holds_integers(y: Any) -> bool:
     return isinstance(first.item() if hasattr(first, "item") else first, int)
 
 
-def warn_of_zeros(P: inputs.Matrix, y: npt.NDArray[np.int64], alpha: Fraction) -> None:
+def warn_of_zeros(P: Matrix, y: npt.NDArray[np.int64], alpha: Fraction) -> None:
     """Warn where so many true labels have p = 0 that covering them takes large sets."""
     zeros = int((P[np.arange(len(y)), y] == 0).sum())
     if 2 * zeros > alpha * len(y):

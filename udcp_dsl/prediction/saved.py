@@ -18,9 +18,9 @@ from udcp_dsl import __version__
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.loss import loads
 from udcp_dsl.prediction.calibrate import Calibration, Tuning
+from udcp_dsl.prediction.files import atomic_write
 from udcp_dsl.prediction.oracle import oracle_names
 from udcp_dsl.prediction.predictor import SetPredictor
-from udcp_dsl.prediction.tables import atomic_write
 
 FORMAT = "udcp_dsl predictor"
 FORMAT_VERSION = 1

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction.tables import PathLike, atomic_write
+from udcp_dsl.prediction.files import PathLike, atomic_write
 from udcp_dsl.report.figures import Figure, figures
 from udcp_dsl.report.palette import COLOURS, GRID, INK, MUTED, PAPER
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction.tables import PathLike, atomic_write
+from udcp_dsl.prediction.files import PathLike, atomic_write
 from udcp_dsl.report.drawing import rendered, require_matplotlib
 from udcp_dsl.report.figures import Figure
 from udcp_dsl.report.palette import INK, MUTED, styles

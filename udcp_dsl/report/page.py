@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from udcp_dsl import __version__
 from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.calibrate import show_level
-from udcp_dsl.prediction.tables import PathLike, atomic_write
+from udcp_dsl.prediction.files import PathLike, atomic_write
 from udcp_dsl.report.browser import as_script, browser_data
 from udcp_dsl.report.drawing import inline_svg, require_matplotlib
 from udcp_dsl.report.figures import Figure, figures_at, figures_over_alpha

@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from udcp_dsl.testing.cubes import all_masks
     from udcp_dsl.testing.faces import assert_faces
     from udcp_dsl.testing.generated.specs import GeneratedSpec, losses, specs
-    from udcp_dsl.testing.inputs import classification_problems, label_sets, probabilities
     from udcp_dsl.testing.lowering import assert_lowers
     from udcp_dsl.testing.meaning import assert_meaning
     from udcp_dsl.testing.proofs import assert_facts
+    from udcp_dsl.testing.strategies import classification_problems, label_sets, probabilities
 
 _WHERE = {
     "GeneratedSpec": "generated.specs",
@@ -54,10 +54,10 @@ _WHERE = {
     "assert_lowers": "lowering",
     "assert_meaning": "meaning",
     "assert_valid_oracle": "conformance",
-    "classification_problems": "inputs",
-    "label_sets": "inputs",
+    "classification_problems": "strategies",
+    "label_sets": "strategies",
     "losses": "generated.specs",
-    "probabilities": "inputs",
+    "probabilities": "strategies",
     "specs": "generated.specs",
 }
 

@@ -18,7 +18,7 @@ from udcp_dsl.prediction.oracle import Adopted, Oracle
 from udcp_dsl.prediction.predictor import SetPredictor
 from udcp_dsl.testing.coverage import CLASSIFIERS, Problem, alarms, coverage_trials, pooled_chance
 from udcp_dsl.testing.faces import FACES, INDEPENDENCE, MADE_ALIKE, first_fault
-from udcp_dsl.testing.rows import hard_rows, varied_rows
+from udcp_dsl.testing.hard_rows import hard_rows, varied_rows
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, RandomSampler, SubsetRandomSampler, WeightedRandomSampler
 
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction.tables import atomic_write
+from udcp_dsl.prediction.files import atomic_write
 from udcp_dsl.torch.forward import LABEL_KEYS, Batch, Halving, Model, logits_of, prepared, resolved_device, unpacked
 
 Matrix: TypeAlias = npt.NDArray[np.floating[Any]]

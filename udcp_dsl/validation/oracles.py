@@ -23,7 +23,7 @@ from udcp_dsl.testing.coverage import Problem
 from udcp_dsl.testing.cubes import MOST_LABELS, all_masks, named
 from udcp_dsl.testing.faces import FACES, INDEPENDENCE, MADE_ALIKE, first_fault
 from udcp_dsl.testing.formulas import FORMULAS, greedy_fault
-from udcp_dsl.testing.rows import rows_on, varied_rows
+from udcp_dsl.testing.hard_rows import rows_on, varied_rows
 from udcp_dsl.validation.verdicts import CounterExample, Verdict, raised
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction import inputs
 from udcp_dsl.prediction.calibrate import points_needed
+from udcp_dsl.prediction.rows import columns, probabilities
 from udcp_dsl.testing.coverage import Trials, coverage_trials
 from udcp_dsl.validation.coverage import judged, predictor_of
 from udcp_dsl.validation.verdicts import CounterExample, Verdict
@@ -44,8 +44,8 @@ class OwnRows:
     @classmethod
     def of(cls, loss: Loss, probs: Any, y: Any, alphas: Sequence[Fraction]) -> OwnRows:
         """Refuses what are no probabilities or labels, and too few of them for these levels."""
-        P = inputs.probabilities(probs, loss.labels).values
-        truth = inputs.truth(y, loss.labels, len(P))
+        P = probabilities.probabilities(probs, loss.labels).values
+        truth = columns.truth(y, loss.labels, len(P))
         need = 6 * max(points_needed(alpha) for alpha in alphas)  # two halves, each for three folds
         if len(P) < need:
             raise InputError(f"{len(P)} rows are too few to split: give {need} or more, or a larger alpha")

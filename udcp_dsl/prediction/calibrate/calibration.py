@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction.calibrate.inputs import (
+from udcp_dsl.prediction.calibrate.arrays import (
     FloatArray,
     Groups,
     IntArray,

@@ -18,9 +18,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction import tables
-from udcp_dsl.prediction.inputs import probabilities, truth
-from udcp_dsl.prediction.tables import read_column, read_matrix, write_sets
+from udcp_dsl.prediction.rows import reading
+from udcp_dsl.prediction.rows.columns import truth
+from udcp_dsl.prediction.rows.probabilities import probabilities
+from udcp_dsl.prediction.rows.reading import read_column, read_matrix
+from udcp_dsl.prediction.writing import write_sets
 
 ABC = ["a", "b", "c"]
 GOOD = np.array([[0.5, 0.25, 0.25], [0.1, 0.4, 0.5], [0.0, 1.0, 0.0]])
@@ -30,7 +32,7 @@ in_one_folder = settings(max_examples=30, suppress_health_check=[HealthCheck.fun
 @pytest.fixture(params=["plain", "pyarrow"])
 def csv_reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Both readers of CSV, whatever the size of the file."""
-    monkeypatch.setattr(tables, "_PLAIN_CSV_BYTES", 0 if request.param == "pyarrow" else 1 << 60)
+    monkeypatch.setattr(reading, "_PLAIN_CSV_BYTES", 0 if request.param == "pyarrow" else 1 << 60)
     return str(request.param)
 
 
@@ -106,7 +108,7 @@ def test_arrays_keep_their_dtype(tmp_path: Path, dtype: type) -> None:
 
 
 def test_a_large_array_is_mapped_and_not_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "_MMAP_BYTES", 0)
+    monkeypatch.setattr(reading, "_MMAP_BYTES", 0)
     np.save(tmp_path / "p.npy", GOOD)
     values = read_matrix(tmp_path / "p.npy", ABC).values
     assert isinstance(values.base, np.memmap)
@@ -128,9 +130,9 @@ def test_byte_order_mark_quotes_blank_lines_and_crlf(tmp_path: Path, csv_reader:
 def test_the_quick_reader_reads_what_the_plain_one_does(tmp_path: Path) -> None:
     path = tmp_path / "p.csv"
     path.write_bytes('\ufeffid,"b\n1",a\n"x, ""y""",0.1, 1e-300\n\n"two\nlines","nan",7\n'.encode())
-    quick = tables._read_csv_quickly(path, ["id", "b\n1", "a"], [2, 1], [0, 0])
+    quick = reading._read_csv_quickly(path, ["id", "b\n1", "a"], [2, 1], [0, 0])
     assert quick is not None
-    values, texts = tables._read_csv(path, lambda _: ([2, 1], [0, 0]))  # small, so read by the plain reader
+    values, texts = reading._read_csv(path, lambda _: ([2, 1], [0, 0]))  # small, so read by the plain reader
     np.testing.assert_array_equal(quick[0], values)
     assert quick[1] == texts == [['x, "y"', "two\nlines"]] * 2
 
@@ -310,7 +312,7 @@ def test_pickles_are_never_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     for name in ("p.npy", "p.npz"):
         with pytest.raises(InputError, match=rf"{name}: holds pickled Python objects, which are never loaded"):
             read_matrix(tmp_path / name, ABC)
-    monkeypatch.setattr(tables, "_MMAP_BYTES", 0)
+    monkeypatch.setattr(reading, "_MMAP_BYTES", 0)
     with pytest.raises(InputError, match=r"p\.npy: holds pickled Python objects, which are never loaded"):
         read_matrix(tmp_path / "p.npy", ABC)
 
@@ -318,7 +320,7 @@ def test_pickles_are_never_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize("mmap", [0, 1 << 30])
 @pytest.mark.parametrize("name", ["p.npy", "p.npz"])
 def test_a_damaged_array(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, mmap: int) -> None:
-    monkeypatch.setattr(tables, "_MMAP_BYTES", mmap)
+    monkeypatch.setattr(reading, "_MMAP_BYTES", mmap)
     path = tmp_path / name
     (np.save if name == "p.npy" else np.savez)(path, GOOD)
     path.write_bytes(path.read_bytes()[:-20])
@@ -374,7 +376,7 @@ def test_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: 
     with pytest.raises(InputError, match=r"files need pyarrow: pip install 'udcp_dsl\[tables\]'"):
         write_sets(tmp_path / f"sets{path.suffix}", mask=np.ones((1, 3), bool), labels=ABC)
     assert os.listdir(tmp_path) == [name]
-    monkeypatch.setattr(tables, "_PLAIN_CSV_BYTES", 0)
+    monkeypatch.setattr(reading, "_PLAIN_CSV_BYTES", 0)
     pd.DataFrame(GOOD, columns=ABC).to_csv(tmp_path / "p.csv", index=False)
     np.testing.assert_array_equal(read_matrix(tmp_path / "p.csv", ABC).values, GOOD)
 

@@ -1,7 +1,7 @@
-"""Files of probabilities, true labels, groups and ids in; files of prediction sets out.
+"""Files of probabilities, true labels, groups and ids.
 
 A table's columns name themselves and are matched by name; an array's are in label order, or in that of class names.
-Nothing is unpickled, and nothing partial is written: a file appears under its name when it is whole.
+Nothing is unpickled.
 """
 
 from __future__ import annotations
@@ -10,8 +10,6 @@ import csv
 import json
 import os
 import re
-import secrets
-import stat
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -24,22 +22,20 @@ import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError, did_you_mean, nearest
 from udcp_dsl.expression.domain import WHOLE_NUMBER
-from udcp_dsl.prediction.inputs import arrange, groups, match_columns, sample_ids, truth
+from udcp_dsl.prediction.files import ARROW, PathLike, known_ending, require_pyarrow
+from udcp_dsl.prediction.rows.columns import groups, sample_ids, truth
+from udcp_dsl.prediction.rows.probabilities import arrange, match_columns
 
-PathLike: TypeAlias = str | os.PathLike[str]
 # Of a table's column names: the positions of the columns of numbers, and of those of anything else.
 _Choice: TypeAlias = Callable[[list[str]], tuple[list[int], list[int]]]
 
 _ARRAYS = (".npy", ".npz")
-_ARROW = (".parquet", ".arrow", ".feather")
-_MATRICES = (*_ARRAYS, ".csv", *_ARROW)
+_MATRICES = (*_ARRAYS, ".csv", *ARROW)
 _COLUMNS = (*_MATRICES, ".txt", ".json")
-_SETS = (*_ARROW, ".csv", ".jsonl", ".npy")
 _WITH_PART = re.compile(r"(.*?\.(?:npz|csv|parquet|arrow|feather)):(.+)", re.IGNORECASE | re.DOTALL)
 _MMAP_BYTES = 1 << 26  # arrays from here on are mapped, not read
 _PLAIN_CSV_BYTES = 1 << 20  # below, reading takes less time than importing pyarrow
 _NO_HEADER = "has no header, its first line is numbers: write the names of the columns above it"
-_BLOCK = 1 << 22  # entries of a mask that are written at a time
 
 
 @dataclass(frozen=True)
@@ -66,7 +62,7 @@ def read_matrix(
 
     Columns of a table are matched by name, and all must be labels, one of the three columns named here, or among those
     to `ignore`; an array's are in the order of `labels` or, where given, of `class_names`. What the numbers are is for
-    `udcp_dsl.prediction.inputs.probabilities` to check.
+    `udcp_dsl.prediction.rows.probabilities.probabilities` to check.
     """
     file, part = _split(path)
     ending = known_ending(file, _MATRICES)
@@ -133,101 +129,11 @@ def read_column(path: PathLike, column: str | None = None) -> npt.NDArray[Any] |
         return (_read_csv if ending == ".csv" else _read_arrow)(file, choose)[1][0]
 
 
-def sets_ending(path: PathLike) -> str:
-    """The ending of a file for `write_sets`; refuses those that it cannot write, here and now."""
-    ending = known_ending(Path(path), _SETS)
-    if ending in _ARROW:
-        require_pyarrow(ending)
-    return ending
-
-
-def write_sets(
-    path: PathLike,
-    *,
-    mask: npt.NDArray[np.bool_],
-    labels: Sequence[str],
-    ids: Sequence[str] | npt.NDArray[np.str_] | None = None,
-    costs: npt.NDArray[np.floating[Any]] | None = None,
-    sizes: npt.NDArray[np.integer[Any]] | None = None,
-) -> None:
-    """Write prediction sets, one a row: id (row number if there are none), labels, size and, where given, cost.
-
-    .parquet, .arrow, .feather: labels are a list of strings. .jsonl: one object a row. .csv: labels are joined by `|`;
-    if any label of the spec is empty, contains `|` or starts with `[`, every cell is a JSON array instead. .npy: the
-    boolean mask alone.
-    """
-    file = Path(path)
-    ending = sets_ending(path)
-    n = len(mask)
-    if mask.dtype != np.bool_ or mask.shape != (n, len(labels)):
-        raise InputError(
-            f"the mask has dtype {mask.dtype} and shape {mask.shape}, expected bool and (n, {len(labels)})"
-        )
-    counted = mask.sum(axis=1)
-    for name, column in (("ids", ids), ("costs", costs), ("sizes", sizes)):
-        if column is not None and len(column) != n:
-            raise InputError(f"{name}: {len(column)} entries for {n} sets")
-    if sizes is not None and not np.array_equal(sizes, counted):
-        raise InputError(f"sizes: row {int(np.flatnonzero(sizes != counted)[0])} is not the size of its set")
-    if costs is not None and not np.isfinite(costs).all():
-        raise InputError(f"costs: row {int(np.flatnonzero(~np.isfinite(costs))[0])} is not a finite number")
-    names = list(range(n)) if ids is None else [str(name) for name in ids]
-    paid = None if costs is None else np.asarray(costs, np.float64)
-    sets = _Sets(mask, list(labels), names, counted.astype(np.int64), paid)
-    with atomic_write(file) as temporary:
-        if ending == ".npy":
-            with temporary.open("wb") as out:
-                np.save(out, mask)
-        elif ending == ".csv":
-            _write_csv(temporary, sets)
-        elif ending == ".jsonl":
-            _write_jsonl(temporary, sets)
-        else:
-            _write_arrow(temporary, sets, ending)
-
-
-@contextmanager
-def atomic_write(path: PathLike) -> Iterator[Path]:
-    """A temporary file in the folder of `path`, renamed to it at the end of the block, or removed if that raises.
-
-    A file that was there before keeps its permissions; a new one gets the usual ones.
-    """
-    target = Path(os.path.realpath(path))  # a link stays, and what it points to is replaced
-    temporary = target.parent / f".udcp-{secrets.token_hex(8)}.tmp"
-    if target.exists() and not target.is_file():
-        raise InputError(f"{path}: cannot be written: it is not a regular file")
-    try:
-        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
-        try:
-            if target.exists():
-                temporary.chmod(stat.S_IMODE(target.stat().st_mode))
-            yield temporary
-            descriptor = os.open(temporary, os.O_RDWR)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
-            os.replace(temporary, target)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
-
-
 def _split(path: PathLike) -> tuple[Path, str | None]:
     """`file.npz:key` in two; a file whose name has a colon wins."""
     text = os.fspath(path)
     match = _WITH_PART.fullmatch(text)
     return (Path(match[1]), match[2]) if match and not Path(text).exists() else (Path(text), None)
-
-
-def known_ending(file: Path, known: Sequence[str]) -> str:
-    """The ending of a file, in lower case; refuses one that is not known."""
-    ending = file.suffix.lower()
-    if ending not in known:
-        raise InputError(f"{file}: unknown ending {ending!r}; known: {', '.join(known)}")
-    return ending
 
 
 @contextmanager
@@ -379,17 +285,6 @@ def _read_csv_quickly(
     return values, [_scalars(table.column(header[position]).to_pylist()) for position in texts]
 
 
-def require_pyarrow(ending: str) -> Any:
-    """The module that reads and writes files with this ending; says how to get it where it is missing."""
-    try:
-        import pyarrow
-        import pyarrow.feather
-        import pyarrow.parquet
-    except ImportError as error:
-        raise InputError(f"{ending} files need pyarrow: pip install 'udcp_dsl[tables]'") from error
-    return pyarrow
-
-
 def _read_arrow(file: Path, choose: _Choice) -> tuple[npt.NDArray[Any], list[list[Any]]]:
     file.open("rb").close()  # an absent or unreadable file is told apart from a damaged one
     ending = file.suffix.lower()
@@ -427,70 +322,3 @@ def _read_ipc(pa: Any, file: Path) -> Any:
     except pa.ArrowInvalid:
         with pa.OSFile(os.fspath(file)) as stream:
             return pa.ipc.open_stream(stream).read_all()
-
-
-@dataclass(frozen=True)
-class _Sets:
-    mask: npt.NDArray[np.bool_]
-    labels: list[str]
-    ids: list[Any]  # all str, or all int
-    sizes: npt.NDArray[np.int64]
-    costs: npt.NDArray[np.float64] | None
-
-    def blocks(self) -> Iterator[slice]:
-        step = max(1, _BLOCK // max(1, len(self.labels)))
-        return (slice(start, start + step) for start in range(0, len(self.mask), step))
-
-    def rows(self) -> Iterator[tuple[str | int, list[str], int, float | None]]:
-        for block in self.blocks():
-            members = [self.labels[label] for label in np.nonzero(self.mask[block])[1].tolist()]
-            end = 0
-            sizes = self.sizes[block].tolist()
-            costs = [None] * len(sizes) if self.costs is None else self.costs[block].tolist()
-            for name, size, cost in zip(self.ids[block], sizes, costs, strict=True):
-                start, end = end, end + size
-                yield name, members[start:end], size, cost
-
-
-def _write_csv(file: Path, sets: _Sets) -> None:
-    as_json = any(not label or "|" in label or label.startswith("[") for label in sets.labels)
-    with file.open("w", encoding="utf-8", newline="") as out:
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(["id", "labels", "size"] + ([] if sets.costs is None else ["cost"]))
-        for name, members, size, cost in sets.rows():
-            cell = json.dumps(members, ensure_ascii=False) if as_json else "|".join(members)
-            writer.writerow([name, cell, size] + ([] if cost is None else [short(cost)]))
-
-
-def short(value: float) -> str:
-    """A number as a CSV has it: to 12 digits, where those after them are what rounding left, and whole ones in full.
-
-    >>> short(0.1 + 0.2), short(1 / 3), short(123456789012345.0)
-    ('0.3', '0.333333333333', '123456789012345.0')
-    """
-    return repr(value if value.is_integer() else float(f"{value:.12g}"))
-
-
-def _write_jsonl(file: Path, sets: _Sets) -> None:
-    with file.open("w", encoding="utf-8", newline="") as out:
-        for name, members, size, cost in sets.rows():
-            row = {"id": name, "labels": members, "size": size} | ({} if cost is None else {"cost": cost})
-            out.write(json.dumps(row, ensure_ascii=False) + "\n")
-
-
-def _write_arrow(file: Path, sets: _Sets, ending: str) -> None:
-    pa = require_pyarrow(ending)
-    ids = pa.array(sets.ids, pa.int64() if sets.ids and isinstance(sets.ids[0], int) else pa.string())
-    names = pa.array(sets.labels, pa.string())
-    fields = {"id": ids.type, "labels": pa.list_(pa.string()), "size": pa.int64()}
-    if sets.costs is not None:
-        fields["cost"] = pa.float64()
-    schema = pa.schema(fields)
-    with pa.parquet.ParquetWriter(file, schema) if ending == ".parquet" else pa.ipc.new_file(file, schema) as writer:
-        for block in sets.blocks():
-            members = names.take(pa.array(np.nonzero(sets.mask[block])[1]))
-            offsets = np.concatenate([[0], np.cumsum(sets.sizes[block])]).astype(np.int32)
-            columns = [ids[block], pa.ListArray.from_arrays(pa.array(offsets), members), pa.array(sets.sizes[block])]
-            if sets.costs is not None:
-                columns.append(pa.array(sets.costs[block]))
-            writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from udcp_dsl.prediction.tables import Table
+    from udcp_dsl.prediction.rows.reading import Table
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -123,8 +123,8 @@ def read_rows(
     truth_source: str | None = None,
 ) -> Rows:
     """Read probabilities and what belongs to their rows, from columns of the same table or from other files."""
-    from udcp_dsl.prediction import inputs
-    from udcp_dsl.prediction.tables import read_column, read_matrix
+    from udcp_dsl.prediction.rows import columns
+    from udcp_dsl.prediction.rows.reading import read_column, read_matrix
 
     def column(source: str | None) -> str | None:
         return None if source is None or _is_file(source) else source
@@ -142,11 +142,11 @@ def read_rows(
     ids, groups = table.ids, table.groups
     truth: Any = None if table.truth is None else [labels[y] for y in table.truth]
     if id_source is not None and ids is None:
-        ids = inputs.sample_ids(read_column(id_source), n)
+        ids = columns.sample_ids(read_column(id_source), n)
     if ids is not None:
-        inputs.warn_of_repeats(ids)
+        columns.warn_of_repeats(ids)
     if group_source is not None and groups is None:
-        groups = inputs.groups(read_column(group_source), n)
+        groups = columns.groups(read_column(group_source), n)
     if truth_source is not None and truth is None:
         truth = read_column(truth_source)
     return Rows(table, ids, groups, truth)

@@ -18,8 +18,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction import tables
-from udcp_dsl.prediction.tables import atomic_write, write_sets
+from udcp_dsl.prediction import writing
+from udcp_dsl.prediction.files import atomic_write
+from udcp_dsl.prediction.writing import write_sets
 
 ABC = ["a", "b", "c"]
 
@@ -57,7 +58,7 @@ def prediction_sets(draw: st.DrawFn) -> tuple[np.ndarray, list[str], list[str] |
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(case=prediction_sets())
 def test_sets_are_read_back(ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: Any) -> None:
-    monkeypatch.setattr(tables, "_BLOCK", 7)  # several blocks even of a small mask
+    monkeypatch.setattr(writing, "_BLOCK", 7)  # several blocks even of a small mask
     mask, labels, ids, costs = case
     path = tmp_path / f"sets.{ending}"
     write_sets(path, mask=mask, labels=labels, ids=ids, costs=costs, sizes=mask.sum(axis=1))

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction.inputs import groups, sample_ids, truth
+from udcp_dsl.prediction.rows.columns import groups, sample_ids, truth
 
 ABC = ["a", "b", "c"]
 

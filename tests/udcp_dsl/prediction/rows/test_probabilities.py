@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction import inputs
-from udcp_dsl.prediction.inputs import probabilities, sum_tolerance
+from udcp_dsl.prediction.rows.probabilities import probabilities, sum_tolerance
 
 ABC = ["a", "b", "c"]
 GOOD = np.array([[0.5, 0.25, 0.25], [0.125, 0.375, 0.5], [0.0, 1.0, 0.0]])
@@ -434,7 +434,7 @@ def test_arrays_have_no_columns_to_name() -> None:
 
 def test_nothing_heavy_is_imported() -> None:
     code = (
-        "import sys, udcp_dsl.prediction.inputs, udcp_dsl.prediction.tables; "
+        "import sys, udcp_dsl.prediction.rows.reading, udcp_dsl.prediction.writing; "
         "print([m for m in ('torch', 'pandas', 'polars', 'pyarrow', 'scipy', 'numba') if m in sys.modules])"
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -442,9 +442,10 @@ def test_nothing_heavy_is_imported() -> None:
 
 
 def test_examples() -> None:
-    result = doctest.testmod(inputs)
-    assert result.attempted >= 4
-    assert result.failed == 0
+    for module in ("probabilities", "columns"):
+        result = doctest.testmod(import_module(f"udcp_dsl.prediction.rows.{module}"))
+        assert result.attempted
+        assert result.failed == 0
 
 
 def test_messages_are_one_line() -> None:

@@ -1,0 +1,92 @@
+"""What Python hands over, as a plain array or list: arrays, tensors, frames, series, lists.
+
+torch, pandas and polars are recognised, never imported. Nothing here knows what the numbers mean.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Set
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from udcp_dsl.diagnostics import InputError
+
+
+def comes_from(value: object, package: str) -> bool:
+    return any(base.__module__.partition(".")[0] == package for base in type(value).__mro__)
+
+
+def is_tensor(value: object) -> bool:
+    return comes_from(value, "torch") and hasattr(value, "layout")
+
+
+def tensor_array(tensor: Any) -> npt.NDArray[Any]:
+    if str(tensor.layout) != "torch.strided":
+        raise InputError("the tensor is sparse: pass tensor.to_dense()")
+    if tensor.is_floating_point() and tensor.element_size() < 4 and str(tensor.dtype) != "torch.float16":
+        tensor = tensor.float()  # numpy has no bfloat16
+    array: npt.NDArray[Any] = tensor.numpy(force=True)
+    return array
+
+
+def is_frame(value: object) -> bool:
+    named = hasattr(type(value), "columns") and hasattr(type(value), "to_numpy")
+    return named and (comes_from(value, "pandas") or comes_from(value, "polars"))
+
+
+def frame_array(frame: Any, positions: list[int]) -> npt.NDArray[Any]:
+    pandas = comes_from(frame, "pandas")
+    part = frame.iloc[:, positions] if pandas else frame[:, positions]
+    for name, dtype in zip(part.columns, part.dtypes, strict=True):
+        if not (dtype.kind in "fiu" if pandas else dtype.is_float() or dtype.is_integer()):
+            raise InputError(f"column {str(name)!r} has dtype {dtype}, not one of real numbers")
+    array: npt.NDArray[Any] = part.to_numpy()
+    if array.dtype.kind == "O":  # pandas hands over its nullable numbers so
+        array = part.to_numpy(dtype=np.float64, na_value=np.nan)
+    return array
+
+
+def frame_column(frame: Any, name: str) -> Any:
+    position = [str(column) for column in frame.columns].index(name)
+    return frame.iloc[:, position] if comes_from(frame, "pandas") else frame.to_series(position)
+
+
+def listed(values: Any, noun: str) -> list[Any]:
+    """The entries of a column (array, tensor, series, list) as Python values."""
+    if is_tensor(values):
+        values = tensor_array(values)
+    if isinstance(values, str | bytes | Mapping | Set) or not isinstance(values, Iterable):
+        raise TypeError(f"{noun}: expected a sequence, not {type(values).__name__}")
+    if isinstance(values, np.ma.MaskedArray):
+        raise InputError(f"{noun}: a masked array; drop the masked rows and pass the rest as .data")
+    if hasattr(type(values), "columns"):
+        raise InputError(f"{noun}: a frame; pass one of its columns")
+    shape = getattr(values, "shape", (0,))
+    if len(shape) != 1:
+        help = "pass .ravel()" if shape[1:] == (1,) else "pass one column (for one-hot rows .argmax(axis=1))"
+        raise InputError(f"{noun}: the shape is {tuple(shape)}, expected one dimension; {help}")
+    listing = next((m for m in ("tolist", "to_list", "to_pylist") if hasattr(values, m)), None)
+    entries = list(values) if listing is None else getattr(values, listing)()
+    return [e.item() if hasattr(e, "item") and getattr(e, "ndim", 0) == 0 else e for e in entries]
+
+
+def entries_of(values: Any, noun: str, n: int | None) -> list[Any]:
+    """The entries of a column that has one for each of n rows, none of them missing."""
+    entries = listed(values, noun)
+    if n is not None and len(entries) != n:
+        raise InputError(f"{noun}: {len(entries)} entries for {n} rows of probabilities")
+    if not entries:
+        raise InputError(f"{noun}: empty")
+    for row, entry in enumerate(entries):
+        if _is_missing(entry):
+            raise InputError(f"{noun}: row {row} (counted from 0) is missing")
+    return entries
+
+
+def _is_missing(entry: object) -> bool:
+    # pandas' NA and NaT are known by name: NA does not even compare with itself.
+    nan = isinstance(entry, float) and math.isnan(entry)
+    return nan or entry is None or type(entry).__name__ in ("NAType", "NaTType")

@@ -1,0 +1,65 @@
+"""Files by their endings, written whole or not at all: a file appears under its name when it is complete."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from udcp_dsl.diagnostics import InputError
+
+PathLike: TypeAlias = str | os.PathLike[str]
+
+ARROW = (".parquet", ".arrow", ".feather")
+
+
+def known_ending(file: Path, known: Sequence[str]) -> str:
+    """The ending of a file, in lower case; refuses one that is not known."""
+    ending = file.suffix.lower()
+    if ending not in known:
+        raise InputError(f"{file}: unknown ending {ending!r}; known: {', '.join(known)}")
+    return ending
+
+
+def require_pyarrow(ending: str) -> Any:
+    """The module that reads and writes files with this ending; says how to get it where it is missing."""
+    try:
+        import pyarrow
+        import pyarrow.feather
+        import pyarrow.parquet
+    except ImportError as error:
+        raise InputError(f"{ending} files need pyarrow: pip install 'udcp_dsl[tables]'") from error
+    return pyarrow
+
+
+@contextmanager
+def atomic_write(path: PathLike) -> Iterator[Path]:
+    """A temporary file in the folder of `path`, renamed to it at the end of the block, or removed if that raises.
+
+    A file that was there before keeps its permissions; a new one gets the usual ones.
+    """
+    target = Path(os.path.realpath(path))  # a link stays, and what it points to is replaced
+    temporary = target.parent / f".udcp-{secrets.token_hex(8)}.tmp"
+    if target.exists() and not target.is_file():
+        raise InputError(f"{path}: cannot be written: it is not a regular file")
+    try:
+        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+        try:
+            if target.exists():
+                temporary.chmod(stat.S_IMODE(target.stat().st_mode))
+            yield temporary
+            descriptor = os.open(temporary, os.O_RDWR)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+            os.replace(temporary, target)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error

@@ -1,0 +1,107 @@
+"""What belongs to the rows of a matrix: true labels as positions, groups and sample ids as strings."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from udcp_dsl.diagnostics import InputError, did_you_mean
+from udcp_dsl.expression.domain import WHOLE_NUMBER
+from udcp_dsl.prediction.containers import entries_of
+
+
+def truth(y: Any, labels: Sequence[str], n: int | None = None) -> npt.NDArray[np.int64]:
+    """The positions of true labels: strings are names; integers are positions, or names if all labels are numbers.
+
+    Refuses missing values, floats, booleans, one-hot rows, names and positions that do not exist, and, where `n` is
+    given, any other number of entries.
+
+    >>> truth(["spam", "ham"], ["ham", "spam"])
+    array([1, 0])
+    >>> truth([30, 10], ["10", "20", "30"])
+    array([2, 0])
+    """
+    entries = entries_of(y, "true labels", n)
+    index = {label: position for position, label in enumerate(labels)}
+    numeric = sum(WHOLE_NUMBER.fullmatch(label) is not None for label in labels)
+    positions = np.empty(len(entries), np.int64)
+    for row, entry in enumerate(entries):
+        if isinstance(entry, str) or (_is_integer(entry) and numeric == len(labels)):
+            position = index.get(str(entry))
+        else:
+            position = entry if _is_integer(entry) and not numeric and 0 <= entry < len(labels) else None
+        if position is None:
+            raise InputError(f"true labels: row {row} (counted from 0) {_fault_of_truth(entry, labels, numeric)}")
+        positions[row] = position
+    return positions
+
+
+def groups(values: Any, n: int) -> npt.NDArray[np.str_]:
+    """One group a row, as strings; 1, 1.0 and "1" are one group. Missing values are refused.
+
+    >>> groups([1, "north", 1.0], 3)
+    array(['1', 'north', '1'], dtype='<U5')
+    """
+    return _strings(values, "groups", n)
+
+
+def sample_ids(values: Any, n: int) -> npt.NDArray[np.str_]:
+    """One id a row, as strings. Missing values are refused."""
+    return _strings(values, "sample ids", n)
+
+
+def warn_of_repeats(ids: npt.NDArray[np.str_]) -> None:
+    """Warn where rows share an id: what is found out about them is told apart by it alone."""
+    names = ids.tolist()
+    repeated = {name: count for name, count in Counter(names).items() if count > 1}
+    if repeated:
+        name = next(iter(repeated))
+        first = names.index(name)
+        warnings.warn(
+            f"sample ids: {name!r} is the id of rows {first} and {names.index(name, first + 1)} (counted from 0), and "
+            f"{sum(repeated.values())} of {len(names)} rows share theirs: joined by id, what is theirs gets mixed up",
+            stacklevel=3,
+        )
+
+
+def _strings(values: Any, noun: str, n: int) -> npt.NDArray[np.str_]:
+    entries = entries_of(values, noun, n)
+    for row, entry in enumerate(entries):
+        if isinstance(entry, list | dict | set | np.ndarray):
+            raise InputError(f"{noun}: row {row} (counted from 0) is a {type(entry).__name__}, not a single value")
+    whole = [int(e) if isinstance(e, float) and e.is_integer() else e for e in entries]
+    return np.array([str(e) for e in whole], dtype=np.str_)
+
+
+def _is_integer(entry: object) -> bool:
+    return isinstance(entry, int) and not isinstance(entry, bool)
+
+
+def _fault_of_truth(entry: Any, labels: Sequence[str], numeric: int) -> str:
+    if isinstance(entry, str) or (_is_integer(entry) and numeric == len(labels)):
+        if WHOLE_NUMBER.fullmatch(str(entry)) and not numeric:
+            return (
+                f"is the string {entry!r}, which is not a label; positions must be integers: pass [int(i) for i in y]"
+            )
+        names = "; the labels are numbers, so that integers are names, not positions" if _is_integer(entry) else ""
+        return f"is {entry!r}, which is not a label; {did_you_mean(str(entry), labels)}{names}"
+    if _is_integer(entry) and numeric:
+        return (
+            f"is the integer {entry}; some labels are numbers and some are not, so that it may be a name or a "
+            "position: pass names, as strings"
+        )
+    if _is_integer(entry):
+        what = "negative" if entry < 0 else "out of range"
+        return f"is {entry}, which is {what}; positions run from 0 to {len(labels) - 1}"
+    if isinstance(entry, bool):
+        return f"is {entry}, a truth value; pass names, or positions as integers: y.astype(int)"
+    if isinstance(entry, float):
+        return f"is {entry}, a float; pass names, or positions as integers: y.astype(int)"
+    if isinstance(entry, list | tuple | np.ndarray):
+        return "is a sequence; of one-hot rows or scores pass np.argmax(y, axis=1)"
+    return f"is a {type(entry).__name__}; pass names or positions"

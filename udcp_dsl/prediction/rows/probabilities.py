@@ -1,0 +1,335 @@
+"""A matrix of numbers becomes checked probabilities, or an error that names the row and the way out.
+
+Arrays, tensors, frames and lists turn into an (n, K) matrix whose columns are in the order of the labels and whose rows
+are distributions; logits and scores are made so.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from udcp_dsl.diagnostics import InputError, did_you_mean
+from udcp_dsl.prediction.containers import (
+    frame_array,
+    frame_column,
+    is_frame,
+    is_tensor,
+    listed,
+    tensor_array,
+)
+from udcp_dsl.prediction.rows.columns import sample_ids
+
+Matrix: TypeAlias = npt.NDArray[np.floating[Any]]
+Mask: TypeAlias = npt.NDArray[np.bool_]
+
+_PIECE = 1 << 15  # entries that are checked at a time: they stay in the cache between two passes
+_BITS = {"bfloat16": 8, "float16": 11}  # significant bits; every other dtype is held to those of float32
+_FLOAT32_BITS = 24
+
+
+@dataclass(frozen=True)
+class Probabilities:
+    """`values`: C-contiguous float32 or float64, (n, K), columns in the order of the labels; `ids`: (n,) or None."""
+
+    values: Matrix
+    ids: npt.NDArray[np.str_] | None = None
+
+
+def probabilities(
+    probs: Any,
+    labels: Sequence[str],
+    *,
+    class_names: Any = None,
+    logits: bool = False,
+    normalize: bool = False,
+    ignore: Sequence[str] = (),
+    id_column: str | None = None,
+) -> Probabilities:
+    """Check the probabilities of n instances over K labels and put their columns into the order of `labels`.
+
+    Takes numpy arrays, torch tensors and nested lists, whose columns are in the order of `labels` or, where given, of
+    `class_names`; and pandas or polars frames, whose columns name themselves (`ignore` and `id_column` name those that
+    are no labels). A float32 or float64 array in order is passed through without a copy. `logits=True` takes the
+    softmax and `normalize=True` divides by the row sums, both in float64. Refuses with an `InputError` whatever is not
+    one distribution a row.
+
+    >>> probabilities([[0.7, 0.3], [0.5, 0.5]], ["ham", "spam"], class_names=["spam", "ham"]).values
+    array([[0.3, 0.7],
+           [0.5, 0.5]])
+    """
+    if logits and normalize:
+        raise InputError("logits=True and normalize=True exclude each other: a softmax is normalized already")
+    ids = None
+    if is_frame(probs):
+        others = tuple(ignore) if id_column is None else (*ignore, id_column)
+        raw = _frame_in_order(probs, labels, class_names, others)
+        if id_column is not None:
+            ids = sample_ids(frame_column(probs, id_column), len(raw))
+    elif ignore or id_column is not None:
+        raise InputError("ignore and id_column name columns of a frame; an array has no named columns")
+    else:
+        raw = arrange(_array(probs), labels, class_names)
+    dtype = str(probs.dtype).removeprefix("torch.") if is_tensor(probs) else raw.dtype.name
+    bits = _BITS.get(dtype, _FLOAT32_BITS)
+    values: Matrix = np.require(raw, np.float32 if raw.dtype in (np.float16, np.float32) else np.float64, ["C", "A"])
+    if logits:
+        values = _softmax(values, labels, bits)
+    elif normalize:
+        values = _normalized(values, labels)
+    else:
+        values = _checked(values, labels, bits)
+    return Probabilities(values, ids)
+
+
+def arrange(array: npt.NDArray[Any], labels: Sequence[str], class_names: Any = None) -> npt.NDArray[Any]:
+    """A numeric (n, K) array with n > 0, its columns moved from the order of `class_names` to that of `labels`."""
+    K = len(labels)
+    if array.ndim == 1 and array.size:
+        raise InputError(
+            f"the probabilities are a vector of {array.size}; for one instance pass a (1, K) matrix: probs[None, :]"
+        )
+    if array.ndim not in (1, 2):
+        raise InputError(f"the probabilities have shape {array.shape}; expected two dimensions, (n, {K})")
+    if len(array) == 0:
+        raise InputError("the probabilities are empty: there are no rows")
+    if array.shape[1] != K:
+        help = ""
+        if len(array) == K:
+            help = "; they look transposed: pass probs.T"
+        elif (array.shape[1], K) == (1, 2):
+            help = "; pass both columns: np.hstack([1 - p, p])"
+        raise InputError(f"the probabilities have {array.shape[1]} columns, but there are {K} labels{help}")
+    if array.dtype.kind not in "fiu" and array.dtype.name != "bfloat16":
+        raise InputError(_not_numbers(array, labels))
+    if class_names is None:
+        return array
+    positions = check_class_names(class_names, labels)
+    return array if positions == list(range(K)) else np.take(array, positions, axis=1)
+
+
+def match_columns(columns: Iterable[object], labels: Sequence[str], others: Sequence[str] = ()) -> list[int]:
+    """For each label the position of its column. `others` are the columns that are no labels; all must be there."""
+    names = [str(column) for column in columns]
+    index = {name: position for position, name in enumerate(names)}
+    if len(index) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"column {twice!r} is there twice")
+    for other in others:
+        if other not in index:
+            raise InputError(f"there is no column {other!r}; {did_you_mean(other, names)}")
+        if other in labels:
+            raise InputError(f"column {other!r} is a label and cannot hold ids, groups or true labels as well")
+    known = {*labels, *others}
+    unknown = [name for name in names if name not in known]
+    missing = [label for label in labels if label not in index]
+    if missing and names == [str(i) for i in range(len(names))]:
+        raise InputError(
+            f"the columns are called 0 to {len(names) - 1}, not by label: name them, or pass an array whose columns "
+            "are in the order of the labels"
+        )
+    if missing:
+        raise InputError(
+            f"no column for label {missing[0]!r} ({len(missing)} of {len(labels)} labels have none); "
+            + did_you_mean(missing[0], unknown or names)
+        )
+    if unknown:
+        raise InputError(
+            f"column {unknown[0]!r} is not a label ({len(unknown)} in all are not); name it as the column of ids, "
+            "groups or true labels, or have it ignored (at the command line: --id, --group, --truth, --ignore)"
+        )
+    return [index[label] for label in labels]
+
+
+def check_class_names(class_names: Any, labels: Sequence[str]) -> list[int]:
+    """For each label the position of its name in `class_names`."""
+    names = [str(name) for name in listed(class_names, "class_names")]
+    if len(names) != len(labels):
+        raise InputError(f"class_names has {len(names)} names, but there are {len(labels)} labels")
+    index = {name: position for position, name in enumerate(names)}
+    if len(index) < len(names):
+        raise InputError(f"class_names: {next(name for name in names if names.count(name) > 1)!r} is there twice")
+    known = set(labels)
+    for name in names:
+        if name not in known:
+            raise InputError(f"class_names: {name!r} is not a label; {did_you_mean(name, labels)}")
+    return [index[label] for label in labels]
+
+
+def sum_tolerance(K: int, bits: int) -> float:
+    """How far from 1 the rounded probabilities of one row may sum, when `bits` significant bits are held.
+
+    Let u = 2^-bits. Exponentials, their sum and the quotients are each rounded once, which comes to at most 3u(1 + 2u).
+    The sum itself is formed in float32 or better by every library, at worst term after term: K 2^-24. A probability
+    too small for the normal range of float16 is off by up to 2^-25: K 2^-25. Text of six decimals needs some 1e-5.
+    """
+    u = 2.0**-bits
+    return 3 * u * (1 + 2 * u) + 1.5 * K * 2.0**-24 + 1e-5
+
+
+def _array(probs: Any) -> npt.NDArray[Any]:
+    if is_tensor(probs):
+        return tensor_array(probs)
+    if isinstance(probs, np.ma.MaskedArray):
+        raise InputError("the probabilities are a masked array: drop the masked rows and pass the rest as .data")
+    if hasattr(probs, "toarray") or hasattr(probs, "todense"):
+        raise InputError("the probabilities are a sparse matrix: pass probs.toarray()")
+    if hasattr(type(probs), "columns") or hasattr(type(probs), "column_names"):
+        raise InputError(
+            f"the probabilities are a {type(probs).__name__} of {type(probs).__module__.partition('.')[0]}: pass a "
+            "pandas or polars DataFrame, whose columns are matched by name (.collect() makes one of a lazy frame)"
+        )
+    try:
+        array = np.asarray(probs)
+    except (ValueError, TypeError, RuntimeError) as error:
+        rows = probs if isinstance(probs, list | tuple) else []
+        lengths = [len(row) if hasattr(row, "__len__") else 1 for row in rows]
+        ragged = next((row for row, length in enumerate(lengths) if length != lengths[0]), None)
+        if ragged is None:
+            raise InputError(f"the probabilities cannot be read as a matrix: {error}") from error
+        raise InputError(
+            f"the probabilities are ragged: row {ragged} has {lengths[ragged]} entries, row 0 has {lengths[0]}"
+        ) from error
+    if array.ndim == 0:
+        raise TypeError(f"the probabilities are a {type(probs).__name__}; expected a matrix of n rows and K columns")
+    return array
+
+
+def _not_numbers(array: npt.NDArray[Any], labels: Sequence[str]) -> str:
+    """What to say of an array whose dtype is not one of real numbers."""
+    if array.dtype.kind in "OUS":
+        for (row, column), entry in np.ndenumerate(array):
+            try:
+                float(entry)
+            except (TypeError, ValueError):
+                shown = entry.item() if isinstance(entry, np.generic) else entry
+                return f"the probabilities: row {row}, label {labels[column]!r}, is {shown!r}, not a number"
+        return f"the probabilities have dtype {array.dtype}: pass np.asarray(probs, dtype=float)"
+    kinds = {"c": "complex numbers", "b": "true or false"}
+    return f"the probabilities are {kinds.get(array.dtype.kind, array.dtype)}, not real numbers"
+
+
+def _frame_in_order(frame: Any, labels: Sequence[str], class_names: Any, others: Sequence[str]) -> npt.NDArray[Any]:
+    columns = list(frame.columns)
+    if class_names is not None and columns == list(range(len(columns))):  # a pandas frame whose columns have no names
+        positions = check_class_names(class_names, labels)
+        if {str(column) for column in columns} == set(labels) and [str(p) for p in positions] != list(labels):
+            raise InputError("class_names and the names of the frame's columns disagree: leave class_names out")
+        return arrange(frame_array(frame, list(range(len(columns)))), labels, class_names)
+    return arrange(frame_array(frame, match_columns(columns, labels, others)), labels)
+
+
+def _pieces(values: Matrix) -> Iterator[slice]:
+    step = max(1, _PIECE // values.shape[1])
+    return (slice(start, start + step) for start in range(0, len(values), step))
+
+
+def _row_sums(piece: Matrix) -> npt.NDArray[np.float64]:
+    with np.errstate(invalid="ignore", over="ignore"):
+        sums: npt.NDArray[np.float64] = piece @ np.ones(piece.shape[1])
+    return sums
+
+
+def _checked(values: Matrix, labels: Sequence[str], bits: int) -> Matrix:
+    """The same matrix if its rows are distributions (a copy only to turn -0.0 into 0.0)."""
+    tolerance = sum_tolerance(len(labels), bits)
+    # Read as an integer, every float with a minus sign is negative, -0.0 too; NaN and infinity spoil the row sums.
+    whole = values.view(np.int32 if values.dtype == np.float32 else np.int64)
+    if all(
+        whole[rows].min() >= 0 and np.abs(_row_sums(values[rows]) - 1).max() <= tolerance for rows in _pieces(values)
+    ):
+        return values
+    refuse = _Refusal(values, labels, "probabilities")
+    refuse.if_not_finite()
+    refuse(lambda p: p < 0, "is {:.8g}, which is negative", "for logits pass logits=True")
+    help = "for scores that are not normalized pass normalize=True, for logits logits=True"
+    refuse(lambda p: p > 1 + tolerance, "is {:.8g}, which is greater than 1", help)
+    refuse(lambda p: _off(p, bits), "sums to {:.8g}, not to 1", help)
+    return values + 0.0 if any(np.signbit(values[rows]).any() for rows in _pieces(values)) else values
+
+
+def _off(piece: Matrix, bits: int) -> Mask:
+    """The rows that do not sum to 1, judged by the precision that they show: half precision is often cast up."""
+    error = np.abs(_row_sums(piece) - 1)
+    off: Mask = error > sum_tolerance(piece.shape[1], bits)
+    for coarse in _BITS.values():
+        if coarse < bits and off.any():
+            mantissa = np.ldexp(np.frexp(piece[off])[0], coarse)
+            fits = (mantissa == np.floor(mantissa)).all(axis=1)
+            off[off] = ~fits | (error[off] > sum_tolerance(piece.shape[1], coarse))
+    return off
+
+
+def _softmax(values: Matrix, labels: Sequence[str], bits: int) -> Matrix:
+    out = np.empty(values.shape, np.float64)
+    tolerance = sum_tolerance(len(labels), bits)
+    distributions = True
+    for rows in _pieces(values):
+        piece = values[rows].astype(np.float64)
+        top = piece.max(axis=1, keepdims=True)
+        if not np.isfinite(top).all():
+            refuse = _Refusal(values, labels, "logits")
+            refuse(np.isnan, "is NaN", "drop the row or repair the classifier")
+            refuse(lambda p: p == np.inf, "is infinite", "only -inf is allowed, for a label that is ruled out")
+            refuse(lambda p: (p == -np.inf).all(axis=1), "is -inf for every label", "no label is left to choose")
+        distributions = bool(distributions and piece.min() >= 0 and np.abs(piece.sum(axis=1) - 1).max() <= tolerance)
+        piece = np.exp(piece - top)
+        out[rows] = piece / piece.sum(axis=1, keepdims=True)
+    if distributions:
+        warnings.warn("logits=True, but every row is a distribution already: were probabilities passed?", stacklevel=3)
+    return out
+
+
+def _normalized(values: Matrix, labels: Sequence[str]) -> Matrix:
+    out = np.empty(values.shape, np.float64)
+    for rows in _pieces(values):
+        piece = values[rows].astype(np.float64)
+        with np.errstate(over="ignore", invalid="ignore"):
+            sums = piece.sum(axis=1, keepdims=True)
+        if not (piece.min() >= 0 and sums.min() > 0 and np.isfinite(sums).all()):
+            refuse = _Refusal(values, labels, "scores")
+            refuse.if_not_finite()
+            refuse(lambda p: p < 0, "is {:.8g}, which is negative", "for logits pass logits=True")
+            refuse(lambda p: (p == 0).all(axis=1), "is zero for every label", "it has no sum to divide by")
+            refuse(lambda p: np.isinf(_row_sums(p)), "sums to more than float64 can hold", "scale the scores down")
+        out[rows] = piece / sums + 0.0  # 0.0 and not -0.0
+    return out
+
+
+@dataclass(frozen=True)
+class _Refusal:
+    """Raises on the first row in which a test finds a fault, with the number of rows that have it."""
+
+    values: Matrix
+    labels: Sequence[str]
+    noun: str
+
+    def if_not_finite(self) -> None:
+        self(np.isnan, "is NaN", "drop the row or repair the classifier")
+        self(np.isinf, "is infinite", "drop the row or repair the classifier")
+
+    def __call__(self, test: Callable[[Matrix], Mask], what: str, help: str) -> None:
+        """`test` marks the entries or the rows of a piece; `what` may show the entry or the row's sum."""
+        first, count, place = -1, 0, ""
+        for rows in _pieces(self.values):
+            found = test(self.values[rows])
+            bad = np.flatnonzero(found if found.ndim == 1 else found.any(axis=1))
+            if bad.size and first < 0:
+                first = rows.start + int(bad[0])
+                row = self.values[first]
+                if found.ndim == 1:
+                    place, what = "", what.format(float(_row_sums(row[None, :])[0]))
+                else:
+                    column = int(np.argmax(found[bad[0]]))
+                    place, what = f", label {self.labels[column]!r},", what.format(float(row[column]))
+            count += bad.size
+        if count:
+            raise InputError(
+                f"{self.noun}: row {first}{place} {what} "
+                f"(so in {count} of {len(self.values)} rows, counted from 0); {help}"
+            )
