@@ -11,12 +11,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from udcp_dsl.prediction.oracle import Floats, Indices, Probabilities
 from udcp_solvers.growth.growing import DENSE, LARGER, TREE, Growing, clear, far_at, new_state, push
 from udcp_solvers.growth.heads import Ranked, deal, most_to_place, rank, ratio, room_for_ranks
 from udcp_solvers.growth.lists import Lists, Model
+from udcp_solvers.numeric.arrays import Floats, Indices, Ints32, Probabilities
 from udcp_solvers.numeric.compiled import jit
 from udcp_solvers.numeric.falling import falling_order, order_scratch
 
@@ -33,8 +32,8 @@ class Room(NamedTuple):
     following: Indices  # (K,)
     states: Indices  # (G,) which categories of a list are touched
     now: Indices  # (G,) the class of a list
-    above: NDArray[np.int32]  # (T, height, G) the nodes above a list
-    common: NDArray[np.int32]  # (G,) depth of the deepest common ancestor with the last label
+    above: Ints32  # (T, height, G) the nodes above a list
+    common: Ints32  # (G,) depth of the deepest common ancestor with the last label
     far: Floats  # (A, G and more) the number that is compared with the atom's value
     extra: Floats  # (G and more) what a list costs beside what all cost, infinite once it is used up
     inverse: Floats  # (G and more) of its head
@@ -252,9 +251,9 @@ def _reach(far: Floats, row: Floats) -> None:
 @jit
 def _reach_in_tree(
     far: Floats,
-    common: NDArray[np.int32],
-    above: NDArray[np.int32],
-    depth: NDArray[np.int32],
+    common: Ints32,
+    above: Ints32,
+    depth: Ints32,
     some: Indices,
     edge: float,
     list_y: int,

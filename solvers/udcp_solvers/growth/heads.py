@@ -11,10 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from udcp_dsl.prediction.oracle import Floats, Indices
 from udcp_solvers.growth.growing import cost_with
+from udcp_solvers.numeric.arrays import Floats, Indices, Row
 from udcp_solvers.numeric.compiled import jit
-from udcp_solvers.numeric.falling import Row
 
 
 class Ranked(NamedTuple):

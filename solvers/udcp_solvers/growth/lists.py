@@ -17,8 +17,8 @@ import numpy as np
 
 from udcp_dsl.expression import ir
 from udcp_dsl.expression.atoms.size import Size
-from udcp_dsl.prediction.oracle import Floats, Indices, Masks
 from udcp_solvers.growth.growing import ALL, DENSE, LARGER, PLUS, SMALLER, TOUCH, TREE, Growing
+from udcp_solvers.numeric.arrays import Floats, Indices, Masks
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss

@@ -16,12 +16,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Probabilities
 from udcp_solvers.growth.growing import Growing, clear, new_state, push
 from udcp_solvers.growth.heads import Ranked, deal, most_to_place, rank, ratio, room_for_ranks
 from udcp_solvers.growth.lists import Lists, Model
+from udcp_solvers.numeric.arrays import Floats, Indices, Ints, Masks, Probabilities
 from udcp_solvers.numeric.compiled import jit
 from udcp_solvers.numeric.falling import falling_order, order_scratch
 
@@ -30,7 +29,7 @@ _ROUNDING = 2.0**-50
 _FEW = 12
 
 # Ranks as bits, 64 to a word: one row a class.
-Bits = NDArray[np.int64]
+Bits = Ints
 
 
 class Levels(NamedTuple):

@@ -17,12 +17,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from udcp_dsl.prediction.oracle import Floats, Indices, Probabilities
 from udcp_solvers.growth.growing import Growing, clear, cost_with, new_state, push
 from udcp_solvers.growth.heads import most_to_place
 from udcp_solvers.growth.lists import Lists, Model
+from udcp_solvers.numeric.arrays import Floats, Indices, Probabilities, Row
 from udcp_solvers.numeric.compiled import jit
-from udcp_solvers.numeric.falling import Row
 
 # Labels in a pool and in a window: aimed at, and at most when taken; and room in a window for more that come in.
 _POOL, _MOST_POOL = 160, 320

@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from udcp_solvers.numeric.arrays import Ints
 from udcp_solvers.numeric.compiled import jit
 
 # Every finite float64 fits: the highest starts at limb 2045 // 32 + 2 = 65, and carries go 3 further. Two limbs of
@@ -19,7 +19,7 @@ from udcp_solvers.numeric.compiled import jit
 LIMBS = 72
 _LOW32 = 0xFFFFFFFF
 
-Limbs = NDArray[np.int64]
+Limbs = Ints
 
 
 @jit

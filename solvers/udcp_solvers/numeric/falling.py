@@ -6,16 +6,12 @@ rows are sorted by insertion. Five times as quick as numba's own argsort at K = 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from udcp_solvers.numeric.arrays import Ints, Row
 from udcp_solvers.numeric.compiled import jit
 
-Row = NDArray[np.floating[Any]]
-Keys = NDArray[np.int64]
-Scratch = tuple[Keys, Keys, Keys]
+Scratch = tuple[Ints, Ints, Ints]
 
 # Below this length insertion wins over clearing and scanning the counts of the digits.
 _SHORT = 48
@@ -44,14 +40,14 @@ def order_scratch(K: int) -> Scratch:
 
 
 @jit
-def falling_order(row: Row, scratch: Scratch) -> Keys:
+def falling_order(row: Row, scratch: Scratch) -> Ints:
     """The indices of the row by falling value; a view into the scratch, good until the next call."""
     keys, indices, counts = scratch
     K = len(row)
-    key: Keys = keys[0]
-    other_key: Keys = keys[1]
-    index: Keys = indices[0]
-    other_index: Keys = indices[1]
+    key: Ints = keys[0]
+    other_key: Ints = keys[1]
+    index: Ints = indices[0]
+    other_index: Ints = indices[1]
     if K <= _SHORT:
         for j in range(K):
             x = row[j]

@@ -21,10 +21,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Probabilities
+from udcp_solvers.numeric.arrays import Floats, Indices, Masks, Probabilities, Row
 from udcp_solvers.numeric.compiled import jit, jit_any_order, over_rows
 from udcp_solvers.numeric.exact_sum import LIMBS, Limbs, add, limb_of, rounded
-from udcp_solvers.numeric.falling import Row, bits_of, falling_order, order_scratch, value_of
+from udcp_solvers.numeric.falling import bits_of, falling_order, order_scratch, value_of
 
 
 def mass_scores(P: Probabilities, lam: float, free: int) -> Floats:

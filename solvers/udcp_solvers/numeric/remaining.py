@@ -14,10 +14,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Probabilities
+from udcp_solvers.numeric.arrays import Floats, Indices, Masks, Probabilities, Row
 from udcp_solvers.numeric.compiled import jit, over_rows
 from udcp_solvers.numeric.exact_sum import LIMBS, Limbs, add, limb_of, rounded
-from udcp_solvers.numeric.falling import Row
 
 
 def row_blocks(P: Probabilities, cells: int) -> list[slice]:

@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from udcp_dsl.prediction.oracle import Floats
+from udcp_solvers.numeric.arrays import Floats, Ints, Records, records
 from udcp_solvers.numeric.compiled import jit, jit_any_order, jit_in_caller
 from udcp_solvers.numeric.double_double import Double, minus, two_sum
-from udcp_solvers.prices.regions import Ints, Records, Tree, records
+from udcp_solvers.prices.regions import Tree
 
 # Of the value of a set and of a label: closer than this, relatively, one cannot say whether it pays.
 NEAR_CATEGORY = 1e-12

@@ -10,17 +10,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from udcp_dsl.expression.facts import ROUNDING
 from udcp_dsl.expression.forms import Additive
 from udcp_dsl.expression.ir import Add, Constant, Extremum, Node, Scale, Table
 from udcp_dsl.expression.prove import additive_forms
+from udcp_solvers.numeric.arrays import Floats
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
-
-Floats = NDArray[np.float64]
 
 
 @dataclass

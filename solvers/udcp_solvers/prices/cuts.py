@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from udcp_dsl.prediction.oracle import Floats, Masks, Probabilities
+from udcp_solvers.numeric.arrays import Floats, Ints, Masks, Probabilities
 from udcp_solvers.numeric.compiled import jit, over_rows
 from udcp_solvers.numeric.double_double import plus, ratio, sign_of_cross
 from udcp_solvers.prices.cut_form import Cut
-from udcp_solvers.prices.laminar import Ints
 from udcp_solvers.prices.max_flow import Graph, add_arc, add_node, clear, graph_of, mark_smallest, saturate
 
 if TYPE_CHECKING:

@@ -10,16 +10,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from udcp_dsl.prediction.oracle import Floats, Probabilities
+from udcp_solvers.numeric.arrays import Floats, Ints, Probabilities
 from udcp_solvers.numeric.compiled import jit, over_rows
 from udcp_solvers.numeric.double_double import minus, plus, ratio, sign_of_cross
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
 
-Ints = NDArray[np.int64]
 
 # The most labels for which all sets are looked at.
 MOST = 20

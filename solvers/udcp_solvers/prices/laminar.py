@@ -14,17 +14,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from udcp_dsl.expression.forms import Additive, Weighted, nesting
-from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Probabilities
+from udcp_solvers.numeric.arrays import Floats, Indices, Ints, Masks, Probabilities, Row
 from udcp_solvers.numeric.compiled import jit, over_rows
-from udcp_solvers.numeric.falling import Row
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from udcp_dsl.prediction.oracle import Floats
+from udcp_solvers.numeric.arrays import Floats, Ints
 from udcp_solvers.numeric.compiled import jit
-from udcp_solvers.prices.laminar import Ints
 
 
 class Graph(NamedTuple):

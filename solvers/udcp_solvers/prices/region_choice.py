@@ -12,10 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from udcp_dsl.prediction.oracle import Floats, Masks
+from udcp_solvers.numeric.arrays import Floats, Ints, Masks, Records, Row, records
 from udcp_solvers.numeric.compiled import jit, jit_any_order, jit_in_caller
 from udcp_solvers.numeric.double_double import Double, minus, plus, sign_of_cross, two_sum
-from udcp_solvers.numeric.falling import Row
 from udcp_solvers.prices.ball_sums import (
     NEAR_CATEGORY,
     NEAR_LABEL,
@@ -26,7 +25,7 @@ from udcp_solvers.prices.ball_sums import (
     mass_outside,
     value_of,
 )
-from udcp_solvers.prices.regions import Ints, Records, Tree, records, runs_of
+from udcp_solvers.prices.regions import Tree, runs_of
 
 # Values of regions closer than this, relatively, are compared exactly.
 _NEAR = 1e-12

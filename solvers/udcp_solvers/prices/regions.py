@@ -8,17 +8,13 @@ are the subtrees. Balls are held as centre and radius, and their labels are list
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from udcp_dsl.expression.domain import Hierarchy
+from udcp_solvers.numeric.arrays import Ints, Records, records
 from udcp_solvers.numeric.compiled import jit
-
-Ints = NDArray[np.int64]
-# An np.recarray. Kernels take few of these rather than many plain arrays, each of which makes them slower to compile.
-Records: TypeAlias = Any
 
 NODE = np.dtype([("parent", "i8"), ("depth", "i8"), ("below", "i8"), ("near", "i8"), ("leaves", "i8")], align=True)
 BALL = np.dtype([
@@ -42,10 +38,6 @@ class Tree(NamedTuple):
     nodes: Records
     labels: Ints
     balls: Records
-
-
-def records(many: int, fields: np.dtype[Any]) -> Records:
-    return np.zeros(many, dtype=fields).view(np.recarray)
 
 
 def one_depth(hierarchy: Hierarchy) -> bool:

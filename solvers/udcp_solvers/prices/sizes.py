@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from udcp_dsl.prediction.oracle import Floats, Masks, Probabilities
+from udcp_solvers.numeric.arrays import Floats, Ints, Masks, Probabilities
 from udcp_solvers.numeric.compiled import jit, over_rows
 from udcp_solvers.numeric.double_double import minus, plus, ratio, sign_of_cross, times, two_sum
-from udcp_solvers.numeric.falling import Keys, falling_order, order_scratch
-from udcp_solvers.prices.laminar import Ints
+from udcp_solvers.numeric.falling import falling_order, order_scratch
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
@@ -82,7 +81,7 @@ def _by_falling_p(start: int, stop: int, P: Probabilities, f: Floats, out: Float
 
 
 @jit
-def _walk(order: Keys, f: Floats, rem: Floats, low: Floats, corner: Ints, score: Floats) -> None:
+def _walk(order: Ints, f: Floats, rem: Floats, low: Floats, corner: Ints, score: Floats) -> None:
     """The lower hull of the points (mass left out, f) of the prefixes, from the cheapest on."""
     K = len(score)
     first = 0

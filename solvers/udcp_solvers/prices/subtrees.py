@@ -12,11 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from udcp_dsl.expression.domain import Hierarchy
-from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Probabilities
+from udcp_solvers.numeric.arrays import Floats, Indices, Ints, Masks, Probabilities, Row
 from udcp_solvers.numeric.compiled import jit, over_rows
 from udcp_solvers.numeric.double_double import Double, minus, plus, ratio, sign_of_cross, two_sum
-from udcp_solvers.numeric.falling import Row
-from udcp_solvers.prices.laminar import Ints
 from udcp_solvers.prices.regions import subtrees
 
 # The high parts of running sums are exact to far less than this, relative to the mass of the row.

@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from udcp_dsl.expression.domain import Hierarchy
-from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Probabilities
+from udcp_solvers.numeric.arrays import Floats, Indices, Ints, Masks, Probabilities
 from udcp_solvers.numeric.compiled import jit, jit_in_caller, over_rows
 from udcp_solvers.numeric.double_double import minus, ratio, sign_of_cross
 from udcp_solvers.prices.ball_sums import pairs_of
-from udcp_solvers.prices.laminar import Forest, Ints, own_price, tree_prices
+from udcp_solvers.prices.laminar import Forest, own_price, tree_prices
 from udcp_solvers.prices.region_choice import (
     Areas,
     Room,

@@ -11,7 +11,7 @@ import numpy as np
 
 from udcp_dsl.diagnostics import OracleError
 from udcp_dsl.expression.lower import lower
-from udcp_dsl.prediction.oracle import Floats, Masks
+from udcp_solvers.numeric.arrays import Floats, Masks
 from udcp_solvers.prices.enumeration import MOST
 
 if TYPE_CHECKING:

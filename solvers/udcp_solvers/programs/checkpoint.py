@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from udcp_dsl.diagnostics import OracleError
-from udcp_dsl.prediction.oracle import Floats
+from udcp_solvers.numeric.arrays import Floats
 from udcp_solvers.programs.instance import Outcome, Wanted
 
 _FORMAT = "udcp_dsl ilp checkpoint 1"

@@ -16,7 +16,7 @@ import numpy as np
 
 from udcp_dsl.expression.facts import TOLERANCE
 from udcp_dsl.expression.linear import LinearModel
-from udcp_dsl.prediction.oracle import Floats, Masks
+from udcp_solvers.numeric.arrays import Floats, Masks
 from udcp_solvers.programs.mass import has_mass, mass_below
 from udcp_solvers.programs.shortcuts import shortcut
 from udcp_solvers.programs.solver import Answer, Question, Row, Solver, open_solver

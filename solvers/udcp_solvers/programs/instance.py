@@ -18,7 +18,7 @@ import numpy as np
 
 from udcp_dsl.expression.lower import lower
 from udcp_dsl.loss import loads
-from udcp_dsl.prediction.oracle import Floats, Indices, Masks
+from udcp_solvers.numeric.arrays import Floats, Indices, Masks
 from udcp_solvers.programs.exact import Exact, Report, Tally
 from udcp_solvers.programs.programs import chain, order_of, price_scores
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from udcp_dsl.prediction.oracle import Floats, Masks
+from udcp_solvers.numeric.arrays import Floats, Masks
 
 
 def has_mass(p: Floats, mask: Masks, t: float) -> bool:

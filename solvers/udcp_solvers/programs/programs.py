@@ -19,7 +19,7 @@ from itertools import pairwise
 import numpy as np
 
 from udcp_dsl.expression.facts import TOLERANCE
-from udcp_dsl.prediction.oracle import Floats, Indices, Masks
+from udcp_solvers.numeric.arrays import Floats, Indices, Masks
 from udcp_solvers.programs.exact import Exact, Found, Tally
 from udcp_solvers.programs.mass import has_mass, mass_below, units
 

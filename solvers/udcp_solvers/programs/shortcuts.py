@@ -17,7 +17,7 @@ import numpy as np
 
 from udcp_dsl.expression.domain import TreeMetric
 from udcp_dsl.expression.forms import Additive, Weighted, nesting
-from udcp_dsl.prediction.oracle import Floats, Indices, Masks
+from udcp_solvers.numeric.arrays import Floats, Indices, Masks
 from udcp_solvers.programs.mass import has_mass, units
 
 if TYPE_CHECKING:

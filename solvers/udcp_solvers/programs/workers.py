@@ -17,7 +17,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any, NamedTuple
 
 from udcp_dsl.diagnostics import OracleError
-from udcp_dsl.prediction.oracle import Floats
+from udcp_solvers.numeric.arrays import Floats
 from udcp_solvers.programs.instance import Outcome, Recipe, Wanted, given_up
 
 
