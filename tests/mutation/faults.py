@@ -325,7 +325,7 @@ FAULTS = (
     ),
     Fault(
         "ilp: a set does not hold the one before",
-        "solvers/udcp_solvers/programs/programs.py",
+        "solvers/udcp_solvers/programs/by_mass.py",
         "found = exact.cheapest(tally, p, t, mask)",
         "found = exact.cheapest(tally, p, t, np.zeros_like(mask))",
         (ILP, "-k", "cheapest_with_its_mass"),

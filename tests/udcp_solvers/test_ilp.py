@@ -22,9 +22,9 @@ from udcp_dsl.testing import GeneratedSpec, all_masks, specs
 from udcp_dsl.testing.brute import price_scores as brute_price_scores
 from udcp_solvers.ilp import LEVELS, Ilp
 from udcp_solvers.programs import exact as ilp_exact
+from udcp_solvers.programs.by_mass import chain, targets
 from udcp_solvers.programs.exact import Exact, Tally, short_cut
 from udcp_solvers.programs.mass import has_mass
-from udcp_solvers.programs.programs import chain, targets
 from udcp_solvers.programs.solver import Answer, export, open_solver, solver_name
 
 GENERATED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])

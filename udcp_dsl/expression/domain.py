@@ -22,6 +22,15 @@ Bools = npt.NDArray[np.bool_]
 WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]*")
 
 
+def numbered_sets(numbers: Ints, K: int) -> Bools:
+    """Sets of K labels as masks, one a row: the set of number b holds label y where bit y of b is set.
+
+    >>> numbered_sets(np.array([0, 1, 6]), 3).astype(int).tolist()
+    [[0, 0, 0], [1, 0, 0], [0, 1, 1]]
+    """
+    return np.asarray((numbers[:, None] >> np.arange(K)) & 1 == 1)
+
+
 @dataclass(frozen=True, eq=False)
 class Category:
     """A set of labels: `members` are their positions, rising."""

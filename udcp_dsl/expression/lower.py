@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from udcp_dsl.expression.attainable import Grid
+from udcp_dsl.expression.domain import numbered_sets
 from udcp_dsl.expression.ir import AtLeast, Equal, Expression, Leaf
 from udcp_dsl.expression.linear import Affine, LinearModel, Lowering, LoweringError, Part, Push
 from udcp_dsl.expression.values import node_values
@@ -76,5 +77,5 @@ def grids(expression: Expression) -> dict[int, Grid | None]:
 
 def _all_values(expression: Expression) -> dict[int, Grid | None]:
     K = expression.root.K
-    values = node_values(expression, (np.arange(1 << K)[:, None] >> np.arange(K)) & 1 == 1)
+    values = node_values(expression, numbered_sets(np.arange(1 << K), K))
     return {node: Grid.of(np.atleast_1d(value)) for node, value in values.items()}

@@ -12,7 +12,7 @@ from itertools import combinations, zip_longest
 import numpy as np
 
 from udcp_dsl.diagnostics import Span
-from udcp_dsl.expression.domain import Bools, Floats, Ints
+from udcp_dsl.expression.domain import Bools, Floats, Ints, numbered_sets
 from udcp_dsl.expression.facts import TOLERANCE, Fact, Facts, close, with_facts
 from udcp_dsl.expression.forms import Additive, structure
 from udcp_dsl.expression.ir import Expression
@@ -52,7 +52,7 @@ def _refute(expression: Expression, known: dict[int, Facts], labels: Sequence[st
     K = expression.root.K
     probed = _probed(expression, _PROBED if K <= _MANY else _PROBED_OF_MANY)
     m = len(probed)
-    subsets = (np.arange(1 << m)[:, None] >> np.arange(m)) & 1 == 1
+    subsets = numbered_sets(np.arange(1 << m), m)
     others = np.delete(np.arange(K), probed)
     for background in (others[:0], others) if len(others) else (others,):
         mask = np.zeros((len(subsets), K), dtype=bool)

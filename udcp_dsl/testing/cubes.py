@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.expression.domain import Bools, Category, Family, Ints, TreeMetric
+from udcp_dsl.expression.domain import Bools, Category, Family, Ints, TreeMetric, numbered_sets
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
@@ -31,7 +31,7 @@ def all_masks(K: int) -> Bools:
     """
     if not 0 <= K <= 20:
         raise InputError(f"there are 2^{K} subsets of {K} labels; all_masks takes at most 20")
-    return np.asarray((np.arange(1 << K)[:, None] >> np.arange(K)) & 1 == 1)
+    return numbered_sets(np.arange(1 << K), K)
 
 
 def cubes(loss: Loss, rng: np.random.Generator, *, many: int = 12) -> Iterator[Bools]:

@@ -17,6 +17,7 @@ import numpy as np
 
 from udcp_dsl.expression import ir
 from udcp_dsl.expression.atoms.size import Size
+from udcp_dsl.expression.domain import numbered_sets
 from udcp_solvers.growth.growing import ALL, DENSE, LARGER, PLUS, SMALLER, TOUCH, TREE, Growing
 from udcp_solvers.numeric.arrays import Floats, Indices, Masks
 
@@ -111,7 +112,7 @@ def _classes(growing: Growing, own: Indices, category: Indices) -> tuple[Indices
     worth = np.unique(growing.weight, return_inverse=True)[1]
     code = np.append(_paired(_atom_of_category(growing), worth) + 1, 0)  # at the end, for category -1: none
     states = np.arange(1 << m)
-    untouched = (states[:, None] >> np.arange(m)) & 1 == 0
+    untouched = ~numbered_sets(states, m)
     left = np.where(untouched[None, :, :], code[category][:, None, :], 0).reshape(G << m, m)
     left = np.take_along_axis(left, np.argsort(left == 0, axis=1, kind="stable"), axis=1)
     ids = np.repeat(own, len(states))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from udcp_dsl.expression.domain import numbered_sets
 from udcp_solvers.numeric.arrays import Floats, Ints, Probabilities
 from udcp_solvers.numeric.compiled import jit, over_rows
 from udcp_solvers.numeric.double_double import minus, plus, ratio, sign_of_cross
@@ -32,7 +33,7 @@ class Enumeration:
         numbers = np.arange(1 << loss.K, dtype=np.int64)
         self._costs = np.empty(len(numbers))
         for block in np.array_split(numbers, max(1, len(numbers) >> 14)):
-            self._costs[block] = loss.batch((block[:, None] >> np.arange(loss.K) & 1).astype(np.bool_))
+            self._costs[block] = loss.batch(numbered_sets(block, loss.K))
 
     @staticmethod
     def of(loss: Loss) -> Enumeration | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from udcp_dsl.diagnostics import OracleError
+from udcp_dsl.expression.domain import numbered_sets
 from udcp_dsl.expression.lower import lower
 from udcp_solvers.numeric.arrays import Floats, Masks
 from udcp_solvers.prices.enumeration import MOST
@@ -25,11 +26,9 @@ class BestSets:
     """Sets of least L(S) - price * p(S) under one loss."""
 
     def __init__(self, loss: Loss) -> None:
-        self._loss = loss
         self._few = loss.K <= MOST
         if self._few:
-            numbers = np.arange(1 << loss.K)
-            self._masks = (numbers[:, None] >> np.arange(loss.K) & 1).astype(np.bool_)
+            self._masks = numbered_sets(np.arange(1 << loss.K), loss.K)
             self._costs = loss.batch(self._masks)
         else:
             from udcp_solvers.programs.exact import Exact  # slow to import
@@ -56,10 +55,7 @@ class BestSets:
     def _solved(self, p: Floats, price: float, entered: Masks) -> Masks:
         from udcp_solvers.programs.exact import Tally
 
-        interval = self._loss.facts.interval
-        # A label whose mass is worth more than the loss can ever cost is in; its digits would drown the others'.
-        inside = entered | (price * p > (1 + 1e-9) * (interval.hi - interval.lo))
-        found = self._exact.at_price(Tally(), p, price, inside)
+        found = self._exact.at_price(Tally(), p, price, entered)
         if found is None:
             raise OracleError(
                 f"the solver has no answer for the set at price {price:g}: which labels left is not known"

@@ -111,7 +111,10 @@ class Exact:
 
     def at_price(self, tally: Tally, p: Floats, price: float, inside: Masks) -> Found | None:
         """The set of least cost - price * mass among those that hold `inside`."""
-        # What is inside anyway would only drown the rest in its digits.
+        # A label whose mass is worth more than the loss can ever cost is in. What is in anyway is not priced: it would
+        # drown the rest in its digits.
+        interval = self.loss.facts.interval
+        inside = inside | (price * p > (1 + 1e-9) * (interval.hi - interval.lo))
         paid = _first(self.model, np.where(inside, 0.0, -price * p))
         return self._least(tally, Question(inside=inside, costs=self.model.objective + paid), p, 0.0, paid)
 

@@ -19,8 +19,9 @@ import numpy as np
 from udcp_dsl.expression.lower import lower
 from udcp_dsl.loss import loads
 from udcp_solvers.numeric.arrays import Floats, Indices, Masks
+from udcp_solvers.programs.by_mass import chain, order_of
+from udcp_solvers.programs.by_price import price_scores
 from udcp_solvers.programs.exact import Exact, Report, Tally
-from udcp_solvers.programs.programs import chain, order_of, price_scores
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss

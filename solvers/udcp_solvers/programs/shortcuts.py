@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from udcp_dsl.expression.domain import TreeMetric
+from udcp_dsl.expression.domain import TreeMetric, numbered_sets
 from udcp_dsl.expression.forms import Additive, Weighted, nesting
 from udcp_solvers.numeric.arrays import Floats, Indices, Masks
 from udcp_solvers.programs.mass import has_mass, units
@@ -145,7 +145,7 @@ class Few:
 
     def __init__(self, loss: Loss) -> None:
         numbers = np.arange(1 << loss.K)
-        masks = (numbers[:, None] >> np.arange(loss.K) & 1).astype(np.bool_)
+        masks = numbered_sets(numbers, loss.K)
         order = np.lexsort((masks.sum(axis=1), loss.batch(masks)))
         self._numbers, self._masks, self._members = numbers[order], masks[order], masks[order].astype(np.float64)
 

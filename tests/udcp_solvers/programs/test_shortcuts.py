@@ -15,9 +15,9 @@ from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.oracle import Floats
 from udcp_dsl.testing import all_masks, losses
 from udcp_solvers.ilp import Ilp
+from udcp_solvers.programs.by_mass import chain, targets
 from udcp_solvers.programs.exact import Exact, Tally
 from udcp_solvers.programs.mass import has_mass
-from udcp_solvers.programs.programs import chain, targets
 from udcp_solvers.programs.shortcuts import Balls, Disjoint, Few, shortcut
 
 LEVELS = [Fraction(x, 100) for x in (10, 30, 50, 75, 90, 99, 100)]
