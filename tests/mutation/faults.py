@@ -14,7 +14,7 @@ PRICE = "tests/udcp_solvers/test_price.py"
 GREEDY = "tests/udcp_solvers/test_greedy.py"
 MASS = "tests/udcp_solvers/test_mass_oracles.py"
 RATIO = "tests/udcp_solvers/test_ratio.py"
-ILP = "tests/udcp_solvers/test_ilp.py"
+BY_MASS = "tests/udcp_solvers/programs/test_by_mass.py"
 SHORTCUTS = "tests/udcp_solvers/programs/test_shortcuts.py"
 PREDICTOR = "tests/udcp_dsl/prediction/test_predictor.py"
 
@@ -321,14 +321,14 @@ FAULTS = (
         "solvers/udcp_solvers/programs/mass.py",
         "math.fsum([*p[mask].tolist(), -t]) >= 0",
         "math.fsum([*p[mask].tolist(), -t]) >= -1e-9",
-        (ILP, "-k", "mass"),
+        (BY_MASS, "-k", "mass"),
     ),
     Fault(
         "ilp: a set does not hold the one before",
         "solvers/udcp_solvers/programs/by_mass.py",
         "found = exact.cheapest(tally, p, t, mask)",
         "found = exact.cheapest(tally, p, t, np.zeros_like(mask))",
-        (ILP, "-k", "cheapest_with_its_mass"),
+        (BY_MASS, "-k", "cheapest_with_its_mass"),
     ),
     Fault(
         "ilp: the lightest categories first",
