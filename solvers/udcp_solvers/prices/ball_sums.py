@@ -85,13 +85,13 @@ def pairs_of(tree: Tree, costs: Floats, weight: Floats) -> Pairs:
     taken = records(len(steps), STEP)
     taken[:] = steps
     return Pairs(
-        np.array(first),
-        np.array(list(accumulate(map(len, below), initial=0))),
-        np.array([s for part in below for s in part], dtype=np.int64),
-        costs,
-        weight,
-        cores,
-        taken,
+        first=np.array(first),
+        starts=np.array(list(accumulate(map(len, below), initial=0))),
+        inner=np.array([s for part in below for s in part], dtype=np.int64),
+        costs=costs,
+        weight=weight,
+        cores=cores,
+        steps=taken,
     )
 
 

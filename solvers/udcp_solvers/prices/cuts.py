@@ -72,15 +72,15 @@ class CutPrices:
             for unit, m in capped.categories:
                 counted[K + number[m]].append((g, unit))
         self._parts = Parts(
-            cut.costs,
-            np.array([cut.categories.get(m, 0.0) for m in members], dtype=np.float64),
-            np.cumsum([0, *map(len, categories)]).astype(np.int64),
-            np.array([c for cs in categories for c in cs], dtype=np.int64),
-            np.array([capped.weight for capped in cut.capped], dtype=np.float64),
-            np.array([capped.cap for capped in cut.capped], dtype=np.float64),
-            np.cumsum([0, *map(len, counted)]).astype(np.int64),
-            np.array([g for cs in counted for g, _ in cs], dtype=np.int64),
-            np.array([unit for cs in counted for _, unit in cs], dtype=np.float64),
+            costs=cut.costs,
+            weight=np.array([cut.categories.get(m, 0.0) for m in members], dtype=np.float64),
+            starts=np.cumsum([0, *map(len, categories)]).astype(np.int64),
+            of=np.array([c for cs in categories for c in cs], dtype=np.int64),
+            sum_weight=np.array([capped.weight for capped in cut.capped], dtype=np.float64),
+            cap=np.array([capped.cap for capped in cut.capped], dtype=np.float64),
+            counts=np.cumsum([0, *map(len, counted)]).astype(np.int64),
+            sums=np.array([g for cs in counted for g, _ in cs], dtype=np.int64),
+            units=np.array([unit for cs in counted for _, unit in cs], dtype=np.float64),
         )
 
     @staticmethod
@@ -100,7 +100,11 @@ def _scores(start: int, stop: int, P: Probabilities, parts: Parts, out: Floats) 
     K, C, G = P.shape[1], len(parts.weight), len(parts.cap)
     graph = graph_of(2 + K + C + G, 2 * K + C + G + len(parts.of) + len(parts.sums))
     state = State(
-        np.empty(C, np.bool_), np.empty(G), np.empty(C, np.int64), np.empty(G, np.int64), np.empty(C, np.bool_)
+        paid=np.empty(C, np.bool_),
+        held=np.empty(G),
+        category_node=np.empty(C, np.int64),
+        sum_node=np.empty(G, np.int64),
+        seen=np.empty(C, np.bool_),
     )
     p = np.empty(K)
     order, ends = np.empty(K, np.int64), np.empty(K + 2, np.int64)

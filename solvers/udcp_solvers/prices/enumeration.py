@@ -3,6 +3,9 @@
 A set is a number whose bit y says whether label y is in it. Masses left out are held to 106 bits, and slopes that are
 near each other are compared by cross-multiplication, so that ties are ties as in rationals and the rules decide them:
 more mass, fewer labels, the lexicographically first list of indices.
+
+Not by `hull.lower_hull`: that wants the points in order, and sorting them takes longer than leaving out, corner by
+corner, those above the line from it to the last.
 """
 
 from __future__ import annotations
@@ -50,14 +53,14 @@ class Enumeration:
 def _scores(start: int, stop: int, P: Probabilities, costs: Floats, out: Floats) -> None:
     K = P.shape[1]
     rem, low = np.empty(len(costs)), np.empty(len(costs))
-    alive = np.empty(len(costs), np.int64)
+    ahead = np.empty(len(costs), np.int64)
     for n in range(start, stop):
         _masses_left_out(P[n], rem, low)
         at, last = _ends(costs, rem, low)
         price = 0.0
         many = len(costs)
         for i in range(many):
-            alive[i] = i
+            ahead[i] = i
         out[n] = np.inf
         while True:
             for y in range(K):
@@ -65,8 +68,8 @@ def _scores(start: int, stop: int, P: Probabilities, costs: Floats, out: Floats)
                     out[n, y] = min(out[n, y], price)
             if at == last:
                 break
-            many = _below_chord(at, last, costs, rem, low, alive, many)
-            at, price = _next(at, costs, rem, low, alive, many)
+            many = _below_chord(at, last, costs, rem, low, ahead, many)
+            at, price = _next(at, costs, rem, low, ahead, many)
 
 
 @jit
@@ -127,30 +130,30 @@ def _ends(costs: Floats, rem: Floats, low: Floats) -> tuple[int, int]:
 
 
 @jit
-def _below_chord(a: int, b: int, costs: Floats, rem: Floats, low: Floats, alive: Ints, many: int) -> int:
+def _below_chord(a: int, b: int, costs: Floats, rem: Floats, low: Floats, ahead: Ints, many: int) -> int:
     """Keep the sets that leave out less than a and lie below the line from a to b, or on it; how many there are."""
     price = (costs[b] - costs[a]) / ((rem[a] - rem[b]) + (low[a] - low[b]))
     kept = 0
     for j in range(many):
-        i = alive[j]
+        i = ahead[j]
         gain = (rem[a] - rem[i]) + (low[a] - low[i])
         if gain > 0.0 and costs[i] - costs[a] <= gain * price * (1.0 + _NEAR):
-            alive[kept] = i
+            ahead[kept] = i
             kept += 1
     return kept
 
 
 @jit
-def _next(a: int, costs: Floats, rem: Floats, low: Floats, alive: Ints, many: int) -> tuple[int, float]:
+def _next(a: int, costs: Floats, rem: Floats, low: Floats, ahead: Ints, many: int) -> tuple[int, float]:
     """The set that follows a on the hull, and the price of the step."""
     best = np.inf
     for j in range(many):
-        i = alive[j]
+        i = ahead[j]
         best = min(best, (costs[i] - costs[a]) / ((rem[a] - rem[i]) + (low[a] - low[i])))
     at = -1
     step, step_low, gain, gain_low = 0.0, 0.0, 0.0, 0.0
     for j in range(many):
-        i = alive[j]
+        i = ahead[j]
         if (costs[i] - costs[a]) / ((rem[a] - rem[i]) + (low[a] - low[i])) > best * (1.0 + _NEAR):
             continue
         rise, rise_low = minus(costs[i], 0.0, costs[a], 0.0)

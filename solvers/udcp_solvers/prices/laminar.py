@@ -83,7 +83,15 @@ class Forest:
         labels.extend(np.flatnonzero(innermost < 0).tolist())
         order = np.array(labels, dtype=np.int64)
         lows, highs, lasts = (np.array(x, dtype=np.int64) for x in (low, high, last))
-        return Forest(order, form.label_costs[order], weights, lows, highs, lasts, top)
+        return Forest(
+            labels=order,
+            costs=form.label_costs[order],
+            weight=weights,
+            low=lows,
+            high=highs,
+            last=lasts,
+            top=top,
+        )
 
 
 class LaminarPrices:

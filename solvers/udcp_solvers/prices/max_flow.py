@@ -31,14 +31,14 @@ class Graph(NamedTuple):
 def graph_of(nodes: int, arcs: int) -> Graph:
     """Room for a graph with at most so many nodes and arcs, both ways counted once."""
     return Graph(
-        np.zeros(2, np.int64),
-        np.empty(nodes, np.int64),
-        np.empty(nodes, np.int64),
-        np.empty(nodes, np.int64),
-        np.empty(nodes, np.int64),
-        np.empty(2 * arcs, np.int64),
-        np.empty(2 * arcs, np.int64),
-        np.empty(2 * arcs),
+        many=np.zeros(2, np.int64),
+        first=np.empty(nodes, np.int64),
+        level=np.empty(nodes, np.int64),
+        at=np.empty(nodes, np.int64),
+        queue=np.empty(nodes, np.int64),
+        next=np.empty(2 * arcs, np.int64),
+        to=np.empty(2 * arcs, np.int64),
+        capacity=np.empty(2 * arcs),
     )
 
 

@@ -25,6 +25,7 @@ from udcp_solvers.prices.ball_sums import (
     mass_outside,
     value_of,
 )
+from udcp_solvers.prices.hull import meeting
 from udcp_solvers.prices.regions import Tree, runs_of
 
 # Values of regions closer than this, relatively, are compared exactly.
@@ -46,9 +47,9 @@ class Areas(NamedTuple):
 
     By place: a label's cost, its innermost category, up to which place that is the same, what the label costs alone;
     labels of one `kind` cost the same alone, and later kinds more. By category, those inside after those around them:
-    parent and weight; C stands for none. By region: `toll`, the cost of the diameter. `gains` is minus the sum of the
-    negative costs, `free` says whether a label costs nothing, or less. If all categories are nodes, values are `shared`
-    by balls.
+    parent and weight; C stands for none. By region: what its diameter costs. `gains` is minus the sum of the negative
+    costs, `free` says whether a label costs nothing, or less. If all categories are nodes, values are `shared` by
+    balls.
     """
 
     tree: Tree
@@ -61,17 +62,17 @@ class Areas(NamedTuple):
     kind: Ints
     parent: Ints
     weight: Floats
-    toll: Floats
+    diameter_cost: Floats
     gains: float
     free: bool
     shared: bool
 
 
-class Room(NamedTuple):
+class Scratch(NamedTuple):
     """Of a row, by place: p. By region: the mass outside, high + low. By pair: sums. By category (C is what is in
     none): what entering and skipping costs, mass, whether in.
 
-    `best` are the likeliest labels of each kind, `listed` the regions that matter. Scratch: the places of the region
+    `best` are the likeliest labels of each kind, `candidates` the regions that matter. And the places of the region
     looked at last, as runs; the categories that it touches, innermost first; marks of places.
     """
 
@@ -81,7 +82,7 @@ class Room(NamedTuple):
     sums: Records
     categories: Records
     best: Ints
-    listed: Ints
+    candidates: Ints
     runs: Ints
     touched: Ints
     marks: Masks
@@ -91,44 +92,44 @@ class Vertices(NamedTuple):
     """Sets that were best at a price mu: which region, cost, mass left out (high + low), how many labels, which, by
     place; whether nothing in the region was near its price.
 
-    For the regions alive[v, :many]: G[v, q] is the value of region q there, live[v, q] whether anything in it may pay;
-    of a stale one they are not known.
+    For the regions listed[v, :many]: G[v, q] is the value of region q there, may_pay[v, q] whether anything in it may
+    pay; of a stale one they are not known.
     """
 
     sets: Records
     chosen: Masks
     G: Floats
-    live: Masks
-    alive: Ints
+    may_pay: Masks
+    listed: Ints
 
 
-def room_for(areas: Areas) -> Room:
-    K, R, C = len(areas.costs), len(areas.toll), len(areas.weight)
+def scratch_for(areas: Areas) -> Scratch:
+    K, R, C = len(areas.costs), len(areas.diameter_cost), len(areas.weight)
     categories = records(C + 1, CATEGORY)
     categories[C].touched = categories[C].inside = True
-    return Room(
-        np.empty(K),
-        np.empty(R),
-        np.empty(R),
-        records(len(areas.pairs.starts) - 1, SUM),
-        categories,
-        np.empty(areas.kind.max() + 1, dtype=np.int64),
-        np.concatenate([np.arange(K, R), np.zeros(K, dtype=np.int64)]),
-        np.empty((len(areas.tree.nodes), 2), dtype=np.int64),
-        np.empty(C, dtype=np.int64),
-        np.empty(K, dtype=np.bool_),
+    return Scratch(
+        p=np.empty(K),
+        outside=np.empty(R),
+        outside_low=np.empty(R),
+        sums=records(len(areas.pairs.starts) - 1, SUM),
+        categories=categories,
+        best=np.empty(areas.kind.max() + 1, dtype=np.int64),
+        candidates=np.concatenate([np.arange(K, R), np.zeros(K, dtype=np.int64)]),
+        runs=np.empty((len(areas.tree.nodes), 2), dtype=np.int64),
+        touched=np.empty(C, dtype=np.int64),
+        marks=np.empty(K, dtype=np.bool_),
     )
 
 
 def vertices_for(many: int, areas: Areas) -> Vertices:
     """Room for some vertices; the last is scratch of `best_set`."""
-    K, R = len(areas.costs), len(areas.toll)
+    K, R = len(areas.costs), len(areas.diameter_cost)
     return Vertices(
-        records(many, VERTEX),
-        np.empty((many, K), dtype=np.bool_),
-        np.empty((many, R)),
-        np.empty((many, R), dtype=np.bool_),
-        np.empty((many, R), dtype=np.int64),
+        sets=records(many, VERTEX),
+        chosen=np.empty((many, K), dtype=np.bool_),
+        G=np.empty((many, R)),
+        may_pay=np.empty((many, R), dtype=np.bool_),
+        listed=np.empty((many, R), dtype=np.int64),
     )
 
 
@@ -137,12 +138,12 @@ def move(v: int, to: int, held: Vertices) -> None:
     _move_set(v, to, held)
     old, new = held.sets[v], held.sets[to]
     new.mu, new.stale, new.many = old.mu, old.stale, old.many
-    alive, alive_to = held.alive[v, : old.many], held.alive[to]
-    G, G_to, live, live_to = held.G[v], held.G[to], held.live[v], held.live[to]
-    for j, q in enumerate(alive):
-        alive_to[j] = q
+    listed, listed_to = held.listed[v, : old.many], held.listed[to]
+    G, G_to, may_pay, may_pay_to = held.G[v], held.G[to], held.may_pay[v], held.may_pay[to]
+    for j, q in enumerate(listed):
+        listed_to[j] = q
         G_to[q] = G[q]
-        live_to[q] = live[q]
+        may_pay_to[q] = may_pay[q]
 
 
 @jit
@@ -158,9 +159,10 @@ def _move_set(v: int, to: int, held: Vertices) -> None:
 
 
 @jit_in_caller
-def load(row: Row, areas: Areas, room: Room) -> int:
+def load(row: Row, areas: Areas, scratch: Scratch) -> int:
     """p of a row, and the regions that matter, with the mass outside each; how many these are."""
-    p, best, listed, labels, kind, alone = room.p, room.best, room.listed, areas.tree.labels, areas.kind, areas.alone
+    p, best, candidates = scratch.p, scratch.best, scratch.candidates
+    labels, kind, alone = areas.tree.labels, areas.kind, areas.alone
     K = len(p)
     best[:] = -1
     for i in range(K):
@@ -174,84 +176,84 @@ def load(row: Row, areas: Areas, room: Room) -> int:
     for i in best:
         dearer = cost < alone[i] - _NEAR * abs(alone[i])
         if not (p[i] < highest * (1.0 - _NEAR) or (p[i] <= highest and dearer)):
-            listed[many] = i
+            candidates[many] = i
             many += 1
         if p[i] > highest:
             highest, cost = p[i], alone[i]
-    load_masses(p, areas.tree, areas.pairs, room.sums)
-    total = room.sums[-1]
-    for r in listed[:many]:
+    load_masses(p, areas.tree, areas.pairs, scratch.sums)
+    total = scratch.sums[-1]
+    for r in candidates[:many]:
         if r < K:
             high, low = minus(total.mass, total.mass_low, p[r], 0.0)
         else:
-            high, low = mass_outside(r - K, areas.tree, areas.pairs, room.sums)
+            high, low = mass_outside(r - K, areas.tree, areas.pairs, scratch.sums)
         if high < _LITTLE * total.mass:
-            high, low = _sum_outside(r, areas, room)
-        room.outside[r], room.outside_low[r] = high, low
+            high, low = _sum_outside(r, areas, scratch)
+        scratch.outside[r], scratch.outside_low[r] = high, low
     return many
 
 
 @jit
-def list_first(many: int, v: int, room: Room, held: Vertices) -> None:
+def list_first(many: int, v: int, scratch: Scratch, held: Vertices) -> None:
     """List with vertex v the first so many regions that matter."""
-    alive, listed = held.alive[v], room.listed
+    listed, candidates = held.listed[v], scratch.candidates
     for j in range(many):
-        alive[j] = listed[j]
+        listed[j] = candidates[j]
     held.sets[v].many = many
 
 
 @jit
-def open_region(r: int, areas: Areas, room: Room) -> int:
+def open_region(r: int, areas: Areas, scratch: Scratch) -> int:
     """List the runs of region r; how many there are."""
-    K = len(room.p)
+    K = len(scratch.p)
     if r >= K:
-        return runs_of(r - K, areas.tree, room.runs)
-    room.runs[0, 0], room.runs[0, 1] = r, r + 1
+        return runs_of(r - K, areas.tree, scratch.runs)
+    scratch.runs[0, 0], scratch.runs[0, 1] = r, r + 1
     return 1
 
 
 @jit_in_caller
-def _sum_outside(r: int, areas: Areas, room: Room) -> Double:
-    marks = room.marks
+def _sum_outside(r: int, areas: Areas, scratch: Scratch) -> Double:
+    marks = scratch.marks
     marks[:] = True
-    for j in range(open_region(r, areas, room)):
-        marks[room.runs[j, 0] : room.runs[j, 1]] = False
+    for j in range(open_region(r, areas, scratch)):
+        marks[scratch.runs[j, 0] : scratch.runs[j, 1]] = False
     rem, low = 0.0, 0.0
     for i in range(len(marks)):
         if marks[i]:
-            rem, error = two_sum(rem, room.p[i])
+            rem, error = two_sum(rem, scratch.p[i])
             low += error
     return two_sum(rem, low)
 
 
 @jit_in_caller
-def _worth(v: int, mu: float, areas: Areas, room: Room, held: Vertices) -> None:
+def _worth(v: int, mu: float, areas: Areas, scratch: Scratch, held: Vertices) -> None:
     """G at price mu of the regions listed with vertex v."""
-    alive, G, live = held.alive[v, : held.sets[v].many], held.G[v], held.live[v]
-    outside, alone, K, gains = room.outside, areas.alone, len(room.p), areas.gains
+    listed, G, may_pay = held.listed[v, : held.sets[v].many], held.G[v], held.may_pay[v]
+    outside, alone, K, gains = scratch.outside, areas.alone, len(scratch.p), areas.gains
     # At price 0 nothing is paid for, unless it is a gain; at an infinite one regions that leave nothing out matter,
     # and of one alone the value does not.
     whole, labels = 0, 0
-    for r in alive:
+    for r in listed:
         whole += outside[r] == 0.0
         labels += areas.tree.balls[r - K].many if r >= K else 0
     idle = whole < 2 if mu == np.inf else mu == 0.0 and gains == 0.0
     together = areas.shared and mu < np.inf and not idle and _MANY * labels > K
     if together:
-        load_values(mu, gains, room.p, areas.tree, areas.pairs, room.sums)
-    for r in alive:
+        load_values(mu, gains, scratch.p, areas.tree, areas.pairs, scratch.sums)
+    for r in listed:
         left = mu * outside[r] if outside[r] > 0.0 else 0.0
         if idle or left == np.inf:
             value, pays = 0.0, mu > 0.0
         elif r < K:
-            skip = mu * room.p[r] if room.p[r] > 0.0 else 0.0
+            skip = mu * scratch.p[r] if scratch.p[r] > 0.0 else 0.0
             value, pays = min(skip, alone[r]), alone[r] <= skip * (1.0 + NEAR_LABEL)
         elif together:
-            value, pays = value_of(r - K, mu, gains, areas.tree, areas.pairs, room.sums)
+            value, pays = value_of(r - K, mu, gains, areas.tree, areas.pairs, scratch.sums)
         else:
-            value, pays, _, _ = _settle(open_region(r, areas, room), mu, 1.0, areas, room, room.marks)
-        G[r] = value + (areas.toll[r] + left)
-        live[r] = pays or areas.free
+            value, pays, _, _ = _settle(open_region(r, areas, scratch), mu, 1.0, areas, scratch, scratch.marks)
+        G[r] = value + (areas.diameter_cost[r] + left)
+        may_pay[r] = pays or areas.free
 
 
 @jit
@@ -263,41 +265,41 @@ def best_set(
     gain: float,
     gain_low: float,
     areas: Areas,
-    room: Room,
+    scratch: Scratch,
     held: Vertices,
 ) -> None:
     """Make vertex v the best set at price mu = step / gain of all in the regions listed with it.
 
     If that is 0 / 0, leave the set, and find only the values of the regions.
     """
-    _worth(v, mu, areas, room, held)
+    _worth(v, mu, areas, scratch, held)
     best = held.sets[v]
     best.mu = mu
     best.stale = False
     if step == 0.0 and gain == 0.0:
         return
-    alive, G, live = held.alive[v, : best.many], held.G[v], held.live[v]
+    listed, G, may_pay = held.listed[v, : best.many], held.G[v], held.may_pay[v]
     least = np.inf
-    for q in alive:
+    for q in listed:
         least = min(least, G[q])
     slack = least + _NEAR * (abs(least) + areas.gains)
     trial = len(held.sets) - 1
     found, empty = False, False
-    for q in alive:
+    for q in listed:
         if not G[q] <= slack:
             continue
         # Where many regions tie: the empty set is looked at once; and at price 0, if no cost is negative, the values
         # are exact, and a region that leaves more outside (by more than rounding) is not better.
-        if not live[q]:
+        if not may_pay[q]:
             if empty:
                 continue
             empty = True
-        if mu == 0.0 and found and areas.gains == 0.0 and room.outside[q] > best.rem * (1.0 + _NEAR):
+        if mu == 0.0 and found and areas.gains == 0.0 and scratch.outside[q] > best.rem * (1.0 + _NEAR):
             continue
         # The largest and, where a label or category is near its price, also the smallest set of the region.
         for lean in (1.0, -1.0):
-            sure = _choose(trial, mu, lean, q, areas, room, held)
-            if not found or _better(trial, v, step, step_low, gain, gain_low, areas.place, room.p, held):
+            sure = _choose(trial, mu, lean, q, areas, scratch, held)
+            if not found or _better(trial, v, step, step_low, gain, gain_low, areas.place, scratch.p, held):
                 _move_set(trial, v, held)
                 found = True
             if sure:
@@ -330,28 +332,28 @@ def _settle_run(
 
 @jit
 def _settle(
-    many: int, mu: float, lean: float, areas: Areas, room: Room, chosen: Masks
+    many: int, mu: float, lean: float, areas: Areas, scratch: Scratch, chosen: Masks
 ) -> tuple[float, bool, bool, int]:
     """Decide on the labels of the runs listed, and on the categories that they touch, each for itself.
 
     The least of (cost + mu * mass left out) over sets of the labels; whether anything may pay; whether nothing was near
     its price, else `lean` decides; how many categories are touched.
     """
-    categories, innermost = room.categories, areas.innermost
+    categories, innermost = scratch.categories, areas.innermost
     C = len(areas.weight)
-    sure, live = True, False
+    sure, may_pay = True, False
     waiting, c = 0, -1
     for j in range(many):
-        start = room.runs[j, 0]
-        while start < room.runs[j, 1]:
-            stop = min(areas.until[start], room.runs[j, 1])
-            take, skip, gets, taken, clear = _settle_run(start, stop, mu, lean, room.p, areas.costs, chosen)
+        start = scratch.runs[j, 0]
+        while start < scratch.runs[j, 1]:
+            stop = min(areas.until[start], scratch.runs[j, 1])
+            take, skip, gets, taken, clear = _settle_run(start, stop, mu, lean, scratch.p, areas.costs, chosen)
             category = categories[innermost[start]]
             category.enter += take
             category.skip += skip
             category.gets += gets
             sure = sure and clear
-            live = live or (taken and innermost[start] == C)
+            may_pay = may_pay or (taken and innermost[start] == C)
             if not category.touched:
                 category.touched = True
                 waiting += 1
@@ -373,42 +375,42 @@ def _settle(
             above.skip += skip
             above.gets += category.gets if category.inside else 0.0
             if areas.parent[c] == C:
-                live = live or enter <= skip + NEAR_CATEGORY * (weight + skip + areas.gains)
+                may_pay = may_pay or enter <= skip + NEAR_CATEGORY * (weight + skip + areas.gains)
             if not above.touched:
                 above.touched = True
                 waiting += 1
             category.enter, category.skip, category.gets, category.touched = 0.0, 0.0, 0.0, False
-            room.touched[touched] = c
+            scratch.touched[touched] = c
             touched += 1
             waiting -= 1
         c -= 1
     rest = categories[C]
     value = rest.enter
     rest.enter, rest.skip, rest.gets = 0.0, 0.0, 0.0
-    return value, live, sure, touched
+    return value, may_pay, sure, touched
 
 
 @jit_in_caller
-def _choose(v: int, mu: float, lean: float, r: int, areas: Areas, room: Room, held: Vertices) -> bool:
+def _choose(v: int, mu: float, lean: float, r: int, areas: Areas, scratch: Scratch, held: Vertices) -> bool:
     """Make vertex v the best set in region r at price mu; whether nothing in it was near its price."""
-    categories, innermost, chosen = room.categories, areas.innermost, held.chosen[v]
+    categories, innermost, chosen = scratch.categories, areas.innermost, held.chosen[v]
     chosen[:] = False
-    many = open_region(r, areas, room)
-    _, _, sure, touched = _settle(many, mu, lean, areas, room, chosen)
-    cost, cost_low = areas.toll[r], 0.0
-    rem, rem_low = room.outside[r], room.outside_low[r]
+    many = open_region(r, areas, scratch)
+    _, _, sure, touched = _settle(many, mu, lean, areas, scratch, chosen)
+    cost, cost_low = areas.diameter_cost[r], 0.0
+    rem, rem_low = scratch.outside[r], scratch.outside_low[r]
     for j in range(touched - 1, -1, -1):
-        c = room.touched[j]
+        c = scratch.touched[j]
         categories[c].inside = categories[c].inside and categories[areas.parent[c]].inside
         if categories[c].inside:
             cost, cost_low = plus(cost, cost_low, areas.weight[c])
     labels = 0
     for j in range(many):
-        start = room.runs[j, 0]
-        while start < room.runs[j, 1]:
-            stop = min(areas.until[start], room.runs[j, 1])
+        start = scratch.runs[j, 0]
+        while start < scratch.runs[j, 1]:
+            stop = min(areas.until[start], scratch.runs[j, 1])
             inside = categories[innermost[start]].inside
-            p, costs, taken = room.p[start:stop], areas.costs[start:stop], chosen[start:stop]
+            p, costs, taken = scratch.p[start:stop], areas.costs[start:stop], chosen[start:stop]
             for i in range(len(taken)):
                 # Without branches, of which many would go the other way than expected.
                 taken[i] &= inside
@@ -431,8 +433,7 @@ def _better(
 ) -> bool:
     """Whether set v is to be preferred to w at the price step / gain."""
     new, old = held.sets[v], held.sets[w]
-    rise, rise_low = minus(new.cost, new.cost_low, old.cost, old.cost_low)
-    fall, fall_low = minus(old.rem, old.rem_low, new.rem, new.rem_low)
+    rise, rise_low, fall, fall_low = meeting(old, new)
     sign = sign_of_cross(rise, rise_low, gain, gain_low, step, step_low, fall, fall_low)
     if sign != 0:
         return sign < 0

@@ -86,6 +86,8 @@ def tree_of(hierarchy: Hierarchy) -> Tree:
 def _balls(nodes: Records, at: Ints) -> Records:
     """All balls of more than one label that are as wide as they may be, by rising diameter.
 
+    The same as those of `udcp_dsl.expression.atoms.balls` (a test holds them equal). Listed here by numpy, a few times
+    as quick on 10,000 labels; there in an order that programs, and with it the sets that solvers find, depend on.
     `sides[v, r]`: below how many of its children, or as how many of its own, there are labels just r away from v;
     `beyond[v, r]`: how many that are not below v.
     """

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from udcp_solvers.numeric.arrays import Floats, Ints, Masks, Probabilities
+from udcp_solvers.numeric.arrays import Floats, Ints, Masks, Probabilities, Records, records
 from udcp_solvers.numeric.compiled import jit, over_rows
-from udcp_solvers.numeric.double_double import minus, plus, ratio, sign_of_cross, times, two_sum
+from udcp_solvers.numeric.double_double import minus, plus, ratio, sign_of_cross, times
 from udcp_solvers.numeric.falling import falling_order, order_scratch
+from udcp_solvers.prices.hull import is_below, lower_hull, meeting, price_between
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
@@ -28,14 +29,13 @@ _NEAR = 1e-12
 _HELD = 64
 
 
-class Ends(NamedTuple):
-    """Sets that were best at a price: size, cost and mass left out (high + low), labels."""
+END = np.dtype([("size", "i8"), ("cost", "f8"), ("cost_low", "f8"), ("rem", "f8"), ("rem_low", "f8")], align=True)
 
-    size: Ints
-    cost: Floats
-    cost_low: Floats
-    rem: Floats
-    rem_low: Floats
+
+class Ends(NamedTuple):
+    """Sets that were best at a price: size, cost and mass left out (high + low); labels."""
+
+    sets: Records
     chosen: Masks
 
 
@@ -60,7 +60,7 @@ class SizePrices:
         if self._equal:
             over_rows(_by_falling_p, *P.shape, P, self._table, out)
         else:
-            over_rows(_traced, *P.shape, P, self._table, self._costs, out)
+            over_rows(_block, *P.shape, P, self._table, self._costs, out)
         return out
 
 
@@ -88,55 +88,29 @@ def _walk(order: Ints, f: Floats, rem: Floats, low: Floats, corner: Ints, score:
     for k in range(1, K + 1):
         if f[k] < f[first] or (f[k] == f[first] and (rem[k] < rem[first] or low[k] < low[first])):
             first = k
-    corner[0] = first
-    many = 1
-    for k in range(first + 1, K + 1):
-        last = corner[many - 1]
-        if rem[k] == rem[last] and low[k] == low[last]:  # p = 0 from here on
-            if f[k] >= f[last]:
-                continue
-            many -= 1
-        while many > 1 and _turns_down(corner[many - 2], corner[many - 1], k, f, rem, low):
-            many -= 1
-        corner[many] = k
-        many += 1
+    many = lower_hull(first, f, rem, low, corner)
     score[:] = np.inf
     for i in range(first):
         score[order[i]] = 0.0
     for c in range(1, many):
         a, b = corner[c - 1], corner[c]
-        rise, rise_low = two_sum(f[b], -f[a])
-        fall, fall_low = minus(rem[a], low[a], rem[b], low[b])
-        price = ratio(rise, rise_low, fall, fall_low)
+        price = price_between(a, b, f, rem, low)
         for i in range(a, b):
             score[order[i]] = price
-
-
-@jit
-def _turns_down(a: int, b: int, c: int, f: Floats, rem: Floats, low: Floats) -> bool:
-    """Whether the step from b to c is no dearer than that from a to b."""
-    rise, rise_low = two_sum(f[b], -f[a])
-    fall, fall_low = minus(rem[a], low[a], rem[b], low[b])
-    up, up_low = two_sum(f[c], -f[b])
-    down, down_low = minus(rem[b], low[b], rem[c], low[c])
-    return sign_of_cross(up, up_low, fall, fall_low, rise, rise_low, down, down_low) <= 0
 
 
 # With label costs -----------------------------------------------------------------------------------------------------
 
 
-@jit
-def _traced(start: int, stop: int, P: Probabilities, f: Floats, costs: Floats, out: Floats) -> None:
-    K = P.shape[1]
+def _block(start: int, stop: int, P: Probabilities, f: Floats, costs: Floats, out: Floats) -> None:
+    """A block of rows, with ends of its own."""
     many = _HELD + 2
-    ends = Ends(
-        np.empty(many, np.int64),
-        np.empty(many),
-        np.empty(many),
-        np.empty(many),
-        np.empty(many),
-        np.empty((many, K), np.bool_),
-    )
+    _traced(start, stop, P, f, costs, Ends(records(many, END), np.empty((many, P.shape[1]), dtype=np.bool_)), out)
+
+
+@jit
+def _traced(start: int, stop: int, P: Probabilities, f: Floats, costs: Floats, ends: Ends, out: Floats) -> None:
+    K = P.shape[1]
     p = np.empty(K)
     for n in range(start, stop):
         for y in range(K):
@@ -148,21 +122,19 @@ def _traced(start: int, stop: int, P: Probabilities, f: Floats, costs: Floats, o
 def _trace(p: Floats, f: Floats, costs: Floats, ends: Ends, score: Floats) -> None:
     """End _HELD is the left one of the interval; 0 .. top are the right ones that wait, the nearest last."""
     # Not constants: functions would be compiled for each of them apart.
-    a = len(ends.cost) - 2
+    a = len(ends.sets) - 2
     top = a - _HELD
+    left = ends.sets[a]
     score[:] = np.inf
     _best(a, 0.0, 0.0, 1.0, 0.0, p, f, costs, ends)
     _enter(a, 0.0, ends, score)
     _best(top, 1.0, 0.0, 0.0, 0.0, p, f, costs, ends)
     while top >= 0:
-        step, step_low = minus(ends.cost[top], ends.cost_low[top], ends.cost[a], ends.cost_low[a])
-        gain, gain_low = minus(ends.rem[a], ends.rem_low[a], ends.rem[top], ends.rem_low[top])
+        step, step_low, gain, gain_low = meeting(left, ends.sets[top])
         if gain > 0.0:
             m = top + 1
             _best(m, step, step_low, gain, gain_low, p, f, costs, ends)
-            rise, rise_low = minus(ends.cost[m], ends.cost_low[m], ends.cost[a], ends.cost_low[a])
-            fall, fall_low = minus(ends.rem[a], ends.rem_low[a], ends.rem[m], ends.rem_low[m])
-            if sign_of_cross(rise, rise_low, gain, gain_low, step, step_low, fall, fall_low) < 0:
+            if is_below(ends.sets[m], left, step, step_low, gain, gain_low):
                 if m < _HELD - 1:
                     top = m
                 else:  # no room: the end before is forgotten, and found again from here
@@ -175,9 +147,10 @@ def _trace(p: Floats, f: Floats, costs: Floats, ends: Ends, score: Floats) -> No
 
 @jit
 def _move(v: int, to: int, ends: Ends) -> None:
-    ends.size[to] = ends.size[v]
-    ends.cost[to], ends.cost_low[to] = ends.cost[v], ends.cost_low[v]
-    ends.rem[to], ends.rem_low[to] = ends.rem[v], ends.rem_low[v]
+    old, new = ends.sets[v], ends.sets[to]
+    new.size = old.size
+    new.cost, new.cost_low = old.cost, old.cost_low
+    new.rem, new.rem_low = old.rem, old.rem_low
     # A loop: assigning one slice to another takes a second to compile, for the message about unequal shapes.
     for y in range(ends.chosen.shape[1]):
         ends.chosen[to, y] = ends.chosen[v, y]
@@ -222,7 +195,8 @@ def _best(
     cost, cost_low = 0.0, 0.0
     size = 0.0
     least = np.inf
-    ends.size[v] = -1
+    best = ends.sets[v]
+    best.size = -1
     for k in range(K + 1):
         if k > 0:
             cost, cost_low = plus(cost, cost_low, costs[order[k - 1]])
@@ -235,17 +209,17 @@ def _best(
         better = worth < least - near
         least = min(least, worth)
         if not better:
-            rise, rise_low = minus(whole, whole_low, ends.cost[v], ends.cost_low[v])
-            fall, fall_low = minus(ends.rem[v], ends.rem_low[v], rem[k], rem_low[k])
+            rise, rise_low = minus(whole, whole_low, best.cost, best.cost_low)
+            fall, fall_low = minus(best.rem, best.rem_low, rem[k], rem_low[k])
             sign = sign_of_cross(rise, rise_low, gain, gain_low, step, step_low, fall, fall_low)
             # At a tie more mass; then the cheaper one (at a price without end); then fewer labels, as found first.
             better = sign < 0 or (sign == 0 and (fall > 0.0 or (fall == 0.0 and rise < 0.0)))
         if better:
-            ends.size[v] = k
-            ends.cost[v], ends.cost_low[v] = whole, whole_low
-            ends.rem[v], ends.rem_low[v] = rem[k], rem_low[k]
+            best.size = k
+            best.cost, best.cost_low = whole, whole_low
+            best.rem, best.rem_low = rem[k], rem_low[k]
     for i in range(K):
-        ends.chosen[v, order[i]] = i < ends.size[v]
+        ends.chosen[v, order[i]] = i < best.size
 
 
 @jit

@@ -14,7 +14,8 @@ import numpy as np
 from udcp_dsl.expression.domain import Hierarchy
 from udcp_solvers.numeric.arrays import Floats, Indices, Ints, Masks, Probabilities, Row
 from udcp_solvers.numeric.compiled import jit, over_rows
-from udcp_solvers.numeric.double_double import Double, minus, plus, ratio, sign_of_cross, two_sum
+from udcp_solvers.numeric.double_double import Double, minus, plus, two_sum
+from udcp_solvers.prices.hull import lower_hull, price_between
 from udcp_solvers.prices.regions import subtrees
 
 # The high parts of running sums are exact to far less than this, relative to the mass of the row.
@@ -47,13 +48,17 @@ class Sums(NamedTuple):
 
 
 class Winners(NamedTuple):
-    """By height: the heaviest subtree, the mass outside it, its price; infinite if it is never bought."""
+    """By height: the heaviest subtree, the mass outside it, its price; infinite if it is never bought.
+
+    `corner` is room for the heights on the hull.
+    """
 
     low: Ints
     high: Ints
     rem: Floats
     rem_low: Floats
     price: Floats
+    corner: Ints
 
 
 class SubtreePrices:
@@ -63,12 +68,12 @@ class SubtreePrices:
         nodes, edges = subtrees(hierarchy)
         heights, starts = np.unique(edges, return_index=True)
         self._runs = Runs(
-            hierarchy.order,
-            hierarchy.position,
-            np.append(starts, len(nodes)).astype(np.int64),
-            hierarchy.low[nodes],
-            hierarchy.high[nodes],
-            weight * heights.astype(np.float64),
+            order=hierarchy.order,
+            position=hierarchy.position,
+            starts=np.append(starts, len(nodes)).astype(np.int64),
+            low=hierarchy.low[nodes],
+            high=hierarchy.high[nodes],
+            cost=weight * heights.astype(np.float64),
         )
 
     def scores(self, P: Probabilities) -> Floats:
@@ -134,7 +139,14 @@ def _sets(start: int, stop: int, P: Probabilities, runs: Runs, tau: Floats, out:
 @jit
 def _room(K: int, runs: Runs) -> tuple[Sums, Winners]:
     H = len(runs.cost)
-    winners = Winners(np.empty(H, np.int64), np.empty(H, np.int64), np.empty(H), np.empty(H), np.empty(H))
+    winners = Winners(
+        low=np.empty(H, np.int64),
+        high=np.empty(H, np.int64),
+        rem=np.empty(H),
+        rem_low=np.empty(H),
+        price=np.empty(H),
+        corner=np.empty(H, np.int64),
+    )
     return Sums(np.empty(K), np.zeros(K + 1), np.zeros(K + 1)), winners
 
 
@@ -155,22 +167,11 @@ def _trace(row: Row, runs: Runs, sums: Sums, winners: Winners) -> None:
         winners.low[h], winners.high[h] = runs.low[winner], runs.high[winner]
         winners.rem[h], winners.rem_low[h] = _outside(runs.low[winner], runs.high[winner], sums)
         winners.price[h] = np.inf
-    at = 0
+    corner = winners.corner
+    many = lower_hull(0, runs.cost, winners.rem, winners.rem_low, corner)
     winners.price[0] = 0.0
-    while winners.rem[at] > 0.0:
-        best = -1
-        step, step_low, gain, gain_low = 0.0, 0.0, 0.0, 0.0
-        for h in range(at + 1, H):
-            fall, fall_low = minus(winners.rem[at], winners.rem_low[at], winners.rem[h], winners.rem_low[h])
-            if not fall > 0.0:
-                continue
-            rise, rise_low = two_sum(runs.cost[h], -runs.cost[at])
-            # At a tie the later one has more mass.
-            if best < 0 or sign_of_cross(rise, rise_low, gain, gain_low, step, step_low, fall, fall_low) <= 0:
-                best = h
-                step, step_low, gain, gain_low = rise, rise_low, fall, fall_low
-        at = best
-        winners.price[at] = ratio(step, step_low, gain, gain_low)
+    for c in range(1, many):
+        winners.price[corner[c]] = price_between(corner[c - 1], corner[c], runs.cost, winners.rem, winners.rem_low)
 
 
 @jit

@@ -21,19 +21,20 @@ from numpy.typing import NDArray
 from udcp_dsl.expression.domain import Hierarchy
 from udcp_solvers.numeric.arrays import Floats, Indices, Ints, Masks, Probabilities
 from udcp_solvers.numeric.compiled import jit, jit_in_caller, over_rows
-from udcp_solvers.numeric.double_double import minus, ratio, sign_of_cross
+from udcp_solvers.numeric.double_double import ratio
 from udcp_solvers.prices.ball_sums import pairs_of
+from udcp_solvers.prices.hull import is_below, meeting
 from udcp_solvers.prices.laminar import Forest, own_price, tree_prices
 from udcp_solvers.prices.region_choice import (
     Areas,
-    Room,
+    Scratch,
     Vertices,
     best_set,
     list_first,
     load,
     move,
     open_region,
-    room_for,
+    scratch_for,
     vertices_for,
 )
 from udcp_solvers.prices.regions import Tree, one_depth, tree_of
@@ -58,8 +59,9 @@ class Trees(NamedTuple):
     last: Ints
 
 
-class Prices(NamedTuple):
-    """Scratch for prices inside one region: of labels, p and prices in the forest's order, doors; which region."""
+class Inside(NamedTuple):
+    """Scratch for the laminar prices inside one region: by place; p and prices in the forest's order; doors, the entry
+    prices of categories; which region."""
 
     price: Floats
     p: Floats
@@ -88,22 +90,22 @@ class TreePrices:
             parent[c + 1 : forest.last[c]] = c
         of_nodes, of_labels, shared = _weights(tree, labels, forest)
         self._areas = Areas(
-            tree,
-            pairs_of(tree, costs + of_labels, of_nodes),
-            place,
-            costs,
-            innermost,
-            _ends(innermost),
-            alone,
-            _kinds(alone, costs, innermost, parent, forest.weight),
-            parent,
-            forest.weight,
-            np.concatenate([np.zeros(K), weight * tree.balls.diameter]),
-            -float(np.minimum(costs, 0.0).sum()),
-            bool((costs <= 0).any()),
-            shared,
+            tree=tree,
+            pairs=pairs_of(tree, costs + of_labels, of_nodes),
+            place=place,
+            costs=costs,
+            innermost=innermost,
+            until=_ends(innermost),
+            alone=alone,
+            kind=_kinds(alone, costs, innermost, parent, forest.weight),
+            parent=parent,
+            weight=forest.weight,
+            diameter_cost=np.concatenate([np.zeros(K), weight * tree.balls.diameter]),
+            gains=-float(np.minimum(costs, 0.0).sum()),
+            free=bool((costs <= 0).any()),
+            shared=shared,
         )
-        self._trees = Trees(labels, forest.costs, forest.low, forest.high, forest.last)
+        self._trees = Trees(labels=labels, costs=forest.costs, low=forest.low, high=forest.high, last=forest.last)
 
     @staticmethod
     def of(loss: Loss) -> TreePrices | SubtreePrices | None:
@@ -203,8 +205,14 @@ def _ends(values: Ints) -> Ints:
 def _block(start: int, stop: int, P: Probabilities, areas: Areas, trees: Trees, *rest: NDArray[Any]) -> None:
     """A block of rows, with scratch of its own."""
     K, C = len(areas.costs), len(areas.weight)
-    prices = Prices(np.empty(K), np.empty(K), np.empty(K), np.empty(C), np.empty(1, dtype=np.int64))
-    _rows(start, stop, P, areas, trees, room_for(areas), vertices_for(_HELD + 2, areas), prices, np.empty(K), *rest)
+    inside = Inside(
+        price=np.empty(K),
+        p=np.empty(K),
+        ordered=np.empty(K),
+        door=np.empty(C),
+        region=np.empty(1, dtype=np.int64),
+    )
+    _rows(start, stop, P, areas, trees, scratch_for(areas), vertices_for(_HELD + 2, areas), inside, np.empty(K), *rest)
 
 
 @jit
@@ -214,9 +222,9 @@ def _rows(
     P: Probabilities,
     areas: Areas,
     trees: Trees,
-    room: Room,
+    scratch: Scratch,
     held: Vertices,
-    prices: Prices,
+    inside: Inside,
     score: Floats,
     limit: Floats,
     only: Ints,
@@ -231,7 +239,7 @@ def _rows(
     labels = areas.tree.labels
     for n in range(start, stop):
         wanted = areas.place[only[n]] if only[n] >= 0 else -1
-        _trace(limit[n], wanted, load(P[n], areas, room), areas, trees, room, held, prices, score)
+        _trace(limit[n], wanted, load(P[n], areas, scratch), areas, trees, scratch, held, inside, score)
         if len(scores) > 0:
             for i in range(len(labels)):
                 scores[n, labels[i]] = score[i]
@@ -249,9 +257,9 @@ def _trace(
     regions: int,
     areas: Areas,
     trees: Trees,
-    room: Room,
+    scratch: Scratch,
     held: Vertices,
-    prices: Prices,
+    inside: Inside,
     score: Floats,
 ) -> None:
     """Scores by place of the row that was loaded; those above the limit, or above that of place `only`, may be left at
@@ -264,43 +272,40 @@ def _trace(
     a = len(held.sets) - 2
     top = a - _HELD
     left = held.sets[a]
-    prices.region[0] = -1
+    inside.region[0] = -1
     score[:] = np.inf
-    list_first(regions, a, room, held)
-    list_first(regions, top, room, held)
-    best_set(a, 0.0, 0.0, 0.0, 1.0, 0.0, areas, room, held)
+    list_first(regions, a, scratch, held)
+    list_first(regions, top, scratch, held)
+    best_set(a, 0.0, 0.0, 0.0, 1.0, 0.0, areas, scratch, held)
     _enter(a, 0.0, held, score)
-    best_set(top, np.inf, 1.0, 0.0, 0.0, 0.0, areas, room, held)
+    best_set(top, np.inf, 1.0, 0.0, 0.0, 0.0, areas, scratch, held)
     # Prices rise from here on, so that a label's first is its least.
     while top >= 0 and left.mu <= limit and (only < 0 or score[only] == np.inf):
         right = held.sets[top]
-        step, step_low = minus(right.cost, right.cost_low, left.cost, left.cost_low)
-        gain, gain_low = minus(left.rem, left.rem_low, right.rem, right.rem_low)
+        step, step_low, gain, gain_low = meeting(left, right)
         if gain > 0.0:
             mid = ratio(step, step_low, gain, gain_low)
             if mid == np.inf:  # beyond all floats, and so are the prices that follow
                 break
             m = top + 1
-            below = _keep_below(m, mid, a, top, held, room)
+            below = _keep_below(m, mid, a, top, held, scratch)
             if below == 1 and left.region == right.region:
                 if right.sure and (right.mu <= limit < np.inf or (only >= 0 and not held.chosen[top, only])):
                     clear = True  # the set at the end says enough
                 elif limit < right.mu:
-                    held.alive[m, 0], held.sets[m].many = left.region, 1
-                    best_set(m, limit, limit, 0.0, 1.0, 0.0, areas, room, held)
+                    held.listed[m, 0], held.sets[m].many = left.region, 1
+                    best_set(m, limit, limit, 0.0, 1.0, 0.0, areas, scratch, held)
                     clear = held.sets[m].sure
                     if clear:
                         _enter(m, limit, held, score)
                 else:
                     clear = False
                 if not clear:
-                    _enter_inside(left.region, left.mu, right.mu, areas, trees, room, prices, score)
+                    _enter_inside(left.region, left.mu, right.mu, areas, trees, scratch, inside, score)
             else:
-                best_set(m, mid, step, step_low, gain, gain_low, areas, room, held)
+                best_set(m, mid, step, step_low, gain, gain_low, areas, scratch, held)
                 found = held.sets[m]
-                rise, rise_low = minus(found.cost, found.cost_low, left.cost, left.cost_low)
-                fall, fall_low = minus(left.rem, left.rem_low, found.rem, found.rem_low)
-                if sign_of_cross(rise, rise_low, gain, gain_low, step, step_low, fall, fall_low) < 0:
+                if is_below(found, left, step, step_low, gain, gain_low):
                     found.stale = m == _HELD - 1
                     if found.stale:  # no room: the end before is forgotten, and found again from here
                         move(m, top, held)
@@ -315,31 +320,31 @@ def _trace(
         if left.stale and top >= 0:
             left.many = held.sets[top].many
             for j in range(left.many):
-                held.alive[a, j] = held.alive[top, j]
-            best_set(a, left.mu, 0.0, 0.0, 0.0, 0.0, areas, room, held)
+                held.listed[a, j] = held.listed[top, j]
+            best_set(a, left.mu, 0.0, 0.0, 0.0, 0.0, areas, scratch, held)
 
 
 @jit_in_caller
-def _keep_below(m: int, mid: float, a: int, b: int, held: Vertices, room: Room) -> int:
+def _keep_below(m: int, mid: float, a: int, b: int, held: Vertices, scratch: Scratch) -> int:
     """How many regions have a chord from a to b that is not above the lines of a and b where these meet, at mid.
 
     Those that matter are listed with m: if nothing in one pays at b nothing does before, and the empty set is in all.
     """
     left, right = held.sets[a], held.sets[b]
     line = left.cost + mid * left.rem
-    listed = a if left.many < right.many else b
+    shorter = a if left.many < right.many else b
     slack = line + _ABOVE * (abs(line) + abs(left.cost))
     mu, end = left.mu, right.mu
     part = (mid - mu) / (end - mu)
     first, second = left.region, right.region
-    G, G_end, live, outside, kept = held.G[a], held.G[b], held.live[b], room.outside, held.alive[m]
+    G, G_end, may_pay, outside, kept = held.G[a], held.G[b], held.may_pay[b], scratch.outside, held.listed[m]
     below, many = 0, 0
-    for q in held.alive[listed, : held.sets[listed].many]:
+    for q in held.listed[shorter, : held.sets[shorter].many]:
         chord = G[q] + (G_end[q] - G[q]) * part if end < np.inf else G[q] + outside[q] * (mid - mu)
         own = q in (first, second)
         if own or not chord > slack:
             below += 1
-            if own or live[q]:
+            if own or may_pay[q]:
                 kept[many] = q
                 many += 1
     held.sets[m].many = many
@@ -355,33 +360,33 @@ def _enter(v: int, price: float, held: Vertices, score: Floats) -> None:
 
 @jit_in_caller
 def _enter_inside(
-    r: int, mu_a: float, mu_b: float, areas: Areas, trees: Trees, room: Room, prices: Prices, score: Floats
+    r: int, mu_a: float, mu_b: float, areas: Areas, trees: Trees, scratch: Scratch, inside: Inside, score: Floats
 ) -> None:
     """Labels of region r enter at their laminar prices between a and b."""
-    many = open_region(r, areas, room)
-    price = prices.price
-    if prices.region[0] != r:
-        prices.region[0] = r
+    many = open_region(r, areas, scratch)
+    price = inside.price
+    if inside.region[0] != r:
+        inside.region[0] = r
         if r < len(score):
-            price[r] = own_price(areas.alone[r], room.p[r])
+            price[r] = own_price(areas.alone[r], scratch.p[r])
         else:
-            _prices_inside(many, areas.weight, trees, room, prices)
+            _prices_inside(many, areas.weight, trees, scratch, inside)
     for j in range(many):
-        for i in range(room.runs[j, 0], room.runs[j, 1]):
+        for i in range(scratch.runs[j, 0], scratch.runs[j, 1]):
             enters = price[i] <= mu_b and price[i] < np.inf
             score[i] = min(score[i], max(price[i], mu_a) if enters else np.inf)
 
 
 @jit_in_caller
-def _prices_inside(many: int, weight: Floats, trees: Trees, room: Room, prices: Prices) -> None:
+def _prices_inside(many: int, weight: Floats, trees: Trees, scratch: Scratch, inside: Inside) -> None:
     """The laminar prices of the labels listed, if there are no others."""
-    price, p, ordered, labels = prices.price, prices.p, prices.ordered, trees.labels
+    price, p, ordered, labels = inside.price, inside.p, inside.ordered, trees.labels
     price[:] = np.inf
     for j in range(many):
-        price[room.runs[j, 0] : room.runs[j, 1]] = 0.0
+        price[scratch.runs[j, 0] : scratch.runs[j, 1]] = 0.0
     for k in range(len(labels)):
-        p[k] = room.p[labels[k]]
+        p[k] = scratch.p[labels[k]]
         ordered[k] = own_price(trees.costs[k], p[k]) if price[labels[k]] == 0.0 else np.inf
-    tree_prices(0, len(weight), trees.costs, weight, trees.low, trees.high, trees.last, p, ordered, prices.door)
+    tree_prices(0, len(weight), trees.costs, weight, trees.low, trees.high, trees.last, p, ordered, inside.door)
     for k in range(len(labels)):
         price[labels[k]] = ordered[k]

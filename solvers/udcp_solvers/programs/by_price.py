@@ -79,7 +79,10 @@ def _price(p: Floats, before: Found, after: Found) -> float:
 
 
 def _corners(p: Floats, points: list[Found]) -> list[Found]:
-    """Without what adds no mass, or lies on the line between its neighbours, but for rounding."""
+    """Without what adds no mass, or lies on the line between its neighbours, but for rounding.
+
+    The walk of `prices.hull`, but to the solver's tolerance, and masses are compared label by label.
+    """
     corners = [points[0]]
     for point in points[1:]:
         if _gained(p, corners[-1], point) <= 0:

@@ -88,7 +88,8 @@ class Disjoint:
 
 
 class Balls:
-    """The balls of a tree, from small to large."""
+    """The balls of a tree, from small to large: all of them, also those that are not as wide as they may be (unlike
+    `prices.regions`), as their masses come from those of the next smaller ones."""
 
     def __init__(self, metric: TreeMetric) -> None:
         tree = metric.hierarchy
