@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from udcp_solvers.growth.growing import DENSE, LARGER, TREE, Growing, clear, far_at, new_state, push
-from udcp_solvers.growth.heads import Ranked, deal, most_to_place, rank, ratio, room_for_ranks
+from udcp_solvers.growth.heads import Ranked, deal, most_to_place, rank, ranks_for, ratio
 from udcp_solvers.growth.lists import Lists, Model
 from udcp_solvers.numeric.arrays import Floats, Indices, Ints32, Probabilities
 from udcp_solvers.numeric.compiled import jit
@@ -24,7 +24,7 @@ _ROUNDING = 2.0**-50
 _LANES = 32
 
 
-class Room(NamedTuple):
+class Scratch(NamedTuple):
     """Arrays to work in, for one row after another."""
 
     state: Floats  # of `growing`
@@ -59,31 +59,31 @@ def farthest_orders(
     """The labels of each row in greedy order, until label `wanted` is placed or less mass than `floor` remains."""
     K, A, G = P.shape[1], len(growing.kind), len(lists.some)
     T, height = len(growing.edge), growing.paths.shape[1]
-    scratch = order_scratch(K)
-    ranks = room_for_ranks(K)
+    sorting = order_scratch(K)
+    ranks = ranks_for(K)
     above = np.empty((T, height, G), np.int32)
     for t in range(T):
         for d in range(height):
             for g in range(G):
                 above[t, d, g] = growing.paths[t, d, lists.some[g]]
     filled = -(-G // _LANES) * _LANES
-    room = Room(
-        new_state(growing.code),
-        np.empty(G, np.int64),
-        np.empty(K, np.int64),
-        np.empty(G, np.int64),
-        np.empty(G, np.int64),
-        above,
-        np.empty(G, np.int32),
-        np.zeros((A, filled)),
-        np.full(filled, np.inf),
-        np.ones(filled),
-        np.empty(filled),
-        np.empty(_LANES),
+    scratch = Scratch(
+        state=new_state(growing.code),
+        head=np.empty(G, np.int64),
+        following=np.empty(K, np.int64),
+        states=np.empty(G, np.int64),
+        now=np.empty(G, np.int64),
+        above=above,
+        common=np.empty(G, np.int32),
+        far=np.zeros((A, filled)),
+        extra=np.full(filled, np.inf),
+        inverse=np.ones(filled),
+        gain=np.empty(filled),
+        lanes=np.empty(_LANES),
     )
     for i in range(start, stop):
-        rank(P[i], falling_order(P[i], scratch), eps, ranks)
-        counts[i] = _order(growing, lists, model, ranks, room, M, wanted[i], floor[i], orders[i])
+        rank(P[i], falling_order(P[i], sorting), eps, ranks)
+        counts[i] = _order(growing, lists, model, ranks, scratch, M, wanted[i], floor[i], orders[i])
 
 
 @jit
@@ -92,7 +92,7 @@ def _order(
     lists: Lists,
     model: Model,
     ranks: Ranked,
-    room: Room,
+    scratch: Scratch,
     M: float,
     wanted: int,
     floor: float,
@@ -100,16 +100,16 @@ def _order(
 ) -> int:
     """One row: fills the order, and says how far."""
     # Taken out of the tuples once: a compiled function counts references to what it takes out.
-    code, data, state = growing.code, growing.data, room.state
+    code, data, state = growing.code, growing.data, scratch.state
     entries, entry_category, kind, metric = growing.entries, growing.entry_category, growing.kind, growing.metric
     number, dense, depth, edge = growing.number, growing.dense, growing.depth, growing.edge
     list_of, some, class_of, unpaid = lists.list_of, lists.some, lists.class_of, lists.unpaid
     category_start, category_list, category_bit = lists.category_start, lists.category_list, lists.category_bit
     cost_common, cost_extra, weight, slack = model.common, model.extra, model.far_weight, model.slack
-    ranked, p, width, inverse = ranks.label, ranks.p, ranks.room, ranks.inverse
-    head, following, states, now = room.head, room.following, room.states, room.now
-    above, common = room.above, room.common
-    far, extra, best_inverse, gain, lanes = room.far, room.extra, room.inverse, room.gain, room.lanes
+    ranked, p, denominator, inverse = ranks.label, ranks.p, ranks.denominator, ranks.inverse
+    head, following, states, now = scratch.head, scratch.following, scratch.states, scratch.now
+    above, common = scratch.above, scratch.common
+    far, extra, best_inverse, gain, lanes = scratch.far, scratch.extra, scratch.inverse, scratch.gain, scratch.lanes
     gain_lanes, inverse_lanes = gain.reshape(-1, _LANES), best_inverse.reshape(-1, _LANES)
     K, A, G = len(ranked), len(kind), len(some)
     far_0 = far_at(code)
@@ -132,7 +132,9 @@ def _order(
             if weight[a] != 0.0:
                 _pay_far(gain, far[a], state[a], weight[a])
         lower = _lower(gain_lanes, inverse_lanes, lanes, slack)
-        r = _best(code, data, state, ranked, width, head, now, far, gain, best_inverse, metric, far_0, slack, lower, M)
+        r = _best(
+            code, data, state, ranked, denominator, head, now, far, gain, best_inverse, metric, far_0, slack, lower, M
+        )
         y = ranked[r]
         g = list_of[y]
         order[count] = y
@@ -202,7 +204,7 @@ def _best(
     data: Floats,
     state: Floats,
     ranked: Indices,
-    room: Floats,
+    denominator: Floats,
     head: Indices,
     now: Indices,
     far: Floats,
@@ -233,10 +235,10 @@ def _best(
             if not known:
                 for a in range(A):
                     state[far_0 + a] = far[a, best_list]
-                best_ratio, known = ratio(code, data, state, ranked, room, best, M), True
+                best_ratio, known = ratio(code, data, state, ranked, denominator, best, M), True
             for a in range(A):
                 state[far_0 + a] = far[a, g]
-            found = ratio(code, data, state, ranked, room, r, M)
+            found = ratio(code, data, state, ranked, denominator, r, M)
             if found > best_ratio or (found == best_ratio and r < best):
                 best, best_list, best_ratio = r, g, found
     return best

@@ -21,26 +21,26 @@ class Ranked(NamedTuple):
 
     label: Indices
     p: Floats
-    room: Floats  # max(1 - p, 0) + eps
-    inverse: Floats  # (K + 1,) 1 / room, and 0 for no rank
+    denominator: Floats  # of the ratio: max(1 - p, 0) + eps
+    inverse: Floats  # (K + 1,) 1 / denominator, and 0 for no rank
 
 
 @jit
-def room_for_ranks(K: int) -> Ranked:
+def ranks_for(K: int) -> Ranked:
     return Ranked(np.empty(K, np.int64), np.empty(K), np.empty(K), np.zeros(K + 1))
 
 
 @jit
 def rank(row: Row, order: Indices, eps: float, ranked: Ranked) -> None:
     """Take in a row by its falling order."""
-    label, p, room, inverse = ranked.label, ranked.p, ranked.room, ranked.inverse
+    label, p, denominator, inverse = ranked.label, ranked.p, ranked.denominator, ranked.inverse
     K = len(row)
     for r in range(K):
         label[r] = order[r]
         p[r] = np.float64(row[order[r]])
     for r in range(K):
-        room[r] = max(1.0 - p[r], 0.0) + eps
-        inverse[r] = 1.0 / room[r]
+        denominator[r] = max(1.0 - p[r], 0.0) + eps
+        inverse[r] = 1.0 / denominator[r]
 
 
 @jit
@@ -55,9 +55,9 @@ def deal(list_of: Indices, ranked: Indices, head: Indices, following: Indices) -
 
 
 @jit
-def ratio(code: Indices, data: Floats, state: Floats, ranked: Indices, room: Floats, r: int, M: float) -> float:
+def ratio(code: Indices, data: Floats, state: Floats, ranked: Indices, denominator: Floats, r: int, M: float) -> float:
     """The greedy ratio of the label at rank r, as every path computes it."""
-    return float(max(M - cost_with(code, data, state, ranked[r]), 0.0) / room[r])
+    return float(max(M - cost_with(code, data, state, ranked[r]), 0.0) / denominator[r])
 
 
 @jit

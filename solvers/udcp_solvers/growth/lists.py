@@ -81,16 +81,16 @@ def list_labels(growing: Growing) -> Lists | None:
     members = np.argsort(list_of, kind="stable").astype(np.int64)
     member_start = np.searchsorted(list_of[members], np.arange(len(some) + 1)).astype(np.int64)
     return Lists(
-        list_of.astype(np.int64),
-        some.astype(np.int64),
-        member_start,
-        members,
-        class_of,
-        class_of[list_of, 0],
-        unpaid,
-        start,
-        lists,
-        bit,
+        list_of=list_of.astype(np.int64),
+        some=some.astype(np.int64),
+        member_start=member_start,
+        members=members,
+        class_of=class_of,
+        first_class=class_of[list_of, 0],
+        unpaid=unpaid,
+        category_start=start,
+        category_list=lists,
+        category_bit=bit,
     )
 
 

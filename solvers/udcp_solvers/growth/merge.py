@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from udcp_solvers.growth.growing import Growing, clear, new_state, push
-from udcp_solvers.growth.heads import Ranked, deal, most_to_place, rank, ratio, room_for_ranks
+from udcp_solvers.growth.heads import Ranked, deal, most_to_place, rank, ranks_for, ratio
 from udcp_solvers.growth.lists import Lists, Model
 from udcp_solvers.numeric.arrays import Floats, Indices, Ints, Masks, Probabilities
 from udcp_solvers.numeric.compiled import jit
@@ -50,10 +50,16 @@ def levels_of(model: Model) -> Levels:
     level_of = np.empty(len(rising), np.int64)
     level_of[order] = np.cumsum(begins) - 1
     spread = rising[start[1:] - 1] - rising[start[:-1]]
-    return Levels(level_of, start, order.astype(np.int64), rising[start[:-1]], model.slack + float(spread.max()))
+    return Levels(
+        level_of=level_of,
+        start=start,
+        classes=order.astype(np.int64),
+        extra=rising[start[:-1]],
+        slack=model.slack + float(spread.max()),
+    )
 
 
-class Room(NamedTuple):
+class Scratch(NamedTuple):
     """Arrays to work in, for one row after another."""
 
     state: Floats  # of `growing`
@@ -92,26 +98,26 @@ def merge_orders(
     leaves = 1
     while leaves < len(levels.extra):
         leaves *= 2
-    scratch = order_scratch(K)
-    ranks = room_for_ranks(K)
-    room = Room(
-        new_state(growing.code),
-        np.empty(G, np.int64),
-        np.empty(K, np.int64),
-        np.empty(G, np.int64),
-        np.empty(G, np.int64),
-        np.empty(G, np.int64),
-        np.zeros(G, np.bool_),
-        np.zeros((C, (K + 63) >> 6), np.int64),
-        np.zeros(C, np.int64),
-        np.zeros(C, np.int64),
-        np.empty(2 * leaves, np.int64),
-        np.empty(leaves, np.int64),
-        np.empty(leaves, np.int64),
+    sorting = order_scratch(K)
+    ranks = ranks_for(K)
+    scratch = Scratch(
+        state=new_state(growing.code),
+        head=np.empty(G, np.int64),
+        following=np.empty(K, np.int64),
+        states=np.empty(G, np.int64),
+        now=np.empty(G, np.int64),
+        moving=np.empty(G, np.int64),
+        marked=np.zeros(G, np.bool_),
+        bits=np.zeros((C, (K + 63) >> 6), np.int64),
+        low=np.zeros(C, np.int64),
+        many=np.zeros(C, np.int64),
+        tree=np.empty(2 * leaves, np.int64),
+        front=np.empty(leaves, np.int64),
+        behind=np.empty(leaves, np.int64),
     )
     for i in range(start, stop):
-        rank(P[i], falling_order(P[i], scratch), eps, ranks)
-        counts[i] = _merge(growing, lists, model, levels, ranks, room, M, wanted[i], floor[i], orders[i])
+        rank(P[i], falling_order(P[i], sorting), eps, ranks)
+        counts[i] = _merge(growing, lists, model, levels, ranks, scratch, M, wanted[i], floor[i], orders[i])
 
 
 @jit
@@ -121,7 +127,7 @@ def _merge(
     model: Model,
     levels: Levels,
     ranks: Ranked,
-    room: Room,
+    scratch: Scratch,
     M: float,
     wanted: int,
     floor: float,
@@ -130,17 +136,17 @@ def _merge(
     """One row: fills the order, and says how far."""
     # Taken out of the tuples once, and few calls below: a compiled function counts references to every array that it
     # takes out or hands on, which may take longer than a step.
-    code, data, state = growing.code, growing.data, room.state
+    code, data, state = growing.code, growing.data, scratch.state
     entries, entry_category = growing.entries, growing.entry_category
     list_of, class_of, first_class, unpaid = lists.list_of, lists.class_of, lists.first_class, lists.unpaid
     category_start, category_list, category_bit = lists.category_start, lists.category_list, lists.category_bit
     cost_common, cost_extra = model.common, model.extra
     level_of, level_start, level_classes = levels.level_of, levels.start, levels.classes
     level_extra, slack = levels.extra, levels.slack
-    ranked, p, width, inverse = ranks.label, ranks.p, ranks.room, ranks.inverse
-    head, following, states, now = room.head, room.following, room.states, room.now
-    moving, marked, bits, low, many = room.moving, room.marked, room.bits, room.low, room.many
-    tree, front = room.tree, room.front
+    ranked, p, denominator, inverse = ranks.label, ranks.p, ranks.denominator, ranks.inverse
+    head, following, states, now = scratch.head, scratch.following, scratch.states, scratch.now
+    moving, marked, bits, low, many = scratch.moving, scratch.marked, scratch.bits, scratch.low, scratch.many
+    tree, front = scratch.tree, scratch.front
     K, G, leaves = len(ranked), len(class_of), len(front)
     with_categories = len(category_list) > 0
     clear(code, data, state)
@@ -202,7 +208,7 @@ def _merge(
                     push(code, data, state, order[pushed])
                     pushed += 1
                 r, at = _best(
-                    code, data, state, ranked, width, inverse, bits, low, many,
+                    code, data, state, ranked, denominator, inverse, bits, low, many,
                     level_start, level_classes, cost_extra, front, size, A, slack, lower, M,
                 )  # fmt: skip
             c = now[list_of[ranked[r]]] if with_categories else first_class[ranked[r]]
@@ -240,7 +246,7 @@ def _merge(
             break
         if not unpaid[c]:
             if not flat:
-                size = _mend(tree, front, room.behind, size, at, leaves, K)
+                size = _mend(tree, front, scratch.behind, size, at, leaves, K)
             continue
         # Move the lists of its categories to the classes that they are in once these are touched.
         moves = 0
@@ -330,7 +336,7 @@ def _best(
     data: Floats,
     state: Floats,
     ranked: Indices,
-    width: Floats,
+    denominator: Floats,
     inverse: Floats,
     bits: Bits,
     low: Indices,
@@ -353,7 +359,7 @@ def _best(
             c = level_classes[i]
             r = _first(bits, low, many, c, K)
             if r < K and (A - cost_extra[c] + slack) * inverse[r] * (1.0 + _ROUNDING) >= lower:
-                found = ratio(code, data, state, ranked, width, r, M)
+                found = ratio(code, data, state, ranked, denominator, r, M)
                 if found > best_ratio or (found == best_ratio and r < best):
                     best, best_ratio, at = r, found, j
     return best, at

@@ -32,7 +32,7 @@ _LANES = 16
 _TRIES, _NEAR = 30, 64
 
 
-class Room(NamedTuple):
+class Scratch(NamedTuple):
     """Arrays to work in, for one row after another."""
 
     state: Floats  # of `growing`
@@ -70,26 +70,26 @@ def window_orders(
 ) -> None:
     """The labels of each row in greedy order, until label `wanted` is placed or less mass than `floor` remains."""
     K = P.shape[1]
-    room = Room(
-        new_state(growing.code),
-        np.empty(len(lists.class_of), np.int64),
-        np.empty(K),
-        np.empty(K),
-        np.empty(K),
-        np.empty(K),
-        np.empty(K),
-        np.empty(K + 1, np.int64),
-        np.empty(K),
-        np.empty(K),
-        np.empty(K, np.int64),
-        np.empty(max(K + 1, _FULL), np.int64),
-        np.empty(_FULL),
-        np.empty(_FULL),
-        np.empty(_FULL),
-        np.empty(_LANES),
+    scratch = Scratch(
+        state=new_state(growing.code),
+        touched=np.empty(len(lists.class_of), np.int64),
+        p=np.empty(K),
+        e=np.empty(K),
+        q=np.empty(K),
+        b=np.empty(K),
+        key=np.empty(K),
+        pool=np.empty(K + 1, np.int64),
+        pool_q=np.empty(K),
+        pool_b=np.empty(K),
+        place=np.empty(K, np.int64),
+        window=np.empty(max(K + 1, _FULL), np.int64),
+        high=np.empty(_FULL),
+        slope=np.empty(_FULL),
+        value=np.empty(_FULL),
+        lanes=np.empty(_LANES),
     )
     for i in range(start, stop):
-        counts[i] = _order(P[i], growing, lists, model, room, M, eps, wanted[i], floor[i], orders[i])
+        counts[i] = _order(P[i], growing, lists, model, scratch, M, eps, wanted[i], floor[i], orders[i])
 
 
 @jit
@@ -98,7 +98,7 @@ def _order(
     growing: Growing,
     lists: Lists,
     model: Model,
-    room: Room,
+    scratch: Scratch,
     M: float,
     eps: float,
     wanted: int,
@@ -106,13 +106,13 @@ def _order(
     order: Indices,
 ) -> int:
     """One row: fills the order, and says how far; -1 if it was given up."""
-    code, data, state = growing.code, growing.data, room.state
+    code, data, state = growing.code, growing.data, scratch.state
     entries, entry_category = growing.entries, growing.entry_category
     list_of, first_class = lists.list_of, lists.first_class
     common, extra = model.common, model.extra
-    touched, p, e, q, b, key = room.touched, room.p, room.e, room.q, room.b, room.key
-    pool, pool_q, pool_b, place = room.pool, room.pool_q, room.pool_b, room.place
-    window, high, slope, value, lanes = room.window, room.high, room.slope, room.value, room.lanes
+    touched, p, e, q, b, key = scratch.touched, scratch.p, scratch.e, scratch.q, scratch.b, scratch.key
+    pool, pool_q, pool_b, place = scratch.pool, scratch.pool_q, scratch.pool_b, scratch.place
+    window, high, slope, value, lanes = scratch.window, scratch.high, scratch.slope, scratch.value, scratch.lanes
     # The model's slack, and the rounding of A q - b and of a ratio, which is far less.
     slack = 3.0 * model.slack
     K = len(row)
@@ -205,7 +205,7 @@ def _order(
                     if (was >> j) & 1 == 0:
                         category = entry_category[entries[y] + j]
                         pool_size, size, steepest = _touch(
-                            category, lists, extra, room, pool_A + slack, pool_bound, pool_size,
+                            category, lists, extra, scratch, pool_A + slack, pool_bound, pool_size,
                             A0 + slack, bound, size, steepest,
                         )  # fmt: skip
                 if size == _FULL:
@@ -307,7 +307,7 @@ def _touch(
     category: int,
     lists: Lists,
     extra: Floats,
-    room: Room,
+    scratch: Scratch,
     pool_A: float,
     pool_bound: float,
     pool_size: int,
@@ -322,9 +322,9 @@ def _touch(
     """
     class_of, member_start, members = lists.class_of, lists.member_start, lists.members
     category_list, category_bit = lists.category_list, lists.category_bit
-    touched, e, q, b = room.touched, room.e, room.q, room.b
-    pool, pool_q, pool_b, place = room.pool, room.pool_q, room.pool_b, room.place
-    window, high, slope = room.window, room.high, room.slope
+    touched, e, q, b = scratch.touched, scratch.e, scratch.q, scratch.b
+    pool, pool_q, pool_b, place = scratch.pool, scratch.pool_q, scratch.pool_b, scratch.place
+    window, high, slope = scratch.window, scratch.high, scratch.slope
     for i in range(lists.category_start[category], lists.category_start[category + 1]):
         g = category_list[i]
         touched[g] |= 1 << category_bit[i]
