@@ -140,7 +140,7 @@ def nearest(name: str, known: Iterable[str], most: int = 3) -> list[str]:
     for candidate in known:
         folded.setdefault(candidate.casefold(), candidate)
     written = name.casefold()
-    similar = difflib.get_close_matches(written, folded, n=4 * most, cutoff=0.6)  # quick, but too generous
+    similar = difflib.get_close_matches(written, folded, n=4 * most, cutoff=0.5)  # quick, but too generous
     return [folded[c] for c in similar if _near(written, c)][:most]
 
 

@@ -19,6 +19,8 @@ NEAR = [
     ("C", "c"),
     ("cc", "c"),
     ("log", "log1p"),  # cut short
+    ("bba", "baba"),  # letters that repeat
+    ("axaa", "aaaa"),
     ("cat", "p_cat"),  # with something before it
     ("prob.npy", "probs.npy"),
     ("basal cell carcinomas", "Basal-cell carcinoma"),
