@@ -22,9 +22,16 @@ MUST_HOLD = (
 )
 TESTS = (
     *(f"tests/udcp_dsl/cli/test_{name}.py" for name in ("calibrate", "check", "demo", "new", "predict", "process")),
-    *(f"tests/udcp_dsl/test_{name}.py" for name in ("datasets", "oracle", "pytest_plugin", "saved")),
-    *("tests/udcp_dsl/report/test_page.py", "tests/test_readme.py", "tests/test_reference.py"),
+    *(f"tests/udcp_dsl/{name}.py" for name in ("test_datasets", "test_pytest_plugin", "report/test_page")),
+    *(f"tests/udcp_dsl/prediction/test_{name}.py" for name in ("oracle", "saved")),
+    *("tests/test_readme.py", "tests/test_reference.py"),
 )
+# Which package is imported, what it says of its version, and what its metadata says.
+TELL = """
+import udcp_dsl
+from importlib.metadata import version
+print(udcp_dsl.__file__, udcp_dsl.__version__, version("udcp_dsl"))
+"""
 
 
 def run(*command: str | Path, cwd: Path) -> None:
@@ -59,10 +66,12 @@ def main() -> None:
                 shutil.copy(source, work / part)
         # No source root on the path: what is imported is what was installed.
         run(python, "-m", "pytest", "-o", "pythonpath=", "-p", "no:cacheprovider", *TESTS, cwd=work)
-        where = "import udcp_dsl; print(udcp_dsl.__file__)"
-        found = subprocess.run([python, "-c", where], cwd=work, capture_output=True, text=True, check=True).stdout
-        if str(ROOT) in found:
-            sys.exit(f"the tests ran on the source tree: {found}")
+        told = subprocess.run([python, "-c", TELL], cwd=work, capture_output=True, text=True, check=True).stdout
+        file, version, declared = told.rsplit(maxsplit=2)
+        if file.startswith(str(ROOT)):
+            sys.exit(f"the tests ran on the source tree: {file}")
+        if version != declared:
+            sys.exit(f"the package says that it is {version}, its metadata that it is {declared}")
 
 
 if __name__ == "__main__":

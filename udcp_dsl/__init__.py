@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from udcp_dsl.prediction.predictor import SetPredictor
     from udcp_dsl.prediction.sets import PredictionSets
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 _WHERE = {
     "Comparison": "udcp_dsl.comparison",

@@ -1,0 +1,36 @@
+"""The house stays in order: small files, rooms that can be looked over, one number for the version."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import udcp_dsl
+
+ROOT = Path(__file__).parents[1]
+ROOTS = [ROOT / "udcp_dsl", ROOT / "solvers", ROOT / "grammars"]
+ONE_A_VERB_OR_ATOM = ("udcp_dsl/cli", "udcp_dsl/expression/atoms")
+
+
+def test_no_file_is_above_500_lines() -> None:
+    files = [path for root in [*ROOTS, ROOT / "tests", ROOT / "benchmarks"] for path in root.rglob("*.py")]
+    assert len(files) > 200
+    lines = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8").count("\n") for path in files}
+    assert not {path: n for path, n in lines.items() if n > 500}
+
+
+def test_no_room_has_more_than_15_modules() -> None:
+    rooms = [path.parent for root in ROOTS for path in root.rglob("__init__.py")]
+    assert len(rooms) > 15
+    modules = {str(room.relative_to(ROOT)): len(list(room.glob("*.py"))) - 1 for room in rooms}  # __init__ is the door
+    assert not {room: n for room, n in modules.items() if n > 15 and room not in ONE_A_VERB_OR_ATOM}
+
+
+def test_the_version_is_written_once_and_the_changelog_is_about_it() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert "version" not in project["project"]
+    assert project["tool"]["hatch"]["version"] == {"path": "udcp_dsl/__init__.py"}
+    newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert newest is not None
+    assert udcp_dsl.__version__.removesuffix(".dev0") == newest[1]
