@@ -1,14 +1,104 @@
-"""What several test files share."""
+"""What the whole suite keeps to, and what several test files share.
+
+One tree is tested: processes that a test starts import it too, and so find the kernels that are compiled already. The
+whole suite runs in several processes, ordered so that they seldom compile the same kernel at once; a part of it runs in
+this one. Generated examples are the same in every run, in any order; with `-m slow` every property gets fresh ones.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import importlib.machinery
+import os
 import random
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 import pytest
+from hypothesis import settings
 
 T = TypeVar("T")
+
+collect_ignore = ["mutation"]  # programs, not tests
+
+# Tests that call no compiled kernel, or hardly any.
+WITHOUT_KERNELS = tuple(
+    f"tests/{path}"
+    for path in """
+        test_deep test_generated test_house test_mutated test_paper test_reference
+        udcp_dsl/compile/ udcp_dsl/expression/ udcp_dsl/language/ udcp_dsl/torch/
+        udcp_dsl/prediction/calibrate/ udcp_dsl/prediction/rows/ udcp_dsl/prediction/test_writing
+        udcp_dsl/test_datasets udcp_dsl/test_diagnostics udcp_dsl/test_loss
+        udcp_dsl/cli/test_check udcp_dsl/cli/test_eval udcp_dsl/cli/test_format udcp_dsl/cli/test_mistakes
+        udcp_dsl/cli/test_new udcp_dsl/cli/test_process
+    """.split()
+)
+
+settings.register_profile("same", derandomize=True, deadline=None, print_blob=True)
+settings.register_profile("fresh", deadline=None, print_blob=True)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--without", action="append", default=[], metavar="PACKAGE", help="As if this package were not installed."
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    hide(config.getoption("--without"))
+    roots = [str(path) for path in config.getini("pythonpath")]
+    if roots:  # none where what is tested is an installed package
+        os.environ["PYTHONPATH"] = os.pathsep.join([*roots, *filter(None, [os.environ.get("PYTHONPATH")])])
+    if fresh(config):
+        settings.load_profile("fresh")
+    else:
+        settings.load_profile("same")
+        # hypothesis also draws the numbers and words in the source of whatever modules are loaded by then: other
+        # examples for each order of the tests. It has no setting for this; tests/test_examples.py sees that it holds.
+        with contextlib.suppress(ImportError, AttributeError):
+            from hypothesis.internal.conjecture import providers
+
+            vars(providers)["_get_local_constants"] = providers.Constants
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """A part of the suite runs in this process: soon there, and open to a debugger; the whole, as xdist decides."""
+    return None if config.args_source is pytest.Config.ArgsSource.TESTPATHS else 0
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Of two processes one begins with kernels, one without. A property that is to get fresh examples is slow."""
+    if hasattr(config, "workerinput"):
+        kernels = [item for item in items if not item.nodeid.startswith(WITHOUT_KERNELS)]
+        others = [item for item in items if item.nodeid.startswith(WITHOUT_KERNELS)]
+        half = len(items) // 2  # where xdist has the second of two begin
+        items[:] = [*kernels[:half], *others, *kernels[half:]]
+    if fresh(config):
+        for item in items:
+            if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
+                item.add_marker(pytest.mark.slow)
+
+
+def fresh(config: pytest.Config) -> bool:
+    """Whether examples are drawn anew, not the same in every run."""
+    return bool(config.getoption("markexpr") == "slow")
+
+
+def hide(packages: Iterable[str]) -> None:
+    """Let these be found by no import of this process. (None in sys.modules would do, but others look there.)"""
+    hidden = frozenset(packages)
+    if hidden:
+        ours = sys.meta_path.index(importlib.machinery.PathFinder)
+
+        class Finder(importlib.machinery.PathFinder):
+            @classmethod
+            def find_spec(cls, fullname: str, path: Any = None, target: Any = None) -> Any:
+                return None if fullname.partition(".")[0] in hidden else super().find_spec(fullname, path, target)
+
+        sys.meta_path[ours] = Finder
 
 
 @pytest.fixture(scope="session")

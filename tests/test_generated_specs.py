@@ -34,8 +34,7 @@ from udcp_dsl.testing import (
 
 # Generating a spec takes tens of milliseconds: not a sign of anything wrong.
 _SLOWNESS = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example)
-# The same specs in every run; the slow run draws new ones each time.
-default_run = settings(max_examples=300, derandomize=True, deadline=None, suppress_health_check=_SLOWNESS)
+default_run = settings(max_examples=300, deadline=None, suppress_health_check=_SLOWNESS)
 slow_run = settings(max_examples=5000, deadline=None, suppress_health_check=_SLOWNESS)
 
 

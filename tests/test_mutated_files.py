@@ -16,11 +16,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
+
+pytest.importorskip("pyarrow")
+
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet
-import pytest
 
 import udcp_dsl as udcp
 from udcp_dsl.prediction.rows import columns, probabilities, reading

@@ -14,12 +14,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import udcp_dsl as udcp
-from udcp_dsl.datasets import Languages, digits, languages, texts_through_torch
+from udcp_dsl.datasets import Languages, digits, languages
 from udcp_dsl.datasets.cache import cache_folder, cached
 from udcp_dsl.datasets.catalogues import _messages, _text, entries
 from udcp_dsl.datasets.langid import Identifier, load_identifier
@@ -129,8 +128,9 @@ def test_refusals() -> None:
         languages(rows=0)
     with pytest.raises(udcp.InputError, match=r"the catalogues have \d+ strings"):
         languages(rows=10**7, cache=False)
+    pytest.importorskip("torch")
     with pytest.raises(udcp.InputError, match="epochs is 0"):
-        texts_through_torch(epochs=0)
+        udcp.datasets.texts_through_torch(epochs=0)
 
 
 @pytest.mark.parametrize(
@@ -259,6 +259,7 @@ def test_where_the_cache_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
 
 
 def test_digits() -> None:
+    pytest.importorskip("sklearn")
     data = digits()
     assert data.labels == tuple("0123456789")
     assert (len(data), data.probs.shape) == (1497, (1497, 10))
@@ -275,6 +276,8 @@ def test_digits() -> None:
 
 
 def test_digits_are_as_sure_as_the_training_rows_allow() -> None:
+    pytest.importorskip("sklearn")
+
     def likelihood(C: float) -> float:
         data = digits(C=C)
         return float(np.log(data.probs[np.arange(len(data)), data.y]).mean())
@@ -295,8 +298,9 @@ def accuracy(trained: Any) -> float:
 
 
 def test_the_same_rows_through_torch(small: Languages) -> None:
+    torch = pytest.importorskip("torch")
     state, threads = torch.get_rng_state(), torch.get_num_threads()
-    trained = texts_through_torch(small, epochs=4)
+    trained = udcp.datasets.texts_through_torch(small, epochs=4)
     assert torch.equal(torch.get_rng_state(), state)
     assert torch.get_num_threads() == threads
     assert trained.probs.shape == (ROWS, 140)
@@ -314,16 +318,18 @@ def test_the_same_rows_through_torch(small: Languages) -> None:
 
 
 def test_training_is_repeatable_and_stops_early(small: Languages) -> None:
-    brief = texts_through_torch(small, epochs=0.2)
-    np.testing.assert_array_equal(brief.probs, texts_through_torch(small, epochs=0.2).probs)
-    assert not np.array_equal(brief.probs, texts_through_torch(small, epochs=0.2, seed=1).probs)
-    stopped = texts_through_torch(small, epochs=20, stop_at=0.2)
+    pytest.importorskip("torch")
+    brief = udcp.datasets.texts_through_torch(small, epochs=0.2)
+    np.testing.assert_array_equal(brief.probs, udcp.datasets.texts_through_torch(small, epochs=0.2).probs)
+    assert not np.array_equal(brief.probs, udcp.datasets.texts_through_torch(small, epochs=0.2, seed=1).probs)
+    stopped = udcp.datasets.texts_through_torch(small, epochs=20, stop_at=0.2)
     assert accuracy(brief) < 0.1 < accuracy(stopped) < 0.35
 
 
 @pytest.mark.slow
 def test_the_whole() -> None:
+    pytest.importorskip("torch")
     data = languages(cache=False)
     assert (len(data), len(data.training_y) > 20_000) == (30_000, True)
     assert 0.69 < (data.probs_normalised.argmax(axis=1) == data.y).mean() < 0.74
-    assert 0.74 < accuracy(texts_through_torch(data)) < 0.8
+    assert 0.74 < accuracy(udcp.datasets.texts_through_torch(data)) < 0.8

@@ -8,8 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
+
+pytest.importorskip("pyarrow")
+
+import pyarrow.parquet as pq
 from click.testing import Result
 
 import udcp_dsl

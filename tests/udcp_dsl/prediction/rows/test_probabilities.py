@@ -11,17 +11,22 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
 import scipy.sparse
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.rows.probabilities import probabilities, sum_tolerance
+
+try:
+    import torch
+except ImportError:
+    torch = None  # its cases are left out
+pd = pytest.importorskip("pandas")
+pl = pytest.importorskip("polars")
+pa = pytest.importorskip("pyarrow")
+needs_torch = pytest.mark.skipif(torch is None, reason="torch is not installed")
 
 ABC = ["a", "b", "c"]
 GOOD = np.array([[0.5, 0.25, 0.25], [0.125, 0.375, 0.5], [0.0, 1.0, 0.0]])
@@ -60,13 +65,16 @@ ARRAYS: dict[str, Callable[[np.ndarray], Any]] = {
     "read-only": lambda P: np.frombuffer(P.tobytes(), P.dtype).reshape(P.shape),
     "big-endian": lambda P: P.astype(P.dtype.newbyteorder(">")),
     "longdouble": lambda P: P.astype(np.longdouble),
-    "torch": torch.tensor,
-    "torch with gradient": lambda P: torch.tensor(P, requires_grad=True),
-    "torch parameter": lambda P: torch.nn.Parameter(torch.tensor(P)),
     "lists": lambda P: P.tolist(),
     "tuples of arrays": tuple,
-    "list of tensors": lambda P: [torch.tensor(row) for row in P],
 }
+if torch is not None:
+    ARRAYS |= {
+        "torch": torch.tensor,
+        "torch with gradient": lambda P: torch.tensor(P, requires_grad=True),
+        "torch parameter": lambda P: torch.nn.Parameter(torch.tensor(P)),
+        "list of tensors": lambda P: [torch.tensor(row) for row in P],
+    }
 
 FRAMES: dict[str, Callable[[np.ndarray, list[Any]], Any]] = {
     "pandas": lambda P, names: pd.DataFrame(P, columns=names),
@@ -111,14 +119,16 @@ def test_a_good_array_is_not_copied(dtype: type) -> None:
     P = GOOD.astype(dtype)
     assert np.shares_memory(probabilities(P, ABC).values, P)
     assert np.shares_memory(probabilities(P, ABC, class_names=ABC).values, P)
-    assert np.shares_memory(probabilities(torch.from_numpy(P), ABC).values, P)
+    if torch is not None:
+        assert np.shares_memory(probabilities(torch.from_numpy(P), ABC).values, P)
     half_cast_up = softmax(np.random.default_rng(0).standard_normal((50, 3))).astype(np.float16).astype(dtype)
     assert np.shares_memory(probabilities(half_cast_up, ABC).values, half_cast_up)
 
 
 def test_dtypes() -> None:
     assert probabilities(GOOD.astype(np.float16), ABC).values.dtype == np.float32
-    assert probabilities(torch.tensor(GOOD, dtype=torch.bfloat16), ABC).values.dtype == np.float32
+    if torch is not None:
+        assert probabilities(torch.tensor(GOOD, dtype=torch.bfloat16), ABC).values.dtype == np.float32
     whole = probabilities([[0, 1, 0], [1, 0, 0]], ABC).values
     assert whole.dtype == np.float64
     np.testing.assert_array_equal(whole, [[0, 1, 0], [1, 0, 0]])
@@ -126,7 +136,8 @@ def test_dtypes() -> None:
 
 def test_numbers_name_columns_as_their_text_does() -> None:
     labels = ["10", "7", "3"]
-    for names in ([3, 7, 10], np.array([3, 7, 10]), ["3", "7", "10"], pd.Index([3, 7, 10]), torch.tensor([3, 7, 10])):
+    tensors = [] if torch is None else [torch.tensor([3, 7, 10])]
+    for names in ([3, 7, 10], np.array([3, 7, 10]), ["3", "7", "10"], pd.Index([3, 7, 10]), *tensors):
         np.testing.assert_array_equal(probabilities(GOOD, labels, class_names=names).values, GOOD[:, ::-1])
     np.testing.assert_array_equal(probabilities(pd.DataFrame(GOOD, columns=[3, 7, 10]), labels).values, GOOD[:, ::-1])
 
@@ -199,6 +210,7 @@ def test_probabilities_passed_as_logits_are_noticed() -> None:
 # --- the tolerance of row sums ---
 
 
+@needs_torch
 @pytest.mark.parametrize("K", [2, 3, 10, 100, 1000, 10000])
 @pytest.mark.parametrize("scale", [0.01, 1.0, 5.0, 20.0])
 def test_softmaxes_of_every_precision_pass_and_a_sum_of_102_percent_does_not(K: int, scale: float) -> None:
@@ -276,15 +288,18 @@ BAD_KINDS: dict[str, tuple[Any, str]] = {
     "numbers as text": ([["0.5", "0.5", "0"]], r"have dtype <U3: pass np.asarray\(probs, dtype=float\)"),
     "objects": (GOOD.astype(object), r"have dtype object: pass np.asarray\(probs, dtype=float\)"),
     "complex": (GOOD.astype(complex), r"are complex numbers, not real numbers"),
-    "complex tensor": (torch.tensor(GOOD, dtype=torch.complex64), r"are complex numbers, not real numbers"),
     "boolean": (GOOD > 0, r"are true or false, not real numbers"),
     "dates": (np.zeros((2, 3), "M8[s]"), r"are datetime64\[s\], not real numbers"),
     "masked": (np.ma.masked_less(GOOD, 0.2), r"are a masked array: drop the masked rows"),
     "sparse": (scipy.sparse.csr_matrix(GOOD), r"are a sparse matrix: pass probs.toarray\(\)"),
-    "sparse tensor": (torch.tensor(GOOD).to_sparse(), r"the tensor is sparse: pass tensor.to_dense\(\)"),
     "lazy frame": (pl.LazyFrame({"a": [1.0]}), r"are a LazyFrame of polars: pass a .*\.collect\(\)"),
     "arrow table": (pa.table({"a": [1.0]}), r"are a Table of pyarrow: pass a pandas or polars DataFrame"),
 }
+if torch is not None:
+    BAD_KINDS |= {
+        "complex tensor": (torch.tensor(GOOD, dtype=torch.complex64), r"are complex numbers, not real numbers"),
+        "sparse tensor": (torch.tensor(GOOD).to_sparse(), r"the tensor is sparse: pass tensor.to_dense\(\)"),
+    }
 
 
 @pytest.mark.parametrize(
