@@ -18,7 +18,7 @@ import pytest
 import udcp_dsl as udcp
 
 ROOT = Path(__file__).parent.parent
-STORED = Path(__file__).parent / "corpus" / "scores.json"
+STORED = Path(__file__).parent / "stored_scores.json"
 
 HEAD = """
 labels 0..17
