@@ -21,7 +21,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 import udcp_dsl as udcp
 from udcp_dsl.diagnostics import Diagnostic
-from udcp_dsl.language.ast import RESERVED
+from udcp_dsl.language.words import RESERVED
 from udcp_dsl.testing import GeneratedSpec, specs
 
 _INPUTS, _BLOCKS = 10_000, 10

@@ -18,6 +18,7 @@ from udcp_dsl.expression import ir
 from udcp_dsl.expression.atoms import ATOMS, Atom
 from udcp_dsl.expression.domain import Floats
 from udcp_dsl.language import ast
+from udcp_dsl.language.words import FUNCTION_NAMES
 
 
 @dataclass(frozen=True)
@@ -196,7 +197,7 @@ class Checker:
 
     def _call(self, call: ast.Call, v: list[Value]) -> Value | None:
         arguments = call.arguments
-        if call.name in ("sqrt", "log1p"):
+        if call.name in FUNCTION_NAMES:
             if arguments is None or len(arguments) != 1:
                 return self._error("E407", call.span, f"{call.name} takes one expression", f"write {call.name}(size)")
             if isinstance(arguments[0], ast.SetLiteral):
@@ -427,7 +428,7 @@ def is_extremum(call: ast.Call) -> bool:
 def operands_of(expr: ast.Expr) -> tuple[ast.Expr, ...]:
     """The parts that are checked as expressions: not the arguments of atoms, which name things."""
     if isinstance(expr, ast.Call):
-        return ast.children(expr) if is_extremum(expr) or expr.name in ("sqrt", "log1p") else ()
+        return ast.children(expr) if is_extremum(expr) or expr.name in FUNCTION_NAMES else ()
     return ast.children(expr)
 
 

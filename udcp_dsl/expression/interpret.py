@@ -12,8 +12,11 @@ from collections.abc import Callable, Mapping
 from udcp_dsl.expression.atoms import Atom
 from udcp_dsl.expression.facts import TOLERANCE
 from udcp_dsl.language import ast
+from udcp_dsl.language.words import FUNCTION_NAMES
 
-_FUNCTIONS: Mapping[str, Callable[..., float]] = {"max": max, "min": min, "sqrt": math.sqrt, "log1p": math.log1p}
+_FUNCTIONS: Mapping[str, Callable[..., float]] = {"max": max, "min": min} | {
+    name: getattr(math, name) for name in FUNCTION_NAMES
+}
 
 
 class Interpreter:

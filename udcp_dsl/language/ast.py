@@ -11,14 +11,6 @@ from typing import Any
 
 from udcp_dsl.diagnostics import Span
 
-KEYWORDS = frozenset(
-    "labels from column levels hierarchy costs of distance path edge category categories actions param in let loss "
-    "default by and or not if then else".split()
-)
-ATOM_NAMES = frozenset("size sum max min diameter spread radius count any all within empty worst".split())
-FUNCTION_NAMES = frozenset(("sqrt", "log1p"))
-RESERVED = KEYWORDS | ATOM_NAMES | FUNCTION_NAMES
-
 
 def _span() -> Any:
     """A field by keyword (it may follow defaults) without part in equality; typed as the `field` of dataclasses."""

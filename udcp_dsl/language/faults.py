@@ -10,8 +10,8 @@ import re
 from dataclasses import dataclass
 
 from udcp_dsl.diagnostics import Diagnostic, Source, Span, did_you_mean, nearest
-from udcp_dsl.language.ast import ATOM_NAMES, FUNCTION_NAMES, KEYWORDS, RESERVED
 from udcp_dsl.language.scan import STATEMENTS, Token
+from udcp_dsl.language.words import ATOM_NAMES, CALLED, KEYWORDS, RESERVED
 
 # What may follow `from "file"` in each declaration.
 CLAUSES: dict[str, tuple[str, ...]] = {
@@ -314,7 +314,7 @@ def _unknown_call(stop: Stop) -> Diagnostic | None:
     if name in ("node", "level"):
         way_out = f"write h.{name}(...), h being the hierarchy"
     else:
-        way_out = did_you_mean(name, sorted(ATOM_NAMES | FUNCTION_NAMES))
+        way_out = did_you_mean(name, sorted(CALLED))
     return stop.fault("E121", f"there is no atom or function '{name}'", way_out, stop.span_of(stop.index - 1))
 
 
@@ -325,7 +325,9 @@ def _nothing_inside(stop: Stop) -> Diagnostic | None:
         return stop.fault("E122", "there is nothing between '{' and '}'", "list at least one label", pair)
     if (stop.before, stop.found) == ("(", ")"):
         name = stop.text(stop.index - 2)
-        way_out = f"write {name} alone" if name in ("size", "empty") else "write what it applies to between them"
+        way_out = "write what it applies to between them"
+        if name in ATOM_NAMES:
+            way_out += ", or leave them out if it applies to the whole set"
         return stop.fault("E122", "there is nothing between '(' and ')'", way_out, pair)
     return None
 

@@ -1,7 +1,7 @@
 """Text to syntax tree: every statement of a file by itself, so that every syntax fault is found in one run.
 
 `scan` cuts the file, lark reads each statement by the grammar in `udcp_grammars`, a builder turns lark's trees into
-`ast` nodes, and `syntax` puts into words why a statement does not parse. This module alone imports lark.
+`ast` nodes, and `faults` puts into words why a statement does not parse. This module alone imports lark.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from udcp_dsl.diagnostics import Diagnostic, Source, Span, SpecError
 from udcp_dsl.language import ast
 from udcp_dsl.language.faults import CLAUSES, Stop, explain
 from udcp_dsl.language.scan import Token, scan
+from udcp_dsl.language.words import CALLED, RESERVED
 
 _LONGEST_RANGE = 1_000_000
 _IN_LABEL_RUN = re.compile(r"\w+")
@@ -134,16 +135,22 @@ def _packaged(name: str) -> str:
 def _parser() -> lark.Lark:
     """The parser of one statement, from its ready-made tables: making them takes longer than the rest of a check.
 
-    Tables of another grammar, or of another lark, are not used.
+    Tables of another grammar, or of another lark, are not used. A new atom needs no new ones: they are made with the
+    lists of words left open.
     """
-    tables = json.loads(_packaged("loss.json"), object_hook=_with_integer_keys)
+    tables = json.loads(_with_words(_packaged("loss.json")), object_hook=_with_integer_keys)
     if tables["made_from"] == _made_from():
         return lark.Lark._load_from_dict(tables["data"], tables["memo"])  # type: ignore[no-any-return, no-untyped-call]
-    return _build()
+    return _build(_with_words(_packaged("loss.lark")))
 
 
-def _build() -> lark.Lark:
-    return lark.Lark(_packaged("loss.lark"), parser="lalr", lexer="contextual")
+def _build(grammar: str) -> lark.Lark:
+    return lark.Lark(grammar, parser="lalr", lexer="contextual")
+
+
+def _with_words(text: str) -> str:
+    """The grammar, or its tables, with the lists of words filled in."""
+    return text.replace("<called>", "|".join(CALLED)).replace("<reserved>", "|".join(sorted(RESERVED)))
 
 
 def _made_from() -> str:
@@ -157,7 +164,7 @@ def _with_integer_keys(data: dict[str, Any]) -> dict[Any, Any]:
 
 def make_tables() -> str:
     """The content of `loss.json`; `python -m udcp_dsl.language.parse` writes it anew after a change of the grammar."""
-    data, memo = _build().memo_serialize([TerminalDef, Rule])
+    data, memo = _build(_packaged("loss.lark")).memo_serialize([TerminalDef, Rule])
     return json.dumps({"made_from": _made_from(), "data": data, "memo": memo}, separators=(",", ":")) + "\n"
 
 

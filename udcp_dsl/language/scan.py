@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from udcp_dsl.diagnostics import Diagnostic, Source, Span
-from udcp_dsl.language.ast import RESERVED
+from udcp_dsl.language.words import RESERVED
 
 MOST_NESTED = 200
 _MOST_FAULTS = 20  # of single characters and strings, in one statement

@@ -18,6 +18,7 @@ from udcp_dsl.diagnostics import Diagnostic, Source, Span, SpecError
 from udcp_dsl.language import ast
 from udcp_dsl.language.parse import parse, read_source
 from udcp_dsl.language.scan import STATEMENTS
+from udcp_dsl.language.words import CALLED, RESERVED
 
 NOWHERE = Span(Source("", ""), 0, 0)
 
@@ -180,7 +181,7 @@ def test_words_end_at_word_boundaries() -> None:
     assert [f.message for f in faults_of("let x = a andb")] == ["expected an operator or a new statement after 'a'"]
 
 
-@pytest.mark.parametrize("word", sorted(ast.RESERVED))
+@pytest.mark.parametrize("word", sorted(RESERVED))
 def test_reserved_words_name_data_but_not_declarations(word: str) -> None:
     quoted = '"default"' if word == "default" else word
     text = f"""
@@ -433,6 +434,27 @@ def test_without_tables_the_grammar_is_built(monkeypatch: pytest.MonkeyPatch) ->
         assert [fault.message for fault in faults_of("labels { a,, b }")] == ["expected a label or '}' after ','"]
     finally:
         udcp_dsl.language.parse._parser.cache_clear()
+
+
+def test_a_new_word_needs_no_new_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(grammar: str) -> None:
+        raise AssertionError("the tables are not used")
+
+    udcp_dsl.language.parse._parser.cache_clear()
+    monkeypatch.setattr(udcp_dsl.language.parse, "CALLED", (*CALLED, "novel"))
+    monkeypatch.setattr(udcp_dsl.language.parse, "RESERVED", RESERVED | {"novel"})
+    monkeypatch.setattr(udcp_dsl.language.parse, "_build", never)
+    try:
+        assert body_of("novel(x)") == ast.Call("novel", (ref("x"),), span=NOWHERE)
+        assert body_of("novels + a_novel") == ast.Sum(((1, ref("novels")), (1, ref("a_novel"))), span=NOWHERE)
+        assert [fault.code for fault in faults_of("let novel = 1")] == ["E112"]
+    finally:
+        udcp_dsl.language.parse._parser.cache_clear()
+
+
+@pytest.mark.parametrize("word", CALLED)
+def test_no_word_is_unknown_and_proposed_at_once(word: str) -> None:
+    assert body_of(f"{word}(x)") == ast.Call(word, (ref("x"),), span=NOWHERE)
 
 
 def test_the_docstring() -> None:

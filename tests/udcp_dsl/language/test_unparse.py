@@ -13,6 +13,7 @@ from udcp_dsl.diagnostics import Source, Span
 from udcp_dsl.language import ast
 from udcp_dsl.language.parse import parse
 from udcp_dsl.language.unparse import expression, unparse
+from udcp_dsl.language.words import CALLED, RESERVED
 
 NOWHERE = Span(Source("", ""), 0, 0)
 
@@ -62,8 +63,8 @@ ODD = [
     "\u0663",
     "\u2028",
 ]
-DECLARED = build(ast.Name, WORDS | ANY_WORD.filter(lambda word: word not in ast.RESERVED))
-NAMES = build(ast.Name, WORDS | st.sampled_from([*sorted(ast.RESERVED), *ODD]) | st.text(max_size=6))
+DECLARED = build(ast.Name, WORDS | ANY_WORD.filter(lambda word: word not in RESERVED))
+NAMES = build(ast.Name, WORDS | st.sampled_from([*sorted(RESERVED), *ODD]) | st.text(max_size=6))
 RANGES = st.tuples(st.integers(0, 10**9), st.integers(0, 999_999)).map(
     lambda pair: ast.Range(pair[0], pair[0] + pair[1], span=NOWHERE)
 )
@@ -77,7 +78,7 @@ OPERATORS = st.sampled_from([">=", ">", "<=", "<", "=="])
 
 def _expressions(with_if: bool) -> st.SearchStrategy[Any]:
     def larger(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-        functions = st.sampled_from(sorted(ast.ATOM_NAMES | ast.FUNCTION_NAMES))
+        functions = st.sampled_from(sorted(CALLED))
         signs, operators = st.sampled_from([1, -1]), st.sampled_from(["*", "/"])
         kinds = [
             build(ast.Call, functions, some(inner | build(ast.SetLiteral, some(ITEMS)), 1, 3)),
