@@ -7,25 +7,14 @@ and every path of an oracle may mix with the generic one.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-from typing import Any as Anything
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from udcp_dsl.expression import ir
-from udcp_dsl.expression.atoms.all import All
-from udcp_dsl.expression.atoms.any import Any
-from udcp_dsl.expression.atoms.atom import Atom
-from udcp_dsl.expression.atoms.count import Count
-from udcp_dsl.expression.atoms.diameter import Diameter
-from udcp_dsl.expression.atoms.empty import Empty
-from udcp_dsl.expression.atoms.max import Max
-from udcp_dsl.expression.atoms.min import Min
-from udcp_dsl.expression.atoms.size import Size
-from udcp_dsl.expression.atoms.sum import Sum
-from udcp_dsl.expression.atoms.within import Within
 from udcp_dsl.expression.domain import DenseMetric, TreeMetric
+from udcp_dsl.expression.growth import Adds, Completes, Farthest, Growth, Larger, Smaller, Touches
 from udcp_dsl.prediction.oracle import Floats, Indices
 from udcp_solvers.numeric.compiled import jit
 
@@ -70,13 +59,15 @@ _NUMBER, _START, _WEIGHT, _WHOLE, _CONSTANT, _TABLES, _HEADER = range(9, 16)
 
 
 def grow(loss: Loss) -> Growing | None:
-    """The loss as arrays, or None if it has an atom that only `Increments` knows."""
+    """The loss as arrays, or None if it has an atom whose growth only `Increments` knows."""
     K = loss.K
     build = _Builder(K)
     place: dict[tuple[object, ...], int] = {}
     for key, atom in loss.expression.atoms.items():
-        if not build.atom(atom):
+        growth = atom.growth()
+        if growth is None:
             return None
+        build.atom(growth)
         place[key] = len(place)
     at: dict[int, int] = {}
     for node in loss.expression.nodes:
@@ -116,63 +107,47 @@ class _Builder:
         self.K = K
         self.atoms: list[tuple[int, float, Floats, float, int]] = []
         self.weights: list[Floats] = []
-        self.entries: list[tuple[Indices, int, Indices]] = []  # labels, atom, categories; a label at most once in each
+        self.entries: list[tuple[Indices, int, Indices]] = []  # labels, atom, categories
         self.dense: list[Floats] = []
         self.trees: list[TreeMetric] = []
         self.ops: list[tuple[int, tuple[int, ...], float, float]] = []
         self.tables: list[Floats] = []
 
-    def atom(self, atom: Atom) -> bool:
-        match atom:
-            case Size():
-                self._atom(PLUS, number=atom.weights)
-            case Sum():
-                self._atom(PLUS, number=atom.costs)
-            case Max():
-                self._atom(LARGER, -np.inf, atom.costs)
-            case Min():
-                self._atom(SMALLER, np.inf, atom.costs)
-            case All():
-                self._atom(ALL, number=atom.category.mask.astype(np.float64), whole=len(atom.category.members))
-            case Any():
-                self._touch(0.0, [atom.category.members], np.ones(1))
-            case Within():
-                self._touch(1.0, [atom.outside], -np.ones(1))
-            case Empty():
-                self._touch(1.0, [np.arange(self.K)], -np.ones(1))
-            case Count():
-                self._count(atom)
-            case Diameter(metric=DenseMetric() as metric):
+    def atom(self, growth: Growth) -> None:
+        match growth:
+            case Adds():
+                self._atom(PLUS, number=growth.numbers)
+            case Larger():
+                self._atom(LARGER, -np.inf, growth.numbers)
+            case Smaller():
+                self._atom(SMALLER, np.inf, growth.numbers)
+            case Completes():
+                inside = np.zeros(self.K)
+                inside[growth.members] = 1.0
+                self._atom(ALL, number=inside, whole=len(growth.members))
+            case Touches():
+                self._touch(growth)
+            case Farthest(metric=DenseMetric() as metric):
                 self._atom(DENSE, metric=len(self.dense))
                 self.dense.append(metric.matrix)
-            case Diameter(metric=TreeMetric() as metric):
+            case Farthest(metric=TreeMetric() as metric):
                 self._atom(TREE, metric=len(self.trees))
                 self.trees.append(metric)
-            case _:
-                return False
-        return True
 
     def _atom(
         self, kind: int, start: float = 0.0, number: Floats | None = None, whole: float = 0.0, metric: int = -1
     ) -> None:
         self.atoms.append((kind, start, np.zeros(self.K) if number is None else number + 0.0, float(whole), metric))
 
-    def _touch(self, start: float, categories: list[Indices], weights: Floats) -> None:
+    def _touch(self, growth: Touches) -> None:
+        # By category: each label has them in the order in which `Increments` adds them. Adding nothing, a weight of 0,
+        # may be left out.
         first = sum(map(len, self.weights))
-        for c, members in enumerate(categories):
-            self.entries.append((members, len(self.atoms), np.full(len(members), first + c)))
-        self.weights.append(weights)
-        self._atom(TOUCH, start)
-
-    def _count(self, atom: Count) -> None:
-        # In the order of the slots, in which `Increments` adds them; adding nothing (a weight of 0) may be left out.
-        first = sum(map(len, self.weights))
-        weights = np.append(atom.weights, 0.0)
-        for slot in atom.slots:
-            there = np.flatnonzero(weights[slot] != 0)
-            self.entries.append((there, len(self.atoms), first + slot[there]))
-        self.weights.append(atom.weights)
-        self._atom(TOUCH)
+        category = np.repeat(np.arange(len(growth.weights)), np.diff(growth.starts))
+        there = growth.weights[category] != 0
+        self.entries.append((growth.members[there], len(self.atoms), first + category[there]))
+        self.weights.append(growth.weights)
+        self._atom(TOUCH, growth.start)
 
     def op(self, operation: int, *operands: int, number: float = 0.0, slack: float = 0.0) -> int:
         self.ops.append((operation, operands, number, slack))
@@ -228,7 +203,7 @@ class _Builder:
         )
 
 
-def _joined(header: int, *parts: NDArray[Anything]) -> tuple[NDArray[Anything], list[int]]:
+def _joined(header: int, *parts: NDArray[Any]) -> tuple[NDArray[Any], list[int]]:
     """The parts in one array, behind a header, and where each begins."""
     lengths = [header, *map(len, parts)]
     return np.concatenate([np.zeros(header, np.int64), *parts]), np.cumsum(lengths)[:-1].tolist()

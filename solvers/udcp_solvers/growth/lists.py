@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from udcp_dsl.expression import ir
-from udcp_dsl.expression.atoms.size import Size
 from udcp_dsl.expression.domain import numbered_sets
+from udcp_dsl.expression.growth import Adds
 from udcp_solvers.growth.growing import ALL, DENSE, LARGER, PLUS, SMALLER, TOUCH, TREE, Growing
 from udcp_solvers.numeric.arrays import Floats, Indices, Masks
 
 if TYPE_CHECKING:
+    from udcp_dsl.expression.atoms import Atom
     from udcp_dsl.loss import Loss
 
 # A label's categories are held as bits; with more of them there are too many states.
@@ -204,7 +205,7 @@ def _as_sum(loss: Loss, growing: Growing) -> _Sum | None:
                 found = _Sum({}, nothing + node.number, abs(node.number))
             case ir.Leaf(), _:
                 found = _Sum({node.atom.key: 1.0}, nothing, sizes[node.atom.key])
-            case ir.Table(), _ if isinstance(node.count.atom, Size) and node.count.atom.most == K:
+            case ir.Table(), _ if _is_size(node.count.atom):
                 found = _Sum({}, node.table, float(np.abs(node.table).max()))
             case ir.Table(), _:
                 found = _line(node, nothing)
@@ -218,6 +219,11 @@ def _as_sum(loss: Loss, growing: Growing) -> _Sum | None:
                 found = _Sum({}, nothing + 1.0, 1.0).plus(part.times(-1.0))
         sums[id(node)] = found
     return sums[id(loss.expression.root)]
+
+
+def _is_size(count: Atom) -> bool:
+    growth = count.growth()
+    return isinstance(growth, Adds) and bool((growth.numbers == 1).all())
 
 
 def _sizes(growing: Growing) -> list[float]:

@@ -10,6 +10,7 @@ from udcp_dsl.expression.atoms.atom import Atom, Held, Increment, LinearIncremen
 from udcp_dsl.expression.domain import Category, Floats, Ints
 from udcp_dsl.expression.facts import Interval
 from udcp_dsl.expression.forms import Additive
+from udcp_dsl.expression.growth import Completes
 from udcp_dsl.expression.linear import Affine, Lowering, Push
 
 
@@ -34,6 +35,9 @@ class All(Atom):
 
     def start(self, held: Held) -> Increment:
         return AllIncrement(held, self.category)
+
+    def growth(self) -> Completes:
+        return Completes(self.category.members)
 
     @property
     def interval(self) -> Interval:

@@ -1,7 +1,8 @@
 """What an atom is: one set function of the language, with all its faces in one file.
 
 `value` is its mathematics, slow and plain, the judge of the rest; `batch` its value on many sets at once; `start` its
-increments; `proves` and `lacks` its facts; `additive` its place in the additive form, if it has one.
+increments, and `growth` the same for compiled orders, where they know its kind; `proves` and `lacks` its facts;
+`additive` its place in the additive form, if it has one; `lower` its linear form, or why it has none.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from udcp_dsl.expression.attainable import Grid
 from udcp_dsl.expression.domain import Bools, Floats, Ints
 from udcp_dsl.expression.facts import Interval, Rules, atom
 from udcp_dsl.expression.forms import Additive
+from udcp_dsl.expression.growth import Growth
 from udcp_dsl.expression.linear import Affine, Lowering, Push
 
 
@@ -86,6 +88,10 @@ class Atom(ABC):
 
     @abstractmethod
     def start(self, held: Held) -> Increment: ...
+
+    @abstractmethod
+    def growth(self) -> Growth | None:
+        """How a growing set pays for it; None where `start` alone says so, which is slower by far."""
 
     @property
     @abstractmethod

@@ -12,6 +12,7 @@ from udcp_dsl.expression.attainable import Grid
 from udcp_dsl.expression.domain import Costs, Family, Floats, Ints
 from udcp_dsl.expression.facts import Interval
 from udcp_dsl.expression.forms import Additive, Weighted
+from udcp_dsl.expression.growth import Touches
 from udcp_dsl.expression.linear import Affine, Lowering, Push, total
 
 
@@ -53,6 +54,9 @@ class Count(Atom):
         slots = np.full((int(many.max(initial=1)), self.K), len(self.family), dtype=np.int64)
         slots[np.arange(len(category)) - np.repeat(starts[:-1], many), np.repeat(np.arange(self.K), many)] = category
         return slots
+
+    def growth(self) -> Touches:
+        return Touches(0.0, self.family.starts, self.family.members, self.weights)
 
     @property
     def interval(self) -> Interval:

@@ -16,6 +16,7 @@ from udcp_dsl.expression.attainable import Grid
 from udcp_dsl.expression.domain import DenseMetric, Floats, Ints, Metric, TreeMetric
 from udcp_dsl.expression.facts import Interval
 from udcp_dsl.expression.forms import Additive
+from udcp_dsl.expression.growth import Farthest
 from udcp_dsl.expression.linear import Affine, Lowering, Push, total
 
 
@@ -41,6 +42,9 @@ class Diameter(Atom):
 
     def start(self, held: Held) -> Increment:
         return DiameterIncrement(held, self.metric)
+
+    def growth(self) -> Farthest:
+        return Farthest(self.metric)
 
     @property
     def interval(self) -> Interval:

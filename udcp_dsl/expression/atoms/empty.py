@@ -10,6 +10,7 @@ from udcp_dsl.expression.atoms.atom import Atom, Held, Increment, Sets
 from udcp_dsl.expression.domain import Floats, Ints
 from udcp_dsl.expression.facts import Interval
 from udcp_dsl.expression.forms import Additive, Weighted
+from udcp_dsl.expression.growth import Touches
 from udcp_dsl.expression.linear import Affine, Lowering, Push
 
 
@@ -33,6 +34,9 @@ class Empty(Atom):
 
     def start(self, held: Held) -> Increment:
         return EmptyIncrement(held)
+
+    def growth(self) -> Touches:
+        return Touches(1.0, np.array([0, self.K]), np.arange(self.K), -np.ones(1))
 
     @property
     def interval(self) -> Interval:

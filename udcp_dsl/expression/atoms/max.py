@@ -16,6 +16,7 @@ from udcp_dsl.expression.attainable import Grid
 from udcp_dsl.expression.domain import Costs, Floats, Ints
 from udcp_dsl.expression.facts import Interval
 from udcp_dsl.expression.forms import Additive, Weighted
+from udcp_dsl.expression.growth import Larger
 from udcp_dsl.expression.linear import Affine, Lowering, Push
 
 # Some 70 MB: up to 2,900 labels of as many different costs.
@@ -43,6 +44,9 @@ class Max(Atom):
 
     def start(self, held: Held) -> Increment:
         return MaxIncrement(held, self.costs)
+
+    def growth(self) -> Larger:
+        return Larger(self.costs)
 
     @property
     def interval(self) -> Interval:

@@ -15,6 +15,7 @@ from udcp_dsl.expression.attainable import Grid
 from udcp_dsl.expression.domain import Costs, Floats, Ints
 from udcp_dsl.expression.facts import Interval
 from udcp_dsl.expression.forms import Additive
+from udcp_dsl.expression.growth import Smaller
 from udcp_dsl.expression.linear import Affine, Lowering, Push
 
 
@@ -39,6 +40,9 @@ class Min(Atom):
 
     def start(self, held: Held) -> Increment:
         return MinIncrement(held, self.costs)
+
+    def growth(self) -> Smaller:
+        return Smaller(self.costs)
 
     @property
     def interval(self) -> Interval:

@@ -45,6 +45,9 @@ class Radius(Atom):
         assert isinstance(self.metric, DenseMetric)
         return DenseRadiusIncrement(held, self.metric)
 
+    def growth(self) -> None:
+        return None
+
     @property
     def interval(self) -> Interval:
         return Interval(0.0, float(self.batch(Sets(np.ones((1, self.K), dtype=bool)))[0]))

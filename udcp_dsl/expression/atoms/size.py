@@ -10,6 +10,7 @@ from udcp_dsl.expression.atoms.atom import Atom, Held, LinearIncrement, Sets
 from udcp_dsl.expression.domain import Category, Floats, Ints
 from udcp_dsl.expression.facts import Interval
 from udcp_dsl.expression.forms import Additive
+from udcp_dsl.expression.growth import Adds
 from udcp_dsl.expression.linear import Affine, Lowering, Push
 
 
@@ -38,6 +39,9 @@ class Size(Atom):
 
     def start(self, held: Held) -> LinearIncrement:
         return LinearIncrement(held, self.weights)
+
+    def growth(self) -> Adds:
+        return Adds(self.weights)
 
     @property
     def interval(self) -> Interval:

@@ -47,6 +47,9 @@ class Spread(Atom):
     def start(self, held: Held) -> Increment:
         return SpreadIncrement(held, self.metric)
 
+    def growth(self) -> None:
+        return None
+
     @property
     def interval(self) -> Interval:
         return Interval(0.0, float(self.batch(Sets(np.ones((1, self.K), dtype=bool)))[0]))

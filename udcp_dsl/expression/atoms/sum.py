@@ -9,6 +9,7 @@ from udcp_dsl.expression.attainable import Grid
 from udcp_dsl.expression.domain import Costs, Floats
 from udcp_dsl.expression.facts import Interval
 from udcp_dsl.expression.forms import Additive
+from udcp_dsl.expression.growth import Adds
 from udcp_dsl.expression.linear import Affine, Lowering, Push
 
 
@@ -32,6 +33,9 @@ class Sum(Atom):
 
     def start(self, held: Held) -> LinearIncrement:
         return LinearIncrement(held, self.costs)
+
+    def growth(self) -> Adds:
+        return Adds(self.costs)
 
     @property
     def interval(self) -> Interval:

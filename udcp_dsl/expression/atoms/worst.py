@@ -42,6 +42,9 @@ class Worst(Atom):
     def start(self, held: Held) -> Increment:
         return WorstIncrement(held, self.losses)
 
+    def growth(self) -> None:
+        return None
+
     @property
     def interval(self) -> Interval:
         lowest = min(0.0, float(self.losses.min()))
