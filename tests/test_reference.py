@@ -268,13 +268,25 @@ def test_links_lead_somewhere() -> None:
 
 
 def test_every_page_is_in_the_index() -> None:
+    """An atom's page is found by its name as well, so that it need not wait for the index."""
     index = (PAGES / "README.md").read_text(encoding="utf-8")
     for page in PAGES.glob("*.md"):
-        assert page.name == "README.md" or f"]({page.name})" in index, f"README.md does not link to {page.name}"
+        found = page.name == "README.md" or page.stem in ATOMS or f"]({page.name})" in index
+        assert found, f"README.md does not link to {page.name}"
+
+
+def test_the_index_of_atoms_is_written_by_this_file() -> None:
+    assert len(INDEX.findall((PAGES / "README.md").read_text(encoding="utf-8"))) == 1
+
+
+INDEX = re.compile(r"^\| atoms \| .* \|$", re.MULTILINE)
 
 
 def update() -> None:
-    """Write the errors and warnings as they are now into the pages."""
+    """Write the index of atoms, and the errors and warnings as they are now, into the pages."""
+    index = PAGES / "README.md"
+    atoms = ", ".join(f"[{atom}]({atom}.md)" for atom in ATOMS)
+    index.write_text(INDEX.sub(f"| atoms | {atoms} |", index.read_text(encoding="utf-8")), encoding="utf-8")
     for page in sorted(PAGES.glob("*.md")):
         text = page.read_text(encoding="utf-8")
         for example in reversed(examples(page)):

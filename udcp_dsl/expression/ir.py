@@ -21,7 +21,7 @@ from udcp_dsl.expression.attainable import Grid
 from udcp_dsl.expression.domain import Floats
 from udcp_dsl.expression.facts import ROUNDING, TOLERANCE, Facts, Interval, Rules
 from udcp_dsl.expression.forms import Additive, Weighted, touched
-from udcp_dsl.expression.linear import Affine, Lowering, Part, Push, total
+from udcp_dsl.expression.linear import Affine, Lowering, LoweringError, NoLinearForm, Part, Push, total
 
 
 def tolerance(k: float) -> float:
@@ -99,7 +99,10 @@ class Leaf(Node):
         return self.atom.additive()
 
     def lower(self, model: Lowering, push: Push, *operands: Part) -> Affine:
-        return self.atom.lower(model, push)
+        try:
+            return self.atom.lower(model, push)
+        except NoLinearForm as declined:
+            raise LoweringError(self.span, str(declined)) from None
 
     def grid(self, *operands: Grid | None) -> Grid | None:
         return self.atom.grid()

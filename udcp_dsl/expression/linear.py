@@ -35,6 +35,10 @@ class LoweringError(OracleError):
         self.span = span
 
 
+class NoLinearForm(Exception):
+    """Raised by an atom in place of its linear form, with the reason: a gap that is declared, not found out."""
+
+
 class Push(Flag):
     """How the objective moves an expression: DOWN, so that rows must hold it up; UP, so that they must hold it down."""
 

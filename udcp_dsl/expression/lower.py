@@ -59,7 +59,7 @@ def lower(loss: Loss) -> LinearModel:
             form = Affine(lo, {})
         elif isinstance(node, Leaf):
             if node.atom.key not in atoms:
-                atoms[node.atom.key] = node.atom.lower(model, of_atom[node.atom.key])
+                atoms[node.atom.key] = node.lower(model, of_atom[node.atom.key])
             form = atoms[node.atom.key]
         else:
             form = node.lower(model, pushed[id(node)], *(parts[id(child)] for child in node.children))

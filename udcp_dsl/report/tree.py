@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from udcp_dsl.expression.atoms.count import Count
 from udcp_dsl.expression.domain import Family, Hierarchy, TreeMetric
 from udcp_dsl.loss import Loss
 
@@ -27,7 +26,7 @@ def tree_of(loss: Loss) -> Tree | None:
     """Of several hierarchies the one that the loss uses; None where there is nothing but labels."""
     atoms = loss.expression.atoms.values()
     metrics = [metric for atom in atoms if isinstance(metric := getattr(atom, "metric", None), TreeMetric)]
-    families = [atom.family for atom in atoms if isinstance(atom, Count)]
+    families = [family for atom in atoms if isinstance(family := getattr(atom, "family", None), Family)]
     counted = {family.name.partition(".")[0] for family in families}
     measured = {id(metric.hierarchy) for metric in metrics}
     used = [h for h in loss.hierarchies if id(h) in measured or h.name in counted]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 
 import numpy as np
 import pytest
@@ -10,11 +11,14 @@ from hypothesis import HealthCheck, given, settings
 
 import udcp_dsl as udcp
 from udcp_dsl.diagnostics import OracleError
+from udcp_dsl.expression.atoms import Atom
+from udcp_dsl.expression.atoms.spread import Spread
 from udcp_dsl.expression.attainable import Grid
-from udcp_dsl.expression.linear import Lowering, Push
-from udcp_dsl.expression.lower import LoweringError, grids, lower
+from udcp_dsl.expression.linear import Affine, Lowering, NoLinearForm, Push
+from udcp_dsl.expression.lower import _FEW, LoweringError, grids, lower
 from udcp_dsl.expression.values import node_values
 from udcp_dsl.loss import Loss
+from udcp_dsl.prediction.oracle import make_oracle
 from udcp_dsl.testing import GeneratedSpec, all_masks, assert_lowers, specs
 
 GENERATED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
@@ -108,6 +112,29 @@ def test_a_comparison_that_has_no_exact_form_is_named_with_its_place() -> None:
 
 def test_values_too_close_to_tell_apart_are_refused() -> None:
     assert "too close" in refusal("costs e { default: 1 }  loss l = 1e8 * max(e) + any({ 0..5 }) >= 100000000.5")
+
+
+def test_an_atom_may_say_that_it_has_no_linear_form(monkeypatch: pytest.MonkeyPatch) -> None:
+    def declined(self: Spread, model: Lowering, push: Push) -> Affine:
+        raise NoLinearForm("its rows have not been found")
+
+    monkeypatch.setattr(Spread, "lower", declined)
+    loss = udcp.loads("labels 0..2  hierarchy h { a { 0, 1 }, 2 }\nlet far = spread(h)  loss l = size + 2 * far")
+    message = "<text>:2:11: 'spread(h)' has no exact linear form: its rows have not been found"
+    with pytest.raises(LoweringError) as refused:
+        lower(loss)
+    assert str(refused.value) == message
+    with pytest.raises(OracleError, match=re.escape(message)):
+        make_oracle("ilp", loss)
+    unused = udcp.loads("labels 0..2  hierarchy h { a { 0, 1 }, 2 }  loss l = size + 0 * spread(h)")
+    assert lower(unused).rows == 0
+
+
+def test_what_an_atom_does_not_say_about_its_values_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Spread, "grid", Atom.grid)
+    loss = udcp.loads(f"labels 0..{_FEW}  hierarchy h {{ a {{ 0, 1 }}, 2..{_FEW} }}  loss l = spread(h) >= 3")
+    with pytest.raises(LoweringError, match="it compares"):
+        lower(loss)
 
 
 def test_a_multiple_of_nothing_is_not_lowered() -> None:

@@ -77,7 +77,8 @@ class Atom(ABC):
 
     @property
     def most(self) -> int | None:
-        """For a count, its largest value: then it may stand under a function of a count."""
+        """For a count, its largest value: then it may stand under a function of a count. A count is whole, 0 on the
+        empty set, monotone and submodular."""
         return None
 
     @abstractmethod
@@ -117,15 +118,17 @@ class Atom(ABC):
 
     @abstractmethod
     def lower(self, model: Lowering, push: Push) -> Affine:
-        """The atom in a linear model, held on the sides to which it is pushed."""
+        """The atom in a linear model, held on the sides to which it is pushed; raises NoLinearForm, with the reason,
+        where it has none."""
 
     def grid(self) -> Grid | None:
         """The values that it can take, or None where that is not known; by default those of an indicator or a count."""
-        return Grid.of(np.arange(1.0 + (self.most or 1)))
+        most = 1 if self.indicator else self.most
+        return None if most is None else Grid.of(np.arange(1.0 + most))
 
     def counted(self) -> Ints:
         """For a count, the labels that make it more than 0."""
-        raise NotImplementedError
+        return np.flatnonzero(self.batch(Sets(np.eye(self.K, dtype=bool))))
 
 
 class LinearIncrement(Increment):

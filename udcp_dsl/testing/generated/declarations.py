@@ -201,7 +201,7 @@ class Declaring:
             self.files[f"{name}.json"] = _json(labels)
             body = ast.File(f"{name}.json", span=NOWHERE)
         self.declarations.append(ast.Category(named(name), body, span=NOWHERE))
-        self.vocabulary.categories.append((reference(name), len(inside)))
+        self.vocabulary.categories.append(reference(name))
 
     def _categories(self, number: int) -> None:
         name = f"F{number}"
@@ -233,7 +233,7 @@ class Declaring:
             )
         self.declarations.append(ast.Categories(named(name), body, span=NOWHERE))
         self.vocabulary.families.append((reference(name), tuple(members)))
-        self.vocabulary.categories.extend((reference(name, named(n)), len(inside)) for n, inside in members.items())
+        self.vocabulary.categories.extend(reference(name, named(n)) for n in members)
 
     def _hierarchy(self, number: int) -> None:
         name = f"h{number}"
@@ -283,13 +283,13 @@ class Declaring:
                 here.setdefault(names[node], set()).add(tuple(inside))
                 every.setdefault(names[node], set()).add(tuple(inside))
             self.vocabulary.categories.extend(
-                (reference(name, part, named(n)), len(next(iter(sets)))) for n, sets in here.items() if len(sets) == 1
+                reference(name, part, named(n)) for n, sets in here.items() if len(sets) == 1
             )
         for y, label in enumerate(labels):
             every.setdefault(label, set()).add((y,))
         every.setdefault("root", set()).add(tuple(range(self.K)))
         self.vocabulary.categories.extend(
-            (reference(name, indexed("node", n)), len(next(iter(sets)))) for n, sets in every.items() if len(sets) == 1
+            reference(name, indexed("node", n)) for n, sets in every.items() if len(sets) == 1
         )
 
     def _distance(self, number: int) -> None:

@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 from udcp_dsl.expression.domain import Floats
 from udcp_dsl.expression.facts import TOLERANCE
 from udcp_dsl.language import ast
+from udcp_dsl.language.words import FUNCTION_NAMES
+from udcp_dsl.testing.generated.calls import Calling, Form
 from udcp_dsl.testing.generated.declarations import MAGNITUDES, Declaring
 from udcp_dsl.testing.generated.vocabulary import NOWHERE
 
@@ -23,10 +25,6 @@ T = TypeVar("T")
 
 _LARGEST = 1000.0
 _COMPARISONS = (">=", ">", "<=", "<", "==")
-# No generated cost, distance or loss of an action is larger than 4, and no path longer than 8 edges of 2; for K <= 8.
-_BOUNDS = {
-    "sum": 32.0, "max": 4.0, "min": 4.0, "diameter": 16.0, "spread": 448.0, "radius": 16.0, "count": 32.0, "worst": 4.0
-}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +49,7 @@ class Expressing:
         self.declaring = declaring
         self.draw = declaring.draw
         self.vocabulary = declaring.vocabulary
+        self.calling = Calling(declaring)
         self.defined: list[Typed] = []
 
     def pick(self, options: Sequence[T]) -> T:
@@ -87,14 +86,16 @@ class Expressing:
             known = self._known(lambda x: x.indicator and (count is None or x.count is count))
             if known and self.coin():
                 return self.pick(known)
-            return self._indicator_atom() if count is None else self._comparison(self._counting(count), self.number())
+            if count is None:
+                return self._atom(self.calling.indicators)
+            return self._comparison(self._called(count), self.number())
         how = self.pick(("atom", "comparison", "and", "or", "not", "product", "max", "min", "if", "count"))
         if how == "atom":
             return self.indicator(0, count)
         if how == "comparison" and count is None:
             return self._comparison(self.anything(depth - 1), self.anything(depth - 1))
         if how == "count" and count is None:
-            return self.indicator(depth, self._count_atom())
+            return self.indicator(depth, self._count_call())
         if how in ("comparison", "count"):
             assert count is not None
             return self._comparison(self.of_count(depth - 1, count), self.of_count(depth - 1, count))
@@ -118,14 +119,14 @@ class Expressing:
 
     def of_count(self, depth: int, count: ast.Call | None = None) -> Typed:
         """A function of one count, closed under every operator."""
-        count = count or self._count_atom()
+        count = count or self._count_call()
         known = self._known(lambda x: x.count is count)
         if depth <= 0:
-            return self.pick(known) if known and self.coin() else self._counting(count)
+            return self.pick(known) if known and self.coin() else self._called(count)
         simple = ("count", "number", "known", "comparison")
         how = self.pick((*simple, "sum", "product", "power", "root", "max", "min", "if", "negative"))
         if how == "count" or (how == "known" and not known):
-            return self._counting(count)
+            return self._called(count)
         if how == "known":
             return self.pick(known)
         if how == "number":
@@ -152,12 +153,12 @@ class Expressing:
         """A function of the set."""
         known = self._known(lambda x: not x.number)
         if depth <= 0:
-            return self.pick(known) if known and self.coin() else self._atom()
+            return self.pick(known) if known and self.coin() else self._atom(self.calling.forms)
         how = self.pick(
             ("atom", "sum", "scale", "gate", "count", "indicator", "max", "min", "if", "negative", "known", "sum")
         )
         if how == "atom" or (how == "known" and not known):
-            return self._atom()
+            return self._atom(self.calling.forms)
         if how == "known":
             return self.pick(known)
         if how == "count":
@@ -185,53 +186,21 @@ class Expressing:
 
     # Atoms
 
-    def _category(self) -> tuple[ast.Ref | ast.SetLiteral, int]:
-        if self.vocabulary.categories and self.coin():
-            return self.pick(self.vocabulary.categories)
-        literal = self.declaring.members()
-        return literal, sum(i.last - i.first + 1 if isinstance(i, ast.Range) else 1 for i in literal.items)
+    def _called(self, call: ast.Call) -> Typed:
+        atom = self.calling.atom(call)
+        if atom.most is not None:
+            return Typed(call, float(atom.most), count=call, table=np.arange(atom.most + 1.0))
+        return Typed(call, max(map(abs, atom.interval)), atom.indicator)
 
-    def _indicator_atom(self) -> Typed:
-        name = self.pick(("any", "all", "within", "empty"))
-        return Typed(_call(name) if name == "empty" else _call(name, self._category()[0]), 1.0, indicator=True)
-
-    def _count_atom(self) -> ast.Call:
+    def _count_call(self) -> ast.Call:
         """A count, as often as not one that a let is a function of already."""
         known = [x.count for x in self.defined if x.count is not None]
         if known and self.coin():
             return self.pick(known)
-        how = self.pick(("size", "size(C)", "count(F)"))
-        if how == "count(F)" and self.vocabulary.families:
-            return _call("count", self.pick(self.vocabulary.families)[0])
-        return _call("size", self._category()[0]) if how == "size(C)" else _call("size")
+        return self.calling.call(self.pick(self.calling.counts))
 
-    def _counting(self, count: ast.Call) -> Typed:
-        most = self.declaring.K
-        if count.name == "count":
-            most = next(len(names) for family, names in self.vocabulary.families if count.arguments == (family,))
-        elif count.arguments is not None:
-            (where,) = count.arguments
-            if isinstance(where, ast.SetLiteral):
-                most = sum(i.last - i.first + 1 if isinstance(i, ast.Range) else 1 for i in where.items)
-            else:
-                most = next(n for category, n in self.vocabulary.categories if category == where)
-        return Typed(count, float(most), count=count, table=np.arange(most + 1.0))
-
-    def _atom(self) -> Typed:
-        v = self.vocabulary
-        possible: dict[str, Sequence[ast.Ref]] = {"size": (), "indicator": ()}
-        possible |= {name: v.costs for name in ("sum", "max", "min") if v.costs}
-        possible |= {name: v.metrics for name in ("diameter", "spread", "radius") if v.metrics}
-        possible |= {"worst": v.actions} if v.actions else {}
-        possible |= {"count": ()} if v.family_costs else {}
-        name = self.pick(list(possible))
-        if name == "size":
-            return self._counting(self._count_atom())
-        if name == "indicator":
-            return self._indicator_atom()
-        if name == "count":
-            return Typed(_call("count", *self.pick(v.family_costs)), _BOUNDS["count"])
-        return Typed(_call(name, self.pick(possible[name])), _BOUNDS[name])
+    def _atom(self, forms: Sequence[Form]) -> Typed:
+        return self._called(self.calling.call(self.pick(forms)))
 
     # Operators; one that would leave the finite or the bounded gives back its operand
 
@@ -278,8 +247,8 @@ class Expressing:
         assert operand.table is not None
         if operand.table.min() < 0:
             operand = self._extremum("max", [operand, _number(ast.Number(0.0, span=NOWHERE), 0.0)])
-        name = self.pick(("sqrt", "log1p"))
-        return self._tabled(_call(name, operand.expr), [operand], np.sqrt if name == "sqrt" else np.log1p)
+        name = self.pick(FUNCTION_NAMES)
+        return self._tabled(_call(name, operand.expr), [operand], getattr(np, name))
 
     def _tabled(self, expr: ast.Expr, operands: Sequence[Typed], f: Callable[..., Floats]) -> Typed:
         result = _folded(expr, operands, f, 0.0)

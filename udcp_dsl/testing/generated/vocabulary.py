@@ -1,4 +1,4 @@
-"""What the expressions of a generated spec may speak of, as references with the sizes that keep them well typed."""
+"""What the expressions of a generated spec may speak of, as references."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Vocabulary:
     """Filled while declarations are drawn."""
 
     labels: tuple[str, ...]
-    categories: list[tuple[ast.Ref, int]] = field(default_factory=list)  # with the number of members
+    categories: list[ast.Ref] = field(default_factory=list)
     families: list[tuple[ast.Ref, tuple[str, ...]]] = field(default_factory=list)  # with the names of the categories
     costs: list[ast.Ref] = field(default_factory=list)
     family_costs: list[tuple[ast.Ref, ast.Ref]] = field(default_factory=list)  # the family, its costs
