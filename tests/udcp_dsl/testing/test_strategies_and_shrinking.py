@@ -82,12 +82,10 @@ def test_right_prices_raise_no_alarm_whatever_ties(data: st.DataObject) -> None:
     assert price_fault(scores, p, masks, loss.batch(masks)) is None
     bought = np.flatnonzero((p > 0) & np.isfinite(scores) & (scores > 0.01))
     if bought.size:
+        # Of two labels that are alike either may come first; above all prices there is no such choice.
         wrong = scores.copy()
-        wrong[bought[0]] *= 1.5
-        high = price_fault(wrong, p, masks, loss.batch(masks))
-        wrong[bought[0]] /= 3
-        low = price_fault(wrong, p, masks, loss.batch(masks))
-        assert high is not None or low is not None
+        wrong[bought[0]] = 2 * scores[bought].max() + 2
+        assert price_fault(wrong, p, masks, loss.batch(masks)) is not None
 
 
 def test_telling_sets_have_all_sizes_and_categories() -> None:
