@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from udcp_dsl.expression import ir
 from udcp_dsl.expression.domain import DenseMetric, TreeMetric
 from udcp_dsl.expression.growth import Adds, Completes, Farthest, Growth, Larger, Smaller, Touches
-from udcp_dsl.prediction.oracle import Floats, Indices
+from udcp_solvers.numeric.arrays import Floats, Indices
 from udcp_solvers.numeric.compiled import jit
 
 if TYPE_CHECKING:
