@@ -133,6 +133,8 @@ class _Builder:
             case Farthest(metric=TreeMetric() as metric):
                 self._atom(TREE, metric=len(self.trees))
                 self.trees.append(metric)
+            case _:
+                raise AssertionError(f"{growth} is of no kind that is known here")
 
     def _atom(
         self, kind: int, start: float = 0.0, number: Floats | None = None, whole: float = 0.0, metric: int = -1
