@@ -3,6 +3,9 @@
 A kernel is a plain loop over the rows `start` to `stop`; `over_rows` runs blocks of rows in threads (kernels release
 the interpreter lock). Not numba's own `prange`: its thread pools end the process after a fork (OpenMP) or when two
 Python threads score at once (workqueue), and its kernels take longer to compile.
+
+numba is imported when the first kernel is called, so that oracles can be loaded and asked what they would do (`udcp
+check`) in a tenth of the time that importing it takes.
 """
 
 from __future__ import annotations
@@ -13,9 +16,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
-
-import numba
+from typing import Any, TypeVar, cast
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -39,37 +40,64 @@ def _fingerprint(module: str) -> str:
     return digest.hexdigest()[:12]
 
 
-def _compile(function: F, fastmath: Iterable[str], inline: str = "never") -> F:
-    # numba's cache on disk looks only at the file of a kernel, not at the files of what it calls, and would go on using
-    # the old code of those. The name of the kernel is part of the key, so their state goes into the name.
-    function.__qualname__ = f"{function.__qualname__}-{_fingerprint(function.__module__)}"
-    njit: Any = numba.njit  # untyped before numba 0.66
-    settings = {"nogil": True, "error_model": "numpy", "fastmath": set(fastmath), "inline": inline}
-    compiled: F
-    try:
-        compiled = njit(cache=True, **settings)(function)
-    except RuntimeError:  # no folder that can be written to
-        compiled = njit(**settings)(function)
-    return compiled
+class Kernel:
+    """A function that is handed to numba when it is first called, from Python or from another kernel.
+
+    Compiled code finds its callees among the globals of its module, and numba asks those that it does not know for
+    their `_numba_type_`; all else that it wants to know of a callee (whether to inline it) it asks of the dispatcher.
+    """
+
+    def __init__(self, function: Callable[..., Any], fastmath: Iterable[str] = (), inline: str = "never") -> None:
+        self.function, self._name = function, function.__qualname__
+        self._settings = {"nogil": True, "error_model": "numpy", "fastmath": set(fastmath), "inline": inline}
+
+    @property
+    def dispatcher(self) -> Any:
+        """What numba makes of the function; compiled for the types of its arguments when it is called."""
+        made = self.__dict__.get("made")
+        return self.__dict__.setdefault("made", self._dispatcher()) if made is None else made  # threads share the first
+
+    def _dispatcher(self) -> Any:
+        import numba
+
+        # numba's cache on disk looks only at the file of a kernel, not at the files of what it calls, and would go on
+        # using the old code of those. The name of the kernel is part of the key, so their state goes into the name.
+        function = self.function
+        function.__qualname__ = f"{self._name}-{_fingerprint(function.__module__)}"
+        njit: Any = numba.njit  # untyped before numba 0.66
+        try:
+            return njit(cache=True, **self._settings)(function)
+        except RuntimeError:  # no folder that can be written to
+            return njit(**self._settings)(function)
+
+    def __call__(self, *arguments: object) -> Any:
+        return self.dispatcher(*arguments)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.dispatcher, name)
 
 
 def jit(function: F) -> F:
     """Compile with IEEE arithmetic exactly as written."""
-    return _compile(function, ())
+    return cast(F, Kernel(function))
 
 
 def jit_in_caller(function: F) -> F:
     """Compile as a part of what calls it: sooner done, if that is one place alone."""
-    return _compile(function, (), "always")
+    return cast(F, Kernel(function, inline="always"))
 
 
 def jit_any_order(function: F) -> F:
     """Compile a loop whose sums may be taken in any order (so that it vectorises); never for a value that is kept."""
-    return _compile(function, ("reassoc", "nnan"))
+    return cast(F, Kernel(function, ("reassoc", "nnan")))
 
 
 def over_rows(kernel: Callable[..., None], n: int, K: int, *arguments: object) -> None:
     """Call kernel(start, stop, *arguments) on blocks that cover the n rows (of K cells each), in threads."""
+    import numba
+
     settings: Any = numba.config
     threads = int(settings.NUMBA_NUM_THREADS)
     if threads == 1 or n * K < _SMALL:

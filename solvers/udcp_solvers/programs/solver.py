@@ -3,6 +3,8 @@
 With HiGHS the solver object that PuLP builds is kept, and from one question to the next only what differs is changed:
 costs, bounds of labels, the rows beyond the model's own. Any other solver of PuLP gets the problem built anew. Every
 question starts the solver from nothing, so that an answer never depends on what was asked before.
+
+PuLP is imported where it is first spoken to: it takes longer than all the rest of asking what an oracle would do.
 """
 
 from __future__ import annotations
@@ -14,7 +16,6 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
-import pulp
 
 from udcp_dsl.diagnostics import OracleError
 from udcp_dsl.expression.linear import LinearModel
@@ -69,6 +70,8 @@ def solver_name(wanted: object) -> str:
 
     OracleError where there is no such solver, or it is not installed.
     """
+    import pulp
+
     if isinstance(wanted, pulp.LpSolver):
         wanted = wanted.name
     if not isinstance(wanted, str):
@@ -103,6 +106,8 @@ def _quietly(make: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
 
 def open_solver(model: LinearModel, wanted: object) -> Solver:
     """A fresh solver for a model, chosen as for `solver_name`; an object of PuLP keeps the options that it has."""
+    import pulp
+
     name = solver_name(wanted)
     given = wanted if isinstance(wanted, pulp.LpSolver) else None
     return _Highs(model) if name == "HiGHS" and given is None else _Rebuilt(model, name, given)
@@ -119,6 +124,8 @@ def export(model: LinearModel, path: str) -> None:
 
 def _problem(model: LinearModel, question: Question) -> tuple[Any, list[Any]]:
     """The PuLP problem of a question, and its variables in the model's order."""
+    import pulp
+
     problem = pulp.LpProblem("loss", pulp.LpMinimize)
     lower = model.lower.copy()
     if question.inside is not None:
@@ -157,12 +164,16 @@ class _Rebuilt:
     """Any solver of PuLP; a new problem for each question."""
 
     def __init__(self, model: LinearModel, name: str, given: Any) -> None:
+        import pulp
+
         self.name = name
         self._model = model
         self._given = given
         self._kind = type(_quietly(pulp.getSolver, name))
 
     def ask(self, question: Question) -> Answer:
+        import pulp
+
         problem, v = _problem(self._model, question)
         solver = self._given or _quietly(self._kind, **_options(self._kind, question.seconds))
         if question.seconds is not None:
@@ -196,6 +207,8 @@ class _Highs:
     name = "HiGHS"
 
     def __init__(self, model: LinearModel) -> None:
+        import pulp
+
         self._model = model
         # PuLP knows only variables that have a cost or stand in a row; so here all have a cost, and `ask` sets theirs.
         self._costs = np.ones(model.variables)
