@@ -35,3 +35,15 @@ def test_every_command_of_the_readme_exists() -> None:
 
     shown = set(re.findall(r"^udcp (\w+)", (ROOT / "README.md").read_text(), re.M))
     assert shown <= set(main.list_commands(None)), shown  # type: ignore[arg-type]
+
+
+def test_the_table_of_oracles_is_what_they_say_of_themselves() -> None:
+    from udcp_dsl.prediction.oracle import declaration_of
+
+    table = re.findall(r"^\| `(\w+)` \| (.*?) \| (.*?) \|$", (ROOT / "README.md").read_text(), re.M)
+    told = {name: (does, fits) for name, does, fits in table if declaration_of(name) is not None}
+    assert list(told) == ["base", "lac", "raps", "penalized", "ratio", "greedy", "price", "ilp"]
+    for name, shown in told.items():
+        says = declaration_of(name)
+        assert says is not None
+        assert (says.does, says.choose_for) == shown

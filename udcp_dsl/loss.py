@@ -19,6 +19,7 @@ from udcp_dsl.expression.values import Increments, batch
 if TYPE_CHECKING:
     from udcp_dsl.compile.passes import Compiled
     from udcp_dsl.expression.forms import Additive
+    from udcp_dsl.expression.linear import LinearModel
 
 
 class Loss:
@@ -147,6 +148,13 @@ class Loss:
         from udcp_dsl.expression.prove import additive_forms
 
         return additive_forms(self.expression)[id(self.expression.root)]
+
+    @cached_property
+    def linear_model(self) -> LinearModel:
+        """The loss as a mixed-integer linear model; LoweringError names a subexpression that has none."""
+        from udcp_dsl.expression.lower import lower
+
+        return lower(self)
 
     def explain(self) -> str:
         """Every fact with its reason, for the loss and below it for each summand, as text."""

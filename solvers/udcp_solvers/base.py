@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from udcp_dsl.prediction.declaration import Declaration, Way
 from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Oracle, Probabilities
 from udcp_solvers.numeric.mass import mass_score_of, mass_scores, mass_sets
 
@@ -34,10 +36,18 @@ class MassOracle(Oracle):
         return np.asarray(np.argmax(P, axis=1), dtype=np.int64)
 
 
+def by_sorting(loss: Loss) -> Way:
+    """Falling p and exact sums from the small end: nothing of the loss enters but its number of labels."""
+    return Way("one sort of each row, stopped early", exact=False, seconds=1e-8 * loss.K * max(1.0, math.log2(loss.K)))
+
+
 class Base(MassOracle):
     """The baseline that knows no cost."""
 
     name = "base"
+    declaration = Declaration(
+        does="falling probability, until the mass is met (APS)", choose_for="a baseline", chooses=by_sorting
+    )
 
     def __init__(self, loss: Loss) -> None:
         super().__init__(loss)

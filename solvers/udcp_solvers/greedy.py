@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from udcp_dsl.diagnostics import OracleError
+from udcp_dsl.prediction.declaration import Declaration, Way
 from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Oracle, Probabilities
 from udcp_solvers.growth.farthest import farthest_orders
 from udcp_solvers.growth.growing import DENSE, TREE, grow
@@ -48,12 +49,33 @@ _MOST_BITS = 1 << 27
 Orders = Callable[[Probabilities, Indices, Floats], tuple[Indices, Indices]]
 
 
+_DEFAULT_EPS = 1e-6
+
+
+def _way(loss: Loss) -> Way:
+    """The first of `paths`, as the constructor takes it, in words; and the steps of one row."""
+    K = loss.K
+    algorithm, seconds = {
+        "window": ("a window of labels by cost", 5e-8 * K * max(1.0, math.log2(K))),
+        "merge": ("a merge of lists of labels that cost the same", 5e-8 * K * max(1.0, math.log2(K))),
+        "merge, no sum": ("one look at each list of labels that cost the same, at every step", 1e-7 * K**2),
+        "farthest": ("the farthest distance of each label, kept at every step", 3e-8 * K**2),
+        "generic": ("every label anew at every step, many rows at a time", 2.5e-5 * K + 5e-7 * K**2),
+    }[next(iter(paths(loss, loss.facts.interval.hi, _DEFAULT_EPS)))]
+    return Way(algorithm, exact=False, seconds=seconds)
+
+
 class Greedy(Oracle):
     """M: an upper bound of the loss (default: the proved one); eps: keeps the ratio finite where p = 1."""
 
     name = "greedy"
+    declaration = Declaration(
+        does="what keeps the set cheap, one label at a time (the paper's heuristic)",
+        choose_for="any loss",
+        chooses=_way,
+    )
 
-    def __init__(self, loss: Loss, *, M: float | None = None, eps: float = 1e-6) -> None:
+    def __init__(self, loss: Loss, *, M: float | None = None, eps: float = _DEFAULT_EPS) -> None:
         hi = loss.facts.interval.hi
         bound = hi if M is None else _number("M", M)
         if not _number("eps", eps) > 0:

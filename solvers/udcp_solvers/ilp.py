@@ -22,17 +22,19 @@ import numpy as np
 
 from udcp_dsl import __version__
 from udcp_dsl.diagnostics import OracleError
-from udcp_dsl.expression.lower import lower
-from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Oracle, Probabilities
+from udcp_dsl.expression.lower import LoweringError
+from udcp_dsl.prediction.declaration import Declaration, Refusal, Way
+from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Probabilities, SolvingOracle
 from udcp_solvers.numeric.remaining import remaining_score_of, remaining_scores, remaining_sets
-from udcp_solvers.programs.checkpoint import Checkpoint, fingerprint
 from udcp_solvers.programs.exact import Exact, Report
 from udcp_solvers.programs.instance import Instances, Outcome, Recipe, Settings, Wanted
+from udcp_solvers.programs.shortcuts import shortcut
 from udcp_solvers.programs.solver import export, solver_name
-from udcp_solvers.programs.workers import Task, Workers
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
+    from udcp_solvers.programs.checkpoint import Checkpoint
+    from udcp_solvers.programs.workers import Workers
 
 # Each level halves the mass that may remain, down to 1e-6: whatever a classifier's masses are worth, the threshold that
 # calibration picks lies between two levels, and the set on either side is optimal for a mass that differs by at most a
@@ -49,7 +51,20 @@ class _Run:
     advance: Callable[[], None] | None = None
 
 
-class Ilp(Oracle):
+def _way(loss: Loss) -> Way | Refusal:
+    """By mass, with the solver that is there; what a row takes in programs is known afterwards alone."""
+    try:
+        model = loss.linear_model
+    except LoweringError as error:
+        return Refusal(str(error), blame=error.span)
+    around = shortcut(loss)
+    if around is not None:
+        return Way(f"{around.words}, without a solver", exact=True, seconds=max(1e-3, 2e-4 * loss.K))
+    size = f"{model.variables:,} variables, {model.rows:,} rows"
+    return Way(f"an integer program for each of up to {len(LEVELS)} masses ({size})", exact=True, seconds=math.inf)
+
+
+class Ilp(SolvingOracle):
     """Sets proved optimal by mixed-integer programming.
 
     program: mass or price; solver: auto, a name that PuLP knows, or a solver of PuLP; levels: the masses to reach,
@@ -62,6 +77,12 @@ class Ilp(Oracle):
     """
 
     name = "ilp"
+    declaration = Declaration(
+        does="the exactly cheapest set at each mass, proved by a solver",
+        choose_for="small label sets, and to judge the others (`udcp gap`)",
+        chooses=_way,
+        solves=True,
+    )
 
     def __init__(
         self,
@@ -88,7 +109,7 @@ class Ilp(Oracle):
             loss, program=program, solver=solver if isinstance(solver, str) else chosen,
             levels=[float(x) for x in levels], time_limit=limit, canonical=canonical,
         )  # fmt: skip
-        self.model = lower(loss)
+        self.model = loss.linear_model
         self.report = Report()
         self._solver = solver
         self._exact = Exact(loss, self.model, solver, canonical)
@@ -111,6 +132,9 @@ class Ilp(Oracle):
 
         Leaving the block, by Ctrl-C as well, ends the workers; what was finished stays in the file.
         """
+        from udcp_solvers.programs.checkpoint import Checkpoint
+        from udcp_solvers.programs.workers import Workers
+
         most = self._workers if workers is None else _checked_workers(workers)
         file = self._checkpoint if checkpoint is None else checkpoint
         before = self._run
@@ -201,6 +225,8 @@ class Ilp(Oracle):
 
     def _identity(self) -> str:
         """What a checkpoint belongs to: everything that an outcome depends on."""
+        from udcp_solvers.programs.checkpoint import fingerprint
+
         loss = self.loss
         files = {name: hashlib.sha256(data).hexdigest() for name, data in loss.files.items()}
         spec = [loss.source.text, loss.name, loss.labels, dict(loss.params), files]
@@ -211,6 +237,8 @@ def _solved(
     run: _Run, P: Probabilities, wanted: Callable[[int], Wanted], here: Instances
 ) -> Iterator[tuple[int, Outcome]]:
     """Every row's outcome: those of the checkpoint first, the others as they are finished, each kept at once."""
+    from udcp_solvers.programs.workers import Task
+
     tasks = [Task(i, row.astype(np.float64), wanted(i)) for i, row in enumerate(P)]
     waiting = tasks
     if run.checkpoint is not None:

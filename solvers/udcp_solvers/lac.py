@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from udcp_dsl.prediction.declaration import Declaration, Way
 from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Oracle, Probabilities
 from udcp_solvers.numeric.compiled import jit, over_rows
 
@@ -17,6 +18,11 @@ class Lac(Oracle):
     """The baseline of set size."""
 
     name = "lac"
+    declaration = Declaration(
+        does="probability above one threshold",
+        choose_for="the smallest sets on average",
+        chooses=lambda loss: Way("one comparison a label", exact=False, seconds=2e-9 * loss.K),
+    )
 
     def __init__(self, loss: Loss) -> None:
         super().__init__(loss)

@@ -7,10 +7,12 @@ derives it.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from itertools import accumulate
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
@@ -18,6 +20,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from udcp_dsl.diagnostics import OracleError
+from udcp_dsl.expression.lower import LoweringError
+from udcp_dsl.prediction.declaration import Declaration, Refusal, Way
 from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Oracle, Probabilities, make_oracle
 from udcp_solvers.prices.cuts import CutPrices
 from udcp_solvers.prices.enumeration import Enumeration
@@ -63,6 +67,17 @@ class Quick(Prices, Protocol):
     def sets(self, P: Probabilities, tau: Floats, /) -> Masks: ...
 
 
+def _way(loss: Loss) -> Way | Refusal:
+    """The first of `WAYS`, as the constructor takes it; the last of them needs a linear model."""
+    found, _ = chosen(loss)
+    if found.solves:
+        try:
+            _ = loss.linear_model
+        except LoweringError as error:
+            return Refusal(str(error), blame=error.span)
+    return Way(found.algorithm, found.exact, found.seconds(loss))
+
+
 class Price(Oracle):
     """One price of probability for all instances: the lowest mean cost at the same coverage.
 
@@ -73,10 +88,17 @@ class Price(Oracle):
     """
 
     name = "price"
+    declaration = Declaration(
+        does="the price of probability at which a label is bought, one price for all instances",
+        choose_for="lowest mean cost; the default",
+        chooses=_way,
+        quick_with=("laminar", "tree_diameter"),
+    )
 
     def __init__(self, loss: Loss) -> None:
         super().__init__(loss)
-        self._prices = _prices(loss)
+        _, make = chosen(loss)
+        self._prices = make()
 
     def explain(self, p: ArrayLike, scores: Floats | None = None) -> list[Step]:
         """The sets of one instance by rising price, from price 0 on; labels that are never bought are in none.
@@ -141,7 +163,12 @@ class Solved:
         return self._sets(P, tau[:, None])
 
     @staticmethod
-    def of(loss: Loss) -> Solved:
+    def of(loss: Loss) -> Callable[[], Solved]:
+        """What makes them; OracleError, when it does, where the loss has no linear form."""
+        return partial(Solved._made, loss)
+
+    @staticmethod
+    def _made(loss: Loss) -> Solved:
         about = (
             f"oracle 'price': {loss.name!r} has {loss.K} labels and is not seen to be separable, laminar, a tree "
             "diameter with a laminar part, a function of size with label costs, or a cut"
@@ -155,21 +182,43 @@ class Solved:
         warnings.warn(
             f"{about}: each instance takes some integer programs, from milliseconds to minutes in all; try a few rows "
             "first, or use 'greedy' or 'penalized'",
-            stacklevel=5,
+            stacklevel=4,
         )
         return Solved(oracle)
 
 
-# Fastest first; each gives None where it does not apply.
-WAYS: tuple[Callable[[Loss], Prices | None], ...] = (
-    LaminarPrices.of,
-    TreePrices.of,
-    SizePrices.of,
-    CutPrices.of,
-    Enumeration.of,
-    Solved.of,
+@dataclass(frozen=True)
+class PriceWay:
+    """A class of losses: `of` gives what makes its prices, or None where the loss is not seen to be of the class.
+
+    `seconds` is what a row takes, roughly, and is measured by the tests; `exact`: the set at every price is the best.
+    """
+
+    algorithm: str
+    seconds: Callable[[Loss], float]
+    of: Callable[[Loss], Callable[[], Prices] | None]
+    exact: bool = True
+    solves: bool = False
+
+
+def _seconds_by_size(loss: Loss) -> float:
+    """Label costs that differ make the order depend on the price, and prices are then traced one after the other."""
+    form, K = loss.form, loss.K
+    differ = form is not None and bool((form.label_costs != form.label_costs[0]).any())
+    return 3e-7 * K**2 if differ else 3e-8 * K * max(1.0, math.log2(K))
+
+
+# Quickest first: the first that takes a loss is the way of `price` for it.
+WAYS: tuple[PriceWay, ...] = (
+    PriceWay("entry prices of nested categories", lambda loss: 2e-8 * loss.K, LaminarPrices.of),
+    PriceWay("the best set in every ball of the tree", lambda loss: 5e-8 * loss.K, TreePrices.of),
+    PriceWay("the best set of every size", _seconds_by_size, SizePrices.of),
+    PriceWay("minimum cuts", lambda loss: 8e-7 * loss.K**2, CutPrices.of),
+    PriceWay("all sets of these few labels", lambda loss: 1e-7 * 2.0**loss.K, Enumeration.of),
+    PriceWay("integer programs at rising prices", lambda loss: math.inf, Solved.of, solves=True),
 )
 
 
-def _prices(loss: Loss) -> Prices:
-    return next(prices for way in WAYS if (prices := way(loss)) is not None)
+def chosen(loss: Loss) -> tuple[PriceWay, Callable[[], Prices]]:
+    """The way for a loss, and what makes its prices."""
+    return next((way, make) for way in WAYS if (make := way.of(loss)) is not None)

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from udcp_dsl.diagnostics import OracleError
-from udcp_solvers.base import MassOracle
+from udcp_dsl.prediction.declaration import Declaration
+from udcp_solvers.base import MassOracle, by_sorting
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
@@ -19,6 +20,9 @@ class Raps(MassOracle):
     """lam: 0, or 1e-9 to 1e9 (beyond, rounding would merge neighbours); k: the ranks that are free, from 0."""
 
     name = "raps"
+    declaration = Declaration(
+        does="`base` with a penalty on ranks", choose_for="small sets with fewer outliers", chooses=by_sorting
+    )
 
     def __init__(self, loss: Loss, *, lam: float = 0.01, k: int = 5) -> None:
         if isinstance(lam, bool) or not isinstance(lam, int | float) or not (lam == 0 or 1e-9 <= lam <= 1e9):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from udcp_dsl.diagnostics import OracleError
+from udcp_dsl.prediction.declaration import Declaration, Way
 from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Oracle, Probabilities
 from udcp_solvers.numeric.compiled import jit, over_rows
 
@@ -22,6 +23,12 @@ class Ratio(Oracle):
     """For separable losses whose labels have no negative cost."""
 
     name = "ratio"
+    declaration = Declaration(
+        does="cost per probability: optimal",
+        choose_for="separable losses (sums of label costs)",
+        chooses=lambda loss: Way("one division a label", exact=True, seconds=2e-9 * loss.K),
+        needs=("separable", "monotone"),
+    )
 
     def __init__(self, loss: Loss) -> None:
         separable = loss.facts.separable

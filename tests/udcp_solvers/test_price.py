@@ -265,7 +265,9 @@ def test_values_of_all_balls_together_and_one_by_one(text: str, seed: int) -> No
     costs = ", ".join(f"{y}: {cost:.2f}" for y, cost in enumerate(rng.normal(0.2, 0.2, K)))
     tree = f"top {{ {nodes(rng.permutation(K - 1).tolist(), 0)} }}, {K - 1}"
     loss = udcp.loads(f"labels 0..{K - 1} hierarchy h {{ {tree} }} costs k {{ {costs} }} loss l = diameter(h) + {text}")
-    together, apart = TreePrices.of(loss), TreePrices.of(loss)
+    make = TreePrices.of(loss)
+    assert make is not None
+    together, apart = make(), make()
     assert isinstance(together, TreePrices)
     assert isinstance(apart, TreePrices)
     assert together._areas.shared

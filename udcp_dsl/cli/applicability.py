@@ -1,4 +1,4 @@
-"""Which oracles take a loss, what its facts buy from them, and what is lost where a fact fails."""
+"""Which oracles take a loss, by what way, and what is lost where a fact fails: what the oracles say of themselves."""
 
 from __future__ import annotations
 
@@ -8,58 +8,26 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from udcp_dsl.diagnostics import OracleError
-from udcp_dsl.expression.explain import shown_blame
-from udcp_dsl.expression.lower import LoweringError, lower
-from udcp_dsl.prediction.oracle import make_oracle, oracle_names
+from udcp_dsl.prediction.declaration import Declaration, Refusal, Time
+from udcp_dsl.prediction.oracle import declaration_of, make_oracle, oracle_names
 
 if TYPE_CHECKING:
-    from udcp_dsl.expression.facts import Fact, Facts
     from udcp_dsl.loss import Loss
+
+
+_SLOWER = (Time.MILLISECONDS, Time.LONGER)
 
 
 @dataclass(frozen=True)
 class Applicability:
-    """Whether an oracle takes a loss: what it does for it, or why it does not."""
+    """Whether an oracle takes a loss: its way, or why it has none; what is not known of an undeclared one is None."""
 
     name: str
     applies: bool
     why: str
-
-
-@dataclass(frozen=True)
-class _Use:
-    """What an oracle does, the facts that it needs, and those of which one is enough to make it quick."""
-
-    does: str
-    needs: tuple[str, ...] = ()
-    quick_when: tuple[str, ...] = ()
-    quick: str = ""
-    slow: str = ""
-    linear: bool = False  # whether it needs a linear model of the loss
-
-
-# Importing a solver takes longer than all the rest of a check, so what is said here of the usual oracles is said
-# without loading them (and the tests hold it to what their constructors do). An oracle that is not listed is made.
-_USES = {
-    "base": _Use("labels by falling p; knows no cost"),
-    "lac": _Use("labels above one p; knows no cost, sets are small"),
-    "raps": _Use("base, with a penalty on rank"),
-    "penalized": _Use("base, with a penalty on cost that is tuned on rows of its own"),
-    "ratio": _Use("cost by probability: exactly optimal", needs=("separable", "monotone")),
-    "greedy": _Use(
-        "adds the label that leaves most room below the bound",
-        quick_when=("monotone",),
-        quick="lazy",
-        slow="every label anew at each step",
-    ),
-    "ilp": _Use("sets proved optimal by mixed-integer programming", linear=True),
-    "price": _Use(
-        "buys coverage where it is cheapest",
-        quick_when=("separable", "laminar", "tree_diameter", "cardinality"),
-        quick="very fast",
-        slow="by an exact search at every price",
-    ),
-}
+    exact: bool | None = None
+    time: Time | None = None
+    says: Declaration | None = None
 
 
 def oracles(loss: Loss) -> tuple[Applicability, ...]:
@@ -67,32 +35,34 @@ def oracles(loss: Loss) -> tuple[Applicability, ...]:
     return tuple(_applicability(name, loss) for name in oracle_names())
 
 
-def lost_by(name: str, loss: Loss, installed: Sequence[str]) -> tuple[str, ...]:
+def lost_by(name: str, loss: Loss, installed: Sequence[Applicability]) -> tuple[str, ...]:
     """Of the installed oracles, what the loss cannot have because the fact called `name` is not proved."""
-    return tuple(_lost(name, loss.facts, installed))
+    return () if getattr(loss.facts, name) else tuple(_lost(name, installed))
+
+
+def _lost(name: str, installed: Sequence[Applicability]) -> Iterator[str]:
+    for oracle in installed:
+        if oracle.says is not None and name in oracle.says.needs:
+            yield oracle.name
+        elif oracle.says is not None and name in oracle.says.quick_with and oracle.time in _SLOWER:
+            yield f"{oracle.name} in {Time.MICROSECONDS}"
 
 
 def _applicability(name: str, loss: Loss) -> Applicability:
-    use = _USES.get(name)
-    if use is None:
+    try:
+        says = declaration_of(name)
+    except OracleError as error:
+        return Applicability(name, False, str(error))
+    if says is None:
         return _tried(name, loss)
-    for need in use.needs:
-        fact: Fact = getattr(loss.facts, need)
-        if not fact:
-            culprit = f" because of {shown_blame(fact.blame)}" if fact.blame is not None else f": {fact.reason}"
-            return Applicability(name, False, f"needs {need}, which is {fact}{culprit}")
-    if use.linear:
-        try:
-            lower(loss)
-        except LoweringError as error:
-            return Applicability(name, False, str(error))
-    if not use.quick_when:
-        return Applicability(name, True, use.does)
-    quick = next((fact for fact in use.quick_when if getattr(loss.facts, fact)), None)
-    return Applicability(name, True, f"{use.does}; {use.slow if quick is None else f'{use.quick} ({quick})'}")
+    way = says.way(loss)
+    if isinstance(way, Refusal):
+        return Applicability(name, False, way.why, says=says)
+    return Applicability(name, True, way.algorithm, way.exact, way.time, says)
 
 
 def _tried(name: str, loss: Loss) -> Applicability:
+    """An oracle that says nothing of itself is made, and its first line of documentation has to do."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # said when it is used
@@ -101,18 +71,5 @@ def _tried(name: str, loss: Loss) -> Applicability:
         return Applicability(name, False, str(error))
     except Exception as error:  # whatever a stranger's constructor raises is no fault of the spec
         return Applicability(name, False, f"its constructor fails: {type(error).__name__}: {error}")
-    lines = (type(made).__doc__ or "").strip().splitlines()
-    return Applicability(name, True, lines[0] if lines else "its constructor takes the loss")
-
-
-def _lost(name: str, facts: Facts, installed: Sequence[str]) -> Iterator[str]:
-    if getattr(facts, name):
-        return
-    for oracle in installed:
-        use = _USES.get(oracle)
-        if use is None:
-            continue
-        if name in use.needs:
-            yield oracle
-        elif name in use.quick_when and not any(getattr(facts, other) for other in use.quick_when):
-            yield f"{oracle} is not {use.quick}"
+    lines = (made.__doc__ or "").strip().splitlines()
+    return Applicability(name, True, f"undeclared: {lines[0] if lines else 'its constructor takes the loss'}")

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from udcp_dsl.cli.row_options import check_output
+from udcp_dsl.cli.solving import solving_oracle
 from udcp_dsl.cli.spec import reads_spec
 from udcp_dsl.cli.terminal import emit, plain_table, show, show_diagnostics, symbols, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from rich.table import Table
     from rich.text import Text
@@ -31,21 +32,24 @@ _COLOURS = {"proved": "green", "refuted": "red", "unknown": "yellow"}
     metavar="FILE",
     help="Write that model as .lp or .mps: x0, x1, ... are the labels; each instance would add the row of its mass.",
 )
-def command(loss: Loss, sized: bool, model_file: str | None, as_json: bool) -> int:
-    """Check a spec, and say what is proved about its loss and which oracles apply."""
+@click.option("--time", "timed", is_flag=True, help="Measure what a row takes, on a few generated rows.")
+def command(loss: Loss, sized: bool, model_file: str | None, timed: bool, as_json: bool) -> int:
+    """Check a spec, and say what is proved about its loss, which oracles apply, by what way and in what time.
+
+    Exact: sets are the best there are for what they are asked for, a price or a mass. The time is that of one row among
+    many. Nothing is compiled to say so, but with --time.
+    """
     from udcp_dsl.cli.applicability import lost_by, oracles
     from udcp_dsl.expression.explain import facts_as_dict, free_labels_warning
-    from udcp_dsl.prediction.oracle import make_oracle
 
     if model_file is not None:
         check_output(model_file)
-        exporting: Any = make_oracle("ilp", loss)
-        exporting.export(model_file)
+        solving_oracle(loss).export(model_file)
     size, why = _model_size(loss) if sized or model_file is not None else (None, None)
     free = free_labels_warning(loss)
     applicable = oracles(loss)
-    installed = [oracle.name for oracle in applicable]
-    lost = {name: lost_by(name, loss, installed) for name, _ in loss.facts}
+    lost = {name: lost_by(name, loss, applicable) for name, _ in loss.facts}
+    seconds = _measured(loss, applicable) if timed else None
     if as_json:
         emit(
             {
@@ -57,7 +61,7 @@ def command(loss: Loss, sized: bool, model_file: str | None, as_json: bool) -> i
                 "params": dict(loss.params),
                 **facts_as_dict(loss),
                 "lost": {name: list(what) for name, what in lost.items()},
-                "oracles": [{"name": x.name, "applies": x.applies, "why": x.why} for x in applicable],
+                "oracles": [_as_data(x, seconds) for x in applicable],
                 "free_labels": list(loss.free_labels),
                 **({"ilp": size, "why_not_ilp": why} if sized or model_file is not None else {}),
                 **({} if model_file is None else {"exported": model_file}),
@@ -67,7 +71,7 @@ def command(loss: Loss, sized: bool, model_file: str | None, as_json: bool) -> i
         return 0 if why is None else 1
     if free:
         show_diagnostics([free])
-    show(_heading(loss), "", _facts(loss, lost), "", _oracles(applicable))
+    show(_heading(loss), "", _facts(loss, lost), "", _oracles(applicable, seconds))
     from rich.text import Text
 
     if size is not None:
@@ -81,10 +85,10 @@ def command(loss: Loss, sized: bool, model_file: str | None, as_json: bool) -> i
 
 def _model_size(loss: Loss) -> tuple[dict[str, int] | None, str | None]:
     """How large the linear model is, or why there is none."""
-    from udcp_dsl.expression.lower import LoweringError, lower
+    from udcp_dsl.expression.lower import LoweringError
 
     try:
-        return lower(loss).size, None
+        return loss.linear_model.size, None
     except LoweringError as error:
         return None, str(error)
 
@@ -128,12 +132,50 @@ def _facts(loss: Loss, lost: dict[str, tuple[str, ...]]) -> Table:
     return table
 
 
-def _oracles(applicable: Sequence[Applicability]) -> Table:
+def _measured(loss: Loss, applicable: Sequence[Applicability]) -> dict[str, float | None]:
+    from udcp_dsl.cli.progress import waiting
+    from udcp_dsl.cli.timing import seconds_a_row
+
+    found = dict[str, float | None]()
+    for oracle in applicable:
+        if oracle.applies:
+            with waiting(f"measuring {oracle.name}"):
+                found[oracle.name] = seconds_a_row(oracle.name, loss)
+    return found
+
+
+def _as_data(oracle: Applicability, seconds: Mapping[str, float | None] | None) -> dict[str, object]:
+    says = oracle.says
+    return {
+        "name": oracle.name,
+        "applies": oracle.applies,
+        "why": oracle.why,
+        "exact": oracle.exact,
+        "time": oracle.time,
+        "declared": says is not None,
+        "does": None if says is None else says.does,
+        "tuned": None if says is None else says.tuned,
+        "solves": None if says is None else says.solves,
+        **({} if seconds is None else {"seconds_a_row": seconds.get(oracle.name)}),
+    }
+
+
+def _oracles(applicable: Sequence[Applicability], seconds: Mapping[str, float | None] | None) -> Table:
     from rich.text import Text
 
     marks = symbols()
-    table = _table("oracle", "applies", "why")
+    table = _table("oracle", "applies", "exact", "time a row", *([] if seconds is None else ["measured"]), "way")
     for oracle in applicable:
         mark = Text(f"{marks['proved']} yes", "green") if oracle.applies else Text(f"{marks['refuted']} no", "red")
-        table.add_row(Text(oracle.name), mark, Text(visible(oracle.why)))
+        exact = "" if oracle.exact is None else "exact" if oracle.exact else "no"
+        measured = [] if seconds is None else [_shown(seconds.get(oracle.name))]
+        table.add_row(Text(oracle.name), mark, exact, oracle.time or "", *measured, Text(visible(oracle.why)))
     return table
+
+
+def _shown(seconds: float | None) -> str:
+    """Two digits, in the unit that fits."""
+    if seconds is None:
+        return ""
+    unit, many = next((x for x in (("s", 1.0), ("ms", 1e-3)) if seconds >= x[1]), ("us", 1e-6))
+    return f"{seconds / many:.2g} {unit}" if seconds < 99.5 * many else f"{seconds / many:.0f} {unit}"

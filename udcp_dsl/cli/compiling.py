@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from udcp_dsl.cli.solving import cores
 from udcp_dsl.diagnostics import OracleError
 from udcp_dsl.prediction.calibrate import DEFAULT_GRID
-from udcp_dsl.prediction.oracle import Oracle, Probabilities, make_oracle
+from udcp_dsl.prediction.oracle import Oracle, Probabilities, make_oracle, with_lambda
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
@@ -38,8 +38,8 @@ def _seconds(loss: Loss, name: str, P: Probabilities) -> float:
     """Score the rows, and say how long it took, without what it took to import the oracle."""
     try:
         oracle: Oracle = make_oracle(name, loss)
-        if oracle.options.get("lam", 0.0) is None:
-            oracle = make_oracle(name, loss, lam=DEFAULT_GRID[0])
+        if oracle.untuned:
+            oracle = with_lambda(oracle, DEFAULT_GRID[0])
     except OracleError:
         return 0.0
     began = time.monotonic()

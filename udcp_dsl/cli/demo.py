@@ -90,7 +90,7 @@ def command(
     kept in the user's cache folder. The first run compiles for half a minute or more; later ones take seconds.
     """
     from udcp_dsl.cli.compiling import compile_kernels
-    from udcp_dsl.comparison import EXACT, compare
+    from udcp_dsl.comparison import compare, solves
     from udcp_dsl.prediction.calibrate import exact_level, show_level
     from udcp_dsl.prediction.oracle import oracle_names
 
@@ -108,7 +108,7 @@ def command(
         if not as_json:
             show(*_introduction(data))
         with waiting("scoring two rows"):
-            compile_kernels(data.losses, [name for name in oracle_names() if name != EXACT], data.probs[:2])
+            compile_kernels(data.losses, [name for name in oracle_names() if not solves(name)], data.probs[:2])
         comparison = compare(
             data.losses,
             data.probs,

@@ -10,12 +10,12 @@ import math
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from udcp_dsl.cli.row_options import heeding_warnings, id_option, numbers_options, read_rows, reads_rows
-from udcp_dsl.cli.solving import solves_instances, solving
+from udcp_dsl.cli.solving import solves_instances, solving, solving_oracle
 from udcp_dsl.cli.spec import reads_spec
 from udcp_dsl.cli.terminal import emit, plain_table, show, visible
 from udcp_dsl.diagnostics import InputError, OracleError
@@ -83,7 +83,6 @@ def command(
     all. Exit status 1 if the optimum of some row could not be proved.
     """
     from udcp_dsl.prediction.calibrate import exact_level, show_level
-    from udcp_dsl.prediction.oracle import make_oracle
     from udcp_dsl.prediction.rows import probabilities
 
     level = exact_level(alpha)
@@ -91,7 +90,7 @@ def command(
     mass = float(1 - level)
     with heeding_warnings(as_json) as warnings:
         made, left_out = _made(loss, names)
-        exact: Any = make_oracle("ilp", loss, levels=[mass], solver=solver, time_limit=time_limit)
+        exact = solving_oracle(loss, levels=[mass], solver=solver, time_limit=time_limit)
         rows = read_rows(probs_file, loss.labels, class_names=class_names, ignore=ignore, id_source=id_source)
         whole = probabilities.probabilities(rows.table.values, loss.labels, logits=logits, normalize=normalize).values
         chosen = _sample(len(whole), sample, seed)
@@ -160,7 +159,7 @@ def _made(loss: Loss, names: tuple[str, ...]) -> tuple[list[Oracle], dict[str, s
                 raise
             left_out[name] = str(error)
             continue
-        if oracle.options.get("lam", 0.0) is None:
+        if oracle.untuned:
             raise InputError(f"oracle {name!r} has no order before it is calibrated: leave it out")
         made.append(oracle)
     if not made:

@@ -77,7 +77,7 @@ def command(
         check_output(plot)
     with heeding_warnings(as_json) as warnings:
         made = make_oracle(oracle, loss, **options)
-        if made.options.get("lam", 0.0) is None:
+        if made.untuned:
             raise InputError(f"oracle {oracle!r} has no lambda before it is calibrated: give one, --option lam=0.1")
         rows = read_rows(probs_file, loss.labels, class_names=class_names, ignore=ignore, id_source=id_source)
         if row >= len(rows):

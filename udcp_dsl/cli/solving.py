@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from udcp_dsl.cli.progress import counted
-from udcp_dsl.diagnostics import InputError
+from udcp_dsl.diagnostics import InputError, OracleError
 
 if TYPE_CHECKING:
-    from udcp_dsl.prediction.oracle import Oracle
+    from udcp_dsl.loss import Loss
+    from udcp_dsl.prediction.oracle import Oracle, SolvingOracle
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -39,15 +40,26 @@ def solves_instances(verb: F) -> F:
 @contextmanager
 def solving(oracle: Oracle, rows: int, *, workers: int | None, resume: str | None) -> Iterator[bool]:
     """In this block an oracle that can solves in worker processes, with a checkpoint and a bar; says whether it can."""
-    running: Any = getattr(oracle, "running", None)
-    if running is None:
+    from udcp_dsl.prediction.oracle import SolvingOracle
+
+    if not isinstance(oracle, SolvingOracle):
         if workers is not None or resume is not None:
             raise InputError(f"oracle {oracle.name!r} solves nothing: --workers and --resume are for ilp and its like")
         yield False
         return
     most = workers or (cores() if rows >= _WORTH_WORKERS else 1)
-    with counted(rows, "solving") as advance, running(workers=most, checkpoint=resume, advance=advance):
+    with counted(rows, "solving") as advance, oracle.running(workers=most, checkpoint=resume, advance=advance):
         yield True
+
+
+def solving_oracle(loss: Loss, **options: object) -> SolvingOracle:
+    """The oracle that is asked for sets of proved cost."""
+    from udcp_dsl.prediction.oracle import SolvingOracle, make_oracle
+
+    exact = make_oracle("ilp", loss, **options)
+    if not isinstance(exact, SolvingOracle):
+        raise OracleError("oracle 'ilp' is not ours, and has no sets of proved cost: uninstall the other")
+    return exact
 
 
 def cores() -> int:

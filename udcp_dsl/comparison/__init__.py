@@ -6,12 +6,11 @@ on the two halves of the second (thresholds on one, mean costs on the other); ev
 
 from udcp_dsl.comparison.export import runs_ending, write_runs
 from udcp_dsl.comparison.results import Comparison, Example, Run, Summary, median_of_means, side_by_side
-from udcp_dsl.comparison.running import EXACT, compare
+from udcp_dsl.comparison.running import compare, solves
 from udcp_dsl.comparison.splits import CURVE, FRACTIONS
 
 __all__ = [
     "CURVE",
-    "EXACT",
     "FRACTIONS",
     "Comparison",
     "Example",
@@ -21,5 +20,6 @@ __all__ = [
     "median_of_means",
     "runs_ending",
     "side_by_side",
+    "solves",
     "write_runs",
 ]

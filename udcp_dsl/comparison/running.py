@@ -15,14 +15,12 @@ from udcp_dsl.comparison.splits import FRACTIONS, Contender, Data, Result, deal,
 from udcp_dsl.diagnostics import InputError, OracleError
 from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.calibrate import DEFAULT_GRID, CalibrationWarning, Level, alpha_of, show_level
-from udcp_dsl.prediction.oracle import Oracle, make_oracle, oracle_names
+from udcp_dsl.prediction.oracle import Oracle, declaration_of, make_oracle, oracle_names, with_lambda
 from udcp_dsl.prediction.predictor import SetPredictor, warn_of_zeros
 from udcp_dsl.prediction.rows import columns
 
 # Called with the units of work and what is done to them, it gives them back one after the other.
 Progress: TypeAlias = Callable[[Sequence[Any], str], Iterable[Any]]
-
-EXACT = "ilp"  # solves a program for every row, and takes part only if it is named
 
 
 def compare(
@@ -111,6 +109,15 @@ def compare(
     )
 
 
+def solves(oracle: str) -> bool:
+    """Whether an oracle says that it solves a program for each row: then it takes part only if it is named."""
+    try:
+        says = declaration_of(oracle)
+    except OracleError:  # told by those who make it
+        return False
+    return says is not None and says.solves
+
+
 def _names(losses: Sequence[Loss]) -> tuple[str, ...]:
     if not losses:
         raise InputError("no loss is given: give at least one")
@@ -149,7 +156,7 @@ def _contenders(
     contenders, skipped = [], dict[tuple[str, str], str]()
     for name, loss in zip(names, losses, strict=True):
         for oracle in wanted:
-            if oracle == EXACT and oracles is None:
+            if oracles is None and solves(oracle):
                 skipped[name, oracle] = (
                     "it solves a program for every row, so it takes part only if it is named among the oracles"
                 )
@@ -168,6 +175,4 @@ def _contenders(
 
 def _made(name: str, loss: Loss) -> dict[float | None, Oracle]:
     oracle = make_oracle(name, loss)
-    if oracle.options.get("lam", 0.0) is not None:
-        return {None: oracle}
-    return {lam: make_oracle(name, loss, lam=lam) for lam in DEFAULT_GRID}
+    return {lam: with_lambda(oracle, lam) for lam in DEFAULT_GRID} if oracle.untuned else {None: oracle}

@@ -1,7 +1,8 @@
 """The oracle protocol, and the look-up of oracles by name.
 
 An oracle gives each label of an instance a score that depends on the spec and on p(x) alone; the prediction set at
-threshold tau is {y : s(x, y) <= tau}. Oracles are found through the entry-point group `udcp_dsl.oracles`.
+threshold tau is {y : s(x, y) <= tau}. Oracles are found through the entry-point group `udcp_dsl.oracles`, and say of
+themselves what they can do (`declaration`).
 """
 
 from __future__ import annotations
@@ -9,15 +10,18 @@ from __future__ import annotations
 import inspect
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from udcp_dsl.diagnostics import InputError, OracleError, did_you_mean
+from udcp_dsl.prediction.declaration import Declaration
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
@@ -51,10 +55,16 @@ class Oracle(ABC):
     """
 
     name: str
+    declaration: Declaration | None = None  # what it says of itself
 
     def __init__(self, loss: Loss, **options: object) -> None:
         self.loss = loss
         self.options: dict[str, object] = options
+
+    @property
+    def untuned(self) -> bool:
+        """Whether it has no scores yet, because its weight on cost, the option `lam`, is still to be tuned."""
+        return self.declaration is not None and self.declaration.tuned and self.options.get("lam") is None
 
     def scores(self, P: ArrayLike) -> Floats:
         """Every label's score: probabilities (n, K) -> (n, K)."""
@@ -99,6 +109,29 @@ class Oracle(ABC):
         return out
 
 
+class SolvingOracle(Oracle):
+    """An oracle that solves a program for each row: in processes, with a checkpoint, and with sets of proved cost."""
+
+    @abstractmethod
+    def running(
+        self,
+        *,
+        workers: int | None = None,
+        checkpoint: str | Path | None = None,
+        advance: Callable[[], None] | None = None,
+    ) -> AbstractContextManager[None]:
+        """In this block rows are solved by worker processes, finished ones are kept in the file `checkpoint`, and
+        `advance` is called after each."""
+
+    @abstractmethod
+    def optimal(self, P: Probabilities) -> tuple[Masks, Masks]:
+        """The set of least cost that has the mass of the first level, for each row; and for which it is proved."""
+
+    @abstractmethod
+    def export(self, path: str) -> None:
+        """Write the model, to which each instance adds its mass row, as an .lp or .mps file."""
+
+
 class Adopted(Oracle):
     """A stranger's oracle behind the same face; what it answers is checked."""
 
@@ -108,6 +141,8 @@ class Adopted(Oracle):
             raise OracleError(f"oracle {name!r} has no method {' and no method '.join(missing)}")
         super().__init__(loss, **options)
         self.name = name
+        self.__doc__ = scorer.__doc__
+        self.declaration = _declared(scorer)
         self._scorer = scorer
 
     def _scores(self, P: Probabilities) -> Floats:
@@ -151,6 +186,21 @@ def make_oracle(name: str, loss: Loss, **options: object) -> Oracle:
         return made
     resolved = getattr(made, "options", options)
     return Adopted(made, loss, name, resolved if isinstance(resolved, Mapping) else options)
+
+
+def declaration_of(name: str) -> Declaration | None:
+    """What the oracle called `name` says of itself, or None; OracleError for an unknown name. Compiles nothing."""
+    return _declared(_load(name))
+
+
+def _declared(oracle: object) -> Declaration | None:
+    found = getattr(oracle, "declaration", None)  # a stranger's class need not have one
+    return found if isinstance(found, Declaration) else None
+
+
+def with_lambda(oracle: Oracle, lam: float) -> Oracle:
+    """The same oracle with this weight on cost."""
+    return make_oracle(oracle.name, oracle.loss, **{**oracle.options, "lam": lam})
 
 
 def _load(name: str) -> Any:

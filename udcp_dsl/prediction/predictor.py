@@ -32,7 +32,7 @@ from udcp_dsl.prediction.calibrate import (
     threshold,
     tune,
 )
-from udcp_dsl.prediction.oracle import Oracle, make_oracle
+from udcp_dsl.prediction.oracle import Oracle, make_oracle, with_lambda
 from udcp_dsl.prediction.rows import columns, probabilities
 from udcp_dsl.prediction.rows.probabilities import Matrix
 from udcp_dsl.prediction.rows.reading import Table
@@ -103,7 +103,7 @@ class SetPredictor:
         if self.class_names is not None:
             probabilities.check_class_names(self.class_names, loss.labels)
         self.oracle: Oracle = _oracle(loss, oracle, options)
-        self._tuned_anew = self.oracle.options.get("lam", 0.0) is None
+        self._tuned_anew = self.oracle.untuned
         if self._tuned_anew and len(self.alphas) > 1:
             raise InputError(
                 f"an untuned {self.oracle.name!r} takes one alpha, for which its lambda is tuned: give one, or lam "
@@ -253,8 +253,7 @@ class SetPredictor:
     @cached_property
     def _grid(self) -> dict[float, Oracle]:
         """The oracle with each lambda that is tried."""
-        name, options = self.oracle.name, self.oracle.options
-        return {lam: make_oracle(name, self.loss, **{**options, "lam": lam}) for lam in DEFAULT_GRID}
+        return {lam: with_lambda(self.oracle, lam) for lam in DEFAULT_GRID}
 
     def _tune(self, P: Matrix, y: npt.NDArray[np.int64]) -> tuple[Tuning, Oracle, npt.NDArray[np.intp]]:
         """Choose lambda on two folds; the rows of the third are left for the threshold."""

@@ -118,7 +118,7 @@ def _assert_on(
 ) -> None:
     about = f"oracle {name!r} on {loss.expression.root.text!r} over {loss.K} labels"
     oracle = adopted(oracle_class, name, loss, options)
-    if oracle.options.get("lam", 0.0) is None:
+    if oracle.untuned:
         raise InputError(f"oracle {name!r} has no scores before it is tuned: give options={{'lam': 0.1}}")
     try:
         saved = json.loads(json.dumps(dict(oracle.options)))

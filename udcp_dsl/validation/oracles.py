@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from udcp_dsl.diagnostics import OracleError
-from udcp_dsl.prediction.oracle import Adopted, Oracle, make_oracle, oracle_names
+from udcp_dsl.prediction.declaration import Declaration, Way
+from udcp_dsl.prediction.oracle import Adopted, Oracle, SolvingOracle, make_oracle, oracle_names
 from udcp_dsl.testing.brute import price_fault
 from udcp_dsl.testing.coverage import Problem
 from udcp_dsl.testing.cubes import MOST_LABELS, all_masks, named
@@ -43,6 +44,7 @@ _LIVE = 8
 _MANY = 300  # labels, sets or prices, of which not all are looked at if there are more
 _SCORINGS = 40  # of a row, for all that its faces are held to: too many if it takes seconds
 _STEPS = 8  # places of the greedy order that are looked at
+_LONG = 5e-3  # seconds that an exact search takes for a row, above which it has fewer cases
 _LEVEL = 0.9
 _TOLERANCE = 1e-9  # of costs and prices, relative: what adding in another order leaves
 _EXACT = ("base", "lac", "raps")  # no cost enters these: they are the formula to the last bit
@@ -67,7 +69,7 @@ def chosen_oracles(loss: Loss, wanted: Sequence[str | Oracle] | None) -> tuple[l
     found, left_out = list[Chosen](), dict[str, str]()
     for item in oracle_names() if wanted is None else dict.fromkeys(wanted):
         if isinstance(item, Oracle):
-            found.append(Chosen(item.name, item, partial(_another, item), hasattr(item, "running")))
+            found.append(Chosen(item.name, item, partial(_another, item), _is_slow(item.declaration, loss)))
             continue
         try:
             found.append(_made(item, loss))
@@ -89,23 +91,27 @@ def _made(name: str, loss: Loss) -> Chosen:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         oracle = make_oracle(name, loss)
-    options: dict[str, object] = {"lam": _LAM} if oracle.options.get("lam", 0.0) is None else {}
+    options: dict[str, object] = {"lam": _LAM} if oracle.untuned else {}
 
     def make() -> Oracle:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             return make_oracle(name, loss, **options)
 
-    # One that solves instances can be run in processes; one that warns at its making says that it will take long.
-    slow = hasattr(oracle, "running") or bool(caught) or (name == "price" and _looks_at_all_sets(loss))
+    # One that says nothing of itself but warns at its making says that it will take long.
+    slow = bool(caught) if oracle.declaration is None else _is_slow(oracle.declaration, loss)
     return Chosen(name, make() if options else oracle, make, slow, tuned=bool(options))
 
 
-def _looks_at_all_sets(loss: Loss) -> bool:
-    """Whether prices of more labels than can be tried quickly have no better way that is known to be quick."""
-    facts = loss.facts
-    known = facts.submodular or facts.separable or facts.laminar or facts.tree_diameter or facts.cardinality
-    return loss.K > MOST_LABELS and not known
+def _is_slow(says: Declaration | None, loss: Loss) -> bool:
+    """Whether an oracle solves a program for each row, or looks for the best set too long for thousands of rows.
+
+    What is not exact stops early, and is quicker than it says where sets are small.
+    """
+    if says is None:
+        return False
+    way = says.way(loss)
+    return says.solves or (isinstance(way, Way) and way.exact and way.seconds > _LONG)
 
 
 def oracles(loss: Loss, chosen: Sequence[Chosen], plan: Plan) -> list[Verdict]:
@@ -284,9 +290,9 @@ def _optima(loss: Loss, item: Chosen, P: Floats) -> tuple[Bools, Bools]:
     """The exact oracle's cheapest sets of mass `_LEVEL`, and which of them are proved to be."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        exact: Any = make_oracle(item.name, loss, levels=[_LEVEL])
-        masks, proved = exact.optimal(np.ascontiguousarray(P, dtype=np.float64))
-    return masks, proved
+        exact = make_oracle(item.name, loss, levels=[_LEVEL])
+        assert isinstance(exact, SolvingOracle), f"{item.name} is not ours"
+        return exact.optimal(np.ascontiguousarray(P, dtype=np.float64))
 
 
 def _dominance(

@@ -13,7 +13,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -96,6 +95,8 @@ def jit_any_order(function: F) -> F:
 
 def over_rows(kernel: Callable[..., None], n: int, K: int, *arguments: object) -> None:
     """Call kernel(start, stop, *arguments) on blocks that cover the n rows (of K cells each), in threads."""
+    from concurrent.futures import ThreadPoolExecutor
+
     import numba
 
     settings: Any = numba.config

@@ -8,6 +8,8 @@ meet, by a cut of the graph of these labels alone, until no set is better; what 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -84,10 +86,10 @@ class CutPrices:
         )
 
     @staticmethod
-    def of(loss: Loss) -> CutPrices | None:
-        """None where the loss is not seen to be a cut."""
+    def of(loss: Loss) -> Callable[[], CutPrices] | None:
+        """What makes them; None where the loss is not seen to be a cut."""
         cut = Cut.of(loss)
-        return None if cut is None else CutPrices(cut)
+        return None if cut is None else partial(CutPrices, cut)
 
     def scores(self, P: Probabilities) -> Floats:
         out = np.empty(P.shape)

@@ -10,6 +10,8 @@ corner, those above the line from it to the last.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,9 +41,9 @@ class Enumeration:
             self._costs[block] = loss.batch(numbered_sets(block, loss.K))
 
     @staticmethod
-    def of(loss: Loss) -> Enumeration | None:
-        """None where there are too many sets."""
-        return Enumeration(loss) if loss.K <= MOST else None
+    def of(loss: Loss) -> Callable[[], Enumeration] | None:
+        """What makes them; None where there are too many sets."""
+        return partial(Enumeration, loss) if loss.K <= MOST else None
 
     def scores(self, P: Probabilities) -> Floats:
         out = np.empty(P.shape)

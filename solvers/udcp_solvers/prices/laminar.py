@@ -10,7 +10,9 @@ Nothing is subtracted, so small probabilities keep their digits. All faces call 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -101,13 +103,13 @@ class LaminarPrices:
         self._forest = forest
 
     @staticmethod
-    def of(loss: Loss) -> LaminarPrices | None:
-        """None where the loss is not laminar."""
+    def of(loss: Loss) -> Callable[[], LaminarPrices] | None:
+        """What makes them; None where the loss is not laminar."""
         form = loss.form
         if form is None or form.diameters or form.of_size is not None:
             return None
         forest = Forest.of(form)
-        return None if forest is None else LaminarPrices(forest)
+        return None if forest is None else partial(LaminarPrices, forest)
 
     def scores(self, P: Probabilities) -> Floats:
         out = np.empty(P.shape)

@@ -10,6 +10,8 @@ Orders and values that are near each other are compared by cross-multiplication 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -48,12 +50,12 @@ class SizePrices:
         self._costs = costs
 
     @staticmethod
-    def of(loss: Loss) -> SizePrices | None:
-        """None where the loss is not a function of size and label costs."""
+    def of(loss: Loss) -> Callable[[], SizePrices] | None:
+        """What makes them; None where the loss is not a function of size and label costs."""
         form = loss.form
         if form is None or form.of_size is None or form.categories or form.diameters:
             return None
-        return SizePrices(form.of_size, form.label_costs)
+        return partial(SizePrices, form.of_size, form.label_costs)
 
     def scores(self, P: Probabilities) -> Floats:
         out = np.empty(P.shape)

@@ -13,6 +13,8 @@ the other there (Eisner and Severance); if one is, the interval is cut at m.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -108,8 +110,8 @@ class TreePrices:
         self._trees = Trees(labels=labels, costs=forest.costs, low=forest.low, high=forest.high, last=forest.last)
 
     @staticmethod
-    def of(loss: Loss) -> TreePrices | SubtreePrices | None:
-        """None where the loss is not the diameter of one hierarchy and a laminar part."""
+    def of(loss: Loss) -> Callable[[], TreePrices | SubtreePrices] | None:
+        """What makes them; None where the loss is not the diameter of one hierarchy and a laminar part."""
         form = loss.form
         if form is None or len(form.diameters) != 1 or form.of_size is not None:
             return None
@@ -118,8 +120,8 @@ class TreePrices:
         if weight < 0 or forest is None:
             return None
         if one_depth(metric.hierarchy) and not form.categories and not form.label_costs.any():
-            return SubtreePrices(weight, metric.hierarchy)
-        return TreePrices(weight, metric.hierarchy, forest)
+            return partial(SubtreePrices, weight, metric.hierarchy)
+        return partial(TreePrices, weight, metric.hierarchy, forest)
 
     def scores(self, P: Probabilities) -> Floats:
         scores = np.empty(P.shape)

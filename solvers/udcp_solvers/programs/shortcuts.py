@@ -30,7 +30,9 @@ MOST = 12
 
 
 class Shortcut(Protocol):
-    """`cheapest` is a set of least cost among those that hold `inside` and have mass t."""
+    """`cheapest` is a set of least cost among those that hold `inside` and have mass t; `words` say how it is found."""
+
+    words: str
 
     def cheapest(self, p: Floats, t: float, inside: Masks) -> Masks: ...
 
@@ -68,6 +70,8 @@ def _disjoint(form: Additive) -> Shortcut | None:
 class Disjoint:
     """Every category costs the same, once; `category` is that of each label, -1 for a label that costs nothing."""
 
+    words = "the heaviest categories, as few as it takes"
+
     def __init__(self, category: Indices) -> None:
         self._category = category
         self._count = int(category.max()) + 1
@@ -90,6 +94,8 @@ class Disjoint:
 class Balls:
     """The balls of a tree, from small to large: all of them, also those that are not as wide as they may be (unlike
     `prices.regions`), as their masses come from those of the next smaller ones."""
+
+    words = "the smallest ball of the tree that has the mass"
 
     def __init__(self, metric: TreeMetric) -> None:
         tree = metric.hierarchy
@@ -143,6 +149,8 @@ class Balls:
 
 class Few:
     """All sets by rising cost, then size; a set is a number whose bit y says whether label y is in it."""
+
+    words = "all sets by rising cost"
 
     def __init__(self, loss: Loss) -> None:
         numbers = np.arange(1 << loss.K)

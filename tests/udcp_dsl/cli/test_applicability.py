@@ -1,14 +1,19 @@
-"""What `udcp check` says of an oracle is what its constructor does."""
+"""What `udcp check` says of an oracle is what the oracle says of itself, and what its constructor does."""
 
 from __future__ import annotations
 
+import warnings
+
 import pytest
+from hypothesis import HealthCheck, given, settings
 
 from udcp_dsl import OracleError
 from udcp_dsl.cli import applicability
-from udcp_dsl.cli.applicability import oracles
-from udcp_dsl.loss import loads
+from udcp_dsl.cli.applicability import lost_by, oracles
+from udcp_dsl.loss import Loss, loads
+from udcp_dsl.prediction.declaration import Declaration, Refusal, Way
 from udcp_dsl.prediction.oracle import make_oracle, oracle_names
+from udcp_dsl.testing import losses
 
 BODIES = ["size", "-size", "sum(c)", "sum(d)", "any({x, y})", "diameter(h)", "spread(h)", "3", "max(size - 1, 0) ^ 2"]
 SPEC = """
@@ -19,31 +24,38 @@ costs d { x: 1, y: -2, default: 0 }
 loss l = """
 
 
-@pytest.mark.parametrize("name", oracle_names())
-def test_what_is_said_is_what_is_done(name: str) -> None:
+def taken(name: str, loss: Loss) -> bool:
     try:
-        make_oracle(name, loads(SPEC + "size"))
-    except OracleError as error:
-        if "cannot be loaded" in str(error):
-            pytest.skip(str(error))
-        raise
-    for body in BODIES:
-        loss = loads(SPEC + body)
-        try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
             make_oracle(name, loss)
-            takes = True
-        except OracleError:
-            takes = False
-        (said,) = [x for x in oracles(loss) if x.name == name]
-        assert said.applies == takes, (body, said.why)
+    except OracleError:
+        return False
+    return True
 
 
-def test_an_oracle_that_is_not_listed_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Stranger:
-        """What it does.
+@pytest.mark.parametrize("body", BODIES)
+def test_what_is_said_is_what_is_done(body: str) -> None:
+    loss = loads(SPEC + body)
+    assert {x.name: x.applies for x in oracles(loss)} == {name: taken(name, loss) for name in oracle_names()}
 
-        And more of it."""
 
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(losses())
+def test_what_is_said_of_any_loss_is_what_is_done(loss: Loss) -> None:
+    for said in oracles(loss):
+        assert said.applies == taken(said.name, loss), (said.name, said.why)
+        assert said.why
+        assert (said.exact is None, said.time is None) == (not said.applies, not said.applies)
+
+
+class Stranger:
+    """What it does.
+
+    And more of it."""
+
+
+def test_an_undeclared_oracle_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     def made(name: str, loss: object) -> object:
         if name == "picky":
             raise OracleError("needs another loss")
@@ -52,10 +64,31 @@ def test_an_oracle_that_is_not_listed_is_tried(monkeypatch: pytest.MonkeyPatch) 
         return Stranger()
 
     monkeypatch.setattr(applicability, "oracle_names", lambda: ("broken", "friendly", "picky"))
+    monkeypatch.setattr(applicability, "declaration_of", lambda name: None)
     monkeypatch.setattr(applicability, "make_oracle", made)
-    found = [(x.name, x.applies, x.why) for x in oracles(loads(SPEC + "size"))]
+    loss = loads(SPEC + "size")
+    found = [(x.name, x.applies, x.why, x.exact, x.time) for x in oracles(loss)]
     assert found == [
-        ("broken", False, "its constructor fails: KeyError: 'oops'"),
-        ("friendly", True, "What it does."),
-        ("picky", False, "needs another loss"),
+        ("broken", False, "its constructor fails: KeyError: 'oops'", None, None),
+        ("friendly", True, "undeclared: What it does.", None, None),
+        ("picky", False, "needs another loss", None, None),
     ]
+    assert lost_by("separable", loads(SPEC + "any({x, y})"), oracles(loss)) == ()
+
+
+def test_a_stranger_that_declares_is_asked_and_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    def ways(loss: Loss) -> Way | Refusal:
+        return Way("by magic", exact=True, seconds=0.5) if loss.K < 4 else Refusal("too many labels")
+
+    says = Declaration(does="magic", choose_for="all", chooses=ways, needs=("monotone",), quick_with=("laminar",))
+    monkeypatch.setattr(applicability, "oracle_names", lambda: ("magic",))
+    monkeypatch.setattr(applicability, "declaration_of", lambda name: says)
+    monkeypatch.setattr(applicability, "make_oracle", lambda *_: pytest.fail("it was made"))
+    (found,) = oracles(loads(SPEC + "spread(h)"))
+    assert (found.applies, found.why, found.exact, found.time) == (True, "by magic", True, "milliseconds")
+    assert lost_by("laminar", loads(SPEC + "spread(h)"), [found]) == ("magic in microseconds",)
+    (found,) = oracles(loads("labels 0..9 loss l = size"))
+    assert (found.applies, found.why, found.exact) == (False, "too many labels", None)
+    (found,) = oracles(loads(SPEC + "-size"))
+    assert found.why.startswith("needs monotone, which is refuted because of ")
+    assert lost_by("monotone", loads(SPEC + "-size"), [found]) == ("magic",)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from click.testing import Result
 
-from udcp_dsl.cli.applicability import lost_by
 from udcp_dsl.expression.facts import FACT_NAMES
-from udcp_dsl.loss import loads
 
 Udcp = Callable[..., Result]
 
@@ -29,11 +28,12 @@ def test_heading_facts_and_oracles_are_shown(udcp: Udcp) -> None:
     (refuted,) = [i for i, line in enumerate(lines) if line.startswith("separable       ✗ refuted   L({")]
     assert [line.strip() for line in lines[refuted + 1 : refuted + 3]] == [
         "because of weight * count(kinds.level(1)) (line 6)",
-        "lost: price is not very fast, ratio",
+        "lost: ratio",
     ]
-    assert "base        ✓ yes     labels by falling p; knows no cost" in lines
-    assert any(line.startswith("greedy      ✓ yes") and line.endswith("lazy (monotone)") for line in lines)
-    assert any(line.startswith("ratio       ✗ no      needs separable, which is refuted because of") for line in lines)
+    assert "base        ✓ yes     no      microseconds   one sort of each row, stopped early" in lines
+    assert "greedy      ✓ yes     no      microseconds   a merge of lists of labels that cost the same" in lines
+    assert "price       ✓ yes     exact   microseconds   minimum cuts" in lines
+    assert any(line.startswith("ratio       ✗ no ") and "needs separable, which is refuted" in line for line in lines)
 
 
 def test_text_is_plain_and_at_most_100_wide(udcp: Udcp) -> None:
@@ -61,12 +61,29 @@ def test_json_has_the_documented_keys(udcp: Udcp) -> None:
     assert separable["blame"] == {"text": "weight * count(kinds.level(1))", "line": 6, "column": 13}
     assert len(separable["sets"]) == 4
     assert data["facts"]["monotone"]["blame"] is None
-    assert data["lost"]["separable"] == ["price is not very fast", "ratio"]
+    assert data["lost"]["separable"] == ["ratio"]
     assert data["lost"]["monotone"] == []
     assert [s["text"] for s in data["summands"]] == ["weight * count(kinds.level(1))", "5 * any(wild)", "0.01 * size"]
     assert data["summands"][1]["facts"]["separable"] == "refuted"
-    assert {"name", "applies", "why"} == set(data["oracles"][0])
-    assert {x["name"]: x["applies"] for x in data["oracles"]}["ratio"] is False
+    fields = {"name", "applies", "why", "exact", "time", "declared", "does", "tuned", "solves"}
+    assert all(fields == set(x) for x in data["oracles"])
+    said = {x["name"]: x for x in data["oracles"]}
+    assert (said["ratio"]["applies"], said["ratio"]["exact"], said["ratio"]["time"]) == (False, None, None)
+    assert (said["price"]["exact"], said["price"]["time"]) == (True, "microseconds")
+    assert [name for name, x in said.items() if x["tuned"]] == ["penalized"]
+    assert [name for name, x in said.items() if x["solves"]] == ["ilp"]
+
+
+def test_time_is_measured_where_it_is_asked_for(udcp: Udcp) -> None:
+    data = json.loads(udcp("check", "pets.loss", "--time", "--json").stdout)
+    measured = {x["name"]: x["seconds_a_row"] for x in data["oracles"]}
+    assert measured.pop("ratio") is None
+    assert all(0 < seconds < 60 for seconds in measured.values())
+    lines = udcp("check", "pets.loss", "--time").stdout.splitlines()
+    (heading,) = [line for line in lines if line.startswith("oracle ")]
+    assert heading.split() == ["oracle", "applies", "exact", "time", "a", "row", "measured", "way"]
+    (price,) = [line for line in lines if line.startswith("price ")]
+    assert re.search(r"microseconds   [\d.]+ [um]?s ", price)
 
 
 def test_another_loss_is_chosen_by_name(udcp: Udcp) -> None:
@@ -131,17 +148,20 @@ def test_brackets_in_labels_are_not_markup(udcp: Udcp, folder: Path) -> None:
     assert "l of {[bold]a, :cat:}" in udcp("eval", "l.loss", "[bold]a", ":cat:").stdout
 
 
+MANY = "labels 0..29 hierarchy h { x { 0..9 }, 10..29 } loss l = "
+
+
 @pytest.mark.parametrize(
     ("body", "fact", "lost"),
     [
-        ("size", "separable", ()),
-        ("any({a, b})", "separable", ("ratio",)),
-        ("-size", "monotone", ("ratio", "greedy is not lazy")),
-        ("diameter(h)", "laminar", ()),  # price is as fast on a tree diameter
-        ("spread(h)", "laminar", ("price is not very fast",)),
+        ("size", "separable", []),
+        ("any({0, 1})", "separable", ["ratio"]),
+        ("-size", "monotone", ["ratio"]),
+        ("diameter(h)", "laminar", []),  # price is as fast on a tree diameter
+        ("size ^ 2", "laminar", []),  # and on a function of size
+        ("spread(h)", "laminar", ["price in microseconds"]),
     ],
 )
-def test_what_is_lost_by_a_fact(body: str, fact: str, lost: tuple[str, ...]) -> None:
-    loss = loads(f"labels {{a, b, c}} hierarchy h {{ x {{a, b}}, c }} loss l = {body}")
-    assert lost_by(fact, loss, ["ratio", "greedy", "price", "a stranger's"]) == lost
-    assert lost_by(fact, loss, []) == ()
+def test_what_is_lost_by_a_fact(udcp: Udcp, folder: Path, body: str, fact: str, lost: list[str]) -> None:
+    (folder / "many.loss").write_text(MANY + body)
+    assert json.loads(udcp("check", "many.loss", "--json").stdout)["lost"][fact] == lost

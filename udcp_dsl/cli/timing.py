@@ -1,0 +1,42 @@
+"""What scoring a row takes: a few generated rows at once, after a first one for which kernels are compiled."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from udcp_dsl.prediction.calibrate import DEFAULT_GRID
+from udcp_dsl.prediction.oracle import Oracle, Probabilities, make_oracle, with_lambda
+from udcp_dsl.testing.coverage import Problem
+
+if TYPE_CHECKING:
+    from udcp_dsl.loss import Loss
+
+_ROWS, _REPEATS = 32, 3
+_ENOUGH = 1.0  # seconds for an oracle, after which fewer rows and one measurement have to do
+
+
+def seconds_a_row(name: str, loss: Loss) -> float | None:
+    """The least of a few measurements, each over the rows of one generated classifier; None where the oracle fails."""
+    rng = np.random.default_rng(0)
+    P, _ = Problem.generated(loss.K, rng, kind="calibrated").draw(_ROWS, rng)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # said when it is used
+            oracle = make_oracle(name, loss)
+            oracle = with_lambda(oracle, DEFAULT_GRID[0]) if oracle.untuned else oracle
+            oracle.scores(P[:1])  # compiles
+            alone = _seconds(oracle, P[:1])
+            rows = P[: max(1, int(min(_ROWS, _ENOUGH / alone)))]
+            return min(_seconds(oracle, rows) for _ in range(_REPEATS if alone < _ENOUGH / _ROWS else 1)) / len(rows)
+    except Exception:  # whatever a stranger's oracle raises is told by `udcp validate`
+        return None
+
+
+def _seconds(oracle: Oracle, rows: Probabilities) -> float:
+    began = time.perf_counter()
+    oracle.scores(rows)
+    return time.perf_counter() - began

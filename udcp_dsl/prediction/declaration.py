@@ -1,0 +1,97 @@
+"""What an oracle says of itself: the value `declaration` of its class, which is asked without compiling anything.
+
+Commands, validation, comparison and the README ask it; nobody else keeps a table of oracles. An oracle without one is
+undeclared: it is tried by making it. Asking imports no compiler and no solver, so that `udcp check` stays quick.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from udcp_dsl.diagnostics import Span
+from udcp_dsl.expression.explain import shown_blame
+
+if TYPE_CHECKING:
+    from udcp_dsl.expression.facts import Fact
+    from udcp_dsl.loss import Loss
+
+
+class Time(StrEnum):
+    """The order of magnitude of the time of one row among many, compiling aside."""
+
+    MICROSECONDS = "microseconds"
+    MILLISECONDS = "milliseconds"
+    LONGER = "longer"
+
+    @property
+    def most(self) -> float:
+        """The seconds below which it stays."""
+        return {Time.MICROSECONDS: 1e-3, Time.MILLISECONDS: 1.0, Time.LONGER: math.inf}[self]
+
+    @staticmethod
+    def of(seconds: float) -> Time:
+        """
+        >>> Time.of(2e-5), Time.of(0.3)
+        (<Time.MICROSECONDS: 'microseconds'>, <Time.MILLISECONDS: 'milliseconds'>)
+        """
+        return next(time for time in Time if seconds < time.most or time is Time.LONGER)
+
+
+@dataclass(frozen=True)
+class Way:
+    """What an oracle would do with a loss.
+
+    `exact`: its sets are the best there are for what they are asked for, a price or a mass; else they are, as far as
+    the cost is concerned, a rule of thumb. `seconds`: what one row among many takes, roughly, by the number of steps;
+    infinite where that cannot be said, as of integer programs.
+    """
+
+    algorithm: str
+    exact: bool
+    seconds: float
+
+    @property
+    def time(self) -> Time:
+        return Time.of(self.seconds)
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why an oracle does not take a loss: the fact that is missing, if it is one, and the subexpression to blame."""
+
+    why: str
+    fact: str | None = None
+    blame: Span | None = None
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """What an oracle class says of itself.
+
+    does: in one sentence, what it adds labels by; choose_for: when to take it. chooses: the way that it would take for
+    a loss, by the same decision as its constructor's, or why it takes none. needs: the facts without which it does not
+    apply; quick_with: facts each of which would make a row a matter of microseconds. tuned: it has an option `lam`, its
+    weight on cost, which a predictor tunes on rows of their own where it is None. solves: it solves a program for each
+    row, and is a `SolvingOracle`.
+    """
+
+    does: str
+    choose_for: str
+    chooses: Callable[[Loss], Way | Refusal]
+    needs: tuple[str, ...] = ()
+    quick_with: tuple[str, ...] = ()
+    tuned: bool = False
+    solves: bool = False
+
+    def way(self, loss: Loss) -> Way | Refusal:
+        """What it would do with this loss, or why it does not apply."""
+        for name in self.needs:
+            fact: Fact = getattr(loss.facts, name)
+            if not fact:
+                culprit = f": {fact.reason}" if fact.blame is None else f" because of {shown_blame(fact.blame)}"
+                return Refusal(f"needs {name}, which is {fact}{culprit}", name, fact.blame)
+        return self.chooses(loss)
