@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from udcp_dsl.diagnostics import OracleError
-from udcp_dsl.prediction.declaration import Declaration, Way
+from udcp_dsl.prediction.declaration import Way
 from udcp_dsl.prediction.oracle import Adopted, Oracle, SolvingOracle, make_oracle, oracle_names
 from udcp_dsl.testing.brute import price_fault
 from udcp_dsl.testing.coverage import Problem
@@ -69,7 +69,7 @@ def chosen_oracles(loss: Loss, wanted: Sequence[str | Oracle] | None) -> tuple[l
     found, left_out = list[Chosen](), dict[str, str]()
     for item in oracle_names() if wanted is None else dict.fromkeys(wanted):
         if isinstance(item, Oracle):
-            found.append(Chosen(item.name, item, partial(_another, item), _is_slow(item.declaration, loss)))
+            found.append(Chosen(item.name, item, partial(_another, item), _is_slow(item)))
             continue
         try:
             found.append(_made(item, loss))
@@ -99,18 +99,19 @@ def _made(name: str, loss: Loss) -> Chosen:
             return make_oracle(name, loss, **options)
 
     # One that says nothing of itself but warns at its making says that it will take long.
-    slow = bool(caught) if oracle.declaration is None else _is_slow(oracle.declaration, loss)
+    slow = _is_slow(oracle) or (oracle.declaration is None and bool(caught))
     return Chosen(name, make() if options else oracle, make, slow, tuned=bool(options))
 
 
-def _is_slow(says: Declaration | None, loss: Loss) -> bool:
+def _is_slow(oracle: Oracle) -> bool:
     """Whether an oracle solves a program for each row, or looks for the best set too long for thousands of rows.
 
     What is not exact stops early, and is quicker than it says where sets are small.
     """
+    says = oracle.declaration
     if says is None:
-        return False
-    way = says.way(loss)
+        return isinstance(oracle, SolvingOracle)
+    way = says.way(oracle.loss)
     return says.solves or (isinstance(way, Way) and way.exact and way.seconds > _LONG)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Callable
 from fractions import Fraction
@@ -20,6 +21,7 @@ from udcp_dsl.expression.atoms.diameter import DiameterIncrement
 from udcp_dsl.expression.atoms.max import Max
 from udcp_dsl.expression.linear import Lowering
 from udcp_dsl.prediction.calibrate import rank
+from udcp_dsl.prediction.declaration import Declaration, Way
 from udcp_dsl.prediction.oracle import Oracle, make_oracle
 from udcp_dsl.testing import Problem
 from udcp_dsl.validation import CounterExample, Validation, plan, validate
@@ -195,7 +197,7 @@ def test_a_budget_is_kept_with_own_rows_too(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_slow_oracle_that_would_take_too_long_is_said_not_to_be_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     class Solving(Costly):
         name = "solving"
-        running = None  # as those have that solve each row
+        declaration = Declaration("programs", "few rows", lambda loss: Way("a program", True, math.inf), solves=True)
 
     clock = Clock()
     monkeypatch.setattr(plan, "time", clock)
