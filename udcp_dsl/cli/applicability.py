@@ -14,7 +14,6 @@ from udcp_dsl.prediction.oracle import declaration_of, make_oracle, oracle_names
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
 
-
 _SLOWER = (Time.MILLISECONDS, Time.LONGER)
 
 

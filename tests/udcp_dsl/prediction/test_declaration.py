@@ -63,6 +63,36 @@ def test_a_refusal_names_the_fact_and_the_place() -> None:
     assert refusal.why == "needs separable, which is refuted because of any({a, b}) (line 1)"
 
 
+MANY = """
+labels 0..29
+category C { 0..9 }
+categories O { o: { 0..19 }, q: { 10..29 } }
+hierarchy h { x { 0..9 }, 10..29 }
+costs k { 0: 1, default: 2 }
+loss l =
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "price", "greedy"),
+    [
+        ("size + any(C)", "entry prices of nested categories", "a merge of lists"),
+        ("diameter(h) + sum(k)", "the best set in every ball of the tree", "the farthest distance"),
+        ("size ^ 2", "the best set of every size", "a merge of lists"),
+        ("count(O) + size", "minimum cuts", "a merge of lists"),
+        ("2 * (any({0}) and any({1})) + sum(k)", "integer programs", "one look at each list"),
+        ("spread(h)", "integer programs", "every label anew"),
+    ],
+)
+def test_the_way_is_the_one_that_is_taken(body: str, price: str, greedy: str) -> None:
+    loss = udcp.loads(MANY + body)
+    for name, words in (("price", price), ("greedy", greedy)):
+        way = declared(name).way(loss)
+        assert isinstance(way, Way)
+        assert way.algorithm.startswith(words)
+        assert way.exact == (name == "price")
+
+
 def test_what_solves_and_what_is_tuned_is_so_by_its_class() -> None:
     loss = udcp.loads("labels {a, b, c}  loss l = size")
     for name in OURS:
