@@ -49,6 +49,11 @@ def frame_array(frame: Any, positions: list[int]) -> npt.NDArray[Any]:
     return array
 
 
+def frame_index(value: Any) -> Any:
+    """The index of a pandas frame, and None of everything else."""
+    return value.index if is_frame(value) and comes_from(value, "pandas") else None
+
+
 def frame_column(frame: Any, name: str) -> Any:
     position = [str(column) for column in frame.columns].index(name)
     return frame.iloc[:, position] if comes_from(frame, "pandas") else frame.to_series(position)
@@ -78,7 +83,7 @@ def entries_of(values: Any, noun: str, n: int | None) -> list[Any]:
     entries = listed(values, noun)
     if n is not None and len(entries) != n:
         raise InputError(f"{noun}: {len(entries)} entries for {n} rows of probabilities")
-    if not entries:
+    if not entries and n != 0:
         raise InputError(f"{noun}: empty")
     for row, entry in enumerate(entries):
         if _is_missing(entry):

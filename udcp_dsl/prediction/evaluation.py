@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.calibrate import Level, show_level
+from udcp_dsl.prediction.containers import frame_index
 from udcp_dsl.prediction.predictor import SetPredictor
 from udcp_dsl.prediction.rows import columns
 from udcp_dsl.prediction.sets import PredictionSets
@@ -204,7 +205,7 @@ def evaluate(
     if predictor.conditional == "group" and names is None:
         raise InputError("calibrated by group, so the evaluation needs the group of each row: give groups=")
     mask = predictor.sets(P, level, names if predictor.conditional == "group" else None)
-    sets = PredictionSets(predictor.loss, mask)
+    sets = PredictionSets(predictor.loss, mask, index=frame_index(probs))
     measures = measure(
         sets,
         truth,

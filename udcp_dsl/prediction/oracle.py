@@ -66,6 +66,10 @@ class Oracle(ABC):
         """Whether it has no scores yet, because its weight on cost, the option `lam`, is still to be tuned."""
         return self.declaration is not None and self.declaration.tuned and self.options.get("lam") is None
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy, pickled or deep, is made anew: what was compiled for the loss cannot travel."""
+        return _made_anew, (type(self), self.loss, self.options)
+
     def scores(self, P: ArrayLike) -> Floats:
         """Every label's score: probabilities (n, K) -> (n, K)."""
         return self._scores(as_probabilities(P, len(self.loss.labels)))
@@ -145,6 +149,9 @@ class Adopted(Oracle):
         self.declaration = _declared(scorer)
         self._scorer = scorer
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _made_anew, (self.name, self.loss, self.options)
+
     def _scores(self, P: Probabilities) -> Floats:
         return self._checked("scores", self._scorer.scores(P), P.shape)
 
@@ -201,6 +208,10 @@ def _declared(oracle: object) -> Declaration | None:
 def with_lambda(oracle: Oracle, lam: float) -> Oracle:
     """The same oracle with this weight on cost."""
     return make_oracle(oracle.name, oracle.loss, **{**oracle.options, "lam": lam})
+
+
+def _made_anew(kind: str | type[Oracle], loss: Loss, options: Mapping[str, object]) -> Oracle:
+    return make_oracle(kind, loss, **options) if isinstance(kind, str) else kind(loss, **options)
 
 
 def _load(name: str) -> Any:

@@ -32,6 +32,7 @@ from udcp_dsl.prediction.calibrate import (
     threshold,
     tune,
 )
+from udcp_dsl.prediction.containers import frame_index
 from udcp_dsl.prediction.oracle import Oracle, make_oracle, with_lambda
 from udcp_dsl.prediction.rows import columns, probabilities
 from udcp_dsl.prediction.rows.probabilities import Matrix
@@ -155,17 +156,19 @@ class SetPredictor:
     def predict_set(
         self, probs: Any, *, alpha: Level | None = None, groups: Any = None, ids: Any = None
     ) -> PredictionSets:
-        """The prediction sets of new probabilities; `alpha` chooses where several were calibrated.
+        """The prediction sets of new probabilities, of none too; `alpha` chooses where several were calibrated.
 
-        `ids` name the rows in what is written of the sets; one that repeats is warned of.
+        `ids` name the rows in what is written of the sets; one that repeats is warned of. A pandas frame keeps its
+        index.
         """
         level = self.calibrated.level(alpha)
-        P = self.probabilities(probs)
+        P = self._probabilities(probs, self.logits, self.normalize, empty=True)
         names = self._groups(groups, len(P))
         sample_ids = None if ids is None else columns.sample_ids(ids, len(P))
         if sample_ids is not None:
             columns.warn_of_repeats(sample_ids)
-        return PredictionSets(self.loss, self.sets(P, level, names), sample_ids)
+        mask = self.sets(P, level, names) if len(P) else np.zeros(P.shape, dtype=bool)
+        return PredictionSets(self.loss, mask, sample_ids, index=frame_index(probs))
 
     @property
     def calibrated(self) -> Calibration:
@@ -194,6 +197,10 @@ class SetPredictor:
     def _integers_are_names(self) -> bool:
         return all(WHOLE_NUMBER.fullmatch(label) for label in self.loss.labels)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What a copy, pickled or deep, takes along; the grid of lambdas is made anew where it is needed."""
+        return {name: value for name, value in vars(self).items() if name != "_grid"}
+
     def save(self, path: str | Path) -> None:
         """Write everything needed to predict elsewhere into one JSON file."""
         from udcp_dsl.prediction.saved import save
@@ -213,12 +220,12 @@ class SetPredictor:
         self._tuned_anew = self._tuned_anew or tuning is not None
         self.logits, self.normalize = logits, normalize
 
-    def _probabilities(self, probs: Any, logits: bool, normalize: bool) -> Matrix:
+    def _probabilities(self, probs: Any, logits: bool, normalize: bool, *, empty: bool = False) -> Matrix:
         given, class_names = probs, self.class_names
         if isinstance(probs, Table):  # in the order of the labels already
             given, class_names = probs.values, None
         return probabilities.probabilities(
-            given, self.loss.labels, class_names=class_names, logits=logits, normalize=normalize
+            given, self.loss.labels, class_names=class_names, logits=logits, normalize=normalize, empty=empty
         ).values
 
     def _groups(self, groups: Any, n: int) -> npt.NDArray[np.str_] | None:

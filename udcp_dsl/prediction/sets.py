@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -18,14 +19,52 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class PredictionSets:
-    """Prediction sets for n instances, with their costs under the loss."""
+    """Prediction sets for n instances, with their costs under the loss.
+
+    `sets[i]` and iteration give the labels of one set; a slice, a list of positions or a mask of rows gives prediction
+    sets again. `index` is that of the pandas frame that the probabilities came in.
+
+    >>> import numpy as np, udcp_dsl as udcp
+    >>> sets = PredictionSets(udcp.loads("labels {a, b}  loss l = size"), np.array([[True, True], [False, True]]))
+    >>> sets, sets[0], list(sets[1:])
+    (PredictionSets(2 sets of 2 labels, loss 'l': mean size 1.5, 0 empty), ('a', 'b'), [('b',)])
+    """
 
     loss: Loss
     mask: npt.NDArray[np.bool_]
     ids: npt.NDArray[np.str_] | None = None
+    index: pd.Index[Any] | None = field(default=None, kw_only=True)
 
     def __len__(self) -> int:
         return len(self.mask)
+
+    def __repr__(self) -> str:
+        told = f"{len(self):,} sets of {self.loss.K:,} labels, loss {self.loss.name!r}"
+        if len(self):
+            empty = np.count_nonzero(self.sizes == 0)
+            told += f": mean size {self.sizes.mean():.4g}, {empty:,} empty"
+        return f"PredictionSets({told})"
+
+    def __iter__(self) -> Iterator[tuple[str, ...]]:
+        return iter(self.labels)
+
+    @overload
+    def __getitem__(self, which: int | np.integer[Any]) -> tuple[str, ...]: ...
+    @overload
+    def __getitem__(self, which: slice | Sequence[int] | npt.NDArray[Any]) -> PredictionSets: ...
+    def __getitem__(
+        self, which: int | np.integer[Any] | slice | Sequence[int] | npt.NDArray[Any]
+    ) -> tuple[str, ...] | PredictionSets:
+        if isinstance(which, int | np.integer):
+            place = int(which)
+            if not -len(self) <= place < len(self):
+                raise IndexError(f"there is no set {place}: there are {len(self):,}")
+            return tuple(self.loss.labels[y] for y in np.flatnonzero(self.mask[place]).tolist())
+        if not isinstance(which, slice):
+            which = _rows(which)
+        ids = None if self.ids is None else self.ids[which]
+        index = None if self.index is None else self.index[which]
+        return PredictionSets(self.loss, self.mask[which], ids, index=index)
 
     @cached_property
     def labels(self) -> list[tuple[str, ...]]:
@@ -44,10 +83,19 @@ class PredictionSets:
         return self.loss.batch(self.mask)
 
     def to_pandas(self) -> pd.DataFrame:
-        """A frame with columns labels, size and cost, indexed by the ids where there are any."""
+        """A frame with columns labels, size and cost, indexed by the ids, else as the probabilities were."""
         try:
             import pandas as pd
         except ImportError:
             raise InputError("to_pandas needs pandas: pip install pandas") from None
         data = {"labels": self.labels, "size": self.sizes, "cost": self.costs}
-        return pd.DataFrame(data, index=None if self.ids is None else pd.Index(self.ids, name="id"))
+        return pd.DataFrame(data, index=self.index if self.ids is None else pd.Index(self.ids, name="id"))
+
+
+def _rows(which: Sequence[int] | npt.NDArray[Any]) -> npt.NDArray[Any]:
+    rows = np.asarray(which)
+    if rows.size == 0:
+        rows = rows.astype(np.intp)
+    if rows.ndim != 1 or rows.dtype.kind not in "iub":
+        raise TypeError("sets are indexed by a position, a slice, positions or a mask of rows")
+    return rows

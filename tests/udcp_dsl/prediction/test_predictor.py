@@ -317,8 +317,6 @@ BAD_PROBABILITIES = [
     (P_NEW[:4, :3], "3 columns, but there are 4 labels; they look transposed: pass probs.T"),
     (P_NEW[0], "a vector of 4; for one instance"),
     (P_NEW[None], r"shape \(1, 24, 4\)"),
-    (np.empty((0, 4)), "empty: there are no rows"),
-    ([], "empty"),
     ([[0.5, 0.5, 0.0, 0.0], [1.0]], "ragged: row 1 has 1 entries, row 0 has 4"),
     ([["a"] * 4], "row 0, label 'cat', is 'a', not a number"),
     (P_NEW.astype(complex), "complex numbers"),

@@ -50,14 +50,15 @@ def probabilities(
     normalize: bool = False,
     ignore: Sequence[str] = (),
     id_column: str | None = None,
+    empty: bool = False,
 ) -> Probabilities:
     """Check the probabilities of n instances over K labels and put their columns into the order of `labels`.
 
     Takes numpy arrays, torch tensors and nested lists, whose columns are in the order of `labels` or, where given, of
     `class_names`; and pandas or polars frames, whose columns name themselves (`ignore` and `id_column` name those that
     are no labels). A float32 or float64 array in order is passed through without a copy. `logits=True` takes the
-    softmax and `normalize=True` divides by the row sums, both in float64. Refuses with an `InputError` whatever is not
-    one distribution a row.
+    softmax and `normalize=True` divides by the row sums, both in float64. `empty=True` takes no rows at all, too.
+    Refuses with an `InputError` whatever is not one distribution a row.
 
     >>> probabilities([[0.7, 0.3], [0.5, 0.5]], ["ham", "spam"], class_names=["spam", "ham"]).values
     array([[0.3, 0.7],
@@ -75,6 +76,8 @@ def probabilities(
         raise InputError("ignore and id_column name columns of a frame; an array has no named columns")
     else:
         raw = arrange(_array(probs), labels, class_names)
+    if not empty:
+        refuse_no_rows(raw)
     dtype = str(probs.dtype).removeprefix("torch.") if is_tensor(probs) else raw.dtype.name
     bits = _BITS.get(dtype, _FLOAT32_BITS)
     values: Matrix = np.require(raw, np.float32 if raw.dtype in (np.float16, np.float32) else np.float64, ["C", "A"])
@@ -88,7 +91,7 @@ def probabilities(
 
 
 def arrange(array: npt.NDArray[Any], labels: Sequence[str], class_names: Any = None) -> npt.NDArray[Any]:
-    """A numeric (n, K) array with n > 0, its columns moved from the order of `class_names` to that of `labels`."""
+    """A numeric (n, K) array, its columns moved from the order of `class_names` to that of `labels`."""
     K = len(labels)
     if array.ndim == 1 and array.size:
         raise InputError(
@@ -96,8 +99,8 @@ def arrange(array: npt.NDArray[Any], labels: Sequence[str], class_names: Any = N
         )
     if array.ndim not in (1, 2):
         raise InputError(f"the probabilities have shape {array.shape}; expected two dimensions, (n, {K})")
-    if len(array) == 0:
-        raise InputError("the probabilities are empty: there are no rows")
+    if array.shape == (0,):
+        array = array.reshape(0, K)
     if array.shape[1] != K:
         help = ""
         if len(array) == K:
@@ -111,6 +114,11 @@ def arrange(array: npt.NDArray[Any], labels: Sequence[str], class_names: Any = N
         return array
     positions = check_class_names(class_names, labels)
     return array if positions == list(range(K)) else np.take(array, positions, axis=1)
+
+
+def refuse_no_rows(array: npt.NDArray[Any]) -> None:
+    if len(array) == 0:
+        raise InputError("the probabilities are empty: there are no rows")
 
 
 def match_columns(columns: Iterable[object], labels: Sequence[str], others: Sequence[str] = ()) -> list[int]:
@@ -280,7 +288,7 @@ def _softmax(values: Matrix, labels: Sequence[str], bits: int) -> Matrix:
         distributions = bool(distributions and piece.min() >= 0 and np.abs(piece.sum(axis=1) - 1).max() <= tolerance)
         piece = np.exp(piece - top)
         out[rows] = piece / piece.sum(axis=1, keepdims=True)
-    if distributions:
+    if distributions and len(values):
         warnings.warn("logits=True, but every row is a distribution already: were probabilities passed?", stacklevel=3)
     return out
 

@@ -24,7 +24,7 @@ from udcp_dsl.diagnostics import InputError, did_you_mean, nearest
 from udcp_dsl.expression.domain import WHOLE_NUMBER
 from udcp_dsl.prediction.files import ARROW, PathLike, known_ending, require_pyarrow
 from udcp_dsl.prediction.rows.columns import groups, sample_ids, truth
-from udcp_dsl.prediction.rows.probabilities import arrange, match_columns
+from udcp_dsl.prediction.rows.probabilities import arrange, match_columns, refuse_no_rows
 
 # Of a table's column names: the positions of the columns of numbers, and of those of anything else.
 _Choice: TypeAlias = Callable[[list[str]], tuple[list[int], list[int]]]
@@ -74,7 +74,9 @@ def read_matrix(
         if ignore:
             raise InputError(f"{file}: an array has no named columns to ignore")
         with _blamed_on(file):
-            return Table(arrange(_read_array(file, ending, part), labels, class_names))
+            array = arrange(_read_array(file, ending, part), labels, class_names)
+            refuse_no_rows(array)
+            return Table(array)
     if part is not None:
         raise InputError(f"{file}:{part}: all columns are read; only an .npz holds several matrices to choose from")
 
