@@ -61,7 +61,7 @@ def specs(
     stands for; lets and losses name earlier ones, often several times.
 
     >>> from hypothesis import find
-    >>> print(find(specs(), lambda spec: True).text.split("loss")[-1].strip())
+    >>> print(find(specs(max_labels=2, max_depth=1, max_lets=0), lambda spec: True).text.split("loss")[-1].strip())
     l1 = size
     """
     if not 1 <= max_labels <= 8:
@@ -89,7 +89,7 @@ def losses(*, max_labels: int = 8, max_depth: int = 5) -> st.SearchStrategy[Loss
     """Compiled losses of generated specs.
 
     >>> from hypothesis import find
-    >>> find(losses(), lambda loss: loss.K == 2).labels
+    >>> find(losses(max_labels=2, max_depth=1), lambda loss: loss.K == 2).labels
     ('a', 'b')
     """
     return specs(max_labels=max_labels, max_depth=max_depth).map(GeneratedSpec.compile)
