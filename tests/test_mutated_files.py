@@ -26,7 +26,7 @@ import pyarrow.feather
 import pyarrow.parquet
 
 import udcp_dsl as udcp
-from udcp_dsl.prediction.rows import columns, probabilities, reading
+from udcp_dsl.prediction.rows import columns, reading
 
 Mutate = Callable[[Sequence[Any], Sequence[Any], random.Random], list[Any]]
 
@@ -89,8 +89,7 @@ def _judge(kind: str, data: bytes, folder: Path) -> str:
                 assert ((y >= 0) & (y < 3)).all()
             else:
                 has_ids = kind in ("csv", "parquet", "arrow")
-                table = reading.read_matrix(path, LABELS, id_column="id" if has_ids else None)
-                P = probabilities.probabilities(table.values, LABELS).values
+                P = reading.read_rows(path, LABELS, id_column="id" if has_ids else None).P
                 assert P.shape[1] == 3
                 assert np.isfinite(P).all()
         return "read"

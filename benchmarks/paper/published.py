@@ -34,8 +34,8 @@ from problems import Problem, clustered
 from taxonomies import Taxonomy
 
 from udcp_dsl import InputError
-from udcp_dsl.prediction.rows import columns, probabilities
-from udcp_dsl.prediction.rows.reading import read_column, read_matrix
+from udcp_dsl.prediction.rows import columns
+from udcp_dsl.prediction.rows.reading import read_column, read_rows
 
 _SOFTMAX = ("model_predictions.npy", "softmax.npy", "softmax.csv")
 _LABELS = ("labels.npy", "labels.csv")
@@ -52,9 +52,7 @@ def published(folder: Path) -> Problem:
     softmax, labels = _first(folder, _SOFTMAX), _first(folder, _LABELS)
     dataset = _dataset(folder)
     tree = _tree(folder, dataset, softmax, labels)
-    values = read_matrix(softmax, tree.labels).values
-    with _blamed_on(softmax):
-        probs = probabilities.probabilities(values, tree.labels).values
+    probs = read_rows(softmax, tree.labels).P
     y = _truth(labels, tree.labels, len(probs))
     return Problem(f"{dataset or folder.name} (published)", f"hierarchy: {tree.about}", tree, probs, y)
 

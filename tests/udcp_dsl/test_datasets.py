@@ -59,7 +59,7 @@ def test_rows_are_probabilities_of_a_classifier_with_mistakes(data: Languages) -
     P: Any
     for P in (data.probs_normalised, data.probs_raw):
         assert P.shape == (ROWS, 140)
-        assert probabilities(P, data.labels).values is P
+        assert probabilities(P, data.labels) is P
         assert 0.65 < (P.argmax(axis=1) == data.y).mean() < 0.78
         assert (P[rows, data.y] > 0).all()
     accuracy = (data.probs_raw.argmax(axis=1) == data.y).mean()

@@ -10,14 +10,15 @@ import click
 
 from udcp_dsl.cli.progress import waiting
 from udcp_dsl.cli.row_options import (
+    alpha_option,
     check_output,
     chooses_oracle,
     group_option,
     heeding_warnings,
     id_option,
     numbers_options,
-    read_rows,
     reads_rows,
+    rows_from,
     truth_option,
     warn_below_chance,
 )
@@ -27,6 +28,8 @@ from udcp_dsl.cli.terminal import emit, plain_table, show, visible
 from udcp_dsl.diagnostics import InputError
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from rich.console import RenderableType
 
     from udcp_dsl.loss import Loss
@@ -42,7 +45,7 @@ _SHOWN = 12
 @reads_spec
 @reads_rows(truth_option, group_option, id_option, *numbers_options)
 @chooses_oracle
-@click.option("--alpha", "alphas", multiple=True, metavar="LEVEL", help="Miscoverage (default 0.1); may be repeated.")
+@alpha_option
 @click.option(
     "--conditional",
     type=click.Choice(["group", "class"]),
@@ -66,7 +69,7 @@ def command(
     normalize: bool,
     oracle: str,
     options: dict[str, object],
-    alphas: tuple[str, ...],
+    alphas: tuple[Fraction, ...],
     conditional: Literal["group", "class"] | None,
     pool: bool,
     nonempty: bool,
@@ -79,7 +82,6 @@ def command(
 ) -> None:
     """Set thresholds from rows with known truth, which the classifier was not trained on, and save the predictor."""
     from udcp_dsl.prediction.predictor import SetPredictor
-    from udcp_dsl.prediction.rows import columns
 
     if group_source is not None and conditional == "class":
         raise InputError("--group calibrates by group and --conditional class by class: choose one")
@@ -91,7 +93,7 @@ def command(
             loss,
             oracle,
             options=options,
-            alpha=list(alphas) or None,
+            alpha=alphas,
             conditional="group" if group_source is not None else conditional,
             pool=pool,
             nonempty=nonempty,
@@ -99,7 +101,7 @@ def command(
             seed=seed,
             class_names=class_names,
         )
-        rows = read_rows(
+        rows = rows_from(
             probs_file,
             loss.labels,
             class_names=class_names,
@@ -107,14 +109,15 @@ def command(
             id_source=id_source,
             group_source=group_source,
             truth_source=truth_source,
+            logits=logits,
+            normalize=normalize,
         )
         with (
             solving(predictor.oracle, len(rows), workers=workers, resume=resume) as bar_shown,
             nullcontext() if bar_shown else waiting("calibrating"),
         ):
-            predictor.calibrate(rows.table, rows.truth, groups=rows.groups, logits=logits, normalize=normalize)
-        P = predictor.probabilities(rows.table)
-        accuracy = warn_below_chance(P, columns.truth(rows.truth, loss.labels, len(P)))
+            predictor.calibrate(rows, logits=logits, normalize=normalize)
+        accuracy = warn_below_chance(rows)
         predictor.save(output)
     if as_json:
         spec = {"diagnostics": [x.as_dict() for x in loss.warnings], "warnings": warnings}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,14 +10,15 @@ import click
 
 from udcp_dsl.cli.progress import tracked
 from udcp_dsl.cli.row_options import (
+    alpha_option,
     check_output,
     check_table,
     group_option,
     heeding_warnings,
     id_option,
     numbers_options,
-    read_rows,
     reads_rows,
+    rows_from,
     truth_option,
     warn_below_chance,
 )
@@ -27,6 +27,8 @@ from udcp_dsl.cli.terminal import STDOUT, emit, show, visible, written_to
 from udcp_dsl.diagnostics import InputError
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from udcp_dsl.comparison import Comparison
     from udcp_dsl.loss import Loss
 
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
 )
 @reads_specs
 @reads_rows(truth_option, group_option, id_option, *numbers_options)
-@click.option("--alpha", "alphas", multiple=True, metavar="LEVEL", help="Miscoverage (default 0.1); may be repeated.")
+@alpha_option
 @click.option(
     "--oracle",
     "oracles",
@@ -60,7 +62,7 @@ def command(
     ignore: tuple[str, ...],
     logits: bool,
     normalize: bool,
-    alphas: tuple[str, ...],
+    alphas: tuple[Fraction, ...],
     oracles: tuple[str, ...],
     splits: int,
     seed: int,
@@ -76,7 +78,6 @@ def command(
     is shown by group too; the thresholds are those of all rows.
     """
     from udcp_dsl.comparison import compare, runs_ending, write_runs
-    from udcp_dsl.prediction.rows import columns, probabilities
 
     if out is not None:
         check_table(out, runs_ending, as_json)
@@ -86,32 +87,28 @@ def command(
         _check_folder(figures)
     if report is not None or figures is not None:
         check_drawing()
-    labels = losses[0].labels
     with heeding_warnings(as_json) as warnings:
-        rows = read_rows(
+        rows = rows_from(
             probs_file,
-            labels,
+            losses[0].labels,
             class_names=class_names,
             ignore=ignore,
             id_source=id_source,
             group_source=group_source,
             truth_source=truth_source,
+            logits=logits,
+            normalize=normalize,
         )
-        P = probabilities.probabilities(rows.table.values, labels, logits=logits, normalize=normalize).values
         comparison = compare(
             losses,
-            replace(rows.table, values=P),
-            rows.truth,
-            alphas=alphas or ("0.1",),
+            rows,
+            alphas=alphas,
             oracles=oracles or None,
             splits=splits,
             seed=seed,
-            groups=rows.groups,
-            ids=rows.ids,
-            class_names=class_names,
             progress=tracked,
         )
-        warn_below_chance(P, columns.truth(rows.truth, labels, len(P)))
+        warn_below_chance(rows)
         written = write_outputs(comparison, report, figures)
         if out is not None:
             with written_to(out, ".csv") as file:

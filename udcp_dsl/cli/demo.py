@@ -15,12 +15,14 @@ import click
 
 from udcp_dsl.cli.compare import write_outputs
 from udcp_dsl.cli.progress import tracked, waiting
-from udcp_dsl.cli.row_options import check_output, heeding_warnings
+from udcp_dsl.cli.row_options import alpha_option, check_output, heeding_warnings
 from udcp_dsl.cli.spec import json_option
 from udcp_dsl.cli.terminal import emit, plain_table, show, visible
 from udcp_dsl.diagnostics import InputError
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from rich.table import Table
 
     from udcp_dsl.comparison import Comparison, Example, Summary
@@ -54,7 +56,7 @@ class _Instance:
 
 
 @click.command("demo", epilog="Example:  udcp demo --alpha 0.05 --probabilities raw --report raw.html")
-@click.option("--alpha", "alphas", multiple=True, metavar="LEVEL", help="Miscoverage (default 0.1); may be repeated.")
+@alpha_option
 @click.option("--rows", type=click.IntRange(min=200), default=8_000, show_default=True, help="How many strings.")
 @click.option("--splits", type=click.IntRange(min=1), default=5, show_default=True, help="How many random splits.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the data and of the splits.")
@@ -75,7 +77,7 @@ class _Instance:
 )
 @json_option
 def command(
-    alphas: tuple[str, ...],
+    alphas: tuple[Fraction, ...],
     rows: int,
     splits: int,
     seed: int,
@@ -91,11 +93,9 @@ def command(
     """
     from udcp_dsl.cli.compiling import compile_kernels
     from udcp_dsl.comparison import compare, solves
-    from udcp_dsl.prediction.calibrate import exact_level, show_level
     from udcp_dsl.prediction.oracle import oracle_names
 
     check_output(report, ".html", ".htm")
-    levels = [show_level(exact_level(alpha)) for alpha in alphas or ("0.1",)]
     needed = ("matplotlib", "py3langid", "django") if dataset == "languages" else ("matplotlib", "sklearn")
     if any(find_spec(module) is None for module in needed):
         extra = "demo" if dataset == "languages" else "demo,sklearn"
@@ -114,7 +114,7 @@ def command(
             data.probs,
             data.truth,
             class_names=data.labels,
-            alphas=levels,
+            alphas=alphas,
             splits=splits,
             seed=seed,
             ids=data.texts,

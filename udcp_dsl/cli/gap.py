@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from udcp_dsl.cli.row_options import heeding_warnings, id_option, numbers_options, read_rows, reads_rows
+from udcp_dsl.cli.row_options import heeding_warnings, id_option, numbers_options, reads_rows, rows_from
 from udcp_dsl.cli.solving import solves_instances, solving, solving_oracle
 from udcp_dsl.cli.spec import reads_spec
 from udcp_dsl.cli.terminal import emit, plain_table, show, visible
@@ -83,7 +83,6 @@ def command(
     all. Exit status 1 if the optimum of some row could not be proved.
     """
     from udcp_dsl.prediction.calibrate import exact_level, show_level
-    from udcp_dsl.prediction.rows import probabilities
 
     level = exact_level(alpha)
     # As the exact oracle reads its levels: the decimal that a float is written as.
@@ -91,10 +90,17 @@ def command(
     with heeding_warnings(as_json) as warnings:
         made, left_out = _made(loss, names)
         exact = solving_oracle(loss, levels=[mass], solver=solver, time_limit=time_limit)
-        rows = read_rows(probs_file, loss.labels, class_names=class_names, ignore=ignore, id_source=id_source)
-        whole = probabilities.probabilities(rows.table.values, loss.labels, logits=logits, normalize=normalize).values
-        chosen = _sample(len(whole), sample, seed)
-        P = whole[chosen]
+        rows = rows_from(
+            probs_file,
+            loss.labels,
+            class_names=class_names,
+            ignore=ignore,
+            id_source=id_source,
+            logits=logits,
+            normalize=normalize,
+        )
+        chosen = _sample(len(rows), sample, seed)
+        P = rows.P[chosen]
         with solving(exact, len(P), workers=workers, resume=resume):
             optimal, proved = exact.optimal(P)
         masks = {oracle.name: prefixes(oracle, P, Fraction(repr(mass))) for oracle in made}
@@ -131,7 +137,7 @@ def command(
         return 0 if proved.all() else 1
     from rich.text import Text
 
-    many = f"{len(P):,} of {len(whole):,} rows" if len(P) < len(whole) else f"{len(P):,} rows"
+    many = f"{len(P):,} of {len(rows):,} rows" if len(P) < len(rows) else f"{len(P):,} rows"
     heading = Text.assemble((visible(loss.name), "bold"), f" over {many}, sets of mass {mass:g}: ")
     mean = f"the optimum costs {optimum[proved].mean():.6g} on average" if summaries else "no optimum is proved"
     heading.append(mean)

@@ -15,8 +15,8 @@ from udcp_dsl.cli.row_options import (
     heeding_warnings,
     id_option,
     numbers_options,
-    read_rows,
     reads_rows,
+    rows_from,
 )
 from udcp_dsl.cli.spec import reads_spec
 from udcp_dsl.cli.terminal import emit, plain_table, show, visible
@@ -68,7 +68,6 @@ def command(
     costs then.
     """
     from udcp_dsl.prediction.oracle import make_oracle
-    from udcp_dsl.prediction.rows import probabilities
 
     if plot is not None:
         from udcp_dsl.report.hull import check_figure
@@ -79,18 +78,24 @@ def command(
         made = make_oracle(oracle, loss, **options)
         if made.untuned:
             raise InputError(f"oracle {oracle!r} has no lambda before it is calibrated: give one, --option lam=0.1")
-        rows = read_rows(probs_file, loss.labels, class_names=class_names, ignore=ignore, id_source=id_source)
-        if row >= len(rows):
-            raise InputError(f"{probs_file}: there is no row {row}: rows are counted from 0, and there are {len(rows)}")
-        part = rows.table.values[row : row + 1]
-        P = probabilities.probabilities(part, loss.labels, logits=logits, normalize=normalize).values
+        rows = rows_from(
+            probs_file,
+            loss.labels,
+            class_names=class_names,
+            ignore=ignore,
+            id_source=id_source,
+            logits=logits,
+            normalize=normalize,
+            row=row,
+        )
+        P = rows.P
         count = loss.K if top is None and as_json else min(loss.K, top or _SHOWN)
         with waiting(f"scoring row {row}"):
             (scores,) = made.scores(P)
         every = ordering(loss, P[0], scores, count if plot is None else loss.K)
         hull = _explained(made, P[0], scores)
     steps = every[:count]
-    name = None if rows.ids is None else str(rows.ids[row])
+    name = None if rows.ids is None else str(rows.ids[0])
     which = f"row {row}" if name is None else f"row {row}, {visible(name)}"
     if plot is not None:
         from udcp_dsl.report.hull import Point, write_hull

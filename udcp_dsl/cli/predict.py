@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from udcp_dsl.cli.progress import tracked
-from udcp_dsl.cli.row_options import check_table, group_option, heeding_warnings, id_option, read_rows, reads_rows
+from udcp_dsl.cli.row_options import check_table, group_option, heeding_warnings, id_option, reads_rows, rows_from
 from udcp_dsl.cli.solving import solves_instances, solving
 from udcp_dsl.cli.spec import json_option
 from udcp_dsl.cli.terminal import STDOUT, emit, visible, written_to
@@ -57,24 +57,25 @@ def command(
         predictor = SetPredictor.load(predictor_file)
         labels = predictor.loss.labels
         level = predictor.calibrated.level(alpha)
-        rows = read_rows(
+        rows = rows_from(
             probs_file,
             labels,
             class_names=class_names or predictor.class_names,
             ignore=ignore,
             id_source=id_source,
             group_source=group_source,
+            logits=predictor.logits,
+            normalize=predictor.normalize,
         )
         # All at once, so that a fault is named by its row in the file.
-        P = predictor.probabilities(rows.table)
-        predictor.calibrated.cells_of(level, rows.groups, len(P))
+        predictor.calibrated.cells_of(level, rows.groups, len(rows))
         step = max(1, _BLOCK // len(labels))
-        mask, costs = np.empty(P.shape, dtype=bool), np.empty(len(P))
-        with solving(predictor.oracle, len(P), workers=workers, resume=resume) as bar_shown:
-            blocks = range(0, len(P), step)
+        mask, costs = np.empty(rows.P.shape, dtype=bool), np.empty(len(rows))
+        with solving(predictor.oracle, len(rows), workers=workers, resume=resume) as bar_shown:
+            blocks = range(0, len(rows), step)
             for start in blocks if bar_shown else tracked(blocks, "predicting"):
                 part = slice(start, start + step)
-                mask[part] = predictor.sets(P[part], level, None if rows.groups is None else rows.groups[part])
+                mask[part] = predictor.sets(rows.take(part), level)
                 costs[part] = predictor.loss.batch(mask[part])
         sizes = PredictionSets(predictor.loss, mask).sizes
         with written_to(output, f".{form or 'csv'}") as file:
@@ -88,7 +89,7 @@ def command(
                 "loss": predictor.loss.name,
                 "oracle": predictor.oracle.name,
                 "alpha": show_level(level),
-                "n": len(P),
+                "n": len(rows),
                 "mean_size": float(sizes.mean()),
                 "mean_cost": float(costs.mean()),
                 "empty": empty,
@@ -97,7 +98,7 @@ def command(
         return
     where = "standard output" if output == STDOUT else visible(output)
     click.echo(
-        f"{where}: {len(P):,} sets at alpha {show_level(level)}, mean size {sizes.mean():.4g}, mean cost "
+        f"{where}: {len(rows):,} sets at alpha {show_level(level)}, mean size {sizes.mean():.4g}, mean cost "
         f"{costs.mean():.6g}" + (f", {empty:,} empty" if empty else ""),
         err=output == STDOUT,
     )

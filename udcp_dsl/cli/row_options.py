@@ -8,7 +8,6 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,10 +18,9 @@ from udcp_dsl.cli.terminal import STDOUT, coloured
 from udcp_dsl.diagnostics import InputError
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
+    from fractions import Fraction
 
-    from udcp_dsl.prediction.rows.reading import Table
+    from udcp_dsl.prediction.rows import Rows
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -50,6 +48,22 @@ truth_option = click.option(
     required=True,
     metavar="FILE|COLUMN",
     help="True labels: a file (.npy, .npz:KEY, .csv:COLUMN, .txt, .json ...), or a column of the table.",
+)
+
+
+def _levels(ctx: click.Context, parameter: click.Parameter, alphas: tuple[str, ...]) -> tuple[Fraction, ...]:
+    from udcp_dsl.prediction.calibrate import levels_of
+
+    return levels_of(alphas or None)
+
+
+alpha_option = click.option(
+    "--alpha",
+    "alphas",
+    multiple=True,
+    callback=_levels,
+    metavar="LEVEL",
+    help="Miscoverage (default 0.1); may be repeated.",
 )
 numbers_options = (
     click.option("--logits", is_flag=True, help="The numbers are logits."),
@@ -99,20 +113,7 @@ def chooses_oracle(verb: F) -> F:
     return click.option("--oracle", default="price", show_default=True, metavar="NAME", help="Which oracle.")(verb)
 
 
-@dataclass(frozen=True)
-class Rows:
-    """What was read: `table` in the order of the labels; true labels as names, or as a file of its own has them."""
-
-    table: Table
-    ids: npt.NDArray[np.str_] | None
-    groups: npt.NDArray[np.str_] | None
-    truth: Any
-
-    def __len__(self) -> int:
-        return len(self.table.values)
-
-
-def read_rows(
+def rows_from(
     probs_file: str,
     labels: Sequence[str],
     *,
@@ -121,15 +122,24 @@ def read_rows(
     id_source: str | None = None,
     group_source: str | None = None,
     truth_source: str | None = None,
+    logits: bool = False,
+    normalize: bool = False,
+    row: int | None = None,
 ) -> Rows:
     """Read probabilities and what belongs to their rows, from columns of the same table or from other files."""
-    from udcp_dsl.prediction.rows import columns
-    from udcp_dsl.prediction.rows.reading import read_column, read_matrix
+    from udcp_dsl.prediction.rows import rows_of
+    from udcp_dsl.prediction.rows.reading import read_column, read_rows
 
     def column(source: str | None) -> str | None:
         return None if source is None or _is_file(source) else source
 
-    table = read_matrix(
+    def other(source: str | None) -> Any:
+        if source is None or not _is_file(source):
+            return None
+        values = read_column(source)
+        return values if row is None else values[row : row + 1]
+
+    rows = read_rows(
         probs_file,
         labels,
         class_names=class_names,
@@ -137,19 +147,18 @@ def read_rows(
         group_column=column(group_source),
         truth_column=column(truth_source),
         ignore=ignore,
+        logits=logits,
+        normalize=normalize,
+        row=row,
     )
-    n = len(table.values)
-    ids, groups = table.ids, table.groups
-    truth: Any = None if table.truth is None else [labels[y] for y in table.truth]
-    if id_source is not None and ids is None:
-        ids = columns.sample_ids(read_column(id_source), n)
-    if ids is not None:
-        columns.warn_of_repeats(ids)
-    if group_source is not None and groups is None:
-        groups = columns.groups(read_column(group_source), n)
-    if truth_source is not None and truth is None:
-        truth = read_column(truth_source)
-    return Rows(table, ids, groups, truth)
+    return rows_of(
+        rows,
+        labels,
+        y=other(truth_source),
+        groups=other(group_source),
+        ids=other(id_source),
+        class_names=class_names,
+    )
 
 
 def check_output(path: str, *endings: str) -> None:
@@ -193,19 +202,19 @@ def _same(path: str, name: str | Path) -> bool:
     return bool(name) and Path(path).resolve() == Path(name).resolve()
 
 
-def warn_below_chance(P: npt.NDArray[Any], y: npt.NDArray[np.int64]) -> float:
+def warn_below_chance(rows: Rows) -> float:
     """The accuracy of the likeliest labels; a warning where it is below chance, but for bad luck."""
     from udcp_dsl.prediction.evaluation import clopper_pearson
 
-    hits = int((P.argmax(axis=1) == y).sum())
-    if clopper_pearson(hits, len(y), 0.9999)[1] < 1 / P.shape[1]:
+    accuracy = rows.hits / len(rows)
+    if clopper_pearson(rows.hits, len(rows), 0.9999)[1] < 1 / len(rows.labels):
         warnings.warn(
-            f"the likeliest label is right in {hits / len(y):.1%} of the rows, less often than chance: are the columns "
+            f"the likeliest label is right in {accuracy:.1%} of the rows, less often than chance: are the columns "
             "in the order of the labels (udcp check lists them; --class-names gives another), and the truths right?",
             UserWarning,
             stacklevel=2,
         )
-    return hits / len(y)
+    return accuracy
 
 
 @contextmanager

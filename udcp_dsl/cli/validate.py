@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from udcp_dsl.cli.row_options import check_output, heeding_warnings, numbers_options, read_rows
+from udcp_dsl.cli.row_options import alpha_option, check_output, heeding_warnings, numbers_options, rows_from
 from udcp_dsl.cli.spec import parse_labels, reads_spec
 from udcp_dsl.cli.terminal import emit, plain_table, show, symbols, visible
 from udcp_dsl.diagnostics import InputError
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from rich.console import RenderableType
     from rich.table import Table
     from rich.text import Text
@@ -47,7 +49,7 @@ def _budget(ctx: click.Context, parameter: click.Parameter, text: str | None) ->
 @click.option(
     "--oracle", "names", multiple=True, metavar="NAME", help="Which oracle; may be repeated (all that apply)."
 )
-@click.option("--alpha", "alphas", multiple=True, metavar="LEVEL", help="Miscoverage (default 0.1); may be repeated.")
+@alpha_option
 @click.option("--budget", callback=_budget, metavar="TIME", help="About how long: 60s (default), 2m, 1h.")
 @click.option(
     "--cases", type=click.IntRange(min=1), metavar="N", help="Rounds of cases instead: the same seed, the same output."
@@ -65,7 +67,7 @@ def _budget(ctx: click.Context, parameter: click.Parameter, text: str | None) ->
 def command(
     loss: Loss,
     names: tuple[str, ...],
-    alphas: tuple[str, ...],
+    alphas: tuple[Fraction, ...],
     budget: float | None,
     cases: int | None,
     seed: int,
@@ -91,25 +93,26 @@ def command(
     if report_file is not None:
         check_output(report_file, ".html", ".htm")
     with heeding_warnings(as_json) as warnings:
-        probs, y = None, None
+        rows = None
         if probs_file is not None:
-            from udcp_dsl.prediction.rows import probabilities
-
-            rows = read_rows(probs_file, loss.labels, class_names=class_names, ignore=ignore, truth_source=truth_source)
-            probs = probabilities.probabilities(
-                rows.table.values, loss.labels, logits=logits, normalize=normalize
-            ).values
-            y = rows.truth
+            rows = rows_from(
+                probs_file,
+                loss.labels,
+                class_names=class_names,
+                ignore=ignore,
+                truth_source=truth_source,
+                logits=logits,
+                normalize=normalize,
+            )
         with _bar() as progress:
             validation = validate(
                 loss,
                 oracles=names or None,
-                alphas=alphas or ("0.1",),
+                alphas=alphas,
                 budget=budget,
                 cases=cases,
                 seed=seed,
-                probs=probs,
-                y=y,
+                probs=rows,
                 progress=progress,
             )
     if report_file is not None:

@@ -5,19 +5,18 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from fractions import Fraction
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from udcp_dsl.comparison.results import Comparison
-from udcp_dsl.comparison.splits import FRACTIONS, Contender, Data, Result, deal, examples, run_split, warn_of_too_few
+from udcp_dsl.comparison.splits import FRACTIONS, Contender, Result, deal, examples, run_split, warn_of_too_few
 from udcp_dsl.diagnostics import InputError, OracleError
 from udcp_dsl.loss import Loss
-from udcp_dsl.prediction.calibrate import DEFAULT_GRID, CalibrationWarning, Level, alpha_of, show_level
+from udcp_dsl.prediction.calibrate import DEFAULT_GRID, CalibrationWarning, Level, levels_of
 from udcp_dsl.prediction.oracle import Oracle, declaration_of, make_oracle, oracle_names, with_lambda
-from udcp_dsl.prediction.predictor import SetPredictor, warn_of_zeros
-from udcp_dsl.prediction.rows import columns
+from udcp_dsl.prediction.predictor import warn_of_zeros
+from udcp_dsl.prediction.rows import rows_of
 
 # Called with the units of work and what is done to them, it gives them back one after the other.
 Progress: TypeAlias = Callable[[Sequence[Any], str], Iterable[Any]]
@@ -26,7 +25,7 @@ Progress: TypeAlias = Callable[[Sequence[Any], str], Iterable[Any]]
 def compare(
     losses: Loss | Sequence[Loss],
     probs: Any,
-    y: Any,
+    y: Any = None,
     *,
     alphas: Level | Sequence[Level] = ("0.1",),
     oracles: Sequence[str] | None = None,
@@ -57,22 +56,15 @@ def compare(
     """
     compared = (losses,) if isinstance(losses, Loss) else tuple(losses)
     names = _names(compared)
-    levels = _levels(alphas)
+    levels = levels_of(alphas)
     for name, value, least in (("splits", splits, 1), ("seed", seed, 0), ("workers", workers, 1)):
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
             raise InputError(f"{name} is {value!r}: give a whole number, {least} or more")
     contenders, skipped = _contenders(compared, names, oracles)
-    reader = SetPredictor(compared[0], next(iter(contenders[0].oracles.values())), class_names=class_names)
-    P = reader.probabilities(probs)
-    data = Data(
-        P,
-        reader.truth(y, len(P)),
-        None if groups is None else columns.groups(groups, len(P)),
-        None if ids is None else columns.sample_ids(ids, len(P)),
-    )
-    folds = deal(len(P), fractions, int(seed), int(splits))
+    data = rows_of(probs, compared[0].labels, y=y, groups=groups, ids=ids, class_names=class_names)
+    folds = deal(len(data), fractions, int(seed), int(splits))
     warn_of_too_few(folds[0], min(levels), tuned=any(contender.tuned for contender in contenders))
-    warn_of_zeros(P, data.y, min(levels))
+    warn_of_zeros(data, min(levels))
     tasks = [(contender, split) for contender in contenders for split in range(splits)]
     results: dict[tuple[str, str], list[Result]] = {}
     with warnings.catch_warnings(), ThreadPoolExecutor(workers) as pool:
@@ -103,8 +95,8 @@ def compare(
             )
             for name, loss in zip(names, compared, strict=True)
         },
-        accuracy=float((P.argmax(axis=1) == data.y).mean()),
-        n=len(P),
+        accuracy=data.hits / len(data),
+        n=len(data),
         K=compared[0].K,
     )
 
@@ -136,15 +128,6 @@ def _names(losses: Sequence[Loss]) -> tuple[str, ...]:
         twice = next(name for name in names if names.count(name) > 1)
         raise InputError(f"the loss {twice!r} is given twice: give each once")
     return tuple(names)
-
-
-def _levels(alphas: Level | Sequence[Level]) -> tuple[Fraction, ...]:
-    if isinstance(alphas, str) or not isinstance(alphas, Sequence | np.ndarray):
-        return (alpha_of(alphas),)
-    levels = tuple(alpha_of(alpha) for alpha in alphas)
-    if not levels or len(set(levels)) < len(levels):
-        raise InputError(f"alphas are {', '.join(map(show_level, levels)) or 'none'}: give at least one, each once")
-    return levels
 
 
 def _contenders(

@@ -10,7 +10,6 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -22,10 +21,11 @@ from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.calibrate import CalibrationWarning, Tuning, calibrate, points_needed, show_level
 from udcp_dsl.prediction.evaluation import Floats, measure
 from udcp_dsl.prediction.oracle import Masks, Oracle
-from udcp_dsl.prediction.rows import probabilities
+from udcp_dsl.prediction.rows import Rows
+from udcp_dsl.prediction.rows.probabilities import Matrix
 from udcp_dsl.prediction.sets import PredictionSets
 
-Rows: TypeAlias = npt.NDArray[np.intp]
+Places: TypeAlias = npt.NDArray[np.intp]  # of rows
 
 FRACTIONS = (0.5, 0.25, 0.25)  # of the folds for thresholds, for tuning and for the test
 # The alphas of the curves of cost against coverage; those that need more points than a fold has are left out.
@@ -38,33 +38,13 @@ _HELD = 1 << 26  # scores that are kept at once: 512 MiB
 
 
 @dataclass(frozen=True, eq=False)
-class Data:
-    """All rows, checked: probabilities, positions of the true labels, and groups and ids where there are any."""
-
-    P: probabilities.Matrix
-    y: npt.NDArray[np.int64]
-    groups: npt.NDArray[np.str_] | None
-    ids: npt.NDArray[np.str_] | None
-
-    @cached_property
-    def true_probabilities(self) -> Floats:
-        """p of the true labels."""
-        return np.asarray(self.P[np.arange(len(self.y)), self.y], np.float64)
-
-    @cached_property
-    def highest_probabilities(self) -> Floats:
-        """p of the likeliest labels."""
-        return np.asarray(self.P.max(axis=1), np.float64)
-
-
-@dataclass(frozen=True, eq=False)
 class Folds:
     """Positions of rows, disjoint, each rising; `halves` are those of the fold for tuning."""
 
     split: int
-    calibration: Rows
-    halves: tuple[Rows, Rows]
-    test: Rows
+    calibration: Places
+    halves: tuple[Places, Places]
+    test: Places
 
 
 def deal(n: int, fractions: Sequence[float], seed: int, splits: int) -> list[Folds]:
@@ -113,7 +93,7 @@ class Contender:
         """Whether there is a lambda to choose."""
         return None not in self.oracles
 
-    def scored(self, data: Data) -> Mapping[float | None, Scored]:
+    def scored(self, data: Rows) -> Mapping[float | None, Scored]:
         """All rows scored by each of the oracles."""
         held = data.P.size * len(self.oracles) <= _HELD
         return {lam: Scored(oracle, data, held=held) for lam, oracle in self.oracles.items()}
@@ -122,25 +102,25 @@ class Contender:
 class Scored:
     """All rows scored by an oracle; where that would take too much room, only the true labels' scores are held."""
 
-    def __init__(self, oracle: Oracle, data: Data, *, held: bool) -> None:
+    def __init__(self, oracle: Oracle, data: Rows, *, held: bool) -> None:
         self._oracle, self._P = oracle, data.P
-        self._scored(data.P[:2], data.y[:2], held)  # compiles the kernels, which no run should be charged for
+        self._scored(data.P[:2], data.truth[:2], held)  # compiles the kernels, which no run should be charged for
         began = time.perf_counter()
-        self._scores, self._true = self._scored(data.P, data.y, held)
-        self.seconds_a_row = (time.perf_counter() - began) / len(data.y)
+        self._scores, self._true = self._scored(data.P, data.truth, held)
+        self.seconds_a_row = (time.perf_counter() - began) / len(data)
 
-    def _scored(self, P: probabilities.Matrix, y: npt.NDArray[np.int64], held: bool) -> tuple[Floats | None, Floats]:
+    def _scored(self, P: Matrix, y: npt.NDArray[np.int64], held: bool) -> tuple[Floats | None, Floats]:
         if not held:
             return None, self._oracle.score_of(P, y)
         scores = self._oracle.scores(P)
         return scores, scores[np.arange(len(y)), y]
 
-    def thresholds(self, rows: Rows, levels: Sequence[Fraction]) -> dict[Fraction, float]:
+    def thresholds(self, rows: Places, levels: Sequence[Fraction]) -> dict[Fraction, float]:
         """The threshold at each level, from the true labels of some rows."""
         calibration = calibrate(self._true[rows], alphas=levels)
         return {level: float(calibration.tau(level)) for level in levels}
 
-    def sets(self, rows: Rows) -> Callable[[float], Masks]:
+    def sets(self, rows: Places) -> Callable[[float], Masks]:
         """The sets of some rows, as a function of the threshold."""
         if self._scores is None:
             P = self._P[rows]
@@ -161,7 +141,7 @@ class Result:
 def run_split(
     contender: Contender,
     scored: Mapping[float | None, Scored],
-    data: Data,
+    data: Rows,
     folds: Folds,
     alphas: tuple[Fraction, ...],
 ) -> Result:
@@ -173,7 +153,7 @@ def run_split(
     chosen = _tuned(contender.loss, scored, folds.halves, levels) if contender.tuned else dict.fromkeys(levels)
     tuning_rows = sum(map(len, folds.halves)) if contender.tuned else 0
     tuning_seconds = tuning_rows * sum(x.seconds_a_row for x in scored.values())
-    truth = data.y[test]
+    tested = data.take(test)
     runs, points = dict[Fraction, Run](), dict[Fraction, tuple[float, float, float]]()
     mask = None
     for lam in dict.fromkeys(chosen.values()):
@@ -182,18 +162,10 @@ def run_split(
         for level, tau in scored[lam].thresholds(folds.calibration, own).items():
             sets = PredictionSets(contender.loss, sets_at(tau))
             if level in grid:
-                covered = sets.mask[np.arange(len(test)), truth]
+                covered = sets.mask[np.arange(len(test)), tested.truth]
                 points[level] = (float(level), float(covered.mean()), float(sets.costs.mean()))
             if level in alphas:
-                measures = measure(
-                    sets,
-                    truth,
-                    data.true_probabilities[test],
-                    data.highest_probabilities[test],
-                    alpha=level,
-                    oracle=contender.oracle_name,
-                    groups=None if data.groups is None else data.groups[test],
-                )
+                measures = measure(sets, tested, alpha=level, oracle=contender.oracle_name)
                 seconds = tuning_seconds + scored[lam].seconds_a_row * (len(folds.calibration) + len(test))
                 key = contender.loss_name, contender.oracle_name
                 runs[level] = Run(*key, level, folds.split, measures, lam, seconds)
@@ -203,7 +175,7 @@ def run_split(
 
 
 def _tuned(
-    loss: Loss, scored: Mapping[float | None, Scored], halves: tuple[Rows, Rows], levels: Sequence[Fraction]
+    loss: Loss, scored: Mapping[float | None, Scored], halves: tuple[Places, Places], levels: Sequence[Fraction]
 ) -> dict[Fraction, float | None]:
     """The best lambda at each level: thresholds on the first half, mean costs on the second."""
     grid = {lam: scores for lam, scores in scored.items() if lam is not None}
@@ -217,7 +189,7 @@ def _tuned(
     return best
 
 
-def examples(loss: Loss, data: Data, test: Rows, masks: Mapping[str, Masks]) -> tuple[Example, ...]:
+def examples(loss: Loss, data: Rows, test: Places, masks: Mapping[str, Masks]) -> tuple[Example, ...]:
     """Rows to look at, by the sets of each oracle for the test fold: half that differ most, half from the rest.
 
     What counts is the difference in cost of the three oracles that are cheapest on the whole, for the size of their
@@ -239,7 +211,7 @@ def examples(loss: Loss, data: Data, test: Rows, masks: Mapping[str, Masks]) -> 
             Example(
                 row=row,
                 name=None if data.ids is None else str(data.ids[row]),
-                truth=loss.labels[data.y[row]],
+                truth=loss.labels[data.truth[row]],
                 probabilities={loss.labels[y]: float(data.P[row, y]) for y in order if shown[y]},
                 sets={name: tuple(loss.labels[y] for y in order if mask[i, y]) for name, mask in masks.items()},
                 costs={name: float(cost[i]) for name, cost in costs.items()},

@@ -82,13 +82,45 @@ def entries_of(values: Any, noun: str, n: int | None) -> list[Any]:
     """The entries of a column that has one for each of n rows, none of them missing."""
     entries = listed(values, noun)
     if n is not None and len(entries) != n:
-        raise InputError(f"{noun}: {len(entries)} entries for {n} rows of probabilities")
-    if not entries and n != 0:
-        raise InputError(f"{noun}: empty")
+        raise InputError(f"{noun}: {len(entries)} entries for {n} rows")
     for row, entry in enumerate(entries):
         if _is_missing(entry):
             raise InputError(f"{noun}: row {row} (counted from 0) is missing")
     return entries
+
+
+def texts_of(values: Any, noun: str, n: int | None) -> list[str]:
+    """The same, each by its text: a number by the shortest decimal that means it, whole ones without a point.
+
+    Refuses what is empty or not a single value (tuples of such are taken: they name where two columns meet).
+
+    >>> texts_of([7, 7.0, "7", 1.5, True, ("north", 7.0)], "groups", 6)
+    ['7', '7', '7', '1.5', 'True', "('north', 7)"]
+    """
+    texts = []
+    for row, entry in enumerate(entries_of(values, noun, n)):
+        if isinstance(entry, list | dict | set | np.ndarray | bytes):
+            raise InputError(f"{noun}: row {row} (counted from 0) is a {type(entry).__name__}, not a single value")
+        text = str(_plain(entry))
+        if not text:
+            raise InputError(f"{noun}: row {row} (counted from 0) is missing")
+        texts.append(text)
+    return texts
+
+
+def _plain(entry: Any) -> Any:
+    """A value of Python's own, of which equal ones have equal texts."""
+    if isinstance(entry, tuple):
+        return tuple(_plain(part) for part in entry)
+    if isinstance(entry, np.generic):
+        return _plain(entry.item())
+    if not isinstance(entry, float):
+        return entry
+    if entry.is_integer():  # frames hold whole numbers as floats where some are missing
+        return int(entry)
+    with np.errstate(over="ignore"):
+        single = np.float32(entry)  # 0.1 in single precision is 0.1 too, and not 0.10000000149
+    return float(str(single)) if single == entry else entry
 
 
 def _is_missing(entry: object) -> bool:

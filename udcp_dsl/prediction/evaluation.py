@@ -17,7 +17,7 @@ from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.calibrate import Level, show_level
 from udcp_dsl.prediction.containers import frame_index
 from udcp_dsl.prediction.predictor import SetPredictor
-from udcp_dsl.prediction.rows import columns
+from udcp_dsl.prediction.rows import Rows
 from udcp_dsl.prediction.sets import PredictionSets
 
 if TYPE_CHECKING:
@@ -180,12 +180,13 @@ _STRATA = {"by_size": "set size", "by_difficulty": "highest p", "by_class": "cla
 
 
 def evaluate(
-    predictor: SetPredictor, probs: Any, y: Any, *, alpha: Level | None = None, groups: Any = None
+    predictor: SetPredictor, probs: Any, y: Any = None, *, alpha: Level | None = None, groups: Any = None
 ) -> Evaluation:
     """Judge a calibrated predictor by fresh probabilities and true labels, which must not be those of calibration.
 
     `alpha` chooses where several were calibrated. `groups` (one a row) are strata, and needed where calibration was by
-    group. Refuses what `predict_set` and `calibrate` refuse.
+    group. Rows read by `read_rows` hold `y` and `groups` if these were read. Refuses what `predict_set` and `calibrate`
+    refuse.
 
     >>> import numpy as np, udcp_dsl as udcp
     >>> loss = udcp.loads("labels {cat, dog, wolf}  loss l = size")
@@ -198,39 +199,18 @@ def evaluate(
         raise TypeError(f"predictor is a {type(predictor).__name__}, not a SetPredictor")
     calibration = predictor.calibrated
     level = calibration.level(alpha)
-    P = predictor.probabilities(probs)
-    n = len(P)
-    truth = predictor.truth(y, n)
-    names = None if groups is None else columns.groups(groups, n)
-    if predictor.conditional == "group" and names is None:
+    rows = predictor.rows(probs, y, groups=groups)
+    if predictor.conditional == "group" and rows.groups is None:
         raise InputError("calibrated by group, so the evaluation needs the group of each row: give groups=")
-    mask = predictor.sets(P, level, names if predictor.conditional == "group" else None)
-    sets = PredictionSets(predictor.loss, mask, index=frame_index(probs))
-    measures = measure(
-        sets,
-        truth,
-        P[np.arange(n), truth].astype(np.float64),
-        P.max(axis=1).astype(np.float64),
-        alpha=level,
-        oracle=predictor.oracle.name,
-        groups=names,
-    )
+    sets = PredictionSets(predictor.loss, predictor.sets(rows, level), index=frame_index(probs))
+    measures = measure(sets, rows, alpha=level, oracle=predictor.oracle.name)
     return Evaluation(**vars(measures), sets=sets)
 
 
-def measure(
-    sets: PredictionSets,
-    truth: npt.NDArray[np.int64],
-    true_probabilities: Floats,
-    highest_probabilities: Floats,
-    *,
-    alpha: Fraction,
-    oracle: str,
-    groups: npt.NDArray[np.str_] | None = None,
-) -> Measures:
-    """The measures of sets whose true labels (positions) are known, with the probabilities of these and of the top."""
-    n = len(truth)
-    points = _Points(sets.mask[np.arange(n), truth], sets.sizes, sets.costs, true_probabilities)
+def measure(sets: PredictionSets, rows: Rows, *, alpha: Fraction, oracle: str) -> Measures:
+    """The measures of the sets of rows whose true labels are known."""
+    n, truth, groups = len(rows), rows.truth, rows.groups
+    points = _Points(sets.mask[np.arange(n), truth], sets.sizes, sets.costs, rows.true_probabilities)
     (whole,) = points.strata(["all"], np.zeros(n, dtype=np.intp))
     sizes, counts = np.unique(sets.sizes, return_counts=True)
     quantiles = np.quantile(sets.sizes, QUANTILES, method="inverted_cdf").astype(int).tolist()
@@ -251,7 +231,7 @@ def measure(
         size_counts=dict(zip(sizes.tolist(), counts.tolist(), strict=True)),
         empty=int(np.count_nonzero(sets.sizes == 0)),
         by_size=points.strata(SIZE_BINS, np.searchsorted(_FIRST_SIZES, sets.sizes, side="right") - 1),
-        by_difficulty=points.strata(*_difficulty(highest_probabilities)),
+        by_difficulty=points.strata(*_difficulty(rows.highest_probabilities)),
         by_class=points.strata(sets.loss.labels, truth),
         by_group=() if groups is None else points.strata(group_names.tolist(), group_of),
     )

@@ -7,13 +7,12 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.expression.domain import WHOLE_NUMBER
 from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.calibrate import (
     DEFAULT_GRID,
@@ -21,8 +20,8 @@ from udcp_dsl.prediction.calibrate import (
     CalibrationWarning,
     Level,
     Tuning,
-    alpha_of,
     calibrate,
+    levels_of,
     points_needed,
     randomized_sets,
     randomized_tau,
@@ -34,13 +33,9 @@ from udcp_dsl.prediction.calibrate import (
 )
 from udcp_dsl.prediction.containers import frame_index
 from udcp_dsl.prediction.oracle import Oracle, make_oracle, with_lambda
-from udcp_dsl.prediction.rows import columns, probabilities
-from udcp_dsl.prediction.rows.probabilities import Matrix
-from udcp_dsl.prediction.rows.reading import Table
+from udcp_dsl.prediction.rows import Rows, rows_of
+from udcp_dsl.prediction.rows.probabilities import Matrix, check_class_names
 from udcp_dsl.prediction.sets import PredictionSets
-
-if TYPE_CHECKING:
-    pass
 
 # Randomised sets by class need every score: this many entries of them are held at a time.
 _BLOCK = 1 << 22
@@ -94,7 +89,7 @@ class SetPredictor:
         if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
             raise InputError(f"seed is {seed!r}: give a whole number, 0 or more")
         self.loss = loss
-        self.alphas = _levels(alpha, confidence_level)
+        self.alphas = levels_of(alpha, confidence_level)
         self.conditional: Literal["group", "class"] | None = conditional
         self.nonempty = bool(nonempty)
         self.randomize = bool(randomize)
@@ -102,7 +97,7 @@ class SetPredictor:
         self.pool = bool(pool)
         self.class_names = None if class_names is None else tuple(str(name) for name in class_names)
         if self.class_names is not None:
-            probabilities.check_class_names(self.class_names, loss.labels)
+            check_class_names(self.class_names, loss.labels)
         self.oracle: Oracle = _oracle(loss, oracle, options)
         self._tuned_anew = self.oracle.untuned
         if self._tuned_anew and len(self.alphas) > 1:
@@ -121,30 +116,38 @@ class SetPredictor:
         return f"SetPredictor({self.loss.name!r}, oracle={self.oracle.name!r}, alpha={alphas}, {state})"
 
     def calibrate(
-        self, probs: Any, y: Any, *, groups: Any = None, logits: bool = False, normalize: bool = False
+        self, probs: Any, y: Any = None, *, groups: Any = None, logits: bool = False, normalize: bool = False
     ) -> SetPredictor:
         """Set the threshold from probabilities (n, K) and true labels that the classifier was not trained on.
 
-        `probs` are an array, a tensor, a frame, nested lists, or a table read by `read_matrix`;
-        `logits` and `normalize` say what the numbers are, here and at prediction. An oracle whose lambda is to be tuned
-        takes three folds of the rows, chosen by `seed`: two for lambda, and the third for the threshold. Returns the
-        predictor itself; calibrating again starts afresh.
+        `probs` are an array, a tensor, a frame or nested lists; `logits` and `normalize` say what the numbers are, here
+        and at prediction. Or they are rows read by `read_rows`, which are probabilities already, and hold `y` and
+        `groups` if these were read. An oracle whose lambda is to be tuned takes three folds of the rows, chosen by
+        `seed`: two for lambda, and the third for the threshold. Returns the predictor itself; calibrating again starts
+        afresh.
         """
-        P = self._probabilities(probs, logits, normalize)
-        truth = self.truth(y, len(P))
-        names = self._groups(groups, len(P))
+        rows = rows_of(
+            probs,
+            self.loss.labels,
+            y=y,
+            groups=groups,
+            class_names=self.class_names,
+            logits=logits,
+            normalize=normalize,
+        )
+        self._check_groups(rows, groups)
         oracle, tuning = self.oracle, None
         if self._tuned_anew:
-            tuning, oracle, rows = self._tune(P, truth)
-            P, truth, names = P[rows], truth[rows], None if names is None else names[rows]
-        warn_of_zeros(P, truth, min(self.alphas))
-        scores = self.true_scores(P, truth, oracle)
+            tuning, oracle, last_fold = self._tune(rows.P, rows.truth)
+            rows = rows.take(last_fold)
+        warn_of_zeros(rows, min(self.alphas))
+        scores = self.true_scores(rows.P, rows.truth, oracle)
         self.calibration = calibrate(
             scores,
             alphas=self.alphas,
             conditional=self.conditional,
-            groups=names,
-            y=truth if self.conditional == "class" else None,
+            groups=rows.groups if self.conditional == "group" else None,
+            y=rows.y if self.conditional == "class" else None,
             n_classes=self.loss.K if self.conditional == "class" else None,
             pool=self.pool,
             randomize=self.randomize,
@@ -162,13 +165,10 @@ class SetPredictor:
         index.
         """
         level = self.calibrated.level(alpha)
-        P = self._probabilities(probs, self.logits, self.normalize, empty=True)
-        names = self._groups(groups, len(P))
-        sample_ids = None if ids is None else columns.sample_ids(ids, len(P))
-        if sample_ids is not None:
-            columns.warn_of_repeats(sample_ids)
-        mask = self.sets(P, level, names) if len(P) else np.zeros(P.shape, dtype=bool)
-        return PredictionSets(self.loss, mask, sample_ids, index=frame_index(probs))
+        rows = self.rows(probs, groups=groups, ids=ids, empty=True)
+        self._check_groups(rows, groups)
+        mask = self.sets(rows, level) if len(rows) else np.zeros(rows.P.shape, dtype=bool)
+        return PredictionSets(self.loss, mask, rows.ids, index=frame_index(probs))
 
     @property
     def calibrated(self) -> Calibration:
@@ -177,25 +177,19 @@ class SetPredictor:
             raise InputError("the predictor is not calibrated: call calibrate(probs, y) first")
         return self.calibration
 
-    def probabilities(self, probs: Any) -> Matrix:
-        """What `predict_set` makes of its argument: (n, K) probabilities, columns in the order of `loss.labels`."""
-        return self._probabilities(probs, self.logits, self.normalize)
-
-    def truth(self, y: Any, n: int) -> npt.NDArray[np.int64]:
-        """What `calibrate` makes of n true labels: positions in `loss.labels`, whatever `class_names` are."""
-        positions = columns.truth(y, self.loss.labels, n)
-        if self.class_names not in (None, self.loss.labels) and _holds_integers(y) and not self._integers_are_names:
-            warnings.warn(
-                "y holds integers, taken as positions in loss.labels; class_names are in another order. If y counts in "
-                "that order, give names: np.asarray(class_names)[y]",
-                UserWarning,
-                stacklevel=3,
-            )
-        return positions
-
-    @property
-    def _integers_are_names(self) -> bool:
-        return all(WHOLE_NUMBER.fullmatch(label) for label in self.loss.labels)
+    def rows(self, probs: Any, y: Any = None, *, groups: Any = None, ids: Any = None, empty: bool = False) -> Rows:
+        """What `predict_set` and `evaluate` make of their arguments."""
+        return rows_of(
+            probs,
+            self.loss.labels,
+            y=y,
+            groups=groups,
+            ids=ids,
+            class_names=self.class_names,
+            logits=self.logits,
+            normalize=self.normalize,
+            empty=empty,
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         """What a copy, pickled or deep, takes along; the grid of lambdas is made anew where it is needed."""
@@ -220,18 +214,11 @@ class SetPredictor:
         self._tuned_anew = self._tuned_anew or tuning is not None
         self.logits, self.normalize = logits, normalize
 
-    def _probabilities(self, probs: Any, logits: bool, normalize: bool, *, empty: bool = False) -> Matrix:
-        given, class_names = probs, self.class_names
-        if isinstance(probs, Table):  # in the order of the labels already
-            given, class_names = probs.values, None
-        return probabilities.probabilities(
-            given, self.loss.labels, class_names=class_names, logits=logits, normalize=normalize, empty=empty
-        ).values
-
-    def _groups(self, groups: Any, n: int) -> npt.NDArray[np.str_] | None:
-        if (groups is not None) != (self.conditional == "group"):
+    def _check_groups(self, rows: Rows, given: Any) -> None:
+        """Rows may hold groups that are not asked for; an argument that is not asked for is a mistake."""
+        by_group = self.conditional == "group"
+        if (given is not None and not by_group) or (rows.groups is None and by_group):
             raise InputError(f'groups= goes with conditional="group", and only with it (it is {self.conditional!r})')
-        return None if groups is None else columns.groups(groups, n)
 
     def true_scores(self, P: Matrix, y: npt.NDArray[np.int64], oracle: Oracle | None = None) -> npt.NDArray[np.float64]:
         """The scores of true labels, as calibration takes them: with `nonempty`, -inf for the first of the order."""
@@ -239,9 +226,10 @@ class SetPredictor:
         scores = oracle.score_of(P, y)
         return np.where(oracle.first(P) == y, -np.inf, scores) if self.nonempty else scores
 
-    def sets(self, P: Matrix, level: Fraction, groups: npt.NDArray[np.str_] | None) -> npt.NDArray[np.bool_]:
-        """The sets of checked probabilities, (n, K) bool, at one of the alphas: what `predict_set` comes to."""
-        calibration = self.calibrated
+    def sets(self, rows: Rows, level: Fraction) -> npt.NDArray[np.bool_]:
+        """The sets of rows, (n, K) bool, at one of the alphas: what `predict_set` comes to."""
+        calibration, P = self.calibrated, rows.P
+        groups = rows.groups if self.conditional == "group" else None
         if not self.randomize:
             mask = self.oracle.sets(P, calibration.tau(level, groups=groups, n=len(P)))
             if self.nonempty:
@@ -251,9 +239,9 @@ class SetPredictor:
         if self.conditional != "class":
             return self.oracle.sets(P, randomized_tau(calibration, level, draws, len(P), groups))
         mask = np.empty(P.shape, dtype=bool)
-        rows = max(1, _BLOCK // self.loss.K)
-        for start in range(0, len(P), rows):
-            part = slice(start, start + rows)
+        step = max(1, _BLOCK // self.loss.K)
+        for start in range(0, len(P), step):
+            part = slice(start, start + step)
             mask[part] = randomized_sets(self.oracle.scores(P[part]), calibration, level, draws[part])
         return mask
 
@@ -292,17 +280,6 @@ class SetPredictor:
         return tuning, oracles[tuning.best], folds[2]
 
 
-def _levels(alpha: Level | Sequence[Level] | None, confidence_level: Level | None) -> tuple[Fraction, ...]:
-    if isinstance(alpha, Sequence | np.ndarray) and not isinstance(alpha, str):
-        if confidence_level is not None:
-            raise InputError("give alpha or confidence_level, not both")
-        levels = tuple(alpha_of(a) for a in alpha)
-        if not levels or len(set(levels)) < len(levels):
-            raise InputError(f"alpha is {list(alpha)}: give at least one level, each once")
-        return levels
-    return (alpha_of(alpha, confidence_level),)
-
-
 def _oracle(loss: Loss, oracle: str | Oracle, options: Mapping[str, object] | None) -> Oracle:
     if isinstance(oracle, str):
         return make_oracle(oracle, loss, **(options or {}))
@@ -315,19 +292,14 @@ def _oracle(loss: Loss, oracle: str | Oracle, options: Mapping[str, object] | No
     return oracle
 
 
-def _holds_integers(y: Any) -> bool:
-    first = next(iter(y))
-    return isinstance(first.item() if hasattr(first, "item") else first, int)
-
-
-def warn_of_zeros(P: Matrix, y: npt.NDArray[np.int64], alpha: Fraction) -> None:
+def warn_of_zeros(rows: Rows, alpha: Fraction) -> None:
     """Warn where so many true labels have p = 0 that covering them takes large sets."""
-    zeros = int((P[np.arange(len(y)), y] == 0).sum())
-    if 2 * zeros > alpha * len(y):
+    zeros = int((rows.true_probabilities == 0).sum())
+    if 2 * zeros > alpha * len(rows):
         warnings.warn(
-            f"{zeros} of {len(y)} true labels have probability exactly 0, so that large sets are needed to cover them: "
-            "the classifier's softmax ran out of digits, or it is wrong with certainty. Give its logits (logits=True), "
-            "or probabilities in float64",
+            f"{zeros} of {len(rows)} true labels have probability exactly 0, so that large sets are needed to cover "
+            "them: the classifier's softmax ran out of digits, or it is wrong with certainty. Give its logits "
+            "(logits=True), or probabilities in float64",
             CalibrationWarning,
             stacklevel=3,
         )

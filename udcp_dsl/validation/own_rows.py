@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.calibrate import points_needed
-from udcp_dsl.prediction.rows import columns, probabilities
+from udcp_dsl.prediction.rows import Rows, rows_of
 from udcp_dsl.testing.coverage import Trials, coverage_trials
 from udcp_dsl.validation.coverage import judged, predictor_of
 from udcp_dsl.validation.verdicts import CounterExample, Verdict
@@ -36,40 +36,38 @@ DRIFT_ERROR = 1e-3  # the chance that a file without drift fails
 
 @dataclass(frozen=True, eq=False)
 class OwnRows:
-    """Checked probabilities (n, K) and true labels, as positions. Draws rows without replacement."""
+    """The user's rows as a source of rows: draws some of them without replacement."""
 
-    P: npt.NDArray[Any]
-    y: npt.NDArray[np.int64]
+    rows: Rows
 
     @classmethod
     def of(cls, loss: Loss, probs: Any, y: Any, alphas: Sequence[Fraction]) -> OwnRows:
         """Refuses what are no probabilities or labels, and too few of them for these levels."""
-        P = probabilities.probabilities(probs, loss.labels).values
-        truth = columns.truth(y, loss.labels, len(P))
+        rows = rows_of(probs, loss.labels, y=y)
         need = 6 * max(points_needed(alpha) for alpha in alphas)  # two halves, each for three folds
-        if len(P) < need:
-            raise InputError(f"{len(P)} rows are too few to split: give {need} or more, or a larger alpha")
-        return cls(P, truth)
+        if len(rows.truth) < need:
+            raise InputError(f"{len(rows)} rows are too few to split: give {need} or more, or a larger alpha")
+        return cls(rows)
 
     @property
     def half(self) -> int:
         """The rows of one half of a split; of very many rows not all are taken."""
-        return min(len(self.P), _MOST_ROWS) // 2
+        return min(len(self.rows), _MOST_ROWS) // 2
 
     def draw(self, n: int, rng: np.random.Generator) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
-        rows = rng.choice(len(self.P), n, replace=False)
-        return self.P[rows], self.y[rows]
+        drawn = self.rows.take(rng.choice(len(self.rows), n, replace=False))
+        return drawn.P, drawn.truth
 
 
 def splits(
-    loss: Loss, chosen: Sequence[Chosen], alphas: Sequence[Fraction], rows: OwnRows, plan: Plan, family_wise: float
+    loss: Loss, chosen: Sequence[Chosen], alphas: Sequence[Fraction], own: OwnRows, plan: Plan, family_wise: float
 ) -> list[Verdict]:
     """Coverage of each oracle that does not solve row by row, calibrated on one half of the rows, again and again.
 
     Where time is short there are fewer splits, one at least.
     """
-    half = rows.half
-    rng = np.random.default_rng([plan.seed, len(rows.P)])
+    half = own.half
+    rng = np.random.default_rng([plan.seed, len(own.rows)])
     pairs = [(item, alpha) for item in chosen if not item.slow for alpha in alphas]
     predictors = {(item.name, alpha): predictor_of(loss, item, alpha) for item, alpha in pairs}
     found: dict[tuple[str, Fraction], list[Trials]] = {key: [] for key in predictors}
@@ -79,7 +77,7 @@ def splits(
             if found[key] and plan.late("own rows", seconds[key]):
                 continue
             began = plan.now()
-            found[key].append(coverage_trials(predictor, rows, n_cal=half, n_test=half, repeats=1, rng=rng))
+            found[key].append(coverage_trials(predictor, own, n_cal=half, n_test=half, repeats=1, rng=rng))
             seconds[key] = plan.now() - began
     trials: dict[str, list[Trials]] = {}
     for (name, _), each in found.items():
@@ -90,7 +88,7 @@ def splits(
     return list(judged(trials, family_wise))
 
 
-def drift(loss: Loss, chosen: Sequence[Chosen], rows: OwnRows, seed: int) -> Verdict:
+def drift(loss: Loss, chosen: Sequence[Chosen], own: OwnRows, seed: int) -> Verdict:
     """Whether the true labels' scores, under any oracle, go with their place in the file: a permutation test.
 
     Two statistics, each the largest over the oracles: the rank correlation with the place, and the largest sum of
@@ -98,16 +96,16 @@ def drift(loss: Loss, chosen: Sequence[Chosen], rows: OwnRows, seed: int) -> Ver
     """
     from scipy.stats import rankdata
 
-    places = np.linspace(0, len(rows.P) - 1, min(len(rows.P), _MOST_ROWS)).astype(np.int64)
-    P, y = rows.P[places], rows.y[places]
-    ranks = np.array([rankdata(item.oracle.score_of(P, y)) for item in chosen if not item.slow])
+    n = len(own.rows)
+    rows = own.rows.take(np.linspace(0, n - 1, min(n, _MOST_ROWS)).astype(np.int64))
+    ranks = np.array([rankdata(item.oracle.score_of(rows.P, rows.truth)) for item in chosen if not item.slow])
     ranks -= ranks.mean(axis=1, keepdims=True)
     ranks /= np.maximum(ranks.std(axis=1, keepdims=True), 1e-12)  # all equal: there is nothing to drift
     seen = _statistics(ranks)
-    rng = np.random.default_rng([seed, len(P), 1])
+    rng = np.random.default_rng([seed, len(rows), 1])
     at_least = np.ones(2)
     for _ in range(_PERMUTATIONS):
-        at_least += _statistics(ranks[:, rng.permutation(len(P))]) >= seen - 1e-9
+        at_least += _statistics(ranks[:, rng.permutation(len(rows))]) >= seen - 1e-9
     p = at_least / (_PERMUTATIONS + 1)
     names = ("rank correlation with the place in the file", "CUSUM")
     told = ", ".join(f"{name}: p = {value:.4f}" for name, value in zip(names, p, strict=True))
@@ -118,7 +116,7 @@ def drift(loss: Loss, chosen: Sequence[Chosen], rows: OwnRows, seed: int) -> Ver
         which = int(p.argmin())
         text = f"the scores of the true labels change along the file ({names[which]}, p = {p[which]:.4f})"
         example = CounterExample(f"{text}: rows that come later will not be covered as those that calibrate")
-    return Verdict("your rows do not drift along the file", not found, len(P), note, example)
+    return Verdict("your rows do not drift along the file", not found, len(rows), note, example)
 
 
 def _statistics(ranks: Floats) -> Floats:

@@ -9,8 +9,9 @@ from typing import Any
 
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.loss import Loss
-from udcp_dsl.prediction.calibrate import Level, exact_level
+from udcp_dsl.prediction.calibrate import Level, levels_of
 from udcp_dsl.prediction.oracle import Oracle
+from udcp_dsl.prediction.rows import Rows
 from udcp_dsl.validation import cost as costs
 from udcp_dsl.validation import coverage, facts, meaning, oracles, own_rows
 from udcp_dsl.validation.plan import Plan, Progress
@@ -24,7 +25,7 @@ def validate(
     loss: Loss,
     *,
     oracles: Sequence[str | Oracle] | None = None,
-    alphas: Sequence[Level] = (0.1,),
+    alphas: Level | Sequence[Level] = (0.1,),
     budget: float | None = None,
     cases: int | None = None,
     seed: int = 0,
@@ -47,10 +48,9 @@ def validate(
     """
     if not isinstance(loss, Loss):
         raise TypeError(f"loss is a {type(loss).__name__}, not a Loss: make one with udcp.load or udcp.loads")
-    levels = tuple(dict.fromkeys(exact_level(alpha) for alpha in alphas))
-    if not levels:
-        raise InputError("alphas is empty: give at least one level, such as 0.1")
-    if (probs is None) != (y is None):
+    levels = levels_of(alphas)
+    holds_truth = isinstance(probs, Rows) and probs.y is not None
+    if (probs is None) != (y is None) and not holds_truth:
         raise InputError("probs and y belong together: give both, or neither")
     _check_amounts(budget, cases, seed)
     seconds = DEFAULT_BUDGET if budget is None and cases is None else budget

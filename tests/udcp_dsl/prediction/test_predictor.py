@@ -384,7 +384,7 @@ BAD_SETTINGS: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"alpha": [0.1, 2]}, InputError, "alpha is 2"),
     ({"confidence_level": 1.5}, InputError, "confidence_level is 1.5"),
     ({"alpha": 0.1, "confidence_level": 0.9}, InputError, "both given"),
-    ({"alpha": [0.1], "confidence_level": 0.9}, InputError, "not both"),
+    ({"alpha": [0.1], "confidence_level": 0.9}, InputError, "both given"),
     ({"conditional": "label"}, InputError, 'conditional is \'label\': choose None, "group" or "class"'),
     ({"randomize": True, "nonempty": True}, InputError, "exclude each other"),
     ({"pool": True}, InputError, 'pool=True goes with conditional="group" or "class"'),

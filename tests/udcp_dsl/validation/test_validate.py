@@ -416,6 +416,7 @@ def test_the_test_for_drift_holds_its_error() -> None:
     """P-values of files without drift are not smaller than uniform ones; 6 of them, by the binomial law."""
     from scipy.stats import binom
 
+    from udcp_dsl.prediction.rows import Rows
     from udcp_dsl.validation.oracles import chosen_oracles
     from udcp_dsl.validation.own_rows import OwnRows, drift
 
@@ -424,7 +425,7 @@ def test_the_test_for_drift_holds_its_error() -> None:
     small_p = 0
     for seed in range(6):
         P, y = own_rows(4, 20, seed)
-        note = drift(loss, chosen, OwnRows(P, y), seed).note
+        note = drift(loss, chosen, OwnRows(Rows(loss.labels, P, y)), seed).note
         small_p += float(note.split("p = ")[1].split(",")[0]) <= 0.1
     assert binom(6, 0.1).sf(small_p - 1) > 1e-4
 
@@ -439,6 +440,7 @@ def test_the_test_for_drift_holds_its_error() -> None:
         ({"oracles": ["bass"]}, "did you mean 'base'"),
         ({"alphas": [1.5]}, "strictly between 0 and 1"),
         ({"alphas": []}, "at least one level"),
+        ({"alphas": [0.1, "1/10"]}, "alpha is 0.1, 0.1: give at least one level, each once"),
         ({"cases": 0}, "cases is 0"),
         ({"budget": -1.0}, "budget is -1.0"),
         ({"cases": 1, "budget": 2.0}, "give budget or cases"),
@@ -460,6 +462,6 @@ def test_a_loss_is_asked_for() -> None:
 
 
 def test_several_levels() -> None:
-    validation = validate(small("size"), cases=1, oracles=["lac"], alphas=["1/3", 0.1, "0.1"])
+    validation = validate(small("size"), cases=1, oracles=["lac"], alphas=["1/3", 0.1])
     assert validation.alphas == (Fraction(1, 3), Fraction(1, 10))
     assert validation.ok

@@ -7,9 +7,9 @@ label with probability at least 1 - alpha. Arrays in, arrays out: nothing here k
 from udcp_dsl.prediction.calibrate.calibration import Calibration, CalibrationWarning, Cell, calibrate, threshold
 from udcp_dsl.prediction.calibrate.levels import (
     Level,
-    alpha_of,
     coverage_law,
     exact_level,
+    levels_of,
     points_needed,
     rank,
     show_level,
@@ -24,11 +24,11 @@ __all__ = [
     "Cell",
     "Level",
     "Tuning",
-    "alpha_of",
     "calibrate",
     "check_folds",
     "coverage_law",
     "exact_level",
+    "levels_of",
     "points_needed",
     "randomized_sets",
     "randomized_tau",

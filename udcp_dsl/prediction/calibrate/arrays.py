@@ -1,20 +1,22 @@
-"""What calibration is given, made into arrays: scores, levels, groups and classes; a fault is named by its row."""
+"""What calibration is given, made into arrays: scores, groups and classes; a fault is named by its row."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from fractions import Fraction
+import re
+from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction.calibrate.levels import Level, exact_level, show_level
+from udcp_dsl.prediction.containers import texts_of
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.intp]
-Groups: TypeAlias = ArrayLike | Sequence[object]  # names or whole numbers, mixed or not
+Groups: TypeAlias = ArrayLike | Sequence[object]  # names or numbers, mixed or not
+
+_WHOLE_FLOAT = re.compile(r"(?:0|-?[1-9][0-9]*)\.0+")
 
 
 def as_scores(scores: ArrayLike) -> FloatArray:
@@ -36,36 +38,17 @@ def as_scores(scores: ArrayLike) -> FloatArray:
     return values
 
 
-def as_levels(alphas: Level | Iterable[Level]) -> tuple[Fraction, ...]:
-    """One level or several, exactly, in the order given."""
-    several = alphas if isinstance(alphas, Iterable) and not isinstance(alphas, str) else [alphas]
-    levels = tuple(exact_level(alpha) for alpha in several)
-    if not levels or len(set(levels)) < len(levels):
-        raise InputError(f"alphas are {list(map(show_level, levels))}: give at least one, and each only once")
-    return levels
-
-
 def group_names(groups: Groups | None, n: int | None) -> list[str]:
-    """The name of each row's group; n, where given, is how many rows there must be."""
-    # A plain list is not made an array first: numpy would turn a missing value among texts into the text "nan".
-    values = np.asarray(groups).tolist() if hasattr(groups, "__array__") else groups
-    if isinstance(values, str) or not isinstance(values, Sequence):
-        raise InputError(f"groups are {values!r}: give one name or whole number a row")
-    if n is not None and len(values) != n:
-        raise InputError(f"groups have {len(values)} rows, the scores {n}: give one group a row")
-    return [_group_name(value, row) for row, value in enumerate(values)]
+    """The name of each row's group, by which it is known everywhere; n, where given, is how many rows there must be.
 
+    A group is a single value, known by its text; 7, 7.0, "7" and "7.0" are one group, as a column of whole numbers is
+    written as floats wherever one of them was missing. Missing values and empty text are refused.
 
-def _group_name(value: object, row: int) -> str:
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and value.is_integer():  # frames hold whole numbers as floats where some are missing
-        value = int(value)
-    if isinstance(value, str | int):
-        return str(value)
-    raise InputError(
-        f"row {row}: the group is {value!r}; give a name or a whole number (a name of its own for what is missing)"
-    )
+    >>> group_names([7, 7.0, "7", "7.0", 1.5, "north"], 6)
+    ['7', '7', '7', '7', '1.5', 'north']
+    """
+    names = texts_of(groups, "groups", n)
+    return [name.partition(".")[0] if _WHOLE_FLOAT.fullmatch(name) else name for name in names]
 
 
 def as_classes(y: ArrayLike | None, n_classes: int | None, n: int) -> tuple[int, IntArray]:

@@ -22,11 +22,10 @@ from udcp_dsl.prediction.calibrate.arrays import (
     Groups,
     IntArray,
     as_classes,
-    as_levels,
     as_scores,
     group_names,
 )
-from udcp_dsl.prediction.calibrate.levels import Level, exact_level, points_needed, rank, show_level
+from udcp_dsl.prediction.calibrate.levels import Level, exact_level, levels_of, points_needed, rank, show_level
 from udcp_dsl.prediction.calibrate.plain import RESAVE, decode, encode, fields
 
 Conditional: TypeAlias = Literal["group", "class"] | None
@@ -176,7 +175,7 @@ class Calibration:
         alphas, groups = _texts(d["alphas"], "alphas"), _texts(d["groups"], "groups")
         if mode not in _MODES or not isinstance(randomize, bool) or not isinstance(d["cells"], list):
             raise InputError(f"calibration: conditional, randomize or cells is not what was saved; {RESAVE}")
-        levels = as_levels(alphas)
+        levels = levels_of(alphas)
         cells = tuple(_cell_from_dict(cell, levels, randomize) for cell in d["cells"])
         wanted = {None: 1, "group": len(groups), "class": len(cells)}[mode]
         if not cells or len(cells) != wanted or len(set(groups)) < len(groups) or (groups and mode != "group"):
@@ -212,7 +211,7 @@ def calibrate(
 ) -> Calibration:
     """Thresholds from the scores of the true labels, for every alpha at once.
 
-    conditional="group" needs `groups` (names or whole numbers, one a row; 7 and "7" are one group);
+    conditional="group" needs `groups` (names or numbers, one a row; 7, 7.0 and "7" are one group);
     conditional="class" needs `y` (indices of the true labels) and `n_classes`. A group or class with too few points
     gets an infinite threshold, so that it covers by full sets, and one `CalibrationWarning` names them all. With
     pool=True they get the threshold of all points together: smaller sets, but within those groups or classes *no*
@@ -222,7 +221,7 @@ def calibrate(
     >>> c.thresholds()
     {'a': 2.0, 'b': 5.0}
     """
-    values, levels = as_scores(scores), as_levels(alphas)
+    values, levels = as_scores(scores), levels_of(alphas)
     _check_options(conditional, groups, y, n_classes, pool)
     if values.size == 0:
         raise InputError("no calibration scores are given: give at least one point")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -61,17 +62,30 @@ def show_level(alpha: Fraction) -> str:
     return str(decimal) if Fraction(str(decimal)) == alpha else str(alpha)
 
 
-def alpha_of(alpha: Level | None = None, confidence_level: Level | None = None) -> Fraction:
-    """The miscoverage level alpha from whichever of alpha and confidence_level was given; 1/10 if neither was.
+def levels_of(
+    alpha: Level | Iterable[Level] | None = None, confidence_level: Level | None = None
+) -> tuple[Fraction, ...]:
+    """The miscoverage levels from whichever of alpha and confidence_level was given; 1/10 if neither was.
 
-    >>> alpha_of(confidence_level=0.95)
-    Fraction(1, 20)
+    Alpha may be one level or several, which stay in their order. Refuses an empty list, a level that is there twice,
+    and whatever `exact_level` refuses: there is no other way from what a user writes to a level.
+
+    >>> levels_of([0.1, "1/20"]), levels_of(confidence_level=0.95)
+    ((Fraction(1, 10), Fraction(1, 20)), (Fraction(1, 20),))
     """
     if alpha is not None and confidence_level is not None:
         raise InputError("alpha and confidence_level are both given: give one (confidence_level is 1 - alpha)")
     if confidence_level is not None:
-        return 1 - exact_level(confidence_level, "confidence_level")
-    return DEFAULT_ALPHA if alpha is None else exact_level(alpha)
+        return (1 - exact_level(confidence_level, "confidence_level"),)
+    if alpha is None:
+        return (DEFAULT_ALPHA,)
+    if isinstance(alpha, str | bytes) or not isinstance(alpha, Iterable) or getattr(alpha, "ndim", 1) == 0:
+        return (exact_level(alpha),)  # type: ignore[arg-type]  # what is no level is refused there
+    levels = tuple(exact_level(level) for level in alpha)
+    if not levels or len(set(levels)) < len(levels):
+        shown = ", ".join(map(show_level, levels)) or "an empty list"
+        raise InputError(f"alpha is {shown}: give at least one level, each once")
+    return levels
 
 
 def rank(n: int, alpha: Level) -> int:

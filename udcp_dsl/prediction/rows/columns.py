@@ -5,17 +5,21 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError, did_you_mean
 from udcp_dsl.expression.domain import WHOLE_NUMBER
-from udcp_dsl.prediction.containers import entries_of
+from udcp_dsl.prediction.calibrate.arrays import group_names
+from udcp_dsl.prediction.containers import entries_of, texts_of
+
+Positions: TypeAlias = npt.NDArray[np.int64]
+Names: TypeAlias = npt.NDArray[np.str_]
 
 
-def truth(y: Any, labels: Sequence[str], n: int | None = None) -> npt.NDArray[np.int64]:
+def truth(y: Any, labels: Sequence[str], n: int | None = None) -> Positions:
     """The positions of true labels: strings are names; integers are positions, or names if all labels are numbers.
 
     Refuses missing values, floats, booleans, one-hot rows, names and positions that do not exist, and, where `n` is
@@ -27,6 +31,8 @@ def truth(y: Any, labels: Sequence[str], n: int | None = None) -> npt.NDArray[np
     array([2, 0])
     """
     entries = entries_of(y, "true labels", n)
+    if not entries:
+        raise InputError("true labels: empty")
     index = {label: position for position, label in enumerate(labels)}
     numeric = sum(WHOLE_NUMBER.fullmatch(label) is not None for label in labels)
     positions = np.empty(len(entries), np.int64)
@@ -41,23 +47,21 @@ def truth(y: Any, labels: Sequence[str], n: int | None = None) -> npt.NDArray[np
     return positions
 
 
-def groups(values: Any, n: int) -> npt.NDArray[np.str_]:
-    """One group a row, as strings; 1, 1.0 and "1" are one group. Missing values are refused.
+def groups_of(values: Any, n: int) -> Names:
+    """One group a row, as strings, by the one rule that there is for groups: `calibrate.arrays.group_names`.
 
-    >>> groups([1, "north", 1.0], 3)
+    >>> groups_of([1, "north", 1.0], 3)
     array(['1', 'north', '1'], dtype='<U5')
     """
-    return _strings(values, "groups", n)
+    return np.array(group_names(values, n), dtype=np.str_)
 
 
-def sample_ids(values: Any, n: int) -> npt.NDArray[np.str_]:
-    """One id a row, as strings. Missing values are refused."""
-    return _strings(values, "sample ids", n)
+def sample_ids(values: Any, n: int) -> Names:
+    """One id a row, as strings; refuses missing values, and warns where rows share one.
 
-
-def warn_of_repeats(ids: npt.NDArray[np.str_]) -> None:
-    """Warn where rows share an id: what is found out about them is told apart by it alone."""
-    names = ids.tolist()
+    What is found out about rows is told apart by their ids alone.
+    """
+    names = texts_of(values, "sample ids", n)
     repeated = {name: count for name, count in Counter(names).items() if count > 1}
     if repeated:
         name = next(iter(repeated))
@@ -67,15 +71,7 @@ def warn_of_repeats(ids: npt.NDArray[np.str_]) -> None:
             f"{sum(repeated.values())} of {len(names)} rows share theirs: joined by id, what is theirs gets mixed up",
             stacklevel=3,
         )
-
-
-def _strings(values: Any, noun: str, n: int) -> npt.NDArray[np.str_]:
-    entries = entries_of(values, noun, n)
-    for row, entry in enumerate(entries):
-        if isinstance(entry, list | dict | set | np.ndarray):
-            raise InputError(f"{noun}: row {row} (counted from 0) is a {type(entry).__name__}, not a single value")
-    whole = [int(e) if isinstance(e, float) and e.is_integer() else e for e in entries]
-    return np.array([str(e) for e in whole], dtype=np.str_)
+    return np.array(names, dtype=np.str_)
 
 
 def _is_integer(entry: object) -> bool:

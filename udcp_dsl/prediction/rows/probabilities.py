@@ -17,13 +17,11 @@ import numpy.typing as npt
 from udcp_dsl.diagnostics import InputError, did_you_mean
 from udcp_dsl.prediction.containers import (
     frame_array,
-    frame_column,
     is_frame,
     is_tensor,
     listed,
     tensor_array,
 )
-from udcp_dsl.prediction.rows.columns import sample_ids
 
 Matrix: TypeAlias = npt.NDArray[np.floating[Any]]
 Mask: TypeAlias = npt.NDArray[np.bool_]
@@ -33,14 +31,6 @@ _BITS = {"bfloat16": 8, "float16": 11}  # significant bits; every other dtype is
 _FLOAT32_BITS = 24
 
 
-@dataclass(frozen=True)
-class Probabilities:
-    """`values`: C-contiguous float32 or float64, (n, K), columns in the order of the labels; `ids`: (n,) or None."""
-
-    values: Matrix
-    ids: npt.NDArray[np.str_] | None = None
-
-
 def probabilities(
     probs: Any,
     labels: Sequence[str],
@@ -48,32 +38,27 @@ def probabilities(
     class_names: Any = None,
     logits: bool = False,
     normalize: bool = False,
-    ignore: Sequence[str] = (),
-    id_column: str | None = None,
+    others: Sequence[str] = (),
     empty: bool = False,
-) -> Probabilities:
+) -> Matrix:
     """Check the probabilities of n instances over K labels and put their columns into the order of `labels`.
 
     Takes numpy arrays, torch tensors and nested lists, whose columns are in the order of `labels` or, where given, of
-    `class_names`; and pandas or polars frames, whose columns name themselves (`ignore` and `id_column` name those that
-    are no labels). A float32 or float64 array in order is passed through without a copy. `logits=True` takes the
-    softmax and `normalize=True` divides by the row sums, both in float64. `empty=True` takes no rows at all, too.
-    Refuses with an `InputError` whatever is not one distribution a row.
+    `class_names`; and pandas or polars frames, whose columns name themselves (`others` are those that are no labels).
+    A float32 or float64 array in order is passed through without a copy. `logits=True` takes the softmax and
+    `normalize=True` divides by the row sums, both in float64. `empty=True` takes no rows at all, too. Gives a
+    C-contiguous float32 or float64 matrix. Refuses with an `InputError` whatever is not one distribution a row.
 
-    >>> probabilities([[0.7, 0.3], [0.5, 0.5]], ["ham", "spam"], class_names=["spam", "ham"]).values
+    >>> probabilities([[0.7, 0.3], [0.5, 0.5]], ["ham", "spam"], class_names=["spam", "ham"])
     array([[0.3, 0.7],
            [0.5, 0.5]])
     """
     if logits and normalize:
         raise InputError("logits=True and normalize=True exclude each other: a softmax is normalized already")
-    ids = None
     if is_frame(probs):
-        others = tuple(ignore) if id_column is None else (*ignore, id_column)
         raw = _frame_in_order(probs, labels, class_names, others)
-        if id_column is not None:
-            ids = sample_ids(frame_column(probs, id_column), len(raw))
-    elif ignore or id_column is not None:
-        raise InputError("ignore and id_column name columns of a frame; an array has no named columns")
+    elif others:
+        raise InputError(f"{others[0]!r} names a column of a frame; an array has no named columns")
     else:
         raw = arrange(_array(probs), labels, class_names)
     if not empty:
@@ -82,12 +67,8 @@ def probabilities(
     bits = _BITS.get(dtype, _FLOAT32_BITS)
     values: Matrix = np.require(raw, np.float32 if raw.dtype in (np.float16, np.float32) else np.float64, ["C", "A"])
     if logits:
-        values = _softmax(values, labels, bits)
-    elif normalize:
-        values = _normalized(values, labels)
-    else:
-        values = _checked(values, labels, bits)
-    return Probabilities(values, ids)
+        return _softmax(values, labels, bits)
+    return _normalized(values, labels) if normalize else _checked(values, labels, bits)
 
 
 def arrange(array: npt.NDArray[Any], labels: Sequence[str], class_names: Any = None) -> npt.NDArray[Any]:

@@ -1,4 +1,4 @@
-"""Files of probabilities, true labels, groups and ids.
+"""Rows from files: probabilities, true labels, groups and ids.
 
 A table's columns name themselves and are matched by name; an array's are in label order, or in that of class names.
 Nothing is unpickled.
@@ -11,9 +11,8 @@ import json
 import os
 import re
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -23,8 +22,8 @@ import numpy.typing as npt
 from udcp_dsl.diagnostics import InputError, did_you_mean, nearest
 from udcp_dsl.expression.domain import WHOLE_NUMBER
 from udcp_dsl.prediction.files import ARROW, PathLike, known_ending, require_pyarrow
-from udcp_dsl.prediction.rows.columns import groups, sample_ids, truth
-from udcp_dsl.prediction.rows.probabilities import arrange, match_columns, refuse_no_rows
+from udcp_dsl.prediction.rows.probabilities import arrange, match_columns
+from udcp_dsl.prediction.rows.value import Rows, rows_of
 
 # Of a table's column names: the positions of the columns of numbers, and of those of anything else.
 _Choice: TypeAlias = Callable[[list[str]], tuple[list[int], list[int]]]
@@ -38,45 +37,57 @@ _PLAIN_CSV_BYTES = 1 << 20  # below, reading takes less time than importing pyar
 _NO_HEADER = "has no header, its first line is numbers: write the names of the columns above it"
 
 
-@dataclass(frozen=True)
-class Table:
-    """One row an instance: `values` (n, K) in label order, not yet known to be probabilities; the rest (n,) or None."""
-
-    values: npt.NDArray[Any]
-    ids: npt.NDArray[np.str_] | None = None
-    groups: npt.NDArray[np.str_] | None = None
-    truth: npt.NDArray[np.int64] | None = None
-
-
-def read_matrix(
+def read_rows(
     path: PathLike,
     labels: Sequence[str],
     *,
-    class_names: Any = None,
+    class_names: Sequence[object] | None = None,
     id_column: str | None = None,
     group_column: str | None = None,
     truth_column: str | None = None,
     ignore: Sequence[str] = (),
-) -> Table:
-    """Read a matrix with a column for each label from .npy, .npz (`file.npz:key`), .csv, .parquet, .arrow or .feather.
+    logits: bool = False,
+    normalize: bool = False,
+    row: int | None = None,
+) -> Rows:
+    """Read rows, with a column for each label, from .npy, .npz (`file.npz:key`), .csv, .parquet, .arrow or .feather.
 
     Columns of a table are matched by name, and all must be labels, one of the three columns named here, or among those
-    to `ignore`; an array's are in the order of `labels` or, where given, of `class_names`. What the numbers are is for
-    `udcp_dsl.prediction.rows.probabilities.probabilities` to check.
+    to `ignore`; an array's are in the order of `labels` or, where given, of `class_names`. `logits` and `normalize` say
+    what the numbers are, as for `rows_of`. Of several rows `row`, counted from 0, is the only one that is looked at.
     """
-    file, part = _split(path)
-    ending = known_ending(file, _MATRICES)
     named = {"ids": id_column, "groups": group_column, "true labels": truth_column}
     others = {role: name for role, name in named.items() if name is not None}
+    values, found = _read_numbers(path, labels, class_names, others, ignore)
+    with _blamed_on(_split(path)[0]):
+        if row is not None:
+            if row >= len(values):
+                raise InputError(f"there is no row {row}: rows are counted from 0, and there are {len(values)}")
+            values, found = values[row : row + 1], {role: [column[row]] for role, column in found.items()}
+        return rows_of(
+            values,
+            labels,
+            y=found.get("true labels"),
+            groups=found.get("groups"),
+            ids=found.get("ids"),
+            logits=logits,
+            normalize=normalize,
+        )
+
+
+def _read_numbers(
+    path: PathLike, labels: Sequence[str], class_names: Any, others: Mapping[str, str], ignore: Sequence[str]
+) -> tuple[npt.NDArray[Any], dict[str, list[Any]]]:
+    """The numbers as they are in the file, in the order of the labels, and the columns that have other roles."""
+    file, part = _split(path)
+    ending = known_ending(file, _MATRICES)
     if ending in _ARRAYS:
         if others:
             raise InputError(f"{file}: an array has no column of {' or '.join(others)}: give a file of their own")
         if ignore:
             raise InputError(f"{file}: an array has no named columns to ignore")
         with _blamed_on(file):
-            array = arrange(_read_array(file, ending, part), labels, class_names)
-            refuse_no_rows(array)
-            return Table(array)
+            return arrange(_read_array(file, ending, part), labels, class_names), {}
     if part is not None:
         raise InputError(f"{file}:{part}: all columns are read; only an .npz holds several matrices to choose from")
 
@@ -86,16 +97,9 @@ def read_matrix(
 
     with _blamed_on(file):
         values, columns = (_read_csv if ending == ".csv" else _read_arrow)(file, choose)
-        n = len(values)
-        if n == 0:
+        if len(values) == 0:
             raise InputError("has no rows")
-        found = dict(zip(others, columns, strict=True))
-        return Table(
-            values,
-            ids=sample_ids(found["ids"], n) if "ids" in found else None,
-            groups=groups(found["groups"], n) if "groups" in found else None,
-            truth=truth(found["true labels"], labels, n) if "true labels" in found else None,
-        )
+        return values, dict(zip(others, columns, strict=True))
 
 
 def read_column(path: PathLike, column: str | None = None) -> npt.NDArray[Any] | list[Any]:

@@ -28,9 +28,9 @@ from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.calibrate import (
     Calibration,
     CalibrationWarning,
-    alpha_of,
     calibrate,
     exact_level,
+    levels_of,
     points_needed,
     rank,
     show_level,
@@ -92,13 +92,27 @@ def test_a_level_outside_0_1_or_no_number_is_refused(alpha: Any) -> None:
 
 
 def test_alpha_or_confidence_level() -> None:
-    assert alpha_of() == Fraction(1, 10)
-    assert alpha_of(0.05) == alpha_of(confidence_level=0.95) == Fraction(1, 20)
-    assert alpha_of(confidence_level=np.float32(0.9)) == Fraction(1, 10)
-    with pytest.raises(InputError, match="both given: give one"):
-        alpha_of(0.1, 0.9)
+    assert levels_of() == (Fraction(1, 10),)
+    assert levels_of(0.05) == levels_of(confidence_level=0.95) == (Fraction(1, 20),)
+    assert levels_of(confidence_level=np.float32(0.9)) == (Fraction(1, 10),)
+    for alpha in (0.1, [0.1]):
+        with pytest.raises(InputError, match="both given: give one"):
+            levels_of(alpha, 0.9)
     with pytest.raises(InputError, match="confidence_level is 90: give a number strictly between 0 and 1"):
-        alpha_of(confidence_level=90)
+        levels_of(confidence_level=90)
+
+
+@pytest.mark.parametrize("alpha", [x for x in NO_LEVELS if x not in (None, [0.1])], ids=lambda alpha: repr(alpha)[:20])
+def test_one_that_is_no_level_is_refused_alone_and_among_others(alpha: Any) -> None:
+    for alphas in (alpha, [0.1, alpha], np.array([alpha], dtype=object)):
+        with pytest.raises(InputError, match=r"alpha is .*: give a number strictly between 0 and 1, such as 0\.1"):
+            levels_of(alphas)
+
+
+def test_several_levels_stay_in_order() -> None:
+    expected = (Fraction(1, 5), Fraction(1, 10))
+    for several in ([0.2, "0.1"], ("1/5", 0.1), np.array([0.2, 0.1], np.float32), iter([0.2, 0.1])):
+        assert levels_of(several) == expected
 
 
 def test_levels_in_messages() -> None:
@@ -204,9 +218,9 @@ def test_marginal_with_several_alphas() -> None:
     with pytest.raises(InputError, match="several alphas, so say which one"):
         c.tau()
     assert calibrate(np.arange(9), alphas=Decimal("0.1")).tau() == 8.0
-    with pytest.raises(InputError, match="each only once"):
+    with pytest.raises(InputError, match=r"alpha is 0\.1, 0\.1: give at least one level, each once"):
         calibrate(np.arange(9), alphas=[0.1, "0.10"])
-    with pytest.raises(InputError, match="at least one"):
+    with pytest.raises(InputError, match="alpha is an empty list: give at least one level"):
         calibrate(np.arange(9), alphas=[])
 
 
@@ -282,7 +296,7 @@ def test_groups_never_seen() -> None:
 
 def test_names_of_groups() -> None:
     """Whole numbers and their text are one group, in whatever container they come."""
-    scores, ones = np.arange(18), [1, "1", 1.0] * 3
+    scores, ones = np.arange(18), [1, "1", 1.0, "1.0", "1.00", 1, 1, 1, 1]
     c = calibrate(scores, alphas=0.1, conditional="group", groups=[*ones, *[True] * 9])
     assert c.thresholds() == {"1": 8.0, "True": 17.0}
     for groups in (["1"], [1], (1,), np.array([1]), np.array(["1"]), np.array([1.0], np.float32), [np.int8(1)]):
@@ -296,7 +310,7 @@ def test_groups_from_frames() -> None:
     for column in (pd.Series(names), pd.Series(names, dtype="category"), pl.Series(names), np.array(names)):
         assert calibrate(np.arange(18), alphas=0.1, conditional="group", groups=column).thresholds() == expected
     for missing in (pd.Series(["a", None]), pl.Series(["a", None]), pd.Series(["a", pd.NA], dtype="string")):
-        with pytest.raises(InputError, match="row 1: the group is"):
+        with pytest.raises(InputError, match=r"groups: row 1 \(counted from 0\) is missing"):
             calibrate([1, 2], alphas=0.5, conditional="group", groups=missing)
 
 
@@ -307,11 +321,9 @@ BAD_OPTIONS: list[tuple[dict[str, Any], str]] = [
     ({"conditional": "class", "y": [0, 1]}, "y= and n_classes= go with"),
     ({"y": [0, 1], "n_classes": 2}, "y= and n_classes= go with"),
     ({"pool": True}, "pool=True goes with"),
-    ({"conditional": "group", "groups": ["a"]}, "groups have 1 rows, the scores 2"),
-    ({"conditional": "group", "groups": "ab"}, "give one name or whole number a row"),
-    ({"conditional": "group", "groups": ["a", None]}, "row 1: the group is None; give a name"),
-    ({"conditional": "group", "groups": ["a", math.nan]}, "row 1: the group is nan"),
-    ({"conditional": "group", "groups": [0.5, 1.5]}, r"row 0: the group is 0\.5"),
+    ({"conditional": "group", "groups": ["a"]}, "groups: 1 entries for 2 rows"),
+    ({"conditional": "group", "groups": ["a", None]}, r"groups: row 1 \(counted from 0\) is missing"),
+    ({"conditional": "group", "groups": ["a", math.nan]}, r"groups: row 1 \(counted from 0\) is missing"),
     ({"conditional": "class", "y": [0, 2], "n_classes": 2}, "row 1: y is 2, outside 0 to 1"),
     ({"conditional": "class", "y": [-1, 0], "n_classes": 2}, "row 0: y is -1, outside 0 to 1"),
     ({"conditional": "class", "y": [0.0, 1.0], "n_classes": 2}, "give the index of the true label of each of the 2"),
@@ -335,7 +347,7 @@ def test_bad_use() -> None:
     by_group = calibrate(np.arange(9), alphas=0.1, conditional="group", groups=["a"] * 9)
     with pytest.raises(InputError, match="needs the group of each row"):
         by_group.tau()
-    with pytest.raises(InputError, match="groups have 1 rows, the scores 2"):
+    with pytest.raises(InputError, match="groups: 1 entries for 2 rows"):
         by_group.tau(groups=["a"], n=2)
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction.rows.columns import groups, sample_ids, truth
+from udcp_dsl.prediction.rows.columns import groups_of, sample_ids, truth
 
 try:
     import torch
@@ -121,7 +121,7 @@ def test_bad_truth(y: Any, labels: list[str], message: str) -> None:
 
 
 def test_truth_of_another_length() -> None:
-    with pytest.raises(InputError, match="true labels: 2 entries for 3 rows of probabilities"):
+    with pytest.raises(InputError, match="true labels: 2 entries for 3 rows"):
         truth([0, 1], ABC, 3)
 
 
@@ -135,7 +135,7 @@ def test_truth_that_is_no_sequence_is_a_type_error(y: Any) -> None:
 
 
 @pytest.mark.parametrize("container", COLUMNS)
-@pytest.mark.parametrize("read", [groups, sample_ids])
+@pytest.mark.parametrize("read", [groups_of, sample_ids])
 def test_groups_and_ids_come_through_every_container(container: str, read: Any) -> None:
     for values in (["x", "yy", "x"], [3, 1, 3]):
         out = read(COLUMNS[container](values), 3)
@@ -144,14 +144,14 @@ def test_groups_and_ids_come_through_every_container(container: str, read: Any) 
 
 
 def test_equal_numbers_are_one_group() -> None:
-    assert groups([1, 1.0, "1", np.float32(1), 1.5], 5).tolist() == ["1", "1", "1", "1", "1.5"]
-    assert groups([("x", 1), True], 2).tolist() == ["('x', 1)", "True"]
+    assert groups_of([1, 1.0, "1", np.float32(1), 1.5], 5).tolist() == ["1", "1", "1", "1", "1.5"]
+    assert groups_of([("x", 1), True], 2).tolist() == ["('x', 1)", "True"]
 
 
 BAD_GROUPS: dict[str, tuple[Any, str]] = {
     "missing": (["x", None, "y"], r"groups: row 1 \(counted from 0\) is missing"),
     "NaN": ([1.0, 2.0, float("nan")], r"groups: row 2 \(counted from 0\) is missing"),
-    "too few": (["x", "y"], r"groups: 2 entries for 3 rows of probabilities"),
+    "too few": (["x", "y"], r"groups: 2 entries for 3 rows"),
     "unhashable": (["x", ["y"], "z"], r"groups: row 1 \(counted from 0\) is a list, not a single value"),
     "two dimensions": (np.zeros((3, 2)), r"groups: the shape is \(3, 2\), expected one dimension; pass one column"),
 }
@@ -160,6 +160,6 @@ BAD_GROUPS: dict[str, tuple[Any, str]] = {
 @pytest.mark.parametrize(("values", "message"), BAD_GROUPS.values(), ids=BAD_GROUPS)
 def test_bad_groups_and_ids(values: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        groups(values, 3)
+        groups_of(values, 3)
     with pytest.raises(InputError, match=message.replace("groups", "sample ids")):
         sample_ids(values, 3)

@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from udcp_dsl.diagnostics import InputError
+from udcp_dsl.prediction.rows import rows_of
 from udcp_dsl.prediction.rows.probabilities import probabilities, sum_tolerance
 
 try:
@@ -92,14 +93,14 @@ def test_arrays_come_through_unchanged_and_in_label_order(
     container: str, case: tuple[np.ndarray, list[str]], seed: int
 ) -> None:
     P, labels = case
-    out = probabilities(ARRAYS[container](P), labels).values
+    out = probabilities(ARRAYS[container](P), labels)
     assert out.flags.c_contiguous
     assert out.flags.aligned
     assert out.dtype in (np.float32, np.float64)
     np.testing.assert_array_equal(out, P)
     order = np.random.default_rng(seed).permutation(len(labels))
     shuffled = ARRAYS[container](np.ascontiguousarray(P[:, order]))
-    np.testing.assert_array_equal(probabilities(shuffled, labels, class_names=[labels[i] for i in order]).values, P)
+    np.testing.assert_array_equal(probabilities(shuffled, labels, class_names=[labels[i] for i in order]), P)
 
 
 @pytest.mark.parametrize("container", FRAMES)
@@ -109,7 +110,7 @@ def test_frames_are_matched_by_name(container: str, case: tuple[np.ndarray, list
     P, labels = case
     order = np.random.default_rng(seed).permutation(len(labels))
     frame = FRAMES[container](P[:, order], [labels[i] for i in order])
-    out = probabilities(frame, labels).values
+    out = probabilities(frame, labels)
     assert out.flags.c_contiguous
     np.testing.assert_array_equal(out, P)
 
@@ -117,19 +118,19 @@ def test_frames_are_matched_by_name(container: str, case: tuple[np.ndarray, list
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_good_array_is_not_copied(dtype: type) -> None:
     P = GOOD.astype(dtype)
-    assert np.shares_memory(probabilities(P, ABC).values, P)
-    assert np.shares_memory(probabilities(P, ABC, class_names=ABC).values, P)
+    assert np.shares_memory(probabilities(P, ABC), P)
+    assert np.shares_memory(probabilities(P, ABC, class_names=ABC), P)
     if torch is not None:
-        assert np.shares_memory(probabilities(torch.from_numpy(P), ABC).values, P)
+        assert np.shares_memory(probabilities(torch.from_numpy(P), ABC), P)
     half_cast_up = softmax(np.random.default_rng(0).standard_normal((50, 3))).astype(np.float16).astype(dtype)
-    assert np.shares_memory(probabilities(half_cast_up, ABC).values, half_cast_up)
+    assert np.shares_memory(probabilities(half_cast_up, ABC), half_cast_up)
 
 
 def test_dtypes() -> None:
-    assert probabilities(GOOD.astype(np.float16), ABC).values.dtype == np.float32
+    assert probabilities(GOOD.astype(np.float16), ABC).dtype == np.float32
     if torch is not None:
-        assert probabilities(torch.tensor(GOOD, dtype=torch.bfloat16), ABC).values.dtype == np.float32
-    whole = probabilities([[0, 1, 0], [1, 0, 0]], ABC).values
+        assert probabilities(torch.tensor(GOOD, dtype=torch.bfloat16), ABC).dtype == np.float32
+    whole = probabilities([[0, 1, 0], [1, 0, 0]], ABC)
     assert whole.dtype == np.float64
     np.testing.assert_array_equal(whole, [[0, 1, 0], [1, 0, 0]])
 
@@ -138,14 +139,14 @@ def test_numbers_name_columns_as_their_text_does() -> None:
     labels = ["10", "7", "3"]
     tensors = [] if torch is None else [torch.tensor([3, 7, 10])]
     for names in ([3, 7, 10], np.array([3, 7, 10]), ["3", "7", "10"], pd.Index([3, 7, 10]), *tensors):
-        np.testing.assert_array_equal(probabilities(GOOD, labels, class_names=names).values, GOOD[:, ::-1])
-    np.testing.assert_array_equal(probabilities(pd.DataFrame(GOOD, columns=[3, 7, 10]), labels).values, GOOD[:, ::-1])
+        np.testing.assert_array_equal(probabilities(GOOD, labels, class_names=names), GOOD[:, ::-1])
+    np.testing.assert_array_equal(probabilities(pd.DataFrame(GOOD, columns=[3, 7, 10]), labels), GOOD[:, ::-1])
 
 
 def test_a_frame_without_names_is_an_array_where_class_names_are_given() -> None:
     frame = pd.DataFrame(GOOD)
-    np.testing.assert_array_equal(probabilities(frame, ABC, class_names=["c", "b", "a"]).values, GOOD[:, ::-1])
-    np.testing.assert_array_equal(probabilities(frame, ["2", "1", "0"], class_names=[0, 1, 2]).values, GOOD[:, ::-1])
+    np.testing.assert_array_equal(probabilities(frame, ABC, class_names=["c", "b", "a"]), GOOD[:, ::-1])
+    np.testing.assert_array_equal(probabilities(frame, ["2", "1", "0"], class_names=[0, 1, 2]), GOOD[:, ::-1])
     with pytest.raises(InputError, match=r"class_names and the names of the frame's columns disagree"):
         probabilities(frame, ["0", "1", "2"], class_names=[2, 1, 0])
 
@@ -153,19 +154,19 @@ def test_a_frame_without_names_is_an_array_where_class_names_are_given() -> None
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
 def test_other_columns_and_ids(make: Any) -> None:
     frame = make({"site": ["x", "y", "z"], "c": GOOD[:, 2], "id": [7, 8, 9], "a": GOOD[:, 0], "b": GOOD[:, 1]})
-    out = probabilities(frame, ABC, ignore=["site"], id_column="id")
-    np.testing.assert_array_equal(out.values, GOOD)
-    assert out.ids is not None
-    assert out.ids.tolist() == ["7", "8", "9"]
-    assert probabilities(frame, ABC, ignore=["site", "id"]).ids is None
+    rows = rows_of(frame, ABC, ignore=["site"], id_column="id")
+    np.testing.assert_array_equal(rows.P, GOOD)
+    assert rows.ids is not None
+    assert rows.ids.tolist() == ["7", "8", "9"]
+    assert rows_of(frame, ABC, ignore=["site", "id"]).ids is None
 
 
 def test_minus_zero_becomes_zero() -> None:
     P = changed(2, 0, -0.0)
-    out = probabilities(P, ABC).values
+    out = probabilities(P, ABC)
     assert not np.signbit(out).any()
     assert np.signbit(P[2, 0])
-    assert not np.signbit(probabilities(P, ABC, normalize=True).values).any()
+    assert not np.signbit(probabilities(P, ABC, normalize=True)).any()
 
 
 @given(st.integers(1, 4), st.integers(2, 6), st.sampled_from([np.float16, np.float32, np.float64]), st.data())
@@ -178,7 +179,7 @@ def test_logits_are_made_into_probabilities_in_float64(n: int, K: int, dtype: ty
     x /= 2
     if data.draw(st.booleans()):
         x[0, 0] = -np.inf
-    out = probabilities(x, [f"l{i}" for i in range(K)], logits=True).values
+    out = probabilities(x, [f"l{i}" for i in range(K)], logits=True)
     assert out.dtype == np.float64
     np.testing.assert_allclose(out, softmax(x.astype(np.longdouble)).astype(np.float64), rtol=1e-14, atol=0)
 
@@ -190,7 +191,7 @@ def test_scores_are_normalized_in_float64(n: int, K: int, dtype: type, data: st.
         data.draw(st.lists(st.lists(st.floats(0, 1e6, width=32), min_size=K, max_size=K), min_size=n, max_size=n))
     ).astype(dtype)
     scores[:, 0] += 1
-    out = probabilities(scores, [f"l{i}" for i in range(K)], normalize=True).values
+    out = probabilities(scores, [f"l{i}" for i in range(K)], normalize=True)
     assert out.dtype == np.float64
     exact = scores.astype(np.longdouble)
     exact /= exact.sum(axis=1, keepdims=True)
@@ -198,7 +199,7 @@ def test_scores_are_normalized_in_float64(n: int, K: int, dtype: type, data: st.
 
 
 def test_large_logits_do_not_overflow() -> None:
-    out = probabilities([[1e4, 1e4, -1e4]], ABC, logits=True).values
+    out = probabilities([[1e4, 1e4, -1e4]], ABC, logits=True)
     np.testing.assert_array_equal(out, [[0.5, 0.5, 0.0]])
 
 
@@ -424,7 +425,7 @@ BAD_FRAMES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
 @pytest.mark.parametrize(("data", "options", "message"), BAD_FRAMES.values(), ids=BAD_FRAMES)
 def test_bad_frames(make: Any, data: dict[str, Any], options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        probabilities(make(data), ABC, **options)
+        rows_of(make(data), ABC, **options)
 
 
 def test_bad_pandas_frames() -> None:
@@ -440,8 +441,8 @@ def test_bad_pandas_frames() -> None:
 
 def test_arrays_have_no_columns_to_name() -> None:
     for options in ({"ignore": ["x"]}, {"id_column": "x"}):
-        with pytest.raises(InputError, match="name columns of a frame; an array has no named columns"):
-            probabilities(GOOD, ABC, **options)  # type: ignore[arg-type]
+        with pytest.raises(InputError, match="'x' names a column of a frame; an array has no named columns"):
+            rows_of(GOOD, ABC, **options)  # type: ignore[arg-type]
 
 
 # --- the module ---
@@ -457,8 +458,8 @@ def test_nothing_heavy_is_imported() -> None:
 
 
 def test_examples() -> None:
-    for module in ("probabilities", "columns"):
-        result = doctest.testmod(import_module(f"udcp_dsl.prediction.rows.{module}"))
+    for module in ("rows.probabilities", "rows.columns", "rows.value", "containers"):
+        result = doctest.testmod(import_module(f"udcp_dsl.prediction.{module}"))
         assert result.attempted
         assert result.failed == 0
 

@@ -25,7 +25,7 @@ from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.rows import reading
 from udcp_dsl.prediction.rows.columns import truth
 from udcp_dsl.prediction.rows.probabilities import probabilities
-from udcp_dsl.prediction.rows.reading import read_column, read_matrix
+from udcp_dsl.prediction.rows.reading import read_column, read_rows
 from udcp_dsl.prediction.writing import write_sets
 
 ABC = ["a", "b", "c"]
@@ -83,52 +83,54 @@ def test_tables_are_matched_by_name_and_keep_every_bit(
     frame["site"] = [str(i % 2) for i in range(len(values))]
     frame["y"] = [labels[i % len(labels)] for i in range(len(values))]
     path = write_frame(tmp_path / name, frame)
-    table = read_matrix(path, labels, id_column="the id", group_column="site", truth_column="y")
-    np.testing.assert_array_equal(table.values, values)
-    assert table.ids is not None
-    assert table.groups is not None
-    assert table.truth is not None
-    assert table.ids.tolist() == ids
-    assert table.groups.tolist() == [str(i % 2) for i in range(len(values))]
-    assert table.truth.tolist() == [i % len(labels) for i in range(len(values))]
+    roles = {"ids": "the id", "groups": "site", "true labels": "y"}
+    numbers, _ = reading._read_numbers(path, labels, None, roles, ())
+    np.testing.assert_array_equal(numbers, values)
+    rows = read_rows(path, labels, id_column="the id", group_column="site", truth_column="y", logits=True)
+    np.testing.assert_array_equal(rows.P, probabilities(values, labels, logits=True))
+    assert rows.ids is not None
+    assert rows.groups is not None
+    assert rows.ids.tolist() == ids
+    assert rows.groups.tolist() == [str(i % 2) for i in range(len(values))]
+    assert rows.truth.tolist() == [i % len(labels) for i in range(len(values))]
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int64])
-def test_arrays_keep_their_dtype(tmp_path: Path, dtype: type) -> None:
+@pytest.mark.parametrize(
+    ("dtype", "kept"), [(np.float16, np.float32), (np.float32,) * 2, (np.float64,) * 2, (np.int64, np.float64)]
+)
+def test_arrays_keep_their_precision(tmp_path: Path, dtype: type, kept: type) -> None:
     P = np.eye(3, dtype=dtype)[[2, 0]]
     np.save(tmp_path / "p.npy", P)
     np.savez(tmp_path / "one.npz", P)
     np.savez_compressed(tmp_path / "two.npz", P=P, other=np.zeros(4))
     for name in ("p.npy", "one.npz", "two.npz:P"):
-        out = read_matrix(tmp_path / name, ABC).values
-        assert out.dtype == dtype
+        out = read_rows(tmp_path / name, ABC).P
+        assert out.dtype == kept
         np.testing.assert_array_equal(out, P)
-        np.testing.assert_array_equal(
-            read_matrix(str(tmp_path / name), ABC, class_names=["c", "b", "a"]).values, P[:, ::-1]
-        )
+        np.testing.assert_array_equal(read_rows(str(tmp_path / name), ABC, class_names=["c", "b", "a"]).P, P[:, ::-1])
     frame = pd.DataFrame(P, columns=ABC)
     if dtype != np.float16:
-        assert read_matrix(write_frame(tmp_path / "p.parquet", frame), ABC).values.dtype == dtype
+        assert read_rows(write_frame(tmp_path / "p.parquet", frame), ABC).P.dtype == kept
 
 
 def test_a_large_array_is_mapped_and_not_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "_MMAP_BYTES", 0)
     np.save(tmp_path / "p.npy", GOOD)
-    values = read_matrix(tmp_path / "p.npy", ABC).values
+    values = read_rows(tmp_path / "p.npy", ABC).P
     assert isinstance(values.base, np.memmap)
-    assert np.shares_memory(probabilities(values, ABC).values, values)
+    assert np.shares_memory(probabilities(values, ABC), values)
 
 
 def test_byte_order_mark_quotes_blank_lines_and_crlf(tmp_path: Path, csv_reader: str) -> None:
     path = tmp_path / "p.csv"
     text = 'id,"b","a","c, or d"\r\n"x ""1""",0.25,0.5,0.25\r\n\r\n"two\r\nlines","0.5", 0.5 ,0\r\n'
     path.write_bytes(b"\xef\xbb\xbf" + text.encode())
-    table = read_matrix(path, ["a", "b", "c, or d"], id_column="id")
-    np.testing.assert_array_equal(table.values, [[0.5, 0.25, 0.25], [0.5, 0.5, 0.0]])
+    table = read_rows(path, ["a", "b", "c, or d"], id_column="id")
+    np.testing.assert_array_equal(table.P, [[0.5, 0.25, 0.25], [0.5, 0.5, 0.0]])
     assert table.ids is not None
     assert table.ids.tolist() == ['x "1"', "two\r\nlines"]
     path.write_bytes(b"\xef\xbb\xbfa,b,c\n0.5,0.5,0\n")
-    np.testing.assert_array_equal(read_matrix(path, ABC).values, [[0.5, 0.5, 0.0]])
+    np.testing.assert_array_equal(read_rows(path, ABC).P, [[0.5, 0.5, 0.0]])
 
 
 def test_the_quick_reader_reads_what_the_plain_one_does(tmp_path: Path) -> None:
@@ -144,7 +146,7 @@ def test_the_quick_reader_reads_what_the_plain_one_does(tmp_path: Path) -> None:
 def test_one_column_may_have_two_roles(tmp_path: Path, csv_reader: str) -> None:
     for name in TABLES:
         frame = pd.DataFrame(GOOD, columns=ABC).assign(site=["x", "y", "x"])
-        table = read_matrix(write_frame(tmp_path / name, frame), ABC, id_column="site", group_column="site")
+        table = read_rows(write_frame(tmp_path / name, frame), ABC, id_column="site", group_column="site")
         assert table.ids is not None
         assert table.groups is not None
         assert table.ids.tolist() == table.groups.tolist() == ["x", "y", "x"]
@@ -153,10 +155,10 @@ def test_one_column_may_have_two_roles(tmp_path: Path, csv_reader: str) -> None:
 def test_columns_that_are_numbers(tmp_path: Path, csv_reader: str) -> None:
     path = tmp_path / "p.csv"
     path.write_text("y,10,7,3\n7,0.5,0.25,0.25\n3,0,1,0\n")
-    table = read_matrix(path, ["3", "7", "10"], truth_column="y")
-    np.testing.assert_array_equal(table.values, [[0.25, 0.25, 0.5], [0, 1, 0]])
-    assert table.truth is not None
-    assert table.truth.tolist() == [1, 0]
+    table = read_rows(path, ["3", "7", "10"], truth_column="y")
+    np.testing.assert_array_equal(table.P, [[0.25, 0.25, 0.5], [0, 1, 0]])
+    assert table.y is not None
+    assert table.y.tolist() == [1, 0]
 
 
 COLUMN: dict[str, list[Any]] = {"names": ["b", "c", "a"], "positions": [1, 2, 0]}
@@ -234,7 +236,7 @@ def test_bad_csv(tmp_path: Path, csv_reader: str, text: str, message: str) -> No
     path = tmp_path / "p.csv"
     path.write_text(text)
     with pytest.raises(InputError, match=message):
-        read_matrix(path, ABC)
+        read_rows(path, ABC)
 
 
 def test_csv_that_is_not_utf8(tmp_path: Path, csv_reader: str) -> None:
@@ -242,38 +244,55 @@ def test_csv_that_is_not_utf8(tmp_path: Path, csv_reader: str) -> None:
     for text in ("é,b\n0.5,0.5\n", "id,a,b\né,0.5,0.5\n"):
         path.write_bytes(text.encode("latin-1"))
         with pytest.raises(InputError, match=r"p\.csv: is not UTF-8 text"):
-            read_matrix(path, ["a", "b"], id_column="id")
+            read_rows(path, ["a", "b"], id_column="id")
 
 
 def test_bad_side_columns_name_the_file_and_the_row(tmp_path: Path, csv_reader: str) -> None:
     path = tmp_path / "p.csv"
     path.write_text("id,y,a,b\nx,a,0.5,0.5\n,a,0.5,0.5\nz,aa,0.5,0.5\n")
     with pytest.raises(InputError, match=r"p\.csv: sample ids: row 1 \(counted from 0\) is missing"):
-        read_matrix(path, ["a", "b"], id_column="id", truth_column="y")
+        read_rows(path, ["a", "b"], id_column="id", ignore=["y"])
     with pytest.raises(InputError, match=r"p\.csv: groups: row 1 \(counted from 0\) is missing"):
-        read_matrix(path, ["a", "b"], group_column="id", truth_column="y")
+        read_rows(path, ["a", "b"], group_column="id", ignore=["y"])
     path.write_text("id,y,a,b\nx,a,0.5,0.5\nx,a,0.5,0.5\nz,aa,0.5,0.5\n")
     with pytest.raises(
         InputError, match=r"p\.csv: true labels: row 2 .* is 'aa', which is not a label; did you mean 'a'"
     ):
-        read_matrix(path, ["a", "b"], id_column="id", truth_column="y")
+        read_rows(path, ["a", "b"], id_column="id", truth_column="y")
     with pytest.raises(InputError, match=r"p\.csv: there is no column 'ids'; did you mean 'id'"):
-        read_matrix(path, ["a", "b"], id_column="ids", truth_column="y")
+        read_rows(path, ["a", "b"], id_column="ids", truth_column="y")
+
+
+def test_wrong_probabilities_name_the_file(tmp_path: Path) -> None:
+    np.save(tmp_path / "p.npy", GOOD * 2)
+    with pytest.raises(InputError, match=r"p\.npy: probabilities: row 2, label 'b', is 2, which is"):
+        read_rows(tmp_path / "p.npy", ABC)
+    rows = read_rows(tmp_path / "p.npy", ABC, normalize=True)
+    np.testing.assert_array_equal(rows.P, GOOD)
+
+
+def test_of_one_row_the_others_are_not_looked_at(tmp_path: Path) -> None:
+    path = tmp_path / "p.csv"
+    path.write_text("id,y,a,b\nx,a,9,9\ny,b,0.25,0.75\n")
+    rows = read_rows(path, ["a", "b"], id_column="id", truth_column="y", row=1)
+    assert (rows.P.tolist(), rows.ids.tolist(), rows.truth.tolist()) == ([[0.25, 0.75]], ["y"], [1])  # type: ignore[union-attr]
+    with pytest.raises(InputError, match=r"p\.csv: there is no row 2: rows are counted from 0, and there are 2"):
+        read_rows(path, ["a", "b"], ignore=["id", "y"], row=2)
 
 
 def test_absent_file_folder_and_ending(tmp_path: Path) -> None:
     np.save(tmp_path / "probs.npy", GOOD)
     (tmp_path / "folder.csv").mkdir()
     with pytest.raises(InputError, match=r"prob\.npy: no such file; did you mean 'probs\.npy'\?"):
-        read_matrix(tmp_path / "prob.npy", ABC)
+        read_rows(tmp_path / "prob.npy", ABC)
     for ending in (".npz", ".csv", ".parquet", ".arrow"):
         with pytest.raises(InputError, match=r"no such file$"):
-            read_matrix(tmp_path / "nowhere" / f"file{ending}", ABC)
+            read_rows(tmp_path / "nowhere" / f"file{ending}", ABC)
     with pytest.raises(InputError, match=r"folder\.csv: is a folder, not a file"):
-        read_matrix(tmp_path / "folder.csv", ABC)
+        read_rows(tmp_path / "folder.csv", ABC)
     known = r"known: \.npy, \.npz, \.csv, \.parquet, \.arrow, \.feather"
     with pytest.raises(InputError, match=rf"probs\.xlsx: unknown ending '\.xlsx'; {known}$"):
-        read_matrix("probs.xlsx", ABC)
+        read_rows("probs.xlsx", ABC)
     with pytest.raises(InputError, match=rf"unknown ending ''; {known}, \.txt, \.json$"):
         read_column("probs")
     with pytest.raises(InputError, match=r"unknown ending '\.txt'; known: .*\.jsonl, \.npy$"):
@@ -290,7 +309,7 @@ def test_unreadable_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: 
 
     monkeypatch.setattr(Path, "open", refuse)
     with pytest.raises(InputError, match=rf"{name}: cannot be read: Permission denied"):
-        read_matrix(path, ABC)
+        read_rows(path, ABC)
 
 
 @pytest.mark.parametrize("ending", ["npy", "npz"])
@@ -298,7 +317,7 @@ def test_an_array_that_is_not_what_it_says(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"p.{ending}"
     path.write_text("a,b,c\n")
     with pytest.raises(InputError, match=rf"p\.{ending}: is not what its ending says, a numpy \.{ending} file"):
-        read_matrix(path, ABC)
+        read_rows(path, ABC)
 
 
 @pytest.mark.parametrize("ending", ["parquet", "arrow", "feather"])
@@ -306,7 +325,7 @@ def test_a_table_that_is_not_what_it_says(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"p.{ending}"
     path.write_text("a,b,c\n0.5,0.25,0.25\n")
     with pytest.raises(InputError, match=rf"p\.{ending}: is not what its ending says, a \.{ending} file"):
-        read_matrix(path, ABC)
+        read_rows(path, ABC)
 
 
 def test_pickles_are_never_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -315,10 +334,10 @@ def test_pickles_are_never_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     np.savez(tmp_path / "p.npz", objects)
     for name in ("p.npy", "p.npz"):
         with pytest.raises(InputError, match=rf"{name}: holds pickled Python objects, which are never loaded"):
-            read_matrix(tmp_path / name, ABC)
+            read_rows(tmp_path / name, ABC)
     monkeypatch.setattr(reading, "_MMAP_BYTES", 0)
     with pytest.raises(InputError, match=r"p\.npy: holds pickled Python objects, which are never loaded"):
-        read_matrix(tmp_path / "p.npy", ABC)
+        read_rows(tmp_path / "p.npy", ABC)
 
 
 @pytest.mark.parametrize("mmap", [0, 1 << 30])
@@ -329,29 +348,29 @@ def test_a_damaged_array(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: 
     (np.save if name == "p.npy" else np.savez)(path, GOOD)
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(InputError, match=rf"{name}: is damaged: "):
-        read_matrix(path, ABC)
+        read_rows(path, ABC)
 
 
 def test_arrays_of_an_archive_must_be_named(tmp_path: Path) -> None:
     np.savez(tmp_path / "p.npz", train=GOOD, test=GOOD)
     with pytest.raises(InputError, match=r"p\.npz: holds 2 arrays \(train, test\): name one, as in p\.npz:KEY"):
-        read_matrix(tmp_path / "p.npz", ABC)
+        read_rows(tmp_path / "p.npz", ABC)
     with pytest.raises(InputError, match=r"p\.npz: there is no array 'tset'; did you mean 'test'\?"):
-        read_matrix(f"{tmp_path / 'p.npz'}:tset", ABC)
+        read_rows(f"{tmp_path / 'p.npz'}:tset", ABC)
 
 
 def test_arrays_are_of_the_right_shape_and_have_no_named_columns(tmp_path: Path) -> None:
     np.save(tmp_path / "p.npy", GOOD)
     with pytest.raises(InputError, match=r"p\.npy: the probabilities have 3 columns, but there are 2 labels"):
-        read_matrix(tmp_path / "p.npy", ["a", "b"])
+        read_rows(tmp_path / "p.npy", ["a", "b"])
     with pytest.raises(
         InputError, match=r"p\.npy: an array has no column of ids or true labels: give a file of their own"
     ):
-        read_matrix(tmp_path / "p.npy", ABC, id_column="id", truth_column="y")
+        read_rows(tmp_path / "p.npy", ABC, id_column="id", truth_column="y")
     with pytest.raises(InputError, match=r"p\.npy: a \.npy file has no named columns, so there is no 'y'"):
         read_column(tmp_path / "p.npy", "y")
     with pytest.raises(InputError, match=r"p\.csv:a: all columns are read; only an \.npz holds several matrices"):
-        read_matrix(tmp_path / "p.csv:a", ABC)
+        read_rows(tmp_path / "p.csv:a", ABC)
 
 
 @pytest.mark.parametrize("name", ["p.parquet", "p.arrow"])
@@ -359,16 +378,16 @@ def test_bad_tables(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     write_frame(path, pd.DataFrame({"a": [0.5], "b": ["half"], "c": [0.0]}))
     with pytest.raises(InputError, match=rf"{name}: column 'b' holds \w*string, not numbers"):
-        read_matrix(path, ABC)
+        read_rows(path, ABC)
     write_frame(path, pd.DataFrame({"a": [0.5, 0.5], "b": [0.5, None], "c": [0.0, 0.0]}))
     with pytest.raises(InputError, match=rf"{name}: column 'b': row 1 \(counted from 0\) is missing"):
-        read_matrix(path, ABC)
+        read_rows(path, ABC)
     write_frame(path, pd.DataFrame({"a": [0.5], "b": [0.5], "C": [0.0]}))
     with pytest.raises(InputError, match=rf"{name}: no column for label 'c' .* did you mean 'C'"):
-        read_matrix(path, ABC)
+        read_rows(path, ABC)
     write_frame(path, pd.DataFrame({"a": [], "b": [], "c": []}, dtype=float))
     with pytest.raises(InputError, match=rf"{name}: has no rows"):
-        read_matrix(path, ABC)
+        read_rows(path, ABC)
 
 
 @pytest.mark.parametrize("name", ["p.parquet", "p.arrow", "p.feather"])
@@ -376,13 +395,13 @@ def test_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: 
     path = write_frame(tmp_path / name, pd.DataFrame(GOOD, columns=ABC))
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(InputError, match=r"files need pyarrow: pip install 'udcp_dsl\[tables\]'"):
-        read_matrix(path, ABC)
+        read_rows(path, ABC)
     with pytest.raises(InputError, match=r"files need pyarrow: pip install 'udcp_dsl\[tables\]'"):
         write_sets(tmp_path / f"sets{path.suffix}", mask=np.ones((1, 3), bool), labels=ABC)
     assert os.listdir(tmp_path) == [name]
     monkeypatch.setattr(reading, "_PLAIN_CSV_BYTES", 0)
     pd.DataFrame(GOOD, columns=ABC).to_csv(tmp_path / "p.csv", index=False)
-    np.testing.assert_array_equal(read_matrix(tmp_path / "p.csv", ABC).values, GOOD)
+    np.testing.assert_array_equal(read_rows(tmp_path / "p.csv", ABC).P, GOOD)
 
 
 BAD_COLUMNS: dict[str, tuple[str, str, str]] = {

@@ -1,0 +1,132 @@
+"""One value for rows, and the one door to it.
+
+Rows are the probabilities of n instances over K labels, checked and in the order of the labels, and what belongs to
+each instance. What has too many rows for one value comes as batches, each of which is `Rows` of its own.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from udcp_dsl.diagnostics import InputError
+from udcp_dsl.expression.domain import WHOLE_NUMBER
+from udcp_dsl.prediction.containers import frame_column, is_frame, listed
+from udcp_dsl.prediction.rows.columns import Names, Positions, groups_of, sample_ids, truth
+from udcp_dsl.prediction.rows.probabilities import Matrix, check_class_names, probabilities, refuse_no_rows
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Made by `rows_of`: `P` (n, K), columns in the order of `labels`; the rest (n,), or None where it is not given.
+
+    `y` are positions in `labels`, whatever the labels are called. Every field but `labels` has one entry a row.
+    """
+
+    labels: tuple[str, ...]
+    P: Matrix
+    y: Positions | None = None
+    groups: Names | None = None
+    ids: Names | None = None
+
+    def __len__(self) -> int:
+        return len(self.P)
+
+    def take(self, part: slice | npt.NDArray[np.integer[Any]]) -> Rows:
+        """Some of the rows, by their positions, in that order; of a slice nothing is copied."""
+        columns = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "labels"}
+        taken: dict[str, Any] = {name: None if column is None else column[part] for name, column in columns.items()}
+        return replace(self, **taken)
+
+    @property
+    def truth(self) -> Positions:
+        """The true labels; refuses where there are none."""
+        if self.y is None:
+            raise InputError("the true labels are missing: give y")
+        return self.y
+
+    @cached_property
+    def true_probabilities(self) -> npt.NDArray[np.float64]:
+        """p of the true labels."""
+        return np.asarray(self.P[np.arange(len(self)), self.truth], np.float64)
+
+    @cached_property
+    def highest_probabilities(self) -> npt.NDArray[np.float64]:
+        """p of the likeliest labels."""
+        return np.asarray(self.P.max(axis=1), np.float64)
+
+    @cached_property
+    def hits(self) -> int:
+        """In how many rows the likeliest label is the true one."""
+        return int((self.P.argmax(axis=1) == self.truth).sum())
+
+
+def rows_of(
+    given: Any,
+    labels: Sequence[str],
+    *,
+    y: Any = None,
+    groups: Any = None,
+    ids: Any = None,
+    class_names: Any = None,
+    logits: bool = False,
+    normalize: bool = False,
+    ignore: Sequence[str] = (),
+    id_column: str | None = None,
+    empty: bool = False,
+) -> Rows:
+    """Rows from whatever a user has: every command, `calibrate`, `predict_set`, `evaluate`, `compare` come this way.
+
+    `given` is what `probabilities` takes (an array, a tensor, a frame, lists), with the true labels, groups and ids
+    beside it; of a frame `id_column` holds the ids and `ignore` names columns to leave unread. Or it is `Rows`, such as
+    `read_rows` gives: they are probabilities already, and what is given beside them takes the place of their own.
+    Refuses whatever `probabilities`, `truth`, `groups_of` and `sample_ids` refuse, rows of other labels and, but for
+    `empty=True`, no rows at all.
+
+    >>> rows = rows_of([[0.7, 0.3], [0.5, 0.5]], ["ham", "spam"], y=["spam", "ham"], groups=[1, 2.0])
+    >>> rows.y, rows.groups, rows.take(slice(1, 2)).P, rows.true_probabilities
+    (array([1, 0]), array(['1', '2'], dtype='<U1'), array([[0.5, 0.5]]), array([0.3, 0.5]))
+    """
+    if isinstance(given, Rows):
+        if given.labels != tuple(labels):
+            raise InputError("the rows are those of other labels, or of the same in another order: make them for these")
+        if not empty:
+            refuse_no_rows(given.P)
+        rows = given
+    else:
+        others = tuple(ignore) if id_column is None else (*ignore, id_column)
+        P = probabilities(
+            given, labels, class_names=class_names, logits=logits, normalize=normalize, others=others, empty=empty
+        )
+        rows = Rows(tuple(labels), P)
+        if id_column is not None and is_frame(given):
+            rows = replace(rows, ids=sample_ids(frame_column(given, id_column), len(P)))
+    n = len(rows)
+    order = None if class_names is None else check_class_names(class_names, labels)
+    if y is not None and y is not rows.y:  # rows hold positions: where the labels are numbers, integers are names
+        entries = listed(y, "true labels")
+        rows = replace(rows, y=truth(entries, labels, n))
+        if order not in (None, list(range(len(labels)))) and isinstance(entries[0], int):
+            _warn_of_another_order(labels)
+    if groups is not None:
+        rows = replace(rows, groups=groups_of(groups, n))
+    if ids is not None:
+        rows = replace(rows, ids=sample_ids(ids, n))
+    return rows
+
+
+def _warn_of_another_order(labels: Sequence[str]) -> None:
+    """Integers among true labels are positions in the labels, unless these are numbers: not in the class names."""
+    if not all(WHOLE_NUMBER.fullmatch(label) for label in labels):
+        warnings.warn(
+            "y holds integers, taken as positions in loss.labels; class_names are in another order. If y counts in "
+            "that order, give names: np.asarray(class_names)[y]",
+            UserWarning,
+            stacklevel=4,
+        )
