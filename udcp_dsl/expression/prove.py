@@ -13,11 +13,14 @@ import numpy as np
 
 from udcp_dsl.diagnostics import Span
 from udcp_dsl.expression.domain import Bools, Floats, Ints, numbered_sets
-from udcp_dsl.expression.facts import TOLERANCE, Fact, Facts, close, with_facts
+from udcp_dsl.expression.facts import TOLERANCE, Fact, Facts, Rules, close, unknown, with_facts
 from udcp_dsl.expression.forms import Additive, structure
-from udcp_dsl.expression.ir import Expression
+from udcp_dsl.expression.ir import Add, Expression, Node
 from udcp_dsl.expression.values import node_values
 
+# What rounding may add to the four values that a square of sets compares, relative to the terms that cancel in them.
+_ROUNDING = 4 * 2.0**-52
+_CANCELS = "terms so large may cancel that rounding changes what is left of them"
 # All subsets of this many labels are tried; of fewer where there are many labels in all.
 _PROBED, _PROBED_OF_MANY, _MANY = 10, 7, 200
 
@@ -37,14 +40,36 @@ def prove(expression: Expression, labels: Sequence[str]) -> dict[int, Facts]:
     forms = additive_forms(expression)
     known: dict[int, Facts] = {}
     blames: dict[int, Span] = {}
+    rounded: set[int] = set()  # nodes whose values are not those of their form
     for node in expression.nodes:
         parts = node.children
         blames[id(node)] = next((blames[id(part)] for part in parts if forms[id(part)] is None), node.span)
         rules = node.rules(*(known[id(part)] for part in parts))
         more, tight = structure(forms[id(node)], rules.facts, blames[id(node)])
+        cancels = _cancels(node, known)
+        if cancels:
+            rules = _doubted(rules, node.span)
+        if cancels or any(id(part) in rounded for part in parts):
+            rounded.add(id(node))
+            more, tight = dict.fromkeys(("laminar", "tree_diameter"), unknown(_CANCELS, blames[id(node)])), None
         empty, full = (float(v) for v in np.broadcast_to(ends[id(node)], 2))
         known[id(node)] = close(rules, more, tight, empty, full)
     return _refute(expression, known, labels)
+
+
+def _cancels(node: Node, known: dict[int, Facts]) -> bool:
+    """Whether rounding shows in a sum where its terms cancel, as in sum(c) - 1e16 * any(C) with a cost of 1e16."""
+    if not isinstance(node, Add):
+        return False
+    ends = [known[id(part)].interval for part in node.children]
+    up, down = sum(max(end.hi, 0.0) for end in ends), sum(max(-end.lo, 0.0) for end in ends)
+    return _ROUNDING * min(up, down) > TOLERANCE
+
+
+def _doubted(rules: Rules, span: Span) -> Rules:
+    """A rounded sum of what rises still rises, and one of functions of size is one; four values no longer compare."""
+    lost = unknown(_CANCELS, span)
+    return Rules(rules.interval, {**rules.facts, **dict.fromkeys(("separable", "submodular", "supermodular"), lost)})
 
 
 def _refute(expression: Expression, known: dict[int, Facts], labels: Sequence[str]) -> dict[int, Facts]:

@@ -54,6 +54,31 @@ def test_not_proved(body: str, fact: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "body",
+    [
+        "(sum(large) - 1e16 * any({ a })) + 1",
+        "-(sum(large) - 1e16 * any({ a }))",
+        "sum(large) - 1e16 * any({ a, b }) + 3 * size",
+        "min(sum(large) - 1e16 * any({ a }), 5) + size",
+        "max(large) - 1e16 * any({ a }) + 2 * any({ b })",
+    ],
+)
+def test_what_rounding_hides_is_not_proved(body: str) -> None:
+    loss = udcp.loads(f"{_HEAD} costs large {{ a: 1e16, default: 1 }} loss l = {body}")
+    assert_facts(loss)
+    for fact in ("monotone", "antitone", "separable", "submodular", "supermodular", "laminar", "cardinality"):
+        assert not getattr(loss.facts, fact)
+    assert not loss.facts.interval.constant
+
+
+def test_large_costs_are_no_reason_to_doubt() -> None:
+    loss = udcp.loads(f"{_HEAD} costs large {{ a: 1e16, default: 1 }} loss l = sum(large) + 1e12 * any(C) - 5 * size")
+    assert_facts(loss)
+    assert loss.facts.submodular
+    assert loss.facts.laminar
+
+
+@pytest.mark.parametrize(
     ("body", "facts"),
     [
         ("0.1 * size + 0.2 * size", "separable monotone laminar cardinality"),
