@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -103,16 +104,23 @@ class Loss:
     def mask(self, labels: Collection[str] | Collection[int] | Bools) -> Bools:
         """A set of names, positions or a boolean mask as a boolean mask.
 
-        Whole numbers are positions, unless the labels are numbers: then they are names.
+        Whole numbers are positions, unless the labels are numbers: then they are names. A label that is given twice is
+        refused: more likely than not it is a mask of 0 and 1.
         """
-        mask = np.zeros(self.K, dtype=bool)
         if isinstance(labels, np.ndarray) and labels.dtype == np.bool_:
             if labels.shape != (self.K,):
                 raise InputError(f"the mask has shape {labels.shape}, expected ({self.K},)")
             return labels
         if isinstance(labels, str):
             raise InputError(f"a set of labels is expected, not one string: write {{{labels!r}}}")
-        mask[[self._position(label) for label in labels]] = True
+        positions = [self._position(label) for label in labels]
+        mask = np.zeros(self.K, dtype=bool)
+        mask[positions] = True
+        if len(positions) > mask.sum():
+            twice = next(y for y, many in Counter(positions).items() if many > 1)
+            zero_one = isinstance(labels, np.ndarray) and labels.shape == (self.K,) and np.isin(labels, (0, 1)).all()
+            way_out = "a mask of 0 and 1 is made boolean by .astype(bool)" if zero_one else "a set holds a label once"
+            raise InputError(f"label {self.labels[twice]!r} is given twice; {way_out}")
         return mask
 
     def _position(self, label: Any) -> int:

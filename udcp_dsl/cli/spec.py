@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import re
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -100,11 +101,15 @@ def parse_labels(ctx: click.Context, parameter: click.Parameter, text: str | Non
         files_read(ctx).append(path)
         names = _labels_of(path)
     else:
-        names = [name for item in text.split(",") for name in _expanded(item.strip())]
+        names = []
+        for item in text.split(","):
+            names.extend(_expanded(item.strip()))
+            if len(names) > _LONGEST_RANGE:
+                raise click.BadParameter(f"these are more than {_LONGEST_RANGE:,} labels", ctx, parameter)
     if not all(names):
         raise click.BadParameter(f"label number {names.index('') + 1} is empty", ctx, parameter)
     if len(set(names)) < len(names):
-        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        twice = next(name for name, many in Counter(names).items() if many > 1)
         raise click.BadParameter(f"label {twice!r} is listed twice", ctx, parameter)
     return names
 

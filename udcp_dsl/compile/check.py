@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from udcp_dsl.compile.declare.declared import Declared
+from udcp_dsl.compile.declare.families import categories_named
 from udcp_dsl.compile.resolve import argument, described, is_costs
-from udcp_dsl.diagnostics import Span, did_you_mean
+from udcp_dsl.diagnostics import Span
 from udcp_dsl.expression import ir
 from udcp_dsl.expression.atoms import ATOMS, Atom
 from udcp_dsl.expression.domain import Floats
@@ -183,10 +184,10 @@ class Checker:
             numbers = [n for n, t in d.things.items() if isinstance(t, float)]
             if name in d.index:
                 help = f"{name!r} is a label: write any({{ {ref.head.span.text} }})"
+            elif not ref.parts and (found := categories_named(d, name)):
+                help = f"write {' or '.join(f'any({category})' for category in found)}"
             else:
-                help = did_you_mean(
-                    name, [*d.definitions, *numbers, *ATOMS, *(n for n in d.things if n not in numbers)]
-                )
+                help = d.meant(name, [*d.definitions, *numbers, *ATOMS, *(n for n in d.things if n not in numbers)])
             self._error("E211", ref.head.span, f"there is no {name!r}", help)
             return None
         what, help = described(d, ref)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from numbers import Real
+from numbers import Integral, Real
 
 import numpy as np
 
@@ -47,11 +47,10 @@ def compile_spec(
     loss: str | None = None,
 ) -> Compiled:
     """Compile one loss of a spec; SpecError carries every fault that was found in the whole of it."""
-    if isinstance(labels, str):
-        raise InputError(f"labels is one string, {labels!r}: give a list of labels")
+    names = None if labels is None else _checked_labels(labels)
     spec, faults = parse(source)
     given = _checked_params(spec, params or {}, not faults)
-    declared = declare(spec, files, labels, given)
+    declared = declare(spec, files, names, given)
     checker = Checker(declared)
     losses = [x for x in declared.definitions.values() if isinstance(x, ast.LossDecl)]
     if not losses and not faults:
@@ -82,12 +81,33 @@ def compile_spec(
     )
 
 
+def _checked_labels(labels: object) -> list[str]:
+    """Labels from outside: in an order, which sets have not (it would be another in every process), and texts."""
+    if isinstance(labels, str):
+        raise InputError(f"labels is one string, {labels!r}: give a list of labels")
+    if isinstance(labels, Set | Mapping | bytes) or not isinstance(labels, Iterable):
+        raise InputError(
+            f"labels is of type {type(labels).__name__}: give a list of labels, whose order is that of columns"
+        )
+    names = list(labels)
+    for i, name in enumerate(names):
+        if isinstance(name, bool) or not isinstance(name, str | Integral):
+            raise InputError(f"label number {i + 1} is {name!r}: labels are strings or whole numbers")
+    return [str(name) for name in names]
+
+
 def _checked_params(spec: ast.Spec, params: Mapping[str, float], complete: bool) -> Mapping[str, float]:
     known = [x.name.text for x in spec.declarations if isinstance(x, ast.Param)]
     for name, value in params.items():
         if name not in known and complete:
             raise InputError(f"the spec has no parameter {name!r}; {did_you_mean(name, known) or 'it declares none'}")
-        if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+        if isinstance(value, bool) or not isinstance(value, Real):
+            raise InputError(f"parameter {name}: {value!r} is not a number")
+        try:
+            finite = math.isfinite(value)
+        except OverflowError:  # of a whole number with hundreds of digits
+            raise InputError(f"parameter {name} is too large: the largest number is about 1.8e308") from None
+        if not finite:
             raise InputError(f"parameter {name}: {value!r} is not a finite number")
     return params
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from udcp_dsl.compile.declare.declared import Declared, Fault, Thing
-from udcp_dsl.compile.declare.families import family_of, is_node, level_of
+from udcp_dsl.compile.declare.families import categories_named, family_of, is_node, level_of, written
 from udcp_dsl.compile.declare.labels import positions
-from udcp_dsl.diagnostics import did_you_mean
 from udcp_dsl.expression.domain import Actions, Category, Costs, Family, Hierarchy, Metric, TreeMetric
 from udcp_dsl.language import ast
 
@@ -119,7 +117,7 @@ def category_of(d: Declared, ref: ast.Ref) -> Category | None:
     if isinstance(thing, Family) and len(parts) == 1 and isinstance(parts[0], ast.Name):
         name = parts[0].text
         if name not in thing.names:
-            d.error("E212", parts[0].span, f"{thing.name!r} has no category {name!r}", did_you_mean(name, thing.names))
+            d.error("E212", parts[0].span, f"{thing.name!r} has no category {name!r}", d.meant(name, thing.names))
             return None
         return thing.category(thing.names.index(name))
     if isinstance(thing, Hierarchy) and len(parts) == 1 and isinstance(parts[0], ast.Indexed) and is_node(parts[0]):
@@ -138,14 +136,16 @@ def category_of(d: Declared, ref: ast.Ref) -> Category | None:
             d.error("E406", ref.span, f"{ref.head.text!r} is a label, not a category", f"write {{ {ref.span.text} }}")
         else:
             known = [n for n, t in d.things.items() if isinstance(t, Category | Family | Hierarchy)]
-            way_out = did_you_mean(ref.head.text, known) or "declare it with `category`, or list its labels: { a, b }"
+            way_out = d.meant(ref.head.text, known) or "declare it with `category`, or list its labels: { a, b }"
+            if not parts and (found := categories_named(d, ref.head.text)):
+                way_out = f"write {' or '.join(found)}"
             d.error("E211", ref.head.span, f"there is no category {ref.head.text!r}", way_out)
         return None
     what = described(d, ref)[0]
     if isinstance(thing, Family):
-        way_out = f"name one of its categories: {thing.name}.{_written(thing.names[0])}"
+        way_out = f"name one of its categories: {thing.name}.{written(thing.names[0])}"
     elif isinstance(thing, Hierarchy):
-        way_out = f"name a node: {thing.name}.node({_written(thing.names[1])})"
+        way_out = f"name a node: {thing.name}.node({written(thing.names[1])})"
     else:
         way_out = _WAY_OUT["category"]
     wrong = "does not name a category" if len(parts) > 1 else f"is {what}, not a category"
@@ -153,16 +153,11 @@ def category_of(d: Declared, ref: ast.Ref) -> Category | None:
     return None
 
 
-def _written(name: str) -> str:
-    """A name as it has to be written after a dot."""
-    return name if name.isidentifier() or name.isdecimal() else json.dumps(name, ensure_ascii=False)
-
-
 def _node(d: Declared, h: Hierarchy, name: ast.Name, among: Sequence[int], where: str) -> Category | None:
     found = [v for v in among if h.names[v] == name.text]
     if not found:
         known = dict.fromkeys(h.names[v] for v in among)
-        d.error("E214", name.span, f"{h.name!r} has no node {name.text!r}{where}", did_you_mean(name.text, known))
+        d.error("E214", name.span, f"{h.name!r} has no node {name.text!r}{where}", d.meant(name.text, known))
         return None
     members = {h.members(v).tobytes() for v in found}
     if len(members) > 1:
@@ -223,7 +218,7 @@ def _named(d: Declared, call: ast.Call, kind: str, ref: ast.Ref) -> Thing | None
     if thing is None and name not in d.definitions:
         there_is_no = "there is no" if kind == "distance" else "there are no"
         what = _ARTICLE[kind].removeprefix("a ")
-        d.error("E211", ref.head.span, f"{there_is_no} {what} {name!r}", did_you_mean(name, known) or _WAY_OUT[kind])
+        d.error("E211", ref.head.span, f"{there_is_no} {what} {name!r}", d.meant(name, known) or _WAY_OUT[kind])
         return None
     what, help = described(d, ref)
     if name in d.definitions or isinstance(thing, float):

@@ -12,6 +12,7 @@ import json
 import math
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -155,9 +156,12 @@ def finite(value: object, where: str) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise FileFault("E305", f"{where}: {shown(value)} is not a number", _NUMBERS)
     try:
-        return float(value)
+        number = float(value)
     except OverflowError:
-        raise FileFault("E305", f"{where}: {shown(value)} is not a finite number", _NUMBERS) from None
+        number = math.inf
+    if not math.isfinite(number):  # JSON itself has no infinity, but 1e400 is read as one
+        raise FileFault("E305", f"{where}: {shown(value)} is not a finite number", _NUMBERS)
+    return number
 
 
 def shown(value: object) -> str:
@@ -203,8 +207,8 @@ def read_csv(path: str, data: bytes) -> Table:
         raise FileFault("E303", f"{path}:{reader.line_num}: not CSV: {error}", way_out) from None
     if header is None:
         raise FileFault("E303", f"{path} is empty", "give it a header and a row for each label")
-    twice = next((name for i, name in enumerate(header) if name in header[:i]), None)
-    if twice is not None:
+    if len(set(header)) < len(header):
+        twice = next(name for name, many in Counter(header).items() if many > 1)
         raise FileFault("E306", f"{path}: column {twice!r} stands twice in the header", "rename one of them")
     return Table(path, header, tuple(rows), tuple(lines))
 

@@ -32,6 +32,7 @@ from udcp_dsl.language.scan import Token, scan
 from udcp_dsl.language.words import CALLED, RESERVED
 
 _LONGEST_RANGE = 1_000_000
+_LONGEST_RANGES = 2_000_000  # all of a spec together: each label of each is a string
 _IN_LABEL_RUN = re.compile(r"\w+")
 _IN_COST_RUN = re.compile(r"(\w+)[^:]*:\s*([^\s,]+)")
 
@@ -72,12 +73,14 @@ def parse(source: Source) -> tuple[ast.Spec, list[Diagnostic]]:
     faults: list[Diagnostic] = []
     unread: set[str] = set()
     booleans: list[ast.Name] = []
+    ranged = 0
     for statement in scan(source):
         faults.extend(statement.faults)
-        builder = _Builder(source, statement.tokens)
+        builder = _Builder(source, statement.tokens, ranged)
         declaration = None if statement.faults else _declaration(builder, statement.tokens)
         faults.extend(builder.faults)
         booleans.extend(builder.booleans)
+        ranged = builder.ranged
         # E113 is about what follows a whole statement.
         strays = [fault.span.start for fault in builder.faults if fault.code == "E113"]
         if declaration is not None and len(strays) == len(builder.faults):
@@ -174,8 +177,10 @@ def make_tables() -> str:
 class _Builder(Transformer_NonRecursive[lark.Token, ast.Declaration]):
     """Builds a statement from the leaves up, one method a rule; the children are lark's tokens and our nodes."""
 
-    def __init__(self, source: Source, tokens: list[Token]) -> None:
+    def __init__(self, source: Source, tokens: list[Token], ranged: int) -> None:
         super().__init__(visit_tokens=False)
+        self.ranged = ranged  # labels in all ranges of the spec up to here
+        self._ranged_before = ranged
         self.source = source
         self.faults: list[Diagnostic] = []
         self.booleans: list[ast.Name] = []
@@ -236,7 +241,11 @@ class _Builder(Transformer_NonRecursive[lark.Token, ast.Declaration]):
     # Declarations
 
     def labels(self, children: list[Any]) -> ast.Labels:
-        return ast.Labels(self._body(children[1:]), span=self._span(children))
+        span = self._span(children)
+        if self.ranged - self._ranged_before > _LONGEST_RANGE and not self.faults:
+            way_out = f"they are at most {_LONGEST_RANGE:,}; a file may hold more"
+            self._fault("E125", span, f"these ranges are {self.ranged - self._ranged_before:,} labels", way_out)
+        return ast.Labels(self._body(children[1:]), span=span)
 
     def hierarchy(self, children: list[Any]) -> ast.Hierarchy:
         return ast.Hierarchy(self._name(children[1]), self._body(children[2:]), span=self._span(children))
@@ -301,6 +310,11 @@ class _Builder(Transformer_NonRecursive[lark.Token, ast.Declaration]):
             self._fault("E125", span, f"the range {span.text} is too long", way_out)
         elif first > last:
             self._fault("E125", span, f"the range {span.text} runs backwards", "write the smaller number first")
+        else:
+            before, self.ranged = self.ranged, self.ranged + last - first + 1
+            if before <= _LONGEST_RANGES < self.ranged:
+                way_out = f"all ranges of a spec together hold at most {_LONGEST_RANGES:,} labels: read them from files"
+                self._fault("E125", span, f"with the range {span.text} the ranges of the spec are too long", way_out)
         return ast.Range(first, last, span=span)
 
     def file(self, children: list[Any]) -> ast.File:

@@ -197,9 +197,31 @@ class _Cutter:
             elif kind == "close":
                 self._close(token)
             if i in self._faults_of_tokens:
-                self._add(self._faults_of_tokens[i])
+                self._add(self._fault_of_label(i) or self._faults_of_tokens[i])
         if self._tokens:
             yield self._finish(len(self._tokens))
+
+    def _fault_of_label(self, i: int) -> Diagnostic | None:
+        """`{ Tax & VAT, b }`: a sign of other languages where labels stand belongs to one, and is no operator."""
+        tokens = self._tokens
+        if tokens[i].kind != "foreign" or not self._open or self._open[-1].text != "{":
+            return None
+        if tokens[i].text == ";":
+            span = Span(self._source, tokens[i].start, tokens[i].end)
+            return Diagnostic("E106", span, "';' is not part of this language", "write ','")
+        first, last = i, i
+        while tokens[first - 1].text not in (",", "{", ":") and tokens[first - 1].kind != "string":
+            first -= 1
+        while (
+            last + 1 < len(tokens)
+            and tokens[last + 1].text not in (",", "}", ":")
+            and tokens[last + 1].kind != "string"
+        ):
+            last += 1
+        span = Span(self._source, tokens[first].start, tokens[last].end)
+        if tokens[first - 1].text == ":" or "\n" in span.text:
+            return None
+        return Diagnostic("E111", span, f"a label with '{tokens[i].text}' is quoted", f'write "{span.text}"')
 
     def _add(self, fault: Diagnostic) -> None:
         # The end of a string that runs over several lines looks like the start of another; and what holds this many

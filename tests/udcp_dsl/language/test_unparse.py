@@ -65,7 +65,7 @@ ODD = [
 ]
 DECLARED = build(ast.Name, WORDS | ANY_WORD.filter(lambda word: word not in RESERVED))
 NAMES = build(ast.Name, WORDS | st.sampled_from([*sorted(RESERVED), *ODD]) | st.text(max_size=6))
-RANGES = st.tuples(st.integers(0, 10**9), st.integers(0, 999_999)).map(
+RANGES = st.tuples(st.integers(0, 10**9), st.integers(0, 9_999)).map(
     lambda pair: ast.Range(pair[0], pair[0] + pair[1], span=NOWHERE)
 )
 ITEMS = NAMES | RANGES

@@ -12,7 +12,6 @@ from udcp_dsl.compile.declare.families import family_of
 from udcp_dsl.compile.declare.labels import expand
 from udcp_dsl.compile.declare.matching import column, complete, ending, listed, only, rows_of
 from udcp_dsl.compile.sources import FileFault, finite, read_json, read_npy
-from udcp_dsl.diagnostics import did_you_mean
 from udcp_dsl.expression.domain import Costs, Floats
 from udcp_dsl.language import ast
 
@@ -42,7 +41,7 @@ def build_costs(d: Declared, x: ast.Costs) -> Costs:
         for key in expand(entry.key):
             i = index.get(key)
             if i is None:
-                d.error("E210", entry.key.span, f"unknown {what} {key!r}", did_you_mean(key, keys))
+                d.error("E210", entry.key.span, f"unknown {what} {key!r}", d.meant(key, keys))
                 good = False
                 break
             if key in several:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from udcp_dsl.compile.sources import Files
-from udcp_dsl.diagnostics import Diagnostic, Span
+from udcp_dsl.diagnostics import Diagnostic, Span, did_you_mean, known_names
 from udcp_dsl.expression.domain import Actions, Category, Costs, Family, Hierarchy, Metric
 from udcp_dsl.language import ast
+
+# A thousand misspelt names among ten thousand are one mistake, which the first few suggestions show: names that are
+# compared with others in one spec.
+_MOST_COMPARED = 50_000
 
 Thing = Category | Family | Costs | Metric | Hierarchy | Actions | float
 
@@ -24,6 +29,7 @@ class Declared:
     definitions: dict[str, ast.Let | ast.LossDecl] = field(default_factory=dict)
     broken: set[str] = field(default_factory=set)
     diagnostics: list[Diagnostic] = field(default_factory=list)
+    _compared: int = 0
 
     @property
     def K(self) -> int:
@@ -31,6 +37,12 @@ class Declared:
 
     def error(self, code: str, span: Span, message: str, help: str = "") -> None:
         self.diagnostics.append(Diagnostic(code, span, message, help))
+
+    def meant(self, name: str, known: Collection[str]) -> str:
+        """A help text that offers the names nearest to an unknown one, while not too many were sought."""
+        self._compared += len(known)
+        few = self._compared <= max(len(known), _MOST_COMPARED)
+        return did_you_mean(name, known) if few else known_names(known)
 
     def warn(self, code: str, span: Span, message: str, help: str = "") -> None:
         self.diagnostics.append(Diagnostic(code, span, message, help, "warning"))

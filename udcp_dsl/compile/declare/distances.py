@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from udcp_dsl.compile.declare.declared import Declared, Fault
-from udcp_dsl.compile.declare.matching import complete, ending, label_array, listed, only, rows_of
+from udcp_dsl.compile.declare.matching import complete, ending, label_array, listed, only
 from udcp_dsl.compile.sources import FileFault, finite, read_json, read_npy
-from udcp_dsl.diagnostics import did_you_mean
 from udcp_dsl.expression.domain import DenseMetric, Floats, Hierarchy, Metric, TreeMetric
 from udcp_dsl.language import ast
 
@@ -19,7 +18,7 @@ def build_distance(d: Declared, x: ast.Distance) -> Metric:
             if x.body.hierarchy.text not in d.broken:
                 known = [name for name, thing in d.things.items() if isinstance(thing, Hierarchy)]
                 d.error("E211", x.body.hierarchy.span, f"there is no hierarchy {x.body.hierarchy.text!r}",
-                        did_you_mean(x.body.hierarchy.text, known) or "declare one with `hierarchy`")  # fmt: skip
+                        d.meant(x.body.hierarchy.text, known) or "declare one with `hierarchy`")  # fmt: skip
             raise Fault
         edge = 1.0 if x.body.edge is None else x.body.edge.value
         if x.body.edge is not None and edge <= 0:
@@ -57,14 +56,16 @@ def _matrix(d: Declared, file: ast.File) -> Floats:
             )
         return array
     if kind == "csv":
-        table, rows = rows_of(d, file, d.labels)
+        table = d.files.table(file.path)
+        rows = table.keyed(None)[1]
+        complete(d, file, rows, d.labels, "label")
         missing = [label for label in d.labels if label not in table.positions]
         if missing:
             raise FileFault(
                 "E240", f"{file.path} has no column for {listed(missing, 'label')}", "one row and one column a label"
             )
         columns = [table.positions[label] for label in d.labels]
-        return np.array([[table.number(row, at) for at in columns] for row in rows])
+        return np.array([[table.number(rows[label], at) for at in columns] for label in d.labels])
     only(file, "a distance", "csv", "json", "npy")
     value = read_json(file.path, d.files.read(file.path))
     if not isinstance(value, dict) or set(value) != {"labels", "matrix"}:

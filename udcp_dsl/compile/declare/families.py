@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
+
 from udcp_dsl.compile.declare.declared import Declared
-from udcp_dsl.diagnostics import did_you_mean
 from udcp_dsl.expression.domain import Family, Hierarchy
 from udcp_dsl.language import ast
 
@@ -16,7 +17,7 @@ def family_of(d: Declared, ref: ast.Ref) -> Family | None:
     if isinstance(thing, Family) and not ref.parts:
         return thing
     if isinstance(thing, Hierarchy) and len(ref.parts) == 1 and not is_node(ref.parts[0]):
-        depth = level_of(d, thing, ref.parts[0])
+        depth = level_of(d, thing, ref.parts[0], family=True)
         return None if depth is None else thing.level(depth)
     if isinstance(thing, Hierarchy) and not ref.parts:
         d.error("E406", ref.span, f"{ref.head.text!r} is a hierarchy; a family is one of its levels",
@@ -24,10 +25,15 @@ def family_of(d: Declared, ref: ast.Ref) -> Family | None:
         return None
     known = [name for name, t in d.things.items() if isinstance(t, Family | Hierarchy)]
     if thing is None and ref.head.text not in d.definitions:
-        way_out = did_you_mean(ref.head.text, known) or "declare one with `categories`, or use a level of a hierarchy"
+        way_out = d.meant(ref.head.text, known) or "declare one with `categories`, or use a level of a hierarchy"
+        levels = [f"{n}.{written(ref.head.text)}" for n, t in _hierarchies(d) if ref.head.text in t.levels]
+        if levels and not ref.parts:
+            way_out = f"write {' or '.join(levels)}"
         d.error("E211", ref.head.span, f"there is no family {ref.head.text!r}", way_out)
     else:
         way_out = "a family is declared by `categories`, or is a level of a hierarchy: h.level"
+        if isinstance(thing, Hierarchy) and is_node(ref.parts[-1]):
+            way_out = f"a node is one category: write any({ref.span.text})"
         d.error("E406", ref.span, f"{ref.span.text!r} is not a family", way_out)
     return None
 
@@ -40,8 +46,23 @@ def _level_example(h: Hierarchy) -> str:
     return f"{h.name}.{h.levels[0]}" if h.levels else f"{h.name}.level(1)"
 
 
-def level_of(d: Declared, h: Hierarchy, part: ast.Name | ast.Indexed) -> int | None:
-    """The depth of a level named after the dot."""
+def written(name: str) -> str:
+    """A name as it has to be written after a dot."""
+    return name if name.isidentifier() or name.isdecimal() else json.dumps(name, ensure_ascii=False)
+
+
+def _hierarchies(d: Declared) -> list[tuple[str, Hierarchy]]:
+    return [(name, thing) for name, thing in d.things.items() if isinstance(thing, Hierarchy)]
+
+
+def categories_named(d: Declared, name: str) -> list[str]:
+    """References to the categories of families and the nodes of hierarchies that have this name."""
+    families = [f"{n}.{written(name)}" for n, t in d.things.items() if isinstance(t, Family) and name in t.names]
+    return families + [f"{n}.node({written(name)})" for n, t in _hierarchies(d) if name in t.names[1:]]
+
+
+def level_of(d: Declared, h: Hierarchy, part: ast.Name | ast.Indexed, family: bool = False) -> int | None:
+    """The depth of a level named after the dot; `family` says that the level itself is wanted, not a node of it."""
     if isinstance(part, ast.Indexed) and part.kind == "level":
         depth = int(part.argument.text) if part.argument.text.isdecimal() else -1
         if 0 <= depth <= h.height:
@@ -56,8 +77,12 @@ def level_of(d: Declared, h: Hierarchy, part: ast.Name | ast.Indexed) -> int | N
     if isinstance(part, ast.Name) and part.text in h.levels:
         return h.levels.index(part.text) + 1
     text = part.text if isinstance(part, ast.Name) else part.span.text
-    way_out = did_you_mean(text, h.levels) or f"its levels have no names: write {_level_example(h)}"
+    way_out = d.meant(text, h.levels) or f"its levels have no names: write {_level_example(h)}"
     if isinstance(part, ast.Name) and text in h.names:
         way_out = f"{text!r} is a node: write {h.name}.node({part.span.text})"
+        if family:
+            depth = int(h.depth[h.names.index(text)])
+            level = h.levels[depth - 1] if 0 < depth <= len(h.levels) else f"level({depth})"
+            way_out = f"{text!r} is a node, and a family is a whole level: write {h.name}.{level}"
     d.error("E213", part.span, f"{h.name!r} has no level {text!r}", way_out)
     return None

@@ -6,7 +6,6 @@ from udcp_dsl.compile.declare.declared import Declared, Fault
 from udcp_dsl.compile.declare.labels import expand
 from udcp_dsl.compile.declare.matching import complete, ending, listed, only, rows_of
 from udcp_dsl.compile.sources import FileFault, read_json, shown
-from udcp_dsl.diagnostics import did_you_mean
 from udcp_dsl.expression.domain import Hierarchy
 from udcp_dsl.language import ast
 
@@ -55,7 +54,7 @@ def _paths_in_place(d: Declared, x: ast.Hierarchy) -> list[tuple[str, tuple[str,
             continue
         for name in expand(part):
             if name not in d.index:
-                d.error("E210", part.span, f"unknown label {name!r}", did_you_mean(name, d.labels))
+                d.error("E210", part.span, f"unknown label {name!r}", d.meant(name, d.labels))
                 good = False
             elif name in found:
                 d.error(

@@ -9,7 +9,7 @@ import numpy as np
 from udcp_dsl.compile.declare.declared import Declared, Fault
 from udcp_dsl.compile.declare.matching import ending, label_array, only, whole
 from udcp_dsl.compile.sources import FileFault, read_json
-from udcp_dsl.diagnostics import Span, did_you_mean
+from udcp_dsl.diagnostics import Span
 from udcp_dsl.expression.domain import Ints
 from udcp_dsl.language import ast
 
@@ -21,7 +21,7 @@ def declare_labels(d: Declared, spec: ast.Spec, given: Sequence[str] | None) -> 
     if not declared:
         start = Span(spec.span.source, 0, 0)
         if given is not None:
-            _take_labels(d, [str(x) for x in given], start)
+            _take_labels(d, list(given), start)
         elif "labels" not in spec.unread:
             way_out = "write `labels { a, b }` or `labels 0..9`, or give labels= to load"
             d.error("E203", start, "the spec declares no labels, and none were given", way_out)
@@ -34,7 +34,7 @@ def declare_labels(d: Declared, spec: ast.Spec, given: Sequence[str] | None) -> 
     except FileFault as fault:
         d.error(fault.code, declaration.span, fault.message, fault.help)
         return
-    if given is not None and [str(x) for x in given] != names:
+    if given is not None and list(given) != names:
         d.error("E204", declaration.span, "the labels given from outside differ from the spec's own",
                 "leave them out, or leave out the spec's `labels`")  # fmt: skip
         return
@@ -105,7 +105,7 @@ def positions(d: Declared, items: Sequence[ast.Item]) -> Ints:
         for name in expand(item):
             y = d.index.get(name)
             if y is None:
-                d.error("E210", item.span, f"unknown label {name!r}", did_you_mean(name, d.labels))
+                d.error("E210", item.span, f"unknown label {name!r}", d.meant(name, d.labels))
                 good = False
                 break
             if y in found:

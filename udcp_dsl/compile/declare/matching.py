@@ -8,8 +8,7 @@ import numpy as np
 
 from udcp_dsl.compile.declare.declared import Declared
 from udcp_dsl.compile.sources import FileFault, Table, shown
-from udcp_dsl.diagnostics import did_you_mean
-from udcp_dsl.expression.domain import Ints
+from udcp_dsl.expression.domain import Family, Hierarchy, Ints
 from udcp_dsl.language import ast
 
 
@@ -21,7 +20,8 @@ def rows_of(
     by = key_column(d, file, table) if keys is None or file.by is not None else None
     rows = table.keyed(by)[1]
     wanted = d.labels if keys is None else keys
-    complete(d, file, rows, wanted, what)
+    matched = "by `by COLUMN`, else by the column of the labels, else by the first"
+    complete(d, file, rows, wanted, what, matched if keys is None else "by `by COLUMN`, else by the first column")
     return table, [rows[key] for key in wanted]
 
 
@@ -32,14 +32,18 @@ def key_column(d: Declared, file: ast.File, table: Table) -> str | None:
     return d.label_column if d.label_column in table.positions else None
 
 
-def complete(d: Declared, file: ast.File, found: Iterable[str], wanted: Sequence[str], what: str) -> None:
-    """Every wanted key must be there; others are only worth a warning."""
+def complete(
+    d: Declared, file: ast.File, found: Iterable[str], wanted: Sequence[str], what: str, matched: str = ""
+) -> None:
+    """Every wanted key must be there; others are only worth a warning. `matched` says how rows find their keys."""
     there = set(found)
     missing = [key for key in wanted if key not in there]
     if missing:
         way_out = f"add {'it' if len(missing) == 1 else 'them'}"
-        if ending(file) == "csv":
-            way_out += "; rows are matched by `by COLUMN`, else by the column of the labels, else by the first"
+        if matched:
+            way_out += f"; rows are matched {matched}"
+        elif what == "label" and there.isdisjoint(wanted) and (family := _family_of(d, there)):
+            way_out = f"these are the categories of {family!r}, and what is wanted is an entry for each label"
         raise FileFault("E308", f"{file.path} has no entry for {listed(missing, what)}", way_out)
     extra = there.difference(wanted)
     if extra:
@@ -47,11 +51,19 @@ def complete(d: Declared, file: ast.File, found: Iterable[str], wanted: Sequence
         d.warn("W501", file.span, message, "they are ignored: remove them, or add them to the spec")
 
 
+def _family_of(d: Declared, names: set[str]) -> str | None:
+    """A family, or a level of a hierarchy, that has all these categories."""
+    families = [thing for thing in d.things.values() if isinstance(thing, Family)]
+    trees = [thing for thing in d.things.values() if isinstance(thing, Hierarchy)]
+    families += [tree.level(depth) for tree in trees for depth in range(1, tree.height + 1)]
+    return next((family.name for family in families if names <= set(family.names)), None)
+
+
 def known_positions(d: Declared, file: ast.File, names: Sequence[str]) -> Ints:
     seen: set[str] = set()
     for name in names:
         if name not in d.index:
-            raise FileFault("E210", f"{file.path}: unknown label {name!r}", did_you_mean(name, d.labels))
+            raise FileFault("E210", f"{file.path}: unknown label {name!r}", d.meant(name, d.labels))
         if name in seen:
             raise FileFault("E306", f"{file.path}: label {name!r} is listed twice", "list it once")
         seen.add(name)
