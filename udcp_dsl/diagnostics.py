@@ -181,5 +181,5 @@ def known_names(known: Collection[str]) -> str:
     """A help text that lists the first of the known names, if there are any."""
     if not known:
         return ""
-    shown = ", ".join(islice(known, 8))
+    shown = ", ".join(name if name.isprintable() else repr(name) for name in islice(known, 8))
     return f"known: {shown}" + (f", ... ({len(known)} in all)" if len(known) > 8 else "")

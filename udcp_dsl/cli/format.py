@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from udcp_dsl.cli.spec import json_option
-from udcp_dsl.cli.terminal import emit
+from udcp_dsl.cli.terminal import emit, visible
 from udcp_dsl.diagnostics import InputError, Source, Span, SpecError
 
 
@@ -46,7 +46,7 @@ def command(spec: str, write: bool, drop_comments: bool, check: bool, as_json: b
         emit({"diagnostics": [], "file": spec, "canonical": canonical, "comments": commented, "text": text}, ok=holds)
     elif check and not canonical:
         reason = "it has comments, which canonical text has not" if commented else "see udcp format"
-        click.echo(f"{spec} is not canonical: {reason}", err=True)
+        click.echo(f"{visible(spec)} is not canonical: {reason}", err=True)
     elif not write and not check:
         click.echo(text, nl=False)
     return 0 if holds else 1

@@ -70,7 +70,7 @@ def command(file: str, labels: list[str] | None, force: bool, as_json: bool) -> 
     if as_json:
         emit({"diagnostics": [], "file": file, "text": text})
     else:
-        click.echo(f"{file} is written; next: udcp check {file}")
+        click.echo(f"{visible(file)} is written; next: udcp check {visible(file)}")
 
 
 def starting_spec(file: str, labels: list[str] | None) -> str:

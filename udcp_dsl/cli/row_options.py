@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from udcp_dsl.cli.spec import files_read, parse_labels
-from udcp_dsl.cli.terminal import STDOUT, coloured
+from udcp_dsl.cli.terminal import STDOUT, tell
 from udcp_dsl.diagnostics import InputError
 
 if TYPE_CHECKING:
@@ -232,9 +231,8 @@ def heeding_warnings(as_json: bool) -> Iterator[list[str]]:
             raise InputError(_by_option(str(error))) from error
     messages.extend(_by_option(str(warning.message)) for warning in caught)
     if not as_json:
-        mark = click.style("warning:", fg="yellow", bold=True) if coloured(sys.stderr) else "warning:"
         for message in messages:
-            click.echo(f"{mark} {message}", err=True, color=coloured(sys.stderr))
+            tell("warning:", "yellow", message)
 
 
 def _by_option(message: str) -> str:

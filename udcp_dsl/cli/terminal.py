@@ -90,18 +90,24 @@ def visible(text: str) -> str:
     return "".join(ch if ch.isprintable() else ch.encode("unicode_escape").decode() for ch in text)
 
 
+def visible_lines(text: str) -> str:
+    """The same for a text of several lines, with its tabs."""
+    return "\n".join("\t".join(map(visible, line.split("\t"))) for line in text.split("\n"))
+
+
 def show_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
     """Print diagnostics on stderr, as a compiler does."""
     paint = coloured(sys.stderr)
     for diagnostic in diagnostics:
-        click.echo((_painted(diagnostic) if paint else diagnostic.render()) + "\n", err=True, color=paint)
+        text = visible_lines(diagnostic.render())
+        click.echo((_painted(diagnostic, text) if paint else text) + "\n", err=True, color=True)
 
 
-def _painted(diagnostic: Diagnostic) -> str:
-    """The same text in colour: the code, the underline, and the word help."""
+def _painted(diagnostic: Diagnostic, text: str) -> str:
+    """The text of a diagnostic in colour: the code, the underline, and the word help."""
     colour = "red" if diagnostic.severity == "error" else "yellow"
     code = f"{diagnostic.severity}[{diagnostic.code}]"
-    head, *rows = ("\t".join(map(visible, row.split("\t"))) for row in diagnostic.render().split("\n"))
+    head, *rows = text.split("\n")
     rows[2] = rows[2].rstrip("^") + click.style("^" * rows[2].count("^"), fg=colour, bold=True)
     rows[3:] = (row.replace("help:", click.style("help:", fg="cyan"), 1) for row in rows[3:])
     return "\n".join([head.replace(code, click.style(code, fg=colour, bold=True), 1), *rows])
@@ -123,10 +129,16 @@ def report_error(error: Exception, as_json: bool) -> None:
     elif isinstance(error, SpecError):
         show_diagnostics(error.diagnostics)
     elif isinstance(error, click.ClickException):
+        error.message = visible_lines(error.message)
         error.show()
     else:
-        mark = click.style("error:", fg="red", bold=True) if coloured(sys.stderr) else "error:"
-        click.echo(f"{mark} {_message(error)}", err=True, color=coloured(sys.stderr))
+        tell("error:", "red", _message(error))
+
+
+def tell(mark: str, colour: str, message: str) -> None:
+    """A line on stderr that begins with a mark, such as `error:`."""
+    shown = click.style(mark, fg=colour, bold=True) if coloured(sys.stderr) else mark
+    click.echo(f"{shown} {visible_lines(message)}", err=True, color=True)
 
 
 def _as_data(error: Exception) -> list[dict[str, object]]:
