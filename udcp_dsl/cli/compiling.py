@@ -6,8 +6,9 @@ Compiling takes most of the first minute of a new installation, and one process 
 from __future__ import annotations
 
 import multiprocessing
+import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, wait
 from typing import TYPE_CHECKING
 
@@ -30,8 +31,29 @@ def compile_kernels(losses: Sequence[Loss], oracles: Sequence[str], P: Probabili
     tasks = [(loss, oracle) for loss in losses for oracle in oracles]
     if cores() < 2 or len(tasks) < 2 or _seconds(*tasks[0], P) < _COMPILED_ALREADY:
         return
-    with ProcessPoolExecutor(min(cores(), len(tasks)), multiprocessing.get_context("spawn")) as pool:
-        wait([pool.submit(_seconds, loss, oracle, P) for loss, oracle in reversed(tasks[1:])])
+    side_by_side(_seconds, [(loss, oracle, P) for loss, oracle in reversed(tasks[1:])])
+
+
+def side_by_side(function: Callable[..., object], tasks: Sequence[tuple[object, ...]]) -> None:
+    """Call a function with the arguments of each task, in processes; an interrupt ends them at once.
+
+    Else it would wait for what they are at, and LLVM lets nothing interrupt it. What a task raises is lost.
+    """
+    context = multiprocessing.get_context("spawn")
+    before = set(multiprocessing.active_children())
+    with ProcessPoolExecutor(min(cores(), len(tasks)), context, _ignore_interrupts) as pool:
+        try:
+            wait([pool.submit(function, *task) for task in tasks])
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in set(multiprocessing.active_children()) - before:
+                process.kill()
+            raise
+
+
+def _ignore_interrupts() -> None:
+    """In a process of the pool: Ctrl-C reaches it too, and is for its parent to handle."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _seconds(loss: Loss, name: str, P: Probabilities) -> float:

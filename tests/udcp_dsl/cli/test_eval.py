@@ -28,7 +28,7 @@ def test_terms_and_total_as_a_table(udcp: Udcp) -> None:
 
 
 def test_json(udcp: Udcp) -> None:
-    assert json.loads(udcp("eval", "pets.loss", "wolf", "cat", "cat", "--json").stdout) == {
+    assert json.loads(udcp("eval", "pets.loss", "wolf", "cat", "--json").stdout) == {
         "ok": True,
         "diagnostics": [],
         "loss": "pets",
@@ -46,6 +46,12 @@ def test_no_labels_is_the_empty_set(udcp: Udcp) -> None:
     result = udcp("eval", "pets.loss", "--loss", "plain")
     assert result.stdout.startswith("plain of {}\n")
     assert json.loads(udcp("eval", "pets.loss", "--json").stdout)["total"] == 0
+
+
+def test_a_label_given_twice_is_refused(udcp: Udcp) -> None:
+    result = udcp("eval", "pets.loss", "wolf", "cat", "wolf")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == "error: label 'wolf' is given twice; a set holds a label once\n"
 
 
 def test_an_unknown_label_offers_the_nearest(udcp: Udcp) -> None:
