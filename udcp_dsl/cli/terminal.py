@@ -11,6 +11,7 @@ import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, TextIO
@@ -129,8 +130,9 @@ def report_error(error: Exception, as_json: bool) -> None:
     elif isinstance(error, SpecError):
         show_diagnostics(error.diagnostics)
     elif isinstance(error, click.ClickException):
-        error.message = visible_lines(error.message)
-        error.show()
+        said = StringIO()
+        error.show(said)
+        click.echo(visible_lines(said.getvalue()), nl=False, err=True, color=True)
     else:
         tell("error:", "red", _message(error))
 

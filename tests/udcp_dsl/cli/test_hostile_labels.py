@@ -23,7 +23,7 @@ def rows(folder: Path) -> None:
     (folder / "hostile.loss").write_text(_SPEC)
     (folder / "p.csv").write_text("\n".join([f"{_TITLE},{_TURNED},b", *_ROWS]))
     (folder / "y.txt").write_text("\n".join([_TITLE, _TURNED] * 20))
-    (folder / "wrong.txt").write_text("\n".join([_TITLE, "\x1b[2Jx"] * 20))
+    (folder / "bad.txt").write_text("\n".join([_TITLE, "\x1b[2Jx"] * 20))
     (folder / "broken.loss").write_text("labels { a }\nloss l = size + zz  # \x1b[2J \x9b2J\n")
 
 
@@ -45,7 +45,7 @@ def rows(folder: Path) -> None:
         (["new", "\x1b[2J.loss", "--labels", f"{_TITLE},{_TURNED}"], 0),
         (["order", "hostile.loss", "--probs", "p.csv", "--row", "0", "--oracle", "base"], 0),
         (["calibrate", "hostile.loss", "--probs", "p.csv", "--truth", "y.txt", "--oracle", "lac", "-o", "s.json"], 0),
-        (["calibrate", "hostile.loss", "--probs", "p.csv", "--truth", "wrong.txt", "--oracle", "lac", "-o", "s.json"], 2),
+        (["calibrate", "hostile.loss", "--probs", "p.csv", "--truth", "bad.txt", "--oracle", "lac", "-o", "s.json"], 2),
     ],
 )  # fmt: skip
 def test_nothing_reaches_the_terminal_raw(rows: None, arguments: list[str], status: int) -> None:
