@@ -75,7 +75,14 @@ def listed(values: Any, noun: str) -> list[Any]:
         raise InputError(f"{noun}: the shape is {tuple(shape)}, expected one dimension; {help}")
     listing = next((m for m in ("tolist", "to_list", "to_pylist") if hasattr(values, m)), None)
     entries = list(values) if listing is None else getattr(values, listing)()
+    if _all_of(entries, str, int, float):
+        return entries
     return [e.item() if hasattr(e, "item") and getattr(e, "ndim", 0) == 0 else e for e in entries]
+
+
+def _all_of(entries: Iterable[object], *types: type) -> bool:
+    """Whether all are of Python's own types: quick, as most columns are of one, and need no look at each entry."""
+    return set(map(type, entries)) <= set(types)
 
 
 def entries_of(values: Any, noun: str, n: int | None) -> list[Any]:
@@ -83,9 +90,10 @@ def entries_of(values: Any, noun: str, n: int | None) -> list[Any]:
     entries = listed(values, noun)
     if n is not None and len(entries) != n:
         raise InputError(f"{noun}: {len(entries)} entries for {n} rows")
-    for row, entry in enumerate(entries):
-        if _is_missing(entry):
-            raise InputError(f"{noun}: row {row} (counted from 0) is missing")
+    if not _all_of(entries, str, int):
+        for row, entry in enumerate(entries):
+            if _is_missing(entry):
+                raise InputError(f"{noun}: row {row} (counted from 0) is missing")
     return entries
 
 
@@ -97,15 +105,18 @@ def texts_of(values: Any, noun: str, n: int | None) -> list[str]:
     >>> texts_of([7, 7.0, "7", 1.5, True, ("north", 7.0)], "groups", 6)
     ['7', '7', '7', '1.5', 'True', "('north', 7)"]
     """
-    texts = []
-    for row, entry in enumerate(entries_of(values, noun, n)):
-        if isinstance(entry, list | dict | set | np.ndarray | bytes):
-            raise InputError(f"{noun}: row {row} (counted from 0) is a {type(entry).__name__}, not a single value")
-        text = str(_plain(entry))
-        if not text:
-            raise InputError(f"{noun}: row {row} (counted from 0) is missing")
-        texts.append(text)
+    texts: list[str] = entries_of(values, noun, n)
+    if not _all_of(texts, str):
+        texts = [_text(entry, noun, row) for row, entry in enumerate(texts)]
+    if "" in texts:
+        raise InputError(f"{noun}: row {texts.index('')} (counted from 0) is missing")
     return texts
+
+
+def _text(entry: Any, noun: str, row: int) -> str:
+    if isinstance(entry, list | dict | set | np.ndarray | bytes):
+        raise InputError(f"{noun}: row {row} (counted from 0) is a {type(entry).__name__}, not a single value")
+    return str(_plain(entry))
 
 
 def _plain(entry: Any) -> Any:

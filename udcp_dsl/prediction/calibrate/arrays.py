@@ -47,8 +47,9 @@ def group_names(groups: Groups | None, n: int | None) -> list[str]:
     >>> group_names([7, 7.0, "7", "7.0", 1.5, "north"], 6)
     ['7', '7', '7', '7', '1.5', 'north']
     """
-    names = texts_of(groups, "groups", n)
-    return [name.partition(".")[0] if _WHOLE_FLOAT.fullmatch(name) else name for name in names]
+    texts = texts_of(groups, "groups", n)
+    names = {text: text.partition(".")[0] if _WHOLE_FLOAT.fullmatch(text) else text for text in set(texts)}
+    return [names[text] for text in texts]
 
 
 def as_classes(y: ArrayLike | None, n_classes: int | None, n: int) -> tuple[int, IntArray]:
