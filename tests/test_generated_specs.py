@@ -101,6 +101,9 @@ def _features(spec: GeneratedSpec) -> set[str]:
         found.add(f"{kind} {form}" if isinstance(body, ast.File | tuple | ast.Path) else kind)
         if isinstance(x, ast.Costs) and x.of is not None:
             found.add("costs of a level" if x.of.parts else "costs of a family")
+        if isinstance(x, ast.Distance) and x.of is not None:
+            found.add(f"distance of a {'level' if x.of.parts else 'family'}")
+            found.add(f"distance of categories {form}")
         if isinstance(x, ast.Let | ast.LossDecl):
             found |= _features_of(x.body)
     return found
@@ -147,6 +150,11 @@ def test_every_declaration_atom_and_operator_is_generated() -> None:
         "Actions": "csv json",
     }
     expected = {f"{kind} {form}" for kind, several in forms.items() for form in several.split()}
+    expected |= {
+        "distance of a family",
+        "distance of a level",
+        *(f"distance of categories {form}" for form in "csv json npy".split()),
+    }
     expected |= {"Param", "Let", "LossDecl", "labels from outside", "costs of a family", "costs of a level"}
     expected |= {f"{name}/{len(s)}" for name, atom in ATOMS.items() for s in atom.signatures}
     expected |= {"max/2", "min/2", "max/3", "min/3", "sqrt/1", "log1p/1"}

@@ -9,7 +9,7 @@ import numpy as np
 from udcp_dsl.compile.declare.declared import Declared, Fault, Thing
 from udcp_dsl.compile.declare.families import categories_named, family_of, is_node, level_of, written
 from udcp_dsl.compile.declare.labels import positions
-from udcp_dsl.expression.domain import Actions, Category, Costs, Family, Hierarchy, Metric, TreeMetric
+from udcp_dsl.expression.domain import Actions, Category, CategoryMetric, Costs, Family, Hierarchy, Metric, TreeMetric
 from udcp_dsl.language import ast
 
 
@@ -35,8 +35,8 @@ def argument(
             return family_of(d, expr)
         case "costs of family":
             return _weights(d, call, expr, before[0])
-        case "distance":
-            return _metric(d, call, expr)
+        case "distance" | "any distance":
+            return _metric(d, call, kind, expr)
         case _:
             return _named(d, call, kind, expr)
 
@@ -47,6 +47,7 @@ _ARTICLE = {
     "costs": "costs",
     "costs of family": "costs of the family",
     "distance": "a distance or a hierarchy",
+    "any distance": "a distance or a hierarchy",
     "actions": "actions",
 }
 _WAY_OUT = {
@@ -55,6 +56,7 @@ _WAY_OUT = {
     "costs": "declare costs for the labels, and give their name",
     "costs of family": "declare `costs w of F { ... }`, and give its name",
     "distance": "declare a `distance` or a `hierarchy`, and give its name",
+    "any distance": "declare a `distance` or a `hierarchy`, and give its name",
     "actions": 'declare `actions u from "file.csv"`, and give its name',
 }
 
@@ -91,6 +93,8 @@ def described(d: Declared, ref: ast.Ref) -> tuple[str, str]:
             if len(ref.parts) == 1 and not is_node(part):
                 return "a level of a hierarchy", f"write count({name})"
             return "a node of a hierarchy", f"write any({name})"
+        case CategoryMetric():
+            return "a distance between categories", f"write diameter({name})"
         case Metric():
             return "a distance", f"write diameter({name}), spread({name}) or radius({name})"
         case Actions():
@@ -192,11 +196,19 @@ def _weights(d: Declared, call: ast.Call, ref: ast.Ref, family: object) -> Costs
     return costs
 
 
-def _metric(d: Declared, call: ast.Call, ref: ast.Ref) -> Metric | None:
+def _metric(d: Declared, call: ast.Call, kind: str, ref: ast.Ref) -> Metric | None:
     thing = d.things.get(ref.head.text)
     if isinstance(thing, Hierarchy) and not ref.parts:
         return TreeMetric(thing.name, thing)
     named = _named(d, call, "distance", ref)
+    if isinstance(named, CategoryMetric) and kind == "distance":
+        name, family = ref.span.text, named.family.name
+        d.error(
+            "E406", ref.span, f"{call.name} takes a distance between labels; {name!r} is one between categories",
+            f"a label may be in several categories of {family}, or in none, so it has no one distance to another: "
+            f"write diameter({name}), the largest between categories that the set touches",
+        )  # fmt: skip
+        return None
     return named if isinstance(named, Metric) else None
 
 

@@ -256,7 +256,7 @@ class Hierarchy:
 
 
 class Metric:
-    """A symmetric distance between labels, zero from a label to itself."""
+    """A symmetric distance between labels; `own` says where it is not zero from a label to itself."""
 
     name: str
     K: int
@@ -266,6 +266,11 @@ class Metric:
     def key(self) -> tuple[object, ...]:
         """Equal for one and the same distance."""
         return (id(self),)
+
+    @property
+    def own(self) -> Floats:
+        """The distance of each label to itself, (K,)."""
+        return np.zeros(self.K)
 
     def row(self, s: Ints) -> Floats:
         """Distances from labels s (m,) to every label, (m, K)."""
@@ -296,6 +301,71 @@ class DenseMetric(Metric):
 
     def between(self, a: int, b: int) -> float:
         return float(self.matrix[a, b])
+
+
+class CategoryMetric(Metric):
+    """Distances between the categories of a family (C x C), seen from the labels: d(a, b) is the largest distance of a
+    category of a to one of b, and 0 where either label is in none.
+
+    So a label in several categories has a distance to itself, and the largest d(a, b) over a and b in S, which may be
+    one label, is the largest distance between categories that S touches. Labels in the same categories are one *point*.
+    """
+
+    def __init__(self, name: str, family: Family, matrix: Floats) -> None:
+        self.name = name
+        self.family = family
+        self.matrix = matrix
+        self.K = family.K
+        self.largest = float(matrix.max())
+
+    @cached_property
+    def _points(self) -> tuple[Ints, list[Ints]]:
+        starts, category = self.family.by_label
+        number: dict[bytes, int] = {}
+        categories: list[Ints] = []
+        point = np.empty(self.K, dtype=np.int64)
+        for y in range(self.K):
+            those = category[starts[y] : starts[y + 1]]
+            point[y] = number.setdefault(those.tobytes(), len(number))
+            if len(number) > len(categories):
+                categories.append(those)
+        return point, categories
+
+    @property
+    def point(self) -> Ints:
+        """The point of each label, (K,)."""
+        return self._points[0]
+
+    @cached_property
+    def between_points(self) -> Floats:
+        """The distance of every two points; of one to itself, where its labels are in several categories."""
+        categories = self._points[1]
+        to_category = np.array([self.matrix[those].max(axis=0, initial=0.0) for those in categories])
+        return np.stack([to_category[:, those].max(axis=1, initial=0.0) for those in categories])
+
+    @property
+    def own(self) -> Floats:
+        return np.diag(self.between_points)[self.point]
+
+    def row(self, s: Ints) -> Floats:
+        return self.between_points[self.point[s]][:, self.point]
+
+    def between(self, a: int, b: int) -> float:
+        starts, category = self.family.by_label
+        of_a, of_b = (category[starts[y] : starts[y + 1]] for y in (a, b))
+        return max((float(self.matrix[g, h]) for g in of_a for h in of_b), default=0.0)
+
+    def touched(self, mask: Bools) -> Bools:
+        """Which categories each set (n, K) touches, (n, C)."""
+        parts = (self.family.category(g).members for g in range(len(self.family)))
+        return np.stack([mask[:, members].any(axis=1) for members in parts], axis=1)
+
+    def probes(self) -> list[int]:
+        """Of the two categories farthest apart one label each, one that shares a category with the first, one more."""
+        g, h = np.unravel_index(self.matrix.argmax(), self.matrix.shape)
+        first, second = self.family.category(int(g)).members, self.family.category(int(h)).members
+        far = [int(first[0]), int(second[-1]), *first[1:2].tolist()]
+        return [*far, *[y for y in self.family.members.tolist() if y not in far][:1]]
 
 
 class TreeMetric(Metric):

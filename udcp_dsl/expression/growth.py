@@ -54,7 +54,7 @@ class Touches:
 
 @dataclass(frozen=True, eq=False)
 class Farthest:
-    """v(S + y) = the larger of v(S) and the largest distance from y to a label of S, from 0."""
+    """v(S + y) = the larger of v(S) and the largest distance from y to a label of S or to itself, from 0."""
 
     metric: Metric
 

@@ -224,7 +224,10 @@ class Path:
 
 @dataclass(frozen=True)
 class Distance:
+    """`distance d from "f"`, `distance d = path(h)`, `distance g of F from "f"`: between the categories of F."""
+
     name: Name
+    of: Ref | None
     body: File | Path
     span: Span = _span()
 

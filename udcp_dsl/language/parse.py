@@ -272,7 +272,8 @@ class _Builder(Transformer_NonRecursive[lark.Token, ast.Declaration]):
         return children[0], children[1]
 
     def distance(self, children: list[Any]) -> ast.Distance:
-        return ast.Distance(self._name(children[1]), children[2], span=self._span(children))
+        of = children[2] if isinstance(children[2], ast.Ref) else None  # `= path(h)` has no place for it
+        return ast.Distance(self._name(children[1]), of, children[-1], span=self._span(children))
 
     def path(self, children: list[Any]) -> ast.Path:
         return ast.Path(self._name(children[1]), children[2], span=self._span(children))

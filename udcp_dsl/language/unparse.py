@@ -138,17 +138,17 @@ def _declaration(declaration: ast.Declaration) -> str:
         case ast.Hierarchy(name, body):
             return _with_body(f"hierarchy {name.text}", body)
         case ast.Costs(name, of, body, default):
-            head = f"costs {name.text}" + (f" of {_ref(of)}" if of is not None else "")
+            head = f"costs {name.text}{_of(of)}"
             if isinstance(body, ast.File):
                 return f"{head} {_file(body)}"
             entries = [f"{_cost_key(entry.key)}: {_signed(entry.value)}" for entry in body]
             entries += [f"default: {_signed(default)}"] if default is not None else []
             return _braced(head, [(entry, False) for entry in entries], "")
-        case ast.Distance(name, ast.Path(hierarchy, edge)):
+        case ast.Distance(name, None, ast.Path(hierarchy, edge)):
             length = f", edge: {_signed(edge)}" if edge is not None else ""
             return f"distance {name.text} = path({hierarchy.text}{length})"
-        case ast.Distance(name, ast.File() as file):
-            return f"distance {name.text} {_file(file)}"
+        case ast.Distance(name, of, ast.File() as file):
+            return f"distance {name.text}{_of(of)} {_file(file)}"
         case ast.Category(name, body):
             return _with_body(f"category {name.text}", body)
         case ast.Categories(name, body):
@@ -163,6 +163,10 @@ def _declaration(declaration: ast.Declaration) -> str:
         case ast.LossDecl(name, body):
             return _defined(f"loss {name.text} =", body)
     raise TypeError(f"{type(declaration).__name__} is not a declaration")
+
+
+def _of(family: ast.Ref | None) -> str:
+    return f" of {_ref(family)}" if family is not None else ""
 
 
 def _file(file: ast.File) -> str:

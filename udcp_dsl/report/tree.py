@@ -1,10 +1,10 @@
-"""The categories that sets are drawn into: the hierarchy that a loss uses, else a family that it counts."""
+"""The categories that sets are drawn into: the hierarchy that a loss uses, else a family that it counts or measures."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from udcp_dsl.expression.domain import Family, Hierarchy, TreeMetric
+from udcp_dsl.expression.domain import CategoryMetric, Family, Hierarchy, TreeMetric
 from udcp_dsl.loss import Loss
 
 
@@ -25,8 +25,10 @@ class Tree:
 def tree_of(loss: Loss) -> Tree | None:
     """Of several hierarchies the one that the loss uses; None where there is nothing but labels."""
     atoms = loss.expression.atoms.values()
-    metrics = [metric for atom in atoms if isinstance(metric := getattr(atom, "metric", None), TreeMetric)]
+    distances = [getattr(atom, "metric", None) for atom in atoms]
+    metrics = [metric for metric in distances if isinstance(metric, TreeMetric)]
     families = [family for atom in atoms if isinstance(family := getattr(atom, "family", None), Family)]
+    families += [metric.family for metric in distances if isinstance(metric, CategoryMetric)]
     counted = {family.name.partition(".")[0] for family in families}
     measured = {id(metric.hierarchy) for metric in metrics}
     used = [h for h in loss.hierarchies if id(h) in measured or h.name in counted]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.expression.domain import Bools, Category, Family, Ints, TreeMetric, numbered_sets
+from udcp_dsl.expression.domain import Bools, Category, CategoryMetric, Family, Ints, TreeMetric, numbered_sets
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
@@ -89,6 +89,8 @@ def _categories(loss: Loss) -> Iterator[Ints]:
             if isinstance(thing, Category):
                 yield thing.members
             families = [thing] if isinstance(thing, Family) else []
+            if isinstance(thing, CategoryMetric):
+                families = [thing.family]
             if isinstance(thing, TreeMetric):
                 families = [thing.hierarchy.level(depth) for depth in range(1, thing.hierarchy.height + 1)]
             yield from (family.category(i).members for family in families for i in range(len(family)))

@@ -99,6 +99,8 @@ MISTAKES = [
     ("categories F { a: b }", "E120", "expected '{' after ':'", "b"),
     ("hierarchy { a }", "E120", "expected a name after 'hierarchy'", "{"),
     ("distance d = 3", "E120", "expected 'path(...)' after '='", "3"),
+    ("distance d of F = path(h)", "E120", "expected 'from' after 'F'", "="),
+    ("distance d of F { a: 1 }", "E120", "expected 'from' after 'F'", "{"),
     ("param p = 2 in 0, 3", "E120", "expected '[' after 'in'", "0"),
     ("loss a =", "E120", "expected an expression after '='", "="),
     ("loss a = size + * 2", "E120", "expected an expression after '+'", "*"),

@@ -68,6 +68,8 @@ def test_every_kind_of_declaration() -> None:
         distance d from "d.npy"
         distance t = path(h, edge: 0.5)
         distance u = path(h)
+        distance v of F from "v.csv"
+        distance w2 of h.level(1) from "w.json"
         category C { a }
         categories F { c: { a, b }, "d e": { 3..4 }, }
         actions u2 from "u.csv" by label
@@ -105,9 +107,16 @@ def test_every_kind_of_declaration() -> None:
             span=NOWHERE,
         ),
         ast.Costs(name("w"), ref("h", name("kind")), ast.File("w.json", span=NOWHERE), span=NOWHERE),
-        ast.Distance(name("d"), ast.File("d.npy", span=NOWHERE), span=NOWHERE),
-        ast.Distance(name("t"), ast.Path(name("h"), signed(0.5), span=NOWHERE), span=NOWHERE),
-        ast.Distance(name("u"), ast.Path(name("h"), None, span=NOWHERE), span=NOWHERE),
+        ast.Distance(name("d"), None, ast.File("d.npy", span=NOWHERE), span=NOWHERE),
+        ast.Distance(name("t"), None, ast.Path(name("h"), signed(0.5), span=NOWHERE), span=NOWHERE),
+        ast.Distance(name("u"), None, ast.Path(name("h"), None, span=NOWHERE), span=NOWHERE),
+        ast.Distance(name("v"), ref("F"), ast.File("v.csv", span=NOWHERE), span=NOWHERE),
+        ast.Distance(
+            name("w2"),
+            ref("h", ast.Indexed("level", name("1"), span=NOWHERE)),
+            ast.File("w.json", span=NOWHERE),
+            span=NOWHERE,
+        ),
         ast.Category(name("C"), (name("a"),), span=NOWHERE),
         ast.Categories(
             name("F"),

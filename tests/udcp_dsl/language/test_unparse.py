@@ -118,7 +118,8 @@ DECLARATIONS = st.one_of(
     build(ast.Costs, DECLARED, st.none() | REFS, some(ENTRIES, 1, 12), st.none() | SIGNED),
     build(ast.Costs, DECLARED, st.none() | REFS, st.just(()), SIGNED),
     build(ast.Costs, DECLARED, st.none() | REFS, files("column", "by"), st.none()),
-    build(ast.Distance, DECLARED, files() | build(ast.Path, DECLARED, st.none() | SIGNED)),
+    build(ast.Distance, DECLARED, st.none() | REFS, files()),
+    build(ast.Distance, DECLARED, st.none(), build(ast.Path, DECLARED, st.none() | SIGNED)),
     build(ast.Category, DECLARED, some(ITEMS, 1, 12) | files("column", "by")),
     build(ast.Categories, DECLARED, some(build(ast.Member, NAMES, some(ITEMS))) | files("column", "by")),
     build(ast.Actions, DECLARED, files("by")),
@@ -197,7 +198,7 @@ def test_canonical_declarations() -> None:
     loss l=2*size  let i=any(C) labels{0..9}
     labels { "a", "b c", "007", "default" , "loss" }
     costs c { default:0, "default" : -1.50, "7": 2 } costs w of h."kind" from "a\\u0062\\u0000" by "k" column "a b"
-    distance d=path(h,edge:1.0) hierarchy h from "f" by c levels a,b
+    distance d=path(h,edge:1.0) distance g of h . "kind" from "g.csv" hierarchy h from "f" by c levels a,b
     param p=-0 in[-1,+2]
     """
     assert unparse(parsed(text)) == (
@@ -212,6 +213,7 @@ def test_canonical_declarations() -> None:
         'costs w of h.kind from "ab\\u0000" column "a b" by k\n'
         "\n"
         "distance d = path(h, edge: 1)\n"
+        'distance g of h.kind from "g.csv"\n'
         "\n"
         'hierarchy h from "f" levels a, b by c\n'
         "\n"

@@ -1,32 +1,53 @@
-"""`distance`: a matrix from a file, or the path lengths of a hierarchy."""
+"""`distance`: a matrix from a file, between labels or between the categories of a family, or a hierarchy's paths."""
 
 from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 
 from udcp_dsl.compile.declare.declared import Declared, Fault
+from udcp_dsl.compile.declare.families import family_of
 from udcp_dsl.compile.declare.matching import complete, ending, label_array, listed, only
 from udcp_dsl.compile.sources import FileFault, finite, read_json, read_npy
-from udcp_dsl.expression.domain import DenseMetric, Floats, Hierarchy, Metric, TreeMetric
+from udcp_dsl.expression.domain import CategoryMetric, DenseMetric, Floats, Hierarchy, Metric, TreeMetric
 from udcp_dsl.language import ast
 
 
 def build_distance(d: Declared, x: ast.Distance) -> Metric:
     if isinstance(x.body, ast.Path):
-        hierarchy = d.things.get(x.body.hierarchy.text)
-        if not isinstance(hierarchy, Hierarchy):
-            if x.body.hierarchy.text not in d.broken:
-                known = [name for name, thing in d.things.items() if isinstance(thing, Hierarchy)]
-                d.error("E211", x.body.hierarchy.span, f"there is no hierarchy {x.body.hierarchy.text!r}",
-                        d.meant(x.body.hierarchy.text, known) or "declare one with `hierarchy`")  # fmt: skip
-            raise Fault
-        edge = 1.0 if x.body.edge is None else x.body.edge.value
-        if x.body.edge is not None and edge <= 0:
-            d.error("E244", x.body.edge.span, f"an edge is {edge:g} long", "give it a positive length")
-            raise Fault
-        return TreeMetric(x.name.text, hierarchy, edge)
-    matrix, names = _matrix(d, x.body), d.labels
-    path = x.body.path
+        return _path(d, x.name.text, x.body)
+    if x.of is None:
+        return DenseMetric(x.name.text, _checked(x.body.path, d.labels, _matrix(d, x.body, d.labels, "label")))
+    family = family_of(d, x.of)
+    if family is None:
+        raise Fault
+    several = [name for name, many in Counter(family.names).items() if many > 1]
+    if several and ending(x.body) != "npy":
+        way_out = "rename one of them, or give the distances in order, as .npy"
+        raise FileFault("E215", f"{several[0]!r} names several categories of {family.name!r}", way_out)
+    matrix = _matrix(d, x.body, family.names, "category")
+    return CategoryMetric(x.name.text, family, _checked(x.body.path, family.names, matrix))
+
+
+def _path(d: Declared, name: str, path: ast.Path) -> TreeMetric:
+    hierarchy = d.things.get(path.hierarchy.text)
+    if not isinstance(hierarchy, Hierarchy):
+        if path.hierarchy.text not in d.broken:
+            known = [name for name, thing in d.things.items() if isinstance(thing, Hierarchy)]
+            d.error("E211", path.hierarchy.span, f"there is no hierarchy {path.hierarchy.text!r}",
+                    d.meant(path.hierarchy.text, known) or "declare one with `hierarchy`")  # fmt: skip
+        raise Fault
+    edge = 1.0 if path.edge is None else path.edge.value
+    if path.edge is not None and edge <= 0:
+        d.error("E244", path.edge.span, f"an edge is {edge:g} long", "give it a positive length")
+        raise Fault
+    return TreeMetric(name, hierarchy, edge)
+
+
+def _checked(path: str, names: Sequence[str], matrix: Floats) -> Floats:
+    """A matrix that is a distance; where rounding makes the two ways differ, the larger."""
     if (matrix < 0).any():
         a, b = (int(i) for i in np.argwhere(matrix < 0)[0])
         raise FileFault("E242", f"{path}: the distance of {names[a]} and {names[b]} is negative: {matrix[a, b]:g}",
@@ -42,30 +63,27 @@ def build_distance(d: Declared, x: ast.Distance) -> Metric:
             "E241", f"{path} is not symmetric: from {names[a]} to {names[b]} {matrix[a, b]:g}, back {matrix[b, a]:g}",
             "a distance is the same both ways: make the two equal",
         )  # fmt: skip
-    return DenseMetric(x.name.text, np.maximum(matrix, matrix.T))
+    return np.maximum(matrix, matrix.T)
 
 
-def _matrix(d: Declared, file: ast.File) -> Floats:
-    """A K x K matrix in label order."""
-    kind = ending(file)
+def _matrix(d: Declared, file: ast.File, keys: Sequence[str], what: str) -> Floats:
+    """A matrix with a row and a column for each key, in their order."""
+    kind, each = ending(file), f"one row and one column a {what}"
     if kind == "npy":
         array = read_npy(file.path, d.files.read(file.path))
-        if array.shape != (d.K, d.K):
-            raise FileFault(
-                "E240", f"{file.path} has shape {array.shape}, not ({d.K}, {d.K})", "one row and one column a label"
-            )
+        if array.shape != (len(keys), len(keys)):
+            shape = (len(keys), len(keys))
+            raise FileFault("E240", f"{file.path} has shape {array.shape}, not {shape}", each)
         return array
     if kind == "csv":
         table = d.files.table(file.path)
         rows = table.keyed(None)[1]
-        complete(d, file, rows, d.labels, "label")
-        missing = [label for label in d.labels if label not in table.positions]
+        complete(d, file, rows, keys, what)
+        missing = [key for key in keys if key not in table.positions]
         if missing:
-            raise FileFault(
-                "E240", f"{file.path} has no column for {listed(missing, 'label')}", "one row and one column a label"
-            )
-        columns = [table.positions[label] for label in d.labels]
-        return np.array([[table.number(rows[label], at) for at in columns] for label in d.labels])
+            raise FileFault("E240", f"{file.path} has no column for {listed(missing, what)}", each)
+        columns = [table.positions[key] for key in keys]
+        return np.array([[table.number(rows[key], at) for at in columns] for key in keys])
     only(file, "a distance", "csv", "json", "npy")
     value = read_json(file.path, d.files.read(file.path))
     if not isinstance(value, dict) or set(value) != {"labels", "matrix"}:
@@ -73,20 +91,18 @@ def _matrix(d: Declared, file: ast.File) -> Floats:
             "E303", f"{file.path} is not an object of labels and matrix", 'write {"labels": [...], "matrix": [[...]]}'
         )
     names, rows_given = label_array(value["labels"], f"{file.path}: labels"), value["matrix"]
-    complete(d, file, names, d.labels, "label")
+    complete(d, file, names, keys, what)
     if (
         not isinstance(rows_given, list)
         or any(not isinstance(row, list) or len(row) != len(names) for row in rows_given)
         or len(rows_given) != len(names)
     ):
-        raise FileFault(
-            "E240", f"{file.path}: the matrix is not {len(names)} x {len(names)}", "one row and one column a label"
-        )
+        raise FileFault("E240", f"{file.path}: the matrix is not {len(names)} x {len(names)}", each)
     where = {name: i for i, name in enumerate(names)}
     if len(where) < len(names):
         twice = next(name for i, name in enumerate(names) if where[name] != i)
-        raise FileFault("E306", f"{file.path}: label {twice!r} is listed twice", "list it once")
-    order = [where[label] for label in d.labels]
+        raise FileFault("E306", f"{file.path}: {what} {twice!r} is listed twice", "list it once")
+    order = [where[key] for key in keys]
     return np.array(
         [[finite(rows_given[a][b], f"{file.path}: {names[a]} to {names[b]}") for b in order] for a in order],
         dtype=np.float64,

@@ -1,7 +1,8 @@
-"""diameter(d) = the largest d(a, b) over pairs of labels in S; 0 for fewer than two.
+"""diameter(d) = the largest d(a, b) over pairs of labels in S, or of categories that S touches; 0 for fewer than two.
 
 A set grown by y has the larger of the diameter so far and the distance from y to its farthest member. In a hierarchy
-two sweeps find the diameter of a set: the member farthest from any one is an end of a longest path.
+two sweeps find the diameter of a set: the member farthest from any one is an end of a longest path. Of a distance
+between categories a single label in two of them has a diameter already: d(y, y) is theirs.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 from udcp_dsl.expression.atoms.atom import Atom, Held, Increment, Sets
 from udcp_dsl.expression.atoms.balls import Balls
 from udcp_dsl.expression.attainable import Grid
-from udcp_dsl.expression.domain import DenseMetric, Floats, Ints, Metric, TreeMetric
+from udcp_dsl.expression.domain import CategoryMetric, DenseMetric, Floats, Ints, Metric, TreeMetric
 from udcp_dsl.expression.facts import Interval
 from udcp_dsl.expression.forms import Additive
 from udcp_dsl.expression.growth import Farthest
@@ -22,7 +23,7 @@ from udcp_dsl.expression.linear import Affine, Lowering, Push, total
 
 class Diameter(Atom):
     name = "diameter"
-    signatures = (("distance",),)
+    signatures = (("any distance",),)
 
     def __init__(self, K: int, metric: Metric) -> None:
         self.K = K
@@ -33,11 +34,21 @@ class Diameter(Atom):
         return (self.name, *self.metric.key)
 
     def value(self, S: frozenset[int]) -> float:
+        if isinstance(self.metric, CategoryMetric):
+            family, d = self.metric.family, self.metric.matrix
+            touched = [g for g in range(len(family)) if not S.isdisjoint(family.category(g).members.tolist())]
+            return max((float(d[g, h]) for g in touched for h in touched), default=0.0)
         return max((self.metric.between(a, b) for a in S for b in S), default=0.0)
 
     def batch(self, sets: Sets) -> Floats:
         if isinstance(self.metric, TreeMetric):
             return self.metric.diameter_of(sets.mask)
+        if isinstance(self.metric, CategoryMetric):
+            touched, largest = self.metric.touched(sets.mask), np.zeros(len(sets.mask))
+            for g, row in enumerate(self.metric.matrix):
+                far = np.where(touched, row, 0.0).max(axis=1)
+                largest = np.maximum(largest, np.where(touched[:, g], far, 0.0))
+            return largest
         return np.asarray(np.where(sets.mask, farthest(self.metric, sets), 0.0).max(axis=1))
 
     def start(self, held: Held) -> Increment:
@@ -51,9 +62,13 @@ class Diameter(Atom):
         return Interval(0.0, self.metric.largest)
 
     def proves(self) -> Mapping[str, str]:
+        if isinstance(self.metric, CategoryMetric):
+            return {"monotone": "a larger set touches no fewer categories"}
         return {"monotone": "a larger set has no fewer pairs"}
 
     def lacks(self) -> Mapping[str, str]:
+        if isinstance(self.metric, CategoryMetric):
+            return {"submodular": "a category adds nothing to the empty set, but its distance to others touched"}
         return {"submodular": "a label adds nothing to the empty set, but its distance to a larger one"}
 
     def additive(self) -> Additive | None:
@@ -66,25 +81,31 @@ class Diameter(Atom):
         return self.metric.probes()
 
     def lower(self, model: Lowering, push: Push) -> Affine:
-        """In a hierarchy by the balls that hold the set; else from below by t >= d(a, b) (x_a + x_b - 1) for each pair,
-        and from above by the distance of two members that binaries pick, one row a label."""
+        """In a hierarchy by the balls that hold the set; else from below by t >= d(a, b) (x_a + x_b - 1) for each pair
+        of labels (or of categories, x saying which are touched), and from above by the distance of two of them that
+        binaries pick, one row each."""
         if isinstance(self.metric, TreeMetric):
             balls = Balls.of(self.metric)
             return balls.least(model, self.metric.edge * balls.diameters, push)
-        assert isinstance(self.metric, DenseMetric)
-        d, K = self.metric.matrix, self.K
+        if isinstance(self.metric, CategoryMetric):
+            family = self.metric.family
+            x = [model.touches(family.category(g).members, push) for g in range(len(family))]
+        else:
+            assert isinstance(self.metric, DenseMetric)
+            x = [model.label(y) for y in range(self.K)]
+        d = self.metric.matrix
         t = model.continuous(0.0, self.metric.largest)
         if Push.DOWN in push:
             for a, b in zip(*np.nonzero(np.triu(d)), strict=True):
-                model.at_most((model.label(a) + model.label(b) - 1.0) * float(d[a, b]), t)
+                model.at_most((x[a] + x[b] - 1.0) * float(d[a, b]), t)
         if Push.UP in push:
-            one, other = ([model.binary() for _ in range(K)] for _ in range(2))
+            one, other = ([model.binary() for _ in x] for _ in range(2))
             model.equal(total(one), total(other))
             model.at_most(total(one), 1.0)
             model.at_most(t, total(one) * self.metric.largest)
-            for a in range(K):
-                model.at_most(one[a], model.label(a))
-                model.at_most(other[a], model.label(a))
+            for a, there in enumerate(x):
+                model.at_most(one[a], there)
+                model.at_most(other[a], there)
                 far = total(other[b] * float(d[a, b]) for b in np.flatnonzero(d[a]))
                 model.at_most(t, far + (Affine(1.0, {}) - one[a]) * self.metric.largest)
         return t
@@ -92,7 +113,7 @@ class Diameter(Atom):
     def grid(self) -> Grid | None:
         if isinstance(self.metric, TreeMetric):
             return Grid.multiples(self.metric.edge, 2 * self.metric.hierarchy.height)
-        assert isinstance(self.metric, DenseMetric)
+        assert isinstance(self.metric, DenseMetric | CategoryMetric)
         return Grid.of(self.metric.matrix.ravel())
 
 
@@ -106,12 +127,12 @@ def farthest(metric: Metric, sets: Sets) -> Floats:
 
 
 class DiameterIncrement(Increment):
-    """`far` holds each label's farthest distance to S."""
+    """`far` holds each label's farthest distance to S and itself."""
 
     def __init__(self, held: Held, metric: Metric) -> None:
         self.held = held
         self.metric = metric
-        self.far = np.zeros(held.mask.shape)
+        self.far = np.tile(metric.own, (len(held.rows), 1))
         self.value = np.zeros(len(held.rows))
 
     def after(self) -> Floats:

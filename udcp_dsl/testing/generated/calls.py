@@ -84,6 +84,7 @@ class Calling:
             "costs": v.costs,
             "costs of family": [costs for _, costs in v.family_costs],
             "distance": v.metrics,
+            "any distance": [*v.metrics, *v.family_metrics],
             "actions": v.actions,
         }[kind]
 

@@ -55,7 +55,7 @@ class Declaring:
         for kind in (self._costs, self._category, self._categories, self._hierarchy):
             for number in range(1, 1 + draw(st.integers(0, 2))):
                 kind(number)
-        for kind in (self._actions, self._distance, self._param, self._family_costs):
+        for kind in (self._actions, self._distance, self._param, self._family_costs, self._family_distance):
             if draw(st.booleans()):
                 kind(1)
 
@@ -294,29 +294,43 @@ class Declaring:
 
     def _distance(self, number: int) -> None:
         name = f"d{number}"
-        labels, K = self.vocabulary.labels, self.K
         hierarchies = [x.name.text for x in self.declarations if isinstance(x, ast.Hierarchy)]
         self.vocabulary.metrics.append(reference(name))
         if hierarchies and self.coin():
             edge = self.pick((None, 2.0, 0.5, 1.0, 0.1))
             path = ast.Path(named(self.pick(hierarchies)), None if edge is None else _signed(edge), span=NOWHERE)
-            self.declarations.append(ast.Distance(named(name), path, span=NOWHERE))
+            self.declarations.append(ast.Distance(named(name), None, path, span=NOWHERE))
             return
-        matrix = np.zeros((K, K))
-        apart = K * (K - 1) // 2
-        matrix[np.triu_indices(K, 1)] = self.draw(st.lists(MAGNITUDES, min_size=apart, max_size=apart))
+        file = self._matrix(name, self.vocabulary.labels)
+        self.declarations.append(ast.Distance(named(name), None, file, span=NOWHERE))
+
+    def _family_distance(self, number: int) -> None:
+        if not self.vocabulary.families:
+            return
+        name = f"g{number}"
+        family, names = self.pick(self.vocabulary.families)
+        file = self._matrix(name, names)
+        self.declarations.append(ast.Distance(named(name), family, file, span=NOWHERE))
+        self.vocabulary.family_metrics.append(reference(name))
+
+    def _matrix(self, name: str, keys: Sequence[str]) -> ast.File:
+        """A file of distances between the keys; where two are called the same, only their order tells them apart."""
+        many = len(keys)
+        matrix = np.zeros((many, many))
+        apart = many * (many - 1) // 2
+        matrix[np.triu_indices(many, 1)] = self.draw(st.lists(MAGNITUDES, min_size=apart, max_size=apart))
         matrix = matrix + matrix.T
-        how = self.pick(("npy", "csv", "json"))
-        order = list(range(K)) if how == "npy" else self.draw(st.permutations(range(K)))
-        rows, ordered = matrix[np.ix_(order, order)], [labels[y] for y in order]
+        how = self.pick(("npy", "csv", "json")) if len(set(keys)) == many else "npy"
+        order = list(range(many)) if how == "npy" else self.draw(st.permutations(range(many)))
+        rows, ordered = matrix[np.ix_(order, order)], [keys[i] for i in order]
         if how == "npy":
             self.files[f"{name}.npy"] = _npy(rows)
         elif how == "csv":
-            cells = [[label, *map(_cell, row.tolist())] for label, row in zip(ordered, rows, strict=True)]
+            cells = [[key, *map(_cell, row.tolist())] for key, row in zip(ordered, rows, strict=True)]
             self.files[f"{name}.csv"] = _csv([self._key, *ordered], cells[::-1])
         else:
             self.files[f"{name}.json"] = _json({"labels": ordered, "matrix": rows.tolist()})
-        self.declarations.append(ast.Distance(named(name), ast.File(f"{name}.{how}", span=NOWHERE), span=NOWHERE))
+        return ast.File(f"{name}.{how}", span=NOWHERE)
 
     def _actions(self, number: int) -> None:
         name = f"u{number}"

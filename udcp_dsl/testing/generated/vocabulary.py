@@ -33,5 +33,6 @@ class Vocabulary:
     costs: list[ast.Ref] = field(default_factory=list)
     family_costs: list[tuple[ast.Ref, ast.Ref]] = field(default_factory=list)  # the family, its costs
     metrics: list[ast.Ref] = field(default_factory=list)
+    family_metrics: list[ast.Ref] = field(default_factory=list)  # between the categories of a family
     actions: list[ast.Ref] = field(default_factory=list)
     params: list[tuple[ast.Ref, float]] = field(default_factory=list)
