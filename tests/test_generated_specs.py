@@ -298,7 +298,9 @@ def test_a_refutation_by_the_wrong_sets_is_shown(
 # Specs of more labels than can be tried one by one -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("spec", ["languages/branches", "languages/diameter", "dermatology/triage", "referral/teams"])
+@pytest.mark.parametrize(
+    "spec", ["languages/branches", "languages/diameter", "dermatology/triage", "referral/teams", "tickets/tickets"]
+)
 def test_example_specs_with_many_labels(spec: str, pytestconfig: pytest.Config) -> None:
     loss = udcp.load(pytestconfig.rootpath / "specs" / f"{spec}.loss")
     assert_meaning(loss)

@@ -40,7 +40,7 @@ def _way(loss: Loss) -> Way:
     K, growing = loss.K, grow(loss)
     if growing is None:
         return Way("the cost of each prefix, many rows at a time", exact=False, seconds=2.5e-5 * K + 5e-7 * K**2)
-    seconds = 3e-8 * K * max(1.0, math.log2(K)) + 3e-9 * len(growing.dense) * K**2
+    seconds = 3e-8 * K * max(1.0, math.log2(K)) + 3e-9 * len(growing.dense) * growing.dense.shape[1] * K
     return Way("the cost of each prefix, compiled", exact=False, seconds=seconds)
 
 
@@ -165,11 +165,11 @@ def _penalize(
     total = np.zeros(LIMBS, np.int64)
     # Taken out of the tuple once: a compiled function counts references to what it takes out.
     code, data, state = growing.code, growing.data, new_state(growing.code)
-    kind, metric, dense, paths, depth, edge = (
-        growing.kind, growing.metric, growing.dense, growing.paths, growing.depth, growing.edge,
+    kind, metric, point, dense, paths, depth, edge = (
+        growing.kind, growing.metric, growing.point, growing.dense, growing.paths, growing.depth, growing.edge,
     )  # fmt: skip
     far_0 = far_at(code)
-    far = np.zeros((len(dense), K))
+    far = np.zeros((len(dense), dense.shape[1]))
     ends, long = np.empty((len(edge), 2), np.int64), np.empty(len(edge), np.int64)
     for i in range(start, stop):
         order = falling_order(P[i], scratch)
@@ -178,7 +178,9 @@ def _penalize(
         for j in range(K):
             add(total, np.float64(P[i, j]), 1)
         clear(code, data, state)
-        far[:] = 0.0
+        for m in range(len(dense)):
+            for j in range(dense.shape[1]):
+                far[m, j] = dense[m, j, j]
         last = -np.inf
         count = 0
         while count < K:
@@ -186,14 +188,14 @@ def _penalize(
             for a in range(A):
                 m = metric[a]
                 if kind[a] == DENSE:
-                    state[far_0 + a] = far[m, y]
+                    state[far_0 + a] = far[m, point[m, y]]
                 elif kind[a] == TREE:
                     state[far_0 + a] = edge[m] * _lengthen(paths[m], depth[m], ends[m], long, m, y, count == 0)
             cost = cost_with(code, data, state, y)
             push(code, data, state, y)
             for m in range(len(dense)):
-                for j in range(K):
-                    far[m, j] = max(far[m, j], dense[m, y, j])
+                for j in range(dense.shape[1]):
+                    far[m, j] = max(far[m, j], dense[m, point[m, y], j])
             add(total, np.float64(P[i, y]), -1)
             count += 1
             formula = mass_score(rounded(total, low, high), count) + lam * (cost - nothing)

@@ -12,11 +12,20 @@ import udcp_dsl as udcp
 from udcp_dsl.loss import Loss
 
 SUMS = """size | 0.01 * size | sum(c) | sum(few) | count(F) | 2 * count(F) | count(F, w) | count(O) | any(C) | max(few)
-    | diameter(t) | diameter(d) | diameter(h) | count(h.level(1)) | count(h.level(2)) | 0.5 * diameter(t)""".split("|")
+    | diameter(t) | diameter(d) | diameter(h) | diameter(g) | diameter(g2) | count(h.level(1)) | count(h.level(2))
+    | 0.5 * diameter(t)""".split("|")
 OTHERS = """sum(signed) | -1 * size | all(C) | within(C) | empty | max(signed) | min(signed) | min(few) | spread(d)
     | spread(t) | radius(t) | radius(d) | sqrt(size) | sqrt(count(F)) | size ^ 2 | 5 * (any(C) and count(F) >= 2)
     | (if any(C) then 2 else max(few)) | max(sum(c), 2 * count(F)) | min(size, 3) | size(C) | max(size - 2, 0)
     | (count(F) == 2) | any(C) * sum(c) | -1 * count(F) | worst(u)""".split("|")
+
+
+def between_categories(rng: np.random.Generator, names: list[str]) -> bytes:
+    """A table of distances, the categories in any order; those that overlap are apart all the same."""
+    d = np.triu(rng.integers(0, 6, size=(len(names), len(names))) / 4, 1)
+    order = rng.permutation(len(names))
+    rows = [",".join([names[a], *(f"{(d + d.T)[a, b]:g}" for b in order)]) for a in order[::-1]]
+    return "\n".join([",".join(["category", *(names[b] for b in order)]), *rows]).encode()
 
 
 @pytest.fixture(scope="session")
@@ -58,13 +67,16 @@ def random_loss() -> Callable[[np.random.Generator, int], Loss]:
         distance = np.triu(rng.integers(0, 6, size=(K, K)) / float(rng.choice([1, 7])), 1)
         matrix = io.BytesIO()
         np.save(matrix, distance + distance.T)
+        many = rng.integers(1, 4)
+        apart = {"g.csv": between_categories(rng, [f"f{c}" for c in of_family])}
+        apart |= {"g2.csv": between_categories(rng, [f"o{c}" for c in range(many)])}
         actions = "label,a,b\n" + "".join(f"{y},{number()},{number()}\n" for y in labels)
         pool = SUMS if rng.random() < 0.5 else SUMS + OTHERS
         text = [
             "labels " + listed(labels),
             "categories F " + listed([f"f{c}: {members}" for c, members in of_family.items()]),
             "costs w of F " + listed([f"f{c}: {number()}" for c in of_family]),
-            "categories O " + listed([f"o{c}: {some()}" for c in range(rng.integers(1, 4))]),
+            "categories O " + listed([f"o{c}: {some()}" for c in range(many)]),
             "category C " + some(),
             costs("c", [number() for _ in labels]),
             costs("few", [three[rng.integers(3)] for _ in labels]),
@@ -72,9 +84,11 @@ def random_loss() -> Callable[[np.random.Generator, int], Loss]:
             "hierarchy h " + listed(tree),
             f"distance t = path(h, edge: {rng.choice(['1', '0.5', '0.3'])})",
             'distance d from "d.npy"',
+            'distance g of F from "g.csv"',
+            'distance g2 of O from "g2.csv"',
             'actions u from "u.csv"',
             "loss l = " + " + ".join(rng.choice(pool, size=rng.integers(1, 5))),
         ]
-        return udcp.loads("\n".join(text), files={"d.npy": matrix.getvalue(), "u.csv": actions.encode()})
+        return udcp.loads("\n".join(text), files={"d.npy": matrix.getvalue(), "u.csv": actions.encode(), **apart})
 
     return make

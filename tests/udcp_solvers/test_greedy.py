@@ -34,6 +34,7 @@ category C { a, d, f }
 costs k { a: 1, b: 0.5, c: 1, d: 2.25, e: 0, f: 0.5, g: 4 }
 costs s { a: 1, b: -0.5, c: -1, d: 2.25, e: 0, f: 0.5, g: -4 }
 distance d from "d.npy"
+distance g of O from "g.csv"
 actions u from "u.csv"
 """
 # Binary fractions: every sum is exact, whatever its order, so that the formula has one value.
@@ -42,6 +43,7 @@ EXACT = [
     "radius(h)", "count(F)", "count(F, w)", "count(O)", "count(O) + 0.25 * size", "any(C)", "all(C)", "within(C)",
     "4 * empty + size", "worst(u)", "count(h.level(1)) + 2 * count(h.level(2)) + 0.125 * size",
     "diameter(h) + sum(k) + count(F)", "diameter(d) + max(k) + 0.5 * count(O)", "size ^ 2 - 3 * size",
+    "diameter(g)", "diameter(g) + sum(k) + count(F)", "diameter(g) + diameter(d) + diameter(h)",
     "5 * (any(C) and count(F) >= 2) + max(size - 2, 0)", "if any(C) then 3 else max(k)", "min(sum(k), 2)",
 ]  # fmt: skip
 
@@ -52,7 +54,8 @@ def exact_loss(body: str) -> Loss:
     matrix = io.BytesIO()
     np.save(matrix, distance + distance.T)
     actions = "label,m,n\n" + "".join(f"{y},{rng.integers(8) / 4},{rng.integers(8) / 4}\n" for y in "abcdefg")
-    files = {"d.npy": matrix.getvalue(), "u.csv": actions.encode()}
+    apart = b"team,r,p,q\nq,2.5,1,0\np,3,0,1\nr,0,3,2.5\n"
+    files = {"d.npy": matrix.getvalue(), "u.csv": actions.encode(), "g.csv": apart}
     return udcp.loads(f"{DECLARED} loss l = {body}", files=files)
 
 

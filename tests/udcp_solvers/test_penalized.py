@@ -33,11 +33,14 @@ category C { a, d, f }
 costs k { a: 1, b: 0.5, c: 1, d: 2.25, e: 0, f: 0.5 }
 costs s { a: 1, b: -0.5, c: -1, d: 2.25, e: 0, f: -4 }
 distance d from "d.npy"
+categories O { p: { a, b, c }, q: { c, d }, r: { a, f } }
+distance g of O from "g.csv"
 """
 # Binary fractions: every sum is exact, whatever its order.
 EXACT = [
     "size", "sum(k)", "sum(s)", "max(s)", "min(s)", "diameter(h)", "diameter(d)", "radius(h)", "spread(d)", "count(F)",
     "any(C)", "within(C)", "4 * empty", "all(C)", "size ^ 2 - 6 * size", "diameter(h) + diameter(d) + sum(s)",
+    "diameter(g)", "diameter(g) + diameter(d) + 0.5 * size",
 ]  # fmt: skip
 
 
@@ -45,7 +48,8 @@ def exact_loss(body: str) -> Loss:
     distance = np.triu(np.random.default_rng(7).integers(1, 9, size=(6, 6)) / 2, 1)
     matrix = io.BytesIO()
     np.save(matrix, distance + distance.T)
-    return udcp.loads(f"{DECLARED} loss l = {body}", files={"d.npy": matrix.getvalue()})
+    files = {"d.npy": matrix.getvalue(), "g.csv": b"team,r,p,q\nq,2.5,1,0\np,3,0,1\nr,0,3,2.5\n"}
+    return udcp.loads(f"{DECLARED} loss l = {body}", files=files)
 
 
 @pytest.mark.parametrize("body", EXACT)

@@ -205,8 +205,8 @@ def _metric(d: Declared, call: ast.Call, kind: str, ref: ast.Ref) -> Metric | No
         name, family = ref.span.text, named.family.name
         d.error(
             "E406", ref.span, f"{call.name} takes a distance between labels; {name!r} is one between categories",
-            f"a label may be in several categories of {family}, or in none, so it has no one distance to another: "
-            f"write diameter({name}), the largest between categories that the set touches",
+            f"a label in several categories of {family}, or in none, has no one distance to another; "
+            f"write diameter({name})",
         )  # fmt: skip
         return None
     return named if isinstance(named, Metric) else None

@@ -28,7 +28,7 @@ _FORMS = {
     "labels": 'labels { a, b }, labels 0..99, or labels from "file.csv" column c',
     "hierarchy": 'hierarchy h { node { a, b }, c }, or hierarchy h from "file.csv" levels kind, family',
     "costs": 'costs c { a: 1, default: 0 }, costs c from "file.csv" column k, or costs w of F { d: 1 }',
-    "distance": 'distance d from "file.npy", or distance d = path(h, edge: 1)',
+    "distance": 'distance d from "file.npy", distance d of F from "file.csv", or distance d = path(h, edge: 1)',
     "category": 'category C { a, b }, or category C from "file.csv" column c',
     "categories": 'categories F { c: { a, b }, d: { b } }, or categories F from "file.csv" column c',
     "actions": 'actions u from "file.csv"',

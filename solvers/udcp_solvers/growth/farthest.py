@@ -1,6 +1,6 @@
 """Greedy orders of sums with a diameter (of a matrix or a hierarchy) or a largest cost, in O(lists) a step.
 
-A list, for a matrix a single label, keeps its farthest distance to the set, so that L(S + y) is
+A list, for a matrix of labels a single label, keeps its farthest distance to the set, so that L(S + y) is
 common + added so far + extra of its class + sum of w max(value, far). One pass over the lists gives a lower bound of
 the best ratio, a second finds those that may reach it; the floats of `growing`, which every path shares, decide among
 these. The passes are approximate and vectorised; with a matrix they read one row of it a step, near memory speed.
@@ -102,7 +102,8 @@ def _order(
     # Taken out of the tuples once: a compiled function counts references to what it takes out.
     code, data, state = growing.code, growing.data, scratch.state
     entries, entry_category, kind, metric = growing.entries, growing.entry_category, growing.kind, growing.metric
-    number, dense, depth, edge = growing.number, growing.dense, growing.depth, growing.edge
+    number, point, depth, edge = growing.number, growing.point, growing.depth, growing.edge
+    away = lists.away
     list_of, some, class_of, unpaid = lists.list_of, lists.some, lists.class_of, lists.unpaid
     category_start, category_list, category_bit = lists.category_start, lists.category_list, lists.category_bit
     cost_common, cost_extra, weight, slack = model.common, model.extra, model.far_weight, model.slack
@@ -118,6 +119,8 @@ def _order(
     for a in range(A):
         for g in range(G):
             far[a, g] = number[a, some[g]] if kind[a] == LARGER else 0.0
+            if kind[a] == DENSE:
+                far[a, g] = away[metric[a], point[metric[a], some[g]], g]
     for g in range(G):
         states[g] = 0
         now[g] = class_of[g, 0]
@@ -166,8 +169,7 @@ def _order(
         push(code, data, state, y)
         for a in range(A):
             if kind[a] == DENSE:
-                # With a matrix each label is a list of its own, in the order of the labels.
-                _reach(far[a], dense[metric[a], y])
+                _reach(far[a], away[metric[a], point[metric[a], y]])
             elif kind[a] == TREE:
                 _reach_in_tree(far[a], common, above[metric[a]], depth[metric[a]], some, edge[metric[a]], g)
     return count

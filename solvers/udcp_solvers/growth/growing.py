@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from udcp_dsl.expression import ir
-from udcp_dsl.expression.domain import DenseMetric, TreeMetric
+from udcp_dsl.expression.domain import CategoryMetric, DenseMetric, TreeMetric
 from udcp_dsl.expression.growth import Adds, Completes, Farthest, Growth, Larger, Smaller, Touches
 from udcp_solvers.numeric.arrays import Floats, Indices
 from udcp_solvers.numeric.compiled import jit
@@ -43,7 +43,10 @@ class Growing(NamedTuple):
     entry_atom: Indices  # (E,)
     entry_category: Indices  # (E,)
     weight: Floats  # what each category costs when first touched
-    dense: Floats  # (D, K, K)
+    point: (
+        Indices  # (D, K) the place of each label in the matrix: its own, or that of all labels in the same categories
+    )
+    dense: Floats  # (D, M, M)
     paths: NDArray[np.int32]  # (T, height, K) the node above each label at each depth, or -1
     depth: NDArray[np.int32]  # (T, K) of the label's leaf
     edge: Floats  # (T,)
@@ -108,7 +111,7 @@ class _Builder:
         self.atoms: list[tuple[int, float, Floats, float, int]] = []
         self.weights: list[Floats] = []
         self.entries: list[tuple[Indices, int, Indices]] = []  # labels, atom, categories
-        self.dense: list[Floats] = []
+        self.dense: list[tuple[Floats, Indices]] = []  # a matrix, and each label's place in it
         self.trees: list[TreeMetric] = []
         self.ops: list[tuple[int, tuple[int, ...], float, float]] = []
         self.tables: list[Floats] = []
@@ -129,7 +132,10 @@ class _Builder:
                 self._touch(growth)
             case Farthest(metric=DenseMetric() as metric):
                 self._atom(DENSE, metric=len(self.dense))
-                self.dense.append(metric.matrix)
+                self.dense.append((metric.matrix, np.arange(self.K)))
+            case Farthest(metric=CategoryMetric() as metric):
+                self._atom(DENSE, metric=len(self.dense))
+                self.dense.append((metric.between_points, metric.point))
             case Farthest(metric=TreeMetric() as metric):
                 self._atom(TREE, metric=len(self.trees))
                 self.trees.append(metric)
@@ -196,7 +202,8 @@ class _Builder:
             entry_atom=atoms[order],
             entry_category=categories[order],
             weight=weight,
-            dense=_stacked(self.dense, K),
+            point=np.array([point for _, point in self.dense], np.int64).reshape(len(self.dense), K),
+            dense=_stacked([matrix for matrix, _ in self.dense]),
             paths=np.array([_above(tree, height) for tree in self.trees], np.int32).reshape(len(self.trees), height, K),
             depth=np.array([tree.leaf_depth for tree in self.trees], np.int32).reshape(len(self.trees), K),
             edge=np.array([tree.edge for tree in self.trees], np.float64),
@@ -211,10 +218,14 @@ def _joined(header: int, *parts: NDArray[Any]) -> tuple[NDArray[Any], list[int]]
     return np.concatenate([np.zeros(header, np.int64), *parts]), np.cumsum(lengths)[:-1].tolist()
 
 
-def _stacked(matrices: list[Floats], K: int) -> Floats:
+def _stacked(matrices: list[Floats]) -> Floats:
     if len(matrices) == 1:  # no copy
         return np.ascontiguousarray(matrices[0], dtype=np.float64)[None]
-    return np.array(matrices, np.float64).reshape(len(matrices), K, K)
+    M = max(map(len, matrices), default=0)
+    stack = np.zeros((len(matrices), M, M))
+    for filled, matrix in zip(stack, matrices, strict=True):
+        filled[: len(matrix), : len(matrix)] = matrix
+    return stack
 
 
 def _above(tree: TreeMetric, height: int) -> NDArray[np.int32]:
@@ -226,7 +237,8 @@ def _above(tree: TreeMetric, height: int) -> NDArray[np.int32]:
 
 
 # The state of one growing set is one array: the values of the atoms; what each category still costs; for the label in
-# question its farthest distance to the set, atom by atom, filled in by whoever keeps distances; and room to work.
+# question its farthest distance to the set and itself, atom by atom, filled in by whoever keeps distances; and room to
+# work.
 
 
 @jit

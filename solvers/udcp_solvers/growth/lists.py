@@ -1,8 +1,9 @@
 """Labels that a loss cannot tell apart, and what one more of each would cost.
 
-Labels with the same numbers and categories (and, for a hierarchy, the same parent) form a *list*: L(S + y) is the same
-float for all of them, so of each list only the label of highest p can come next. Lists whose categories are touched in
-part may still cost the same: those with equal numbers and equal weights left to pay are one *class* at that moment.
+Labels with the same numbers and categories (and, for a hierarchy, the same parent; for another distance, the same
+place in it) form a *list*: L(S + y) is the same float for all of them, so of each list only the label of highest p can
+come next. Lists whose categories are touched in part may still cost the same: those with equal numbers and equal
+weights left to pay are one *class* at that moment.
 
 Where the loss is a sum, L(S + y) = common(|S|) + what was added so far + extra[class of y] + sum of w max(value, far):
 good to `slack`, which is enough to leave most labels out; `growing` decides among the rest.
@@ -42,6 +43,7 @@ class Lists(NamedTuple):
     category_start: Indices  # the lists of each category, and which bit it is there
     category_list: Indices
     category_bit: Indices
+    away: Floats  # (D, M, G) from each point of a matrix to each list
 
 
 class Model(NamedTuple):
@@ -71,7 +73,7 @@ def list_labels(growing: Growing) -> Lists | None:
         ids = _paired(ids, column + 1)
     for kind, metric in zip(growing.kind, growing.metric, strict=True):
         if kind == DENSE:
-            ids = np.arange(K)
+            ids = _paired(growing.point[metric], ids)  # labels of a matrix stay in their order
         elif kind == TREE:
             depth = growing.depth[metric].astype(np.int64)
             parent = growing.paths[metric, depth - 1, np.arange(K)].astype(np.int64)
@@ -92,7 +94,18 @@ def list_labels(growing: Growing) -> Lists | None:
         category_start=start,
         category_list=lists,
         category_bit=bit,
+        away=_away(growing, some),
     )
+
+
+def _away(growing: Growing, some: Indices) -> Floats:
+    at = growing.point[:, some]
+    if at.shape[1] == growing.dense.shape[1] and (at == np.arange(at.shape[1])).all():  # no copy
+        return growing.dense
+    away = np.empty((*growing.dense.shape[:2], len(some)))
+    for found, matrix, point in zip(away, growing.dense, at, strict=True):
+        found[:] = matrix[:, point]
+    return away
 
 
 def _within(counts: Indices) -> Indices:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 
 import numpy as np
@@ -59,6 +60,7 @@ hierarchy h { x { 0..2, xx { 3, 4 } }, y { yy { yyy { 5..7 }, 8 }, 9 }, 10..13 }
 hierarchy even { p { 0..4 }, q { 5..8 }, r { 9..13 } }
 distance d from "d.npy"
 distance t = path(h, edge: 0.5)
+distance g of F from "g.json"
 actions u from "u.json"
 """
 EXPRESSIONS = """
@@ -70,6 +72,7 @@ max(sum(c), diameter(h), 2); min(spread(d), 3 * size, sum(e)); any(C) and not an
 any(C) or all(D) or empty; sum(c) >= 2.5; sum(c) > 1; diameter(d) <= 2; sum(c) == 1.5; count(F, w) < 1.25
 worst(u) >= 1; diameter(h) == 4; max(c) > min(e); spread(h) >= 20; sum(c) >= sum(e); radius(d) < 1.5
 if any(C) then sum(c) else diameter(h); if sum(c) >= 2 then 3 else count(F); if all(C) then size + 20 else -sum(e)
+diameter(g); all(D) * diameter(g); diameter(g) >= 1
 any(C) * any(D) + 2 * (sum(e) >= 3) * max(c); not (sum(c) >= 2) and diameter(h) >= 3
 """.replace("\n", ";").split(";")
 
@@ -80,7 +83,8 @@ def hand_written(text: str) -> Loss:
     saved = io.BytesIO()
     np.save(saved, d + d.T)
     u = {str(y): {a: float(rng.integers(-4, 9)) / 4 for a in ("wait", "cut", "cool")} for y in range(14)}
-    files = {"d.npy": saved.getvalue(), "u.json": str(u).replace("'", '"').encode()}
+    g = {"labels": ["b", "a", "d", "c"], "matrix": [[0, 1.5, 2, 0], [1.5, 0, 1, 0.5], [2, 1, 0, 1], [0, 0.5, 1, 0]]}
+    files = {"d.npy": saved.getvalue(), "g.json": json.dumps(g).encode(), "u.json": str(u).replace("'", '"').encode()}
     return udcp.loads(DECLARED + text, files=files)
 
 
