@@ -223,6 +223,10 @@ def test_tree_of_other_losses() -> None:
     counted = tree_of(udcp.loads(f"{spec} loss l = count(f) + size"))
     assert counted is not None
     assert (counted.names, counted.above) == (("x", "y"), ((0,), (0, 1), ()))
+    measured = udcp.loads(
+        f'{spec} distance g of f from "g.csv" loss l = diameter(g)', files={"g.csv": b"f,x,y\nx,0,1\ny,1,0\n"}
+    )
+    assert tree_of(measured) == counted
     declared = tree_of(udcp.loads(f"{spec} loss l = size"))
     assert declared is not None
     assert declared.name == "h"
