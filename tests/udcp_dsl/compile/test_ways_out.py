@@ -64,7 +64,9 @@ def test_a_matrix_between_categories_is_told_from_one_between_labels(file: str) 
         udcp.loads(f'{_HEAD} distance d from "{file}"  loss l = diameter(d)', files={**_FILES, **contents})
     (fault,) = caught.value.diagnostics
     assert fault.code == "E308"
-    assert fault.help == "these are the categories of 'team', and what is wanted is an entry for each label"
+    assert fault.help.startswith("these are the categories of 'team': costs and distances may be `of team`; ")
+    meant = f'{_HEAD} distance d of team from "{file}"  loss l = diameter(d)'
+    assert udcp.loads(meant, files={**_FILES, **contents})(["a", "c"]) == 1
 
 
 def test_a_distance_is_not_told_of_clauses_that_it_does_not_take() -> None:

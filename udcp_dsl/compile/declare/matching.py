@@ -43,7 +43,8 @@ def complete(
         if matched:
             way_out += f"; rows are matched {matched}"
         elif what == "label" and there.isdisjoint(wanted) and (family := _family_of(d, there)):
-            way_out = f"these are the categories of {family!r}, and what is wanted is an entry for each label"
+            way_out = f"these are the categories of {family!r}: costs and distances may be `of {family}`; "
+            way_out += "else give an entry for each label"
         raise FileFault("E308", f"{file.path} has no entry for {listed(missing, what)}", way_out)
     extra = there.difference(wanted)
     if extra:
