@@ -408,6 +408,35 @@ class TreeMetric(Metric):
         return np.multiply(self.endpoints(mask)[2], self.edge, dtype=np.float64)
 
     @cached_property
+    def middles(self) -> int:
+        """How many points may be the middle of a path between two leaves, or a leaf itself."""
+        inner = len(self.hierarchy.names) - self.K
+        return self.K + (inner if self._one_depth else 2 * inner - 1)
+
+    @cached_property
+    def _one_depth(self) -> bool:
+        return bool((self.leaf_depth == self.leaf_depth[0]).all())
+
+    def from_middles(self) -> Floats:
+        """How many edges each such point is away from every label, (middles, K): inner nodes, the edges above them, and
+        the leaves. (Paths between leaves at one depth have their middles at nodes, and none has it above a leaf.)"""
+        tree = self.hierarchy
+        away = np.empty((len(tree.names), self.K))
+        for v in range(len(tree.names)):
+            common = np.zeros(self.K, dtype=np.int64)
+            u = v
+            while u > 0:
+                below = tree.order[tree.low[u] : tree.high[u]]
+                common[below] = np.maximum(common[below], tree.depth[u])
+                u = int(tree.parent[u])
+            away[v] = tree.depth[v] + self.leaf_depth - 2 * common
+        inner = np.setdiff1d(np.arange(len(tree.names)), tree.leaf)
+        found = [away[inner], away[tree.leaf]]
+        if not self._one_depth:
+            found.append((away[inner[1:]] + away[tree.parent[inner[1:]]]) / 2)
+        return np.concatenate(found)
+
+    @cached_property
     def nearest_leaf(self) -> Ints:
         """How many edges each node is away from the leaf nearest to it."""
         tree = self.hierarchy

@@ -17,6 +17,7 @@ import numpy as np
 from udcp_dsl.diagnostics import Span
 from udcp_dsl.expression.attainable import Grid
 from udcp_dsl.expression.domain import Bools, Floats, Ints
+from udcp_dsl.expression.entries import Entries
 from udcp_dsl.expression.facts import Interval, Rules, atom
 from udcp_dsl.expression.forms import Additive
 from udcp_dsl.expression.growth import Growth
@@ -115,6 +116,10 @@ class Atom(ABC):
 
     def rules(self, span: Span | None, text: str) -> Rules:
         return atom(span, text, self.interval, self.proves(), self.lacks())
+
+    def entries(self) -> Entries | None:
+        """How it is read off a table, for the search for best sets; None where it has an additive form, or no table."""
+        return None
 
     @abstractmethod
     def lower(self, model: Lowering, push: Push) -> Affine:

@@ -15,6 +15,7 @@ from udcp_dsl.expression.atoms.atom import Atom, Held, Increment, Sets
 from udcp_dsl.expression.atoms.balls import Balls
 from udcp_dsl.expression.attainable import Grid
 from udcp_dsl.expression.domain import CategoryMetric, DenseMetric, Floats, Ints, Metric, TreeMetric
+from udcp_dsl.expression.entries import Columns, FarthestPair
 from udcp_dsl.expression.facts import Interval
 from udcp_dsl.expression.forms import Additive
 from udcp_dsl.expression.growth import Farthest
@@ -79,6 +80,13 @@ class Diameter(Atom):
 
     def probes(self) -> Sequence[int]:
         return self.metric.probes()
+
+    def entries(self) -> Columns | FarthestPair:
+        """In a hierarchy a set lies within half its diameter of the middle of a longest path."""
+        metric, K = self.metric, self.K
+        if isinstance(metric, TreeMetric):
+            return Columns(metric.middles * K, lambda: 2.0 * metric.edge * metric.from_middles())
+        return FarthestPair(K * K, lambda: metric.row(np.arange(K)))
 
     def lower(self, model: Lowering, push: Push) -> Affine:
         """In a hierarchy by the balls that hold the set; else from below by t >= d(a, b) (x_a + x_b - 1) for each pair

@@ -15,6 +15,7 @@ from udcp_dsl.expression.atoms.balls import Balls
 from udcp_dsl.expression.atoms.diameter import farthest
 from udcp_dsl.expression.attainable import Grid
 from udcp_dsl.expression.domain import DenseMetric, Floats, Ints, Metric, TreeMetric
+from udcp_dsl.expression.entries import Columns
 from udcp_dsl.expression.facts import Interval
 from udcp_dsl.expression.linear import Affine, Lowering, Push
 
@@ -57,6 +58,9 @@ class Radius(Atom):
 
     def probes(self) -> Sequence[int]:
         return self.metric.probes()
+
+    def entries(self) -> Columns:
+        return Columns(self.K**2, lambda: self.metric.row(np.arange(self.K)))
 
     def lower(self, model: Lowering, push: Push) -> Affine:
         """In a hierarchy by the balls that hold the set; else the centre is an action, and the distance its loss."""

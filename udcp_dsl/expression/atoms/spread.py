@@ -13,6 +13,7 @@ import numpy as np
 from udcp_dsl.expression.atoms.atom import Atom, Held, Increment, Sets
 from udcp_dsl.expression.attainable import Grid
 from udcp_dsl.expression.domain import DenseMetric, Floats, Ints, Metric, TreeMetric
+from udcp_dsl.expression.entries import PairSum
 from udcp_dsl.expression.facts import Interval
 from udcp_dsl.expression.linear import Affine, Lowering, Push, total
 
@@ -62,6 +63,9 @@ class Spread(Atom):
 
     def probes(self) -> Sequence[int]:
         return self.metric.probes()
+
+    def entries(self) -> PairSum:
+        return PairSum(self.K**2, lambda: self.metric.row(np.arange(self.K)))
 
     def lower(self, model: Lowering, push: Push) -> Affine:
         """Half the sum over members a of T_a, the sum of d(a, b) over the members b: one row a label. (A row for each

@@ -1,0 +1,46 @@
+"""How an atom's value is read off a table of entries: what a search for the best set needs of an atom that is no sum.
+
+An atom says which of these it is. Tables may be large, so they are made when they are asked for. What has an additive
+form needs none; what is none of them is left to integer programs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from udcp_dsl.expression.domain import Floats, Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """v(S) = the least over columns of the largest entry of a label in S; 0 for the empty set. `table()` is (A, K)."""
+
+    cells: int
+    table: Callable[[], Floats]
+
+
+@dataclass(frozen=True, eq=False)
+class FarthestPair:
+    """v(S) = the largest entry of two labels in S, which may be the same one; 0 for the empty set. (K, K)."""
+
+    cells: int
+    table: Callable[[], Floats]
+
+
+@dataclass(frozen=True, eq=False)
+class PairSum:
+    """v(S) = the sum of the entries of all pairs of labels in S. `table()` is (K, K), symmetric."""
+
+    cells: int
+    table: Callable[[], Floats]
+
+
+@dataclass(frozen=True, eq=False)
+class Whole:
+    """v(S) = 1 if all of `members` are in S, else 0."""
+
+    members: Ints
+
+
+Entries = Columns | FarthestPair | PairSum | Whole
