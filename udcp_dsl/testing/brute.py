@@ -13,16 +13,44 @@ from udcp_dsl.loss import Loss
 Vertex = tuple[Fraction, Fraction, int, tuple[int, ...]]  # mass, cost, size, members
 
 
+def vertices(loss: Loss, p: Sequence[float]) -> list[Vertex]:
+    """All 2^K sets."""
+    exact = [Fraction(float(x)) for x in p]
+    found = []
+    for bits in range(1 << loss.K):
+        S = tuple(y for y in range(loss.K) if bits >> y & 1)
+        found.append((sum((exact[y] for y in S), Fraction(0)), Fraction(loss.interpret_positions(S)), len(S), S))
+    return found
+
+
 def hull(loss: Loss, p: Sequence[float]) -> list[tuple[Fraction, frozenset[int]]]:
     """The sets S_mu and the least price of each, by rising price: the minimisers of L(S) - mu p(S), mu >= 0.
 
     Of several minimisers the one of largest mass, then of fewest labels, then with the first list of indices.
     """
-    exact = [Fraction(float(x)) for x in p]
+    return _hull(vertices(loss, p))
+
+
+def anchored_scores(loss: Loss, p: Sequence[float], anchor: float) -> tuple[list[float], frozenset[int]]:
+    """The scores at an anchor m, and S* = S_m: inside S* the price among its subsets, at most m; outside that among
+    its supersets, above m, or among all sets where the S_mu up to m hold nothing beyond S*."""
+    m, sets = Fraction(float(anchor)), vertices(loss, p)
+    star = frozenset(min(sets, key=lambda s: (s[1] - m * s[0], -s[0], s[2], s[3]))[3])
+    plain = _hull(sets)
+    nested = all(star >= S for price, S in plain if price <= m)
+    scores = [float("inf")] * loss.K
+    for price, S in reversed(_hull([s for s in sets if star.issuperset(s[3])])):
+        for y in S:
+            scores[y] = float(min(price, m))
+    for price, S in reversed(plain if nested else _hull([s for s in sets if star.issubset(s[3])])):
+        for y in S - star if price > m else ():
+            scores[y] = max(float(price), float(np.nextafter(float(m), np.inf)))
+    return scores, star
+
+
+def _hull(sets: Sequence[Vertex]) -> list[tuple[Fraction, frozenset[int]]]:
     best: dict[Fraction, Vertex] = {}
-    for bits in range(1 << loss.K):
-        S = tuple(y for y in range(loss.K) if bits >> y & 1)
-        vertex = (sum((exact[y] for y in S), Fraction(0)), Fraction(loss.interpret_positions(S)), len(S), S)
+    for vertex in sets:
         old = best.get(vertex[0])
         if old is None or vertex[1:] < old[1:]:
             best[vertex[0]] = vertex

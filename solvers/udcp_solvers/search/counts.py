@@ -1,0 +1,192 @@
+"""The optimum of a minorant beside a table of how many labels are chosen: the least value for every number, by
+category.
+
+Within a category, n labels cost least if they are the n of least value; two parts of it are put together number by
+number (min-plus), inner categories before outer ones, and what each part got is kept, to find the labels again. Labels
+that the count leaves out come as they pay.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from udcp_solvers.numeric.compiled import jit
+from udcp_solvers.search.layout import (
+    ABOVE,
+    CODE,
+    COSTS,
+    FREE,
+    HOME,
+    IN,
+    RISING,
+    TABLES,
+    TOUCHED,
+    WHOLE,
+    Floats,
+    Ints,
+    Marks,
+    numbers,
+    part,
+)
+
+
+@jit
+def by_count(
+    ints: Ints,
+    floats: Floats,
+    i: int,
+    f: float,
+    x: Marks,
+    labels: Ints,
+    state: Ints,
+    value: Floats,
+    weight: Floats,
+    q: Floats,
+    pool: Floats,
+    picks: Ints,
+    chosen: Marks,
+) -> float:
+    """The least of f table(count) + the value of the minorant, and the set that has it. i is the table's operation."""
+    K, C = len(x), len(weight)
+    home, above, rising = part(ints, HOME), part(ints, ABOVE), part(ints, RISING)
+    code, tables = part(ints, CODE), numbers(ints, floats, TABLES)
+    j, start = code[4 * i + 1], code[4 * i + 2]
+    counts = numbers(ints, floats, COSTS)[j * K : (j + 1) * K]
+    first, last = math.ceil(q[0, j] - WHOLE), math.floor(q[1, j] + WHOLE)
+    # Category C is all labels. `room` is one more than the labels that count in each, as far as they may.
+    room, place, long = np.ones(C + 1, np.int64), np.zeros(C + 1, np.int64), np.zeros(C + 1, np.int64)
+    head, following = np.full(C + 1, -1), np.full(K, -1)
+    by_value = np.argsort(value[labels], kind="mergesort")
+    for n in range(len(labels) - 1, -1, -1):
+        y = labels[by_value[n]]
+        if x[y] < FREE:
+            continue
+        c = home[y] if home[y] >= 0 else C
+        following[y], head[c] = head[c], y
+        while counts[y] > 0.0:
+            room[c] = min(room[c] + 1, last + 1)
+            if c == C:
+                break
+            c = above[c] if above[c] >= 0 else C
+    end = 0
+    for c in range(C + 1):
+        place[c] = end
+        end += room[c]
+    merged, pick_place = np.empty(C, np.int64), np.empty(C, np.int64)
+    enters = np.zeros(C + 1, np.bool_)
+    trial = np.empty(last + 1)
+    many, pick_end = 0, 0
+    for n in range(len(rising) + 1):
+        c = rising[n] if n < len(rising) else C
+        if long[c] == 0:
+            long[c] = _alone(head[c], following, counts, x, value, weight[c] if c < C else 0.0, room[c], pool, place[c])
+        if c == C:
+            break
+        here = pool[place[c] : place[c] + long[c]]
+        enters[c] = bool(state[c] & TOUCHED) or here[0] <= 0.0
+        if not enters[c]:
+            here[0] = 0.0
+        out = above[c] if above[c] >= 0 else C
+        if long[out] == 0:
+            outer = weight[out] if out < C else 0.0
+            long[out] = _alone(head[out], following, counts, x, value, outer, room[out], pool, place[out])
+        wide = min(long[out] + long[c] - 1, room[out])
+        there = pool[place[out] : place[out] + room[out]]
+        for k in range(wide):
+            trial[k] = np.inf
+            for s in range(max(0, k - long[out] + 1), min(k + 1, long[c])):
+                both = there[k - s] + here[s]
+                if both < trial[k]:
+                    trial[k] = both
+                    picks[pick_end + k] = s
+        for k in range(wide):
+            there[k] = trial[k]
+        long[out] = wide
+        merged[many], pick_place[many] = c, pick_end
+        many += 1
+        pick_end += wide
+    whole = pool[place[C] : place[C] + long[C]]
+    least, at = np.inf, -1
+    for k in range(max(first, 0), min(last + 1, long[C])):
+        total = whole[k] + f * tables[start + k]
+        if total <= least:
+            least, at = total, k
+    for y in labels:
+        chosen[y] = 0
+    if at < 0 or least == np.inf:
+        return np.inf
+    left = np.zeros(C + 1, np.int64)
+    left[C], enters[C] = at, True
+    for n in range(many - 1, -1, -1):
+        c = merged[n]
+        out = above[c] if above[c] >= 0 else C
+        s = 0
+        if enters[out]:
+            s = picks[pick_place[n] + left[out]]
+            left[out] -= s
+        left[c] = s
+        enters[c] = enters[out] and (enters[c] or s > 0)
+    for c in range(C + 1):
+        if enters[c]:
+            _take(head[c], following, counts, x, value, left[c], chosen)
+    return least
+
+
+@jit
+def _alone(
+    y: int,
+    following: Ints,
+    counts: Floats,
+    x: Marks,
+    value: Floats,
+    weight: float,
+    room: int,
+    pool: Floats,
+    place: int,
+) -> int:
+    """The least value of the labels of one category, those of inner ones aside, for every number; how many numbers."""
+    held = 0
+    base = weight
+    z = y
+    while z >= 0:
+        if x[z] == IN:
+            base += value[z]
+            held += counts[z] > 0.0
+        elif counts[z] == 0.0:
+            base += min(value[z], 0.0)
+        z = following[z]
+    n = 0
+    while n < min(held, room):
+        pool[place + n] = np.inf
+        n += 1
+    if n < room:
+        pool[place + n] = base
+        n += 1
+    while y >= 0 and n < room:
+        if x[y] == FREE and counts[y] > 0.0:
+            base += value[y]
+            pool[place + n] = base
+            n += 1
+        y = following[y]
+    return n
+
+
+@jit
+def _take(y: int, following: Ints, counts: Floats, x: Marks, value: Floats, number: int, chosen: Marks) -> None:
+    """Choose labels of a category: those that are in, those that pay, and of those that count the first, in all
+    `number` of them."""
+    z = y
+    while z >= 0:
+        if x[z] == IN:
+            chosen[z] = IN
+            number -= counts[z] > 0.0
+        elif counts[z] == 0.0 and value[z] < 0.0:
+            chosen[z] = IN
+        z = following[z]
+    while y >= 0 and number > 0:
+        if x[y] == FREE and counts[y] > 0.0:
+            chosen[y] = IN
+            number -= 1
+        y = following[y]

@@ -1,0 +1,101 @@
+"""Where the parts of a model lie in its two arrays: compiled functions are quick to compile if few arrays go in.
+
+`ints` starts with the places of its own parts and of those of `floats`; part k is ints[ints[k]:ints[k + 1]], and of
+floats likewise, from FLOATS on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from udcp_solvers.numeric.compiled import jit, jit_in_caller
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Marks = NDArray[np.int8]
+
+# Kinds of operation.
+(CONSTANT, QUANTITY, TABLE, ADD, SCALE, GATE, LARGER, SMALLER, AT_LEAST, EQUAL, NOT, IF, WORST, FARTHEST, PAIRS) = (
+    range(15)
+)
+# Of a category that is not in the forest, and in place of a third operand of a maximum or minimum of indicators.
+CROSSING = INDICATOR = -2
+# Of a label: out, free, in.
+OUT, FREE, IN = -1, 0, 1
+# Bits of a category: whether a free label may touch it, whether it is touched.
+MAY, TOUCHED = 1, 2
+# Of an operation that is decided: 0 or 1 for an indicator, the first or the second operand for a minimum.
+ZERO, ONE, FIRST, SECOND = 1, 2, 3, 4
+# Counts are whole numbers, but for rounding.
+WHOLE = 1e-9
+
+# The parts of `ints`: (K,) the innermost category of the forest around each label, or -1; (C,) the one around each
+# category, -1 or CROSSING; the forest, inner ones first; categories of labels and labels of categories, by where each
+# begins; (Q + 1) where the categories of quantities begin, and they; (4 N) kind, operands of operations, a table's
+# being its quantity, its place and its length; where the columns of each WORST begin; (A K) labels of each column by
+# rising entry; (K,) interchangeable labels have one number; sizes K, C, Q, N and the operation that is counted.
+_INT_PARTS = 13
+(
+    HOME,
+    ABOVE,
+    RISING,
+    LABEL_STARTS,
+    LABEL_CATEGORIES,
+    CATEGORY_STARTS,
+    CATEGORY_LABELS,
+    QUANTITY_STARTS,
+    QUANTITY_CATEGORIES,
+    CODE,
+    COLUMN_STARTS,
+    COLUMN_ORDERS,
+    TWIN,
+) = range(_INT_PARTS)
+SIZES = _INT_PARTS
+_INTS = _INT_PARTS + 2  # the sizes, and the end of them
+FLOATS = _INTS
+
+# The parts of `floats`: (Q,) constants, (Q K) label costs, weights of the categories of quantities; (2 N) factor,
+# threshold and tolerance, or the ends of a hard atom; tables; (A K) columns; (D K K) and (E K K) entries of pairs;
+# (K,) what a label adds to any set, at least.
+(CONSTANTS, COSTS, WEIGHTS, NUMBERS, TABLES, COLUMNS, FAR, NEAR_PAIRS, LEAST) = range(9)
+_FLOAT_PARTS = 9
+_HEADER = _INTS + _FLOAT_PARTS + 1
+
+
+def pack(int_parts: Sequence[Ints], sizes: Sequence[int], float_parts: Sequence[Floats]) -> tuple[Ints, Floats]:
+    """The two arrays of a model."""
+    assert len(int_parts) == _INT_PARTS
+    assert len(float_parts) == _FLOAT_PARTS
+    parts = [*int_parts, np.array(sizes, dtype=np.int64)]
+    int_places = _HEADER + np.cumsum([0, *map(len, parts)])
+    float_places = np.cumsum([0, *map(len, float_parts)])
+    ints = np.concatenate([int_places, float_places, *parts]).astype(np.int64)
+    return ints, np.concatenate(float_parts).astype(np.float64)
+
+
+@jit_in_caller
+def part(ints: Ints, k: int) -> Ints:
+    """A part of `ints`."""
+    return ints[ints[k] : ints[k + 1]]
+
+
+@jit_in_caller
+def numbers(ints: Ints, floats: Floats, k: int) -> Floats:
+    """A part of `floats`."""
+    return floats[ints[FLOATS + k] : ints[FLOATS + k + 1]]
+
+
+@jit
+def sizes_of(ints: Ints) -> tuple[int, int, int, int]:
+    """How many labels, categories, quantities and operations."""
+    at = ints[SIZES]
+    return ints[at], ints[at + 1], ints[at + 2], ints[at + 3]
+
+
+@jit
+def counted_of(ints: Ints) -> int:
+    """The table of a count of labels that is optimised count by count, or -1."""
+    return int(ints[ints[SIZES] + 4])

@@ -1,0 +1,341 @@
+"""A loss as arrays for the search: quantities that are easy to optimise, and operations over them.
+
+A *quantity* is a constant, label costs and weights on categories. Every node of the loss that has such an additive form
+is one, the largest of them; what is left are operations over quantities, tables of counts, and three kinds of hard
+atom: min over columns of the largest entry (`worst`, a radius, the diameter of a hierarchy: its sets lie in balls), the
+largest and the sum of an entry for each pair (diameter of a matrix, spread). Some categories form a *forest*, for which
+an optimum under fixed labels is one pass; the others cross it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from udcp_dsl.expression import ir
+from udcp_dsl.expression.entries import Columns, Entries, FarthestPair, PairSum, Whole
+from udcp_dsl.expression.forms import Additive, Weighted
+from udcp_dsl.expression.prove import additive_forms
+from udcp_solvers.search.layout import (
+    ADD,
+    AT_LEAST,
+    CONSTANT,
+    CROSSING,
+    EQUAL,
+    FARTHEST,
+    GATE,
+    IF,
+    INDICATOR,
+    LARGER,
+    NOT,
+    PAIRS,
+    QUANTITY,
+    SCALE,
+    SMALLER,
+    TABLE,
+    WORST,
+    Floats,
+    Ints,
+    pack,
+)
+
+if TYPE_CHECKING:
+    from udcp_dsl.loss import Loss
+
+
+# Cells of the table of an atom that are held at most: 256 MiB.
+_MOST_CELLS = 1 << 25
+
+
+class Model(NamedTuple):
+    """See `layout` for what lies where."""
+
+    ints: Ints
+    floats: Floats
+
+
+def searchable(loss: Loss) -> bool:
+    """Whether every atom of the loss is known here, and its table not too large."""
+    return _entries(loss) is not None
+
+
+def model_of(loss: Loss) -> Model:
+    """The loss as arrays; it is `searchable`."""
+    entries = _entries(loss)
+    assert entries is not None
+    build = _Builder(loss, entries)
+    build.operation(loss.expression.root)
+    return build.done()
+
+
+def _entries(loss: Loss) -> dict[int, Entries] | None:
+    """The tables of the atoms that have no additive form, by the `id` of their leaf; None if one has none."""
+    found: dict[int, Entries] = {}
+    for node in loss.expression.nodes:
+        if not isinstance(node, ir.Leaf) or _easy(node.atom.additive()) is not None:
+            continue
+        entries = node.atom.entries()
+        if entries is None or (not isinstance(entries, Whole) and entries.cells > _MOST_CELLS):
+            return None
+        found[id(node)] = entries
+    return found
+
+
+def _easy(form: Additive | None) -> Additive | None:
+    """A form that is a quantity."""
+    return None if form is None or form.diameters or form.of_size is not None else form
+
+
+class _Builder:
+    def __init__(self, loss: Loss, entries: Mapping[int, Entries]) -> None:
+        self.loss = loss
+        self.entries = entries
+        self.K = loss.K
+        self.forms = additive_forms(loss.expression)
+        self.at: dict[int, int] = {}
+        self.code: list[tuple[int, int, int, int]] = []
+        self.number: list[tuple[float, float]] = []
+        self.tables: list[float] = []
+        self.quantities: list[Additive] = []
+        self.quantity_at: dict[int, int] = {}
+        self.columns: list[Floats] = []
+        self.far: list[Floats] = []
+        self.pairs: list[Floats] = []
+        self.hard = {Columns: (WORST, self.columns), FarthestPair: (FARTHEST, self.far), PairSum: (PAIRS, self.pairs)}
+
+    def operation(self, root: ir.Node) -> int:
+        """The place of a node; no recursion, as an expression may be deep."""
+        stack = [root]
+        while stack:
+            node = stack[-1]
+            if id(node) in self.at:
+                stack.pop()
+                continue
+            waiting = [] if self._easy(node) is not None else [c for c in node.children if id(c) not in self.at]
+            if isinstance(node, ir.Table):
+                waiting = []
+            if waiting:
+                stack.extend(waiting)
+                continue
+            self.at[id(node)] = self._placed(node)
+            stack.pop()
+        return self.at[id(root)]
+
+    def _easy(self, node: ir.Node) -> Additive | None:
+        return _easy(self.forms[id(node)])
+
+    def _op(self, kind: int, *operands: int, number: float = 0.0, slack: float = 0.0) -> int:
+        a, b, c = (*operands, -1, -1, -1)[:3]
+        self.code.append((kind, a, b, c))
+        self.number.append((number, slack))
+        return len(self.code) - 1
+
+    def _fold(self, kind: int, places: Sequence[int], third: int = -1) -> int:
+        total = places[0]
+        for place in places[1:]:
+            total = self._op(kind, total, place, third)
+        return total
+
+    def _quantity(self, form: Additive) -> int:
+        self.quantities.append(form)
+        return len(self.quantities) - 1
+
+    def _placed(self, node: ir.Node) -> int:
+        form = self._easy(node)
+        if isinstance(node, ir.Constant):
+            return self._op(CONSTANT, number=node.number)
+        if form is not None:
+            if form.separable and not form.label_costs.any():
+                return self._op(CONSTANT, number=form.constant)
+            return self._op(QUANTITY, self._quantity(form))
+        places = [self.at[id(child)] for child in node.children] if not isinstance(node, ir.Table) else []
+        match node:
+            case ir.Leaf():
+                return self._atom(node)
+            case ir.Table():
+                counted = self._easy(node.count)
+                assert counted is not None, "counts are sums"
+                return self._table(counted, node.table)
+            case ir.Add():
+                return self._sum(node)
+            case ir.Scale():
+                return self._op(SCALE, places[0], number=node.factor)
+            case ir.Gate():
+                return self._op(GATE, *places)
+            case ir.Extremum():
+                return self._fold(LARGER if node.largest else SMALLER, places)
+            case ir.Junction():
+                return self._fold(SMALLER if node.both else LARGER, places, INDICATOR)
+            case ir.AtLeast():
+                return self._op(AT_LEAST, places[0], number=node.k - ir.tolerance(node.k))
+            case ir.Equal():
+                return self._op(EQUAL, places[0], number=node.k, slack=ir.tolerance(node.k))
+            case ir.Not():
+                return self._op(NOT, places[0])
+            case ir.If():
+                return self._op(IF, *places)
+            case _:
+                raise TypeError(f"the search does not know {type(node).__name__}")
+
+    def _sum(self, node: ir.Add) -> int:
+        """The easy terms together are one quantity."""
+        easy = [form for term in node.terms if (form := self._easy(term)) is not None]
+        hard = [self.at[id(term)] for term in node.terms if self._easy(term) is None]
+        if easy:
+            total = Additive.of_constant(0.0, self.K)
+            for form in easy:
+                total = total.plus(form)
+            hard.insert(0, self._op(QUANTITY, self._quantity(total)))
+        return self._fold(ADD, hard)
+
+    def _table(self, counted: Additive, table: Floats) -> int:
+        start = len(self.tables)
+        self.tables.extend(table.tolist())
+        return self._op(TABLE, self._quantity(counted), start, len(table))
+
+    def _atom(self, leaf: ir.Leaf) -> int:
+        found = self.entries[id(leaf)]
+        if isinstance(found, Whole):
+            table = np.zeros(len(found.members) + 1)
+            table[-1] = 1.0
+            members = np.zeros(self.K)
+            members[found.members] = 1.0
+            return self._table(Additive.of_labels(members), table)
+        kind, tables = self.hard[type(found)]
+        tables.append(found.table())
+        ends = leaf.atom.interval
+        return self._op(kind, len(tables) - 1, number=ends.hi, slack=ends.lo)
+
+    def done(self) -> Model:
+        K = self.K
+        parts: dict[bytes, Weighted] = {}
+        weight: dict[bytes, float] = {}
+        for form in self.quantities:
+            for key, part in form.categories.items():
+                parts.setdefault(key, part)
+                weight[key] = weight.get(key, 0.0) + abs(part.weight)
+        keys = sorted(parts, key=lambda key: (-len(parts[key].members), -weight[key]))
+        index = {key: c for c, key in enumerate(keys)}
+        members = [parts[key].members for key in keys]
+        home, above = _forest(members, [weight[key] for key in keys], K)
+        label_categories: list[list[int]] = [[] for _ in range(K)]
+        for c, labels in enumerate(members):
+            for y in labels.tolist():
+                label_categories[y].append(c)
+        entries = [[(index[key], part.weight) for key, part in form.categories.items()] for form in self.quantities]
+        columns = np.concatenate(self.columns) if self.columns else np.zeros((0, K))
+        costs = np.array([form.label_costs for form in self.quantities]).reshape(-1, K)
+        # Larger categories come first, so from the last to the first goes from the inner to the outer.
+        rising = [c for c in range(len(keys) - 1, -1, -1) if above[c] != CROSSING]
+        flat = np.zeros(0)
+        ints, floats = pack(
+            [
+                home,
+                above,
+                np.array(rising, dtype=np.int64),
+                _starts(label_categories),
+                _flat(label_categories),
+                _starts(members),
+                _flat([m.tolist() for m in members]),
+                _starts(entries),
+                _flat([[c for c, _ in e] for e in entries]),
+                np.array(self.code, dtype=np.int64).ravel(),
+                _starts(self.columns),
+                np.argsort(columns, axis=1, kind="stable").ravel(),
+                self._twins(costs, members, columns),
+            ],
+            [K, len(keys), len(self.quantities), len(self.code), self._counted()],
+            [
+                np.array([form.constant for form in self.quantities]),
+                costs.ravel(),
+                np.array([w for e in entries for _, w in e]),
+                np.array(self.number).ravel(),
+                np.array(self.tables),
+                columns.ravel(),
+                np.concatenate([flat, *(d.ravel() for d in self.far)]),
+                np.concatenate([flat, *(d.ravel() for d in self.pairs)]),
+                self._least(),
+            ],
+        )
+        return Model(ints, floats)
+
+    def _counted(self) -> int:
+        """Of the tables of a number of labels in the outermost sum, the one that can cost most; -1 if there is none."""
+        most, found = 0.0, -1
+        waiting = [len(self.code) - 1]
+        factor = {waiting[0]: 1.0}
+        while waiting:
+            i = waiting.pop()
+            kind, a, b, c = self.code[i]
+            if kind == ADD:
+                waiting += [a, b]
+                factor |= {a: factor[i], b: factor[i]}
+            elif kind == SCALE:
+                waiting.append(a)
+                factor[a] = factor[i] * self.number[i][0]
+            elif kind == TABLE:
+                form = self.quantities[a]
+                size = abs(factor[i]) * float(np.ptp(self.tables[b : b + c]))
+                if not form.categories and form.constant == 0 and set(np.unique(form.label_costs)) <= {0.0, 1.0}:
+                    most, found = max((most, found), (size, i))
+        return found
+
+    def _least(self) -> Floats:
+        """Label costs of the outermost sum, if all the rest of it never falls as labels are added."""
+        root = self.loss.expression.root
+        terms = root.terms if isinstance(root, ir.Add) else (root,)
+        least = np.zeros(self.K)
+        for term in terms:
+            form = self._easy(term)
+            if form is not None:
+                least += form.label_costs
+                for part in form.categories.values():
+                    if part.weight < 0:
+                        least[part.members] += part.weight
+            elif not self.loss.facts_of(term).monotone:
+                return np.full(self.K, -np.inf)
+        return least
+
+    def _twins(self, costs: Floats, members: list[Ints], columns: Floats) -> Ints:
+        """Labels that cost the same in every quantity and are in the same categories, columns and tables."""
+        K = self.K
+        if self.far or self.pairs:
+            return np.arange(K)
+        roles = np.zeros((len(members), K))
+        for c, labels in enumerate(members):
+            roles[c, labels] = 1.0
+        table = np.concatenate([costs, roles, columns]).T
+        _, twin = np.unique(table, axis=0, return_inverse=True)
+        return twin.reshape(-1).astype(np.int64)
+
+
+def _starts(parts: Sequence[Sequence[object] | Floats | Ints]) -> Ints:
+    return np.cumsum([0, *map(len, parts)]).astype(np.int64)
+
+
+def _flat(parts: Sequence[Sequence[int]]) -> Ints:
+    return np.array([x for part in parts for x in part], dtype=np.int64)
+
+
+def _forest(members: list[Ints], weights: list[float], K: int) -> tuple[Ints, Ints]:
+    """Categories, heavy ones first, that are nested or disjoint: the innermost around each label, and around each.
+
+    `members` come large ones first.
+    """
+    chosen: list[int] = []
+    masks: list[NDArray[np.bool_]] = []
+    for c in sorted(range(len(members)), key=lambda c: -weights[c]):
+        mask = np.zeros(K, dtype=bool)
+        mask[members[c]] = True
+        if all(not (mask & m).any() or (mask <= m).all() or (m <= mask).all() for m in masks):
+            chosen.append(c)
+            masks.append(mask)
+    home = np.full(K, -1, dtype=np.int64)
+    above = np.full(len(members), CROSSING, dtype=np.int64)
+    for c in sorted(chosen):  # large ones first
+        above[c] = home[members[c][0]]
+        home[members[c]] = c
+    return home, above

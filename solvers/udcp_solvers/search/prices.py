@@ -1,0 +1,93 @@
+"""Prices under any loss of the language, by searching for the best set at each price that matters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from udcp_solvers.numeric.compiled import over_rows
+from udcp_solvers.search.hull import ALL, BEST, ONE, SET, price_rows
+from udcp_solvers.search.layout import Floats, Ints
+from udcp_solvers.search.model import model_of, searchable
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from udcp_dsl.loss import Loss
+    from udcp_dsl.prediction.oracle import Masks, Probabilities
+
+# Branches that one set may take.
+BUDGET = 20_000
+# Cells a row counts for, where it is decided whether threads pay.
+_HEAVY = 1 << 12
+
+
+class SearchPrices:
+    """The prices of one loss, by row. `gaps` (n,), where given, gets what may have been missed in each row."""
+
+    def __init__(self, loss: Loss, budget: int = BUDGET) -> None:
+        self._model = model_of(loss)
+        low, high = loss.facts.interval
+        self._span = high - low
+        self._budget = budget
+
+    @staticmethod
+    def of(loss: Loss) -> Callable[[], SearchPrices] | None:
+        """What makes them; None where the loss has an atom that the search does not know."""
+        return partial(SearchPrices, loss) if searchable(loss) else None
+
+    def scores(self, P: Probabilities, anchor: Floats | None = None, gaps: Floats | None = None) -> Floats:
+        """Every label's price; `anchor` (n,)."""
+        out = np.empty(P.shape)
+        self._run(P, ALL, anchor, gaps, scores=out)
+        return out
+
+    def score_of(self, P: Probabilities, y: Ints, anchor: Floats | None = None, gaps: Floats | None = None) -> Floats:
+        """The prices of the labels y (n,)."""
+        out = np.empty((len(P), 1))
+        self._run(P, ONE, anchor, gaps, y=y, scores=out)
+        return out[:, 0]
+
+    def sets(self, P: Probabilities, tau: Floats, anchor: Floats | None = None, gaps: Floats | None = None) -> Masks:
+        """The labels whose price is at most tau (n,)."""
+        out = np.empty(P.shape, np.int8)
+        self._run(P, SET, anchor, gaps, tau=tau, masks=out)
+        return out.view(np.bool_)
+
+    def best(self, P: Probabilities, mu: Floats, gaps: Floats | None = None) -> Masks:
+        """The set of least L - mu p of each row, mu (n,)."""
+        out = np.empty(P.shape, np.int8)
+        self._run(P, BEST, mu, gaps, masks=out)
+        return out.view(np.bool_)
+
+    def _run(
+        self,
+        P: Probabilities,
+        face: int,
+        anchor: Floats | None,
+        gaps: Floats | None,
+        y: Ints | None = None,
+        tau: Floats | None = None,
+        scores: Floats | None = None,
+        masks: NDArray[np.int8] | None = None,
+    ) -> None:
+        n = len(P)
+        over_rows(
+            price_rows,
+            n,
+            _HEAVY,
+            *self._model,
+            np.ascontiguousarray(P, dtype=np.float64),
+            face,
+            np.full(n, -1.0) if anchor is None else anchor,
+            np.zeros(n, np.int64) if y is None else y,
+            np.zeros(n) if tau is None else tau,
+            self._span,
+            self._budget,
+            np.empty((0, 1)) if scores is None else scores,
+            np.empty((0, 1), np.int8) if masks is None else masks,
+            np.zeros(n) if gaps is None else gaps,
+        )

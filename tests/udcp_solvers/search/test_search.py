@@ -1,0 +1,204 @@
+"""The search against all sets: best sets at a price, prices with and without an anchor, gaps where it stops early."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import udcp_dsl as udcp
+from udcp_dsl.testing import all_masks, losses
+from udcp_dsl.testing.brute import anchored_scores, price_scores
+from udcp_solvers.search.layout import FREE, IN, OUT
+from udcp_solvers.search.model import model_of, searchable
+from udcp_solvers.search.prices import SearchPrices
+
+DECLARED = """
+labels { a, b, c, d, e, f, g }
+hierarchy h { x { a, b, q { c, d } }, y { e, f }, g }
+hierarchy u { x { p1 { a, b }, p2 { c, d } }, y { p3 { e, f }, p4 { g } } }
+costs k { a: 1, b: 0.5, c: 0.25, d: 0, e: 2, f: 0.5, g: 0.75 }
+costs s { a: 1, b: 0.5, c: -0.25, d: 0, e: 2, f: -0.5, g: 0.75 }
+categories over { m: { a, b, c }, n: { c, d, e }, o: { e, f, a }, r: { g, d } }
+costs w of over { m: 1, n: 0.5, o: 0.25, r: 2 }
+category A { a, b }
+category B { c, e, f }
+"""
+LOSSES = [
+    "sum(k) + 8 * (any(A) and any(B))",
+    "8 * (size >= 2) + sum(k)",
+    "3 * diameter(h) + sum(k)",
+    "sum(k) + 0.5 * count(u.level(1)) + 4 * (any(A) and any(B)) + diameter(u)",
+    "if any(A) then 3 * count(over) else sum(k)",
+    "max(sum(k), count(over))",
+    "min(sum(k) + 2 * count(over), 3)",
+    "count(over) + 4 * all(B) + 0.125 * size",
+    "count(u.level(1)) + 0.25 * size ^ 2 + sum(s)",
+    "count(u.level(2)) + 2 * (size(B) > 1) + 0.5 * max(size - 4, 0)",
+    "max(count(over) - 2, 0) ^ 2 + 0.25 * size",
+    "radius(h) + count(over, w)",
+    "0.25 * spread(h) + 0.5 * size - any(A)",
+    "max(size - 3, 0) ^ 2 - count(over)",
+    "within(A) + min(s) + sqrt(size)",
+    "(sum(s) >= 1) + (sum(k) == 1) + (not any(A)) + 0.25 * size",
+]
+
+
+def row(K: int, rng: np.random.Generator, exact: bool) -> np.ndarray:
+    """A distribution; `exact`: in sixteenths, so that sums and ties are those of rationals."""
+    if exact:
+        counts = rng.multinomial(16, rng.dirichlet(np.full(K, 0.7)))
+        return np.asarray(counts / 16)
+    return np.asarray(rng.dirichlet(np.full(K, rng.choice([0.2, 0.6, 3.0]))))
+
+
+@cache
+def prices_of(text: str) -> tuple[udcp.Loss, SearchPrices]:
+    loss = udcp.loads(f"{DECLARED} loss l = {text}")
+    return loss, SearchPrices(loss)
+
+
+class Remembered:
+    def __init__(self, loss: udcp.Loss) -> None:
+        self.K = loss.K
+        self.interpret_positions = cache(loss.interpret_positions)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(losses(), st.integers(0, 2**32 - 1))
+def test_no_set_is_better_whatever_the_loss(loss: udcp.Loss, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    low, high = loss.facts.interval
+    if loss.K > 9 or max(abs(low), abs(high)) > 1e6:
+        return
+    assert searchable(loss)
+    masks = all_masks(loss.K)
+    costs, search = loss.batch(masks), SearchPrices(loss)
+    for _ in range(3):
+        p, mu = row(loss.K, rng, False), float(np.exp(rng.uniform(-3, 3))) * (high - low + 0.1)
+        gaps = np.ones(1)
+        (found,) = search.best(p[None], np.array([mu]), gaps)
+        least = (costs - mu * (masks @ p)).min()
+        assert gaps[0] == 0
+        assert loss.batch(found[None])[0] - mu * p[found].sum() <= least + 1e-9 * (1 + abs(least) + mu)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(losses(), st.integers(0, 2**32 - 1))
+def test_labels_may_be_fixed(loss: udcp.Loss, seed: int) -> None:
+    from udcp_solvers.search.best import best_set, scratch_of
+
+    rng = np.random.default_rng(seed)
+    low, high = loss.facts.interval
+    if loss.K > 9 or max(abs(low), abs(high)) > 1e6:
+        return
+    masks = all_masks(loss.K)
+    p, mu = row(loss.K, rng, False), float(np.exp(rng.uniform(-3, 3))) * (high - low + 0.1)
+    fixed = rng.choice(np.array([OUT, FREE, FREE, IN], dtype=np.int8), loss.K)
+    ints, floats = model_of(loss)
+    found = np.zeros(loss.K, dtype=np.int8)
+    best_set(ints, floats, p, mu, fixed, high - low, 100_000, False, scratch_of(ints), found, False)
+    chosen = found == IN
+    assert chosen[fixed == IN].all()
+    assert not chosen[fixed == OUT].any()
+    fits = masks[:, fixed == IN].all(axis=1) & ~masks[:, fixed == OUT].any(axis=1)
+    least = (loss.batch(masks) - mu * (masks @ p))[fits].min()
+    assert loss.batch(chosen[None])[0] - mu * p[chosen].sum() <= least + 1e-9 * (1 + abs(least) + mu)
+
+
+@pytest.mark.parametrize("text", LOSSES)
+def test_plain_prices_are_those_of_all_sets(text: str) -> None:
+    loss, search = prices_of(text)
+    rng, known = np.random.default_rng(3), Remembered(loss)
+    P = np.array([row(loss.K, rng, True) for _ in range(8)])
+    for p, scores in zip(P, search.scores(P), strict=True):
+        np.testing.assert_allclose(scores, price_scores(known, p), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("text", LOSSES)
+def test_anchored_prices_are_those_of_all_sets(text: str) -> None:
+    loss, search = prices_of(text)
+    rng, known = np.random.default_rng(4), Remembered(loss)
+    P = np.array([row(loss.K, rng, i % 2 == 0) for i in range(8)])
+    # No price of sixteenths: at one of those, which sets are the best is a matter of the last bit.
+    for m in (0.0, 0.7310001, 3.170003, 11.900007):
+        scores = search.scores(P, np.full(len(P), m))
+        for p, got in zip(P, scores, strict=True):
+            want, star = anchored_scores(known, p, m)
+            np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-9)
+            assert m == 0.0 or set(np.flatnonzero(got <= m).tolist()) == set(star)
+
+
+@pytest.mark.parametrize("text", LOSSES)
+def test_the_three_faces_agree_to_the_last_bit(text: str) -> None:
+    loss, search = prices_of(text)
+    rng = np.random.default_rng(5)
+    P = np.array([row(loss.K, rng, i % 2 == 0) for i in range(10)])
+    for m in (-1.0, 0.0, 0.9, 4.0):
+        anchor = np.full(len(P), m)
+        scores = search.scores(P, anchor)
+        for y in range(loss.K):
+            assert np.array_equal(search.score_of(P, np.full(len(P), y), anchor), scores[:, y])
+        finite = scores[np.isfinite(scores)]
+        for tau in (0.0, 0.5, 0.9, 1.7, 4.0, 6.3, np.inf, -1.0, *rng.choice(finite, 4)):
+            assert np.array_equal(search.sets(P, np.full(len(P), tau), anchor), scores <= tau), (m, tau)
+
+
+def test_a_budget_leaves_a_gap_that_is_true() -> None:
+    rng = np.random.default_rng(6)
+    K = 14
+    masks = all_masks(K)
+    names = ", ".join(f"{y}: {0.05 + 0.9 * x:.3f}" for y, x in enumerate(rng.random(K)))
+    families = ", ".join(f"f{i}: {{ {i}, {i + 1}, {(i + 7) % K} }}" for i in range(0, K - 1, 2))
+    head = f"labels 0..{K - 1}  costs c {{ {names} }}  categories F {{ {families} }}  "
+    opened = 0
+    for text in ("max(sum(c), count(F)) + 0.01 * size", "0.02 * size ^ 2 + count(F) + (sum(c) >= 2)"):
+        loss = udcp.loads(f"{head} loss l = {text}")
+        costs = loss.batch(masks)
+        P = rng.dirichlet(np.full(K, 0.8), 12)
+        for budget in (1, 3, 10):
+            mu, gaps = np.full(len(P), 9.0), np.zeros(len(P))
+            found = SearchPrices(loss, budget).best(P, mu, gaps)
+            values = loss.batch(found) - 9.0 * (found * P).sum(axis=1)
+            least = (costs[:, None] - 9.0 * masks @ P.T).min(axis=0)
+            assert (values - gaps <= least + 1e-9).all(), "a set better than the gap allows"
+            assert (values >= least - 1e-9).all()
+            opened += np.count_nonzero(gaps)
+    assert opened, "the budgets were never used up"
+
+
+def test_large_losses_agree_with_integer_programs() -> None:
+    """K = 30: the best set at a price by the search and by a solver."""
+    from udcp_dsl.expression.lower import lower
+    from udcp_solvers.programs.exact import Exact, Tally
+
+    rng = np.random.default_rng(7)
+    K = 30
+    head = f"""labels 0..{K - 1}
+    hierarchy h {{ a {{ p {{ 0..4 }}, q {{ 5..9 }} }}, b {{ r {{ 10..14 }}, s {{ 15..19 }} }}, c {{ 20..29 }} }}
+    costs c {{ {", ".join(f"{y}: {0.05 + x:.2f}" for y, x in enumerate(rng.random(K)))} }}
+    categories F {{ x: {{ 0, 7, 13, 22, 29 }}, y: {{ 1, 7, 9, 15, 24 }}, z: {{ 2, 3, 14, 26, 27 }} }}
+    """
+    for text in (
+        "sum(c) + count(F) + 6 * (any(F.x) and any(F.y)) + diameter(h)",
+        "if any(F.x) then 3 * count(F) + 0.1 * size else sum(c)",
+        "count(h.level(2)) + 0.05 * size ^ 2 + all({ 0, 1 })",
+    ):
+        loss = udcp.loads(f"{head} loss l = {text}")
+        solver, search = Exact(loss, lower(loss), "auto", False), SearchPrices(loss)
+        for p in rng.dirichlet(np.full(K, 0.3), 2):
+            for mu in (3.0, 12.0):
+                (mine,) = search.best(p[None], np.array([mu]))
+                found = solver.at_price(Tally(), p, mu, np.zeros(K, dtype=bool))
+                assert found is not None
+                costs = loss.batch(np.array([mine, found.mask]))
+                mine_net, solved_net = costs[0] - mu * p[mine].sum(), costs[1] - mu * p[found.mask].sum()
+                assert mine_net == pytest.approx(solved_net, abs=1e-6)
+
+
+def test_a_table_too_large_is_left_to_programs() -> None:
+    loss = udcp.loads("labels 0..5999  hierarchy h { a { 0..2999 }, b { 3000..5999 } }  loss l = spread(h)")
+    assert not searchable(loss)
