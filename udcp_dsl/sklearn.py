@@ -198,7 +198,10 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         state = dict(super().__getstate__())
         predictor: SetPredictor | None = state.pop("predictor_", None)
         if predictor is not None:  # compiled oracles are made anew
-            state["_saved"] = predictor.oracle.name, predictor.oracle.options, predictor.calibration, predictor.tuning
+            state["_saved"] = (
+                *(predictor.oracle.name, predictor.oracle.options),
+                *(predictor.calibration, predictor.tuning, predictor.anchors),
+            )
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -206,9 +209,9 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         saved = rest.pop("_saved", None)
         super().__setstate__(rest)
         if saved is not None:
-            oracle, options, calibration, tuning = saved
+            oracle, options, calibration, tuning, anchors = saved
             self.predictor_ = self._new_predictor(oracle, options)
-            self.predictor_.restore(calibration, tuning, logits=False, normalize=False)
+            self.predictor_.restore(calibration, tuning, anchors, logits=False, normalize=False)
 
 
 def _checked_target(y: Any) -> npt.NDArray[Any]:

@@ -1,8 +1,12 @@
 """`price`: the score of y is the lowest price mu of probability at which y is bought. For any loss.
 
 S_mu minimises L(S) - mu p(S); of several minimisers it is the one of largest mass, then of fewest labels, then with
-the lexicographically first list of indices. The score of y is the least mu >= 0 with y in S_mu; docs/price-oracle.md
-derives it.
+the lexicographically first list of indices. The plain score of y is the least mu >= 0 with y in S_mu.
+
+With an anchor m, a price that was found on other rows, and S* = S_m: y in S* has the least mu at which it is bought
+among the subsets of S*, at most m; y outside the least at which it is bought among the supersets of S*, above m; a row
+whose plain set at m is S* already keeps its plain scores. So the set at m is S_m itself, whatever the loss. Where the
+S_mu are nested (submodular losses, functions of size) scores do not depend on m. docs/price-oracle.md derives it all.
 """
 
 from __future__ import annotations
@@ -12,9 +16,9 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
+from functools import cached_property, partial
 from itertools import accumulate
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,19 +26,40 @@ from numpy.typing import ArrayLike
 from udcp_dsl.diagnostics import OracleError
 from udcp_dsl.expression.lower import LoweringError
 from udcp_dsl.prediction.declaration import Declaration, Refusal, Way
-from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Oracle, Probabilities, make_oracle
+from udcp_dsl.prediction.oracle import (
+    AnchoredOracle,
+    Floats,
+    Indices,
+    Masks,
+    Oracle,
+    Probabilities,
+    as_probabilities,
+    make_oracle,
+)
 from udcp_solvers.prices.cuts import CutPrices
 from udcp_solvers.prices.enumeration import Enumeration
 from udcp_solvers.prices.laminar import LaminarPrices
 from udcp_solvers.prices.sizes import SizePrices
 from udcp_solvers.prices.trees import TreePrices
-from udcp_solvers.programs.best_set import BestSets
+from udcp_solvers.search.prices import SearchPrices
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
 
 # Costs that are sums of rounded numbers may be off by this, relatively.
 _ROUNDING = 1e-9
+_FEW = 10
+
+A = TypeVar("A", Floats, Masks)
+
+
+@dataclass(frozen=True)
+class Certified:
+    """How many rows of the last call were searched, how many of them are proved, and the largest gap of the others."""
+
+    rows: int
+    proved: int
+    gap: float
 
 
 @dataclass(frozen=True)
@@ -67,6 +92,11 @@ class Quick(Prices, Protocol):
     def sets(self, P: Probabilities, tau: Floats, /) -> Masks: ...
 
 
+def takes_anchor(loss: Loss) -> bool:
+    """Whether the S_mu of a loss may fail to be nested, so that an anchor makes its sets cheaper."""
+    return not (loss.facts.submodular or loss.facts.cardinality) and SearchPrices.of(loss) is not None
+
+
 def _way(loss: Loss) -> Way | Refusal:
     """The first of `WAYS`, as the constructor takes it; the last of them needs a linear model."""
     found, _ = chosen(loss)
@@ -78,7 +108,7 @@ def _way(loss: Loss) -> Way | Refusal:
     return Way(found.algorithm, found.exact, found.seconds(loss))
 
 
-class Price(Oracle):
+class Price(AnchoredOracle):
     """One price of probability for all instances: the lowest mean cost at the same coverage.
 
     >>> import udcp_dsl as udcp
@@ -93,12 +123,35 @@ class Price(Oracle):
         choose_for="lowest mean cost; the default",
         chooses=_way,
         quick_with=("laminar", "tree_diameter"),
+        anchored=takes_anchor,
     )
 
-    def __init__(self, loss: Loss) -> None:
-        super().__init__(loss)
+    def __init__(self, loss: Loss, *, anchor: float | None = None, exact: bool = False) -> None:
+        if anchor is not None and (isinstance(anchor, bool) or not isinstance(anchor, int | float) or not anchor >= 0):
+            raise OracleError(f"oracle 'price': anchor must be a price from 0 on, not {anchor!r}")
+        if not isinstance(exact, bool):
+            raise OracleError(f"oracle 'price': exact must be True or False, not {exact!r}")
+        super().__init__(loss, anchor=None if anchor is None else float(anchor), exact=exact)
         _, make = chosen(loss)
         self._prices = make()
+        self._anchors: Floats | None = None
+        self.report = Certified(0, 0, 0.0)
+
+    @cached_property
+    def _search(self) -> SearchPrices:
+        return self._prices if isinstance(self._prices, SearchPrices) else SearchPrices(self.loss)
+
+    def anchored(self, anchors: Floats) -> Price:
+        """The oracle for as many rows as there are anchors, each with its own; NaN for none."""
+        other = object.__new__(type(self))  # a copy would be made anew, with its arrays
+        other.__dict__.update(self.__dict__)
+        other._anchors = np.asarray(anchors, dtype=np.float64)
+        return other
+
+    def best(self, P: Probabilities, mu: Floats) -> Masks:
+        """S_mu of each row, at its own price (n,)."""
+        gaps = np.zeros(len(P))
+        return self._told(self._search.best(as_probabilities(P, self.loss.K), mu, gaps), gaps)
 
     def explain(self, p: ArrayLike, scores: Floats | None = None) -> list[Step]:
         """The sets of one instance by rising price, from price 0 on; labels that are never bought are in none.
@@ -113,7 +166,7 @@ class Price(Oracle):
         masks = scores <= prices[:, None]
         costs = self.loss.batch(masks)
         gains = [sum(map(Fraction, exact[new].tolist()), Fraction(0)) for new in entered]
-        lefts = self._left(exact, prices, np.array(gains, dtype=np.float64), entered, masks, costs)
+        lefts = self._left(exact, prices, np.array(gains, dtype=np.float64), masks, costs)
         names = np.array(self.loss.labels, dtype=object)
         return [
             Step(float(price), tuple(names[new]), tuple(names[mask]), float(mass), float(cost), tuple(names[left]))
@@ -122,7 +175,7 @@ class Price(Oracle):
             )
         ]
 
-    def _left(self, p: Floats, prices: Floats, gains: Floats, entered: Masks, masks: Masks, costs: Floats) -> Masks:
+    def _left(self, p: Floats, prices: Floats, gains: Floats, masks: Masks, costs: Floats) -> Masks:
         """Which labels of the unions the S_mu at these prices do not hold.
 
         Two neighbouring S_mu are equally good at the price of the step, so nested ones pay no more for a step than its
@@ -131,24 +184,76 @@ class Price(Oracle):
         left = np.zeros_like(masks)
         worth = prices * gains
         dear = np.diff(costs, prepend=costs[0]) > worth + _ROUNDING * (np.abs(costs) + worth)
-        if dear.any():
-            best = BestSets(self.loss)
-            for i in range(int(dear.argmax()), len(prices)):
-                left[i] = masks[i] & ~best.at(p, float(prices[i]), entered[i])
+        if dear.any() and SearchPrices.of(self.loss) is not None:
+            rest = slice(int(dear.argmax()), None)
+            # Just above the price of a step, where the set after it is the best by itself.
+            above = prices[rest] * (1 + _ROUNDING)
+            left[rest] = masks[rest] & ~self._search.best(np.broadcast_to(p, (len(above), len(p))).copy(), above)
         return left
 
     def _scores(self, P: Probabilities) -> Floats:
-        return self._prices.scores(P)
+        anchors, gaps = self._row_anchors(P), np.zeros(len(P))
+        if isinstance(self._prices, SearchPrices):
+            return self._told(self._prices.scores(P, anchors, gaps), gaps)
+        scores = self._prices.scores(P)
+        if anchors is not None:
+            rows = self._not_nested(P, scores, anchors)
+            gaps = gaps[: len(rows)]
+            scores[rows] = self._told(self._search.scores(P[rows], anchors[rows], gaps), gaps)
+        return scores
 
     def _score_of(self, P: Probabilities, y: Indices) -> Floats:
-        if isinstance(self._prices, Quick):
+        anchors, gaps = self._row_anchors(P), np.zeros(len(P))
+        if isinstance(self._prices, SearchPrices):
+            return self._told(self._prices.score_of(P, y, anchors, gaps), gaps)
+        if anchors is None and isinstance(self._prices, Quick):
             return self._prices.score_of(P, y)
         return super()._score_of(P, y)
 
     def _sets(self, P: Probabilities, tau: Floats) -> Masks:
-        if isinstance(self._prices, Quick) and tau.shape[1] == 1:  # else by class
-            return self._prices.sets(P, tau[:, 0])
+        anchors, gaps = self._row_anchors(P), np.zeros(len(P))
+        if tau.shape[1] == 1:  # else by class
+            if isinstance(self._prices, SearchPrices):
+                return self._told(self._prices.sets(P, tau[:, 0], anchors, gaps), gaps)
+            if anchors is None and isinstance(self._prices, Quick):
+                return self._prices.sets(P, tau[:, 0])
         return super()._sets(P, tau)
+
+    def _part(self, rows: slice) -> Price:
+        return self if self._anchors is None else self.anchored(self._anchors[rows])
+
+    def _row_anchors(self, P: Probabilities) -> Floats | None:
+        """The anchor of each row, below 0 for none; None where no row has one."""
+        one = self.options["anchor"]
+        anchors = self._anchors
+        if anchors is None and isinstance(one, float):
+            anchors = np.full(len(P), one)
+        if anchors is None or not takes_anchor(self.loss) or np.isnan(anchors).all():
+            return None
+        if anchors.shape != (len(P),):
+            raise OracleError(f"oracle 'price': {anchors.shape[0]} anchors for {len(P)} rows")
+        return np.where(np.isnan(anchors), -1.0, anchors)
+
+    def _not_nested(self, P: Probabilities, scores: Floats, anchors: Floats) -> Indices:
+        """The rows whose plain set at the anchor is not the best there."""
+        rows = np.flatnonzero(anchors >= 0)
+        best = self._search.best(P[rows], anchors[rows])
+        other: Indices = rows[(best != (scores[rows] <= anchors[rows, None])).any(axis=1)]
+        return other
+
+    def _told(self, answer: A, gaps: Floats) -> A:
+        """The answer of a search, once it is told how much of it is not proved."""
+        open_rows = int(np.count_nonzero(gaps))
+        self.report = Certified(len(gaps), len(gaps) - open_rows, float(gaps.max(initial=0.0)))
+        if open_rows:
+            text = (
+                f"oracle 'price': {open_rows} of {len(gaps)} rows used up their budget of branches; their sets may be "
+                f"dearer than the best by up to {self.report.gap:.3g}"
+            )
+            if self.options["exact"]:
+                raise OracleError(f"{text}: leave out exact=True to take them, or simplify the loss")
+            warnings.warn(f"{text}; coverage does not depend on it", stacklevel=4)
+        return answer
 
 
 class Solved:
@@ -208,13 +313,21 @@ def _seconds_by_size(loss: Loss) -> float:
     return 3e-7 * K**2 if differ else 3e-8 * K * max(1.0, math.log2(K))
 
 
+def _few(loss: Loss) -> Callable[[], Enumeration] | None:
+    """With more labels than this a search is quicker than to look at all sets."""
+    return Enumeration.of(loss) if loss.K <= _FEW else None
+
+
 # Quickest first: the first that takes a loss is the way of `price` for it.
 WAYS: tuple[PriceWay, ...] = (
     PriceWay("entry prices of nested categories", lambda loss: 2e-8 * loss.K, LaminarPrices.of),
     PriceWay("the best set in every ball of the tree", lambda loss: 5e-8 * loss.K, TreePrices.of),
     PriceWay("the best set of every size", _seconds_by_size, SizePrices.of),
     PriceWay("minimum cuts", lambda loss: 8e-7 * loss.K**2, CutPrices.of),
-    PriceWay("all sets of these few labels", lambda loss: 1e-7 * 2.0**loss.K, Enumeration.of),
+    PriceWay("all sets of these few labels", lambda loss: 1e-7 * 2.0**loss.K, _few),
+    PriceWay(
+        "branches over what the loss reads, as far as the budget goes", lambda loss: 2e-5 * loss.K, SearchPrices.of
+    ),
     PriceWay("integer programs at rising prices", lambda loss: math.inf, Solved.of, solves=True),
 )
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
@@ -18,9 +18,10 @@ import numpy.typing as npt
 from udcp_dsl.comparison.results import Example, Run
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.loss import Loss
+from udcp_dsl.prediction.anchors import MOST, find_anchor, level_of
 from udcp_dsl.prediction.calibrate import CalibrationWarning, Tuning, calibrate, points_needed, show_level
 from udcp_dsl.prediction.evaluation import Floats, measure
-from udcp_dsl.prediction.oracle import Masks, Oracle
+from udcp_dsl.prediction.oracle import AnchoredOracle, Masks, Oracle
 from udcp_dsl.prediction.rows import Rows
 from udcp_dsl.prediction.rows.probabilities import Matrix
 from udcp_dsl.prediction.sets import PredictionSets
@@ -93,8 +94,16 @@ class Contender:
         """Whether there is a lambda to choose."""
         return None not in self.oracles
 
+    @property
+    def anchored(self) -> AnchoredOracle | None:
+        """The oracle, if it is one whose scores depend on an anchor, and so on the split."""
+        oracle = self.oracles.get(None)
+        return oracle if isinstance(oracle, AnchoredOracle) and oracle.wants_anchor else None
+
     def scored(self, data: Rows) -> Mapping[float | None, Scored]:
-        """All rows scored by each of the oracles."""
+        """All rows scored by each of the oracles; by none that is anchored."""
+        if self.anchored is not None:
+            return {}
         held = data.P.size * len(self.oracles) <= _HELD
         return {lam: Scored(oracle, data, held=held) for lam, oracle in self.oracles.items()}
 
@@ -150,28 +159,71 @@ def run_split(
     smallest = min(len(folds.calibration), len(folds.halves[0]))
     grid = [level for level in CURVE if points_needed(level) <= smallest] if first else []
     levels = tuple(dict.fromkeys((*alphas, *grid)))
+    tested = data.take(test)
+    runs, points = dict[Fraction, Run](), dict[Fraction, tuple[float, float, float]]()
+    first_mask = None
+    at_levels = _anchored if contender.anchored is not None else _scored
+    for level, lam, mask, seconds in at_levels(contender, scored, data, folds, levels):
+        sets = PredictionSets(contender.loss, mask)
+        if level in grid:
+            covered = mask[np.arange(len(test)), tested.truth]
+            points[level] = (float(level), float(covered.mean()), float(sets.costs.mean()))
+        if level in alphas:
+            measures = measure(sets, tested, alpha=level, oracle=contender.oracle_name)
+            key = contender.loss_name, contender.oracle_name
+            runs[level] = Run(*key, level, folds.split, measures, lam, seconds)
+        if first and level == alphas[0]:
+            first_mask = mask
+    return Result(tuple(runs[level] for level in alphas), tuple(points[level] for level in grid), first_mask)
+
+
+# At each level: lambda, the sets of the test fold, and the seconds that they took.
+_Levels: TypeAlias = Iterator[tuple[Fraction, float | None, Masks, float]]
+
+
+def _scored(
+    contender: Contender,
+    scored: Mapping[float | None, Scored],
+    data: Rows,
+    folds: Folds,
+    levels: Sequence[Fraction],
+) -> _Levels:
+    """From the scores of all rows, with the lambda that is best at each level."""
     chosen = _tuned(contender.loss, scored, folds.halves, levels) if contender.tuned else dict.fromkeys(levels)
     tuning_rows = sum(map(len, folds.halves)) if contender.tuned else 0
     tuning_seconds = tuning_rows * sum(x.seconds_a_row for x in scored.values())
-    tested = data.take(test)
-    runs, points = dict[Fraction, Run](), dict[Fraction, tuple[float, float, float]]()
-    mask = None
     for lam in dict.fromkeys(chosen.values()):
-        sets_at = scored[lam].sets(test)
+        sets_at = scored[lam].sets(folds.test)
         own = [level for level in levels if chosen[level] == lam]
+        seconds = tuning_seconds + scored[lam].seconds_a_row * (len(folds.calibration) + len(folds.test))
         for level, tau in scored[lam].thresholds(folds.calibration, own).items():
-            sets = PredictionSets(contender.loss, sets_at(tau))
-            if level in grid:
-                covered = sets.mask[np.arange(len(test)), tested.truth]
-                points[level] = (float(level), float(covered.mean()), float(sets.costs.mean()))
-            if level in alphas:
-                measures = measure(sets, tested, alpha=level, oracle=contender.oracle_name)
-                seconds = tuning_seconds + scored[lam].seconds_a_row * (len(folds.calibration) + len(test))
-                key = contender.loss_name, contender.oracle_name
-                runs[level] = Run(*key, level, folds.split, measures, lam, seconds)
-            if first and level == alphas[0]:
-                mask = sets.mask
-    return Result(tuple(runs[level] for level in alphas), tuple(points[level] for level in grid), mask)
+            yield level, lam, sets_at(tau), seconds
+
+
+def _anchored(
+    contender: Contender,
+    scored: Mapping[float | None, Scored],
+    data: Rows,
+    folds: Folds,
+    levels: Sequence[Fraction],
+) -> _Levels:
+    """With an anchor for each level, which is found on the fold for tuning."""
+    oracle = contender.anchored
+    assert oracle is not None
+    own, calibrated, tested = (
+        data.take(rows) for rows in (np.concatenate(folds.halves)[:MOST], folds.calibration, folds.test)
+    )
+    oracle.best(own.P[:2], np.zeros(2))  # compiles the kernels, which no run should be charged for
+    for level in levels:
+        began = time.perf_counter()
+        m = find_anchor(oracle, own.P, own.truth, level_of(len(calibrated), level))
+
+        def at(rows: Rows, m: float | None = m) -> Oracle:
+            return oracle if m is None else oracle.anchored(np.full(len(rows), m))
+
+        scores = at(calibrated).score_of(calibrated.P, calibrated.truth)
+        tau = float(calibrate(scores, alphas=level).tau(level))
+        yield level, None, at(tested).sets(tested.P, tau), time.perf_counter() - began
 
 
 def _tuned(

@@ -68,6 +68,11 @@ class Refusal:
     blame: Span | None = None
 
 
+def never(loss: Loss) -> bool:
+    """Of no loss."""
+    return False
+
+
 @dataclass(frozen=True)
 class Declaration:
     """What an oracle class says of itself.
@@ -75,8 +80,9 @@ class Declaration:
     does: in one sentence, what it adds labels by; choose_for: when to take it. chooses: the way that it would take for
     a loss, by the same decision as its constructor's, or why it takes none. needs: the facts without which it does not
     apply; quick_with: facts each of which would make a row a matter of microseconds. tuned: it has an option `lam`, its
-    weight on cost, which a predictor tunes on rows of their own where it is None. solves: it solves a program for each
-    row, and is a `SolvingOracle`.
+    weight on cost, which a predictor tunes on rows of their own where it is None. anchored: for which losses it wants
+    an anchor, which a predictor finds on rows of their own; it is an `AnchoredOracle`. solves: it solves a program for
+    each row, and is a `SolvingOracle`.
     """
 
     does: str
@@ -85,6 +91,7 @@ class Declaration:
     needs: tuple[str, ...] = ()
     quick_with: tuple[str, ...] = ()
     tuned: bool = False
+    anchored: Callable[[Loss], bool] = never
     solves: bool = False
 
     def way(self, loss: Loss) -> Way | Refusal:

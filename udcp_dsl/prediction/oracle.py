@@ -66,6 +66,13 @@ class Oracle(ABC):
         """Whether it has no scores yet, because its weight on cost, the option `lam`, is still to be tuned."""
         return self.declaration is not None and self.declaration.tuned and self.options.get("lam") is None
 
+    @property
+    def wants_anchor(self) -> bool:
+        """Whether its scores would be better with an anchor, the option `anchor`, that is still to be found."""
+        if self.declaration is None or self.options.get("anchor") is not None:
+            return False
+        return self.declaration.anchored(self.loss)
+
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy, pickled or deep, is made anew: what was compiled for the loss cannot travel."""
         return _made_anew, (type(self), self.loss, self.options)
@@ -88,29 +95,45 @@ class Oracle(ABC):
         """The label that comes first in each row's order: least score, then higher p, then lower index."""
         return self._first(as_probabilities(P, len(self.loss.labels)))
 
+    def _part(self, rows: slice) -> Oracle:
+        """The oracle of some of the rows, for one that knows something of each."""
+        return self
+
     @abstractmethod
     def _scores(self, P: Probabilities) -> Floats: ...
 
     def _score_of(self, P: Probabilities, y: Indices) -> Floats:
         out = np.empty(len(P))
         for rows in _blocks(*P.shape):
-            out[rows] = np.take_along_axis(self._scores(P[rows]), y[rows, None], axis=1)[:, 0]
+            out[rows] = np.take_along_axis(self._part(rows)._scores(P[rows]), y[rows, None], axis=1)[:, 0]
         return out
 
     def _sets(self, P: Probabilities, tau: Floats) -> Masks:
         """`tau` is (n, 1) or (1, K)."""
         out = np.empty(P.shape, dtype=np.bool_)
         for rows in _blocks(*P.shape):
-            np.less_equal(self._scores(P[rows]), tau[rows] if tau.shape[1] == 1 else tau, out=out[rows])
+            np.less_equal(self._part(rows)._scores(P[rows]), tau[rows] if tau.shape[1] == 1 else tau, out=out[rows])
         return out
 
     def _first(self, P: Probabilities) -> Indices:
         out = np.empty(len(P), dtype=np.int64)
         for rows in _blocks(*P.shape):
-            scores = self._scores(P[rows])
+            scores = self._part(rows)._scores(P[rows])
             least = scores == scores.min(axis=1, keepdims=True)
             out[rows] = np.where(least, P[rows], -1).argmax(axis=1)
         return out
+
+
+class AnchoredOracle(Oracle):
+    """An oracle whose scores may be anchored, row by row, at a price that was found on other rows."""
+
+    @abstractmethod
+    def anchored(self, anchors: Floats) -> AnchoredOracle:
+        """The same oracle for as many rows as there are anchors (n,); NaN where a row has none."""
+
+    @abstractmethod
+    def best(self, P: Probabilities, mu: Floats) -> Masks:
+        """The set of least L - mu p of each row, at its own price (n,)."""
 
 
 class SolvingOracle(Oracle):

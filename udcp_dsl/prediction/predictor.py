@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
@@ -14,6 +15,7 @@ import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.loss import Loss
+from udcp_dsl.prediction.anchors import Anchors, anchor_fold, find_anchors
 from udcp_dsl.prediction.calibrate import (
     DEFAULT_GRID,
     Calibration,
@@ -22,6 +24,7 @@ from udcp_dsl.prediction.calibrate import (
     Tuning,
     calibrate,
     levels_of,
+    merged,
     points_needed,
     randomized_sets,
     randomized_tau,
@@ -32,7 +35,7 @@ from udcp_dsl.prediction.calibrate import (
     tune,
 )
 from udcp_dsl.prediction.containers import frame_index
-from udcp_dsl.prediction.oracle import Oracle, make_oracle, with_lambda
+from udcp_dsl.prediction.oracle import AnchoredOracle, Oracle, make_oracle, with_lambda
 from udcp_dsl.prediction.rows import Rows, rows_of
 from udcp_dsl.prediction.rows.probabilities import Matrix, check_class_names
 from udcp_dsl.prediction.sets import PredictionSets
@@ -100,6 +103,12 @@ class SetPredictor:
             check_class_names(self.class_names, loss.labels)
         self.oracle: Oracle = _oracle(loss, oracle, options)
         self._tuned_anew = self.oracle.untuned
+        self._anchored_anew = self.oracle.wants_anchor
+        if self._anchored_anew and self.randomize and len(self.alphas) > 1:
+            raise InputError(
+                f"{self.oracle.name!r} has an anchor for each alpha under this loss, so that randomize=True takes one "
+                "alpha: give one, or an anchor among the options"
+            )
         if self._tuned_anew and len(self.alphas) > 1:
             raise InputError(
                 f"an untuned {self.oracle.name!r} takes one alpha, for which its lambda is tuned: give one, or lam "
@@ -107,6 +116,7 @@ class SetPredictor:
             )
         self.calibration: Calibration | None = None
         self.tuning: Tuning | None = None
+        self.anchors: Anchors | None = None
         self.logits = False
         self.normalize = False
 
@@ -123,8 +133,9 @@ class SetPredictor:
         `probs` are an array, a tensor, a frame or nested lists; `logits` and `normalize` say what the numbers are, here
         and at prediction. Or they are rows read by `read_rows`, which are probabilities already, and hold `y` and
         `groups` if these were read. An oracle whose lambda is to be tuned takes three folds of the rows, chosen by
-        `seed`: two for lambda, and the third for the threshold. Returns the predictor itself; calibrating again starts
-        afresh.
+        `seed`: two for lambda, and the third for the threshold; one that takes an anchor, as `price` does unless the
+        loss is submodular, a quarter of the rows for it, at most 1,000. Returns the predictor itself; calibrating again
+        starts afresh.
         """
         rows = rows_of(
             probs,
@@ -136,23 +147,29 @@ class SetPredictor:
             normalize=normalize,
         )
         self._check_groups(rows, groups)
-        oracle, tuning = self.oracle, None
+        oracle, tuning, anchors = self.oracle, None, None
         if self._tuned_anew:
             tuning, oracle, last_fold = self._tune(rows.P, rows.truth)
             rows = rows.take(last_fold)
+        elif self._anchored_anew:
+            anchors, rows = self._anchor(rows)
         warn_of_zeros(rows, min(self.alphas))
-        scores = self.true_scores(rows.P, rows.truth, oracle)
-        self.calibration = calibrate(
-            scores,
-            alphas=self.alphas,
-            conditional=self.conditional,
-            groups=rows.groups if self.conditional == "group" else None,
-            y=rows.y if self.conditional == "class" else None,
-            n_classes=self.loss.K if self.conditional == "class" else None,
-            pool=self.pool,
-            randomize=self.randomize,
+        groups = rows.groups if self.conditional == "group" else None
+        # Scores depend on the anchor, and so on alpha, where there is one.
+        self.calibration = merged(
+            calibrate(
+                self.true_scores(rows.P, rows.truth, _anchored(oracle, anchors, alphas[0], groups, len(rows))),
+                alphas=alphas,
+                conditional=self.conditional,
+                groups=groups,
+                y=rows.y if self.conditional == "class" else None,
+                n_classes=self.loss.K if self.conditional == "class" else None,
+                pool=self.pool,
+                randomize=self.randomize,
+            )
+            for alphas in ([self.alphas] if anchors is None else [(alpha,) for alpha in self.alphas])
         )
-        self.oracle, self.tuning = oracle, tuning
+        self.oracle, self.tuning, self.anchors = oracle, tuning, anchors
         self.logits, self.normalize = bool(logits), bool(normalize)
         return self
 
@@ -208,9 +225,17 @@ class SetPredictor:
 
         return load(path)
 
-    def restore(self, calibration: Calibration, tuning: Tuning | None, *, logits: bool, normalize: bool) -> None:
+    def restore(
+        self,
+        calibration: Calibration,
+        tuning: Tuning | None,
+        anchors: Anchors | None = None,
+        *,
+        logits: bool,
+        normalize: bool,
+    ) -> None:
         """Take up the state of a saved predictor; one that was tuned is tuned anew when it is calibrated again."""
-        self.calibration, self.tuning = calibration, tuning
+        self.calibration, self.tuning, self.anchors = calibration, tuning, anchors
         self._tuned_anew = self._tuned_anew or tuning is not None
         self.logits, self.normalize = logits, normalize
 
@@ -222,7 +247,8 @@ class SetPredictor:
 
     def true_scores(self, P: Matrix, y: npt.NDArray[np.int64], oracle: Oracle | None = None) -> npt.NDArray[np.float64]:
         """The scores of true labels, as calibration takes them: with `nonempty`, -inf for the first of the order."""
-        oracle = self.oracle if oracle is None else oracle
+        if oracle is None:
+            oracle = _anchored(self.oracle, self.anchors, self.alphas[0], None, len(P))
         scores = oracle.score_of(P, y)
         return np.where(oracle.first(P) == y, -np.inf, scores) if self.nonempty else scores
 
@@ -230,20 +256,47 @@ class SetPredictor:
         """The sets of rows, (n, K) bool, at one of the alphas: what `predict_set` comes to."""
         calibration, P = self.calibrated, rows.P
         groups = rows.groups if self.conditional == "group" else None
+        oracle = _anchored(self.oracle, self.anchors, level, groups, len(P))
         if not self.randomize:
-            mask = self.oracle.sets(P, calibration.tau(level, groups=groups, n=len(P)))
+            mask = oracle.sets(P, calibration.tau(level, groups=groups, n=len(P)))
             if self.nonempty:
-                mask[np.arange(len(P)), self.oracle.first(P)] = True
+                mask[np.arange(len(P)), oracle.first(P)] = True
             return mask
         draws = row_draws(P, self.seed)
         if self.conditional != "class":
-            return self.oracle.sets(P, randomized_tau(calibration, level, draws, len(P), groups))
+            return oracle.sets(P, randomized_tau(calibration, level, draws, len(P), groups))
         mask = np.empty(P.shape, dtype=bool)
         step = max(1, _BLOCK // self.loss.K)
         for start in range(0, len(P), step):
             part = slice(start, start + step)
-            mask[part] = randomized_sets(self.oracle.scores(P[part]), calibration, level, draws[part])
+            scores = _anchored(self.oracle, self.anchors, level, None, len(P[part])).scores(P[part])
+            mask[part] = randomized_sets(scores, calibration, level, draws[part])
         return mask
+
+    def _anchor(self, rows: Rows) -> tuple[Anchors | None, Rows]:
+        """The anchors, on a quarter of the rows by `seed`, and the rows that are left; all rows, where these are too
+        few to give some up."""
+        assert isinstance(self.oracle, AnchoredOracle)
+        n, groups = len(rows), rows.groups if self.conditional == "group" else None
+        cells = np.zeros(n, dtype=np.int64)
+        if groups is not None:
+            cells = np.unique(groups, return_inverse=True)[1]
+        elif self.conditional == "class":
+            cells = rows.truth
+        fold = anchor_fold(cells, min(self.alphas), np.random.default_rng(self.seed))
+        if not len(fold):
+            return None, rows
+        own, left = rows.take(fold), rows.take(np.setdiff1d(np.arange(n), fold))
+        anchors = find_anchors(
+            self.oracle,
+            own.P,
+            own.truth,
+            self.alphas,
+            left=len(left),
+            groups=None if groups is None else own.groups,
+            left_of=None if groups is None or left.groups is None else Counter(map(str, left.groups)),
+        )
+        return anchors, left
 
     @cached_property
     def _grid(self) -> dict[float, Oracle]:
@@ -278,6 +331,16 @@ class SetPredictor:
             warnings.simplefilter("ignore", CalibrationWarning)  # said above, once
             tuning = tune(DEFAULT_GRID, threshold_of, mean_cost_of, folds=folds, cost_range=(lo, hi))
         return tuning, oracles[tuning.best], folds[2]
+
+
+def _anchored(
+    oracle: Oracle, anchors: Anchors | None, alpha: Fraction, groups: npt.NDArray[np.str_] | None, n: int
+) -> Oracle:
+    """The oracle at the anchors of n rows, where there are any."""
+    if anchors is None:
+        return oracle
+    assert isinstance(oracle, AnchoredOracle)
+    return oracle.anchored(anchors.of_rows(alpha, groups, n))
 
 
 def _oracle(loss: Loss, oracle: str | Oracle, options: Mapping[str, object] | None) -> Oracle:

@@ -17,13 +17,14 @@ from typing import Any
 from udcp_dsl import __version__
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.loss import loads
+from udcp_dsl.prediction.anchors import Anchors
 from udcp_dsl.prediction.calibrate import Calibration, Tuning
 from udcp_dsl.prediction.files import atomic_write
 from udcp_dsl.prediction.oracle import oracle_names
 from udcp_dsl.prediction.predictor import SetPredictor
 
 FORMAT = "udcp_dsl predictor"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 _FLAGS = ("nonempty", "randomize", "pool", "logits", "normalize")
 
@@ -66,6 +67,7 @@ def save(predictor: SetPredictor, path: str | Path) -> None:
         },
         "calibration": predictor.calibration.as_dict(),
         "tuning": None if predictor.tuning is None else predictor.tuning.as_dict(),
+        "anchors": None if predictor.anchors is None else predictor.anchors.as_dict(),
     }
     try:
         content["sha256"] = _hash(content)
@@ -159,7 +161,11 @@ def _rebuild(content: Mapping[str, Any]) -> SetPredictor:
     tuning = None if content["tuning"] is None else Tuning.from_dict(content["tuning"])
     if tuning is not None and tuning.best != predictor.oracle.options.get("lam"):
         raise InputError("its lambda is not the one that was tuned; save it again")
-    predictor.restore(calibration, tuning, logits=options["logits"], normalize=options["normalize"])
+    anchors = content.get("anchors")  # of format 2
+    found = None if anchors is None else Anchors.from_dict(anchors)
+    if found is not None and (not predictor.oracle.wants_anchor or set(found.overall) != set(predictor.alphas)):
+        raise InputError("its anchors do not belong to its oracle and alphas; save it again")
+    predictor.restore(calibration, tuning, found, logits=options["logits"], normalize=options["normalize"])
     return predictor
 
 

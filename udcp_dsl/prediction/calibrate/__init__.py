@@ -4,7 +4,14 @@ Split conformal prediction: where calibration and test points are exchangeable, 
 label with probability at least 1 - alpha. Arrays in, arrays out: nothing here knows a cost, an oracle or a solver.
 """
 
-from udcp_dsl.prediction.calibrate.calibration import Calibration, CalibrationWarning, Cell, calibrate, threshold
+from udcp_dsl.prediction.calibrate.calibration import (
+    Calibration,
+    CalibrationWarning,
+    Cell,
+    calibrate,
+    merged,
+    threshold,
+)
 from udcp_dsl.prediction.calibrate.levels import (
     Level,
     coverage_law,
@@ -29,6 +36,7 @@ __all__ = [
     "coverage_law",
     "exact_level",
     "levels_of",
+    "merged",
     "points_needed",
     "randomized_sets",
     "randomized_tau",

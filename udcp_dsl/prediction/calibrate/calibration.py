@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal, TypeAlias
 
@@ -251,6 +251,24 @@ def calibrate(
     )
     _warn_of_too_few(calibration)
     return calibration
+
+
+def merged(calibrations: Iterable[Calibration]) -> Calibration:
+    """Calibrations of the same rows at different alphas as one.
+
+    >>> merged([calibrate([1, 2, 3], alphas=0.5), calibrate([10, 20, 30], alphas=0.25)]).thresholds(0.25)
+    30.0
+    """
+    first, *others = calibrations
+    for other in others:
+        cells = tuple(
+            Cell(a.n, a.thresholds + b.thresholds, a.scores) for a, b in zip(first.cells, other.cells, strict=True)
+        )
+        pooled = first.pooled
+        if pooled is not None and other.pooled is not None:
+            pooled = Cell(pooled.n, pooled.thresholds + other.pooled.thresholds, pooled.scores)
+        first = replace(first, alphas=first.alphas + other.alphas, cells=cells, pooled=pooled)
+    return first
 
 
 def _cell(scores: FloatArray, levels: tuple[Fraction, ...], randomize: bool) -> Cell:

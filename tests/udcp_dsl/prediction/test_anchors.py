@@ -1,0 +1,143 @@
+"""The anchor of `price`: where it is taken, what it saves, that coverage holds, and that it is saved."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import udcp_dsl as udcp
+from udcp_dsl.prediction.anchors import Anchors, anchor_fold, find_anchor, level_of
+from udcp_dsl.prediction.oracle import AnchoredOracle
+
+HEAD = """
+labels { a, b, c, d, e, f }
+costs w { a: 0.05, b: 0.05, default: 1 }
+hierarchy h { x { a, b }, y { c, d }, z { e, f } }
+"""
+MIXED = HEAD + "loss l = 8 * (any({a, b}) and any({c, d, e, f})) + sum(w)"
+NESTED = HEAD + "loss l = count(h.level(1)) + sum(w)"
+
+
+def drawn(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows whose probabilities are true."""
+    rng = np.random.default_rng(seed)
+    P = rng.dirichlet(np.full(6, 0.1), n)
+    return P, (P.cumsum(axis=1) > rng.random((n, 1)) * P.sum(axis=1, keepdims=True)).argmax(axis=1)
+
+
+def test_the_optimum_and_not_the_union_of_what_was_bought_on_the_way() -> None:
+    """ANCHOR: {a} is bought at 0.1, {c} at 1.1, and the union costs 9.01 where {c} costs 1."""
+    loss = udcp.loads("labels {a, c}  loss l = 8 * (any({a}) and any({c})) + 0.01 * any({a}) + any({c})")
+    P = np.array([[0.1, 0.9]])
+    plain, anchored = udcp.make_oracle("price", loss), udcp.make_oracle("price", loss, anchor=1.5)
+    assert plain.sets(P, 1.5).tolist() == [[True, True]]
+    assert anchored.sets(P, 1.5).tolist() == [[False, True]]
+
+
+def test_sets_cost_less_than_without_and_than_others() -> None:
+    loss = udcp.loads(MIXED)
+    P, y = drawn(9000, 0)
+    cal, new = slice(0, 5000), slice(5000, None)
+    predictor = udcp.SetPredictor(loss, alpha=0.2).calibrate(P[cal], y[cal])
+    assert predictor.anchors is not None
+    assert predictor.anchors.n == 1000
+    assert predictor.calibrated.n == 4000
+    measured = udcp.evaluate(predictor, P[new], y[new])
+    assert abs(measured.coverage - 0.8) < 0.03
+    # An anchor beyond all prices leaves scores as they are without one.
+    for oracle, options in (("lac", {}), ("greedy", {}), ("price", {"anchor": 1e6})):
+        other = udcp.SetPredictor(loss, oracle, options=options, alpha=0.2).calibrate(P[cal], y[cal])
+        assert measured.mean_cost < 0.9 * udcp.evaluate(other, P[new], y[new]).mean_cost, oracle
+
+
+def test_losses_that_are_proved_nested_give_up_no_row() -> None:
+    loss = udcp.loads(NESTED)
+    P, y = drawn(300, 1)
+    predictor = udcp.SetPredictor(loss, alpha=0.2).calibrate(P, y)
+    assert predictor.anchors is None
+    assert predictor.calibrated.n == 300
+
+
+def test_few_rows_are_kept_for_the_threshold() -> None:
+    """With alpha 0.1 nine rows are needed: of twelve, none can be given up for the anchor."""
+    P, y = drawn(12, 2)
+    predictor = udcp.SetPredictor(udcp.loads(MIXED), alpha=0.1).calibrate(P, y)
+    assert predictor.anchors is None
+    assert predictor.calibrated.n == 12
+
+
+@pytest.mark.parametrize("conditional", [None, "group", "class"])
+def test_saved_and_loaded_predict_the_same(conditional: str | None, tmp_path: Path) -> None:
+    loss = udcp.loads(MIXED)
+    P, y = drawn(800, 3)
+    groups = {"groups": np.where(P[:, 0] > 0.1, "one", "two")} if conditional == "group" else {}
+    predictor = udcp.SetPredictor(loss, alpha=[0.1, 0.3], conditional=conditional, pool=conditional is not None)
+    predictor.calibrate(P, y, **groups)
+    assert predictor.anchors is not None
+    assert set(predictor.anchors.by_group) == ({"one", "two"} if conditional == "group" else set())
+    predictor.save(tmp_path / "saved.json")
+    loaded = udcp.SetPredictor.load(tmp_path / "saved.json")
+    assert loaded.anchors == predictor.anchors
+    for alpha in (0.1, 0.3):
+        mine = predictor.predict_set(P, alpha=alpha, **groups).mask
+        assert np.array_equal(loaded.predict_set(P, alpha=alpha, **groups).mask, mine)
+
+
+def test_coverage_is_that_of_its_law() -> None:
+    """Mean coverage over many small calibrations: k / (n + 1) of the rows that are left for the threshold."""
+    loss = udcp.loads(MIXED)
+    covered = []
+    for seed in range(60):
+        P, y = drawn(60 + 400, 100 + seed)
+        predictor = udcp.SetPredictor(loss, alpha=0.2).calibrate(P[:60], y[:60])
+        covered.append(predictor.predict_set(P[60:]).mask[np.arange(400), y[60:]].mean())
+    n = predictor.calibrated.n
+    k = -(-(n + 1) * 4 // 5)
+    error = np.std(covered) / np.sqrt(len(covered))
+    assert k / (n + 1) - 4 * error < np.mean(covered)
+
+
+def test_the_anchor_is_the_price_at_which_best_sets_cover() -> None:
+    loss = udcp.loads(MIXED)
+    P, y = drawn(2000, 4)
+    oracle = udcp.make_oracle("price", loss)
+    assert isinstance(oracle, AnchoredOracle)
+    m = find_anchor(oracle, P, y, 0.8)
+    assert m is not None
+
+    def cover(mu: float) -> float:
+        return float(oracle.best(P, np.full(len(P), mu))[np.arange(len(P)), y].mean())
+
+    assert cover(m) <= 0.8 < cover(m * 1.002)
+    assert find_anchor(oracle, P, y, 1.0) is None
+    free = udcp.loads(HEAD + "loss l = 8 * (any({a, b}) and any({c, d, e, f})) - size")
+    assert find_anchor(udcp.make_oracle("price", free), P, y, 0.01) == 0.0  # type: ignore[arg-type]
+
+
+def test_folds_leave_every_cell_what_it_needs() -> None:
+    rng = np.random.default_rng(0)
+    cells = np.repeat([0, 1, 2], [1000, 12, 40])
+    fold = anchor_fold(cells, Fraction(1, 10), rng)
+    left = np.delete(cells, fold)
+    assert [int((left == c).sum()) for c in range(3)] == [750, 9, 30]
+    assert len(anchor_fold(np.zeros(100_000, dtype=np.int64), Fraction(1, 10), rng)) == 1000
+    assert level_of(99, Fraction(1, 10)) == pytest.approx(90 / 99)
+
+
+def test_several_alphas_and_randomized_sets_exclude_each_other() -> None:
+    with pytest.raises(udcp.InputError, match="randomize=True takes one alpha"):
+        udcp.SetPredictor(udcp.loads(MIXED), alpha=[0.1, 0.2], randomize=True)
+
+
+@pytest.mark.parametrize("anchor", [-1, "high", True, float("nan")])
+def test_an_anchor_is_a_price(anchor: object) -> None:
+    with pytest.raises(udcp.OracleError, match="anchor must be a price"):
+        udcp.make_oracle("price", udcp.loads(MIXED), anchor=anchor)
+
+
+def test_anchors_that_were_tampered_with_are_refused() -> None:
+    with pytest.raises(udcp.InputError, match="not a price"):
+        Anchors.from_dict({"n": 10, "overall": {"1/10": -1.0}, "by_group": {}})

@@ -1,0 +1,175 @@
+"""The anchor of an oracle that takes one: the price at which its best sets cover, on rows of their own.
+
+The set at an anchored oracle's anchor is the best set there, so the nearer the anchor is to the threshold that
+calibration will find, the cheaper the sets. Coverage does not depend on it: it is found on rows that are used for
+nothing else.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from udcp_dsl.diagnostics import InputError
+from udcp_dsl.prediction.calibrate import points_needed, rank
+
+if TYPE_CHECKING:
+    from udcp_dsl.prediction.oracle import AnchoredOracle, Floats, Indices, Masks, Probabilities
+
+# Of the rows that are calibrated with, a quarter is for the anchor, but no more than this many.
+SHARE, MOST = Fraction(1, 4), 1000
+# With fewer rows an anchor says less than none.
+_FEWEST = 10
+# Prices are found to this, relatively; first guesses are this many times apart.
+_NEAR, _APART = 1e-3, 4.0
+# Beyond this many guesses the level is not reached at any price that matters.
+_GUESSES = 40
+
+
+@dataclass(frozen=True)
+class Anchors:
+    """An anchor for each alpha, found on n rows: of all rows, and by group those of the groups that had enough.
+
+    None: at that level there is none, and scores are plain.
+    """
+
+    n: int
+    overall: Mapping[Fraction, float | None]
+    by_group: Mapping[str, Mapping[Fraction, float | None]]
+
+    def of_rows(self, alpha: Fraction, groups: Iterable[str] | None, n: int) -> Floats:
+        """The anchor of each of n rows, NaN for none."""
+        if groups is None:
+            return np.full(n, _or_nan(self.overall[alpha]))
+        return np.array([_or_nan(self.by_group.get(str(g), self.overall)[alpha]) for g in groups], dtype=np.float64)
+
+    def as_dict(self) -> dict[str, object]:
+        """Plain data for JSON, from which `from_dict` makes an equal value."""
+        groups = {group: _plain(found) for group, found in self.by_group.items()}
+        return {"n": self.n, "overall": _plain(self.overall), "by_group": groups}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, object]) -> Anchors:
+        """What `as_dict` gave; refuses anything else."""
+        n, groups = data["n"], data["by_group"]
+        if isinstance(n, bool) or not isinstance(n, int) or n < 1 or not isinstance(groups, Mapping):
+            raise InputError("its anchors are not what was saved: calibrate and save again")
+        return cls(n, _read(data["overall"]), {str(group): _read(found) for group, found in groups.items()})
+
+
+def _or_nan(anchor: float | None) -> float:
+    return math.nan if anchor is None else anchor
+
+
+def _plain(found: Mapping[Fraction, float | None]) -> dict[str, float | None]:
+    return {str(alpha): anchor for alpha, anchor in found.items()}
+
+
+def _read(found: object) -> dict[Fraction, float | None]:
+    if not isinstance(found, Mapping):
+        raise InputError("its anchors are not what was saved: calibrate and save again")
+    for anchor in found.values():
+        number = isinstance(anchor, int | float) and not isinstance(anchor, bool) and 0 <= anchor < math.inf
+        if anchor is not None and not number:
+            raise InputError(f"an anchor is {anchor!r}, not a price: calibrate and save again")
+    return {Fraction(alpha): None if anchor is None else float(anchor) for alpha, anchor in found.items()}
+
+
+def anchor_fold(cells: Indices, alpha: Fraction, rng: np.random.Generator) -> Indices:
+    """The rows for the anchor, rising: a quarter of each cell (rows that share a threshold), `MOST` in all; never so
+    many of a cell that too few are left for its threshold. Empty where there would be too few to find one."""
+    need, taken = points_needed(alpha), []
+    share = min(float(SHARE), MOST / max(len(cells), 1))
+    for cell in np.unique(cells):
+        rows = rng.permutation(np.flatnonzero(cells == cell))
+        taken.append(rows[: max(0, min(int(share * len(rows)), len(rows) - need))])
+    found: Indices = np.sort(np.concatenate([np.empty(0, dtype=np.int64), *taken]))
+    return found if len(found) >= _FEWEST else found[:0]
+
+
+def level_of(n: int, alpha: Fraction) -> float:
+    """The share of n calibration rows that will be covered: the rank of the threshold among them."""
+    return rank(n, alpha) / n if n else 1.0
+
+
+def find_anchors(
+    oracle: AnchoredOracle,
+    P: Probabilities,
+    y: Indices,
+    alphas: Sequence[Fraction],
+    *,
+    left: int,
+    groups: Iterable[str] | None = None,
+    left_of: Mapping[str, int] | None = None,
+) -> Anchors:
+    """An anchor for each alpha, on rows of their own; `left` rows are left for thresholds, `left_of` of each group."""
+    overall = {alpha: find_anchor(oracle, P, y, level_of(left, alpha)) for alpha in alphas}
+    by_group = {}
+    if groups is not None and left_of is not None:
+        names = np.array([str(group) for group in groups])
+        for group, many in left_of.items():
+            rows = np.flatnonzero(names == group)
+            if len(rows) >= _FEWEST:
+                part, truth = P[rows], y[rows]
+                by_group[group] = {alpha: find_anchor(oracle, part, truth, level_of(many, alpha)) for alpha in alphas}
+    return Anchors(len(y), overall, by_group)
+
+
+def find_anchor(oracle: AnchoredOracle, P: Probabilities, y: Indices, level: float) -> float | None:
+    """The highest price, to a thousandth, at which the best sets cover no more than a share `level` of the labels y.
+
+    0 where the sets at price 0 cover more already; None where no price is high enough, so that there is no anchor.
+    """
+    rows = _Rows(oracle, P, y)
+    if rows.cover(0.0) > level:
+        return 0.0
+    low, high = oracle.loss.facts.interval
+    mu = max(high - low, 1e-9)
+    found = {rows.cover(mu) > level: mu}
+    for _ in range(_GUESSES):
+        if len(found) == 2:
+            break
+        mu = mu / _APART if True in found else mu * _APART
+        found[rows.cover(mu) > level] = mu
+    if True not in found:
+        return None
+    below, beyond = found.get(False, 0.0), found[True]
+    while below > 0 and beyond > below * (1 + _NEAR):
+        middle = float(np.sqrt(below * beyond))
+        if rows.cover(middle) > level:
+            beyond = middle
+        else:
+            below = middle
+    return below
+
+
+class _Rows:
+    """Best sets of rows at the prices asked for so far: between two prices with the same set there is no other."""
+
+    def __init__(self, oracle: AnchoredOracle, P: Probabilities, y: Indices) -> None:
+        self._oracle, self._P, self._y = oracle, P, y
+        self._known: dict[float, Masks] = {}
+
+    def cover(self, mu: float) -> float:
+        """The share of the labels y that the best sets at a price hold."""
+        if mu not in self._known:
+            self._known[mu] = self._sets(mu)
+        return float(self._known[mu][np.arange(len(self._y)), self._y].mean())
+
+    def _sets(self, mu: float) -> Masks:
+        masks = np.zeros(self._P.shape, dtype=bool)
+        open_rows = np.ones(len(self._P), dtype=bool)
+        below = max((price for price in self._known if price < mu), default=None)
+        beyond = min((price for price in self._known if price > mu), default=None)
+        if below is not None and beyond is not None:
+            open_rows = (self._known[below] != self._known[beyond]).any(axis=1)
+            masks[~open_rows] = self._known[below][~open_rows]
+        asked = np.flatnonzero(open_rows)
+        prices: Floats = np.full(len(asked), mu)
+        masks[asked] = self._oracle.best(self._P[asked], prices)
+        return masks
