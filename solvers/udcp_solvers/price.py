@@ -93,8 +93,12 @@ class Quick(Prices, Protocol):
 
 
 def takes_anchor(loss: Loss) -> bool:
-    """Whether the S_mu of a loss may fail to be nested, so that an anchor makes its sets cheaper."""
-    return not (loss.facts.submodular or loss.facts.cardinality) and SearchPrices.of(loss) is not None
+    """Whether an anchor makes the sets of a loss cheaper: not where the S_mu are nested, nor for a diameter beside
+    which all labels cost the same, where they are in all but about one row in a hundred."""
+    facts, form = loss.facts, loss.form
+    alike = form is not None and bool((form.label_costs == form.label_costs[0]).all())
+    nested = facts.submodular or facts.cardinality or (facts.tree_diameter and alike)
+    return not nested and SearchPrices.of(loss) is not None
 
 
 def _way(loss: Loss) -> Way | Refusal:
