@@ -6,6 +6,7 @@ import csv
 import doctest
 import itertools
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -119,7 +120,10 @@ def test_the_test_fold_does_not_see_its_truth() -> None:
             for measure in ("mean_cost", "size_counts", "cost_by_term", "empty"):
                 assert getattr(a.evaluation, measure) == getattr(b.evaluation, measure)
         for name in usual.names:
-            assert [(e.row, e.sets) for e in usual.examples[name]] == [(e.row, e.sets) for e in other.examples[name]]
+            before, after = ({e.row: e.sets for e in x.examples[name]} for x in (usual, other))
+            both = before.keys() & after.keys()  # truths decide which of them are shown first, and nothing else
+            assert len(both) >= 30
+            assert all(before[row] == after[row] for row in both)
     assert other.runs[0].evaluation.coverage == usual.runs[0].evaluation.coverage
 
 
@@ -219,6 +223,50 @@ def test_examples(comparison: Comparison) -> None:
         assert x.name is None
     named = compared(splits=1, oracles=["lac"], ids=[f"photo {i}" for i in range(400)])
     assert all(x.name == f"photo {x.row}" for x in named.examples["fees_only"])
+
+
+def test_the_first_examples_teach(comparison: Comparison) -> None:
+    """First price cheaper and right, then price missing a truth that its rival holds; each with the reason."""
+    for name, loss in (("kinds_touched", KINDS), ("fees_only", FEES)):
+        right, missed, *others = comparison.examples[name]
+        for x in (right, missed):
+            assert x.pair is not None
+            ours, rival = x.pair
+            assert ours == "price"
+            assert x.costs[ours] < x.costs[rival]
+            assert x.truth in x.sets[rival]
+        assert right.truth in right.sets["price"]
+        assert "Both hold the truth" in right.why
+        assert missed.truth not in missed.sets["price"]
+        fuller = loss({*missed.sets["price"], missed.truth})
+        told = f"price misses the truth, {missed.truth}: its probability is {missed.probabilities[missed.truth]:.2g}"
+        assert missed.why.startswith(f"{told}, and with it the set would cost {fuller:.4g} instead of ")
+        for x in others:
+            if x.pair is None:
+                assert (len({frozenset(labels) for labels in x.sets.values()}), x.why) == (1, "")
+            else:
+                means = {s.oracle: s.cost_mean for s in comparison.summaries() if s.loss == name}
+                assert x.pair[1] in means
+                assert set(x.sets["price"]) != set(x.sets[x.pair[1]])
+
+
+def test_without_price_the_cheapest_teaches() -> None:
+    found = compared(oracles=["base", "lac"], splits=1)
+    for examples in found.examples.values():
+        assert {x.pair[0] for x in examples if x.pair is not None} <= {"base", "lac"}
+    alone = compared(oracles=["lac"], splits=1)
+    assert all(x.pair is None and len(examples) == 40 for examples in alone.examples.values() for x in examples)
+
+
+def test_labels_have_names_for_readers() -> None:
+    found = compared(oracles=["lac", "price"], splits=1, label_names={"cat": "Felis catus"})
+    assert (found.called("cat"), found.called("dog")) == ("Felis catus", "dog")
+    whys = [x.why for examples in found.examples.values() for x in examples]
+    assert any("Felis catus" in why for why in whys)
+    assert not any(re.search(r"\bcat\b", why) for why in whys)
+    assert all(x.truth in KINDS.labels for x in found.examples["fees_only"])
+    with pytest.raises(InputError, match="label_names: 'cta' is not a label; did you mean 'cat'"):
+        compared(label_names={"cta": "x"})
 
 
 def test_those_that_do_not_apply_are_named_with_the_reason() -> None:

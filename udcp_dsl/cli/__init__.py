@@ -7,6 +7,7 @@ A user's mistake is told on stderr (with `--json` as data on stdout) and never a
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -74,6 +75,7 @@ class _Verbs(click.Group):
         self, args: Sequence[str] | None = None, prog_name: str | None = None, **options: Any
     ) -> Any:
         arguments = list(sys.argv[1:] if args is None else args)
+        options["obj"] = shlex.join(["udcp", *arguments])  # what a report says that it was made by
         before_labels = arguments[: arguments.index("--")] if "--" in arguments else arguments
         as_json = "--json" in before_labels
         # A stream that was closed for us (2>&-) is None: what is said to it goes nowhere, and the rest goes on.

@@ -109,7 +109,7 @@ def command(
             progress=tracked,
         )
         warn_below_chance(rows)
-        written = write_outputs(comparison, report, figures)
+        written = write_outputs(comparison, report, figures, data=Path(probs_file).name)
         if out is not None:
             with written_to(out, ".csv") as file:
                 write_runs(file, comparison)
@@ -129,15 +129,15 @@ def check_drawing() -> None:
         raise InputError("the report and the figures need matplotlib: pip install 'udcp_dsl[report]'")
 
 
-def write_outputs(comparison: Comparison, report: str | None, figures: str | None) -> list[str]:
-    """Write the page and the figures that are wanted, and name them."""
+def write_outputs(comparison: Comparison, report: str | None, figures: str | None, *, data: str) -> list[str]:
+    """Write the page, which says what the data are, and the figures that are wanted, and name them."""
     if report is None and figures is None:
         return []
     from udcp_dsl.report import write_figures, write_report
 
     written = []
     if report is not None:
-        write_report(report, comparison)
+        write_report(report, comparison, data=data, command=click.get_current_context().find_root().obj)
         written.append(report)
     if figures is not None:
         written += [str(file) for file in write_figures(figures, comparison)]

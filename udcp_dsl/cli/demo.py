@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
 
 _SHOWN = 5  # instances
+_TEACHING = 2  # that the examples of a loss begin with
 _LABELS_SHOWN = 9  # of a set; an instance with more is passed over where there are others
 _TEXT_SHOWN = 70  # characters
 _FACTS = ("monotone", "separable", "submodular", "laminar", "tree_diameter")
@@ -42,11 +43,12 @@ class _Data:
     truth: list[str]
     labels: tuple[str, ...]
     texts: tuple[str, ...] | None
+    names: Mapping[str, str]  # of labels that are codes
 
 
 @dataclass(frozen=True)
 class _Instance:
-    """An example of a loss, the oracle that is cheapest on the whole, another whose set differs, and why."""
+    """An example of a loss: `price`, or the cheapest oracle on the whole, another whose set differs, and why."""
 
     loss: str
     example: Example
@@ -118,10 +120,11 @@ def command(
             splits=splits,
             seed=seed,
             ids=data.texts,
+            label_names=data.names,
             progress=tracked,
         )
         with waiting("writing the report", compiles=False):
-            write_outputs(comparison, report, None)
+            write_outputs(comparison, report, None, data=data.origin)
     instances = _chosen(comparison)
     if as_json:
         told = {"dataset": dataset, "origin": data.origin, "warnings": warnings, "report": report}
@@ -129,19 +132,19 @@ def command(
     else:
         show(*_results(comparison))
         for number, instance in enumerate(instances, start=1):
-            show(*_shown(number, instance))
+            show(*_shown(number, instance, comparison))
         click.echo(f"The report is in {visible(report)}: curves, strata, and more instances. Open it in a browser.")
 
 
 def _languages(rows: int, seed: int, probabilities: str) -> _Data:
     from udcp_dsl.datasets import languages
-    from udcp_dsl.datasets.specs import language_losses
+    from udcp_dsl.datasets.specs import language_losses, language_names
 
     data = languages(seed, rows=rows)
     probs = data.probs_raw if probabilities == "raw" else data.probs_normalised
     truth = [data.labels[y] for y in data.y]
     origin = f"{data.origin}, {probabilities} probabilities"
-    return _Data(origin, language_losses(), probs, truth, data.labels, data.texts)
+    return _Data(origin, language_losses(), probs, truth, data.labels, data.texts, language_names())
 
 
 def _digits(rows: int, seed: int) -> _Data:
@@ -151,7 +154,7 @@ def _digits(rows: int, seed: int) -> _Data:
     data = digits(seed)
     truth = [data.labels[y] for y in data.y[:rows]]
     origin = "a logistic regression on the digits of scikit-learn"
-    return _Data(origin, digit_losses(), data.probs[:rows], truth, data.labels, None)
+    return _Data(origin, digit_losses(), data.probs[:rows], truth, data.labels, None, {})
 
 
 def _introduction(data: _Data) -> Iterator[Any]:
@@ -182,8 +185,8 @@ def _results(comparison: Comparison) -> Iterator[Any]:
 
 
 def _headline(summaries: Sequence[Summary]) -> str:
-    first, second = sorted(summaries, key=lambda x: x.cost)[:2]
-    less = f"{1 - first.cost / second.cost:.0%} less than" if second.cost > 0 else "no less than"
+    first, second = sorted(summaries, key=lambda x: x.cost_mean)[:2]
+    less = f"{1 - first.cost_mean / second.cost_mean:.0%} less than" if second.cost_mean > 0 else "no less than"
     return (
         f"{first.oracle} is the cheapest: {less} {second.oracle}, the next, at a coverage of {first.coverage:.3f} "
         f"against {second.coverage:.3f}."
@@ -191,23 +194,15 @@ def _headline(summaries: Sequence[Summary]) -> str:
 
 
 def _chosen(comparison: Comparison) -> list[_Instance]:
-    """Instances in which the oracle that is cheapest on the whole differs from another, of all losses by turns."""
-    ranked: dict[str, list[str]] = {}
-    for summary in sorted(comparison.summaries(), key=lambda x: x.cost):
-        if summary.alpha == comparison.alphas[0]:
-            ranked.setdefault(summary.loss, []).append(summary.oracle)
-    found: dict[str, list[_Instance]] = {}
-    for name in comparison.names:
-        best, *others = ranked[name]
-        for example in comparison.examples[name]:
-            ours = set(example.sets[best])
-            rival = next((other for other in others if set(example.sets[other]) != ours), None)
-            if rival is not None:
-                why = _why(example, best, rival)
-                found.setdefault(name, []).append(_Instance(name, example, best, rival, why))
-        found.get(name, []).sort(key=lambda x: not _readable(x))
-    turns = [instances[turn] for turn in range(_SHOWN) for instances in found.values() if turn < len(instances)]
-    return turns[:_SHOWN]
+    """The instances that each loss's examples begin with, which teach; then others that can be read, by turns."""
+    found = {
+        name: [_Instance(name, x, *x.pair, x.why) for x in comparison.examples[name] if x.pair is not None]
+        for name in comparison.names
+    }
+    first = [instance for instances in found.values() for instance in instances[:_TEACHING]]
+    rest = [sorted(instances[_TEACHING:], key=lambda x: not _readable(x)) for instances in found.values()]
+    turns = [instances[turn] for turn in range(_SHOWN) for instances in rest if turn < len(instances)]
+    return [*first, *turns][:_SHOWN]
 
 
 def _readable(instance: _Instance) -> bool:
@@ -218,37 +213,23 @@ def _readable(instance: _Instance) -> bool:
     return min(sizes) >= 1 and 3 <= max(sizes) <= _LABELS_SHOWN and different
 
 
-def _why(example: Example, best: str, rival: str) -> str:
-    ours, theirs = example.sets[best], example.sets[rival]
-    more, less = [y for y in theirs if y not in ours], [y for y in ours if y not in theirs]
-    deeds = [f"takes {_listed(more)}, which {best} leaves out"] if more else []
-    deeds += [f"leaves out {_listed(less)}, which {best} takes"] if less else []
-    paid = {term: (example.terms[rival][term], cost) for term, cost in example.terms[best].items()}
-    term = max(paid, key=lambda term: abs(paid[term][0] - paid[term][1]))
-    there, here = paid[term]
-    holds = [oracle for oracle, labels in ((best, ours), (rival, theirs)) if example.truth in labels]
-    held = {0: "Neither holds", 2: "Both hold"}.get(len(holds)) or f"Of the two, only {holds[0]} holds"
-    paid_for = f"{there:g} for {term} instead of {here:g}"
-    return f"{rival} {', and '.join(deeds)}: {paid_for}. {held} the truth, {example.truth}."
-
-
 def _listed(labels: Sequence[str]) -> str:
     more = len(labels) - _LABELS_SHOWN
     return ", ".join(labels[:_LABELS_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
-def _shown(number: int, instance: _Instance) -> Iterator[Any]:
+def _shown(number: int, instance: _Instance, comparison: Comparison) -> Iterator[Any]:
     from rich.text import Text
 
     example = instance.example
     text = "" if example.name is None else f"“{example.name[:_TEXT_SHOWN]}{'…' * (len(example.name) > _TEXT_SHOWN)}” "
-    told = f"{text}(row {example.row}), truth {example.truth}, by {instance.loss}"
+    told = f"{text}(row {example.row}), truth {comparison.called(example.truth)}, by {instance.loss}"
     yield Text.assemble((f"Instance {number}: ", "bold"), visible(told), "\n")
-    yield _sets(example, (instance.best, instance.rival))
+    yield _sets(example, (instance.best, instance.rival), comparison)
     yield Text("\n" + visible(instance.why) + "\n")
 
 
-def _sets(example: Example, pair: Sequence[str]) -> Table:
+def _sets(example: Example, pair: Sequence[str], comparison: Comparison) -> Table:
     from rich.text import Text
 
     table = plain_table()
@@ -260,5 +241,6 @@ def _sets(example: Example, pair: Sequence[str]) -> Table:
     for oracle, labels in sorted(example.sets.items(), key=lambda item: example.costs[item[0]]):
         paid = example.terms[oracle].values() if len(terms) > 1 else ()
         costs = [f"{cost:.4g}" for cost in (example.costs[oracle], *paid)]
-        table.add_row(oracle, *costs, Text(visible(_listed(labels))), style="bold" if oracle in pair else "")
+        names = [comparison.called(label) for label in labels]
+        table.add_row(oracle, *costs, Text(visible(_listed(names))), style="bold" if oracle in pair else "")
     return table

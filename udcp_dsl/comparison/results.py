@@ -1,13 +1,14 @@
 """What a comparison comes to: a run for each oracle, alpha and split, and summaries over the splits.
 
-The cost of an oracle over the splits is a median of means: one unlucky split does not move it.
+The cost of an oracle that is shown is the mean over the splits, to which the means of the terms sum; a summary has the
+median of means beside it, which one unlucky split does not move.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -79,6 +80,8 @@ class Example:
 
     `row` is its position in the rows that were given, `name` its id where there are ids. `probabilities` are those of
     the 12 likeliest labels and of every label in one of the sets, falling; sets list their labels in the same order.
+    `pair` are `price` (else the cheapest oracle on the whole) and the cheapest other one whose set differs, None where
+    none does; `why` says in words what the two differ in.
     """
 
     row: int
@@ -88,6 +91,8 @@ class Example:
     sets: Mapping[str, tuple[str, ...]]
     costs: Mapping[str, float]
     terms: Mapping[str, Mapping[str, float]]
+    pair: tuple[str, str] | None = None
+    why: str = ""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -96,8 +101,9 @@ class Comparison:
 
     `names` are those of the `losses`, told apart by their files where two losses share one. `runs` are in the order of
     losses, oracles, alphas, splits. `skipped` says for (loss, oracle) why the oracle was left out. `curves` has for
-    (loss, oracle) the points (alpha, coverage, mean cost) of the first split. `examples`, by loss, begin with the rows
-    whose sets differ most in cost, for their size; the later ones are spread evenly over the rest.
+    (loss, oracle) the points (alpha, coverage, mean cost) of the first split. `examples`, by loss, begin with a row in
+    which `price` is cheaper and right and one in which it misses, go on with those whose sets differ most in cost, for
+    their size, and end with some that are spread evenly over the rest. `label_names` are those that readers see.
     """
 
     losses: tuple[Loss, ...]
@@ -113,6 +119,11 @@ class Comparison:
     accuracy: float
     n: int
     K: int
+    label_names: Mapping[str, str] = field(default_factory=dict)
+
+    def called(self, label: str) -> str:
+        """The name of a label that readers see."""
+        return self.label_names.get(label, label)
 
     def summaries(self) -> tuple[Summary, ...]:
         """One for each loss, alpha and oracle, in this order."""
@@ -202,8 +213,8 @@ class Comparison:
             f"{self.n:,} rows, {self.K} labels, accuracy {self.accuracy:.3f}; {many} into {fractions} for thresholds, "
             "tuning and test. * is the cheapest; costs compare only at equal coverage. "
             + (
-                f"Coverage: mean over splits, and where one more would lie ({CONFIDENCE:.0%}); cost: median of means, "
-                "and the standard error of the mean; by term: means."
+                f"Coverage: mean over splits, and where one more would lie ({CONFIDENCE:.0%}); cost: mean over "
+                "splits, and its standard error as if they were independent."
                 if self.splits > 1
                 else f"Coverage: with its exact {CONFIDENCE:.0%} interval."
             ),
@@ -282,19 +293,19 @@ def _plain(summary: Summary) -> dict[str, Any]:
 def side_by_side(summaries: Sequence[Summary]) -> Any:
     """A table of the oracles for one loss at one alpha, the cheapest marked."""
     table = plain_table("oracle", "coverage", "interval", "cost", "error", "size", "empty", "seconds")
-    cheapest = min(x.cost for x in summaries)
+    cheapest = min(x.cost_mean for x in summaries)
     for x in summaries:
         low, high = x.coverage_interval
         table.add_row(
-            f"{x.oracle} *" if x.cost == cheapest else x.oracle,
+            f"{x.oracle} *" if x.cost_mean == cheapest else x.oracle,
             f"{x.coverage:.4f}",
             f"{low:.3f} to {high:.3f}",
-            f"{x.cost:.5g}",
+            f"{x.cost_mean:.5g}",
             "" if x.cost_error is None else f"{x.cost_error:.2g}",
             f"{x.size:.4g}",
             f"{x.empty:.1%}",
             f"{x.seconds:.3f}",
-            style="bold" if x.cost == cheapest else "",
+            style="bold" if x.cost_mean == cheapest else "",
         )
     return table
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from udcp_dsl.comparison.examples import examples
 from udcp_dsl.comparison.results import Comparison
-from udcp_dsl.comparison.splits import FRACTIONS, Contender, Result, deal, examples, run_split, warn_of_too_few
-from udcp_dsl.diagnostics import InputError, OracleError
+from udcp_dsl.comparison.splits import FRACTIONS, Contender, Result, deal, run_split, warn_of_too_few
+from udcp_dsl.diagnostics import InputError, OracleError, did_you_mean
 from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.calibrate import DEFAULT_GRID, CalibrationWarning, Level, levels_of
 from udcp_dsl.prediction.oracle import Oracle, declaration_of, make_oracle, oracle_names, with_lambda
@@ -35,6 +36,7 @@ def compare(
     groups: Any = None,
     ids: Any = None,
     class_names: Sequence[object] | None = None,
+    label_names: Mapping[str, str] | None = None,
     workers: int = 2,
     progress: Progress | None = None,
 ) -> Comparison:
@@ -42,8 +44,9 @@ def compare(
 
     `oracles` are names; all that apply to a loss by default, but for `ilp`, which solves a program for every row and
     must be named. `fractions` are those of the folds for thresholds, for tuning and for the test. `groups` (one a row)
-    are strata of the measures; calibration is marginal. `ids` name the rows of the examples. All losses must have the
-    same labels in the same order. `workers` threads share the splits; `progress` is told of each oracle and split.
+    are strata of the measures; calibration is marginal. `ids` name the rows of the examples, and `label_names` the
+    labels whose own names (codes, say) are not for readers. All losses must have the same labels in the same order.
+    `workers` threads share the splits; `progress` is told of each oracle and split.
     Refuses what `SetPredictor` and `evaluate` refuse. The same seed gives the same result, but for the seconds.
 
     >>> import numpy as np, udcp_dsl as udcp
@@ -60,6 +63,9 @@ def compare(
     for name, value, least in (("splits", splits, 1), ("seed", seed, 0), ("workers", workers, 1)):
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
             raise InputError(f"{name} is {value!r}: give a whole number, {least} or more")
+    unknown = sorted(set(label_names or ()) - set(compared[0].labels))
+    if unknown:
+        raise InputError(f"label_names: {unknown[0]!r} is not a label; {did_you_mean(unknown[0], compared[0].labels)}")
     contenders, skipped = _contenders(compared, names, oracles)
     data = rows_of(probs, compared[0].labels, y=y, groups=groups, ids=ids, class_names=class_names)
     folds = deal(len(data), fractions, int(seed), int(splits))
@@ -76,6 +82,7 @@ def compare(
                 running = [pool.submit(run_split, contender, scored, data, fold, levels) for fold in folds]
             results.setdefault((contender.loss_name, contender.oracle_name), []).append(running[split].result())
     first = {key: found[0] for key, found in results.items()}
+    called = dict(label_names or {})
     return Comparison(
         losses=compared,
         names=names,
@@ -92,12 +99,14 @@ def compare(
                 data,
                 folds[0].test,
                 {oracle: x.mask for (of, oracle), x in first.items() if of == name and x.mask is not None},
+                lambda label: called.get(label, label),
             )
             for name, loss in zip(names, compared, strict=True)
         },
         accuracy=data.hits / len(data),
         n=len(data),
         K=compared[0].K,
+        label_names=called,
     )
 
 

@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from udcp_dsl.comparison.results import Example, Run
+from udcp_dsl.comparison.results import Run
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.anchors import MOST, find_anchor, level_of
@@ -32,9 +32,6 @@ FRACTIONS = (0.5, 0.25, 0.25)  # of the folds for thresholds, for tuning and for
 # The alphas of the curves of cost against coverage; those that need more points than a fold has are left out.
 CURVE = tuple(Fraction(k, 200) for k in (2, 4, 6, 10, 15, 20, 30, 40, 50, 60, 70, 80))
 
-_EXAMPLES = 40
-_COMPETING = 3
-_TOP = 12  # labels of an example whose probabilities are kept whatever the sets
 _HELD = 1 << 26  # scores that are kept at once: 512 MiB
 
 
@@ -239,35 +236,3 @@ def _tuned(
         costs = tuple(float(loss.batch(sets[lam](tau)).mean()) for lam, tau in zip(grid, taus, strict=True))
         best[level] = Tuning(tuple(grid), taus, costs, len(halves[1]), *loss.facts.interval).best
     return best
-
-
-def examples(loss: Loss, data: Rows, test: Places, masks: Mapping[str, Masks]) -> tuple[Example, ...]:
-    """Rows to look at, by the sets of each oracle for the test fold: half that differ most, half from the rest.
-
-    What counts is the difference in cost of the three oracles that are cheapest on the whole, for the size of their
-    sets: a row of which nothing is known has sets that are large and dear whatever is done, and tells little.
-    """
-    costs = {name: loss.batch(mask) for name, mask in masks.items()}
-    cheapest = sorted(costs, key=lambda name: costs[name].mean())[:_COMPETING]
-    sizes = np.max([np.count_nonzero(masks[name], axis=1) for name in cheapest], axis=0)
-    ranked = np.argsort(-np.ptp([costs[name] for name in cheapest], axis=0) / (1 + sizes), kind="stable")
-    head, rest = ranked[: _EXAMPLES // 2], ranked[_EXAMPLES // 2 :]
-    places = np.unique(np.linspace(0, max(0, len(rest) - 1), _EXAMPLES // 2).astype(int))
-    found = []
-    for i in (*head.tolist(), *rest[places[: len(rest)]].tolist()):
-        row = int(test[i])
-        order = np.argsort(-data.P[row], kind="stable").tolist()
-        shown = np.any([mask[i] for mask in masks.values()], axis=0)
-        shown[order[:_TOP]] = True
-        found.append(
-            Example(
-                row=row,
-                name=None if data.ids is None else str(data.ids[row]),
-                truth=loss.labels[data.truth[row]],
-                probabilities={loss.labels[y]: float(data.P[row, y]) for y in order if shown[y]},
-                sets={name: tuple(loss.labels[y] for y in order if mask[i, y]) for name, mask in masks.items()},
-                costs={name: float(cost[i]) for name, cost in costs.items()},
-                terms={name: loss.terms(mask[i]) for name, mask in masks.items()},
-            )
-        )
-    return tuple(found)

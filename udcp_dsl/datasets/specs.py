@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 
 from udcp_dsl.diagnostics import InputError
@@ -30,6 +31,16 @@ def language_losses() -> tuple[Loss, Loss]:
     if folder is None:
         raise InputError("the specs of the languages are not part of this installation: install udcp_dsl again")
     return load(folder / "branches.loss"), load(folder / "diameter.loss")
+
+
+def language_names() -> dict[str, str]:
+    """The names of the languages, by their codes, which are the labels.
+
+    >>> language_names()["sq"]
+    'Albanian'
+    """
+    table = language_losses()[0].files["languages.csv"].decode("utf-8")
+    return {row["code"]: row["name"] for row in csv.DictReader(table.splitlines())}
 
 
 def digit_losses() -> tuple[Loss, Loss]:

@@ -143,7 +143,8 @@
     const [loss, example] = chosen();
     const title = make("h3", {}, example.name === null ? `Row ${example.row}` : name(example.name), ": the truth is ", name(loss.labels[example.truth]));
     const table = make("table", {}, head(loss), costs(loss, example), labels(loss, example, example.sets.map((set) => new Set(set))));
-    view.replaceChildren(title, make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "sets of this row" }, table));
+    const why = example.why ? [make("p", { class: "why" }, name(example.why))] : [];
+    view.replaceChildren(title, ...why, make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "sets of this row" }, table));
     if (!example.p.some(([label]) => label === example.truth)) {
       view.append(make("p", { class: "muted small" }, "The truth is in none of the sets and not among the likeliest labels."));
     }

@@ -22,7 +22,7 @@ def browser_data(comparison: Comparison) -> dict[str, Any]:
     """Everything that `browser.js` reads."""
     looks = styles(run.oracle for run in comparison.runs)
     losses = [
-        _of_loss(name, loss, comparison.examples[name])
+        _of_loss(comparison, name, loss)
         for name, loss in zip(comparison.names, comparison.losses, strict=True)
         if comparison.examples.get(name)
     ]
@@ -38,7 +38,8 @@ def as_script(data: Any) -> str:
     return text
 
 
-def _of_loss(name: str, loss: Loss, examples: Sequence[Example]) -> dict[str, Any]:
+def _of_loss(comparison: Comparison, name: str, loss: Loss) -> dict[str, Any]:
+    examples, oracles = comparison.examples[name], _in_order(comparison, name)
     place: dict[str, int] = {}
     for example in examples:
         for label in (*example.probabilities, example.truth):
@@ -46,12 +47,18 @@ def _of_loss(name: str, loss: Loss, examples: Sequence[Example]) -> dict[str, An
     tree = tree_of(loss)
     return {
         "name": shown(name),
-        "labels": [shown(label) for label in place],
+        "labels": [shown(comparison.called(label)) for label in place],
         "tree": None if tree is None else _of_tree(tree, [loss.labels.index(label) for label in place]),
-        "oracles": [shown(oracle) for oracle in examples[0].sets],
+        "oracles": [shown(oracle) for oracle in oracles],
         "terms": [shown(term) for term in next(iter(examples[0].terms.values()), {})],
-        "examples": [_of_example(example, place) for example in examples],
+        "examples": [_of_example(example, place, oracles) for example in examples],
     }
+
+
+def _in_order(comparison: Comparison, loss: str) -> list[str]:
+    """`price` first, where a narrow screen begins, then the others as they are dear."""
+    cost = {s.oracle: s.cost_mean for s in comparison.summaries() if s.loss == loss and s.alpha == comparison.alphas[0]}
+    return sorted(comparison.examples[loss][0].sets, key=lambda oracle: (oracle != "price", cost.get(oracle, 0.0)))
 
 
 def _of_tree(tree: Tree, labels: Sequence[int]) -> dict[str, Any]:
@@ -70,13 +77,14 @@ def _of_tree(tree: Tree, labels: Sequence[int]) -> dict[str, Any]:
     }
 
 
-def _of_example(example: Example, place: dict[str, int]) -> dict[str, Any]:
+def _of_example(example: Example, place: dict[str, int], oracles: Sequence[str]) -> dict[str, Any]:
     return {
         "row": example.row,
         "name": None if example.name is None else shown(example.name),
         "truth": place[example.truth],
         "p": [[place[label], round(p, 6)] for label, p in example.probabilities.items()],
-        "sets": [[place[label] for label in members] for members in example.sets.values()],
-        "costs": [example.costs[oracle] for oracle in example.sets],
-        "terms": [list(example.terms[oracle].values()) for oracle in example.sets],
+        "sets": [[place[label] for label in example.sets[oracle]] for oracle in oracles],
+        "costs": [example.costs[oracle] for oracle in oracles],
+        "terms": [list(example.terms[oracle].values()) for oracle in oracles],
+        "why": shown(example.why),
     }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
@@ -19,6 +19,7 @@ from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.files import PathLike, atomic_write
 from udcp_dsl.report.figures import Figure, figures
 from udcp_dsl.report.palette import COLOURS, GRID, INK, MUTED, PAPER
+from udcp_dsl.report.wording import shown
 
 if TYPE_CHECKING:
     from udcp_dsl.comparison import Comparison
@@ -106,11 +107,18 @@ def require_matplotlib() -> None:
 
 def rendered(figure: Figure, *formats: str) -> dict[str, bytes]:
     """The figure in some of the formats svg, pdf and png."""
+    return _rendered(figure, formats)[0]
+
+
+def _rendered(figure: Figure, formats: Sequence[str]) -> tuple[dict[str, bytes], dict[str, list[str]]]:
+    """And what is said of the marks of those of its elements that have these ids."""
     from matplotlib.figure import Figure as Canvas
 
     with _style():
         canvas: Any = Canvas(figsize=(_WIDTH, figure.height), layout="constrained")
-        figure.draw(canvas)
+        hover = figure.draw(canvas)
+        for i, (artist, _) in enumerate(hover):
+            artist.set_gid(f"marks-{i}")
         # Laid out once: matplotlib would draw the whole once more for each format to do so.
         canvas.get_layout_engine().execute(canvas)
         canvas.set_layout_engine(None)
@@ -119,12 +127,18 @@ def rendered(figure: Figure, *formats: str) -> dict[str, bytes]:
             out = BytesIO()
             canvas.savefig(out, format=ending, metadata=_METADATA[ending])
             found[ending] = out.getvalue()
-        return found
+        return found, {f"marks-{i}": texts for i, (_, texts) in enumerate(hover)}
 
 
 def inline_svg(figure: Figure, prefix: str) -> str:
-    """The figure as an element of a page: its ids begin with the prefix, its colours are the page's variables."""
-    root = ElementTree.fromstring(rendered(figure, "svg")["svg"])
+    """The figure as an element of a page: its ids begin with the prefix, its colours are the page's variables.
+
+    Each mark has a title, which browsers show to a reader who points at it.
+    """
+    found, hover = _rendered(figure, ["svg"])
+    root = ElementTree.fromstring(found["svg"])
+    for element in list(root.iter()):
+        _titled(element, hover.get(element.attrib.get("id", ""), []))
     for parent in root.iter():
         for child in [part for part in parent if _local(part.tag) in ("metadata", "style")]:
             parent.remove(child)
@@ -143,6 +157,17 @@ def inline_svg(figure: Figure, prefix: str) -> str:
     root.set("role", "img")
     root.set("aria-label", figure.text)
     return ElementTree.tostring(root, encoding="unicode")
+
+
+def _titled(element: ElementTree.Element, texts: Sequence[str]) -> None:
+    if not texts:
+        return
+    markers = [part for part in element.iter() if _local(part.tag) == "use"]
+    marks = markers or [part for part in element.iter() if _local(part.tag) == "path"]
+    for mark, text in zip(marks, texts, strict=True):
+        title = ElementTree.Element("title")
+        title.text = shown(text)
+        mark.insert(0, title)
 
 
 def _local(name: str) -> str:

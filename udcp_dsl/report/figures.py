@@ -13,6 +13,7 @@ from udcp_dsl.prediction.calibrate import show_level
 from udcp_dsl.prediction.evaluation import Measures
 from udcp_dsl.report import palette, plots, strata
 from udcp_dsl.report.palette import Style
+from udcp_dsl.report.plots import Hover
 from udcp_dsl.report.strata import FEWEST, Point
 from udcp_dsl.report.wording import number, percent, shown, target
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 WORST = 8  # classes that are shown one by one
 GROUPS = 12  # that are shown
+HEADLINES = 3  # losses in the first figure
 _HEIGHT = 3.1  # inches
 
 _INTERVALS = "Bars: exact 95 % intervals of a single test fold. Dashed: the coverage asked for."
@@ -28,26 +30,47 @@ _INTERVALS = "Bars: exact 95 % intervals of a single test fold. Dashed: the cove
 
 @dataclass(frozen=True)
 class Figure:
-    """`draw` is handed a matplotlib figure. `name` is unique; `text` says what is seen to those who cannot see it."""
+    """`draw` is handed a matplotlib figure and gives back what is said of its marks.
+
+    `name` is unique; `text` says what is seen to those who cannot see it.
+    """
 
     name: str
     title: str
     caption: str
     text: str
     height: float
-    draw: Callable[[Any], None]
+    draw: Callable[[Any], Hover]
 
 
 def figures(comparison: Comparison) -> list[Figure]:
     """All of them."""
-    return [
-        figure
-        for loss in comparison.names
-        for figure in [
-            *figures_over_alpha(comparison, loss),
-            *(figure for alpha in comparison.alphas for figure in figures_at(comparison, loss, alpha)),
-        ]
-    ]
+    found = headline_figures(comparison)
+    for loss in comparison.names:
+        found += figures_over_alpha(comparison, loss)
+        found += [figure for alpha in comparison.alphas for figure in figures_at(comparison, loss, alpha)]
+    return found
+
+
+def headline_figures(comparison: Comparison) -> list[Figure]:
+    """What is worth seeing first, if anything was measured: what sets cost by each oracle, at the first level."""
+    alpha = comparison.alphas[0]
+    costs: dict[str, dict[str, float]] = {}
+    for s in comparison.summaries():
+        if s.alpha == alpha and (s.loss in costs or len(costs) < HEADLINES):
+            costs.setdefault(s.loss, {})[s.oracle] = s.cost_mean
+    over = f"Over {comparison.splits} splits" if comparison.splits > 1 else "Over the test fold"
+    more = f" {len(comparison.names) - len(costs)} more losses are below." if len(costs) < len(comparison.names) else ""
+    told = [f"{shown(loss)}: {_listed({o: number(c) for o, c in held.items()})}" for loss, held in costs.items()]
+    figure = Figure(
+        "headline",
+        f"Mean cost of a set, alpha {show_level(alpha)}",
+        f"{over}, the cheapest oracle first.{more}",
+        f"Mean cost of a set at alpha {show_level(alpha)}. {' '.join(told)}",
+        plots.headline_height(costs),
+        partial(plots.headline, costs=costs, looks=_looks(comparison)),
+    )
+    return [figure] if costs else []
 
 
 def _stem(comparison: Comparison, loss: str) -> str:
@@ -68,7 +91,8 @@ def figures_over_alpha(comparison: Comparison, loss: str) -> list[Figure]:
         Figure(
             f"{_stem(comparison, loss)}-cost-by-coverage",
             "Cost against coverage",
-            f"Each point is one alpha; at equal coverage, lower is cheaper. Dotted: the coverage asked for ({asked}).",
+            "Each point is one alpha, on the first split; at equal coverage, lower is cheaper. "
+            f"Dotted: the coverage asked for ({asked}).",
             "Mean cost against coverage over many alphas. "
             + _listed({oracle: f"cost {number(min(r))} to {number(max(r))}" for oracle, r in ranges.items()}),
             _HEIGHT,
@@ -93,7 +117,7 @@ def figures_at(comparison: Comparison, loss: str, alpha: Fraction) -> list[Figur
             *_by_size(splits, looks, float(1 - alpha)),
             *_by_difficulty(splits, looks, float(1 - alpha)),
             *_by_group(splits, looks, float(1 - alpha)),
-            *_by_class(splits, looks, float(1 - alpha)),
+            *_by_class(splits, looks, float(1 - alpha), comparison.called),
         ]
     ]
 
@@ -202,8 +226,13 @@ def _by_group(splits: Mapping[str, Sequence[Measures]], looks: Mapping[str, Styl
     yield from _least_covered("coverage-by-group", "Coverage by group", "groups", found, looks, level, GROUPS)
 
 
-def _by_class(splits: Mapping[str, Sequence[Measures]], looks: Mapping[str, Style], level: float) -> Iterator[Figure]:
-    found = {oracle: strata.by_class(held) for oracle, held in splits.items()}
+def _by_class(
+    splits: Mapping[str, Sequence[Measures]], looks: Mapping[str, Style], level: float, called: Callable[[str], str]
+) -> Iterator[Figure]:
+    found = {
+        oracle: [replace(point, name=called(point.name)) for point in strata.by_class(held)]
+        for oracle, held in splits.items()
+    }
     kept, note = _large_enough(found)
     if kept:
         below = {o: sum(p.coverage < level for p in points) / len(points) for o, points in kept.items()}
@@ -270,7 +299,7 @@ def _coverage(
     level: float,
     note: str,
     height: float,
-    draw: Callable[[Any], None],
+    draw: Callable[[Any], Hover],
 ) -> Figure:
     text = f"{title}, asked for {level:g}. " + _points(found, lambda p: f"{p.coverage:.3f}")
     return Figure(name, title, f"{_INTERVALS} {note}".strip(), text, height, draw)

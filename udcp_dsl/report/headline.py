@@ -15,32 +15,33 @@ if TYPE_CHECKING:
 def finding(comparison: Comparison, loss: str, alpha: Fraction) -> str:
     """Which oracle is cheapest, by how much, on how many of the splits, and at what coverage."""
     ranked = sorted(
-        (s for s in comparison.summaries() if s.loss == loss and s.alpha == alpha), key=lambda summary: summary.cost
+        (s for s in comparison.summaries() if s.loss == loss and s.alpha == alpha),
+        key=lambda summary: summary.cost_mean,
     )
     if not ranked:
         return f"At alpha {show_level(alpha)} no oracle was measured."
     best = ranked[0]
     name = shown(best.oracle)
     if len(ranked) == 1:
-        return f"At alpha {show_level(alpha)} {name} alone was measured: cost {number(best.cost)}, {_covered(best)}."
+        return (
+            f"At alpha {show_level(alpha)} {name} alone was measured: cost {number(best.cost_mean)}, {_covered(best)}."
+        )
     return f"At alpha {show_level(alpha)} {_against(comparison, best, ranked[1])}; {_covered(best)}."
 
 
 def _against(comparison: Comparison, best: Summary, next_best: Summary) -> str:
     name, other = shown(best.oracle), shown(next_best.oracle)
-    if best.cost == next_best.cost:
-        return f"{name} and {other} cost the same, {number(best.cost)}"
+    ours, theirs = best.cost_mean, next_best.cost_mean
+    if ours == theirs:
+        return f"{name} and {other} cost the same, {number(ours)}"
     costs = {
         (run.oracle, run.split): run.evaluation.mean_cost
         for run in comparison.runs
         if run.loss == best.loss and run.alpha == best.alpha
     }
     cheaper = sum(costs[best.oracle, i] < costs[next_best.oracle, i] for i in range(comparison.splits))
-    saved = next_best.cost - best.cost
-    by = percent(saved / next_best.cost) if next_best.cost > 0 and best.cost >= 0 else number(saved)
-    said = (
-        f"{name} costs {by} less than the next cheapest, {other} ({number(best.cost)} against {number(next_best.cost)})"
-    )
+    by = percent((theirs - ours) / theirs) if theirs > 0 and ours >= 0 else number(theirs - ours)
+    said = f"{name} costs {by} less than the next cheapest, {other} ({number(ours)} against {number(theirs)})"
     if comparison.splits == 1:
         return f"{said}, on a single split"
     but = "and is" if cheaper == comparison.splits else "though it is"

@@ -15,6 +15,7 @@ from udcp_dsl.prediction.files import PathLike, atomic_write
 from udcp_dsl.report.drawing import rendered, require_matplotlib
 from udcp_dsl.report.figures import Figure
 from udcp_dsl.report.palette import INK, MUTED, styles
+from udcp_dsl.report.plots import Hover
 from udcp_dsl.report.wording import number, shown
 
 ENDINGS = (".svg", ".png", ".pdf")
@@ -72,7 +73,7 @@ def hull_figure(title: str, oracle: str, order: Sequence[Point], vertices: Seque
     return Figure("hull", title, "", text, _HEIGHT, draw)
 
 
-def _draw(figure: Any, *, title: str, oracle: str, order: Sequence[Point], vertices: Sequence[Vertex] | None) -> None:
+def _draw(figure: Any, *, title: str, oracle: str, order: Sequence[Point], vertices: Sequence[Vertex] | None) -> Hover:
     axes = figure.subplots()
     axes.set_title(shown(title, 70), fontsize=9)
     look = styles([oracle])[oracle]
@@ -92,6 +93,7 @@ def _draw(figure: Any, *, title: str, oracle: str, order: Sequence[Point], verti
         axes.text(0.98, 0.02, note, ha="right", va="bottom", fontsize=7, color=MUTED.light, transform=axes.transAxes)
     axes.set(xlabel="mass p(S)", ylabel="cost L(S)")
     figure.legend(loc="outside lower center", ncols=2)
+    return []
 
 
 def _limits(axes: Any, order: Sequence[Point]) -> float:

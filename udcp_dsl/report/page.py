@@ -7,8 +7,10 @@ label that slipped through as markup could neither run nor fetch.
 from __future__ import annotations
 
 import base64
+import datetime
 import hashlib
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from html import escape
 from importlib.resources import files
@@ -21,7 +23,7 @@ from udcp_dsl.prediction.calibrate import show_level
 from udcp_dsl.prediction.files import PathLike, atomic_write
 from udcp_dsl.report.browser import as_script, browser_data
 from udcp_dsl.report.drawing import inline_svg, require_matplotlib
-from udcp_dsl.report.figures import Figure, figures_at, figures_over_alpha
+from udcp_dsl.report.figures import Figure, figures_at, figures_over_alpha, headline_figures
 from udcp_dsl.report.headline import finding
 from udcp_dsl.report.palette import styles, variables
 from udcp_dsl.report.wording import number, percent, seconds, shown
@@ -30,24 +32,46 @@ if TYPE_CHECKING:
     from udcp_dsl.comparison import Comparison, Summary
 
 
-def write_report(path: PathLike, comparison: Comparison, *, title: str = "Prediction sets compared") -> None:
-    """Write a comparison as one HTML page, whole or not at all. The same comparison gives the same bytes.
+TITLE = "Prediction sets compared"
 
-    Needs matplotlib (the extra `report`): InputError without it, and where the file cannot be written.
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a page comes from: its data, the command that made it (either may be unknown), and the day."""
+
+    data: str | None
+    command: str | None
+    date: datetime.date
+
+
+def write_report(
+    path: PathLike,
+    comparison: Comparison,
+    *,
+    title: str = TITLE,
+    data: str | None = None,
+    command: str | None = None,
+    date: datetime.date | None = None,
+) -> None:
+    """Write a comparison as one HTML page, whole or not at all. The same arguments give the same bytes.
+
+    `data` says in a few words what the rows are, `command` what was typed, `date` the day, today by default; all stand
+    below the title. Needs matplotlib (the extra `report`): InputError without it, and where the file cannot be written.
     """
     require_matplotlib()
-    content = page(comparison, title).encode("utf-8")
+    origin = Origin(data, command, datetime.date.today() if date is None else date)
+    content = page(comparison, title, origin).encode("utf-8")
     with atomic_write(path) as temporary:
         temporary.write_bytes(content)
 
 
-def page(comparison: Comparison, title: str) -> str:
+def page(comparison: Comparison, title: str, origin: Origin) -> str:
     """The text of the page."""
     script = _packaged("browser.js")
     data = browser_data(comparison)
     parts = [
-        _head(title, script),
-        _header(comparison, title, bool(data["losses"])),
+        _head(title if origin.data is None else f"{title}: {origin.data}", script),
+        _header(comparison, title, origin, bool(data["losses"])),
         "<main>",
         *(_loss_section(comparison, place) for place in range(len(comparison.names))),
         *_browser_section(comparison, data["losses"]),
@@ -92,7 +116,7 @@ def _head(title: str, script: str) -> str:
 <body>"""
 
 
-def _header(comparison: Comparison, title: str, browser: bool) -> str:
+def _header(comparison: Comparison, title: str, origin: Origin, browser: bool) -> str:
     levels = ", ".join(show_level(alpha) for alpha in comparison.alphas)
     folds = " : ".join(f"{100 * f:g}" for f in comparison.fractions)
     facts = {
@@ -116,10 +140,23 @@ def _header(comparison: Comparison, title: str, browser: bool) -> str:
     contents = "".join(f'<li><a href="#{target}">{text}</a></li>' for target, text in links)
     return f"""<header>
 <h1>{_text(title)}</h1>
-<ul class="facts">{listed}</ul>
+{_origin(origin)}
+<div class="summary">
+<div>
 <div class="findings">{findings}</div>
+<ul class="facts">{listed}</ul>
 <nav aria-label="Contents"><ul>{contents}</ul></nav>
+</div>
+{"".join(_figure(figure, "headline-") for figure in headline_figures(comparison))}
+</div>
 </header>"""
+
+
+def _origin(origin: Origin) -> str:
+    parts = [] if origin.data is None else [_text(origin.data)]
+    parts += [] if origin.command is None else [f"<code>{escape(shown(origin.command))}</code>"]
+    parts += [f'<time datetime="{origin.date}">{origin.date}</time>', f"udcp_dsl {escape(__version__)}"]
+    return f'<ul class="origin">{"".join(f"<li>{part}</li>" for part in parts)}</ul>'
 
 
 def _loss_section(comparison: Comparison, place: int) -> str:
@@ -154,24 +191,24 @@ def _spec(loss: Loss) -> str:
 def _table(comparison: Comparison, alpha: Fraction, summaries: Sequence[Summary]) -> str:
     if not summaries:
         return ""
-    least, most = min(s.cost for s in summaries), max(s.cost for s in summaries)
+    least, most = min(s.cost_mean for s in summaries), max(s.cost_mean for s in summaries)
     looks = styles(run.oracle for run in comparison.runs)
     interval = "over the splits" if comparison.splits > 1 else "exact interval"
     rows = []
-    for s in sorted(summaries, key=lambda summary: summary.cost):
+    for s in sorted(summaries, key=lambda summary: summary.cost_mean):
         low, high = s.coverage_interval
         error = "" if s.cost_error is None else f' <span class="range">± {s.cost_error:.2g}</span>'
-        width = max(0.0, 100 * s.cost / most) if least >= 0 and most > 0 else 0.0
+        width = max(0.0, 100 * s.cost_mean / most) if least >= 0 and most > 0 else 0.0
         bar = f'<span class="bar"><i style="width:{width:.1f}%"></i></span>'
-        if s.cost == least:
+        if s.cost_mean == least:
             more = ""
         else:
-            more = f"+ {percent(s.cost / least - 1)}" if least > 0 else f"+ {number(s.cost - least)}"
+            more = f"+ {percent(s.cost_mean / least - 1)}" if least > 0 else f"+ {number(s.cost_mean - least)}"
         rows.append(
-            f'<tr style="--c:var({looks[s.oracle].colour.variable})"{" class=best" if s.cost == least else ""}>'
+            f'<tr style="--c:var({looks[s.oracle].colour.variable})"{" class=best" if s.cost_mean == least else ""}>'
             f'<th scope="row"><span class="swatch"></span>{_text(s.oracle)}{_lambda(comparison, s)}</th>'
             f'<td>{s.coverage:.3f} <span class="range">{low:.3f} to {high:.3f}</span></td>'
-            f'<td>{number(s.cost)}{error}</td><td aria-hidden="true">{bar}</td><td>{more}</td>'
+            f'<td>{number(s.cost_mean)}{error}</td><td aria-hidden="true">{bar}</td><td>{more}</td>'
             f"<td>{number(s.size)}</td><td>{percent(s.empty)}</td><td>{seconds(s.seconds)}</td></tr>"
         )
     heads = "".join(
@@ -213,20 +250,24 @@ def _skipped(comparison: Comparison, name: str) -> str:
 
 
 def _figures(figures: Sequence[Figure], prefix: str) -> str:
-    drawn = "".join(
-        f"<figure><h4>{escape(figure.title)}</h4>{inline_svg(figure, f'{prefix}-{i}-')}"
-        f"<figcaption>{escape(figure.caption)}</figcaption></figure>"
-        for i, figure in enumerate(figures)
-    )
+    drawn = "".join(_figure(figure, f"{prefix}-{i}-") for i, figure in enumerate(figures))
     return f'<div class="figures">{drawn}</div>'
+
+
+def _figure(figure: Figure, prefix: str) -> str:
+    return (
+        f"<figure><h4>{escape(figure.title)}</h4>{inline_svg(figure, prefix)}"
+        f"<figcaption>{escape(figure.caption)}</figcaption></figure>"
+    )
 
 
 def _browser_section(comparison: Comparison, losses: Sequence[object]) -> Iterator[str]:
     if losses:
         yield f"""<section aria-labelledby="instances-shown">
 <h2 id="instances-shown">Instances</h2>
-<p>Rows of the test fold of the first split at alpha {show_level(comparison.alphas[0])}. The first are those whose
-sets differ most in cost, so they are not typical; the later ones are spread over the rest.</p>
+<p>Rows of the test fold of the first split at alpha {show_level(comparison.alphas[0])}. The first two show the method
+cheaper and right, and where it misses; then come those whose sets differ most in cost, so none of these is typical. The
+later ones are spread over the rest.</p>
 <div id="browser"><noscript>To look at single rows, allow this page its script.</noscript></div>
 </section>"""
 
@@ -258,7 +299,7 @@ accurate classifier would gain is another experiment.</li>
 
 
 def _footer(comparison: Comparison) -> str:
-    cost = "median of means over the splits" if comparison.splits > 1 else "mean over the test fold"
+    cost = "mean over the splits" if comparison.splits > 1 else "mean over the test fold"
     return f"""<footer>
-<p>Cost: {cost}. Seed {comparison.seed}. Made by udcp_dsl {escape(__version__)}.</p>
+<p>Cost: {cost}. Seed {comparison.seed}.</p>
 </footer>"""

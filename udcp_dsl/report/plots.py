@@ -1,6 +1,7 @@
 """How the figures are drawn, into a matplotlib figure that is handed in.
 
-Axes carry no title: a page and a paper have captions. Names are cut to a length, so that none runs over the edge.
+Axes carry no title: a page and a paper have captions. Names are cut to a length, so that none runs over the edge. Each
+gives back what is to be said of its marks when a reader points at them.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 
 from udcp_dsl.report.palette import GRID, INK, MUTED, OTHER_TERMS, PAPER, TERMS, Style
 from udcp_dsl.report.strata import Point
-from udcp_dsl.report.wording import number, shown
+from udcp_dsl.report.wording import number, percent, shown
 
 _BINS = 40
 _NAME = 20  # characters of a name on an axis
@@ -22,6 +23,40 @@ _LEGEND = 4.6  # inches that a line of a legend may fill
 _WIDE = 8.0  # times from the least cost to the largest, from which a linear axis hides the small ones
 
 Values = Mapping[str, Mapping[str, float]]
+# Artists, and for each a text for every mark of it: the markers of a line, or the one shape that it is.
+Hover = list[tuple[Any, list[str]]]
+
+
+def headline_height(costs: Values) -> float:
+    return 0.1 + sum(0.42 + 0.21 * len(held) for held in costs.values())
+
+
+def headline(figure: Any, *, costs: Values, looks: Mapping[str, Style]) -> Hover:
+    """For each loss its oracles, the cheapest first."""
+    heights = [len(held) + 1 for held in costs.values()]
+    rows = figure.subplots(len(costs), 1, squeeze=False, height_ratios=heights)[:, 0]
+    hover: Hover = []
+    for axes, (name, held) in zip(rows, costs.items(), strict=True):
+        ranked = sorted(held, key=lambda oracle: held[oracle])
+        at = np.arange(len(ranked))
+        bars = axes.barh(
+            at, [held[oracle] for oracle in ranked], height=0.66, linewidth=0, zorder=2,
+            color=[looks[oracle].colour.light for oracle in ranked],
+        )  # fmt: skip
+        for y, oracle in enumerate(ranked):
+            style = {"va": "center", "color": INK.light, "fontweight": "bold" if y == 0 else "normal"}
+            axes.annotate(number(held[oracle]), (max(held[oracle], 0), y), (4, 0), textcoords="offset points", **style)
+        hover += [(bar, [f"{oracle}: {number(held[oracle])}"]) for bar, oracle in zip(bars, ranked, strict=True)]
+        axes.set_yticks(at, [shown(oracle, _NAME) for oracle in ranked])
+        axes.invert_yaxis()
+        axes.margins(x=0.16)
+        axes.set_xlim(left=None if min(held.values()) < 0 else 0)
+        axes.set_xticks([])
+        axes.spines["bottom"].set_visible(False)
+        axes.tick_params(axis="y", length=0)
+        axes.grid(visible=False)
+        axes.set_title(shown(name, 2 * _NAME), loc="left", fontsize=9, color=MUTED.light)
+    return hover
 
 
 def curves(
@@ -30,25 +65,30 @@ def curves(
     curves: Mapping[str, Sequence[tuple[float, float, float]]],
     looks: Mapping[str, Style],
     levels: Sequence[float],
-) -> None:
+) -> Hover:
     axes = figure.subplots()
+    hover: Hover = []
     for level in levels:
         axes.axvline(level, color=MUTED.light, linestyle=":", linewidth=1, zorder=1)
     for oracle, points in curves.items():
         _, coverage, cost = zip(*sorted(points), strict=True)
-        axes.plot(coverage, cost, label=shown(oracle, _NAME), **_line(looks[oracle]))
+        (line,) = axes.plot(coverage, cost, label=shown(oracle, _NAME), **_line(looks[oracle]))
+        told = [f"{oracle}, alpha {a:g}: coverage {c:.3f}, cost {number(x)}" for a, c, x in sorted(points)]
+        hover.append((line, told))
     axes.set(xlabel="coverage", ylabel="mean cost")
     _cost_axis(axes, [cost for points in curves.values() for _, _, cost in points])
     _legend(figure, axes)
+    return hover
 
 
 def terms_height(paid: Values) -> float:
     return 0.85 + 0.34 * len(paid) + 0.19 * min(len(_all_terms(paid)), len(TERMS) + 1)
 
 
-def terms(figure: Any, *, paid: Values) -> None:
+def terms(figure: Any, *, paid: Values) -> Hover:
     """Stacked bars: what is paid to the right of 0, what is earned to the left."""
     axes = figure.subplots()
+    hover: Hover = []
     biggest = sorted(_all_terms(paid), key=lambda t: -max(abs(p.get(t, 0.0)) for p in paid.values()))
     named = [t for t in _all_terms(paid) if t in biggest[: len(TERMS)]]
     bars = {t: [p.get(t, 0.0) for p in paid.values()] for t in named}
@@ -60,10 +100,11 @@ def terms(figure: Any, *, paid: Values) -> None:
     for (term, costs), colour in zip(bars.items(), (*TERMS[: len(named)], OTHER_TERMS), strict=False):
         width = np.array(costs)
         start = np.where(width >= 0, right, left)
-        axes.barh(
+        drawn = axes.barh(
             at, width, left=start, height=0.62, color=colour.light, edgecolor=PAPER.light, linewidth=0.6,
             label=shown(term, _TERM), zorder=2,
         )  # fmt: skip
+        hover += [(bar, [f"{o}, {term}: {number(c)}"]) for bar, o, c in zip(drawn, paid, costs, strict=True)]
         right += np.maximum(width, 0)
         left += np.minimum(width, 0)
     for y, (total, end) in enumerate(zip(left + right, right, strict=True)):
@@ -77,6 +118,7 @@ def terms(figure: Any, *, paid: Values) -> None:
     axes.grid(axis="y", visible=False)
     axes.set(xlabel="mean cost")
     _legend(figure, axes, columns=1)
+    return hover
 
 
 def _all_terms(paid: Values) -> list[str]:
@@ -93,17 +135,22 @@ def sizes(
     counts: Mapping[str, Mapping[int, int]],
     means: Mapping[str, float],
     looks: Mapping[str, Style],
-) -> None:
+) -> Hover:
     largest = max(size for held in counts.values() for size in held)
     width = -(-(largest + 1) // _BINS)
     rows = figure.subplots(len(counts), 1, sharex=True, squeeze=False)[:, 0]
+    hover: Hover = []
     for axes, (oracle, held) in zip(rows, counts.items(), strict=True):
         bars = np.zeros(largest // width + 1)
         for size, count in held.items():
             bars[size // width] += count
         starts = np.arange(len(bars)) * width - 0.5
         colour = looks[oracle].colour.light
-        axes.bar(starts, bars / bars.max(), width=width, align="edge", color=colour, linewidth=0, zorder=2)
+        drawn = axes.bar(starts, bars / bars.max(), width=width, align="edge", color=colour, linewidth=0, zorder=2)
+        for i, bar in enumerate(drawn):
+            which = f"{i * width}" if width == 1 else f"{i * width} to {(i + 1) * width - 1}"
+            if bars[i]:
+                hover.append((bar, [f"{oracle}, {which} labels: {percent(bars[i] / bars.sum())} of the sets"]))
         axes.axvline(means[oracle], color=INK.light, linewidth=1.2, zorder=3)
         axes.set_ylim(0, 1.08)
         axes.set_yticks([])
@@ -111,6 +158,7 @@ def sizes(
     rows[-1].set_xlim(-0.5, max(largest + 0.5, 1.5))
     rows[-1].set_xlabel("labels in the set" + (f", in bins of {width}" if width > 1 else ""))
     rows[-1].xaxis.get_major_locator().set_params(integer=True)
+    return hover
 
 
 def coverage(
@@ -121,20 +169,23 @@ def coverage(
     looks: Mapping[str, Style],
     along: str,
     level: float,
-) -> None:
+) -> Hover:
     """The strata side by side, and in each the oracles side by side."""
     axes = figure.subplots()
+    hover: Hover = []
     axes.axhline(level, color=INK.light, linestyle="--", linewidth=1, zorder=1)
     for oracle, offset in _apart(found):
         at, points = _placed(found[oracle], order, offset)
         middle = np.array([p.coverage for p in points])
-        axes.errorbar(at, middle, yerr=_ends(points), label=shown(oracle, _NAME), **_marks(looks[oracle]))
+        drawn = axes.errorbar(at, middle, yerr=_ends(points), label=shown(oracle, _NAME), **_marks(looks[oracle]))
+        hover.append((drawn.lines[0], _told(oracle, points)))
     axes.set_xticks(range(len(order)), [shown(name, 12) for name in order])
     axes.set_xlim(-0.5, len(order) - 0.5)
     axes.set_ylim(*_coverage_limits(found))
     axes.grid(axis="x", visible=False)
     axes.set(xlabel=along, ylabel="coverage")
     _legend(figure, axes)
+    return hover
 
 
 def listed_height(strata: int, oracles: int) -> float:
@@ -148,14 +199,16 @@ def listed_coverage(
     order: Sequence[str],
     looks: Mapping[str, Style],
     level: float,
-) -> None:
+) -> Hover:
     """The strata one below the other, with names of any length."""
     axes = figure.subplots()
+    hover: Hover = []
     axes.axvline(level, color=INK.light, linestyle="--", linewidth=1, zorder=1)
     for oracle, offset in _apart(found):
         at, points = _placed(found[oracle], order, offset)
         middle = np.array([p.coverage for p in points])
-        axes.errorbar(middle, at, xerr=_ends(points), label=shown(oracle, _NAME), **_marks(looks[oracle]))
+        drawn = axes.errorbar(middle, at, xerr=_ends(points), label=shown(oracle, _NAME), **_marks(looks[oracle]))
+        hover.append((drawn.lines[0], _told(oracle, points)))
     axes.set_yticks(range(len(order)), [shown(name, _NAME) for name in order])
     for place in range(1, len(order)):
         axes.axhline(place - 0.5, color=GRID.light, linewidth=0.8, zorder=0)
@@ -164,6 +217,7 @@ def listed_coverage(
     axes.grid(axis="y", visible=False)
     axes.set(xlabel="coverage")
     _legend(figure, axes)
+    return hover
 
 
 def lines(
@@ -175,12 +229,14 @@ def lines(
     along: str,
     up: str,
     whole: bool = False,
-) -> None:
+) -> Hover:
     """`whole` values are shares, on an axis from 0 to 1."""
     axes = figure.subplots()
+    hover: Hover = []
     for oracle, held in values.items():
         at = [x for x, name in enumerate(order) if name in held]
-        axes.plot(at, [held[order[x]] for x in at], label=shown(oracle, _NAME), **_line(looks[oracle]))
+        (line,) = axes.plot(at, [held[order[x]] for x in at], label=shown(oracle, _NAME), **_line(looks[oracle]))
+        hover.append((line, [f"{oracle}, {order[x]}: {number(held[order[x]])}" for x in at]))
     axes.set_xticks(range(len(order)), [shown(name, 12) for name in order])
     axes.set_xlim(-0.5, len(order) - 0.5)
     axes.grid(axis="x", visible=False)
@@ -190,22 +246,27 @@ def lines(
     else:
         _cost_axis(axes, [value for held in values.values() for value in held.values()])
     _legend(figure, axes)
+    return hover
 
 
 def distribution(
     figure: Any, *, found: Mapping[str, Sequence[Point]], looks: Mapping[str, Style], level: float
-) -> None:
+) -> Hover:
     axes = figure.subplots()
+    hover: Hover = []
     axes.axvline(level, color=INK.light, linestyle="--", linewidth=1, zorder=1)
     for oracle, points in found.items():
         values = np.sort([p.coverage for p in points])
         share = np.arange(1, len(values) + 1) / len(values)
         style = _line(looks[oracle]) | {"markevery": max(1, len(values) // 6)}
         at, up = np.concatenate([values[:1], values, [1.0]]), np.concatenate([[0.0], share, [1.0]])
-        axes.step(at, up, where="post", label=shown(oracle, _NAME), **style)
+        (line,) = axes.step(at, up, where="post", label=shown(oracle, _NAME), **style)
+        marked = range(0, len(at), style["markevery"])
+        hover.append((line, [f"{oracle}: {percent(up[i])} of the classes at {at[i]:.3f} or less" for i in marked]))
     axes.set_ylim(-0.02, 1.02)
     axes.set(xlabel="coverage of a class", ylabel="share of classes, at most that")
     _legend(figure, axes)
+    return hover
 
 
 # What they share
@@ -237,6 +298,10 @@ def _placed(points: Sequence[Point], order: Sequence[str], offset: float) -> tup
     by_name = {p.name: p for p in points}
     there = [(x + offset, by_name[name]) for x, name in enumerate(order) if name in by_name]
     return [x for x, _ in there], [p for _, p in there]
+
+
+def _told(oracle: str, points: Sequence[Point]) -> list[str]:
+    return [f"{oracle}, {p.name}: {p.coverage:.3f} ({p.low:.3f} to {p.high:.3f}), {p.n:,.0f} points" for p in points]
 
 
 def _ends(points: Sequence[Point]) -> np.ndarray[Any, np.dtype[np.float64]]:

@@ -9,13 +9,19 @@ from udcp_dsl.prediction.calibrate import show_level
 from udcp_dsl.validation.verdicts import Stage, Validation, Verdict
 
 _STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
+:root { color-scheme: light dark; -webkit-print-color-adjust: exact; print-color-adjust: exact; }
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
+h1, h2 { line-height: 1.25; overflow-wrap: anywhere; }
 table { border-collapse: collapse; width: 100%; margin: 0.5rem 0 1.5rem; }
 th, td { text-align: left; vertical-align: top; padding: 0.25rem 0.75rem 0.25rem 0; border-bottom: 1px solid #ddd; }
-td.number { text-align: right; font-variant-numeric: tabular-nums; }
+td:last-child { overflow-wrap: anywhere; }
+.scroll { overflow-x: auto; }
+tr, pre { break-inside: avoid; } h2 { break-after: avoid; }
+th.number, td.number { text-align: right; font-variant-numeric: tabular-nums; }
 .holds { color: #17692d; } .fails { color: #b00020; font-weight: bold; } .untried { color: #777; }
 pre { white-space: pre-wrap; background: #fbeaec; padding: 0.75rem; }
-@media (prefers-color-scheme: dark) {
+@media print { .scroll { overflow: visible; } }
+@media screen and (prefers-color-scheme: dark) {
   body { background: #161616; color: #ddd; } th, td { border-color: #444; } pre { background: #3a1a1f; }
   .holds { color: #6cc58a; } .fails { color: #ff7a8a; }
 }
@@ -36,7 +42,9 @@ def page(validation: Validation) -> str:
     smallest = v.counter_example
     parts = [
         "<!doctype html>",
-        f'<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>',
+        '<html lang="en"><head><meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f"<title>{escape(title)}</title>",
         f"<style>{_STYLE}</style></head><body>",
         f"<h1>{escape(title)}</h1><p>{escape(about)}</p>",
         *([] if smallest is None else [f"<pre>{escape(smallest.text)}</pre>"]),
@@ -52,7 +60,8 @@ def _stage(stage: Stage) -> str:
     seconds = "" if stage.seconds is None else f", {stage.seconds:.1f} s"
     rows = "".join(_verdict(verdict) for verdict in stage.verdicts)
     head = f"<h2>{escape(stage.name)}: {escape(stage.question)}</h2><p>{stage.cases:,} cases{seconds}</p>"
-    return f"{head}<table>{_row(('claim', 'verdict', 'cases', ''), 'th')}{rows}</table>"
+    heads = '<tr><th>claim</th><th>verdict</th><th class="number">cases</th><th></th></tr>'
+    return head + _table(heads + rows)
 
 
 def _verdict(verdict: Verdict) -> str:
@@ -72,13 +81,18 @@ def _costs(validation: Validation) -> Iterable[str]:
                   f"{x.coverage:.3f}"))
             for x in validation.costs
         )  # fmt: skip
-        yield f"<h2>mean cost of a set</h2><table>{head}{rows}</table>"
+        yield "<h2>mean cost of a set</h2>" + _table(head + rows)
 
 
 def _left_out(validation: Validation) -> Iterable[str]:
     if validation.left_out:
         rows = "".join(_row(pair) for pair in validation.left_out.items())
-        yield f"<h2>oracles that do not apply</h2><table>{rows}</table>"
+        yield "<h2>oracles that do not apply</h2>" + _table(rows)
+
+
+def _table(rows: str) -> str:
+    """On a narrow screen it scrolls by itself, and the page does not."""
+    return f'<div class="scroll" tabindex="0"><table>{rows}</table></div>'
 
 
 def _row(cells: Iterable[str], tag: str = "td") -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import datetime
 import json
+import re
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
@@ -90,7 +92,7 @@ def test_the_table(udcp: Udcp) -> None:
         low, high = summary.coverage_interval
         assert line.split()[:-1] == [
             *(summary.oracle, *mark, f"{summary.coverage:.4f}", f"{low:.3f}", "to", f"{high:.3f}"),
-            *(f"{summary.cost:.5g}", f"{summary.cost_error:.2g}", f"{summary.size:.4g}", f"{summary.empty:.1%}"),
+            *(f"{summary.cost_mean:.5g}", f"{summary.cost_error:.2g}", f"{summary.size:.4g}", f"{summary.empty:.1%}"),
         ]
         for term, cost in summary.cost_by_term.items():
             assert f"{cost:.4g}" in next(line for line in lines if line.startswith(term))
@@ -171,7 +173,11 @@ def test_report_and_figures(udcp: Udcp) -> None:
     pytest.importorskip("matplotlib")
     result = udcp("compare", "pets.loss", *SOURCE, *QUICK, "--report", "out.html", "--figures", "figures", "--json")
     assert result.exit_code == 0, result.output
-    assert Path("out.html").read_text(encoding="utf-8").lstrip().lower().startswith("<!doctype html>")
+    page = Path("out.html").read_text(encoding="utf-8")
+    assert page.lstrip().lower().startswith("<!doctype html>")
+    assert re.search(r"<title>Prediction sets compared: \w+\.\w+</title>", page)  # the file of the rows
+    assert "<code>udcp compare pets.loss " in page
+    assert str(datetime.date.today()) in page
     figures = [str(path) for path in sorted(Path("figures").iterdir())]
     assert {Path(name).suffix for name in figures} == {".svg", ".pdf"}
     written = json.loads(result.stdout)["files"]

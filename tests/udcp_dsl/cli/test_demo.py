@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,7 +17,7 @@ import udcp_dsl
 from udcp_dsl.cli import compiling
 from udcp_dsl.cli import demo as verb
 from udcp_dsl.datasets import digits
-from udcp_dsl.datasets.specs import digit_losses, language_losses
+from udcp_dsl.datasets.specs import digit_losses, language_losses, language_names
 
 Udcp = Callable[..., Result]
 
@@ -55,17 +56,15 @@ def test_the_numbers_are_those_of_a_comparison(udcp: Udcp) -> None:
     assert data["report"] == "udcp-demo.html"
     assert Path("udcp-demo.html").is_file()
     losses = dict(zip(expected.names, digit_losses(), strict=True))
-    cheapest = {name: min(x.cost for x in expected.summaries() if x.loss == name) for name in expected.names}
     for instance in data["instances"]:
         example, best, rival = instance["example"], instance["best"], instance["rival"]
-        summary = next(x for x in expected.summaries() if (x.loss, x.oracle) == (instance["loss"], best))
-        assert summary.cost == cheapest[instance["loss"]]
+        assert best == "price"
         assert set(example["sets"][best]) != set(example["sets"][rival])
         assert example["truth"] == str(drawn.y[example["row"]])
         for oracle, labels in example["sets"].items():
             assert example["costs"][oracle] == losses[instance["loss"]](set(labels))
-        for label in {*example["sets"][best]} ^ {*example["sets"][rival]}:
-            assert label in instance["why"]
+        assert example["truth"] in instance["why"]
+        assert " instead of " in instance["why"]
     assert len(data["instances"]) == 5
 
 
@@ -78,7 +77,20 @@ def test_languages(udcp: Udcp) -> None:
     assert "raw probabilities: 600" in result.stdout
     assert "branches = count(langs.branch) + 0.01 * size  (monotone, submodular, laminar)" in result.stdout
     assert "spread_out, alpha 0.1, over 1 split:" in result.stdout
-    assert "“" in result.stdout  # the text of an instance
+    first, second = re.split(r"Instance \d: “", result.stdout)[1:3]  # with the text of the instance
+    names = language_names()
+    for part in (first, second):
+        truth = re.search(r"truth ([^,]+), by branches", part)
+        assert truth is not None
+        assert truth[1] in names.values()
+        assert truth[1] not in names
+    assert re.search(r"Both hold the truth,\s", first)
+    assert "price misses the truth, " in second
+    assert "with it the set would cost" in re.sub(r"\s+", " ", second)
+    page = Path("udcp-demo.html").read_text(encoding="utf-8")
+    assert "on the translation catalogues of Django" in page.partition("</title>")[0]
+    data = json.loads(page.partition('id="instances">')[2].partition("</script>")[0])
+    assert {label for loss in data["losses"] for label in loss["labels"]} <= set(names.values())
     assert Path("udcp-demo.html").is_file()
     assert len(list((Path(os.environ["XDG_CACHE_HOME"]) / "udcp_dsl").iterdir())) == 1
     again = udcp(*arguments)

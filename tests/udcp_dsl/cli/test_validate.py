@@ -79,6 +79,9 @@ def test_the_page_is_escaped_and_stands_alone(udcp: Run, folder: Path) -> None:
     assert "<b>" not in page
     assert "http" not in page
     assert "src=" not in page
+    assert '<meta name="viewport" content="width=device-width, initial-scale=1">' in page
+    assert "; print-color-adjust: exact" in page
+    assert page.count("<table>") == page.count('<div class="scroll" tabindex="0"><table>') > 3
 
 
 @pytest.fixture

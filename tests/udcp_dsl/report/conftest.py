@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -54,6 +56,34 @@ def part(ordinary: Comparison) -> Comparison:
     """One loss of it at one level."""
     runs = tuple(run for run in ordinary.runs if run.loss == "touched" and run.alpha == ordinary.alphas[0])
     return replace(ordinary, losses=ordinary.losses[:1], names=("touched",), alphas=ordinary.alphas[:1], runs=runs)
+
+
+@pytest.fixture(scope="session")
+def wide(ordinary: Comparison) -> Comparison:
+    """As many oracles as there are, and one more: their numbers are those of `lac` but for `price`'s."""
+    names = ("base", "greedy", "ilp", "lac", "my own", "penalized", "price", "raps", "ratio")
+
+    def spread(held: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: held["price" if name == "price" else "lac"] for name in names}
+
+    def of(oracle: str) -> str:
+        return "price" if oracle == "price" else "lac"
+
+    by_cell = {(run.loss, run.oracle, run.alpha, run.split): run for run in ordinary.runs}
+    return replace(
+        ordinary,
+        runs=tuple(
+            replace(by_cell[loss, of(oracle), alpha, split], oracle=oracle)
+            for loss in ordinary.names for oracle in names for alpha in ordinary.alphas for split in range(3)
+        ),
+        curves={(loss, oracle): ordinary.curves[loss, of(oracle)] for loss in ordinary.names for oracle in names},
+        examples={
+            loss: tuple(
+                replace(x, sets=spread(x.sets), costs=spread(x.costs), terms=spread(x.terms)) for x in examples
+            )
+            for loss, examples in ordinary.examples.items()
+        },
+    )  # fmt: skip
 
 
 @pytest.fixture(scope="session")

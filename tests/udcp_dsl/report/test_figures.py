@@ -22,6 +22,7 @@ from udcp_dsl.prediction.evaluation import Stratum, clopper_pearson
 from udcp_dsl.report import drawing, palette, strata, write_figures
 from udcp_dsl.report.figures import figures
 from udcp_dsl.report.tree import tree_of
+from udcp_dsl.report.wording import number
 
 FIXTURES = ("part", "hostile", "smallest")
 SVG = "{http://www.w3.org/2000/svg}"
@@ -40,7 +41,7 @@ def test_every_figure_is_there_as_svg_and_pdf(folder: Path, part: Comparison, or
     assert {file.name for file in folder.iterdir()} == {f"{name}.{end}" for name in names for end in ("svg", "pdf")}
     assert "touched-coverage-by-group-alpha-0.1" in names
     every = [figure.name for figure in figures(ordinary)]
-    assert len(set(every)) == len(every) == 2 * (1 + 2 * 9)
+    assert len(set(every)) == len(every) == 1 + 2 * (1 + 2 * 9)
     assert names < set(every)
 
 
@@ -103,6 +104,30 @@ def test_every_colour_of_the_page_is_a_variable(hostile: Comparison) -> None:
         assert not any("#" in style.replace("url(#x-", "") for style in styles), figure.name
         assert any("var(--ink)" in style for style in styles)
         assert all(element.attrib["id"].startswith("x-") for element in root.iter() if "id" in element.attrib)
+
+
+def test_every_mark_says_its_value(part: Comparison) -> None:
+    """Of each mark that is drawn, a title: by it browsers tell a reader who points there."""
+    drawn = {f.name: ElementTree.fromstring(drawing.inline_svg(f, "x-")) for f in figures(part)}
+    for name, root in drawn.items():
+        titled = [e for e in root.iter() if e.find("title") is not None]
+        assert titled, name
+        assert all(e.tag in ("use", "path") for e in titled), name
+    said = {name: [e.text for e in root.iter("title")] for name, root in drawn.items()}
+    curves = [(o, *point) for (loss, o), points in part.curves.items() if loss == "touched" for point in points]
+    assert sorted(said["touched-cost-by-coverage"]) == sorted(
+        f"{o}, alpha {a:g}: coverage {c:.3f}, cost {number(x)}" for o, a, c, x in curves
+    )
+    costs = {s.oracle: s.cost_mean for s in part.summaries()}
+    assert set(said["headline"]) == {f"{o}: {number(c)}" for o, c in costs.items()}
+    for stratum in strata.by_group(strata.evaluations(part, "touched", Fraction(1, 10))["price"]):
+        told = f"price, {stratum.name}: {stratum.coverage:.3f} ("
+        assert any((text or "").startswith(told) for text in said["touched-coverage-by-group-alpha-0.1"])
+
+
+def test_what_is_said_of_marks_is_shown_as_it_is(hostile: Comparison) -> None:
+    for figure in figures(hostile):
+        assert "<script" not in drawing.inline_svg(figure, "x-")
 
 
 def test_names_of_losses_make_names_of_files(smallest: Comparison) -> None:

@@ -21,9 +21,10 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(BROWSER is None, reason="no browser: install Debian's package chromium, or Chrome"),
 ]
-FIXTURES = ("ordinary", "hostile", "smallest")
+FIXTURES = ("ordinary", "hostile", "smallest", "wide")
 SCHEMES = {"light": "1", "dark": "0"}
-# Elements that stand out of the page, and texts that stand out of their figure; told to the page around.
+# Elements that stand out of the page, texts that stand out of their figure, tables with columns out of sight, rows of
+# the grid that are not filled, where the table of an instance begins before and after scrolling: told to the frame.
 MEASURE = """<script>addEventListener("load", () => {
   const inside = (a, b) =>
     a.left >= b.left - 1 && a.right <= b.right + 1 && a.top >= b.top - 1 && a.bottom <= b.bottom + 1;
@@ -31,11 +32,27 @@ MEASURE = """<script>addEventListener("load", () => {
   const shown = (query) => [...document.querySelectorAll(query)].filter((e) => box(e).width > 0);
   const out = (e) => box(e).right > innerWidth + 1 || box(e).left < -1;
   const style = getComputedStyle(document.body);
+  const holes = shown(".figures").filter((grid) => {
+    const last = box(grid.lastElementChild), whole = box(grid);
+    return Math.abs(last.right - whole.right) > 1;
+  });
+  const table = document.querySelector(".instance .scroll");
+  const corner = () => [box(table.querySelector("thead th")).top - box(table).top,
+    ...[...table.querySelectorAll("tbody tr > th:first-child")].map((th) => box(th).left - box(table).left)];
+  const oracle = table.querySelector("thead th"), edge = table.clientWidth + box(table).left;
+  const first = { name: oracle.textContent, inside: box(oracle).right <= edge };
+  const before = corner();
+  table.scrollTo(10000, 10000);
+  const sticky = { before, after: corner(), down: table.scrollTop, across: table.scrollLeft };
+  table.scrollTo(0, 0);
   parent.postMessage(JSON.stringify({
     width: innerWidth,
     wide: document.scrollingElement.scrollWidth,
     cut: shown("body *").filter((e) => !e.closest(".scroll, pre, svg *") && out(e)).map((e) => e.outerHTML),
     texts: shown("svg text").filter((e) => !inside(box(e), box(e.ownerSVGElement))).map((e) => e.textContent),
+    hidden: shown(".scroll").filter((e) => e.scrollWidth > e.clientWidth + 1).map((e) => e.outerHTML),
+    holes: holes.length, sticky, first,
+    printed: getComputedStyle(document.querySelector(".swatch")).printColorAdjust,
     page: style.backgroundColor,
     ink: style.color,
   }), "*");
@@ -79,8 +96,8 @@ def test_nothing_is_cut_off_in_light_and_dark(written: Path, chromium: Callable[
     measured.write_text(
         text.replace("</body>", f"{MEASURE}</body>").replace("<details>", "<details open>"), encoding="utf-8"
     )
-    shades = {}
-    for width in (1280, 390):
+    shades, scrolled = {}, set()
+    for width in (1400, 390):
         frame = written.with_name("frame.html")
         frame.write_text(FRAME.format(file=measured.as_uri(), width=width), encoding="utf-8")
         for scheme, value in SCHEMES.items():
@@ -92,7 +109,18 @@ def test_nothing_is_cut_off_in_light_and_dark(written: Path, chromium: Callable[
             assert found["wide"] <= width
             assert found["cut"] == []
             assert found["texts"] == []
+            assert found["holes"] == 0
+            assert found["printed"] == "exact"
+            assert found["first"]["inside"]
+            if '"price"' in text:  # among the oracles
+                assert found["first"]["name"] == "price"
+            assert found["sticky"]["after"] == pytest.approx(found["sticky"]["before"], abs=1)
+            scrolled.add((width, found["sticky"]["down"] > 0, found["sticky"]["across"] > 0))
+            if width == 1400:
+                assert found["hidden"] == []
             shades[scheme] = tuple(sum(map(int, re.findall(r"\d+", found[part])[:3])) for part in ("page", "ink"))
+    if "my own" in text:
+        assert (390, True, True) in scrolled  # so that keeping in view was tried
     assert shades["light"][0] > 600 > 200 > shades["light"][1]
     assert shades["dark"][0] < 200 < 600 < shades["dark"][1]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import datetime
 import hashlib
 import json
 import re
@@ -16,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from udcp_dsl import InputError
+from udcp_dsl import InputError, __version__
 from udcp_dsl.comparison import Comparison
 from udcp_dsl.report import page as page_module
 from udcp_dsl.report import write_report
@@ -26,6 +27,10 @@ from udcp_dsl.report.wording import number, shown
 
 FIXTURES = ("ordinary", "hostile", "smallest")
 VOID = {"meta", "link", "br", "img", "input"}
+DAY = datetime.date(2026, 11, 16)
+ORIGIN: dict[str, Any] = {
+    "title": "<i>A</i> title", "data": "rows & <b>rows</b>", "command": "udcp compare '<u>.loss'", "date": DAY
+}  # fmt: skip
 
 
 class Page(HTMLParser):
@@ -65,7 +70,7 @@ def pages(ordinary: Comparison, hostile: Comparison, smallest: Comparison, tmp_p
     folder = tmp_path_factory.mktemp("pages")
     made = {"ordinary": ordinary, "hostile": hostile, "smallest": smallest}
     for name, comparison in made.items():
-        write_report(folder / name, comparison, title="<i>A</i> title")
+        write_report(folder / name, comparison, **ORIGIN)
     return {name: (folder / name).read_text(encoding="utf-8") for name in made}
 
 
@@ -133,7 +138,7 @@ def test_hostile_names_are_shown_as_they_are(pages: dict[str, str], hostile: Com
     # The sets come back as they were.
     for plain, example in zip(loss["examples"], hostile.examples["l"], strict=True):
         assert [[loss["labels"][i] for i in held] for held in plain["sets"]] == [
-            [shown(label) for label in held] for held in example.sets.values()
+            [shown(label) for label in example.sets[oracle]] for oracle in loss["oracles"]
         ]
         assert loss["labels"][plain["truth"]] == shown(example.truth)
         assert plain["costs"] == pytest.approx([sum(paid) for paid in plain["terms"]])
@@ -150,17 +155,17 @@ def test_the_same_bytes_whatever_the_users_settings(hostile: Comparison, tmp_pat
     import matplotlib
 
     with matplotlib.rc_context({"font.size": 30, "axes.facecolor": "red", "svg.hashsalt": None}):
-        write_report(tmp_path / "again.html", hostile, title="<i>A</i> title")
+        write_report(tmp_path / "again.html", hostile, **ORIGIN)
         assert matplotlib.rcParams["font.size"] == 30
     assert (tmp_path / "again.html").read_text(encoding="utf-8") == pages["hostile"]
 
 
 def test_the_table_has_the_summaries_cheapest_first(pages: dict[str, str], ordinary: Comparison) -> None:
     for summary in ordinary.summaries():
-        assert f"<td>{number(summary.cost)} " in pages["ordinary"]
+        assert f"<td>{number(summary.cost_mean)} " in pages["ordinary"]
         assert f"<td>{summary.coverage:.3f} " in pages["ordinary"]
     head = [text for text in Page(pages["ordinary"]).texts["th"] if text.startswith(("lac", "penalized", "price"))]
-    first = sorted((s for s in ordinary.summaries()[:3]), key=lambda s: s.cost)
+    first = sorted((s for s in ordinary.summaries()[:3]), key=lambda s: s.cost_mean)
     assert [text.split()[0] for text in head[:3]] == [s.oracle for s in first]
     assert "lambda" in next(text for text in head if text.startswith("penalized"))
     assert "needs a separable loss" in pages["ordinary"]  # why ratio is left out
@@ -193,9 +198,80 @@ def test_nothing_partial_is_written(smallest: Comparison, tmp_path: Path, monkey
 
 
 def test_no_examples_no_browser(smallest: Comparison) -> None:
-    page = Page(page_module.page(replace(smallest, examples={}), "t"))
+    page = Page(page_module.page(replace(smallest, examples={}), "t", page_module.Origin(None, None, DAY)))
     assert page.count("script") == 0
     assert "Instances" not in page.texts["h2"]
+
+
+# What is at its head
+
+
+def test_the_title_says_data_command_day_and_version(pages: dict[str, str]) -> None:
+    page = Page(pages["ordinary"])
+    assert page.texts["title"][0] == "<i>A</i> title: rows & <b>rows</b>"
+    header = page.texts["header"][0]
+    for part in ("rows & <b>rows</b>", "udcp compare '<u>.loss'", "2026-11-16", f"udcp_dsl {__version__}"):
+        assert part in header
+    assert {"datetime": "2026-11-16"} in [attributes for tag, attributes in page.elements if tag == "time"]
+
+
+def test_what_is_not_known_is_left_out(smallest: Comparison, tmp_path: Path) -> None:
+    write_report(tmp_path / "page.html", smallest)
+    page = Page((tmp_path / "page.html").read_text(encoding="utf-8"))
+    assert page.texts["title"][0] == "Prediction sets compared"
+    assert str(datetime.date.today()) in page.texts["header"][0]
+    assert "None" not in page.texts["header"][0]
+
+
+def test_a_figure_stands_beside_the_summary(pages: dict[str, str], ordinary: Comparison) -> None:
+    head = pages["ordinary"].partition("</header>")[0]
+    assert head.count("<svg") == 1
+    for summary in ordinary.summaries():
+        if summary.alpha == ordinary.alphas[0]:
+            assert f">{number(summary.cost_mean)}</text>" in head
+
+
+def test_one_kind_of_mean_in_table_sentences_and_figures(ordinary: Comparison) -> None:
+    """Splits whose means and medians differ: one and the same number is shown for an oracle, wherever it is."""
+    first = with_costs(ordinary, {"price": [1, 1, 7], "lac": [4, 4, 10], "penalized": [5, 5, 11]})
+    runs = tuple(
+        replace(r, evaluation=replace(r.evaluation, cost_by_term={"size": r.evaluation.mean_cost})) for r in first.runs
+    )
+    one = replace(first, runs=runs, names=("touched",), losses=ordinary.losses[:1], alphas=ordinary.alphas[:1])
+    text = page_module.page(one, "t", page_module.Origin(None, None, DAY))
+    assert "price costs 50 % less than the next cheapest, lac (3 against 6)" in text
+    shown_in_table = [cell for cell in Page(text).texts["td"] if cell.startswith(("3 ", "6 ", "7 "))]
+    assert len(shown_in_table) == 3
+    figures_of_costs = [part for part in text.split("<figure>") if "headline-" in part or "is paid for" in part]
+    assert len(figures_of_costs) == 2
+    for drawn in figures_of_costs:
+        for mean in ("3", "6", "7"):
+            assert f">{mean}</text>" in drawn
+
+
+# How it looks
+
+
+def test_it_prints_in_colour(pages: dict[str, str]) -> None:
+    (style,) = Page(pages["ordinary"]).texts["style"]
+    assert re.search(r":root \{[^}]*[ ;]print-color-adjust: exact;", style)
+
+
+def test_price_stands_first_among_the_oracles_of_an_instance(pages: dict[str, str], ordinary: Comparison) -> None:
+    data = json.loads(Page(pages["ordinary"]).texts["script"][0])
+    for loss in data["losses"]:
+        assert loss["oracles"][0] == "price"
+        costs = {s.oracle: s.cost_mean for s in ordinary.summaries() if s.loss == loss["name"]}
+        assert len(loss["oracles"]) == len(costs)
+
+
+def test_labels_go_by_the_names_for_readers(ordinary: Comparison) -> None:
+    names = {str(i): f"digit {i}" for i in range(8)}
+    page = Page(page_module.page(replace(ordinary, label_names=names), "t", page_module.Origin(None, None, DAY)))
+    for loss in json.loads(page.texts["script"][0])["losses"]:
+        assert set(loss["labels"]) == set(names.values())
+    (worst,) = [text for text in page.texts["figure"] if text.startswith("The classes covered least")][:1]
+    assert "digit 3" in worst
 
 
 # The finding
@@ -219,8 +295,8 @@ def with_costs(comparison: Comparison, costs: dict[str, list[float]], coverage: 
             "price costs 50 % less than the next cheapest, lac (2 against 4), and is cheaper on 3 of 3 splits",
         ),
         (
-            {"price": [1, 2, 3], "lac": [0.9, 2.2, 9]},
-            "price costs 9.1 % less than the next cheapest, lac (2 against 2.2), though it is cheaper on 2 of 3 splits",
+            {"price": [1, 2, 3], "lac": [0.9, 2.1, 9]},
+            "price costs 50 % less than the next cheapest, lac (2 against 4), though it is cheaper on 2 of 3 splits",
         ),
         ({"price": [1, 2, 3], "lac": [3, 2, 1]}, "lac and price cost the same, 2"),
         ({"price": [-1, -1, -1], "lac": [1, 1, 1]}, "price costs 2 less than the next cheapest, lac (-1 against 1)"),

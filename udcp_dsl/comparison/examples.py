@@ -1,0 +1,138 @@
+"""Rows to look at: first two that teach, then those whose sets differ most in cost, then some of the rest.
+
+One oracle (`price`, where it takes part, else the cheapest on the whole) is set against a rival in each row: the
+cheapest on the whole whose set differs. Of the two that teach the first shows the oracle cheaper and right, and the
+second shows it missing a truth that the rival holds, and what the truth would have cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from udcp_dsl.comparison.results import Example
+from udcp_dsl.comparison.splits import Places
+from udcp_dsl.loss import Loss
+from udcp_dsl.prediction.oracle import Floats, Masks
+from udcp_dsl.prediction.rows import Rows
+
+_OURS = "price"
+_EXAMPLES = 40
+_COMPETING = 3
+_TOP = 12  # labels of an example whose probabilities are kept whatever the sets
+_READABLE = 9  # labels of a set
+
+
+def examples(
+    loss: Loss, data: Rows, test: Places, masks: Mapping[str, Masks], called: Callable[[str], str] = str
+) -> tuple[Example, ...]:
+    """Rows of the test fold with the set of each oracle, in the order above; `called` gives a label's name.
+
+    What counts is the difference in cost of the three oracles that are cheapest on the whole, for the size of their
+    sets: a row of which nothing is known has sets that are large and dear whatever is done, and tells little.
+    """
+    costs = {name: loss.batch(mask) for name, mask in masks.items()}
+    order = sorted(costs, key=lambda name: costs[name].mean())
+    ours = _OURS if _OURS in masks else order[0]
+    others = [name for name in order if name != ours]
+    cheapest = order[:_COMPETING]
+    sizes = np.max([np.count_nonzero(masks[name], axis=1) for name in cheapest], axis=0)
+    ranked = np.argsort(-np.ptp([costs[name] for name in cheapest], axis=0) / (1 + sizes), kind="stable")
+    taught = _teaching(data.truth[test], masks, costs, ours, others)
+    differing = [i for i in ranked.tolist() if i not in taught]
+    head, rest = differing[: _EXAMPLES // 2 - len(taught)], differing[_EXAMPLES // 2 - len(taught) :]
+    places = np.unique(np.linspace(0, max(0, len(rest) - 1), _EXAMPLES // 2).astype(int)).tolist()
+    found = []
+    for i in (*taught, *head, *(rest[place] for place in places[: len(rest)])):
+        row = int(test[i])
+        likeliest = np.argsort(-data.P[row], kind="stable").tolist()
+        kept = np.any([mask[i] for mask in masks.values()], axis=0)
+        kept[likeliest[:_TOP]] = True
+        rival = next((name for name in others if not np.array_equal(masks[name][i], masks[ours][i])), None)
+        example = Example(
+            row=row,
+            name=None if data.ids is None else str(data.ids[row]),
+            truth=loss.labels[data.truth[row]],
+            probabilities={loss.labels[y]: float(data.P[row, y]) for y in likeliest if kept[y]},
+            sets={name: tuple(loss.labels[y] for y in likeliest if mask[i, y]) for name, mask in masks.items()},
+            costs={name: float(cost[i]) for name, cost in costs.items()},
+            terms={name: loss.terms(mask[i]) for name, mask in masks.items()},
+            pair=None if rival is None else (ours, rival),
+            why="" if rival is None else _why(loss, masks, i, data.P[row], int(data.truth[row]), ours, rival, called),
+        )
+        found.append(example)
+    return tuple(found)
+
+
+def _teaching(
+    truth: npt.NDArray[np.int64],
+    masks: Mapping[str, Masks],
+    costs: Mapping[str, Floats],
+    ours: str,
+    others: Sequence[str],
+) -> list[int]:
+    """The places of the rows that teach: of each kind one if there is any; rather one with sets that can be read."""
+    if not others:
+        return []
+    rows = np.arange(len(truth))
+    differ = np.array([(masks[name] != masks[ours]).any(axis=1) for name in others])
+    rival = differ.argmax(axis=0)  # the first that differs
+    held, paid, sized = (
+        np.array([value(name) for name in others])[rival, rows]
+        for value in (
+            lambda name: masks[name][rows, truth],
+            lambda name: costs[name],
+            lambda name: np.count_nonzero(masks[name], axis=1),
+        )
+    )
+    size, cost, holds = np.count_nonzero(masks[ours], axis=1), costs[ours], masks[ours][rows, truth]
+    cheaper = differ.any(axis=0) & held & (cost < paid)
+    readable = (size >= 1) & (size <= _READABLE) & (sized <= _READABLE)
+    saved = (paid - cost) / (1 + np.maximum(size, sized))
+    found = []
+    for kind in (cheaper & holds, cheaper & ~holds):
+        for wanted in (kind & readable, kind):
+            if wanted.any():
+                found.append(int(np.argmax(np.where(wanted, saved, -np.inf))))
+                break
+    return found
+
+
+def _why(
+    loss: Loss,
+    masks: Mapping[str, Masks],
+    i: int,
+    p: npt.NDArray[np.floating],
+    truth: int,
+    ours: str,
+    rival: str,
+    called: Callable[[str], str],
+) -> str:
+    """In words, what the sets of two oracles for a row differ in, what that costs, and which of them is right."""
+    here, there = masks[ours][i], masks[rival][i]
+    paid = {term: (loss.terms(there)[term], cost) for term, cost in loss.terms(here).items()}
+    term = max(paid, key=lambda term: abs(paid[term][0] - paid[term][1]))
+    paid_for = f"{paid[term][0]:.4g} for {term} instead of {paid[term][1]:.4g}"
+    name = called(loss.labels[truth])
+    if there[truth] and not here[truth]:
+        fuller = here.copy()
+        fuller[truth] = True
+        return (
+            f"{ours} misses the truth, {name}: its probability is {p[truth]:.2g}, and with it the set would cost "
+            f"{loss(fuller):.4g} instead of {loss(here):.4g}. {rival} holds it, and pays {paid_for}."
+        )
+    names = [called(label) for label in loss.labels]
+    likeliest = np.argsort(-p, kind="stable")
+    more, less = ([names[y] for y in likeliest if mask[y]] for mask in (there & ~here, here & ~there))
+    deeds = [f"takes {_listed(more)}, which {ours} leaves out"] if more else []
+    deeds += [f"leaves out {_listed(less)}, which {ours} takes"] if less else []
+    holds = [oracle for oracle, mask in ((ours, here), (rival, there)) if mask[truth]]
+    held = {0: "Neither holds", 2: "Both hold"}.get(len(holds)) or f"Of the two, only {holds[0]} holds"
+    return f"{rival} {', and '.join(deeds)}: {paid_for}. {held} the truth, {name}."
+
+
+def _listed(labels: Sequence[str]) -> str:
+    more = len(labels) - _READABLE
+    return ", ".join(labels[:_READABLE]) + (f" and {more} more" if more > 0 else "")
