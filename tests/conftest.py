@@ -20,7 +20,7 @@ from hypothesis import settings
 
 T = TypeVar("T")
 
-collect_ignore = ["mutation"]  # programs, not tests
+collect_ignore = ["mutation", "toy_atoms"]  # programs, not tests
 
 # Tests that call no compiled kernel, or hardly any.
 WITHOUT_KERNELS = tuple(
