@@ -3,10 +3,10 @@
     python benchmarks/any_loss.py [--k 30,100,300,1000] [--n 20] [--solved 2]
 
 Forms that users write, and every spec of specs/, on sure and unsure rows. Each is anchored where 9 of 10 rows are
-covered; `score_of` and `sets` are timed at that anchor, CPU time, compiling aside. Up to 100 labels, `--solved` rows are
-scored by `ilp` with `program="price", solver="HiGHS"`, the plain chain of integer programs, each within a minute, and by
-`price` without an anchor, which gives the same scores: the ratio is that of the times (`>`: some rows took longer than
-the minute). Writes benchmarks/results/any_loss.json and any_loss.md.
+covered; `score_of` and `sets` are timed at that anchor, CPU time, compiling aside. Up to 100 labels, `--solved` rows
+are scored by `ilp` with `program="price", solver="HiGHS"`, the plain chain of integer programs, each within a minute,
+and by `price` without an anchor, which gives the same scores: the ratio is that of the times (`>`: some rows took
+longer than the minute). Writes benchmarks/results/any_loss.json and any_loss.md.
 """
 
 from __future__ import annotations
