@@ -22,6 +22,7 @@ from udcp_solvers.prices.regions import runs_of, tree_of
 from udcp_solvers.prices.sizes import SizePrices
 from udcp_solvers.prices.subtrees import SubtreePrices
 from udcp_solvers.prices.trees import TreePrices
+from udcp_solvers.search.prices import SearchPrices
 
 DECLARED = """
 labels { a, b, c, d, e, f, g }
@@ -327,13 +328,13 @@ def test_explain_lists_the_sets_by_rising_price() -> None:
     ]
 
 
-def test_many_labels_and_no_structure_go_to_integer_programs() -> None:
+def test_many_labels_and_no_structure_go_to_the_search() -> None:
     labels = ", ".join(f"y{i}" for i in range(22))
     loss = udcp.loads(
         f"labels {{ {labels} }} hierarchy h {{ n {{ y0..y2 }} }} loss l = spread(h)".replace("y0..y2", labels)
     )
-    with pytest.warns(UserWarning, match="integer programs"):
-        oracle = Price(loss)
+    oracle = Price(loss, exact=True)
+    assert isinstance(oracle._prices, SearchPrices)
     P = np.zeros((1, 22))
     P[0, :3] = 0.5, 0.375, 0.125
     assert oracle.scores(P)[0, :3].tolist() == [0.0, pytest.approx(2 / 0.375), pytest.approx(4 / 0.125)]

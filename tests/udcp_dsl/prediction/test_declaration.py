@@ -80,8 +80,8 @@ loss l =
         ("diameter(h) + sum(k)", "the best set in every ball of the tree", "the farthest distance"),
         ("size ^ 2", "the best set of every size", "a merge of lists"),
         ("count(O) + size", "minimum cuts", "a merge of lists"),
-        ("2 * (any({0}) and any({1})) + sum(k)", "integer programs", "one look at each list"),
-        ("spread(h)", "integer programs", "every label anew"),
+        ("2 * (any({0}) and any({1})) + sum(k)", "branches over what the loss reads", "one look at each list"),
+        ("spread(h)", "branches over what the loss reads", "every label anew"),
     ],
 )
 def test_the_way_is_the_one_that_is_taken(body: str, price: str, greedy: str) -> None:
