@@ -62,3 +62,16 @@ def test_the_rows_are_written_as_the_commands_read_them(tickets: ModuleType, los
     P, y = (np.load(tmp_path / "rows" / f"{name}.npy") for name in ("probs", "truth"))
     predictor = udcp.SetPredictor(loss, oracle="lac", alpha=0.1).calibrate(P[:1000], y[:1000])
     assert 0.85 < udcp.evaluate(predictor, P[1000:], y[1000:]).coverage < 0.95
+
+
+def test_price_is_the_cheapest_on_its_rows(tickets: ModuleType, loss: udcp.Loss) -> None:
+    P, y = tickets.rows()
+    result = udcp.compare(loss, P, y, splits=2, oracles=["base", "lac", "penalized", "greedy", "price"])
+    cost = {summary.oracle: summary.cost for summary in result.summaries()}
+    assert cost["price"] < 0.9 * min(paid for oracle, paid in cost.items() if oracle != "price")
+
+
+def test_prices_are_those_of_the_integer_programs(tickets: ModuleType, loss: udcp.Loss) -> None:
+    P = tickets.rows()[0][:4]
+    programs = udcp.make_oracle("ilp", loss, program="price", solver="HiGHS").scores(P)
+    assert udcp.make_oracle("price", loss).scores(P) == pytest.approx(programs, rel=1e-6)

@@ -43,9 +43,7 @@ class Growing(NamedTuple):
     entry_atom: Indices  # (E,)
     entry_category: Indices  # (E,)
     weight: Floats  # what each category costs when first touched
-    point: (
-        Indices  # (D, K) the place of each label in the matrix: its own, or that of all labels in the same categories
-    )
+    point: Indices  # (D, K) the place of each label in a matrix: its own, or one for all labels in the same categories
     dense: Floats  # (D, M, M)
     paths: NDArray[np.int32]  # (T, height, K) the node above each label at each depth, or -1
     depth: NDArray[np.int32]  # (T, K) of the label's leaf
