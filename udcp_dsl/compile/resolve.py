@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from udcp_dsl.compile.declare.declared import Declared, Fault, Thing
-from udcp_dsl.compile.declare.families import categories_named, family_of, is_node, level_of, written
+from udcp_dsl.compile.declare.families import categories_named, family_of, is_node, level_of
 from udcp_dsl.compile.declare.labels import positions
 from udcp_dsl.expression.domain import Actions, Category, CategoryMetric, Costs, Family, Hierarchy, Metric, TreeMetric
 from udcp_dsl.language import ast
+from udcp_dsl.language.unparse import written
 
 
 def argument(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from udcp_dsl.diagnostics import Diagnostic, Source, Span, did_you_mean, nearest
 from udcp_dsl.language.scan import STATEMENTS, Token
-from udcp_dsl.language.words import ATOM_NAMES, CALLED, KEYWORDS, RESERVED
+from udcp_dsl.language.words import ATOM_NAMES, CALLED, KEYWORDS, RESERVED, WORD
 
 # What may follow `from "file"` in each declaration.
 CLAUSES: dict[str, tuple[str, ...]] = {
@@ -77,9 +77,9 @@ _PHRASES = (
 
 _STATEMENTS_LISTED = f"statements start with {', '.join(STATEMENTS)}"
 _COMPARISONS = frozenset((">=", ">", "<=", "<", "=="))
-_NUMBER_LIKE = re.compile(r"[0-9]\w*(?:\.(?!\.)\w*)*(?:(?<=[eE])[+-]\w*)?")
+_NUMBER_LIKE = re.compile(rf"[0-9][{WORD}]*(?:\.(?!\.)[{WORD}]*)*(?:(?<=[eE])[+-][{WORD}]*)?")
 _NUMBER = re.compile(r"(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
-_LABEL_LIKE = re.compile(r"\w[\w./+*-]*\w|\w")
+_LABEL_LIKE = re.compile(rf"[{WORD}]+(?:[./+*-]+[{WORD}]+)*")
 
 
 @dataclass(frozen=True)

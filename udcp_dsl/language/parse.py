@@ -29,12 +29,12 @@ from udcp_dsl.diagnostics import Diagnostic, Source, Span, SpecError
 from udcp_dsl.language import ast
 from udcp_dsl.language.faults import CLAUSES, Stop, explain
 from udcp_dsl.language.scan import Token, scan
-from udcp_dsl.language.words import CALLED, RESERVED
+from udcp_dsl.language.words import CALLED, RESERVED, WORD
 
 _LONGEST_RANGE = 1_000_000
 _LONGEST_RANGES = 2_000_000  # all of a spec together: each label of each is a string
-_IN_LABEL_RUN = re.compile(r"\w+")
-_IN_COST_RUN = re.compile(r"(\w+)[^:]*:\s*([^\s,]+)")
+_IN_LABEL_RUN = re.compile(rf"[{WORD}]+")
+_IN_COST_RUN = re.compile(rf"([{WORD}]+)[^:]*:\s*([^\s,]+)")
 
 
 def read_source(path: str | os.PathLike[str]) -> Source:
@@ -141,19 +141,22 @@ def _parser() -> lark.Lark:
     Tables of another grammar, or of another lark, are not used. A new atom needs no new ones: they are made with the
     lists of words left open.
     """
-    tables = json.loads(_with_words(_packaged("loss.json")), object_hook=_with_integer_keys)
+    tables = json.loads(_with_words(_packaged("loss.json"), WORD.replace("\\", r"\\")), object_hook=_with_integer_keys)
     if tables["made_from"] == _made_from():
         return lark.Lark._load_from_dict(tables["data"], tables["memo"])  # type: ignore[no-any-return, no-untyped-call]
-    return _build(_with_words(_packaged("loss.lark")))
+    return _build(_with_words(_packaged("loss.lark"), WORD))
 
 
 def _build(grammar: str) -> lark.Lark:
     return lark.Lark(grammar, parser="lalr", lexer="contextual")
 
 
-def _with_words(text: str) -> str:
-    """The grammar, or its tables, with the lists of words filled in."""
-    return text.replace("<called>", "|".join(CALLED)).replace("<reserved>", "|".join(sorted(RESERVED)))
+def _with_words(text: str, word: str) -> str:
+    """The grammar, or its tables, with the lists of words and the characters of a word filled in."""
+    lists = {"<called>": "|".join(CALLED), "<reserved>": "|".join(sorted(RESERVED)), "<word>": word}
+    for open_list, content in lists.items():
+        text = text.replace(open_list, content)
+    return text
 
 
 def _made_from() -> str:

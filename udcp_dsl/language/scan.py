@@ -8,12 +8,13 @@ is reported in one run.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from udcp_dsl.diagnostics import Diagnostic, Source, Span
-from udcp_dsl.language.words import RESERVED
+from udcp_dsl.language.words import FOREIGN_QUOTES, RESERVED, WORD, is_name
 
 MOST_NESTED = 200
 _MOST_FAULTS = 20  # of single characters and strings, in one statement
@@ -54,15 +55,13 @@ _FOREIGN = {
     "\u2013": "write '-', the hyphen of the keyboard",
     "\u2014": "write '-', the hyphen of the keyboard",
 }
-_FOREIGN_QUOTES = "'\u2018\u2019\u201c\u201d\u201e\u00ab\u00bb"
-
 _TOKEN = re.compile(
     rf"""(?P<space> (?: [ \t\r\n\f]+ | \#[^\r\n]* | \A\ufeff )+ )
-      | (?P<word> (?<!\.)[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?!\w) | \w+ )
+      | (?P<word> (?<!\.)[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![{WORD}]) | [{WORD}]+ )
       | (?P<string> "(?: [^"\\\r\n] | \\[^\r\n] )*" )
       | (?P<open> [{{(\[] )
       | (?P<close> [}})\]] )
-      | (?P<quoted> [{_FOREIGN_QUOTES}](?: [^{_FOREIGN_QUOTES}\r\n]*[{_FOREIGN_QUOTES}] )? )
+      | (?P<quoted> [{FOREIGN_QUOTES}](?: [^{FOREIGN_QUOTES}\r\n]*[{FOREIGN_QUOTES}] )? )
       | (?P<comment> //[^\r\n]* | /\*.*?(?:\*/|\Z) )
       | (?P<foreign> {"|".join(map(re.escape, _FOREIGN))} )
       | (?P<sign> \.\. | [<>=]= | [-+*/^,.:<>=] )
@@ -71,6 +70,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 
+_WORD = re.compile(rf"[{WORD}]+")
 _SOUND = frozenset(("word", "sign", "open", "close"))
 
 _ESCAPE = re.compile(r'\\(?:(?P<known>["\\/bfnrt]|u[0-9a-fA-F]{4})|u?)')
@@ -105,7 +105,8 @@ def scan(source: Source) -> list[Statement]:
         if kind == "space":
             continue
         token = Token(kind, match[0], match.start(), match.end())
-        if kind not in _SOUND and (fault := _fault_of(source, token)):
+        sound = kind in _SOUND and (kind != "word" or token.text.isascii())
+        if not sound and (fault := _fault_of(source, token)):
             faults[len(tokens)] = fault
         tokens.append(token)
     return list(_Cutter(source, tokens, faults).statements())
@@ -115,12 +116,14 @@ def _fault_of(source: Source, token: Token) -> Diagnostic | None:
     """What is wrong with one token by itself, if anything."""
     kind, text = token.kind, token.text
     span = Span(source, token.start, token.end)
+    if kind == "word":
+        return _fault_of_word(source, token)
     if kind == "string" and ("\\" in text or not text.isprintable()):
         return _fault_of_string(source, token)
     if kind == "unended":
         return Diagnostic("E103", span, "this string has no closing quote", "close it with '\"' on the same line")
     if kind == "quoted":
-        inside = text.strip(_FOREIGN_QUOTES)
+        inside = text.strip(FOREIGN_QUOTES)
         way_out = f'write "{inside}"' if inside else "write '\"'"
         return Diagnostic("E106", span, "strings stand between straight double quotes", way_out)
     if kind == "comment":
@@ -129,10 +132,46 @@ def _fault_of(source: Source, token: Token) -> Diagnostic | None:
         return Diagnostic("E106", span, f"'{text}' is not part of this language", _FOREIGN[text])
     if kind == "stray" and text == "\0":
         return Diagnostic("E102", span, "this is a NUL character", "remove it; is the file a text file?")
-    if kind == "stray":
-        shown = f"'{text}'" if text.isprintable() else f"U+{ord(text):04X}"
-        way_out = "write a plain space" if text.isspace() else "remove it, or quote the label or name that it is in"
-        return Diagnostic("E105", span, f"the character {shown} has no meaning here", way_out)
+    return _stray(span) if kind == "stray" else None
+
+
+def _stray(span: Span) -> Diagnostic:
+    text = span.text
+    way_out = "write a plain space" if text.isspace() else "remove it, or quote the label or column that it is in"
+    return Diagnostic("E105", span, f"the character {_character(text)} has no meaning here", way_out)
+
+
+def _character(character: str) -> str:
+    """A character as it is shown; by its number where it cannot be seen, or not on its own."""
+    alone = character.isprintable() and not unicodedata.category(character).startswith("M")
+    return f"'{character}'" if alone else f"U+{ord(character):04X}"
+
+
+def _fault_of_word(source: Source, token: Token) -> Diagnostic | None:
+    """Why a word that is not ASCII is no name: `x²`, `٣`, `ﬁle`."""
+    text = token.text
+    for place, character in enumerate(text, start=token.start):
+        if not f"_{character}".isidentifier():
+            return _stray(Span(source, place, place + 1))
+    span = Span(source, token.start, token.end)
+    normal = unicodedata.normalize("NFKC", text)
+    if normal != text:
+        odd = [f"U+{ord(c):04X}" for c in dict.fromkeys(text) if c not in normal and not c.isascii()]
+        spelt = f"with {', '.join(odd[:3])}{', ...' * (len(odd) > 3)}" if odd else "with marks in another order"
+        way_out = f"write {normal}; " if is_name(normal) else ""
+        return Diagnostic(
+            "E127",
+            span,
+            f"the name '{text}' is spelt {spelt}, and looks like another",
+            f"{way_out}a label or column that is spelt so is quoted",
+        )
+    if not text.isidentifier() and not text[0].isascii():
+        return Diagnostic(
+            "E127",
+            span,
+            f"a name does not start with {_character(text[0])}",
+            "start it with a letter, or quote the label or column",
+        )
     return None
 
 
@@ -251,7 +290,9 @@ class _Cutter:
             of = before == "of" and self._tokens[i - 2].text not in _NAMES_FOLLOW  # and not a column of that name
             whole = whole and not of and before != "." and not (names_it and "\n" not in between)
         else:
-            whole = after.isidentifier() and after not in RESERVED and body in _BODIES_START
+            # By the look of it: that the word is a name is seen elsewhere.
+            named = _WORD.fullmatch(after) is not None and not after[0].isdecimal() and after not in RESERVED
+            whole = named and body in _BODIES_START
         hyphened = before == "-" and not between
         return whole or not (nested or names_it or hyphened or before in _NAMES_FOLLOW)
 

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Iterable
 from itertools import pairwise
 
 from udcp_dsl.language import ast
+from udcp_dsl.language.words import RESERVED, is_bare, is_name
 
 _WIDTH = 100
 _INDENT = "    "
-_BARE = re.compile(r"[^\W\d]\w*|0|[1-9][0-9]*")
 
 # How tightly an expression binds: an operand that binds less tightly than its place asks stands in parentheses.
 _IF, _OR, _AND, _NOT, _COMPARISON, _SUM, _PRODUCT, _NEGATIVE, _POWER, _OPERAND = range(10)
@@ -111,8 +110,19 @@ def _string(text: str) -> str:
     return '"' + "".join(c if c.isprintable() and c not in '"\\' else json.dumps(c)[1:-1] for c in text) + '"'
 
 
+def written(text: str) -> str:
+    """A label, category, node, level or column: as it is where it may stand so, else a string."""
+    return text if is_bare(text) else _string(text)
+
+
 def _name(name: ast.Name) -> str:
-    return name.text if _BARE.fullmatch(name.text) else _string(name.text)
+    return written(name.text)
+
+
+def _declared(name: ast.Name) -> str:
+    if not is_name(name.text) or name.text in RESERVED:
+        raise ValueError(f"{name.text!r} cannot name a declaration")
+    return name.text
 
 
 def _item(item: ast.Item) -> str:
@@ -123,7 +133,7 @@ def _ref(ref: ast.Ref) -> str:
     parts = (
         f"{part.kind}({_name(part.argument)})" if isinstance(part, ast.Indexed) else _name(part) for part in ref.parts
     )
-    return ".".join((ref.head.text, *parts))
+    return ".".join((_declared(ref.head), *parts))
 
 
 # Declarations --------------------------------------------------------------------------------------------------------
@@ -136,9 +146,9 @@ def _declaration(declaration: ast.Declaration) -> str:
         case ast.Labels(body):
             return _with_body("labels", body)
         case ast.Hierarchy(name, body):
-            return _with_body(f"hierarchy {name.text}", body)
+            return _with_body(f"hierarchy {_declared(name)}", body)
         case ast.Costs(name, of, body, default):
-            head = f"costs {name.text}{_of(of)}"
+            head = f"costs {_declared(name)}{_of(of)}"
             if isinstance(body, ast.File):
                 return f"{head} {_file(body)}"
             entries = [f"{_cost_key(entry.key)}: {_signed(entry.value)}" for entry in body]
@@ -146,22 +156,22 @@ def _declaration(declaration: ast.Declaration) -> str:
             return _braced(head, [(entry, False) for entry in entries], "")
         case ast.Distance(name, None, ast.Path(hierarchy, edge)):
             length = f", edge: {_signed(edge)}" if edge is not None else ""
-            return f"distance {name.text} = path({hierarchy.text}{length})"
+            return f"distance {_declared(name)} = path({_declared(hierarchy)}{length})"
         case ast.Distance(name, of, ast.File() as file):
-            return f"distance {name.text}{_of(of)} {_file(file)}"
+            return f"distance {_declared(name)}{_of(of)} {_file(file)}"
         case ast.Category(name, body):
-            return _with_body(f"category {name.text}", body)
+            return _with_body(f"category {_declared(name)}", body)
         case ast.Categories(name, body):
-            return _with_body(f"categories {name.text}", body)
+            return _with_body(f"categories {_declared(name)}", body)
         case ast.Actions(name, file):
-            return f"actions {name.text} {_file(file)}"
+            return f"actions {_declared(name)} {_file(file)}"
         case ast.Param(name, value, low, high):
             limits = f" in [{_signed(low)}, {_signed(high)}]" if low is not None and high is not None else ""
-            return f"param {name.text} = {_signed(value)}{limits}"
+            return f"param {_declared(name)} = {_signed(value)}{limits}"
         case ast.Let(name, body):
-            return _defined(f"let {name.text} =", body)
+            return _defined(f"let {_declared(name)} =", body)
         case ast.LossDecl(name, body):
-            return _defined(f"loss {name.text} =", body)
+            return _defined(f"loss {_declared(name)} =", body)
     raise TypeError(f"{type(declaration).__name__} is not a declaration")
 
 

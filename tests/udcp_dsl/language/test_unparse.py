@@ -13,7 +13,7 @@ from udcp_dsl.diagnostics import Source, Span
 from udcp_dsl.language import ast
 from udcp_dsl.language.parse import parse
 from udcp_dsl.language.unparse import expression, unparse
-from udcp_dsl.language.words import CALLED, RESERVED
+from udcp_dsl.language.words import CALLED, RESERVED, WORD, is_name
 
 NOWHERE = Span(Source("", ""), 0, 0)
 
@@ -43,7 +43,8 @@ TRUTHS = ("true", "True", "TRUE", "false", "False")
 # Every tree that can be written --------------------------------------------------------------------------------------
 
 WORDS = st.sampled_from(["a", "b", "x1", "_", "Ärger", "größe", "sizes", "true", "node", "level", "quite_a_long_one"])
-ANY_WORD = st.from_regex(r"[^\W\d]\w{0,5}", fullmatch=True)
+LETTERS = st.characters(categories=("L", "M", "N", "Pc"))
+ANY_WORD = st.text(LETTERS, min_size=1, max_size=6).filter(is_name)
 ODD = [
     "0",
     "7",
@@ -156,7 +157,7 @@ def test_no_parenthesis_is_needless(expr: ast.Expr) -> None:
             opened.append(i)
         elif character == ")":
             start = opened.pop()
-            if not re.search(r"\w$", text[:start]):  # not those of an atom or of node(n)
+            if not re.search(rf"[{WORD}]$", text[:start]):  # not those of an atom or of node(n)
                 without = text[:start] + " " + text[start + 1 : i] + " " + text[i + 1 :]
                 spec, faults = parse(Source("test.loss", without))
                 assert faults or spec.declarations != (tree,)
@@ -243,6 +244,18 @@ def test_deep_trees() -> None:
     assert expression(body_of(text)) == text
     deep = "hierarchy h " + "{ a " * 199 + "{ b }" + " }" * 199
     assert unparse(parsed(unparse(parsed(deep)))) == unparse(parsed(deep))
+
+
+@pytest.mark.parametrize("name", ["\u00b2", "\u0663", "\u00aa", "\ufb01le", "e\u0301", "a b", "", "7", "size", "loss"])
+def test_what_cannot_name_a_declaration_is_refused(name: str) -> None:
+    named = ast.Name(name, span=NOWHERE)
+    for tree in (
+        ast.Let(named, ast.Number(1.0, span=NOWHERE), span=NOWHERE),
+        ast.Hierarchy(named, ast.File("", span=NOWHERE), span=NOWHERE),
+        ast.LossDecl(ast.Name("l", span=NOWHERE), ast.Ref(named, (), span=NOWHERE), span=NOWHERE),
+    ):
+        with pytest.raises(ValueError, match="cannot name a declaration"):
+            unparse(ast.Spec((tree,), span=NOWHERE))
 
 
 @pytest.mark.parametrize("value", [-1.0, -0.0, float("inf"), float("nan")])

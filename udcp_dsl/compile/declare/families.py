@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
+import re
 
 from udcp_dsl.compile.declare.declared import Declared
 from udcp_dsl.expression.domain import Family, Hierarchy
 from udcp_dsl.language import ast
+from udcp_dsl.language.unparse import written
 
 
 def family_of(d: Declared, ref: ast.Ref) -> Family | None:
@@ -46,11 +47,6 @@ def _level_example(h: Hierarchy) -> str:
     return f"{h.name}.{h.levels[0]}" if h.levels else f"{h.name}.level(1)"
 
 
-def written(name: str) -> str:
-    """A name as it has to be written after a dot."""
-    return name if name.isidentifier() or name.isdecimal() else json.dumps(name, ensure_ascii=False)
-
-
 def _hierarchies(d: Declared) -> list[tuple[str, Hierarchy]]:
     return [(name, thing) for name, thing in d.things.items() if isinstance(thing, Hierarchy)]
 
@@ -64,7 +60,7 @@ def categories_named(d: Declared, name: str) -> list[str]:
 def level_of(d: Declared, h: Hierarchy, part: ast.Name | ast.Indexed, family: bool = False) -> int | None:
     """The depth of a level named after the dot; `family` says that the level itself is wanted, not a node of it."""
     if isinstance(part, ast.Indexed) and part.kind == "level":
-        depth = int(part.argument.text) if part.argument.text.isdecimal() else -1
+        depth = int(part.argument.text[:20]) if re.fullmatch("[0-9]+", part.argument.text) else -1
         if 0 <= depth <= h.height:
             return depth
         d.error(
