@@ -22,6 +22,7 @@ class Lac(Oracle):
         does="probability above one threshold",
         choose_for="the smallest sets on average",
         chooses=lambda loss: Way("one comparison a label", exact=False, seconds=2e-9 * loss.K),
+        by_cost=False,
     )
 
     def __init__(self, loss: Loss) -> None:

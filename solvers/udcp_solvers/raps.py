@@ -21,7 +21,10 @@ class Raps(MassOracle):
 
     name = "raps"
     declaration = Declaration(
-        does="`base` with a penalty on ranks", choose_for="small sets with fewer outliers", chooses=by_sorting
+        does="`base` with a penalty on ranks",
+        choose_for="small sets with fewer outliers",
+        chooses=by_sorting,
+        by_cost=False,
     )
 
     def __init__(self, loss: Loss, *, lam: float = 0.01, k: int = 5) -> None:

@@ -23,7 +23,7 @@ from udcp_dsl.cli.row_options import (
     warn_below_chance,
 )
 from udcp_dsl.cli.solving import solves_instances, solving
-from udcp_dsl.cli.spec import reads_spec
+from udcp_dsl.cli.spec import diagnostics_of, reads_spec
 from udcp_dsl.cli.terminal import emit, plain_table, show, visible
 from udcp_dsl.diagnostics import InputError
 
@@ -88,6 +88,7 @@ def command(
     if group_source is None and conditional == "group":
         raise InputError("--conditional group needs the group of each row: --group COLUMN")
     check_output(output, ".json")
+    diagnostics = diagnostics_of(loss, [oracle], as_json)
     with heeding_warnings(as_json) as warnings:
         predictor = SetPredictor(
             loss,
@@ -120,7 +121,7 @@ def command(
         accuracy = warn_below_chance(rows)
         predictor.save(output)
     if as_json:
-        spec = {"diagnostics": [x.as_dict() for x in loss.warnings], "warnings": warnings}
+        spec = {"diagnostics": diagnostics, "warnings": warnings}
         emit({**spec, "file": output, "rows": len(rows), "accuracy": accuracy, **_summary(predictor)})
     else:
         show(*_shown(predictor, output, accuracy))

@@ -22,7 +22,7 @@ from udcp_dsl.cli.row_options import (
     truth_option,
     warn_below_chance,
 )
-from udcp_dsl.cli.spec import reads_specs
+from udcp_dsl.cli.spec import diagnostics_of, reads_specs
 from udcp_dsl.cli.terminal import STDOUT, emit, show, visible, written_to
 from udcp_dsl.diagnostics import InputError
 
@@ -78,6 +78,7 @@ def command(
     is shown by group too; the thresholds are those of all rows.
     """
     from udcp_dsl.comparison import compare, runs_ending, write_runs
+    from udcp_dsl.prediction.oracle import oracle_names
 
     if out is not None:
         check_table(out, runs_ending, as_json)
@@ -87,6 +88,7 @@ def command(
         _check_folder(figures)
     if report is not None or figures is not None:
         check_drawing()
+    diagnostics = [x for loss in losses for x in diagnostics_of(loss, oracles or oracle_names(), as_json)]
     with heeding_warnings(as_json) as warnings:
         rows = rows_from(
             probs_file,
@@ -115,7 +117,7 @@ def command(
                 write_runs(file, comparison)
             written += [out] if out != STDOUT else []
     if as_json:
-        spec = {"diagnostics": [x.as_dict() for loss in losses for x in loss.warnings], "warnings": warnings}
+        spec = {"diagnostics": diagnostics, "warnings": warnings}
         emit({**spec, "files": written, **comparison.as_dict()})
     else:
         show(comparison, err=out == STDOUT)

@@ -16,7 +16,7 @@ import click
 
 from udcp_dsl.cli.row_options import heeding_warnings, id_option, numbers_options, reads_rows, rows_from
 from udcp_dsl.cli.solving import solves_instances, solving, solving_oracle
-from udcp_dsl.cli.spec import reads_spec
+from udcp_dsl.cli.spec import diagnostics_of, reads_spec
 from udcp_dsl.cli.terminal import emit, plain_table, show, visible
 from udcp_dsl.diagnostics import InputError, OracleError
 
@@ -87,6 +87,7 @@ def command(
     level = exact_level(alpha)
     # As the exact oracle reads its levels: the decimal that a float is written as.
     mass = float(1 - level)
+    diagnostics = diagnostics_of(loss, names or _USUAL, as_json)
     with heeding_warnings(as_json) as warnings:
         made, left_out = _made(loss, names)
         exact = solving_oracle(loss, levels=[mass], solver=solver, time_limit=time_limit)
@@ -111,7 +112,7 @@ def command(
     if as_json:
         emit(
             {
-                "diagnostics": [x.as_dict() for x in loss.warnings],
+                "diagnostics": diagnostics,
                 "warnings": warnings,
                 "loss": loss.name,
                 "alpha": show_level(level),

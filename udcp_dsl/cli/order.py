@@ -18,7 +18,7 @@ from udcp_dsl.cli.row_options import (
     reads_rows,
     rows_from,
 )
-from udcp_dsl.cli.spec import reads_spec
+from udcp_dsl.cli.spec import diagnostics_of, reads_spec
 from udcp_dsl.cli.terminal import emit, plain_table, show, visible
 from udcp_dsl.diagnostics import InputError
 
@@ -74,6 +74,7 @@ def command(
 
         check_figure(plot)
         check_output(plot)
+    diagnostics = diagnostics_of(loss, [oracle], as_json)
     with heeding_warnings(as_json) as warnings:
         made = make_oracle(oracle, loss, **options)
         if made.untuned:
@@ -105,7 +106,7 @@ def command(
     if as_json:
         emit(
             {
-                "diagnostics": [x.as_dict() for x in loss.warnings],
+                "diagnostics": diagnostics,
                 "warnings": warnings,
                 "loss": loss.name,
                 "oracle": made.name,

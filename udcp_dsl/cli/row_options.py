@@ -14,7 +14,7 @@ import click
 
 from udcp_dsl.cli.spec import files_read, parse_labels
 from udcp_dsl.cli.terminal import STDOUT, tell
-from udcp_dsl.diagnostics import InputError
+from udcp_dsl.diagnostics import InputError, SpecWarning
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -225,6 +225,7 @@ def heeding_warnings(as_json: bool) -> Iterator[list[str]]:
     messages: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
+        warnings.simplefilter("ignore", SpecWarning)  # a command shows them as the diagnostics that they are
         try:
             yield messages
         except InputError as error:

@@ -6,14 +6,14 @@ import functools
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from udcp_dsl.cli.terminal import show_diagnostics
-from udcp_dsl.diagnostics import InputError, SpecWarning
+from udcp_dsl.diagnostics import InputError, OracleError, SpecWarning
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
@@ -80,6 +80,28 @@ def _loaded(spec: str, name: str | None, as_json: bool, settings: Mapping[str, A
     if not as_json:
         show_diagnostics(loss.warnings)
     return loss
+
+
+def diagnostics_of(loss: Loss, oracles: Iterable[str], as_json: bool) -> list[dict[str, object]]:
+    """What a command that scores with these oracles prints of the spec's diagnostics as data, those of its oracles too.
+
+    Where one is led by cost, labels that cost nothing are warned of (W601): here, before the work, if not with --json.
+    """
+    from udcp_dsl.expression.explain import free_labels_warning
+    from udcp_dsl.prediction.oracle import declaration_of
+
+    def led_by_cost(name: str) -> bool:
+        try:
+            declaration = declaration_of(name)
+        except OracleError:  # told by those who use it
+            return False
+        return declaration is None or declaration.by_cost
+
+    free = free_labels_warning(loss) if any(map(led_by_cost, oracles)) else None
+    found = [*loss.warnings, *([free] if free is not None else [])]
+    if not as_json:
+        show_diagnostics(found[len(loss.warnings) :])
+    return [x.as_dict() for x in found]
 
 
 def files_read(ctx: click.Context) -> list[Path]:

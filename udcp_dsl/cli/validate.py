@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from udcp_dsl.cli.row_options import alpha_option, check_output, heeding_warnings, numbers_options, rows_from
-from udcp_dsl.cli.spec import parse_labels, reads_spec
+from udcp_dsl.cli.spec import diagnostics_of, parse_labels, reads_spec
 from udcp_dsl.cli.terminal import emit, plain_table, show, symbols, visible
 from udcp_dsl.diagnostics import InputError
 
@@ -84,6 +84,7 @@ def command(
 
     Exit status 0 if all holds, 1 with the smallest counter-example if not.
     """
+    from udcp_dsl.prediction.oracle import oracle_names
     from udcp_dsl.validation import validate
 
     if budget is not None and cases is not None:
@@ -92,6 +93,7 @@ def command(
         raise InputError("--probs and --truth belong together: give both, or neither")
     if report_file is not None:
         check_output(report_file, ".html", ".htm")
+    diagnostics = diagnostics_of(loss, names or oracle_names(), as_json)
     with heeding_warnings(as_json) as warnings:
         rows = None
         if probs_file is not None:
@@ -118,7 +120,6 @@ def command(
     if report_file is not None:
         _write(report_file, validation)
     if as_json:
-        diagnostics = [x.as_dict() for x in loss.warnings]
         emit({"diagnostics": diagnostics, "warnings": warnings, **validation.as_dict()}, ok=validation.ok)
     else:
         show(*_shown(validation, report_file))

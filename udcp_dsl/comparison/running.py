@@ -16,7 +16,7 @@ from udcp_dsl.diagnostics import InputError, OracleError, did_you_mean
 from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.calibrate import DEFAULT_GRID, CalibrationWarning, Level, levels_of
 from udcp_dsl.prediction.oracle import Oracle, declaration_of, make_oracle, oracle_names, with_lambda
-from udcp_dsl.prediction.predictor import warn_of_zeros
+from udcp_dsl.prediction.predictor import warn_of_free_labels, warn_of_zeros
 from udcp_dsl.prediction.rows import rows_of
 
 # Called with the units of work and what is done to them, it gives them back one after the other.
@@ -67,6 +67,9 @@ def compare(
     if unknown:
         raise InputError(f"label_names: {unknown[0]!r} is not a label; {did_you_mean(unknown[0], compared[0].labels)}")
     contenders, skipped = _contenders(compared, names, oracles)
+    for loss in compared:
+        if any(x.by_cost for contender in contenders if contender.loss is loss for x in contender.oracles.values()):
+            warn_of_free_labels(loss)
     data = rows_of(probs, compared[0].labels, y=y, groups=groups, ids=ids, class_names=class_names)
     folds = deal(len(data), fractions, int(seed), int(splits))
     warn_of_too_few(folds[0], min(levels), tuned=any(contender.tuned for contender in contenders))

@@ -82,7 +82,8 @@ class Declaration:
     apply; quick_with: facts each of which would make a row a matter of microseconds. tuned: it has an option `lam`, its
     weight on cost, which a predictor tunes on rows of their own where it is None. anchored: for which losses it wants
     an anchor, which a predictor finds on rows of their own; it is an `AnchoredOracle`. solves: it solves a program for
-    each row, and is a `SolvingOracle`.
+    each row, and is a `SolvingOracle`. by_cost: the cost has a say in which labels it adds, so that one which costs
+    nothing is in every set.
     """
 
     does: str
@@ -93,6 +94,7 @@ class Declaration:
     tuned: bool = False
     anchored: Callable[[Loss], bool] = never
     solves: bool = False
+    by_cost: bool = True
 
     def way(self, loss: Loss) -> Way | Refusal:
         """What it would do with this loss, or why it does not apply."""

@@ -77,6 +77,11 @@ class Oracle(ABC):
         """A copy, pickled or deep, is made anew: what was compiled for the loss cannot travel."""
         return _made_anew, (type(self), self.loss, self.options)
 
+    @property
+    def by_cost(self) -> bool:
+        """Whether the cost has a say in which labels it adds; so it is for one that does not say."""
+        return self.declaration is None or self.declaration.by_cost
+
     def scores(self, P: ArrayLike) -> Floats:
         """Every label's score: probabilities (n, K) -> (n, K)."""
         return self._scores(as_probabilities(P, len(self.loss.labels)))

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from udcp_dsl.diagnostics import InputError
+from udcp_dsl.diagnostics import InputError, SpecWarning
 from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.anchors import Anchors, anchor_fold, find_anchors
 from udcp_dsl.prediction.calibrate import (
@@ -135,8 +135,10 @@ class SetPredictor:
         `groups` if these were read. An oracle whose lambda is to be tuned takes three folds of the rows, chosen by
         `seed`: two for lambda, and the third for the threshold; one that takes an anchor, as `price` does unless the
         loss is submodular, a quarter of the rows for it, at most 1,000. Returns the predictor itself; calibrating again
-        starts afresh.
+        starts afresh. Labels that cost nothing, which an oracle led by cost puts into every set, are warned of first.
         """
+        if self.oracle.by_cost:
+            warn_of_free_labels(self.loss)
         rows = rows_of(
             probs,
             self.loss.labels,
@@ -353,6 +355,14 @@ def _oracle(loss: Loss, oracle: str | Oracle, options: Mapping[str, object] | No
     if oracle.loss is not loss:
         raise InputError("the oracle was made for another loss: make it for this one")
     return oracle
+
+
+def warn_of_free_labels(loss: Loss) -> None:
+    """Warn of labels that cost nothing, or less, on their own (W601)."""
+    from udcp_dsl.expression.explain import free_labels_warning
+
+    if (free := free_labels_warning(loss)) is not None:
+        warnings.warn(free.render(), SpecWarning, stacklevel=3)
 
 
 def warn_of_zeros(rows: Rows, alpha: Fraction) -> None:

@@ -18,7 +18,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from udcp_dsl.diagnostics import InputError
+from udcp_dsl.diagnostics import InputError, SpecWarning
 from udcp_dsl.prediction.calibrate import CalibrationWarning, coverage_law, rank, show_level, three_folds
 from udcp_dsl.prediction.predictor import SetPredictor
 
@@ -172,6 +172,7 @@ def coverage_trials(
     rows = np.arange(n_test)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)  # few points and p = 0 are what is tried
+        warnings.simplefilter("ignore", SpecWarning)  # of labels that cost nothing: so is any loss
         for rest in np.split(np.arange(len(P)), repeats):
             cal, test = rest[:n_cal], rest[n_cal:]
             predictor.calibrate(P[cal], names[cal])
