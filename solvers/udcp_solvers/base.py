@@ -46,7 +46,10 @@ class Base(MassOracle):
 
     name = "base"
     declaration = Declaration(
-        does="falling probability, until the mass is met (APS)", choose_for="a baseline", chooses=by_sorting, by_cost=False
+        does="falling probability, until the mass is met (APS)",
+        choose_for="a baseline",
+        chooses=by_sorting,
+        by_cost=False,
     )
 
     def __init__(self, loss: Loss) -> None:

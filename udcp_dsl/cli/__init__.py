@@ -30,6 +30,7 @@ _VERBS = {
     "predict": "the prediction sets of new rows",
     "compare": "every oracle that applies, side by side, over repeated splits",
     "gap": "what oracles leave on the table against sets proved optimal",
+    "warm": "compile and cache all that a spec or a saved predictor needs",
     "demo": "all of it on a real classifier, with a report",
     "validate": "is this spec safe to use? answered by generated cases",
 }

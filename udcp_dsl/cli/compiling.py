@@ -10,7 +10,7 @@ import signal
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, wait
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from udcp_dsl.cli.solving import cores
 from udcp_dsl.diagnostics import OracleError
@@ -19,6 +19,8 @@ from udcp_dsl.prediction.oracle import Oracle, Probabilities, make_oracle, with_
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
+
+T = TypeVar("T")
 
 _COMPILED_ALREADY = 1.0  # seconds within which two rows are scored where nothing has to be compiled
 
@@ -34,16 +36,18 @@ def compile_kernels(losses: Sequence[Loss], oracles: Sequence[str], P: Probabili
     side_by_side(_seconds, [(loss, oracle, P) for loss, oracle in reversed(tasks[1:])])
 
 
-def side_by_side(function: Callable[..., object], tasks: Sequence[tuple[object, ...]]) -> None:
-    """Call a function with the arguments of each task, in processes; an interrupt ends them at once.
+def side_by_side(function: Callable[..., T], tasks: Sequence[tuple[object, ...]]) -> list[T | BaseException]:
+    """What a function gives, or raises, for the arguments of each task, in processes; an interrupt ends them at once.
 
-    Else it would wait for what they are at, and LLVM lets nothing interrupt it. What a task raises is lost.
+    Else it would wait for what they are at, and LLVM lets nothing interrupt it.
     """
     context = multiprocessing.get_context("spawn")
     before = set(multiprocessing.active_children())
     with ProcessPoolExecutor(min(cores(), len(tasks)), context, _ignore_interrupts) as pool:
         try:
-            wait([pool.submit(function, *task) for task in tasks])
+            running = [pool.submit(function, *task) for task in tasks]
+            wait(running)
+            return [done.exception() or done.result() for done in running]
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             for process in set(multiprocessing.active_children()) - before:

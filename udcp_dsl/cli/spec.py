@@ -47,6 +47,32 @@ def reads_spec(verb: Callable[..., int | None]) -> Callable[..., int | None]:
     return command
 
 
+def reads_spec_or_saved(verb: Callable[..., int | None]) -> Callable[..., int | None]:
+    """The same for a command that takes a saved predictor, too: called with the `loss` and the predictor, or None."""
+
+    @click.argument("file", metavar="SPEC|SAVED", type=click.Path())
+    @_PARAM
+    @click.option("--loss", "name", metavar="NAME", help="Which loss, where the spec has several (default: the last).")
+    @_LABELS
+    @_ALLOW_OUTSIDE
+    @json_option
+    @functools.wraps(verb)
+    def command(file: str, name: str | None, as_json: bool, **rest: Any) -> int | None:
+        predictor = None
+        if Path(file).suffix.lower() == ".json":
+            from udcp_dsl.prediction.predictor import SetPredictor
+
+            if name is not None or any(rest[key] for key in _SETTINGS):
+                raise InputError(
+                    "--param, --loss, --labels and --allow-outside are for specs: a saved predictor has its own"
+                )
+            predictor = SetPredictor.load(file)
+        loss = _loaded(file, name, as_json, rest) if predictor is None else predictor.loss
+        return verb(loss, predictor, as_json=as_json, **_without_settings(rest))
+
+    return command
+
+
 def reads_specs(verb: Callable[..., int | None]) -> Callable[..., int | None]:
     """The same for a command that takes several specs, and of each the losses that are named: called with `losses`."""
 

@@ -1,4 +1,4 @@
-"""Labels that cost nothing, or less, are warned of before the work, by every command that an oracle led by cost serves."""
+"""Labels that cost nothing, or less, are warned of before the work, by every command that scores led by cost."""
 
 from __future__ import annotations
 

@@ -1,0 +1,141 @@
+"""`udcp warm SPEC|SAVED`: everything that it needs compiled and cached, for images of containers and first requests."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from typing import TYPE_CHECKING
+
+import click
+
+from udcp_dsl.cli.progress import waiting
+from udcp_dsl.cli.spec import reads_spec_or_saved
+from udcp_dsl.cli.terminal import emit, plain_table, show, visible
+from udcp_dsl.diagnostics import InputError, OracleError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from udcp_dsl.loss import Loss
+    from udcp_dsl.prediction.predictor import SetPredictor
+
+_FLOATS = ("float32", "float64")
+_KINDS = ("calibrated", "overconfident", "ignorant", "certain", "saturated")  # of rows that are scored
+_ROWS = 8  # of each kind
+# Every way to calibrate: thresholds come in other shapes, and labels are forced in.
+_WAYS: tuple[Mapping[str, Any], ...] = (
+    {},
+    {"nonempty": True},
+    {"randomize": True},
+    {"conditional": "group", "pool": True},
+    {"conditional": "class", "pool": True},
+    {"conditional": "class", "pool": True, "randomize": True},
+)
+
+
+@click.command("warm", epilog="Example:  udcp warm pets.loss --oracle price && udcp warm pets.json")
+@reads_spec_or_saved
+@click.option(
+    "--oracle",
+    "oracles",
+    multiple=True,
+    metavar="NAME",
+    help="Which oracle; may be repeated (default: all that apply, but for those that solve programs).",
+)
+def command(loss: Loss, predictor: SetPredictor | None, oracles: tuple[str, ...], as_json: bool) -> int:
+    """Compile and cache all kernels that a spec or a saved predictor needs, for float32 and float64.
+
+    The first calibration and prediction, in any process, then compile nothing. The cache is numba's: beside the
+    installed package where that can be written to, else in the user's cache folder, or where NUMBA_CACHE_DIR says; see
+    docs/containers.md for images. Exit status 1 if an oracle fails.
+    """
+    from udcp_dsl.cli.compiling import side_by_side
+
+    if predictor is not None and oracles:
+        raise InputError("--oracle is for specs: a saved predictor has its own")
+    if predictor is not None:
+        wanted: dict[str, Mapping[str, object]] = {predictor.oracle.name: predictor.oracle.options}
+        left_out: dict[str, str] = {}
+    else:
+        wanted, left_out = _applicable(loss, oracles)
+    with waiting(f"compiling for {', '.join(wanted)}", compiles=False):
+        found = side_by_side(warmed, [(loss, name, options) for name, options in wanted.items()])
+    seconds = {name: took for name, took in zip(wanted, found, strict=True) if isinstance(took, float)}
+    failed = {name: str(why) for name, why in zip(wanted, found, strict=True) if not isinstance(why, float)}
+    if as_json:
+        emit(
+            {
+                "diagnostics": [x.as_dict() for x in loss.warnings],
+                "loss": loss.name,
+                "floats": list(_FLOATS),
+                "oracles": [{"name": name, "seconds": took} for name, took in seconds.items()],
+                "failed": failed,
+                "left_out": left_out,
+            },
+            ok=not failed,
+        )
+        return 1 if failed else 0
+    from rich.text import Text
+
+    table = plain_table()
+    table.add_column("oracle")
+    table.add_column("seconds", justify="right")
+    for name, took in seconds.items():
+        table.add_row(Text(name), f"{took:.1f}")
+    show(Text.assemble((visible(loss.name), "bold"), f": compiled and cached for {' and '.join(_FLOATS)}"), "", table)
+    for name, why in failed.items():
+        show(Text(f"{name} fails: {visible(why)}", "red"))
+    for name, why in left_out.items():
+        show(Text(f"{name} is left out: {visible(why)}", "dim"))
+    return 1 if failed else 0
+
+
+def _applicable(loss: Loss, names: tuple[str, ...]) -> tuple[dict[str, Mapping[str, object]], dict[str, str]]:
+    """The oracles that are named, or all but those that do not apply or solve; these with the reason."""
+    from udcp_dsl.prediction.oracle import declaration_of, make_oracle, oracle_names
+
+    wanted: dict[str, Mapping[str, object]] = {}
+    left_out: dict[str, str] = {}
+    for name in dict.fromkeys(names) or oracle_names():
+        try:
+            declaration = declaration_of(name)
+            if not names and declaration is not None and declaration.solves:
+                left_out[name] = "it solves a program for each row: name it with --oracle"
+                continue
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # said when it is used
+                wanted[name] = make_oracle(name, loss).options
+        except OracleError as error:
+            if names:
+                raise
+            left_out[name] = str(error)
+    return wanted, left_out
+
+
+def warmed(loss: Loss, name: str, options: Mapping[str, object]) -> float:
+    """Calibrate on a few rows and predict them, in every way that there is and in both float types; in seconds."""
+    import numpy as np
+
+    from udcp_dsl.prediction.predictor import SetPredictor
+    from udcp_dsl.testing.coverage import Problem
+
+    began = time.monotonic()
+    rng = np.random.default_rng(0)
+    drawn = [Problem.generated(loss.K, rng, kind=kind).draw(_ROWS, rng) for kind in _KINDS]
+    P, y = (np.concatenate(part) for part in zip(*drawn, strict=True))
+    truth = [loss.labels[position] for position in y]
+    groups = ["a", "b"] * (len(P) // 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # few rows, and what the oracle has to say of the loss
+        for dtype in _FLOATS:
+            rows = P.astype(dtype)
+            for way in _WAYS:
+                by_group = groups if way.get("conditional") == "group" else None
+                predictor = SetPredictor(loss, name, options=options, alpha="0.2", **way)
+                predictor.calibrate(rows, truth, groups=by_group).predict_set(rows, groups=by_group)
+            predictor.oracle.scores(rows)
+            explain = getattr(predictor.oracle, "explain", None)
+            if explain is not None:
+                explain(rows[0])
+    return time.monotonic() - began
