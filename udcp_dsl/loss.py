@@ -61,6 +61,19 @@ class Loss:
     def __repr__(self) -> str:
         return f"Loss({self.name!r}, {self.K} labels, {self.source.name!r})"
 
+    def _repr_html_(self) -> str:
+        """For a notebook: what its summands come to, what is proved of it, and the spec."""
+        from udcp_dsl.showing import as_html, details, plain_table, visible
+
+        table = plain_table("summand", "of no label", "of all")
+        ends = self.terms_batch(np.array([[False] * self.K, [True] * self.K]))
+        for term, (none, all_labels) in ends.items():
+            table.add_row(visible(term), f"{none:.4g}", f"{all_labels:.4g}")
+        known = [name.replace("_", " ") for name, fact in self.facts if fact]
+        proved = f"Proved: {', '.join(known)}." if known else "Nothing is proved of it."
+        about = f"Loss {self.name}, {self.K:,} labels, {visible(self.source.name)}"
+        return as_html([about, table, proved]) + details("The spec", self.source.text)
+
     # Values
 
     def __call__(self, labels: Collection[str] | Collection[int] | Bools) -> float:

@@ -17,9 +17,14 @@ import numpy.typing as npt
 
 from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.calibrate import show_level
-from udcp_dsl.prediction.evaluation import CONFIDENCE, SIZE_BINS, Measures, Stratum, as_text, plain_table
+from udcp_dsl.prediction.evaluation import CONFIDENCE, SIZE_BINS, Measures, Stratum
+from udcp_dsl.prediction.files import PathLike
+from udcp_dsl.showing import as_html, as_text, plain_table, require_pandas, visible
 
 if TYPE_CHECKING:
+    import datetime
+
+    import pandas as pd
     from rich.console import Group
 
 _BLOCKS = 5  # of runs, whose means the median is taken of
@@ -152,6 +157,30 @@ class Comparison:
         columns["seconds"] = [run.seconds for run in self.runs]
         return columns
 
+    def to_pandas(self) -> pd.DataFrame:
+        """The runs as a frame, one a row: the columns of `table`."""
+        return require_pandas().DataFrame(self.table())
+
+    def plot(self, loss: str | None = None) -> Any:
+        """A matplotlib figure: mean cost against coverage, for a loss (the first). Needs the extra `report`."""
+        from udcp_dsl.report.views import plot_comparison
+
+        return plot_comparison(self, loss)
+
+    def report(
+        self,
+        path: PathLike,
+        *,
+        title: str | None = None,
+        data: str | None = None,
+        command: str | None = None,
+        date: datetime.date | None = None,
+    ) -> None:
+        """Write it as a page that opens offline, as `udcp_dsl.report.write_report` does. Needs the extra `report`."""
+        from udcp_dsl.report.page import TITLE, write_report
+
+        write_report(path, self, title=TITLE if title is None else title, data=data, command=command, date=date)
+
     def as_dict(self) -> dict[str, Any]:
         """Plain data for JSON; the runs are the rows of `table`."""
         columns = self.table()
@@ -179,6 +208,9 @@ class Comparison:
     def __str__(self) -> str:
         return as_text(self)
 
+    def _repr_html_(self) -> str:
+        return as_html(self._tables())
+
     def __rich__(self) -> Group:
         """Tables for a terminal, for each loss and alpha."""
         from rich.console import Group
@@ -192,7 +224,7 @@ class Comparison:
         for name in self.names:
             for alpha in self.alphas:
                 found = [x for x in summaries if (x.loss, x.alpha) == (name, alpha)]
-                yield Text.assemble((_visible(name), "bold"), f", alpha {show_level(alpha)}")
+                yield Text.assemble((visible(name), "bold"), f", alpha {show_level(alpha)}")
                 yield ""
                 yield side_by_side(found)
                 yield ""
@@ -206,7 +238,7 @@ class Comparison:
                     yield _crosswise("coverage by group", {x.oracle: _shown_strata(x.by_group) for x in found})
                     yield ""
         for (name, oracle), why in self.skipped.items():
-            yield Text(f"{oracle} is left out for {_visible(name)}: {_visible(why)}", "dim")
+            yield Text(f"{oracle} is left out for {visible(name)}: {visible(why)}", "dim")
         many = f"{self.splits} split{'s' if self.splits > 1 else ''}"
         fractions = " : ".join(f"{f:.0%}" for f in self.fractions)
         yield Text(
@@ -318,7 +350,7 @@ def _crosswise(title: str, cells: Mapping[str, Mapping[str, str]], order: Sequen
     rows = list(dict.fromkeys((*order, *(row for column in cells.values() for row in column))))
     present = [row for row in rows if any(row in column for column in cells.values())]
     for row in present[:_ROWS_SHOWN]:
-        table.add_row(Text(_visible(row)), *(column.get(row, "") for column in cells.values()))
+        table.add_row(Text(visible(row)), *(column.get(row, "") for column in cells.values()))
     if len(present) > _ROWS_SHOWN:
         table.add_row(f"and {len(present) - _ROWS_SHOWN} more", *("" for _ in cells))
     return table
@@ -326,7 +358,3 @@ def _crosswise(title: str, cells: Mapping[str, Mapping[str, str]], order: Sequen
 
 def _shown_strata(strata: Mapping[str, tuple[float, float]]) -> dict[str, str]:
     return {name: f"{covered:.3f} ({share:.0%})" for name, (covered, share) in strata.items()}
-
-
-def _visible(text: str) -> str:
-    return text if text.isprintable() else repr(text)

@@ -19,8 +19,10 @@ from udcp_dsl.prediction.containers import frame_index
 from udcp_dsl.prediction.predictor import SetPredictor
 from udcp_dsl.prediction.rows import Rows
 from udcp_dsl.prediction.sets import PredictionSets
+from udcp_dsl.showing import as_html, as_text, plain_table, require_pandas, visible
 
 if TYPE_CHECKING:
+    import pandas as pd
     from rich.console import Group
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -34,7 +36,6 @@ SIZE_BINS = ("0", "1", "2-4", "5-9", "10-49", "50-99", "100+")
 
 _FIRST_SIZES = (0, 1, 2, 5, 10, 50, 100)  # of each bin
 _ROWS_SHOWN = 10
-_WIDTH = 100
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class Stratum:
     mean_true_probability: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Measures:
     """What sets come to at points with known truth. Strata without points, and groups if none are given, are left out.
 
@@ -126,6 +127,57 @@ class Measures:
     def __str__(self) -> str:
         return as_text(self)
 
+    def __repr__(self) -> str:
+        """Ten lines at most: the whole, and of each kind of strata the one that is covered least."""
+        at = f"{visible(self.loss)} by {self.oracle}, alpha {show_level(self.alpha)}, {self.n:,} points"
+        low, high = self.interval
+        error = "" if self.cost_error is None else f" (standard error {self.cost_error:.2g})"
+        lines = [
+            f"{type(self).__name__}: {at}",
+            f"  coverage    {self.coverage:.4f} ({CONFIDENCE:.0%}: {low:.4f} to {high:.4f})",
+            f"  mean cost   {self.mean_cost:.4g}{error}",
+            f"  mean size   {self.mean_size:.4g}, largest {max(self.size_counts)}, empty {self.empty:,}",
+        ]
+        for name, title in _STRATA.items():
+            strata = [s for s in getattr(self, name) if (name, s.name) != ("by_size", SIZE_BINS[0])]
+            if len(strata) > 1:
+                worst = min(strata, key=lambda s: s.coverage)
+                lines.append(
+                    f"  least by {title:<10} {worst.coverage:.4f}: {visible(worst.name)[:40]}, {worst.n:,} points"
+                )
+        return "\n".join([*lines, "  (print it for all strata)"])
+
+    def _repr_html_(self) -> str:
+        return as_html(self._tables())
+
+    def to_pandas(self) -> pd.DataFrame:
+        """A frame with a row for all points and one for each stratum; `by` says of what kind it is."""
+        pandas = require_pandas()
+        strata = [
+            ("all", self._whole),
+            *((name.removeprefix("by_"), s) for name in _STRATA for s in getattr(self, name)),
+        ]
+        rows = []
+        for by, stratum in strata:
+            plain = asdict(stratum)
+            name, (low, high) = plain.pop("name"), plain.pop("interval")
+            counts = {key: plain.pop(key) for key in ("n", "covered", "coverage")}
+            rows.append({"by": by, "stratum": name, **counts, "low": low, "high": high, **plain})
+        return pandas.DataFrame(rows)
+
+    def plot(self) -> Any:
+        """A matplotlib figure: coverage by stratum, with exact intervals. Needs the extra `report`."""
+        from udcp_dsl.report.views import plot_evaluation
+
+        return plot_evaluation(self)
+
+    @property
+    def _whole(self) -> Stratum:
+        """All points as one stratum."""
+        p = sum(s.n * s.mean_true_probability for s in self.by_class) / self.n
+        means = (self.coverage, self.interval, self.mean_size, self.mean_cost, p)
+        return Stratum("all", self.n, self.covered, *means)
+
     def _tables(self) -> Iterator[Any]:
         from rich.text import Text
 
@@ -158,7 +210,7 @@ class Measures:
             for s in shown:
                 low, high = s.interval
                 table.add_row(
-                    Text(s.name if s.name.isprintable() else repr(s.name)),
+                    Text(visible(s.name)),
                     str(s.n),
                     f"{s.coverage:.4f}",
                     f"{low:.3f} to {high:.3f}",
@@ -169,7 +221,7 @@ class Measures:
             yield table
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Evaluation(Measures):
     """What `evaluate` found: the measures, and the sets that they are of, which `as_dict` leaves out."""
 
@@ -237,17 +289,6 @@ def measure(sets: PredictionSets, rows: Rows, *, alpha: Fraction, oracle: str) -
     )
 
 
-def as_text(shown: object) -> str:
-    """What rich shows, as plain text."""
-    from io import StringIO
-
-    from rich.console import Console
-
-    text = StringIO()
-    Console(file=text, width=_WIDTH, color_system=None, markup=False, highlight=False).print(shown)
-    return "\n".join(line.rstrip() for line in text.getvalue().rstrip().split("\n"))
-
-
 def clopper_pearson(covered: npt.ArrayLike, n: npt.ArrayLike, confidence: float = CONFIDENCE) -> tuple[Floats, Floats]:
     """The exact interval of a proportion: all p for which neither tail is below (1 - confidence) / 2.
 
@@ -297,15 +338,3 @@ def _difficulty(top: Floats) -> tuple[list[str], npt.NDArray[np.intp]]:
 
 def _plain(stratum: Stratum) -> dict[str, Any]:
     return {**asdict(stratum), "interval": list(stratum.interval)}
-
-
-def plain_table(*columns: str) -> Any:
-    """A table without a frame: the first column is text, the others are numbers, but for one without a name."""
-    from rich.box import SIMPLE
-    from rich.table import Table
-
-    table = Table(box=SIMPLE, show_edge=False, pad_edge=False, header_style="dim", show_header=columns[0] != "")
-    table.add_column(columns[0], overflow="fold")
-    for column in columns[1:]:
-        table.add_column(column, justify="left" if column == "" else "right", no_wrap=column != "")
-    return table

@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from udcp_dsl.diagnostics import InputError
 from udcp_dsl.loss import Loss
+from udcp_dsl.showing import as_html, plain_table, require_pandas, visible
+
+_SHOWN = 10  # sets in a notebook
+_LABELS = 9  # of each
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,12 +87,28 @@ class PredictionSets:
 
     def to_pandas(self) -> pd.DataFrame:
         """A frame with columns labels, size and cost, indexed by the ids, else as the probabilities were."""
-        try:
-            import pandas as pd
-        except ImportError:
-            raise InputError("to_pandas needs pandas: pip install pandas") from None
+        pandas = require_pandas()
         data = {"labels": self.labels, "size": self.sizes, "cost": self.costs}
-        return pd.DataFrame(data, index=self.index if self.ids is None else pd.Index(self.ids, name="id"))
+        return pandas.DataFrame(data, index=self.index if self.ids is None else pandas.Index(self.ids, name="id"))
+
+    def plot(self) -> Any:
+        """A matplotlib figure: how large the sets are and what they cost. Needs the extra `report`."""
+        from udcp_dsl.report.views import plot_sets
+
+        return plot_sets(self)
+
+    def _repr_html_(self) -> str:
+        first = self[:_SHOWN]
+        named = self.ids is not None or self.index is not None
+        names = first.ids if first.ids is not None else first.index if first.index is not None else range(len(first))
+        table = plain_table("id" if named else "row", "size", "cost", "labels")
+        table.columns[-1].justify = "left"
+        for name, size, cost, labels in zip(names, first.sizes, first.costs, first, strict=True):
+            more = f" and {size - _LABELS:,} more" if size > _LABELS else ""
+            listed = ", ".join(visible(label) for label in labels[:_LABELS])
+            table.add_row(visible(str(name)), f"{size}", f"{cost:.4g}", f"{listed}{more}")
+        more = f"and {len(self) - len(first):,} more" if len(self) > len(first) else ""
+        return as_html([repr(self), table, more])
 
 
 def _rows(which: Sequence[int] | npt.NDArray[Any]) -> npt.NDArray[Any]:

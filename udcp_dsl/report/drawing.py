@@ -185,6 +185,14 @@ def _of_page(name: str, value: str, prefix: str) -> str:
     return value.replace("url(#", f"url(#{prefix}")
 
 
+def drawn(figure: Figure, kind: Any) -> Any:
+    """The figure as matplotlib's, of this class of them, in our style."""
+    with _style():
+        canvas = kind(figsize=(_WIDTH, figure.height), layout="constrained")
+        figure.draw(canvas)
+    return canvas
+
+
 @contextmanager
 def _style() -> Iterator[None]:
     import matplotlib

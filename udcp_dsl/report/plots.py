@@ -161,6 +161,18 @@ def sizes(
     return hover
 
 
+def sizes_and_costs(figure: Any, *, sizes: Any, costs: Any) -> Hover:
+    """The sets of one oracle: histograms of their sizes and of their costs, side by side."""
+    left, right = figure.subplots(1, 2, sharey=False)
+    width = -(-(int(sizes.max()) + 1) // _BINS)
+    left.hist(sizes, bins=np.arange(0, sizes.max() + width + 1, width) - 0.5, color=TERMS[0].light, zorder=2)
+    left.xaxis.get_major_locator().set_params(integer=True)
+    right.hist(costs, bins=min(_BINS, max(1, len(np.unique(costs)))), color=TERMS[1].light, zorder=2)
+    left.set(xlabel="labels in the set", ylabel="sets")
+    right.set(xlabel="cost")
+    return []
+
+
 def coverage(
     figure: Any,
     *,

@@ -1,0 +1,79 @@
+"""One figure of a result, drawn in the style of the report, to look at and to go on with in matplotlib."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+from udcp_dsl.diagnostics import InputError, did_you_mean
+from udcp_dsl.prediction.evaluation import Measures, Stratum
+from udcp_dsl.prediction.sets import PredictionSets
+from udcp_dsl.report import plots
+from udcp_dsl.report.drawing import drawn, require_matplotlib
+from udcp_dsl.report.figures import Figure, figures_at, figures_over_alpha
+from udcp_dsl.report.palette import styles
+from udcp_dsl.report.strata import FEWEST, QUARTERS, Point
+
+if TYPE_CHECKING:
+    from udcp_dsl.comparison import Comparison
+
+_WORST = 8  # classes and groups
+
+
+def plot_sets(sets: PredictionSets) -> Any:
+    """How many labels the sets have, and what they cost."""
+    if not len(sets):
+        raise InputError("there are no sets to be drawn")
+    return _plotted(partial(plots.sizes_and_costs, sizes=sets.sizes, costs=sets.costs), 2.6)
+
+
+def plot_evaluation(evaluation: Measures) -> Any:
+    """Coverage by stratum, with exact intervals; of classes and groups those covered least, with enough points."""
+    points = [_point("size", stratum) for stratum in evaluation.by_size if stratum.name != "0"]
+    quarters = evaluation.by_difficulty
+    if len(quarters) == len(QUARTERS):  # ties may leave fewer
+        quarters = tuple(replace(stratum, name=name) for stratum, name in zip(quarters, QUARTERS, strict=True))
+    points += [_point("by top p:", stratum) for stratum in quarters]
+    for kind, strata in (("class", evaluation.by_class), ("group", evaluation.by_group)):
+        enough = [stratum for stratum in strata if stratum.n >= FEWEST]
+        points += [_point(kind, stratum) for stratum in sorted(enough, key=lambda s: s.coverage)[:_WORST]]
+    draw = partial(
+        plots.listed_coverage,
+        found={evaluation.oracle: points},
+        order=[point.name for point in points],
+        looks=styles([evaluation.oracle]),
+        level=float(1 - evaluation.alpha),
+    )
+    return _plotted(draw, plots.listed_height(len(points), 1))
+
+
+def plot_comparison(comparison: Comparison, loss: str | None = None) -> Any:
+    """Mean cost against coverage of each oracle for a loss; with too few rows for that, what the cost is paid for."""
+    name = comparison.names[0] if loss is None else loss
+    if name not in comparison.names:
+        raise InputError(f"there is no loss {name!r} here; {did_you_mean(name, comparison.names)}")
+    figures = figures_over_alpha(comparison, name) or figures_at(comparison, name, comparison.alphas[0])
+    return _plotted(figures[0].draw, figures[0].height)
+
+
+def _point(kind: str, stratum: Stratum) -> Point:
+    low, high = stratum.interval
+    name = f"{kind} {stratum.name}"
+    return Point(name, stratum.n, stratum.coverage, low, high, stratum.mean_cost, stratum.mean_true_probability)
+
+
+def _plotted(draw: Any, height: float) -> Any:
+    require_matplotlib()
+    from matplotlib.figure import Figure as Canvas
+
+    class Plot(Canvas):
+        """A figure that a notebook shows even where no one has imported pyplot."""
+
+        def _repr_png_(self) -> bytes:
+            out = BytesIO()
+            self.savefig(out, format="png", dpi=144)
+            return out.getvalue()
+
+    return drawn(Figure("plot", "", "", "", height, draw), Plot)
