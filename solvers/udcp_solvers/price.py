@@ -330,7 +330,7 @@ WAYS: tuple[PriceWay, ...] = (
     PriceWay("minimum cuts", lambda loss: 8e-7 * loss.K**2, CutPrices.of),
     PriceWay("all sets of these few labels", lambda loss: 1e-7 * 2.0**loss.K, _few),
     PriceWay(
-        "branches over what the loss reads, as far as the budget goes", lambda loss: 2e-5 * loss.K, SearchPrices.of
+        "branches over what the loss reads, as far as the budget goes", lambda loss: 1e-4 * loss.K, SearchPrices.of
     ),
     PriceWay("integer programs at rising prices", lambda loss: math.inf, Solved.of, solves=True),
 )
