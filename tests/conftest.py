@@ -13,6 +13,7 @@ import os
 import random
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
@@ -20,13 +21,11 @@ from hypothesis import settings
 
 T = TypeVar("T")
 
-collect_ignore = ["mutation", "toy_atoms"]  # programs, not tests
-
 # Tests that call no compiled kernel, or hardly any.
 WITHOUT_KERNELS = tuple(
     f"tests/{path}"
     for path in """
-        test_deep test_generated test_house test_mutated test_paper test_reference
+        test_deep test_generated test_house test_mutated test_paper_faults test_reference
         udcp_dsl/compile/ udcp_dsl/expression/ udcp_dsl/language/ udcp_dsl/torch/
         udcp_dsl/prediction/calibrate/ udcp_dsl/prediction/rows/ udcp_dsl/prediction/test_writing
         udcp_dsl/test_datasets udcp_dsl/test_diagnostics udcp_dsl/test_loss
@@ -60,6 +59,11 @@ def pytest_configure(config: pytest.Config) -> None:
             from hypothesis.internal.conjecture import providers
 
             vars(providers)["_get_local_constants"] = providers.Constants
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Programs that tests run stand beside them; they hold no examples."""
+    return True if collection_path.suffix == ".py" and not collection_path.name.startswith("test_") else None
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -53,6 +53,7 @@ def test_photographs_that_are_nowhere(script: ModuleType, monkeypatch: pytest.Mo
 
 
 def test_crops_are_normalised_batches_in_the_chosen_number(script: ModuleType) -> None:
+    pytest.importorskip("torch")
     chosen = np.zeros(script.BATCH + 3, np.int64)
     batches = list(script.crops(script.photographs(), chosen, np.random.default_rng(0)))
     assert [tuple(batch.shape) for batch in batches] == [(script.BATCH, 3, 224, 224), (3, 3, 224, 224)]
