@@ -45,15 +45,20 @@ LOSSES = {
 }
 # Oracles, their options, and the losses on which they are tried (None: all).
 ORACLES: dict[str, tuple[str, dict[str, object], tuple[str, ...] | None]] = {
-    "base": ("base", {}, ("separable",)),
     "lac": ("lac", {}, ("separable",)),
-    "raps": ("raps", {}, ("separable",)),
     "ratio": ("ratio", {}, ("separable",)),
-    "penalized": ("penalized", {"lam": 0.1}, None),
-    "greedy": ("greedy", {}, None),
     "price": ("price", {}, None),
-    "ilp": ("ilp", {"levels": [0.5, 0.9, 0.99], "solver": "HiGHS", "canonical": True}, ("laminar", "tree")),
 }
+_ILP = {"levels": [0.5, 0.9, 0.99], "solver": "HiGHS", "canonical": True}
+for _mass in ("before", "through", "random"):
+    _suffix, _given = ("", {}) if _mass == "before" else (f" {_mass}", {"mass": _mass})
+    ORACLES |= {
+        f"base{_suffix}": ("base", _given, ("separable",)),
+        f"raps{_suffix}": ("raps", _given, ("separable",)),
+        f"penalized{_suffix}": ("penalized", {"lam": 0.1, **_given}, None),
+        f"greedy{_suffix}": ("greedy", _given, None),
+        f"ilp{_suffix}": ("ilp", {**_ILP, **_given}, ("laminar", "tree")),
+    }
 
 
 def rows() -> np.ndarray:

@@ -1,4 +1,4 @@
-"""`greedy`: minus the mass that remains after y in the greedy order. For any loss.
+"""`greedy`: minus the mass of y and of all after it in the greedy order. For any loss.
 
 The order starts with the empty set S and adds argmax max(M - L(S + y), 0) / (max(1 - p(y), 0) + eps) over y not in S,
 ties by higher p, then lower index; M is an upper bound of L. What L(S + y) is as a float is said by `Increments`, label
@@ -9,7 +9,8 @@ after label along the order, and the compiled paths make the same additions (`gr
 - `farthest`: sums with a diameter, or a largest cost, beside those;
 - generic: `Increments`, many rows at a time, for everything else.
 
-None of them takes an old ratio for a bound of a new one, so none needs L to be monotone.
+None of them takes an old ratio for a bound of a new one, so none needs L to be monotone. The option `mass` says what of
+y itself counts (`shares`).
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import numpy as np
 
 from udcp_dsl.diagnostics import OracleError
 from udcp_dsl.prediction.declaration import Declaration, Way
-from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Oracle, Probabilities
+from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Probabilities
 from udcp_solvers.growth.farthest import farthest_orders
 from udcp_solvers.growth.growing import DENSE, TREE, grow
 from udcp_solvers.growth.lists import list_labels, model_of, no_model
@@ -31,6 +32,7 @@ from udcp_solvers.growth.merge import levels_of, merge_orders
 from udcp_solvers.growth.window import window_orders
 from udcp_solvers.numeric.compiled import over_rows
 from udcp_solvers.numeric.remaining import remaining_score_of, remaining_scores, remaining_sets, row_blocks
+from udcp_solvers.shares import ByMass, checked_mass
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
@@ -65,8 +67,11 @@ def _way(loss: Loss) -> Way:
     return Way(algorithm, exact=False, seconds=seconds)
 
 
-class Greedy(Oracle):
-    """M: an upper bound of the loss (default: the proved one); eps: keeps the ratio finite where p = 1."""
+class Greedy(ByMass):
+    """M: an upper bound of the loss (default: the proved one); eps: keeps the ratio finite where p = 1.
+
+    mass, seed: as for `base`. The paper's is mass="through".
+    """
 
     name = "greedy"
     declaration = Declaration(
@@ -75,7 +80,15 @@ class Greedy(Oracle):
         chooses=_way,
     )
 
-    def __init__(self, loss: Loss, *, M: float | None = None, eps: float = _DEFAULT_EPS) -> None:
+    def __init__(
+        self,
+        loss: Loss,
+        *,
+        M: float | None = None,
+        eps: float = _DEFAULT_EPS,
+        mass: str = "before",
+        seed: int | None = None,
+    ) -> None:
         hi = loss.facts.interval.hi
         bound = hi if M is None else _number("M", M)
         if not _number("eps", eps) > 0:
@@ -86,7 +99,8 @@ class Greedy(Oracle):
                 "sets that cost more than M all look alike, and their labels come by falling p",
                 stacklevel=2,
             )
-        super().__init__(loss, M=bound, eps=float(eps))
+        self._shares = checked_mass(self.name, mass, seed)
+        super().__init__(loss, M=bound, eps=float(eps), **self._shares.options)
         self._orders = next(iter(paths(loss, bound, float(eps)).values()))
 
     def _scores(self, P: Probabilities) -> Floats:
@@ -94,7 +108,7 @@ class Greedy(Oracle):
         for rows in row_blocks(P, _BLOCK):
             part = P[rows]
             orders, _ = self._orders(part, np.full(len(part), -1), np.full(len(part), -np.inf))
-            out[rows] = remaining_scores(part, orders)
+            out[rows] = remaining_scores(part, self._shares.of(part), orders)
         return out
 
     def _score_of(self, P: Probabilities, y: Indices) -> Floats:
@@ -102,7 +116,7 @@ class Greedy(Oracle):
         for rows in row_blocks(P, _BLOCK):
             part = P[rows]
             orders, counts = self._orders(part, y[rows], np.full(len(part), -np.inf))
-            out[rows] = remaining_score_of(part, orders, counts, y[rows])
+            out[rows] = remaining_score_of(part, self._shares.of(part), orders, counts, y[rows])
         return out
 
     def _sets(self, P: Probabilities, tau: Floats) -> Masks:
@@ -113,7 +127,7 @@ class Greedy(Oracle):
             part, at = P[rows], tau[rows, 0]
             full = at >= P.shape[1] * 1e-300
             orders, counts = self._orders(part, np.full(len(part), -1), np.where(full, np.inf, -at))
-            out[rows] = remaining_sets(part, orders, counts, at)
+            out[rows] = remaining_sets(part, self._shares.of(part), orders, counts, at)
         return out
 
     def _first(self, P: Probabilities) -> Indices:

@@ -1,8 +1,9 @@
 """`ilp`: sets proved optimal by mixed-integer programming. For any loss that has an exact linear form.
 
-`program="mass"`: the cheapest set that has a mass, at rising masses, each holding the one before; a label's score is
-minus the mass that remains after it in the order of these blocks. `program="price"`: the score of y is the least price
-mu at which y is in the set that minimises L(S) - mu p(S). See `ilp_programs`.
+`program="mass"`: the cheapest set that has a mass, at rising masses, each holding the one before. What a set adds is a
+block, and a label's score is minus the mass of its block and of all after it: prediction sets are whole blocks. (By
+mass="through", the paper's, minus the mass after the label, within a block by falling p.) `program="price"`: the score
+of y is the least price mu at which y is in the set that minimises L(S) - mu p(S). See `programs`.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import math
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
@@ -25,11 +26,12 @@ from udcp_dsl.diagnostics import OracleError
 from udcp_dsl.expression.lower import LoweringError
 from udcp_dsl.prediction.declaration import Declaration, Refusal, Way
 from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Probabilities, SolvingOracle
-from udcp_solvers.numeric.remaining import remaining_score_of, remaining_scores, remaining_sets
+from udcp_solvers.numeric.blocks import block_scores
 from udcp_solvers.programs.exact import Exact, Report
 from udcp_solvers.programs.instance import Instances, Outcome, Recipe, Settings, Wanted
 from udcp_solvers.programs.shortcuts import shortcut
 from udcp_solvers.programs.solver import export, solver_name
+from udcp_solvers.shares import ByMass, checked_mass
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
@@ -64,14 +66,15 @@ def _way(loss: Loss) -> Way | Refusal:
     return Way(f"an integer program for each of up to {len(LEVELS)} masses ({size})", exact=True, seconds=math.inf)
 
 
-class Ilp(SolvingOracle):
+class Ilp(ByMass, SolvingOracle):
     """Sets proved optimal by mixed-integer programming.
 
-    program: mass or price; solver: auto, a name that PuLP knows, or a solver of PuLP; levels: the masses to reach,
-    rising fractions of the row's total; time_limit: seconds for each instance; canonical: among sets of equal cost the
-    smallest, then the heaviest, then the first by indices, whatever the solver finds first. workers: processes that
-    solve instances at the same time; checkpoint: a file that keeps finished instances, so that a run that was stopped
-    goes on from there. These two change no answer and are not saved with a predictor.
+    program: mass or price; mass, seed: as for `base`, of program mass alone; solver: auto, a name that PuLP knows, or a
+    solver of PuLP; levels: the masses to reach, rising fractions of the row's total; time_limit: seconds for each
+    instance; canonical: among sets of equal cost the smallest, then the heaviest, then the first by indices, whatever
+    the solver finds first. workers: processes that solve instances at the same time; checkpoint: a file that keeps
+    finished instances, so that a run that was stopped goes on from there. These two change no answer and are not saved
+    with a predictor.
 
     After each call `report` says how many instances were proved optimal, and how many were not.
     """
@@ -89,6 +92,8 @@ class Ilp(SolvingOracle):
         loss: Loss,
         *,
         program: str = "mass",
+        mass: str = "before",
+        seed: int | None = None,
         solver: object = "auto",
         levels: Sequence[float] = LEVELS,
         time_limit: float | None = None,
@@ -98,6 +103,9 @@ class Ilp(SolvingOracle):
     ) -> None:
         if program not in ("mass", "price"):
             raise OracleError(f"oracle 'ilp': program must be 'mass' or 'price', not {program!r}")
+        self._shares = checked_mass(self.name, mass, seed)
+        if program == "price" and mass != "before":
+            raise OracleError("oracle 'ilp': with program='price' labels are scored by prices: leave out mass")
         if not isinstance(canonical, bool):
             raise OracleError(f"oracle 'ilp': canonical must be True or False, not {canonical!r}")
         limit = _checked_limit(time_limit)
@@ -108,12 +116,21 @@ class Ilp(SolvingOracle):
         super().__init__(
             loss, program=program, solver=solver if isinstance(solver, str) else chosen,
             levels=[float(x) for x in levels], time_limit=limit, canonical=canonical,
+            **(self._shares.options if program == "mass" else {}),
         )  # fmt: skip
         self.model = loss.linear_model
         self.report = Report()
         self._solver = solver
         self._exact = Exact(loss, self.model, solver, canonical)
         self._run: _Run | None = None
+
+    @property
+    def about(self) -> str:
+        return super().about if self._settings.program == "mass" else "program price"
+
+    @classmethod
+    def of_format(cls, version: int, options: Mapping[str, object]) -> Mapping[str, object]:
+        return options if options.get("program") == "price" else super().of_format(version, options)
 
     def export(self, path: str) -> None:
         """Write the model, to which each instance adds its mass row, as an .lp or .mps file."""
@@ -169,7 +186,7 @@ class Ilp(SolvingOracle):
             for i, outcome in self._each(P, lambda i: Wanted()):
                 out[i] = outcome.scores
             return out
-        return remaining_scores(P, self._orders(P, lambda i: Wanted())[0])
+        return self._by_mass(P, lambda i: Wanted())[0]
 
     def _score_of(self, P: Probabilities, y: Indices) -> Floats:
         if self._settings.program == "price":
@@ -178,29 +195,38 @@ class Ilp(SolvingOracle):
                 assert outcome.scores is not None
                 out[i] = outcome.scores[y[i]]
             return out
-        orders, counts = self._orders(P, lambda i: Wanted("label", float(y[i])))
-        return remaining_score_of(P, orders, counts, y)
+        scores, _ = self._by_mass(P, lambda i: Wanted("label", float(y[i])))
+        return np.take_along_axis(scores, y[:, None], axis=1)[:, 0]
 
     def _sets(self, P: Probabilities, tau: Floats) -> Masks:
         if self._settings.program == "price" or tau.shape[1] > 1:  # by class: sets are not prefixes of the order
             masks: Masks = self._scores(P) <= tau
             return masks
-        orders, counts = self._orders(P, lambda i: Wanted("threshold", float(tau[i, 0])))
-        return remaining_sets(P, orders, counts, tau[:, 0])
+        scores, final = self._by_mass(P, lambda i: Wanted("threshold", float(tau[i, 0])))
+        return final & (scores <= tau)
 
     def _first(self, P: Probabilities) -> Indices:
         if self._settings.program == "price":
             return super()._first(P)
-        return self._orders(P, lambda i: Wanted("first"))[0][:, 0]
+        first = np.empty(len(P), dtype=np.int64)
+        for i, outcome in self._each(P, lambda i: Wanted("first")):
+            assert outcome.order is not None
+            first[i] = outcome.order[0]
+        return first
 
-    def _orders(self, P: Probabilities, wanted: Callable[[int], Wanted]) -> tuple[Indices, Indices]:
-        """The labels of each row in order, and how many of them are final: the chain ends once there is enough."""
+    def _by_mass(self, P: Probabilities, wanted: Callable[[int], Wanted]) -> tuple[Floats, Masks]:
+        """Scores, and which are final: a chain ends once there is enough, and all labels after its end are out."""
         orders = np.empty(P.shape, dtype=np.int64)
-        counts = np.empty(len(P), dtype=np.int64)
+        blocks = np.empty(P.shape, dtype=np.int64)
+        final = np.zeros(P.shape, dtype=np.bool_)
         for i, outcome in self._each(P, wanted):
             assert outcome.order is not None
-            orders[i], counts[i] = outcome.order, outcome.count
-        return orders, counts
+            assert outcome.blocks is not None
+            orders[i], blocks[i] = outcome.order, outcome.blocks
+            final[i, outcome.order[: outcome.count]] = True
+        if self._shares.mass == "through":  # within a block by falling p: each label counts by itself
+            blocks[:] = np.arange(P.shape[1])
+        return block_scores(P, self._shares.of(P), orders, blocks), final
 
     def _each(self, P: Probabilities, wanted: Callable[[int], Wanted]) -> Iterator[tuple[int, Outcome]]:
         """The outcome of every row, as they are finished; and a report on all of them."""

@@ -2,7 +2,8 @@
 
 Sets are prefixes: along the order s_k = max(formula, nextafter(s_(k-1), +inf)), which changes nothing for monotone L
 but where rounding would merge neighbours. lam is tuned by the predictor, on rows that are not calibrated on.
-L(prefix) is what `Increments` says, label after label; the compiled path makes the same additions (`growing`).
+L(prefix) is what `Increments` says, label after label; the compiled path makes the same additions (`growing`). The
+option `mass` says which score of `base` it is (`shares`).
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ from numpy.typing import NDArray
 
 from udcp_dsl.diagnostics import OracleError
 from udcp_dsl.prediction.declaration import Declaration, Way
-from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Oracle, Probabilities
+from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Probabilities
 from udcp_solvers.growth.growing import DENSE, TREE, Growing, clear, cost_with, far_at, grow, new_state, push
 from udcp_solvers.numeric.compiled import jit, over_rows
-from udcp_solvers.numeric.exact_sum import LIMBS, add, rounded
+from udcp_solvers.numeric.exact_sum import LIMBS, add
 from udcp_solvers.numeric.falling import falling_order, order_scratch
 from udcp_solvers.numeric.mass import mass_scores
-from udcp_solvers.numeric.remaining import limbs_of, mass_score, not_below, row_blocks
+from udcp_solvers.numeric.remaining import limbs_of, mass_score, not_below, row_blocks, without_label
+from udcp_solvers.shares import ByMass, checked_mass
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
@@ -30,9 +32,9 @@ if TYPE_CHECKING:
 # Cells of scores that are held at once (32 MiB), and cells on which `Increments` works at once, with several arrays.
 _BLOCK, _GENERIC_BLOCK = 1 << 22, 1 << 18
 
-# (P, wanted, tau) -> labels by falling p, their scores (n, K), and how many of these are known. A row may end once
-# label `wanted` (none: -1) is reached, or a score is above tau.
-Along = Callable[[Probabilities, Indices, Floats], tuple[Indices, Floats, Indices]]
+# (P, shares, wanted, tau) -> labels by falling p, their scores (n, K), and how many of these are known. A row may end
+# once label `wanted` (none: -1) is reached, or a score is above tau.
+Along = Callable[[Probabilities, Floats, Indices, Floats], tuple[Indices, Floats, Indices]]
 
 
 def _way(loss: Loss) -> Way:
@@ -44,8 +46,8 @@ def _way(loss: Loss) -> Way:
     return Way("the cost of each prefix, compiled", exact=False, seconds=seconds)
 
 
-class Penalized(Oracle):
-    """lam: the weight of the cost, from 0; None where it is still to be tuned."""
+class Penalized(ByMass):
+    """lam: the weight of the cost, from 0; None where it is still to be tuned. mass, seed: as for `base`."""
 
     name = "penalized"
     declaration = Declaration(
@@ -55,10 +57,11 @@ class Penalized(Oracle):
         tuned=True,
     )
 
-    def __init__(self, loss: Loss, *, lam: float | None = None) -> None:
+    def __init__(self, loss: Loss, *, lam: float | None = None, mass: str = "before", seed: int | None = None) -> None:
         if lam is not None and (isinstance(lam, bool) or not isinstance(lam, int | float) or not 0 <= lam < math.inf):
             raise OracleError(f"oracle 'penalized': lam must be a finite number from 0, or None, not {lam!r}")
-        super().__init__(loss, lam=None if lam is None else float(lam))
+        self._shares = checked_mass(self.name, mass, seed)
+        super().__init__(loss, lam=None if lam is None else float(lam), **self._shares.options)
         self._path = None if lam is None else next(iter(paths(loss, float(lam)).values()))
 
     def _along(self, P: Probabilities, wanted: Indices | int, tau: Floats | float) -> tuple[Indices, Floats, Indices]:
@@ -66,7 +69,7 @@ class Penalized(Oracle):
             raise OracleError(
                 "oracle 'penalized' has no lam yet: SetPredictor tunes it when it is calibrated; or give one, lam=0.1"
             )
-        return self._path(P, np.broadcast_to(wanted, len(P)), np.broadcast_to(tau, len(P)))
+        return self._path(P, self._shares.of(P), np.broadcast_to(wanted, len(P)), np.broadcast_to(tau, len(P)))
 
     def _scores(self, P: Probabilities) -> Floats:
         out = np.empty(P.shape)
@@ -104,10 +107,10 @@ def paths(loss: Loss, lam: float) -> dict[str, Along]:
 
 
 def _compiled(growing: Growing, lam: float, nothing: float) -> Along:
-    def along(P: Probabilities, wanted: Indices, tau: Floats) -> tuple[Indices, Floats, Indices]:
+    def along(P: Probabilities, shares: Floats, wanted: Indices, tau: Floats) -> tuple[Indices, Floats, Indices]:
         orders, scores, counts = np.empty(P.shape, np.int64), np.empty(P.shape), np.empty(len(P), np.int64)
         ends = np.ascontiguousarray(wanted), np.ascontiguousarray(tau)
-        over_rows(_penalize, *P.shape, P, *ends, growing, lam, nothing, orders, scores, counts)
+        over_rows(_penalize, *P.shape, P, shares, *ends, growing, lam, nothing, orders, scores, counts)
         return orders, scores, counts
 
     return along
@@ -116,11 +119,11 @@ def _compiled(growing: Growing, lam: float, nothing: float) -> Along:
 def _by_increments(loss: Loss, lam: float, nothing: float) -> Along:
     """Costs by `Increments`, a block of rows at a time: the definition, for any loss."""
 
-    def along(P: Probabilities, wanted: Indices, tau: Floats) -> tuple[Indices, Floats, Indices]:
+    def along(P: Probabilities, shares: Floats, wanted: Indices, tau: Floats) -> tuple[Indices, Floats, Indices]:
         orders, scores, counts = np.empty(P.shape, np.int64), np.empty(P.shape), np.empty(len(P), np.int64)
         over_rows(_fall, *P.shape, P, orders)
         for rows in row_blocks(P, _GENERIC_BLOCK):
-            base = np.take_along_axis(mass_scores(P[rows], 0.0, 0), orders[rows], axis=1)
+            base = np.take_along_axis(mass_scores(P[rows], shares[rows], 0.0, 0), orders[rows], axis=1)
             last = np.full(len(base), -np.inf)
             growth = loss.increments(len(base))
             ended = np.zeros(len(base), np.bool_)
@@ -151,6 +154,7 @@ def _penalize(
     start: int,
     stop: int,
     P: Probabilities,
+    shares: Floats,
     wanted: Indices,
     tau: Floats,
     growing: Growing,
@@ -173,7 +177,7 @@ def _penalize(
     ends, long = np.empty((len(edge), 2), np.int64), np.empty(len(edge), np.int64)
     for i in range(start, stop):
         order = falling_order(P[i], scratch)
-        low, high = limbs_of(P[i])
+        low, high = limbs_of(P[i], shares[i])
         total[:] = 0
         for j in range(K):
             add(total, np.float64(P[i, j]), 1)
@@ -196,9 +200,9 @@ def _penalize(
             for m in range(len(dense)):
                 for j in range(dense.shape[1]):
                     far[m, j] = max(far[m, j], dense[m, point[m, y], j])
-            add(total, np.float64(P[i, y]), -1)
+            rest = without_label(total, np.float64(P[i, y]), shares[i], low, high)
             count += 1
-            formula = mass_score(rounded(total, low, high), count) + lam * (cost - nothing)
+            formula = mass_score(rest, count, shares[i]) + lam * (cost - nothing)
             last = not_below(formula, last)
             orders[i, count - 1] = y
             scores[i, count - 1] = last

@@ -1,7 +1,8 @@
 """`raps`: the score of `base` + lam * max(rank - k, 0), a penalty on labels beyond rank k. For any loss.
 
-Regularized adaptive prediction sets (Angelopoulos et al., ICLR 2021) without randomisation: `penalized` for a cost of
-the size alone. The defaults are values usual for ImageNet; both may be tuned, on other rows than are calibrated.
+Regularized adaptive prediction sets (Angelopoulos et al., ICLR 2021): `penalized` for a cost of the size alone. As
+published, mass="random". The defaults are values usual for ImageNet; both may be tuned, on other rows than are
+calibrated.
 """
 
 from __future__ import annotations
@@ -17,7 +18,10 @@ if TYPE_CHECKING:
 
 
 class Raps(MassOracle):
-    """lam: 0, or 1e-9 to 1e9 (beyond, rounding would merge neighbours); k: the ranks that are free, from 0."""
+    """lam: 0, or 1e-9 to 1e9 (beyond, rounding would merge neighbours); k: the ranks that are free, from 0.
+
+    mass, seed: as for `base`.
+    """
 
     name = "raps"
     declaration = Declaration(
@@ -27,10 +31,12 @@ class Raps(MassOracle):
         by_cost=False,
     )
 
-    def __init__(self, loss: Loss, *, lam: float = 0.01, k: int = 5) -> None:
+    def __init__(
+        self, loss: Loss, *, lam: float = 0.01, k: int = 5, mass: str = "before", seed: int | None = None
+    ) -> None:
         if isinstance(lam, bool) or not isinstance(lam, int | float) or not (lam == 0 or 1e-9 <= lam <= 1e9):
             raise OracleError(f"oracle 'raps': lam must be 0 or a number from 1e-9 to 1e9, not {lam!r}")
         if isinstance(k, bool) or not isinstance(k, int) or k < 0:
             raise OracleError(f"oracle 'raps': k must be a whole number from 0, not {k!r}")
-        super().__init__(loss, lam=float(lam), k=k)
+        super().__init__(loss, mass, seed, lam=float(lam), k=k)
         self._lam, self._free = float(lam), k

@@ -8,13 +8,19 @@ from typing import Any
 import numpy as np
 import pulp
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import udcp_dsl as udcp
 from udcp_dsl.diagnostics import OracleError
 from udcp_dsl.loss import Loss
-from udcp_dsl.prediction.oracle import Floats
+from udcp_dsl.prediction.oracle import Floats, Masks
+from udcp_dsl.testing import probabilities, specs
+from udcp_dsl.testing.formulas import block_scores, own_share
 from udcp_solvers.ilp import LEVELS, Ilp
 from udcp_solvers.programs import exact as ilp_exact
+from udcp_solvers.programs.by_mass import chain
+from udcp_solvers.programs.exact import Tally
 from udcp_solvers.programs.solver import Answer, export, open_solver, solver_name
 
 GROUPS = """
@@ -26,28 +32,68 @@ loss l = 2 * count(F) + sum(c) + 0.5 * diameter(h)
 """
 
 
-def test_scores_score_of_and_sets_agree_to_the_last_bit() -> None:
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"mass": "through"}, {"mass": "random", "seed": 2}, {"program": "price"}],
+    ids=["before", "through", "random", "price"],
+)
+def test_scores_score_of_and_sets_agree_to_the_last_bit(options: dict[str, object]) -> None:
     loss = udcp.loads(GROUPS)
-    some = np.random.default_rng(0).dirichlet(np.full(12, 0.3), size=4).astype(np.float32)
-    for program, P in (("mass", some), ("price", some[:2])):
-        oracle = udcp.make_oracle("ilp", loss, program=program)
-        scores = oracle.scores(P)
-        for y in (0, 7):
-            assert (oracle.score_of(P, np.full(len(P), y)) == scores[:, y]).all()
-        for tau in (*np.quantile(scores[np.isfinite(scores)], [0.2, 0.7]), scores[1, 5]):
-            assert (oracle.sets(P, tau) == (scores <= tau)).all()
-        # Nothing that was solved before leaves a trace.
-        assert (oracle.scores(P[::-1])[::-1] == scores).all()
+    n = 2 if "program" in options else 4
+    P = np.random.default_rng(0).dirichlet(np.full(12, 0.3), size=n).astype(np.float32)
+    oracle = udcp.make_oracle("ilp", loss, **options)
+    scores = oracle.scores(P)
+    for y in (0, 7):
+        assert (oracle.score_of(P, np.full(len(P), y)) == scores[:, y]).all()
+    for tau in (-2.0, -1.0, *np.quantile(scores[np.isfinite(scores)], [0.2, 0.7]), scores[1, 5]):
+        assert (oracle.sets(P, tau) == (scores <= tau)).all()
+    # Nothing that was solved before leaves a trace.
+    assert (oracle.scores(P[::-1])[::-1] == scores).all()
 
 
 def test_the_order_is_block_after_block_and_then_by_mass() -> None:
     loss = udcp.loads("labels 0..5  categories F { a: {0, 1}, b: {2, 3}, c: {4, 5} }  loss l = count(F) + 0.001 * size")
     p = np.array([[0.3, 0.15, 0.05, 0.1, 0.33, 0.07]])
-    oracle = Ilp(loss, levels=[0.45, 0.85])
     # {0, 1} has 0.45 in one category; {4, 5} brings it to 0.85; 3 and 2 are in no block.
+    oracle = Ilp(loss, levels=[0.45, 0.85], mass="through")
     assert np.argsort(oracle.scores(p)[0]).tolist() == [0, 1, 4, 5, 3, 2]
     assert oracle.sets(p, -0.15 + 1e-12).tolist() == [[True, True, False, False, True, True]]
     assert oracle.report.instances == oracle.report.proved == 1
+    blocks = [[0, 1], [4, 5], [3], [2]]
+    for options in ({}, {"mass": "random", "seed": 1}):
+        oracle = Ilp(loss, levels=[0.45, 0.85], **options)
+        meant = block_scores(p[0].tolist(), blocks, own_share(p[0], oracle.options))
+        assert oracle.scores(p)[0].tolist() == meant
+        assert meant[0] == meant[1] < meant[4] == meant[5] < meant[3] < meant[2]
+        assert oracle.sets(p, meant[4]).tolist() == [[True, True, False, False, True, True]]
+        assert oracle.sets(p, np.nextafter(meant[4], -1)).tolist() == [[True, True, False, False, False, False]]
+
+
+@settings(max_examples=25, deadline=None)
+@given(data=st.data())
+def test_scores_by_mass_are_the_formula_on_generated_specs(data: st.DataObject) -> None:
+    """Blocks are what the chain adds, each holding the cheapest set (judged in `programs/test_by_mass.py`)."""
+    spec = data.draw(specs(max_labels=6))
+    loss = spec.compile()
+    P = data.draw(probabilities(loss.K, max_rows=2))
+    for mass in ("before", "through", "random"):
+        oracle = Ilp(loss, solver="HiGHS", canonical=True, levels=[0.3, 0.8, 0.99], mass=mass)
+        for row, found in zip(P, oracle.scores(P), strict=True):
+            p = row.astype(np.float64)
+            held, blocks = np.zeros(loss.K, dtype=bool), []
+            for mask in chain(oracle._exact, Tally(), p, oracle._settings.levels):
+                blocks.append(by_falling_p(p, mask & ~held))
+                held = mask
+            singles = [[y] for y in by_falling_p(p, ~held)]
+            if mass == "through":
+                blocks = [[y] for block in blocks for y in block]
+            assert found.tolist() == block_scores(
+                row, [*filter(None, blocks), *singles], own_share(row, oracle.options)
+            )
+
+
+def by_falling_p(p: Floats, mask: Masks) -> list[int]:
+    return sorted(np.flatnonzero(mask).tolist(), key=lambda y: (-p[y], y))
 
 
 def test_default_levels_halve_what_may_remain() -> None:
@@ -124,6 +170,8 @@ def test_an_answer_that_the_loss_contradicts_is_not_believed(monkeypatch: pytest
     ("options", "message"),
     [
         ({"program": "maas"}, "program must be 'mass' or 'price', not 'maas'"),
+        ({"mass": "price"}, "mass must be 'before', 'through' or 'random', not 'price'"),
+        ({"program": "price", "mass": "through"}, "with program='price' labels are scored by prices: leave out mass"),
         ({"levels": [0.9, 0.5]}, "levels must be rising numbers"),
         ({"levels": []}, "levels must be rising numbers"),
         ({"levels": [0.5, 1.5]}, "levels must be rising numbers"),

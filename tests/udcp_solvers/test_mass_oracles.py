@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
+from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,18 +17,20 @@ from numpy.typing import NDArray
 from scipy.stats import betabinom
 
 from udcp_dsl.diagnostics import OracleError
+from udcp_dsl.prediction.calibrate.randomized import row_draws
 from udcp_dsl.prediction.oracle import Oracle, make_oracle
 from udcp_dsl.testing import assert_faces
-from udcp_dsl.testing.formulas import FORMULAS, falling, remaining_masses
+from udcp_dsl.testing.formulas import FORMULAS, falling, own_share
 
-ORACLES: list[tuple[str, dict[str, object]]] = [
-    ("base", {}),
-    ("lac", {}),
-    ("raps", {}),
-    ("raps", {"lam": 0, "k": 0}),
-    ("raps", {"lam": 1e-9, "k": 1}),
+MASSES: list[dict[str, object]] = [{}, {"mass": "through"}, {"mass": "random"}, {"mass": "random", "seed": 5}]
+BY_MASS: list[tuple[str, dict[str, object]]] = [
+    *(("base", mass) for mass in MASSES),
+    *(("raps", mass) for mass in MASSES),
+    *(("raps", {"lam": 0, "k": 0, **mass}) for mass in MASSES[:3]),
+    *(("raps", {"lam": 1e-9, "k": 1, **mass}) for mass in MASSES[:3]),
     ("raps", {"lam": 1e9, "k": 0}),
 ]
+ORACLES = [*BY_MASS, ("lac", {})]
 DTYPES = [np.float16, np.float32, np.float64]
 
 Array = NDArray[Any]
@@ -56,6 +60,8 @@ def rows(draw: st.DrawFn) -> Array:
 @example(row=np.array([1.0, 1e-30, 0.0, 0.0, 1e-30]))
 @example(row=np.array([5e-324, 1.0, 5e-324]))
 @example(row=np.array([1.0]))
+@example(row=np.array([0.4, 0.4, 0.2 + 1e-9]))  # sums to more than 1
+@example(row=np.full(60, 1.0))
 def test_scores_are_the_formula(name: str, options: dict[str, Any], row: Array) -> None:
     P = row[None]
     chosen = oracle(name, len(row), **options)
@@ -84,14 +90,66 @@ def test_the_three_faces_agree_on_many_rows(
 
 
 @pytest.mark.parametrize("zero", [0.0, -0.0])
-def test_rows_of_zeros(zero: float) -> None:
-    base = oracle("base", 3)
+@pytest.mark.parametrize("mass", ["through", "random", "before"])
+def test_rows_of_zeros(zero: float, mass: str) -> None:
+    base = oracle("base", 3, mass=mass)
     P = np.full((4, 3), zero)
-    assert base.scores(P)[0].tolist() == [1e-300, 2e-300, 3e-300]
-    assert base.sets(P, [0.0, 1e-300, 2e-300, 3e-300]).sum(axis=1).tolist() == [0, 1, 2, 3]
+    first = -1.0 if mass == "before" else 1e-300
+    assert base.scores(P)[0].tolist() == [first, 2e-300, 3e-300]
+    below = np.nextafter(first, -np.inf)
+    assert base.sets(P, [below, first, 2e-300, 3e-300]).sum(axis=1).tolist() == [0, 1, 2, 3]
 
 
-@pytest.mark.parametrize(("name", "options"), [case for case in ORACLES if case[0] != "lac"])
+@pytest.mark.parametrize("name", ["base", "raps"])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_no_set_is_empty_by_default(name: str, dtype: type[np.floating[Any]]) -> None:
+    """Also where nearly every true label comes first, and rows sum to 1 but for rounding, some less and some more."""
+    P = softmax(np.random.default_rng(1).normal(scale=9.0, size=(400, 30))).astype(dtype)
+    assert len({float(total) for total in P.sum(axis=1, dtype=np.float64)}) > 2
+    chosen, paper = oracle(name, 30), oracle(name, 30, mass="through")
+    tau = np.sort(chosen.score_of(P, chosen.first(P)))[359]
+    assert chosen.sets(P, tau).sum(axis=1).min() == 1
+    assert paper.sets(P, np.sort(paper.score_of(P, paper.first(P)))[359]).sum(axis=1).min() == 0
+
+
+def test_the_draw_of_a_row_is_its_own() -> None:
+    """Alone, in any batch, in another type, made anew: the same; and neither the same in all rows nor with any seed."""
+    P = softmax(np.random.default_rng(2).normal(scale=2.0, size=(50, 12))).astype(np.float32)
+    scores = oracle("base", 12, mass="random", seed=3).scores(P)
+    again = oracle("base", 12, mass="random", seed=3)
+    assert all((again.scores(P[i : i + 1])[0] == scores[i]).all() for i in range(50))
+    assert (again.scores(P[::-1].astype(np.float64))[::-1] == scores).all()
+    assert (oracle("base", 12, mass="random", seed=4).scores(P) != scores).all()
+    through, before = (oracle("base", 12, mass=mass).scores(P) for mass in ("through", "before"))
+    draws = (scores - before)[:, 3] / P[:, 3].astype(np.float64)
+    assert ((before < scores) & (scores < through))[:, 3].all()
+    assert 0.3 < draws.mean() < 0.7
+    assert draws.std() > 0.2
+
+
+def test_draws_are_not_those_of_randomized_sets_with_the_same_seed() -> None:
+    P = softmax(np.random.default_rng(2).normal(size=(200, 12)))
+    shares = np.array([own_share(p, {"mass": "random", "seed": 0}) for p in P])
+    assert abs(np.corrcoef(shares, row_draws(P, 0)[:, 0])[0, 1]) < 0.3
+
+
+@pytest.mark.parametrize("name", ["base", "raps"])
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"mass": "befor"}, "mass must be 'before', 'through' or 'random', not 'befor': did you mean 'before'"),
+        ({"mass": None}, "mass must be 'before', 'through' or 'random', not None"),
+        ({"seed": 1}, "nothing is drawn with mass='before': seed is for mass='random'"),
+        ({"mass": "random", "seed": -1}, "seed must be a whole number from 0, not -1"),
+        ({"mass": "random", "seed": 0.5}, "seed must be a whole number from 0, not 0.5"),
+    ],
+)
+def test_wrong_masses(name: str, options: dict[str, object], message: str) -> None:
+    with pytest.raises(OracleError, match=re.escape(message)):
+        oracle(name, 3, **options)
+
+
+@pytest.mark.parametrize(("name", "options"), BY_MASS)
 @pytest.mark.parametrize("spread", [0.0, 3.0, 300.0])
 def test_the_order_is_never_lost(name: str, options: dict[str, Any], spread: float) -> None:
     rng = np.random.default_rng(3)
@@ -123,8 +181,10 @@ def test_raps_refuses_k(bad: object) -> None:
 
 
 def test_raps_options_are_resolved() -> None:
-    assert oracle("raps", 3, lam=1).options == {"lam": 1.0, "k": 5}
-    assert oracle("base", 3).options == {}
+    assert oracle("raps", 3, lam=1).options == {"lam": 1.0, "k": 5, "mass": "before"}
+    assert oracle("base", 3).options == {"mass": "before"}
+    assert oracle("base", 3, mass="random").options == {"mass": "random", "seed": 0}
+    assert oracle("base", 3, mass="through").about == "mass through"
 
 
 # Saturation: a classifier that is far too sure of itself.
@@ -173,17 +233,25 @@ def coverage_lies_in_the_band(score: Scores, dtype: type[np.floating[Any]]) -> b
     return bool(band.ppf(1e-6) <= covered <= band.isf(1e-6))
 
 
-def sets_are_those_of_rational_arithmetic(score: Scores, dtype: type[np.floating[Any]]) -> bool:
+def exactly(p: Array, options: dict[str, object]) -> dict[int, tuple[Fraction, int]]:
+    """Minus what each label leaves, and the rank where that is nothing: ordered as the scores are."""
+    found: dict[int, tuple[Fraction, int]] = {}
+    share, order, after = Fraction(own_share(p, options)), falling(p), Fraction(0)
+    for place in range(len(p), 0, -1):
+        y = order[place - 1]
+        rest = after + share * Fraction(float(p[y]))
+        found[y] = (Fraction(-1), 0) if place == 1 and share == 1 else (-rest, 0 if rest else place)
+        after += Fraction(float(p[y]))
+    return found
+
+
+def sets_are_those_of_rational_arithmetic(
+    score: Scores, dtype: type[np.floating[Any]], options: dict[str, object]
+) -> bool:
     rng = np.random.default_rng(13)
     n_cal = 200
     P, y = saturated(n_cal + 150, dtype, rng)
-    # (-rem, and the rank where nothing remains) are ordered as the scores are.
-    exact = [
-        {label: (-rest, 0 if rest else place) for place, (label, rest) in enumerate(zip(order, masses, strict=True), 1)}
-        for p in P
-        for order in [falling(p)]
-        for masses in [remaining_masses(p, order)]
-    ]
+    exact = [exactly(p, options) for p in P]
     rank = math.ceil((n_cal + 1) * 9 / 10)
     tau_exact = sorted(exact[i][y[i]] for i in range(n_cal))[rank - 1]
     expected = np.array([[row[label] <= tau_exact for label in range(140)] for row in exact])
@@ -196,15 +264,24 @@ def sets_are_those_of_rational_arithmetic(score: Scores, dtype: type[np.floating
 
 # Not lac in float16: its scores tie where p has underflowed to 0, so there is no upper band.
 @pytest.mark.parametrize(
-    ("name", "dtype"), [(n, d) for n in ("base", "raps", "lac") for d in DTYPES if (n, d) != ("lac", np.float16)]
+    ("name", "options", "dtype"),
+    [
+        ("lac", {}, np.float32),
+        ("lac", {}, np.float64),
+        *((name, mass, dtype) for name in ("base", "raps") for mass in MASSES[:3] for dtype in DTYPES),
+    ],
 )
-def test_coverage_of_a_saturated_classifier(name: str, dtype: type[np.floating[Any]]) -> None:
-    assert coverage_lies_in_the_band(oracle(name, 140).scores, dtype)
+def test_coverage_of_a_saturated_classifier(
+    name: str, options: dict[str, object], dtype: type[np.floating[Any]]
+) -> None:
+    assert coverage_lies_in_the_band(oracle(name, 140, **options).scores, dtype)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_sets_of_a_saturated_classifier(dtype: type[np.floating[Any]]) -> None:
-    assert sets_are_those_of_rational_arithmetic(oracle("base", 140).scores, dtype)
+@pytest.mark.parametrize("options", MASSES)
+def test_sets_of_a_saturated_classifier(options: dict[str, object], dtype: type[np.floating[Any]]) -> None:
+    chosen = oracle("base", 140, **options)
+    assert sets_are_those_of_rational_arithmetic(chosen.scores, dtype, chosen.options)
 
 
 # Where p has fewer digits than the sum, the rounding of p makes the tail a matter of chance: covered, but not by the
@@ -217,4 +294,4 @@ def test_a_running_sum_fails_the_coverage_test(of_sum: type[np.floating[Any]]) -
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("of_sum", [np.float32, np.float64])
 def test_a_running_sum_fails_the_test_of_sets(of_sum: type[np.floating[Any]], dtype: type[np.floating[Any]]) -> None:
-    assert not sets_are_those_of_rational_arithmetic(running_sum(of_sum), dtype)
+    assert not sets_are_those_of_rational_arithmetic(running_sum(of_sum), dtype, {"mass": "through"})

@@ -18,12 +18,13 @@ import udcp_dsl as udcp
 from udcp_dsl.diagnostics import OracleError
 from udcp_dsl.loss import Loss
 from udcp_dsl.testing import assert_faces, losses, probabilities
-from udcp_dsl.testing.formulas import penalized
+from udcp_dsl.testing.formulas import own_share, penalized
 from udcp_dsl.testing.hard_rows import hard_rows
 from udcp_solvers.base import Base
 from udcp_solvers.penalized import Penalized, paths
 
 Array = NDArray[Any]
+MASSES = ("before", "through", "random")
 
 DECLARED = """
 labels { a, b, c, d, e, f }
@@ -54,10 +55,10 @@ def exact_loss(body: str) -> Loss:
 
 @pytest.mark.parametrize("body", EXACT)
 @settings(max_examples=15, deadline=None)
-@given(P=probabilities(6), lam=st.sampled_from([0.0, 0.001, 0.1, 10.0]))
-def test_the_score_is_that_of_base_and_lam_times_the_cost(body: str, P: Array, lam: float) -> None:
-    loss = exact_loss(body)
-    assert Penalized(loss, lam=lam).scores(P).tolist() == [penalized(loss, row, {"lam": lam}) for row in P]
+@given(P=probabilities(6), lam=st.sampled_from([0.0, 0.001, 0.1, 10.0]), mass=st.sampled_from(MASSES))
+def test_the_score_is_that_of_base_and_lam_times_the_cost(body: str, P: Array, lam: float, mass: str) -> None:
+    oracle = Penalized(exact_loss(body), lam=lam, mass=mass)
+    assert oracle.scores(P).tolist() == [penalized(oracle.loss, row, oracle.options) for row in P]
 
 
 @settings(max_examples=60, deadline=None)
@@ -65,24 +66,26 @@ def test_the_score_is_that_of_base_and_lam_times_the_cost(body: str, P: Array, l
 def test_with_no_weight_on_the_cost_it_is_base(data: st.DataObject) -> None:
     loss = data.draw(losses(max_depth=2))
     P = data.draw(probabilities(loss.K))
-    assert (Penalized(loss, lam=0).scores(P) == Base(loss).scores(P)).all()
+    for mass in MASSES:
+        assert (Penalized(loss, lam=0, mass=mass).scores(P) == Base(loss, mass=mass).scores(P)).all()
 
 
 def assert_paths_and_faces_agree(loss: Loss, P: Array, lam: float, rng: np.random.Generator) -> None:
     n, K = P.shape
-    oracle = Penalized(loss, lam=lam)
+    oracle = Penalized(loss, lam=lam, mass=str(rng.choice(MASSES)))
     scores = oracle.scores(P)
     rows: Array = np.ascontiguousarray(P, dtype=np.float64 if P.dtype == np.float64 else np.float32)
+    shares = np.array([own_share(row, oracle.options) for row in rows])
     for name, path in paths(loss, lam).items():
-        orders, found, counts = path(rows, np.full(n, -1), np.full(n, np.inf))
+        orders, found, counts = path(rows, shares, np.full(n, -1), np.full(n, np.inf))
         assert (found == np.take_along_axis(scores, orders, axis=1)).all(), name
         assert (counts == K).all()
         y: Array = np.asarray(rng.integers(K, size=n))
         tau = rng.choice(scores.ravel(), size=n)
-        orders, found, counts = path(rows, y, np.full(n, np.inf))
+        orders, found, counts = path(rows, shares, y, np.full(n, np.inf))
         assert (orders[np.arange(n), counts - 1] == y).all()
         assert (found[np.arange(n), counts - 1] == scores[np.arange(n), y]).all(), name
-        orders, found, counts = path(rows, np.full(n, -1), tau)
+        orders, found, counts = path(rows, shares, np.full(n, -1), tau)
         assert ((counts == K) | (found[np.arange(n), counts - 1] > tau)).all(), name
     # Along falling p scores rise, so that sets are prefixes.
     falling = np.argsort(-P.astype(np.float64), axis=1, kind="stable")
@@ -110,7 +113,7 @@ def test_paths_and_faces_agree_with_many_labels(
 def test_without_lam_it_says_who_tunes_it() -> None:
     loss = exact_loss("size")
     oracle = Penalized(loss)
-    assert oracle.options == {"lam": None}
+    assert oracle.options == {"lam": None, "mass": "before"}
     P = np.full((2, 6), 1 / 6)
     for use in (
         lambda: oracle.scores(P),

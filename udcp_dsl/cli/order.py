@@ -102,7 +102,7 @@ def command(
         from udcp_dsl.report.hull import Point, write_hull
 
         points = [Point(0.0, loss(())), *(Point(step["mass"], step["cost"]) for step in every)]
-        write_hull(plot, f"{visible(loss.name)}, {which}, by {made.name}", made.name, points, hull)
+        write_hull(plot, f"{visible(loss.name)}, {which}, by {_shown_oracle(made)}", made.name, points, hull)
     if as_json:
         emit(
             {
@@ -110,6 +110,7 @@ def command(
                 "warnings": warnings,
                 "loss": loss.name,
                 "oracle": made.name,
+                "about": made.about,
                 "options": made.options,
                 "row": row,
                 "id": name,
@@ -136,7 +137,7 @@ def command(
         )
     more = f"the first {len(steps)} of {loss.K} labels; " if len(steps) < loss.K else ""
     show(
-        Text.assemble((visible(loss.name), "bold"), f", {which}, by {made.name}"),
+        Text.assemble((visible(loss.name), "bold"), f", {which}, by {_shown_oracle(made)}"),
         "",
         table,
         "",
@@ -146,6 +147,10 @@ def command(
         _show_hull(hull, min(len(hull), top or _SHOWN))
     if plot is not None:
         show(Text(f"figure written to {visible(plot)}", "dim"))
+
+
+def _shown_oracle(oracle: Oracle) -> str:
+    return oracle.name if oracle.about is None else f"{oracle.name}, {visible(oracle.about)}"
 
 
 def _show_hull(hull: Sequence[Vertex], count: int) -> None:

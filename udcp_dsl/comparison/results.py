@@ -109,6 +109,7 @@ class Comparison:
     (loss, oracle) the points (alpha, coverage, mean cost) of the first split. `examples`, by loss, begin with a row in
     which `price` is cheaper and right and one in which it misses, go on with those whose sets differ most in cost, for
     their size, and end with some that are spread evenly over the rest. `label_names` are those that readers see.
+    `about` says of an oracle which of several scores of its name it gave ("mass before").
     """
 
     losses: tuple[Loss, ...]
@@ -125,6 +126,7 @@ class Comparison:
     n: int
     K: int
     label_names: Mapping[str, str] = field(default_factory=dict)
+    about: Mapping[str, str] = field(default_factory=dict)
 
     def called(self, label: str) -> str:
         """The name of a label that readers see."""
@@ -193,6 +195,7 @@ class Comparison:
             "seed": self.seed,
             "fractions": list(self.fractions),
             "summaries": [_plain(summary) for summary in self.summaries()],
+            "about": dict(self.about),
             "skipped": [{"loss": loss, "oracle": oracle, "why": why} for (loss, oracle), why in self.skipped.items()],
             "curves": [
                 {"loss": loss, "oracle": oracle, "points": [list(point) for point in points]}
@@ -237,6 +240,9 @@ class Comparison:
                 if found[0].by_group:
                     yield _crosswise("coverage by group", {x.oracle: _shown_strata(x.by_group) for x in found})
                     yield ""
+        for about in dict.fromkeys(self.about.values()):
+            alike = ", ".join(oracle for oracle, said in self.about.items() if said == about)
+            yield Text(f"{_visible(alike)}: {_visible(about)}", "dim")
         for (name, oracle), why in self.skipped.items():
             yield Text(f"{oracle} is left out for {visible(name)}: {visible(why)}", "dim")
         many = f"{self.splits} split{'s' if self.splits > 1 else ''}"

@@ -29,7 +29,7 @@ def compare(
     y: Any = None,
     *,
     alphas: Level | Sequence[Level] = ("0.1",),
-    oracles: Sequence[str] | None = None,
+    oracles: Sequence[str] | Mapping[str, tuple[str, Mapping[str, object]]] | None = None,
     splits: int = 10,
     fractions: tuple[float, float, float] = FRACTIONS,
     seed: int = 0,
@@ -43,10 +43,11 @@ def compare(
     """Calibrate and judge oracles on `splits` random splits of labelled rows that the classifier was not trained on.
 
     `oracles` are names; all that apply to a loss by default, but for `ilp`, which solves a program for every row and
-    must be named. `fractions` are those of the folds for thresholds, for tuning and for the test. `groups` (one a row)
-    are strata of the measures; calibration is marginal. `ids` name the rows of the examples, and `label_names` the
-    labels whose own names (codes, say) are not for readers. All losses must have the same labels in the same order.
-    `workers` threads share the splits; `progress` is told of each oracle and split.
+    must be named; or names of your own, each for an oracle and its options: {"paper": ("greedy", {"mass": "through"})}.
+    `fractions` are those of the folds for thresholds, for tuning and for the test. `groups` (one a row) are strata of
+    the measures; calibration is marginal. `ids` name the rows of the examples, and `label_names` the labels whose own
+    names (codes, say) are not for readers. All losses must have the same labels in the same order. `workers` threads
+    share the splits; `progress` is told of each oracle and split.
     Refuses what `SetPredictor` and `evaluate` refuse. The same seed gives the same result, but for the seconds.
 
     >>> import numpy as np, udcp_dsl as udcp
@@ -110,6 +111,7 @@ def compare(
         n=len(data),
         K=compared[0].K,
         label_names=called,
+        about={x.oracle_name: x.about for x in contenders if x.about is not None},
     )
 
 
@@ -143,31 +145,37 @@ def _names(losses: Sequence[Loss]) -> tuple[str, ...]:
 
 
 def _contenders(
-    losses: Sequence[Loss], names: Sequence[str], oracles: Sequence[str] | None
+    losses: Sequence[Loss],
+    names: Sequence[str],
+    oracles: Sequence[str] | Mapping[str, tuple[str, Mapping[str, object]]] | None,
 ) -> tuple[list[Contender], dict[tuple[str, str], str]]:
     """The oracles that take part, and for (loss, oracle) why others do not; refuses a loss for which none is left."""
     installed = oracle_names()
-    wanted = installed if oracles is None else tuple(dict.fromkeys(oracles))
+    wanted: Mapping[str, tuple[str, Mapping[str, object]]]
+    if isinstance(oracles, Mapping):
+        wanted = oracles
+    else:
+        wanted = {oracle: (oracle, {}) for oracle in (installed if oracles is None else oracles)}
     contenders, skipped = [], dict[tuple[str, str], str]()
     for name, loss in zip(names, losses, strict=True):
-        for oracle in wanted:
+        for shown, (oracle, options) in wanted.items():
             if oracles is None and solves(oracle):
-                skipped[name, oracle] = (
+                skipped[name, shown] = (
                     "it solves a program for every row, so it takes part only if it is named among the oracles"
                 )
                 continue
             try:
-                contenders.append(Contender(name, oracle, loss, _made(oracle, loss)))
+                contenders.append(Contender(name, shown, loss, _made(oracle, loss, options)))
             except OracleError as error:
                 if oracle not in installed:
                     raise
-                skipped[name, oracle] = str(error)
+                skipped[name, shown] = str(error)
         if not any(contender.loss_name == name for contender in contenders):
             reasons = "; ".join(why for (of, _), why in skipped.items() if of == name)
             raise OracleError(f"no oracle is left for the loss {name!r}: {reasons or 'none is named'}")
     return contenders, skipped
 
 
-def _made(name: str, loss: Loss) -> dict[float | None, Oracle]:
-    oracle = make_oracle(name, loss)
+def _made(name: str, loss: Loss, options: Mapping[str, object]) -> dict[float | None, Oracle]:
+    oracle = make_oracle(name, loss, **options)
     return {lam: with_lambda(oracle, lam) for lam in DEFAULT_GRID} if oracle.untuned else {None: oracle}

@@ -92,6 +92,11 @@ class Contender:
         return None not in self.oracles
 
     @property
+    def about(self) -> str | None:
+        """Which of several scores of its name it gives."""
+        return next(iter(self.oracles.values())).about
+
+    @property
     def anchored(self) -> AnchoredOracle | None:
         """The oracle, if it is one whose scores depend on an anchor, and so on the split."""
         oracle = self.oracles.get(None)

@@ -62,6 +62,16 @@ class Oracle(ABC):
         self.options: dict[str, object] = options
 
     @property
+    def about(self) -> str | None:
+        """Which of several scores of this name it gives, in a few words, where there are several: "mass before"."""
+        return None
+
+    @classmethod
+    def of_format(cls, version: int, options: Mapping[str, object]) -> Mapping[str, object]:
+        """Its options, as a predictor that was saved in format `version` has them, in today's terms."""
+        return options
+
+    @property
     def untuned(self) -> bool:
         """Whether it has no scores yet, because its weight on cost, the option `lam`, is still to be tuned."""
         return self.declaration is not None and self.declaration.tuned and self.options.get("lam") is None
@@ -231,6 +241,13 @@ def declaration_of(name: str) -> Declaration | None:
 def _declared(oracle: object) -> Declaration | None:
     found = getattr(oracle, "declaration", None)  # a stranger's class need not have one
     return found if isinstance(found, Declaration) else None
+
+
+def options_of_format(name: str, version: int, options: Mapping[str, object]) -> Mapping[str, object]:
+    """The options of an oracle in a predictor that was saved in format `version`, in today's terms."""
+    factory = _load(name)
+    known = isinstance(factory, type) and issubclass(factory, Oracle)
+    return factory.of_format(version, options) if known else options
 
 
 def with_lambda(oracle: Oracle, lam: float) -> Oracle:

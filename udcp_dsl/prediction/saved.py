@@ -20,11 +20,11 @@ from udcp_dsl.loss import loads
 from udcp_dsl.prediction.anchors import Anchors
 from udcp_dsl.prediction.calibrate import Calibration, Tuning
 from udcp_dsl.prediction.files import atomic_write
-from udcp_dsl.prediction.oracle import oracle_names
+from udcp_dsl.prediction.oracle import options_of_format, oracle_names
 from udcp_dsl.prediction.predictor import SetPredictor
 
 FORMAT = "udcp_dsl predictor"
-FORMAT_VERSION = 2
+FORMAT_VERSION = 2  # 1: udcp_dsl 0.1.0
 
 _FLAGS = ("nonempty", "randomize", "pool", "logits", "normalize")
 
@@ -140,7 +140,7 @@ def _rebuild(content: Mapping[str, Any]) -> SetPredictor:
     predictor = SetPredictor(
         loss,
         content["oracle"]["name"],
-        options=content["oracle"]["options"],
+        options=options_of_format(content["oracle"]["name"], content["format_version"], content["oracle"]["options"]),
         alpha=options["alphas"],
         conditional=options["conditional"],
         nonempty=options["nonempty"],

@@ -206,7 +206,7 @@ def _table(comparison: Comparison, alpha: Fraction, summaries: Sequence[Summary]
             more = f"+ {percent(s.cost_mean / least - 1)}" if least > 0 else f"+ {number(s.cost_mean - least)}"
         rows.append(
             f'<tr style="--c:var({looks[s.oracle].colour.variable})"{" class=best" if s.cost_mean == least else ""}>'
-            f'<th scope="row"><span class="swatch"></span>{_text(s.oracle)}{_lambda(comparison, s)}</th>'
+            f'<th scope="row"><span class="swatch"></span>{_text(s.oracle)}{_about(comparison, s)}</th>'
             f'<td>{s.coverage:.3f} <span class="range">{low:.3f} to {high:.3f}</span></td>'
             f'<td>{number(s.cost_mean)}{error}</td><td aria-hidden="true">{bar}</td><td>{more}</td>'
             f"<td>{number(s.size)}</td><td>{percent(s.empty)}</td><td>{seconds(s.seconds)}</td></tr>"
@@ -232,13 +232,14 @@ def _table(comparison: Comparison, alpha: Fraction, summaries: Sequence[Summary]
     )
 
 
-def _lambda(comparison: Comparison, summary: Summary) -> str:
+def _about(comparison: Comparison, summary: Summary) -> str:
+    """What the oracle says of its score, and the lambdas that were tuned."""
     cell = (summary.loss, summary.oracle, summary.alpha)
+    said = [escape(comparison.about[summary.oracle])] if summary.oracle in comparison.about else []
     tuned = sorted({r.lam for r in comparison.runs if (r.loss, r.oracle, r.alpha) == cell and r.lam is not None})
-    if not tuned:
-        return ""
-    span = f"{tuned[0]:g}" if len(tuned) == 1 else f"{tuned[0]:g} to {tuned[-1]:g}"
-    return f' <span class="range muted">lambda {span}</span>'
+    if tuned:
+        said.append("lambda " + (f"{tuned[0]:g}" if len(tuned) == 1 else f"{tuned[0]:g} to {tuned[-1]:g}"))
+    return f' <span class="range muted">{", ".join(said)}</span>' if said else ""
 
 
 def _skipped(comparison: Comparison, name: str) -> str:

@@ -10,6 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from udcp_dsl.prediction.calibrate.randomized import DRAWS, row_draws
+
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
 
@@ -21,31 +25,50 @@ def falling(p: Sequence[float]) -> list[int]:
     return sorted(range(len(p)), key=lambda y: (-p[y], y))
 
 
-def remaining_masses(p: Sequence[float], order: Sequence[int]) -> list[Fraction]:
-    """The exact mass that remains after each label of the order."""
-    masses = [Fraction(0)]
-    for y in reversed(order[1:]):
-        masses.append(masses[-1] + Fraction(float(p[y])))
-    return masses[::-1]
+def own_share(p: Sequence[float], options: Mapping[str, object]) -> float:
+    """The share of its own mass that a label leaves, by the option `mass`: of a draw U that of the row."""
+    if options["mass"] == "random":
+        (draw,) = row_draws(np.array([p], dtype=np.float64), (int(str(options["seed"])), 1))[:, 0]
+        return float(1 - Fraction(int(draw), DRAWS))
+    return {"before": 1.0, "through": 0.0}[str(options["mass"])]
 
 
-def order_scores(p: Sequence[float], order: Sequence[int], penalties: Sequence[float] | None = None) -> list[float]:
-    """Minus the mass that remains after each label, plus its penalty; never less than the score before it.
+def block_scores(p: Sequence[float], blocks: Sequence[Sequence[int]], share: float) -> list[float]:
+    """Minus the mass after each block and a share of its own; every score above the one before.
 
-    Where nothing remains the place in the order counts, as a number that no sum of masses is as small as.
+    Where nothing remains the place in the order counts, as a number that no sum of masses is as small as. With all of
+    its own mass, the first block leaves 1, whatever the probabilities of the row come to.
     """
     scores = [0.0] * len(p)
     last = -math.inf
-    for place, (y, rest) in enumerate(zip(order, remaining_masses(p, order), strict=True), 1):
-        penalty = 0.0 if penalties is None else penalties[place - 1]
-        value = penalty - float(rest) if rest else penalty + place * 1e-300
-        last = scores[y] = max(value, math.nextafter(last, math.inf))
+    after = sum((Fraction(float(x)) for x in p), Fraction(0))
+    for place, block in enumerate(blocks, 1):
+        own = sum((Fraction(float(p[y])) for y in block), Fraction(0))
+        after -= own
+        rest = after + Fraction(share * float(own))
+        value = -1.0 if place == 1 and share == 1 else -float(rest) if rest else place * 1e-300
+        last = max(value, math.nextafter(last, math.inf))
+        for y in block:
+            scores[y] = last
     return scores
 
 
+def order_scores(p: Sequence[float], order: Sequence[int], share: float) -> list[float]:
+    """`block_scores` of labels one by one."""
+    return block_scores(p, [[y] for y in order], share)
+
+
+def _with_penalties(scores: Sequence[float], order: Sequence[int], penalties: Sequence[float]) -> list[float]:
+    """The scores and penalties, these along the order; every score above the one before."""
+    found, last = list(scores), -math.inf
+    for y, penalty in zip(order, penalties, strict=True):
+        last = found[y] = max(penalty + scores[y], math.nextafter(last, math.inf))
+    return found
+
+
 def base(loss: Loss, p: Sequence[float], options: Mapping[str, object]) -> list[float]:
-    """Minus the mass that remains after y, by falling p."""
-    return order_scores(p, falling(p))
+    """Minus the mass that remains, by falling p."""
+    return order_scores(p, falling(p), own_share(p, options))
 
 
 def lac(loss: Loss, p: Sequence[float], options: Mapping[str, object]) -> list[float]:
@@ -56,7 +79,8 @@ def lac(loss: Loss, p: Sequence[float], options: Mapping[str, object]) -> list[f
 def raps(loss: Loss, p: Sequence[float], options: Mapping[str, object]) -> list[float]:
     """`base`, and lam for each place beyond the k-th."""
     lam, k = float(str(options["lam"])), int(str(options["k"]))
-    return order_scores(p, falling(p), [lam * max(place - k, 0) for place in range(1, len(p) + 1)])
+    penalties = [lam * max(place - k, 0) for place in range(1, len(p) + 1)]
+    return _with_penalties(base(loss, p, options), falling(p), penalties)
 
 
 def penalized(loss: Loss, p: Sequence[float], options: Mapping[str, object]) -> list[float]:
@@ -64,7 +88,7 @@ def penalized(loss: Loss, p: Sequence[float], options: Mapping[str, object]) -> 
     lam, order = float(str(options["lam"])), falling(p)
     nothing = loss.interpret_positions([])
     costs = [loss.interpret_positions(order[:k]) - nothing for k in range(1, len(p) + 1)]
-    return order_scores(p, order, [lam * cost for cost in costs])
+    return _with_penalties(base(loss, p, options), order, [lam * cost for cost in costs])
 
 
 def ratio(loss: Loss, p: Sequence[float], options: Mapping[str, object]) -> list[float]:

@@ -1,13 +1,18 @@
 """Scores along a given order of the labels: minus the mass that remains. For `greedy`, and any oracle with an order.
 
-The k-th label of an order has rem_k, the exact sum of the probabilities of all labels after it, rounded once to float64
-(as in `mass`: it does not depend on how those labels would be ordered, so an order may end early), and the score
+The k-th label of an order leaves rest_k, the exact sum of the probabilities of all labels after it and of a share of
+its own (share * p_k, rounded), rounded once to float64. A row has one share: 1 counts the mass before a label, 0 the
+mass through it, 1 - U what is between. The sum does not depend on how the labels after k would be ordered, so an order
+may end early. The score is
 
-    s_k = max(-rem_k, nextafter(s_(k-1), +inf)),      with k * 1e-300 in place of -rem_k where nothing remains.
+    s_k = max(-rest_k, nextafter(s_(k-1), +inf)),      with k * 1e-300 in place of -rest_k where nothing remains.
 
-Unlike by falling p, a label may be so small against what remains that rem_k = rem_(k-1); then the step up keeps the
-order. Where a label takes more than K steps' worth of mass its score is -rem_k whatever came before: so the score of
-one label needs the sums of a few labels before it, not of all.
+Before the first label there is no mass, whatever the rounded probabilities of a row come to: with share 1 it has the
+score -1, the same in every row, so that a threshold which takes in the first label of one row takes in those of all.
+
+Unlike by falling p, labels may be so small against what remains that rest_k = rest_(k-1); then the step up keeps the
+order. Where the rest falls by more than K steps its score is -rest_k whatever came before: so the score of one label
+needs the sums of a few labels before it, not of all.
 """
 
 from __future__ import annotations
@@ -26,31 +31,66 @@ def row_blocks(P: Probabilities, cells: int) -> list[slice]:
     return [slice(start, start + step) for start in range(0, n, step)]
 
 
-def remaining_scores(P: Probabilities, orders: Indices) -> Floats:
+def remaining_scores(P: Probabilities, shares: Floats, orders: Indices) -> Floats:
     """Every label's score along complete orders (n, K)."""
     out = np.empty(P.shape)
-    over_rows(_scores, *P.shape, P, orders, out)
+    over_rows(_scores, *P.shape, P, shares, orders, out)
     return out
 
 
-def remaining_score_of(P: Probabilities, orders: Indices, counts: Indices, y: Indices) -> Floats:
+def remaining_score_of(P: Probabilities, shares: Floats, orders: Indices, counts: Indices, y: Indices) -> Floats:
     """The scores of the labels y, each among the first `counts` of its row's order."""
     out = np.empty(len(P))
-    over_rows(_score_of, *P.shape, P, orders, counts, y, out)
+    over_rows(_score_of, *P.shape, P, shares, orders, counts, y, out)
     return out
 
 
-def remaining_sets(P: Probabilities, orders: Indices, counts: Indices, tau: Floats) -> Masks:
-    """The sets at thresholds tau, one a row; the last of the first `counts` labels is out, or counts is K."""
+def remaining_sets(P: Probabilities, shares: Floats, orders: Indices, counts: Indices, tau: Floats) -> Masks:
+    """The sets at thresholds tau, one a row; all labels beyond the first `counts` are out."""
     out = np.empty(P.shape, dtype=np.bool_)
-    over_rows(_sets, *P.shape, P, orders, counts, np.ascontiguousarray(tau), out)
+    over_rows(_sets, *P.shape, P, shares, orders, counts, np.ascontiguousarray(tau), out)
     return out
 
 
 @jit
-def mass_score(rem: float, k: int) -> float:
-    """The score of the k-th label before the step up."""
-    return -rem if rem > 0.0 else k * 1e-300
+def mass_score(rest: float, k: int, share: float) -> float:
+    """The score of the k-th label before the step up, or after it where that starts from the -1 of a first label."""
+    if share == 1.0 and (k == 1 or rest >= 0.5):
+        return -1.0 if k == 1 else max(-rest, (k - 1) * 2.0**-53 - 1.0)
+    return -rest if rest > 0.0 else k * 1e-300
+
+
+@jit
+def with_label(total: Limbs, x: float, share: float, low: int, high: int) -> float:
+    """What a label of mass x leaves, where the total is the mass after it; it is added to the total."""
+    if share == 1.0:
+        add(total, x, 1)
+        return rounded(total, low, high)
+    part = share * x
+    if part > 0.0:
+        add(total, part, 1)
+    rest = rounded(total, low, high)
+    if part > 0.0:
+        add(total, part, -1)
+    add(total, x, 1)
+    return rest
+
+
+@jit
+def without_label(total: Limbs, x: float, share: float, low: int, high: int) -> float:
+    """What a label of mass x leaves, where the total is its own mass and that after it; it is taken from the total."""
+    if share == 1.0:
+        rest = rounded(total, low, high)
+        add(total, x, -1)
+        return rest
+    part = share * x
+    add(total, x, -1)
+    if part > 0.0:
+        add(total, part, 1)
+    rest = rounded(total, low, high)
+    if part > 0.0:
+        add(total, part, -1)
+    return rest
 
 
 @jit
@@ -60,50 +100,50 @@ def not_below(score: float, before: float) -> float:
 
 
 @jit
-def _scores(start: int, stop: int, P: Probabilities, orders: Indices, out: Floats) -> None:
+def _scores(start: int, stop: int, P: Probabilities, shares: Floats, orders: Indices, out: Floats) -> None:
     K = P.shape[1]
     total = np.zeros(LIMBS, np.int64)
-    rems = np.empty(K)
+    rests = np.empty(K)
     for i in range(start, stop):
-        row, order = P[i], orders[i]
-        low, high = limbs_of(row)
+        row, order, share = P[i], orders[i], shares[i]
+        low, high = limbs_of(row, share)
         total[:] = 0
         for k in range(K - 1, -1, -1):
-            rems[k] = rounded(total, low, high)
-            add(total, np.float64(row[order[k]]), 1)
+            rests[k] = with_label(total, np.float64(row[order[k]]), share, low, high)
         score = -np.inf
         for k in range(K):
-            score = not_below(mass_score(rems[k], k + 1), score)
+            score = not_below(mass_score(rests[k], k + 1, share), score)
             out[i, order[k]] = score
 
 
 @jit
 def _score_of(
-    start: int, stop: int, P: Probabilities, orders: Indices, counts: Indices, y: Indices, out: Floats
+    start: int, stop: int, P: Probabilities, shares: Floats, orders: Indices, counts: Indices, y: Indices, out: Floats
 ) -> None:
     K = P.shape[1]
     total = np.zeros(LIMBS, np.int64)
-    rems = np.empty(K)
+    rests = np.empty(K)
     placed = np.zeros(K, np.bool_)
     for i in range(start, stop):
         row, order = P[i], orders[i]
         last = counts[i] - 1
         while order[last] != y[i]:
             last -= 1
-        low, high = limbs_of(row)
         _sum_after(row, order, last, placed, total)
-        first = _restart(row, order, last, np.inf, total, low, high, rems)
+        first = _restart(row, shares[i], order, last, np.inf, total, rests)
         score = -np.inf
         for k in range(first, last + 1):
-            score = not_below(mass_score(rems[k], k + 1), score)
+            score = not_below(mass_score(rests[k], k + 1, shares[i]), score)
         out[i] = score
 
 
 @jit
-def _sets(start: int, stop: int, P: Probabilities, orders: Indices, counts: Indices, tau: Floats, out: Masks) -> None:
+def _sets(
+    start: int, stop: int, P: Probabilities, shares: Floats, orders: Indices, counts: Indices, tau: Floats, out: Masks
+) -> None:
     K = P.shape[1]
     total = np.zeros(LIMBS, np.int64)
-    rems = np.empty(K)
+    rests = np.empty(K)
     placed = np.zeros(K, np.bool_)
     for i in range(start, stop):
         row, order = P[i], orders[i]
@@ -111,28 +151,27 @@ def _sets(start: int, stop: int, P: Probabilities, orders: Indices, counts: Indi
         if out[i, 0]:
             continue
         last = counts[i] - 1
-        low, high = limbs_of(row)
         _sum_after(row, order, last, placed, total)
-        first = _restart(row, order, last, tau[i], total, low, high, rems)
+        first = _restart(row, shares[i], order, last, tau[i], total, rests)
         for k in range(first):
             out[i, order[k]] = True
         score = -np.inf
         for k in range(first, last + 1):
-            score = not_below(mass_score(rems[k], k + 1), score)
+            score = not_below(mass_score(rests[k], k + 1, shares[i]), score)
             if score > tau[i]:
                 break
             out[i, order[k]] = True
 
 
 @jit
-def limbs_of(row: Row) -> tuple[int, int]:
-    """The lowest and the highest limb that sums over the row touch."""
+def limbs_of(row: Row, share: float) -> tuple[int, int]:
+    """The lowest and the highest limb that sums over the row touch, a share of one label among them."""
     least, most = np.inf, 0.0
     for x in row:
         if x > 0.0:
             least = min(least, np.float64(x))
         most = max(most, np.float64(x))
-    return (limb_of(least), limb_of(most) + 3) if most > 0.0 else (2, 2)
+    return (limb_of(share * least if share > 0.0 else least), limb_of(most) + 3) if most > 0.0 else (2, 2)
 
 
 @jit
@@ -151,22 +190,23 @@ def _sum_after(row: Row, order: Indices, last: int, placed: Masks, total: Limbs)
 
 
 @jit
-def _restart(row: Row, order: Indices, last: int, tau: float, total: Limbs, low: int, high: int, rems: Floats) -> int:
-    """A place at or before `last` whose score is minus its remaining mass for certain and at most tau, or 0.
+def _restart(row: Row, share: float, order: Indices, last: int, tau: float, total: Limbs, rests: Floats) -> int:
+    """A place at or before `last` whose score is minus what it leaves for certain and at most tau, or 0.
 
-    Fills `rems` from there to `last`; `total` holds the mass after `last`. All scores before place k are at most -rem
-    of the place before it and k steps up, each of at most 2^-52 rem.
+    Fills `rests` from there to `last`; `total` holds the mass after `last`. All scores before place k are at most
+    -rest of the place before it, or the -1 of a first label, and k steps up, each of at most 2^-52 rest.
     """
     K = len(row)
+    low, high = limbs_of(row, share)
+    most = 1.0 if share == 1.0 else np.inf
     k = last
-    while True:
-        rem = rounded(total, low, high)
-        rems[k] = rem
-        if k == 0:
-            return 0
-        x = np.float64(row[order[k]])
-        add(total, x, 1)
-        alone = rem == 0.0 or x > (K + 4) * (2.0**-52 * (rem + x) + 5e-324)
-        if alone and mass_score(rem, k + 1) <= tau:
+    rests[k] = with_label(total, np.float64(row[order[k]]), share, low, high)
+    while k > 0:
+        rest = rests[k]
+        before = with_label(total, np.float64(row[order[k - 1]]), share, low, high)
+        alone = rest == 0.0 or min(before, most) - rest > (K + 4) * (2.0**-52 * before + 5e-324)
+        if alone and mass_score(rest, k + 1, share) <= tau:
             return k
         k -= 1
+        rests[k] = before
+    return 0

@@ -55,9 +55,17 @@ def _by_mass(p: Floats, t: float, inside: Masks) -> Masks:
     return mask
 
 
-def order_of(p: Floats, blocks: Sequence[Masks]) -> Indices:
-    """Labels block after block, within a block by falling p, ties by lower index; those in no block last."""
-    block = np.full(len(p), len(blocks))
-    for i in range(len(blocks) - 1, -1, -1):
-        block[blocks[i]] = i
-    return np.lexsort((np.arange(len(p)), -p, block))
+def order_of(p: Floats, sets: Sequence[Masks]) -> tuple[Indices, Indices]:
+    """Labels block after block, within a block by falling p, ties by lower index; those in no block last.
+
+    Also the number of each one's block, along the order: what a set adds to the one before is a block, and a label in
+    no set is one by itself.
+    """
+    block = np.full(len(p), len(sets))
+    for i in range(len(sets) - 1, -1, -1):
+        block[sets[i]] = i
+    order = np.lexsort((np.arange(len(p)), -p, block))
+    along = block[order]
+    new = np.ones(len(p), dtype=np.int64)
+    new[1:] = (along[1:] != along[:-1]) | (along[1:] == len(sets))
+    return order, new.cumsum() - 1

@@ -17,7 +17,7 @@ from udcp_dsl.diagnostics import OracleError
 from udcp_solvers.numeric.arrays import Floats
 from udcp_solvers.programs.instance import Outcome, Wanted
 
-_FORMAT = "udcp_dsl ilp checkpoint 1"
+_FORMAT = "udcp_dsl ilp checkpoint 2"
 
 
 def fingerprint(data: object) -> str:

@@ -36,32 +36,32 @@ class Wanted(NamedTuple):
     def met(self, p: Floats, mask: Masks) -> bool:
         if self.until == "label":
             return bool(mask[int(self.value)])
-        # The last label of a block has as its score minus what remains after the block, or more.
+        # The labels after a block, and by mass through it its last one too, have as their score minus what remains
+        # after the block, or more.
         return self.until == "first" or (self.until == "threshold" and -math.fsum(p[~mask].tolist()) > self.value)
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """All labels in order, of which `count` are final; under prices their scores instead."""
+    """All labels in order and the blocks that they are in, of which `count` are final; under prices scores instead."""
 
     report: Report
     order: Indices | None = None
+    blocks: Indices | None = None
     count: int = 0
     scores: Floats | None = None
 
     def as_data(self) -> list[Any]:
         """As what JSON has, to the last bit."""
-        order = None if self.order is None else self.order.tolist()
-        return [astuple(self.report), order, self.count, None if self.scores is None else self.scores.tolist()]
+        order, blocks, scores = (x if x is None else x.tolist() for x in (self.order, self.blocks, self.scores))
+        return [astuple(self.report), order, blocks, self.count, scores]
 
     @staticmethod
     def of_data(data: Sequence[Any]) -> Outcome:
-        report, order, count, scores = data
+        report, order, blocks, count, scores = data
+        order, blocks = (x if x is None else np.array(x, dtype=np.int64) for x in (order, blocks))
         return Outcome(
-            Report(*report),
-            None if order is None else np.array(order, dtype=np.int64),
-            count,
-            None if scores is None else np.array(scores, dtype=np.float64),
+            Report(*report), order, blocks, count, None if scores is None else np.array(scores, dtype=np.float64)
         )
 
 
@@ -87,14 +87,14 @@ class Instances:
         if self._settings.program == "price":
             scores = price_scores(self._exact, tally, p, self._settings.canonical)
             return Outcome(tally.report(), scores=scores)
-        blocks: list[Masks] = []
+        sets: list[Masks] = []
         count = len(p)
         for mask in chain(self._exact, tally, p, self._settings.levels):
-            blocks.append(mask)
+            sets.append(mask)
             if mask.any() and wanted.met(p, mask):
                 count = int(mask.sum())
                 break
-        return Outcome(tally.report(), order_of(p, blocks), count)
+        return Outcome(tally.report(), *order_of(p, sets), count)
 
 
 def given_up(p: Floats, program: str) -> Outcome:
@@ -103,7 +103,7 @@ def given_up(p: Floats, program: str) -> Outcome:
     if program == "price":
         with np.errstate(divide="ignore", over="ignore"):
             return Outcome(report, scores=1 / p)
-    return Outcome(report, order_of(p, []), len(p))
+    return Outcome(report, *order_of(p, []), len(p))
 
 
 @dataclass(frozen=True)

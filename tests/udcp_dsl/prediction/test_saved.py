@@ -206,13 +206,40 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_newer_format_is_refused_before_anything_else(file: Path) -> None:
-    rewrite(file, lambda c: c.update(format_version=2, version="9.0", spec=None))
-    with pytest.raises(InputError, match=r"is of format 2, saved by udcp_dsl 9\.0; .* upgrade udcp_dsl"):
+    rewrite(file, lambda c: c.update(format_version=3, version="9.0", spec=None))
+    with pytest.raises(InputError, match=r"is of format 3, saved by udcp_dsl 9\.0; .* upgrade udcp_dsl"):
         SetPredictor.load(file)
     for version in (0, "1", None, True, 1.5):
         rewrite(file, lambda c, v=version: c.update(format_version=v))
         with pytest.raises(InputError, match="has no format version"):
             SetPredictor.load(file)
+
+
+@pytest.mark.parametrize("options", [{"mass": "through"}, {"mass": "through", "program": "price"}], ids=str)
+@pytest.mark.parametrize("oracle", ORACLES)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_predictor_of_the_first_format_goes_by_the_mass_through_a_label(
+    spec: Path, tmp_path: Path, oracle: str, options: dict[str, object]
+) -> None:
+    """0.1.0 had no option `mass`, and knew no other mass."""
+    if "program" in options:
+        if oracle != "ilp":
+            return
+        options = {"program": "price"}
+    path, old = tmp_path / "saved.json", udcp.load(spec)
+    by_mass = "mass" in udcp.make_oracle(oracle, old).options
+    predictor = calibrated(old, oracle, alpha=0.2, options=options if by_mass else None)
+    predictor.save(path)
+
+    def as_of_0_1_0(content: Any) -> None:
+        content.update(format_version=1, version="0.1.0")
+        content["oracle"]["options"].pop("mass", None)
+
+    rewrite(path, as_of_0_1_0, forge=True)
+    loaded = SetPredictor.load(path)
+    assert loaded.oracle.options == predictor.oracle.options
+    assert loaded.oracle.options.get("mass") == options.get("mass" if by_mass else "none")
+    assert np.array_equal(masks(loaded)[0], masks(predictor)[0])
 
 
 def embed(content: Any, text: str) -> None:

@@ -38,7 +38,8 @@ def _large() -> np.ndarray:
 
 
 def _score() -> float:
-    return float(mass_scores(_large(), 0.0, 0).sum())
+    P = _large()
+    return float(mass_scores(P, np.zeros(len(P)), 0.0, 0).sum())
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

@@ -161,9 +161,12 @@ def test_every_face_resumes_what_it_was_asked(tmp_path: Path, solved: list[Wante
 
 
 def test_first_is_the_label_of_least_score() -> None:
-    oracle = Ilp(udcp.loads(SPEC))
     P = rows(20)
-    assert (oracle.first(P) == oracle.scores(P).argmin(axis=1)).all()
+    for mass in ("before", "through", "random"):
+        oracle = Ilp(udcp.loads(SPEC), mass=mass)
+        scores = oracle.scores(P)
+        least = scores == scores.min(axis=1, keepdims=True)
+        assert (oracle.first(P) == np.where(least, P, -1).argmax(axis=1)).all()
 
 
 def test_optimal_is_the_first_set_of_the_chain() -> None:
@@ -285,4 +288,4 @@ def test_wrong_numbers_of_workers(workers: Any) -> None:
 
 def test_neither_workers_nor_checkpoint_are_saved(tmp_path: Path) -> None:
     oracle = Ilp(udcp.loads(SPEC), workers=2, checkpoint=tmp_path / "c")
-    assert set(oracle.options) == {"program", "solver", "levels", "time_limit", "canonical"}
+    assert set(oracle.options) == {"program", "solver", "levels", "time_limit", "canonical", "mass"}

@@ -23,7 +23,7 @@ from udcp_dsl.prediction.calibrate.levels import Level
 
 Draws: TypeAlias = NDArray[np.int64]
 
-_DRAWS = 2**53
+DRAWS = 2**53  # as many draws are possible
 _HASHED = 1024  # rows that are hashed at a time
 _STEPS = 3  # a value, the gap above it, the next value: U decides nothing else (see `_steps`)
 
@@ -53,7 +53,7 @@ def randomized_tau(
     level = calibration.level(alpha)
     codes = calibration.cells_of(level, groups, n)
     cells = calibration.all_cells
-    cuts = np.full((len(cells), _STEPS), _DRAWS, dtype=np.int64)
+    cuts = np.full((len(cells), _STEPS), DRAWS, dtype=np.int64)
     taus = np.full((len(cells), _STEPS + 1), np.inf)
     for i, cell in enumerate(cells):
         assert cell.scores is not None
@@ -61,14 +61,14 @@ def randomized_tau(
         cuts[i, : steps.size] = steps
         taus[i, : at.size] = at
     one_a_row = (n, 1)
-    draws = rng if isinstance(rng, np.ndarray) else rng.integers(1, _DRAWS, size=one_a_row, endpoint=True)
+    draws = rng if isinstance(rng, np.ndarray) else rng.integers(1, DRAWS, size=one_a_row, endpoint=True)
     step = np.zeros(np.broadcast_shapes(codes.shape, one_a_row), dtype=np.intp)
     for cut in cuts.T:
         step += draws.reshape(one_a_row) > cut[codes]
     return taus[codes, step]
 
 
-def row_draws(rows: NDArray[np.floating[Any]], seed: int) -> Draws:
+def row_draws(rows: NDArray[np.floating[Any]], seed: int | tuple[int, ...]) -> Draws:
     """A draw for each row of probabilities that depends on the seed and on the row's own values alone.
 
     So a row has the same set in any batch, alone, and after a restart, and rows that differ have independent draws:
@@ -144,7 +144,7 @@ def _steps(scores: FloatArray, alpha: Fraction) -> tuple[Draws, FloatArray]:
     always = int(np.count_nonzero(above >= math.ceil(t)))
     possible = int(np.count_nonzero(above + 1 + ties > math.floor(t)))
     cuts = [
-        math.floor(_DRAWS * (t - g) / (1 + e))
+        math.floor(DRAWS * (t - g) / (1 + e))
         for g, e in zip(above[always:possible].tolist(), ties[always:possible].tolist(), strict=True)
     ]
     first = taus[always - 1] if always else -np.inf
