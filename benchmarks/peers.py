@@ -1,9 +1,11 @@
-"""Calibrate and predict APS sets with ours and with other libraries, in one run, as ratios to np.argsort.
+"""Prediction sets by ours and by other libraries on the same rows: time as a ratio to np.argsort, size, coverage, cost.
 
-    python benchmarks/peers.py [--n 5000] [--k 1000]
+    python benchmarks/peers.py [--n 4000] [--k 1000]
 
-MAPIE, puncc and TorchCP are measured where they are installed (`pip install mapie puncc torchcp`); each gets the same
-float32 probabilities, n rows to calibrate on and n rows to predict, and computes the deterministic APS score.
+MAPIE, puncc, crepes and TorchCP are measured where they are installed (`pip install mapie puncc crepes torchcp`); each
+gets the same float32 probabilities, n rows to calibrate on and n rows to predict. Two problems: drawn probabilities of
+k labels with true labels drawn from them, and the classifier of languages, where p is not the truth. No library but
+ours knows of the cost. Writes benchmarks/results/peers.json and peers.svg.
 """
 
 from __future__ import annotations
@@ -13,7 +15,8 @@ import json
 import statistics
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -24,27 +27,59 @@ from rich.console import Console
 from rich.table import Table
 
 import udcp_dsl as udcp
+from udcp_dsl.datasets.specs import language_losses
 from udcp_dsl.prediction.files import atomic_write
 
 RESULTS = Path(__file__).parent / "results"
 ALPHA = 0.1
 
-Job = Callable[[], NDArray[np.bool_]]
+Masks = NDArray[np.bool_]
 
 
-def problem(n: int, k: int) -> tuple[NDArray[np.float32], NDArray[np.int64], NDArray[np.float32]]:
-    """Probabilities with true labels drawn from them, and as many again to predict."""
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Rows to calibrate on and rows to predict, with their true labels, and what a set costs."""
+
+    name: str
+    loss: udcp.Loss
+    P: NDArray[np.float32]
+    y: NDArray[np.int64]
+    Q: NDArray[np.float32]
+    z: NDArray[np.int64]
+
+
+# Calibrates and predicts; then what it gave is made into masks, which is not timed.
+Job = tuple[Callable[[], Any], Callable[[Any], Masks]]
+Peer = Callable[[Problem], Job]
+
+
+def drawn(n: int, k: int) -> Problem:
     rng = np.random.default_rng(0)
     logits = rng.normal(scale=3.0, size=(2 * n, k)).astype(np.float32)
     weights = np.exp(logits - logits.max(axis=1, keepdims=True))
     P = weights / weights.sum(axis=1, keepdims=True)
-    y = np.array([rng.choice(k, p=p / p.sum()) for p in P[:n].astype(np.float64)])
-    return P[:n], y, P[n:]
+    y = np.array([rng.choice(k, p=p / p.sum()) for p in P.astype(np.float64)])
+    families = ", ".join(f"f{i}: {{ {10 * i}..{min(10 * i + 9, k - 1)} }}" for i in range(-(-k // 10)))
+    loss = udcp.loads(f"labels 0..{k - 1}  categories F {{ {families} }}  loss families = count(F) + 0.01 * size")
+    return Problem(f"drawn, K = {k}", loss, P[:n], y[:n], P[n:], y[n:])
 
 
-def ours(P: NDArray[np.float32], y: NDArray[np.int64], Q: NDArray[np.float32]) -> Job:
-    loss = udcp.loads(f"labels 0..{P.shape[1] - 1}  loss l = size")
-    return lambda: udcp.SetPredictor(loss, "base", alpha=ALPHA).calibrate(P, y).predict_set(Q).mask
+def languages(n: int) -> Problem:
+    data = udcp.datasets.languages()
+    rows = np.random.default_rng(0).permutation(len(data.y))[: 2 * n]
+    P, y = data.probs_normalised[rows].astype(np.float32), data.y[rows]
+    return Problem("languages, K = 140", language_losses()[0], P[:n], y[:n], P[n:], y[n:])
+
+
+def ours(oracle: str, **options: object) -> Peer:
+    def peer(on: Problem) -> Job:
+        def job() -> Masks:
+            predictor = udcp.SetPredictor(on.loss, oracle, options=options, alpha=ALPHA)
+            return predictor.calibrate(on.P, on.y).predict_set(on.Q).mask
+
+        return job, np.asarray
+
+    return peer
 
 
 class Given:
@@ -67,59 +102,103 @@ class Given:
         return True
 
 
-def mapie(P: NDArray[np.float32], y: NDArray[np.int64], Q: NDArray[np.float32]) -> Job:
-    from mapie.classification import SplitConformalClassifier
-    from sklearn.base import ClassifierMixin
+def mapie(score: str, last: bool | str = True) -> Peer:
+    def peer(on: Problem) -> Job:
+        from mapie.classification import SplitConformalClassifier
+        from sklearn.base import ClassifierMixin
 
-    class Estimator(Given, ClassifierMixin): ...
+        class Estimator(Given, ClassifierMixin): ...
 
-    def job() -> NDArray[np.bool_]:
-        model = SplitConformalClassifier(
-            Estimator(P.shape[1]), confidence_level=1 - ALPHA, conformity_score="aps", prefit=True
+        def job() -> Any:
+            model = SplitConformalClassifier(
+                Estimator(on.P.shape[1]), confidence_level=1 - ALPHA, conformity_score=score, prefit=True
+            )
+            fitted = model.conformalize(on.P, on.y)
+            return fitted.predict_set(on.Q, conformity_score_params={"include_last_label": last})[1]
+
+        return job, lambda sets: np.asarray(sets[:, :, 0])
+
+    return peer
+
+
+def puncc(score: str) -> Peer:
+    def peer(on: Problem) -> Job:
+        import deel.puncc.classification as methods
+        from deel.puncc.api.prediction import BasePredictor
+
+        class Identity(BasePredictor):  # type: ignore[misc]  # untyped
+            def predict(self, X: NDArray[np.float32], **_: Any) -> NDArray[np.float32]:
+                return X
+
+        def job() -> Any:
+            drawing = {} if score == "LAC" else {"rand": False}
+            model = getattr(methods, score)(Identity(None, is_trained=True), train=False, **drawing)
+            model.fit(X_calib=on.P, y_calib=on.y)
+            return model.predict(on.Q, alpha=ALPHA)[1]
+
+        def masks(sets: Any) -> Masks:
+            found = np.zeros(on.Q.shape, dtype=bool)
+            for row, labels in zip(found, sets, strict=True):
+                row[np.asarray(labels, dtype=np.int64)] = True
+            return found
+
+        return job, masks
+
+    return peer
+
+
+def crepes(on: Problem) -> Job:
+    from crepes import ConformalClassifier
+    from crepes.extras import hinge
+
+    def job() -> Any:
+        model = ConformalClassifier()
+        model.fit(hinge(on.P, np.arange(on.P.shape[1]), on.y))
+        return model.predict_set(hinge(on.Q), confidence=1 - ALPHA, smoothing=False)
+
+    return job, lambda sets: np.asarray(sets, dtype=bool)
+
+
+def torchcp(score: str) -> Peer:
+    def peer(on: Problem) -> Job:
+        import torch
+        import torchcp.classification.score as methods
+        from torchcp.classification.predictor import SplitPredictor
+
+        logits, truth, new = (
+            torch.log(torch.from_numpy(on.P)),
+            torch.from_numpy(on.y),
+            torch.log(torch.from_numpy(on.Q)),
         )
-        sets = model.conformalize(P, y).predict_set(Q, conformity_score_params={"include_last_label": True})[1]
-        return np.asarray(sets[:, :, 0])
 
-    return job
+        def job() -> Any:
+            made = methods.LAC() if score == "LAC" else methods.APS(randomized=False, score_type="softmax")
+            model = SplitPredictor(made)
+            model.calculate_threshold(logits, truth, ALPHA)
+            return model.predict_with_logits(new)
 
+        return job, lambda sets: np.asarray(sets, dtype=bool)
 
-def puncc(P: NDArray[np.float32], y: NDArray[np.int64], Q: NDArray[np.float32]) -> Job:
-    from deel.puncc.api.prediction import BasePredictor
-    from deel.puncc.classification import APS
-
-    class Identity(BasePredictor):  # type: ignore[misc]  # untyped
-        def predict(self, X: NDArray[np.float32], **_: Any) -> NDArray[np.float32]:
-            return X
-
-    def job() -> NDArray[np.bool_]:
-        model = APS(Identity(None, is_trained=True), train=False, rand=False)
-        model.fit(X_calib=P, y_calib=y)
-        return np.asarray([len(s) > 0 for s in model.predict(Q, alpha=ALPHA)[1]])
-
-    return job
+    return peer
 
 
-def torchcp(P: NDArray[np.float32], y: NDArray[np.int64], Q: NDArray[np.float32]) -> Job:
-    import torch
-    from torchcp.classification.predictor import SplitPredictor
-    from torchcp.classification.score import APS
-
-    logits, truth, new = torch.log(torch.from_numpy(P)), torch.from_numpy(y), torch.log(torch.from_numpy(Q))
-
-    def job() -> NDArray[np.bool_]:
-        model = SplitPredictor(APS(randomized=False, score_type="softmax"))
-        model.calculate_threshold(logits, truth, ALPHA)
-        return np.asarray(model.predict_with_logits(new))
-
-    return job
-
-
-PEERS: dict[str, tuple[str, Callable[..., Job]]] = {
-    "udcp_dsl `base`": ("udcp_dsl", ours),
-    "MAPIE": ("mapie", mapie),
-    "puncc": ("puncc", puncc),
-    "TorchCP": ("torchcp", torchcp),
-}
+# Library, method, package, how.
+PEERS: tuple[tuple[str, str, str, Peer], ...] = (
+    ("udcp_dsl", "`lac`", "udcp_dsl", ours("lac")),
+    ("MAPIE", "LAC", "mapie", mapie("lac")),
+    ("crepes", "hinge (LAC)", "crepes", crepes),
+    ("puncc", "LAC", "puncc", puncc("LAC")),
+    ("TorchCP", "LAC", "torchcp", torchcp("LAC")),
+    ("udcp_dsl", "`base` (APS)", "udcp_dsl", ours("base")),
+    ("MAPIE", "APS, last label in", "mapie", mapie("aps")),
+    ("puncc", "APS", "puncc", puncc("APS")),
+    ("TorchCP", "APS", "torchcp", torchcp("APS")),
+    ("udcp_dsl", "`base`, random (APS as published)", "udcp_dsl", ours("base", mass="random")),
+    ("MAPIE", "APS, randomized", "mapie", mapie("aps", "randomized")),
+    ("udcp_dsl", "`base`, through (the paper's)", "udcp_dsl", ours("base", mass="through")),
+    ("udcp_dsl", "`greedy`", "udcp_dsl", ours("greedy")),
+    ("udcp_dsl", "`price`", "udcp_dsl", ours("price")),
+)
 
 
 def seconds(job: Callable[[], object], repeats: int) -> float:
@@ -132,30 +211,53 @@ def seconds(job: Callable[[], object], repeats: int) -> float:
     return statistics.median(times)
 
 
+def measured(on: Problem, repeats: int) -> Iterator[dict[str, Any]]:
+    """What each library came to; those that are not installed are left out."""
+    floor = seconds(lambda: (np.argsort(on.P, axis=1), np.argsort(on.Q, axis=1)), repeats)
+    for library, method, package, peer in PEERS:
+        try:
+            number = version(package)
+            job, as_masks = peer(on)
+        except (ImportError, PackageNotFoundError):
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ratio = seconds(job, repeats) / floor
+            masks = as_masks(job())
+        yield {
+            "problem": on.name,
+            "library": library,
+            "version": number,
+            "method": method,
+            "ratio": round(ratio, 2),
+            "size": round(float(masks.sum(axis=1).mean()), 3),
+            "empty": round(float((~masks.any(axis=1)).mean()), 4),
+            "coverage": round(float(masks[np.arange(len(on.z)), on.z].mean()), 4),
+            "cost": round(float(on.loss.batch(masks).mean()), 3),
+        }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--n", type=int, default=5000)
+    parser.add_argument("--n", type=int, default=4000)
     parser.add_argument("--k", type=int, default=1000)
     parser.add_argument("--repeats", type=int, default=3)
     options = parser.parse_args()
-    P, y, Q = problem(options.n, options.k)
-    floor = seconds(lambda: (np.argsort(P, axis=1), np.argsort(Q, axis=1)), options.repeats)
-    table = Table("library", "version", "x argsort", title=f"APS, {options.n} + {options.n} rows, K = {options.k}")
-    rows: dict[str, dict[str, object]] = {}
-    for name, (package, make) in PEERS.items():
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                ratio = seconds(make(P, y, Q), options.repeats) / floor
-            rows[name] = {"version": version(package), "ratio": round(ratio, 2)}
-            table.add_row(name, version(package), f"{ratio:.2f}")
-        except (ImportError, PackageNotFoundError) as error:
-            table.add_row(name, "not installed", str(error)[:40])
-    Console().print(table)
+    rows: list[dict[str, Any]] = []
+    for on in (drawn(options.n, options.k), languages(options.n)):
+        table = Table(title=f"{on.name}, {options.n} + {options.n} rows, alpha {ALPHA}, loss {on.loss.name}")
+        for column in ("library", "method", "x argsort", "size", "empty", "coverage", "cost"):
+            table.add_column(column, justify="left" if column in ("library", "method") else "right")
+        for row in measured(on, options.repeats):
+            rows.append(row)
+            figures = (f"{row['ratio']:.2f}", f"{row['size']:.2f}", f"{row['empty']:.1%}", f"{row['coverage']:.3f}")
+            table.add_row(f"{row['library']} {row['version']}", row["method"], *figures, f"{row['cost']:.2f}")
+        Console().print(table)
     content = {"n": options.n, "k": options.k, "alpha": ALPHA, "rows": rows}
     with atomic_write(RESULTS / "peers.json") as temporary:
         temporary.write_text(json.dumps(content, indent=1) + "\n")
-    plot({name: float(str(row["ratio"])) for name, row in rows.items()}, options.n, options.k)
+    aps = [row for row in rows if "APS" in row["method"] and row["problem"] == f"drawn, K = {options.k}"]
+    plot({f"{row['library']} {row['method']}": float(row["ratio"]) for row in aps}, options.n, options.k)
 
 
 def plot(ratios: dict[str, float], n: int, k: int) -> None:
@@ -166,7 +268,8 @@ def plot(ratios: dict[str, float], n: int, k: int) -> None:
     from matplotlib import pyplot
 
     figure, axes = pyplot.subplots(figsize=(6, 0.6 + 0.5 * len(ratios)), layout="constrained")
-    bars = axes.barh(list(ratios), list(ratios.values()), color=["#1b6ca8"] + ["#b0b7bf"] * (len(ratios) - 1))
+    colours = ["#1b6ca8" if name.startswith("udcp_dsl") else "#b0b7bf" for name in ratios]
+    bars = axes.barh(list(ratios), list(ratios.values()), color=colours)
     axes.bar_label(bars, fmt="%.2f", padding=3)
     axes.axvline(1, color="black", linewidth=0.8, linestyle=":")
     axes.invert_yaxis()

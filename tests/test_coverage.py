@@ -127,6 +127,17 @@ def test_coverage_follows_its_law(oracle: str, options: Options) -> None:
     assert not faults(every)
 
 
+@pytest.mark.parametrize("mass", ["through", "random"])
+@pytest.mark.parametrize("oracle", ["base", "raps", "penalized", "greedy"])
+def test_coverage_by_another_mass(oracle: str, mass: str) -> None:
+    """Not the default. With randomize=True and the same seed, too: its draws are others than those of the scores."""
+    options: Options = {"mass": mass, **dict(ORACLES)[oracle]}
+    few = cases(N_PROBLEMS)[:60]
+    assert not faults([case.trials(case.predictor(oracle, options=options), repeats=8) for case in few])
+    drawn = [case.predictor(oracle, options=options, randomize=True) for case in few]
+    assert not faults([case.trials(predictor, repeats=4) for case, predictor in zip(few, drawn, strict=True)])
+
+
 def test_coverage_with_a_tuned_lambda() -> None:
     """Of the calibration points a third is left for the threshold; the rest chose lambda."""
     every = [case.trials(case.predictor("penalized"), repeats=1, n_cal=3 * case.n_cal) for case in cases(N_PROBLEMS)]
@@ -134,10 +145,15 @@ def test_coverage_with_a_tuned_lambda() -> None:
     assert not faults(every)
 
 
+@pytest.mark.parametrize("mass", ["before", "through", "random"])
 @pytest.mark.parametrize("count", [6, pytest.param(N_PROBLEMS, marks=pytest.mark.slow)])
-def test_coverage_of_a_slow_oracle(count: int) -> None:
+def test_coverage_of_a_slow_oracle(count: int, mass: str) -> None:
     few = cases(N_PROBLEMS)[:count]
-    every = [case.trials(case.predictor(SLOW), n_cal=min(case.n_cal, 9), n_test=4, repeats=2) for case in few]
+    predictors = [case.predictor(SLOW, options={"mass": mass}) for case in few]
+    every = [
+        case.trials(predictor, n_cal=min(case.n_cal, 9), n_test=4, repeats=2)
+        for case, predictor in zip(few, predictors, strict=True)
+    ]
     assert not faults(every)
 
 

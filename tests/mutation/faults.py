@@ -80,8 +80,8 @@ FAULTS = (
     Fault(
         "randomize: ties are not counted",
         "udcp_dsl/prediction/calibrate/randomized.py",
-        "math.floor(_DRAWS * (t - g) / (1 + e))",
-        "math.floor(_DRAWS * (t - g) / max(1, e))",
+        "math.floor(DRAWS * (t - g) / (1 + e))",
+        "math.floor(DRAWS * (t - g) / max(1, e))",
         (RANDOMIZED,),
     ),
     Fault(
@@ -287,6 +287,27 @@ FAULTS = (
         "return score if score > before else float(np.nextafter(before, np.inf))",
         "return score if score > before else before",
         (GREEDY, "-k", "too_small"),
+    ),
+    Fault(
+        "mass before: the first label has minus the row's total",
+        "solvers/udcp_solvers/numeric/remaining.py",
+        "    if share == 1.0 and (k == 1 or rest >= 0.5):\n",
+        "    if share == 1.0 and k > 1 and rest >= 0.5:\n",
+        (MASS, "-k", "empty_by_default"),
+    ),
+    Fault(
+        "mass at random: the draws of randomized sets",
+        "solvers/udcp_solvers/shares.py",
+        "row_draws(P, (self.seed, _STREAM))",
+        "row_draws(P, self.seed)",
+        (MASS, "-k", "formula or draws"),
+    ),
+    Fault(
+        "ilp: labels of a block one by one",
+        "solvers/udcp_solvers/ilp.py",
+        'if self._shares.mass == "through":',
+        "if True:",
+        ("tests/udcp_solvers/test_ilp.py", "-k", "block"),
     ),
     Fault(
         "falling order: ties by higher index",

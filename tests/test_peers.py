@@ -1,0 +1,40 @@
+"""`lac` is the LAC of other libraries, row for row, where they are installed; and benchmarks/peers.py runs."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+FOLDER = Path(__file__).parent.parent / "benchmarks"
+
+
+@pytest.fixture
+def peers(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(FOLDER)
+    return import_module("peers")
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # theirs
+@pytest.mark.parametrize("library", ["mapie", "crepes"])
+def test_lac_gives_the_sets_of_others_row_for_row(peers: Any, library: str) -> None:
+    pytest.importorskip(library)
+    on = peers.drawn(777, 50)  # 778 alpha is not whole: there crepes counts a tie at alpha as inside
+    (job, masks) = {"mapie": peers.mapie("lac"), "crepes": peers.crepes}[library](on)
+    mine, as_masks = peers.ours("lac")(on)
+    assert np.array_equal(masks(job()), as_masks(mine()))
+
+
+def test_what_is_measured_of_ours(peers: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On rows whose p is the truth every method covers; by the mass before no set is empty, through it some are."""
+    own = tuple(peer for peer in peers.PEERS if peer[0] == "udcp_dsl")
+    monkeypatch.setattr(peers, "PEERS", own)
+    rows = {row["method"]: row for row in peers.measured(peers.drawn(400, 30), repeats=1)}
+    assert len(rows) == len(own)
+    assert all(row["coverage"] > 0.84 for row in rows.values())
+    assert rows["`base` (APS)"]["empty"] == 0 < rows["`base`, through (the paper's)"]["empty"]
+    assert rows["`price`"]["cost"] == min(row["cost"] for row in rows.values())
