@@ -22,6 +22,7 @@ from udcp_dsl.report.drawing import rendered
 from udcp_dsl.report.figures import Figure
 from udcp_dsl.report.hull import Point, hull_figure
 from udcp_dsl.report.palette import MUTED, styles
+from udcp_dsl.report.plots import Hover
 
 FOLDER = ROOT / "docs" / "figures"
 BEGIN, END = "<!-- two kinds: made by benchmarks/price_figures.py -->", "<!-- end of two kinds -->"
@@ -51,9 +52,10 @@ def hull() -> Figure:
     prefixes = [Point(float(p[order[:k]].sum()), loss(order[:k].tolist())) for k in range(loss.K + 1)]
     figure = hull_figure("2 * count(kind) + 0.5 * size", "price", prefixes, oracle.explain(p))
 
-    def draw(canvas: Any) -> None:
-        figure.draw(canvas)
+    def draw(canvas: Any) -> Hover:
+        hover = figure.draw(canvas)
         canvas.axes[0].plot(masks @ p, loss.batch(masks), ".", color=MUTED.light, markersize=3, alpha=0.5, zorder=1)
+        return hover
 
     text = "Mass and cost of all 64 sets of one instance; the lower hull, its vertices named by the labels that enter."
     return replace(figure, draw=draw, text=text)
@@ -88,7 +90,7 @@ def two_kinds_table() -> str:
 def two_kinds() -> Figure:
     """Coverage within each kind against mean coverage."""
 
-    def draw(canvas: Any) -> None:
+    def draw(canvas: Any) -> Hover:
         left, right = canvas.subplots(1, 2)
         looks = styles(["price", "base"])
         grid = np.linspace(0.01, 1.0, 100)
@@ -101,6 +103,7 @@ def two_kinds() -> Figure:
         left.set(xlabel="mean coverage", ylabel="coverage of the kind")
         right.set(xlabel="mean coverage", ylabel="mean size")
         canvas.legend(loc="outside lower center", ncols=2)
+        return []
 
     text = (
         "Coverage of a sure and of an unsure kind of instances, and mean size, against mean coverage: price and base."
@@ -128,12 +131,13 @@ def cost_coverage(n: int = 1500, points: int = 30) -> Figure:
     # The best lambda at each coverage: a bound on what tuning can do.
     curves["penalized"] = np.min([costs("penalized", lam=lam) for lam in DEFAULT_GRID], axis=0).tolist()
 
-    def draw(canvas: Any) -> None:
+    def draw(canvas: Any) -> Hover:
         axes = canvas.subplots()
         for oracle, look in styles(curves).items():
             axes.plot(grid, curves[oracle], color=look.colour.light, marker=look.marker, markevery=4, label=oracle)
         axes.set(xlabel="coverage", ylabel="mean cost", title=text)
         canvas.legend(loc="outside lower center", ncols=len(curves) // 2)
+        return []
 
     return Figure("cost-coverage", "", "", f"Mean cost against coverage: {name}, K = {k}.", 3.8, draw)
 

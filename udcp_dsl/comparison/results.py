@@ -242,7 +242,7 @@ class Comparison:
                     yield ""
         for about in dict.fromkeys(self.about.values()):
             alike = ", ".join(oracle for oracle, said in self.about.items() if said == about)
-            yield Text(f"{_visible(alike)}: {_visible(about)}", "dim")
+            yield Text(f"{visible(alike)}: {visible(about)}", "dim")
         for (name, oracle), why in self.skipped.items():
             yield Text(f"{oracle} is left out for {visible(name)}: {visible(why)}", "dim")
         many = f"{self.splits} split{'s' if self.splits > 1 else ''}"

@@ -27,10 +27,11 @@ def falling(p: Sequence[float]) -> list[int]:
 
 def own_share(p: Sequence[float], options: Mapping[str, object]) -> float:
     """The share of its own mass that a label leaves, by the option `mass`: of a draw U that of the row."""
-    if options["mass"] == "random":
+    mass = options.get("mass", "before")
+    if mass == "random":
         (draw,) = row_draws(np.array([p], dtype=np.float64), (int(str(options["seed"])), 1))[:, 0]
         return float(1 - Fraction(int(draw), DRAWS))
-    return {"before": 1.0, "through": 0.0}[str(options["mass"])]
+    return {"before": 1.0, "through": 0.0}[str(mass)]
 
 
 def block_scores(p: Sequence[float], blocks: Sequence[Sequence[int]], share: float) -> list[float]:

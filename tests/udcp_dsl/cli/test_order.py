@@ -61,8 +61,8 @@ def test_as_a_table(udcp: Udcp) -> None:
     lines = result.stdout.split("\n")
     assert lines[0] == "pets, row 0, a, by base, mass before"
     assert lines[2].split() == ["rank", "label", "p", "mass", "cost", "score"]
-    assert lines[4].split() == ["1", "lynx", "0.4", "0.4", "7.01", "-0.6"]
-    assert lines[5].split() == ["2", "wolf", "0.3", "0.7", "9.02", "-0.3"]
+    assert lines[4].split() == ["1", "lynx", "0.4", "0.4", "7.01", "-1"]
+    assert lines[5].split() == ["2", "wolf", "0.3", "0.7", "9.02", "-0.6"]
     assert lines[7].startswith("the first 2 of 4 labels; mass and cost are those of the set")
 
 

@@ -100,7 +100,7 @@ def test_what_solves_and_what_is_tuned_is_so_by_its_class() -> None:
         assert isinstance(oracle, SolvingOracle) == declared(name).solves
         assert oracle.untuned == declared(name).tuned
     tuned = with_lambda(make_oracle("penalized", loss), 0.5)
-    assert (tuned.untuned, tuned.options) == (False, {"lam": 0.5})
+    assert (tuned.untuned, tuned.options) == (False, {"lam": 0.5, "mass": "before"})
 
 
 def test_a_stranger_declares_the_same_way() -> None:
