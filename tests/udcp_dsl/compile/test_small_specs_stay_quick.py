@@ -67,7 +67,7 @@ def test_ranges_are_counted_over_the_whole_spec() -> None:
 
 
 def test_a_wide_header_is_read_in_one_pass() -> None:
-    names = [f"column{i}" for i in range(40_000)]
-    assert len(read_csv("wide.csv", ",".join(names).encode()).header) == 40_000
-    with pytest.raises(FileFault, match="column 'column7' stands twice in the header"):
-        read_csv("wide.csv", ",".join([*names, "column7"]).encode())
+    names = [f"column{i}" for i in range(200_000)]  # each compared with all would take minutes
+    assert len(read_csv("wide.csv", ",".join(names).encode()).header) == len(names)
+    with pytest.raises(FileFault, match="column 'column199999' stands twice in the header"):
+        read_csv("wide.csv", ",".join([*names, names[-1]]).encode())

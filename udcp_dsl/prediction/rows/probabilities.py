@@ -7,6 +7,7 @@ are distributions; logits and scores are made so.
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -107,8 +108,7 @@ def match_columns(columns: Iterable[object], labels: Sequence[str], others: Sequ
     names = [str(column) for column in columns]
     index = {name: position for position, name in enumerate(names)}
     if len(index) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise InputError(f"column {twice!r} is there twice")
+        raise InputError(f"column {_repeated(names)!r} is there twice")
     for other in others:
         if other not in index:
             raise InputError(f"there is no column {other!r}; {did_you_mean(other, names)}")
@@ -135,6 +135,10 @@ def match_columns(columns: Iterable[object], labels: Sequence[str], others: Sequ
     return [index[label] for label in labels]
 
 
+def _repeated(names: Sequence[str]) -> str:
+    return next(name for name, many in Counter(names).items() if many > 1)
+
+
 def check_class_names(class_names: Any, labels: Sequence[str]) -> list[int]:
     """For each label the position of its name in `class_names`."""
     names = [str(name) for name in listed(class_names, "class_names")]
@@ -142,7 +146,7 @@ def check_class_names(class_names: Any, labels: Sequence[str]) -> list[int]:
         raise InputError(f"class_names has {len(names)} names, but there are {len(labels)} labels")
     index = {name: position for position, name in enumerate(names)}
     if len(index) < len(names):
-        raise InputError(f"class_names: {next(name for name in names if names.count(name) > 1)!r} is there twice")
+        raise InputError(f"class_names: {_repeated(names)!r} is there twice")
     known = set(labels)
     for name in names:
         if name not in known:

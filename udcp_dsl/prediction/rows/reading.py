@@ -33,6 +33,8 @@ _MATRICES = (*_ARRAYS, ".csv", *ARROW)
 _COLUMNS = (*_MATRICES, ".txt", ".json")
 _WITH_PART = re.compile(r"(.*?\.(?:npz|csv|parquet|arrow|feather)):(.+)", re.IGNORECASE | re.DOTALL)
 _MMAP_BYTES = 1 << 26  # arrays from here on are mapped, not read
+_UNPACKED_BYTES = 1 << 28  # an array of an .npz that is larger may be so many times as large as in the file:
+_MOST_SWELLING = 100
 _PLAIN_CSV_BYTES = 1 << 20  # below, reading takes less time than importing pyarrow
 _NO_HEADER = "has no header, its first line is numbers: write the names of the columns above it"
 
@@ -204,6 +206,7 @@ def _read_array(file: Path, ending: str, key: str | None) -> npt.NDArray[Any]:
             key = archive.files[0] if key is None else key
             if key not in archive.files:
                 raise InputError(f"there is no array {key!r}; {did_you_mean(key, archive.files)}")
+            _refuse_swelling(archive, key)
             return np.asarray(archive[key])
     except (InputError, OSError):
         raise
@@ -211,6 +214,17 @@ def _read_array(file: Path, ending: str, key: str | None) -> npt.NDArray[Any]:
         if "pickle" in str(error) or "Python objects" in str(error):
             raise InputError("holds pickled Python objects, which are never loaded: save numbers or text") from error
         raise InputError(f"is damaged: {error}") from error
+
+
+def _refuse_swelling(archive: Any, key: str) -> None:
+    """Refuse an array that a small file unpacks to gigabytes: no one asked for that, and rows hardly shrink so far."""
+    names = archive.zip.namelist()
+    member = archive.zip.getinfo(f"{key}.npy" if f"{key}.npy" in names else key)
+    if member.file_size > max(_UNPACKED_BYTES, _MOST_SWELLING * member.compress_size):
+        raise InputError(
+            f"{key!r} unpacks from {member.compress_size:,} bytes to {member.file_size:,}: if that is meant, save it "
+            "unpacked, with numpy.save"
+        )
 
 
 def _csv_rows(file: Path) -> Iterator[tuple[int, list[str]]]:

@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.rows import reading
 from udcp_dsl.prediction.rows.columns import truth
-from udcp_dsl.prediction.rows.probabilities import probabilities
+from udcp_dsl.prediction.rows.probabilities import check_class_names, probabilities
 from udcp_dsl.prediction.rows.reading import read_column, read_rows
 from udcp_dsl.prediction.writing import write_sets
 
@@ -421,3 +421,25 @@ def test_bad_columns(tmp_path: Path, name: str, text: str, message: str) -> None
     (tmp_path / name.partition(":")[0]).write_text(text)
     with pytest.raises(InputError, match=message):
         read_column(tmp_path / name)
+
+
+def test_an_array_that_swells_is_not_unpacked_unasked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    P = np.zeros((50_000, 2))
+    P[:, 0] = 1
+    np.savez_compressed(tmp_path / "p.npz", P=P)
+    assert len(read_rows(tmp_path / "p.npz", ("a", "b"))) == 50_000  # small enough, however far it shrank
+    monkeypatch.setattr("udcp_dsl.prediction.rows.reading._UNPACKED_BYTES", 1 << 16)
+    with pytest.raises(InputError, match=r"p\.npz: 'P' unpacks from [\d,]+ bytes to 800,128: if that is meant"):
+        read_rows(tmp_path / "p.npz", ("a", "b"))
+    varied = np.random.default_rng(0).dirichlet([1, 1], 50_000)
+    np.savez_compressed(tmp_path / "p.npz", P=varied)
+    assert len(read_rows(tmp_path / "p.npz", ("a", "b"))) == 50_000
+
+
+def test_a_wide_header_with_one_name_twice_is_refused_in_one_pass(tmp_path: Path) -> None:
+    names = [f"column{i}" for i in range(200_000)]  # each compared with all would take minutes
+    (tmp_path / "wide.csv").write_text(",".join([*names, names[-1]]) + "\n")
+    with pytest.raises(InputError, match="column 'column199999' is there twice"):
+        read_rows(tmp_path / "wide.csv", names)
+    with pytest.raises(InputError, match="class_names: 'column199999' is there twice"):
+        check_class_names([*names, names[-1]], [*names, "last"])
