@@ -61,7 +61,7 @@ def part(ordinary: Comparison) -> Comparison:
 @pytest.fixture(scope="session")
 def wide(ordinary: Comparison) -> Comparison:
     """As many oracles as there are, and one more: their numbers are those of `lac` but for `price`'s."""
-    names = ("base", "greedy", "ilp", "lac", "my own", "penalized", "price", "raps", "ratio")
+    names = ("base", "greedy", "ilp", "lac", "an oracle of our own", "penalized", "price", "raps", "ratio")
 
     def spread(held: Mapping[str, Any]) -> dict[str, Any]:
         return {name: held["price" if name == "price" else "lac"] for name in names}
