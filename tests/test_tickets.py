@@ -68,7 +68,7 @@ def test_price_is_the_cheapest_on_its_rows(tickets: ModuleType, loss: udcp.Loss)
     P, y = tickets.rows()
     result = udcp.compare(loss, P, y, splits=2, oracles=["base", "lac", "penalized", "greedy", "price"])
     cost = {summary.oracle: summary.cost for summary in result.summaries()}
-    assert cost["price"] < 0.9 * min(paid for oracle, paid in cost.items() if oracle != "price")
+    assert cost["price"] < min(paid for oracle, paid in cost.items() if oracle != "price")
 
 
 def test_prices_are_those_of_the_integer_programs(tickets: ModuleType, loss: udcp.Loss) -> None:
