@@ -17,6 +17,8 @@ RATIO = "tests/udcp_solvers/test_ratio.py"
 BY_MASS = "tests/udcp_solvers/programs/test_by_mass.py"
 SHORTCUTS = "tests/udcp_solvers/programs/test_shortcuts.py"
 PREDICTOR = "tests/udcp_dsl/prediction/test_predictor.py"
+WORDS = "tests/udcp_dsl/language/test_words.py"
+LOSS = "tests/udcp_dsl/test_loss.py"
 
 
 @dataclass(frozen=True)
@@ -357,5 +359,61 @@ FAULTS = (
         "sorted(masses, key=lambda c: -masses[c])",
         "sorted(masses, key=lambda c: masses[c])",
         (SHORTCUTS, "-k", "fewest or solver_says"),
+    ),
+    Fault(
+        "input: look-alikes are names",
+        "udcp_dsl/language/words.py",
+        'unicodedata.is_normalized("NFKC", text)',
+        "True",
+        (WORDS,),
+    ),
+    Fault(
+        "input: a word of the language in wide letters is a name",
+        "udcp_dsl/language/scan.py",
+        "    if normal != text:\n",
+        "    if normal != text and not normal.isascii():\n",
+        (WORDS,),
+    ),
+    Fault(
+        "input: a label that is given twice is merged",
+        "udcp_dsl/loss.py",
+        "if len(positions) > mask.sum():",
+        "if len(positions) > self.K:",
+        (LOSS,),
+    ),
+    Fault(
+        "input: labels= takes a set",
+        "udcp_dsl/compile/passes.py",
+        "isinstance(labels, Set | Mapping | bytes)",
+        "isinstance(labels, Mapping | bytes)",
+        (LOSS,),
+    ),
+    Fault(
+        "input: infinity in JSON is a number",
+        "udcp_dsl/compile/sources.py",
+        "if not math.isfinite(number):",
+        "if math.isnan(number):",
+        ("tests/test_reference.py", "-k", "files"),
+    ),
+    Fault(
+        "input: every misspelt name is looked for",
+        "udcp_dsl/compile/declare/declared.py",
+        "max(len(known), _MOST_COMPARED)",
+        "max(len(known), 1000 * _MOST_COMPARED)",
+        ("tests/udcp_dsl/compile/test_small_specs_stay_quick.py",),
+    ),
+    Fault(
+        "input: labels reach the terminal as they are",
+        "udcp_dsl/cli/terminal.py",
+        "visible_lines(message)",
+        "message",
+        ("tests/udcp_dsl/cli/test_hostile_labels.py",),
+    ),
+    Fault(
+        "facts: sums are believed where rounding shows",
+        "udcp_dsl/expression/prove.py",
+        "_ROUNDING * min(up, down) > TOLERANCE",
+        "_ROUNDING * min(up, down) > 1e300 * TOLERANCE",
+        ("tests/udcp_dsl/expression/test_facts.py",),
     ),
 )

@@ -44,6 +44,7 @@ def rows(folder: Path) -> None:
         (["format", "hostile.loss"], 0),
         (["new", "\x1b[2J.loss", "--labels", f"{_TITLE},{_TURNED}"], 0),
         (["order", "hostile.loss", "--probs", "p.csv", "--row", "0", "--oracle", "base"], 0),
+        (["order", "hostile.loss", "--probs", "\x1b[2J.npy", "--row", "0", "--oracle", "base"], 2),
         (["calibrate", "hostile.loss", "--probs", "p.csv", "--truth", "y.txt", "--oracle", "lac", "-o", "s.json"], 0),
         (["calibrate", "hostile.loss", "--probs", "p.csv", "--truth", "bad.txt", "--oracle", "lac", "-o", "s.json"], 2),
     ],
