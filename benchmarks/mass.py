@@ -92,7 +92,7 @@ def measured(rows: int) -> Iterator[dict[str, Any]]:
                     "cost": float(np.mean(costs)),
                     "error": float(np.std(costs, ddof=1) / math.sqrt(len(costs))),
                     "size": report.mean_size,
-                    "empty": report.empty,
+                    "empty": report.empty / report.n,
                     "coverage": report.coverage,
                     "quarters": [stratum.coverage for stratum in report.by_difficulty],
                 }

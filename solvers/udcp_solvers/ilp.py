@@ -30,7 +30,7 @@ from udcp_solvers.numeric.blocks import block_scores
 from udcp_solvers.programs.exact import Exact, Report
 from udcp_solvers.programs.instance import Instances, Outcome, Recipe, Settings, Wanted
 from udcp_solvers.programs.shortcuts import shortcut
-from udcp_solvers.programs.solver import export, solver_name
+from udcp_solvers.programs.solver import counts_nodes, export, solver_name
 from udcp_solvers.shares import ByMass, checked_mass
 
 if TYPE_CHECKING:
@@ -70,11 +70,14 @@ class Ilp(ByMass, SolvingOracle):
     """Sets proved optimal by mixed-integer programming.
 
     program: mass or price; mass, seed: as for `base`, of program mass alone; solver: auto, a name that PuLP knows, or a
-    solver of PuLP; levels: the masses to reach, rising fractions of the row's total; time_limit: seconds for each
-    instance; canonical: among sets of equal cost the smallest, then the heaviest, then the first by indices, whatever
-    the solver finds first. workers: processes that solve instances at the same time; checkpoint: a file that keeps
-    finished instances, so that a run that was stopped goes on from there. These two change no answer and are not saved
-    with a predictor.
+    solver of PuLP; levels: the masses to reach, rising fractions of the row's total; node_limit: how many nodes of its
+    tree a solver may look at for each question; time_limit: seconds for each instance, which makes answers depend on
+    the machine, unless a checkpoint keeps them; canonical: among sets of equal cost the smallest, then the heaviest,
+    then the first by indices, whatever the solver finds first. workers: processes that solve instances at the same
+    time; checkpoint: a file that keeps finished instances, so that a run that was stopped goes on from there. These two
+    change no answer and are not saved with a predictor.
+
+    With solver="auto" the search of `search` is asked first, and a solver for what it does not finish.
 
     After each call `report` says how many instances were proved optimal, and how many were not.
     """
@@ -96,6 +99,7 @@ class Ilp(ByMass, SolvingOracle):
         seed: int | None = None,
         solver: object = "auto",
         levels: Sequence[float] = LEVELS,
+        node_limit: int | None = None,
         time_limit: float | None = None,
         canonical: bool = False,
         workers: int = 1,
@@ -108,14 +112,18 @@ class Ilp(ByMass, SolvingOracle):
             raise OracleError("oracle 'ilp': with program='price' labels are scored by prices: leave out mass")
         if not isinstance(canonical, bool):
             raise OracleError(f"oracle 'ilp': canonical must be True or False, not {canonical!r}")
-        limit = _checked_limit(time_limit)
-        self._settings = Settings(program, _checked_levels(levels), math.inf if limit is None else limit, canonical)
+        limit, nodes = _checked_limit(time_limit), _checked_nodes(node_limit)
+        self._settings = Settings(
+            program, _checked_levels(levels), math.inf if limit is None else limit, nodes, canonical
+        )
         self._workers = _checked_workers(workers)
         self._checkpoint = checkpoint
         chosen = solver_name(solver)
+        if nodes is not None and not counts_nodes(chosen):
+            raise OracleError(f"oracle 'ilp': {chosen} takes no limit in nodes here: use HiGHS or CBC, or time_limit")
         super().__init__(
             loss, program=program, solver=solver if isinstance(solver, str) else chosen,
-            levels=[float(x) for x in levels], time_limit=limit, canonical=canonical,
+            levels=[float(x) for x in levels], node_limit=nodes, time_limit=limit, canonical=canonical,
             **(self._shares.options if program == "mass" else {}),
         )  # fmt: skip
         self.model = loss.linear_model
@@ -242,10 +250,16 @@ class Ilp(ByMass, SolvingOracle):
             yield i, outcome
         self.report = total
         if total.proved < total.instances:
+            timed = total.hit_limit > 0 and self._settings.limit < math.inf
+            what = (
+                "and coverage is not guaranteed: what a time limit leaves depends on the machine, so that a row has "
+                "other scores each time; use node_limit, or keep the answers in a checkpoint"
+                if timed and run.checkpoint is None
+                else "coverage does not depend on it, the cost may"
+            )
             warnings.warn(
                 f"oracle 'ilp': {total.instances - total.proved} of {total.instances} instances are not proved optimal "
-                f"({total.hit_limit} hit the time limit, {total.failed} failed, {total.doubtful} are in doubt); "
-                "coverage does not depend on it, the cost may",
+                f"({total.hit_limit} hit their limit, {total.failed} failed, {total.doubtful} are in doubt); {what}",
                 stacklevel=4,
             )
 
@@ -295,6 +309,12 @@ def _checked_levels(levels: object) -> list[Fraction]:
         if len(numbers) == len(levels) and all(a < b for a, b in pairwise(numbers)):
             return [Fraction(repr(float(x))) for x in numbers]
     raise OracleError(f"oracle 'ilp': levels must be rising numbers above 0 and up to 1, not {levels!r}")
+
+
+def _checked_nodes(nodes: object) -> int | None:
+    if nodes is not None and (isinstance(nodes, bool) or not isinstance(nodes, int) or not 0 < nodes < 2**31):
+        raise OracleError(f"oracle 'ilp': node_limit must be a whole number of at least 1, not {nodes!r}")
+    return nodes
 
 
 def _checked_limit(limit: object) -> float | None:

@@ -36,23 +36,9 @@ def chain(exact: Exact, tally: Tally, p: Floats, levels: Sequence[Fraction]) -> 
         if not first and has_mass(p, mask, t):
             continue
         quick = exact.by_shortcut(p, t, mask)
-        if quick is not None:
-            mask = quick
-        else:
-            found = exact.cheapest(tally, p, t, mask)
-            # Where the solver has no answer, the heaviest labels give a set that has the mass.
-            mask = _by_mass(p, t, mask) if found is None else found.mask
+        mask = exact.cheapest(tally, p, t, mask).mask if quick is None else quick
         first = False
         yield mask
-
-
-def _by_mass(p: Floats, t: float, inside: Masks) -> Masks:
-    mask = inside.copy()
-    for y in np.argsort(-p, kind="stable"):
-        if has_mass(p, mask, t):
-            break
-        mask[y] = True
-    return mask
 
 
 def order_of(p: Floats, sets: Sequence[Masks]) -> tuple[Indices, Indices]:

@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 
 from udcp_dsl.expression.facts import TOLERANCE
-from udcp_solvers.numeric.arrays import Floats, Masks
+from udcp_solvers.numeric.arrays import Floats
 from udcp_solvers.programs.exact import Exact, Found, Tally
 from udcp_solvers.programs.mass import mass_below
 
@@ -37,9 +37,9 @@ def price_scores(exact: Exact, tally: Tally, p: Floats, canonical: bool) -> Floa
 def _hull(exact: Exact, tally: Tally, p: Floats) -> list[Found]:
     """The corners of the lower hull by rising mass, from the heaviest set of least cost to the cheapest of all mass."""
     nothing = np.zeros(len(p), dtype=bool)
-    left = exact.cheapest(tally, p, 0.0, nothing) or _costed(exact, nothing)
+    left = exact.cheapest(tally, p, 0.0, nothing)
     left = exact.heaviest(tally, p, nothing, left)
-    right = exact.cheapest(tally, p, 0.0, p > 0) or _costed(exact, p > 0)
+    right = exact.cheapest(tally, p, 0.0, p > 0)
     points = [left]
     waiting = [right]
     while waiting:
@@ -52,18 +52,12 @@ def _hull(exact: Exact, tally: Tally, p: Floats) -> list[Found]:
     return _corners(p, points)
 
 
-def _costed(exact: Exact, mask: Masks) -> Found:
-    return Found(mask, float(exact.loss.batch(mask[None, :])[0]), False)
-
-
 def _between(exact: Exact, tally: Tally, p: Floats, left: Found, right: Found) -> Found | None:
     """A set that lies below the line through two others, or None."""
     if _gained(p, left, right) <= 0 or right.cost <= left.cost:
         return None
     price = _price(p, left, right)
     found = exact.at_price(tally, p, price, np.zeros(len(p), dtype=bool))
-    if found is None:
-        return None
     better = price * _gained(p, left, found) - (found.cost - left.cost)
     inner = _gained(p, left, found) > 0 and _gained(p, found, right) > 0
     return found if inner and better > TOLERANCE * max(1.0, abs(found.cost), abs(left.cost)) else None

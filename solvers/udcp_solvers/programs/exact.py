@@ -3,12 +3,18 @@
 The mass row is scaled by 1e6 and let down by what rounding may take, so that it never shuts out a set that has the
 mass. A set that comes back short by exact arithmetic is cut off, with all others that are short for the same reason,
 and the question is asked again. The cost is evaluated by the loss itself and held against the solver's own value.
+
+Presolves have been seen to cut off the optimum: so an answer is also held against sets found without the solver (by the
+search where it knows the loss, else single labels and the likeliest ones), and where one of those is better the solver
+is asked again without its presolve. Where no solver is named, the search itself is asked first, and the solver for what
+it does not finish.
 """
 
 from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING
 
@@ -20,6 +26,8 @@ from udcp_solvers.numeric.arrays import Floats, Masks
 from udcp_solvers.programs.mass import has_mass, mass_below
 from udcp_solvers.programs.shortcuts import shortcut
 from udcp_solvers.programs.solver import Answer, Question, Row, Solver, open_solver
+from udcp_solvers.search.layout import FREE, IN
+from udcp_solvers.search.mass import MassSearch
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
@@ -28,8 +36,9 @@ _SCALE = 1e6
 # In scaled units: solvers take a row for satisfied within 1e-6 at worst, read its numbers from files with 12 digits
 # (another 1e-6), and drop coefficients below 1e-9.
 _LET_DOWN, _DROPPED = 4e-6, 1e-9
-# How far the solver's value may be from the loss before its proof is not believed.
-_AGREE = 1e-6
+# How far the solver's value may be from the loss before its proof is not believed, and how much better another set may
+# be, both by the scale of the costs.
+_AGREE, _BEATEN = 1e-6, 1e-8
 _MOST_CUTS = 200
 # So many labels are put in order of index by one objective of powers of 2.
 _BLOCK = 20
@@ -59,9 +68,10 @@ class Report:
 
 @dataclass(eq=False)
 class Tally:
-    """One instance on its way: its deadline, and what happened so far."""
+    """One instance on its way: its deadline, the nodes of each question, and what happened so far."""
 
     deadline: float = math.inf
+    nodes: int | None = None
     happened: set[str] = field(default_factory=set)
     counts: Report = field(default_factory=lambda: Report(instances=1))
 
@@ -96,30 +106,104 @@ class Exact:
         self._wanted = wanted
         self._canonical = canonical
         self._solver: Solver | None = None  # opened by the first question
-        self._shortcut = shortcut(loss) if wanted == "auto" and not canonical else None
+        self._unit = float(np.abs(model.objective).max(initial=0.0)) or 1.0
+        free = wanted == "auto" and not canonical
+        self._shortcut = shortcut(loss) if free else None
+        self._search = MassSearch.of(loss)
+        self._searches = free and self._search is not None
 
     def by_shortcut(self, p: Floats, t: float, inside: Masks) -> Masks | None:
         """The same as `cheapest` finds, where the loss needs no solver for it."""
         return None if self._shortcut is None or t <= 0 else self._shortcut.cheapest(p, t, inside)
 
-    def cheapest(self, tally: Tally, p: Floats, t: float, inside: Masks) -> Found | None:
-        """The set of least cost among those that hold `inside` and have mass t; None where no answer came."""
-        found = self._least(tally, Question(inside=inside), p, t)
-        if found is None or not found.proved or not self._canonical:
+    def cheapest(self, tally: Tally, p: Floats, t: float, inside: Masks) -> Found:
+        """The set of least cost among those that hold `inside` and have mass t."""
+        known = self._known(p, t, inside)
+        if known.proved:
+            return known
+        found = self._held(
+            tally,
+            lambda presolve: self._least(tally, Question(inside=inside, presolve=presolve), p, t),
+            lambda one: (one.cost, self._unit),
+            known,
+        )
+        if not found.proved or not self._canonical:
             return found
         return self.canonical(tally, p, t, inside, found, heaviest=True)
 
-    def at_price(self, tally: Tally, p: Floats, price: float, inside: Masks) -> Found | None:
+    def at_price(self, tally: Tally, p: Floats, price: float, inside: Masks) -> Found:
         """The set of least cost - price * mass among those that hold `inside`."""
         # A label whose mass is worth more than the loss can ever cost is in. What is in anyway is not priced: it would
         # drown the rest in its digits.
         interval = self.loss.facts.interval
         inside = inside | (price * p > (1 + 1e-9) * (interval.hi - interval.lo))
-        paid = _first(self.model, np.where(inside, 0.0, -price * p))
-        return self._least(tally, Question(inside=inside, costs=self.model.objective + paid), p, 0.0, paid)
+        worth = np.where(inside, 0.0, price * p)
+        paid = _first(self.model, -worth)
+        costs = self.model.objective + paid
+
+        def value(one: Found) -> tuple[float, float]:
+            gained = float(worth[one.mask].sum())
+            return one.cost - gained, self._unit + gained
+
+        known = self._costed(inside) if self._search is None else self._best(self._search, p, price, inside)
+        if known.proved:
+            return known
+        return self._held(
+            tally,
+            lambda presolve: self._least(tally, Question(inside=inside, costs=costs, presolve=presolve), p, 0.0, paid),
+            value,
+            known,
+        )
+
+    def _known(self, p: Floats, t: float, inside: Masks) -> Found:
+        """The cheapest set of mass t that is found without the solver."""
+        if self._search is not None:
+            found = self._search.cheapest(p, t, inside, None if self._searches else 0)
+            return Found(found.mask, found.cost, found.proved and self._searches)
+        masks = np.array([_likeliest(p, t, inside), *(inside | np.eye(len(p), dtype=bool))])
+        costs = self.loss.batch(masks)
+        i = min((i for i in range(len(masks)) if has_mass(p, masks[i], t)), key=lambda i: float(costs[i]))
+        return Found(masks[i], float(costs[i]), False)
+
+    def _best(self, search: MassSearch, p: Floats, price: float, inside: Masks) -> Found:
+        """The best set at a price, by the search."""
+        gaps = np.zeros(1)
+        fixed = np.where(inside, IN, FREE).astype(np.int8)
+        found = self._costed(search.prices.best(p[None, :], np.array([price]), gaps, fixed[None, :])[0])
+        return replace(found, proved=self._searches and gaps[0] == 0.0)
+
+    def _costed(self, mask: Masks) -> Found:
+        return Found(mask, float(self.loss.batch(mask[None, :])[0]), False)
+
+    def _held(
+        self,
+        tally: Tally,
+        ask: Callable[[bool], Found | None],
+        value: Callable[[Found], tuple[float, float]],
+        known: Found,
+    ) -> Found:
+        """The solver's answer, or where a set that is known without it is better what it says without presolve; the set
+        that is known, not proved, where that is better still. `value` comes with what it is made of."""
+        least, scale = value(known)
+        for presolve in (True, False):
+            found = ask(presolve)
+            if found is None:
+                return known
+            behind = value(found)[0] - least
+            if behind <= _BEATEN * scale:
+                return found if behind <= 0 else replace(known, proved=found.proved)
+            if not found.proved:
+                return known
+            tally.count(retried=1)
+        tally.happened.add("doubtful")
+        return known
 
     def heaviest(self, tally: Tally, p: Floats, inside: Masks, like: Found) -> Found:
         """The set of largest mass among those that cost no more."""
+        if self._search is not None and self._searches:  # the best at the lowest price
+            known = self._best(self._search, p, 1e-9 * self._search.prices.span, inside)
+            if known.proved:
+                return known
         return self._better(tally, [self._no_dearer(like)], _first(self.model, -_SCALE * p), p, 0.0, inside, like)
 
     def canonical(
@@ -167,7 +251,7 @@ class Exact:
             rows.insert(0, _mass_row(p, t))
         inside = np.zeros(self.model.K, dtype=bool) if question.inside is None else question.inside
         for _ in range(_MOST_CUTS):
-            answer = self._ask(tally, replace(question, rows=rows, seconds=tally.seconds))
+            answer = self._ask(tally, replace(question, rows=rows, seconds=tally.seconds, nodes=tally.nodes))
             if answer.found is None:
                 return None
             if has_mass(p, answer.found, t):
@@ -202,7 +286,7 @@ class Exact:
         if question.costs is None or paid is not None:
             more = 0.0 if paid is None else float(paid[: self.model.K][answer.found].sum())
             off = answer.value + self.model.constant - more - cost
-            agrees = abs(off) <= _AGREE * max(1.0, abs(cost), abs(more))
+            agrees = abs(off) <= _AGREE * max(self._unit, abs(cost), abs(more))
         if not agrees:
             tally.happened.add("doubtful")
         return Found(answer.found, cost, answer.status == "optimal" and agrees)
@@ -213,6 +297,15 @@ def _first(model: LinearModel, costs: Floats) -> Floats:
     whole = np.zeros(model.variables)
     whole[: model.K] = costs
     return whole
+
+
+def _likeliest(p: Floats, t: float, inside: Masks) -> Masks:
+    mask = inside.copy()
+    for y in np.argsort(-p, kind="stable"):
+        if has_mass(p, mask, t):
+            break
+        mask[y] = True
+    return mask
 
 
 def _mass_row(p: Floats, t: float) -> Row:

@@ -72,6 +72,7 @@ class Settings:
     program: str
     levels: Sequence[Fraction]
     limit: float
+    nodes: int | None
     canonical: bool
 
 
@@ -83,7 +84,7 @@ class Instances:
         self._settings = settings
 
     def solve(self, p: Floats, wanted: Wanted) -> Outcome:
-        tally = Tally(time.monotonic() + self._settings.limit)
+        tally = Tally(time.monotonic() + self._settings.limit, self._settings.nodes)
         if self._settings.program == "price":
             scores = price_scores(self._exact, tally, p, self._settings.canonical)
             return Outcome(tally.report(), scores=scores)

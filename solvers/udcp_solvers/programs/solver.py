@@ -10,9 +10,10 @@ PuLP is imported where it is first spoken to: it takes longer than all the rest 
 from __future__ import annotations
 
 import inspect
+import math
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -25,6 +26,8 @@ from udcp_solvers.numeric.arrays import Floats, Indices, Masks
 # Zero gap, one thread, tolerances as tight as solvers allow: what `exact` means.
 _TOLERANCE = 1e-9
 _CBC_OPTIONS = [f"primalTolerance {_TOLERANCE}", f"integerTolerance {_TOLERANCE}"]
+
+_NO_LIMIT = 2**31 - 1
 
 Status = Literal["optimal", "limit", "infeasible", "failed"]
 
@@ -40,12 +43,17 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """Minimise `costs` (None: the model's own objective) over sets that hold `inside`, under further rows."""
+    """Minimise `costs` (None: the model's own objective) over sets that hold `inside`, under further rows.
+
+    Within so many `seconds` and `nodes` of the solver's tree; `presolve`: as the solver likes, or not at all.
+    """
 
     rows: Sequence[Row] = ()
     inside: Masks | None = None
     costs: Floats | None = None
     seconds: float | None = None
+    nodes: int | None = None
+    presolve: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,11 +159,33 @@ def _problem(model: LinearModel, question: Question) -> tuple[Any, list[Any]]:
     return problem, v
 
 
-def _options(kind: type, seconds: float | None) -> dict[str, Any]:
+def _scaled(costs: Floats) -> tuple[Floats, float]:
+    """Costs of which the largest is near 1, and what they were divided by, a power of two.
+
+    A solver's tolerances are absolute: costs of 1e9 drown in them, and costs of 1e-8 are all the same to it.
+    """
+    largest = float(np.abs(costs).max(initial=0.0))
+    if largest == 0.0:
+        return costs, 1.0
+    scale = 2.0 ** math.floor(math.log2(largest))
+    return costs / scale, scale
+
+
+def counts_nodes(name: str) -> bool:
+    """Whether a solver can be held to a number of nodes."""
+    return name == "HiGHS" or _is_cbc(name)
+
+
+def _is_cbc(name: str) -> bool:
+    return "CBC" in name.upper() or "COIN" in name.upper()
+
+
+def _options(kind: type, question: Question) -> dict[str, Any]:
     """What of an exact, quiet, single-threaded solve this solver lets us ask for."""
-    wanted: dict[str, Any] = {"msg": False, "gapRel": 0.0, "gapAbs": 0.0, "threads": 1, "timeLimit": seconds}
-    if "CBC" in kind.__name__ or "COIN" in kind.__name__:
-        wanted["options"] = _CBC_OPTIONS
+    wanted: dict[str, Any] = {"msg": False, "gapRel": 0.0, "gapAbs": 0.0, "threads": 1, "timeLimit": question.seconds}
+    if _is_cbc(kind.__name__):
+        wanted["options"] = _CBC_OPTIONS if question.presolve else [*_CBC_OPTIONS, "preprocess off", "presolve off"]
+        wanted["maxNodes"] = question.nodes
     taken = inspect.signature(kind).parameters
     return {name: value for name, value in wanted.items() if name in taken and value is not None}
 
@@ -174,8 +204,9 @@ class _Rebuilt:
     def ask(self, question: Question) -> Answer:
         import pulp
 
-        problem, v = _problem(self._model, question)
-        solver = self._given or _quietly(self._kind, **_options(self._kind, question.seconds))
+        costs = self._model.objective if question.costs is None else question.costs
+        problem, v = _problem(self._model, replace(question, costs=_scaled(costs)[0]))
+        solver = self._given or _quietly(self._kind, **_options(self._kind, question))
         if question.seconds is not None:
             solver.timeLimit = question.seconds
         try:
@@ -186,7 +217,6 @@ class _Rebuilt:
             return Answer(status)
         # A variable that stands in no row and has no cost has no value: it is as free as its bound.
         values = np.array([x.lowBound if x.varValue is None else x.varValue for x in v])
-        costs = self._model.objective if question.costs is None else question.costs
         return Answer(status, values[: self._model.K] > 0.5, float(costs @ values))
 
 
@@ -211,7 +241,7 @@ class _Highs:
 
         self._model = model
         # PuLP knows only variables that have a cost or stand in a row; so here all have a cost, and `ask` sets theirs.
-        self._costs = np.ones(model.variables)
+        self._costs, self._scale = np.ones(model.variables), 1.0
         problem, _ = _problem(model, Question(costs=self._costs))
         tight = {f"{kind}_feasibility_tolerance": _TOLERANCE for kind in ("primal", "dual", "mip")}
         # A limit of 0 builds the object and leaves it there.
@@ -237,9 +267,12 @@ class _Highs:
             self._inside = inside.copy()
         costs = self._model.objective if question.costs is None else question.costs
         if costs is not self._costs:
-            highs.changeColsCost(len(costs), self._columns, costs)
+            scaled, self._scale = _scaled(costs)
+            highs.changeColsCost(len(costs), self._columns, scaled)
             self._costs = costs
         highs.setOptionValue("time_limit", np.inf if question.seconds is None else max(question.seconds, 1e-6))
+        highs.setOptionValue("mip_max_nodes", _NO_LIMIT if question.nodes is None else question.nodes)
+        highs.setOptionValue("presolve", "choose" if question.presolve else "off")
         highs.run()
         stopped = highs.getModelStatus().name
         if stopped == "kInfeasible":
@@ -250,4 +283,4 @@ class _Highs:
         if status == "failed" or info.primal_solution_status != 2:
             return Answer("failed" if status == "optimal" else status)
         found = np.array(highs.getSolution().col_value[:K]) > 0.5
-        return Answer(status, found, float(info.objective_function_value))
+        return Answer(status, found, self._scale * float(info.objective_function_value))

@@ -37,7 +37,7 @@ _PLAIN, _INSIDE, _UP_TO, _BEYOND = range(4)
 _ASKED_STAR, _ASKED_SET, _ASKED_LEFT, _ASKED_RIGHT, _ASKED_WITH, _ASKED_LAST, _ASKED_BETWEEN = range(7)
 
 # Up to a price this much higher a set may be bought at the price itself, but for rounding.
-_ABOVE = 1e-9
+ABOVE = 1e-9
 _NOTHING = 1e-6
 # How often the price at which a label is bought is guessed higher, before the last set is asked for.
 _GUESSES = 12
@@ -79,12 +79,13 @@ def price_rows(
     scores: Floats,
     masks: Marks,
     gaps: Floats,
+    fixed: Marks,
 ) -> None:
     """Fill scores (n, K), scores (n, 1) of the labels y, masks (n, K) at the thresholds tau, or of the best sets at the
     anchors, by `face`.
 
     `anchor` is (n,), below 0 for none. `gaps` (n,) says by how much a better set may have been missed, with the budget
-    of branches used up; 0 where all is exact.
+    of branches used up; 0 where all is exact. `fixed` (n, K), or none: labels that a best set holds or leaves out.
     """
     K, C, Q, N = sizes_of(ints)
     T = scratch_of(ints)
@@ -105,8 +106,10 @@ def price_rows(
         ties = _repeats(R.p)
         gaps[n] = 0.0
         # A set may be bought at the threshold itself, but for rounding.
-        upper = tau[n] * (1.0 + _ABOVE) if face == SET else np.inf
+        upper = tau[n] * (1.0 + ABOVE) if face == SET else np.inf
         more = _begin(R, face, anchor[n], tau[n])
+        if len(fixed) > 0:
+            R.hold[_FIXED] = fixed[n]
         while more:
             to = R.at[_TO]
             gap = best_set(
@@ -154,7 +157,7 @@ def _begin(R: Row, face: int, m: float, tau: float) -> bool:
     if face == SET and (tau < 0.0 or tau == np.inf):
         return False
     if face == BEST or m >= 0.0:
-        return _ask(R, _ASKED_STAR, max(m, _lowest(R)), _STAR, 0)
+        return _ask(R, _ASKED_STAR, m if face == BEST else max(m, _lowest(R)), _STAR, 0)
     return _stretch(R, _PLAIN, m, True)
 
 
@@ -181,7 +184,7 @@ def _stretch(R: Row, stretch: int, m: float, nested: bool) -> bool:
 @jit
 def _lowest(R: Row) -> float:
     """A price that stands for 0: of the cheapest sets the heaviest is the best at it."""
-    return _ABOVE * R.real[_SPAN] if R.real[_SPAN] > 0.0 else 1.0
+    return ABOVE * R.real[_SPAN] if R.real[_SPAN] > 0.0 else 1.0
 
 
 @jit
@@ -235,7 +238,7 @@ def _right(R: Row, face: int, y: int, upper: float) -> bool:
     if face == SET and upper > _NOTHING * R.real[_SPAN]:
         return _ask(R, _ASKED_RIGHT, upper, 0, 0)
     if face == ONE:
-        more = max(R.cost[_SAVED] - R.cost[_LEFT], 0.0) + _ABOVE * R.real[_SPAN]
+        more = max(R.cost[_SAVED] - R.cost[_LEFT], 0.0) + ABOVE * R.real[_SPAN]
         if R.p[y] > 0.0 and _guess(R, y, more / R.p[y]):
             return True
     return _last(R)

@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from udcp_solvers.numeric.compiled import over_rows
-from udcp_solvers.search.hull import ALL, BEST, ONE, SET, price_rows
-from udcp_solvers.search.layout import Floats, Ints
+from udcp_solvers.search.hull import ABOVE, ALL, BEST, ONE, SET, price_rows
+from udcp_solvers.search.layout import Floats, Ints, Marks
 from udcp_solvers.search.model import model_of, searchable
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from udcp_dsl.loss import Loss
     from udcp_dsl.prediction.oracle import Masks, Probabilities
 
@@ -31,7 +29,7 @@ class SearchPrices:
     def __init__(self, loss: Loss, budget: int = BUDGET) -> None:
         self._model = model_of(loss)
         low, high = loss.facts.interval
-        self._span = high - low
+        self.span = high - low
         self._budget = budget
 
     @staticmethod
@@ -57,10 +55,12 @@ class SearchPrices:
         self._run(P, SET, anchor, gaps, tau=tau, masks=out)
         return out.view(np.bool_)
 
-    def best(self, P: Probabilities, mu: Floats, gaps: Floats | None = None) -> Masks:
-        """The set of least L - mu p of each row, mu (n,)."""
+    def best(self, P: Probabilities, mu: Floats, gaps: Floats | None = None, fixed: Marks | None = None) -> Masks:
+        """The set of least L - mu p of each row, mu (n,); `fixed` (n, K) says which labels it holds or leaves out."""
         out = np.empty(P.shape, np.int8)
-        self._run(P, BEST, mu, gaps, masks=out)
+        if fixed is None:  # of the cheapest sets, the heaviest is the best at 0
+            mu = np.maximum(mu, ABOVE * self.span if self.span > 0 else 1.0)
+        self._run(P, BEST, mu, gaps, masks=out, fixed=fixed)
         return out.view(np.bool_)
 
     def _run(
@@ -72,7 +72,8 @@ class SearchPrices:
         y: Ints | None = None,
         tau: Floats | None = None,
         scores: Floats | None = None,
-        masks: NDArray[np.int8] | None = None,
+        masks: Marks | None = None,
+        fixed: Marks | None = None,
     ) -> None:
         n = len(P)
         over_rows(
@@ -85,9 +86,10 @@ class SearchPrices:
             np.full(n, -1.0) if anchor is None else anchor,
             np.zeros(n, np.int64) if y is None else y,
             np.zeros(n) if tau is None else tau,
-            self._span,
+            self.span,
             self._budget,
             np.empty((0, 1)) if scores is None else scores,
             np.empty((0, 1), np.int8) if masks is None else masks,
             np.zeros(n) if gaps is None else gaps,
+            np.empty((0, 1), np.int8) if fixed is None else fixed,
         )

@@ -106,7 +106,7 @@ def test_oracles_that_do_not_apply_are_listed_with_the_reason() -> None:
 
 
 def test_prices_by_the_search_are_tried_on_as_many_rows_as_any_other() -> None:
-    loss = udcp.loads("labels 0..21  hierarchy h { n { 0..21 } }  loss l = spread(h)")
+    loss = udcp.loads("labels 0..21  category A { 0..5 }  category B { 6..9 }  loss l = 3 * (any(A) and any(B)) + size")
     validation = validate(loss, cases=1, oracles=["base", "price"])
     assert validation.ok, validation.failures
     assert validation.slow == ()

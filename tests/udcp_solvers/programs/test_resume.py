@@ -288,4 +288,4 @@ def test_wrong_numbers_of_workers(workers: Any) -> None:
 
 def test_neither_workers_nor_checkpoint_are_saved(tmp_path: Path) -> None:
     oracle = Ilp(udcp.loads(SPEC), workers=2, checkpoint=tmp_path / "c")
-    assert set(oracle.options) == {"program", "solver", "levels", "time_limit", "canonical", "mass"}
+    assert set(oracle.options) == {"program", "solver", "levels", "node_limit", "time_limit", "canonical", "mass"}

@@ -13,7 +13,7 @@ import udcp_dsl as udcp
 from udcp_dsl.testing import all_masks, losses
 from udcp_dsl.testing.brute import anchored_scores, price_scores
 from udcp_solvers.search.layout import FREE, IN, OUT
-from udcp_solvers.search.model import model_of, searchable
+from udcp_solvers.search.model import searchable
 from udcp_solvers.search.prices import SearchPrices
 
 DECLARED = """
@@ -89,8 +89,6 @@ def test_no_set_is_better_whatever_the_loss(loss: udcp.Loss, seed: int) -> None:
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(losses(), st.integers(0, 2**32 - 1))
 def test_labels_may_be_fixed(loss: udcp.Loss, seed: int) -> None:
-    from udcp_solvers.search.best import best_set, scratch_of
-
     rng = np.random.default_rng(seed)
     low, high = loss.facts.interval
     if loss.K > 9 or max(abs(low), abs(high)) > 1e6:
@@ -98,10 +96,7 @@ def test_labels_may_be_fixed(loss: udcp.Loss, seed: int) -> None:
     masks = all_masks(loss.K)
     p, mu = row(loss.K, rng, False), float(np.exp(rng.uniform(-3, 3))) * (high - low + 0.1)
     fixed = rng.choice(np.array([OUT, FREE, FREE, IN], dtype=np.int8), loss.K)
-    ints, floats = model_of(loss)
-    found = np.zeros(loss.K, dtype=np.int8)
-    best_set(ints, floats, p, mu, fixed, high - low, 100_000, False, scratch_of(ints), found, False)
-    chosen = found == IN
+    (chosen,) = SearchPrices(loss, 100_000).best(p[None], np.array([mu]), fixed=fixed[None])
     assert chosen[fixed == IN].all()
     assert not chosen[fixed == OUT].any()
     fits = masks[:, fixed == IN].all(axis=1) & ~masks[:, fixed == OUT].any(axis=1)
