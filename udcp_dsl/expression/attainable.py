@@ -55,7 +55,7 @@ class Grid:
         a, b = self.points, other.points
         if a is not None and b is not None and len(a) * len(b) <= _LONGEST:
             return Grid(_distinct(np.add.outer(a, b).ravel()))
-        left, right = self._steps(), other._steps()
+        left, right = self.steps(), other.steps()
         if left is None or right is None:
             return None
         return Grid(None, left.offset + right.offset, _common([left.step, right.step]))
@@ -73,7 +73,7 @@ class Grid:
         a, b = self.points, other.points
         if a is not None and b is not None and len(a) + len(b) <= _LONGEST:
             return Grid(_distinct(np.concatenate([a, b])))
-        left, right = self._steps(), other._steps()
+        left, right = self.steps(), other.steps()
         if left is None or right is None:
             return None
         return Grid(None, left.offset, _common([left.step, right.step, right.offset - left.offset]))
@@ -93,7 +93,8 @@ class Grid:
         near = ROUNDING * max(1.0, abs(cut))
         return (below, above) if above - cut > near and cut - below > near else None
 
-    def _steps(self) -> Grid | None:
+    def steps(self) -> Grid | None:
+        """As offset and step; None where the values have no common one."""
         if self.points is None:
             return self
         first = _fraction(float(self.points[0]))

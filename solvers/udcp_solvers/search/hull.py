@@ -20,11 +20,13 @@ import numpy as np
 from udcp_solvers.numeric.compiled import jit
 from udcp_solvers.numeric.double_double import Double, plus, ratio
 from udcp_solvers.search.best import NEAR, best_set, scratch_of
+from udcp_solvers.search.by_mass import advance, begin, best_of, branches_of, fixed_of, gap_of, price_of
 from udcp_solvers.search.intervals import cost_of
 from udcp_solvers.search.layout import FREE, IN, OUT, Floats, Ints, Marks, sizes_of
 
-# What is wanted of a row: every score, that of one label, the set at a threshold, the best set at the anchor alone.
-ALL, ONE, SET, BEST = range(4)
+# What is wanted of a row: every score, that of one label, the set at a threshold, the best set at the anchor alone, the
+# cheapest set of a mass.
+ALL, ONE, SET, BEST, MASS = range(5)
 
 # Sets that wait at most; behind them the left end, the best set at the anchor, labels that are fixed, and these as they
 # were, where they are changed for a while.
@@ -80,12 +82,14 @@ def price_rows(
     masks: Marks,
     gaps: Floats,
     fixed: Marks,
+    grid: Floats,
 ) -> None:
-    """Fill scores (n, K), scores (n, 1) of the labels y, masks (n, K) at the thresholds tau, or of the best sets at the
-    anchors, by `face`.
+    """Fill scores (n, K), scores (n, 1) of the labels y, masks (n, K) at the thresholds tau, of the best sets at the
+    anchors, or of the cheapest sets of the masses tau within y branches, by `face`.
 
     `anchor` is (n,), below 0 for none. `gaps` (n,) says by how much a better set may have been missed, with the budget
-    of branches used up; 0 where all is exact. `fixed` (n, K), or none: labels that a best set holds or leaves out.
+    of branches used up; 0 where all is exact. `fixed` (n, K), or none: labels that a best set, or one of a mass, holds
+    or leaves out. `grid`: the offset and step of what the loss costs; a step of 0 for none.
     """
     K, C, Q, N = sizes_of(ints)
     T = scratch_of(ints)
@@ -100,6 +104,7 @@ def price_rows(
     )
     every, state, q, point = np.arange(K), np.zeros(C, np.int64), np.zeros(Q), np.zeros(N)
     R.real[_SPAN] = span
+    W = branches_of(ints, y[start] if face == MASS else 0, span, grid)
     for n in range(start, stop):
         for k in range(K):
             R.p[k] = P[n, k]
@@ -107,16 +112,25 @@ def price_rows(
         gaps[n] = 0.0
         # A set may be bought at the threshold itself, but for rounding.
         upper = tau[n] * (1.0 + ABOVE) if face == SET else np.inf
-        more = _begin(R, face, anchor[n], tau[n])
-        if len(fixed) > 0:
-            R.hold[_FIXED] = fixed[n]
+        if face == MASS:
+            R.at[_TO], R.at[_STARTED] = 0, 1
+            more = begin(ints, floats, W, R.p, tau[n], fixed[n], R.hold[0])
+        else:
+            more = _begin(R, face, anchor[n], tau[n])
+            if len(fixed) > 0:
+                R.hold[_FIXED] = fixed[n]
         while more:
+            if face == MASS:
+                R.hold[_FIXED], R.real[_MU] = fixed_of(W), price_of(W)
             to = R.at[_TO]
             gap = best_set(
                 ints, floats, R.p, R.real[_MU], R.hold[_FIXED], span, budget, ties, T, R.hold[to], R.at[_STARTED] == 1
             )
             gaps[n] = max(gaps[n], gap)
             R.cost[to] = cost_of(ints, floats, R.hold[to], every, state, q, point)
+            if face == MASS:
+                more = advance(ints, floats, W, R.p, R.hold[0], R.cost[0], gap, y[n])
+                continue
             if R.at[_ASKED] == _ASKED_LEFT and face == ONE:
                 # What the label would add to the left end: its price is guessed from it.
                 R.hold[_SAVED] = R.hold[_LEFT]
@@ -131,6 +145,10 @@ def price_rows(
         elif face == SET:
             for k in range(K):
                 masks[n, k] = R.score[k] <= tau[n]
+        elif face == MASS:
+            gaps[n] = gap_of(W)
+            for k in range(K):
+                masks[n, k] = best_of(W)[k] == IN
         else:
             for k in range(K):
                 masks[n, k] = R.hold[_STAR, k] == IN

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from udcp_solvers.numeric.compiled import over_rows
-from udcp_solvers.search.hull import ABOVE, ALL, BEST, ONE, SET, price_rows
+from udcp_solvers.search.hull import ABOVE, ALL, BEST, MASS, ONE, SET, price_rows
 from udcp_solvers.search.layout import Floats, Ints, Marks
 from udcp_solvers.search.model import model_of, searchable
 
@@ -63,6 +63,12 @@ class SearchPrices:
         self._run(P, BEST, mu, gaps, masks=out, fixed=fixed)
         return out.view(np.bool_)
 
+    def of_mass(self, P: Probabilities, t: Floats, fixed: Marks, branches: int, grid: Floats, gaps: Floats) -> Masks:
+        """The cheapest set of mass t (n,) of each row, within so many branches; `grid`: offset and step of costs."""
+        out = np.empty(P.shape, np.int8)
+        self._run(P, MASS, None, gaps, y=np.full(len(P), branches), tau=t, masks=out, fixed=fixed, grid=grid)
+        return out.view(np.bool_)
+
     def _run(
         self,
         P: Probabilities,
@@ -74,6 +80,7 @@ class SearchPrices:
         scores: Floats | None = None,
         masks: Marks | None = None,
         fixed: Marks | None = None,
+        grid: Floats | None = None,
     ) -> None:
         n = len(P)
         over_rows(
@@ -92,4 +99,5 @@ class SearchPrices:
             np.empty((0, 1), np.int8) if masks is None else masks,
             np.zeros(n) if gaps is None else gaps,
             np.empty((0, 1), np.int8) if fixed is None else fixed,
+            np.zeros(2) if grid is None else grid,
         )
