@@ -26,6 +26,9 @@ from udcp_dsl.prediction.predictor import SetPredictor
 FORMAT = "udcp_dsl predictor"
 FORMAT_VERSION = 2  # 1: udcp_dsl 0.1.0
 
+# Options of oracles that say where and how fast to solve: another's machine is none of a file's business.
+_OF_A_MACHINE = ("workers", "checkpoint")
+
 _FLAGS = ("nonempty", "randomize", "pool", "logits", "normalize")
 
 
@@ -53,7 +56,10 @@ def save(predictor: SetPredictor, path: str | Path) -> None:
                 for name, data in loss.files.items()
             },
         },
-        "oracle": {"name": predictor.oracle.name, "options": predictor.oracle.options},
+        "oracle": {
+            "name": predictor.oracle.name,
+            "options": {name: x for name, x in predictor.oracle.options.items() if name not in _OF_A_MACHINE},
+        },
         "options": {
             "alphas": [str(alpha) for alpha in predictor.alphas],
             "conditional": predictor.conditional,
@@ -129,6 +135,12 @@ def _rebuild(content: Mapping[str, Any]) -> SetPredictor:
     spec, options = content["spec"], content["options"]
     if not all(isinstance(options[flag], bool) for flag in _FLAGS):
         raise InputError(f"one of its options {', '.join(_FLAGS)} is neither true nor false; save it again")
+    for option in _OF_A_MACHINE:
+        if option in content["oracle"]["options"]:
+            raise InputError(
+                f"its oracle has the option {option!r}, which starts processes or writes files where it is loaded, and "
+                "is never saved, so that it was put in afterwards: calibrate and save again"
+            )
     loss = loads(
         spec["text"],
         labels=spec["labels"],

@@ -263,6 +263,7 @@ FORGERIES: dict[str, tuple[Any, str]] = {
     "param": (lambda c: c["spec"].update(params={"weight": 7}), "weight"),
     "no oracle": (lambda c: c["oracle"].update(name="none"), "there is no oracle 'none'"),
     "option": (lambda c: c["oracle"].update(options={"lambda": 1}), "no option 'lambda'"),
+    "class names": (lambda c: c["options"].update(class_names="cat"), "class_names: expected a sequence, not str"),
     "alphas": (lambda c: c["options"].update(alphas=["1/2"]), "thresholds do not belong to its options"),
     "conditional": (lambda c: c["options"].update(conditional="class"), "thresholds do not belong to its options"),
     "randomize": (lambda c: c["options"].update(randomize=True), "thresholds do not belong to its options"),
@@ -294,6 +295,37 @@ def test_classes_of_a_forged_file(spec: Path, tmp_path: Path) -> None:
     rewrite(file, lambda c: c["calibration"]["cells"].pop(), forge=True)
     with pytest.raises(InputError, match="thresholds do not belong to its labels"):
         SetPredictor.load(file)
+
+
+@pytest.mark.parametrize("oracle", ["ilp", "lac"])
+@pytest.mark.parametrize("option", ["workers", "checkpoint"])
+def test_a_forged_file_starts_no_process_and_writes_no_file(
+    spec: Path, tmp_path: Path, oracle: str, option: str
+) -> None:
+    """Whoever loads a file says where and how fast to solve, not the file."""
+    file, kept = tmp_path / "saved.json", tmp_path / "kept.sqlite"
+    with pytest.warns(UserWarning, match="too few calibration points"):
+        SetPredictor(udcp.load(spec), oracle, alpha=0.01).calibrate(P[:4], Y[:4]).save(file)
+    value = 3 if option == "workers" else str(kept)
+    rewrite(file, lambda c: c["oracle"]["options"].update({option: value}), forge=True)
+    with pytest.raises(InputError, match=f"its oracle has the option '{option}', which starts processes or writes"):
+        SetPredictor.load(file)
+    assert not kept.exists()
+
+
+def test_where_and_how_fast_to_solve_is_not_saved(spec: Path, tmp_path: Path) -> None:
+    options = {"workers": 1, "checkpoint": tmp_path / "kept.sqlite"}
+    with pytest.warns(UserWarning, match="too few calibration points"):
+        SetPredictor(udcp.load(spec), "ilp", alpha=0.01, options=options).calibrate(P[:4], Y[:4]).save(
+            tmp_path / "saved.json"
+        )
+    odd = udcp.make_oracle("lac", udcp.load(spec))
+    odd.options.update(workers=2)  # as a stranger's oracle may have it
+    SetPredictor(odd.loss, odd, alpha=0.2).calibrate(P, Y).save(tmp_path / "odd.json")
+    for name in ("saved.json", "odd.json"):
+        saved_options = json.loads((tmp_path / name).read_text(encoding="utf-8"))["oracle"]["options"]
+        assert not {"workers", "checkpoint"} & set(saved_options)
+        SetPredictor.load(tmp_path / name)
 
 
 def test_saving_is_all_or_nothing(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
