@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from udcp_dsl.comparison.results import Comparison
+from udcp_dsl.prediction.cells import to_cell
 from udcp_dsl.prediction.files import PathLike, atomic_write, known_ending, require_pyarrow
 from udcp_dsl.prediction.writing import short
 
@@ -31,9 +32,15 @@ def write_runs(path: PathLike, comparison: Comparison) -> None:
                 writer = csv.writer(out, lineterminator="\n")
                 writer.writerow(columns)
                 for row in zip(*columns.values(), strict=True):
-                    writer.writerow([short(cell) if isinstance(cell, float) else cell for cell in row])
+                    writer.writerow(map(_cell, row))
         else:
             _write_arrow(temporary, columns, ending)
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, float):
+        return short(value)
+    return to_cell(value) if isinstance(value, str) else value
 
 
 def _write_arrow(file: Path, columns: dict[str, list[Any]], ending: str) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError
+from udcp_dsl.prediction.cells import looks_like_formula, to_cell
 from udcp_dsl.prediction.files import ARROW, PathLike, atomic_write, known_ending, require_pyarrow
 
 _SETS = (*ARROW, ".csv", ".jsonl", ".npy")
@@ -39,8 +40,9 @@ def write_sets(
     """Write prediction sets, one a row: id (row number if there are none), labels, size and, where given, cost.
 
     .parquet, .arrow, .feather: labels are a list of strings. .jsonl: one object a row. .csv: labels are joined by `|`;
-    if any label of the spec is empty, contains `|` or starts with `[`, every cell is a JSON array instead. .npy: the
-    boolean mask alone.
+    if any label of the spec is empty, contains `|`, starts with `[` or as formulas of spreadsheets do (`=`, `+`, `-`,
+    `@`), every cell is a JSON array instead; an id that would be a formula has an apostrophe before it, which
+    `read_column` and `read_rows` take away. .npy: the boolean mask alone.
     """
     file = Path(path)
     ending = sets_ending(path)
@@ -96,13 +98,16 @@ class _Sets:
 
 
 def _write_csv(file: Path, sets: _Sets) -> None:
-    as_json = any(not label or "|" in label or label.startswith("[") for label in sets.labels)
+    as_json = any(
+        not label or "|" in label or label.startswith("[") or looks_like_formula(label) for label in sets.labels
+    )
     with file.open("w", encoding="utf-8", newline="") as out:
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(["id", "labels", "size"] + ([] if sets.costs is None else ["cost"]))
         for name, members, size, cost in sets.rows():
             cell = json.dumps(members, ensure_ascii=False) if as_json else "|".join(members)
-            writer.writerow([name, cell, size] + ([] if cost is None else [short(cost)]))
+            first = to_cell(name) if isinstance(name, str) else name
+            writer.writerow([first, cell, size] + ([] if cost is None else [short(cost)]))
 
 
 def short(value: float) -> str:

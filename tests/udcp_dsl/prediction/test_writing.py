@@ -22,7 +22,9 @@ from hypothesis import strategies as st
 
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction import writing
+from udcp_dsl.prediction.cells import from_cell, to_cell
 from udcp_dsl.prediction.files import atomic_write
+from udcp_dsl.prediction.rows.reading import read_column
 from udcp_dsl.prediction.writing import write_sets
 
 ABC = ["a", "b", "c"]
@@ -38,6 +40,7 @@ def read_sets(path: Path) -> list[dict[str, Any]]:
     with path.open(encoding="utf-8", newline="") as stream:
         rows: list[dict[str, Any]] = list(csv.DictReader(stream))
     for row in rows:
+        row["id"] = from_cell(row["id"])
         as_json = row["labels"].startswith("[")
         row["labels"] = json.loads(row["labels"]) if as_json else row["labels"].split("|") if row["labels"] else []
         row["size"] = int(row["size"])
@@ -50,8 +53,8 @@ def read_sets(path: Path) -> list[dict[str, Any]]:
 def prediction_sets(draw: st.DrawFn) -> tuple[np.ndarray, list[str], list[str] | None, np.ndarray | None]:
     n, K = draw(st.integers(0, 6)), draw(st.integers(1, 5))
     mask = np.array(draw(st.lists(st.lists(st.booleans(), min_size=K, max_size=K), min_size=n, max_size=n)), bool)
-    labels = draw(st.lists(st.text('ab|,"[ é\n', max_size=3), min_size=K, max_size=K, unique=True))
-    ids = draw(st.none() | st.lists(st.text('x,"é', min_size=1, max_size=3), min_size=n, max_size=n))
+    labels = draw(st.lists(st.text("ab|,\"[ é\n=-'", max_size=3), min_size=K, max_size=K, unique=True))
+    ids = draw(st.none() | st.lists(st.text("x,\"é=@+-'1.\t", min_size=1, max_size=3), min_size=n, max_size=n))
     number = st.floats(allow_nan=False, allow_infinity=False)
     costs = draw(st.none() | st.lists(number, min_size=n, max_size=n))
     return mask.reshape(n, K), labels, ids, None if costs is None else np.array(costs, float)
@@ -95,6 +98,38 @@ def test_sets_as_text(tmp_path: Path) -> None:
     write_sets(tmp_path / "sets.jsonl", mask=mask, labels=ABC, ids=["x", "y"], costs=np.array([1.5, 0.0]))
     first = '{"id": "x", "labels": ["a", "c"], "size": 2, "cost": 1.5}\n'
     assert (tmp_path / "sets.jsonl").read_text().startswith(first)
+
+
+def test_no_cell_of_a_csv_is_a_formula(tmp_path: Path) -> None:
+    mask = np.array([[True, False], [True, True], [False, True], [False, False], [True, False]])
+    ids = ["=1+1", "@anna", "-12", "+49 30", "'=x"]
+    path = tmp_path / "sets.csv"
+    write_sets(path, mask=mask, labels=["-1", "1"], ids=ids, costs=np.array([-1.0, -2.0, 0.0, 1.0, -1.5]))
+    with path.open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert [row["id"] for row in rows] == ["'=1+1", "'@anna", "-12", "'+49 30", "''=x"]
+    assert [row["labels"] for row in rows] == ['["-1"]', '["-1", "1"]', '["1"]', "[]", '["-1"]']
+    assert [row["cost"] for row in rows] == ["-1.0", "-2.0", "0.0", "1.0", "-1.5"]  # numbers are numbers
+    assert read_column(path, "id") == ids
+
+
+@given(st.text("=+-@\t\r\n'1.e a|", max_size=5))
+def test_cells_are_read_back_and_begin_no_formula(text: str) -> None:
+    cell = to_cell(text)
+    assert from_cell(cell) == text
+    if cell[:1] in ("=", "+", "-", "@", "\t", "\r", "\n") and cell:
+        float(cell)
+
+
+@pytest.mark.parametrize("quick", [False, True])
+def test_a_column_of_a_csv_loses_the_apostrophe_by_either_reader(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quick: bool
+) -> None:
+    from udcp_dsl.prediction.rows import reading
+
+    monkeypatch.setattr(reading, "_PLAIN_CSV_BYTES", 0 if quick else 1 << 30)
+    (tmp_path / "t.csv").write_text("id,p\n'=x,0.5\n'tis,0.5\n-7,0.5\n''@,1\n")
+    assert read_column(tmp_path / "t.csv", "id") == ["=x", "'tis", "-7", "'@"]
 
 
 def test_a_csv_has_the_shortest_number_of_twelve_digits_and_every_other_format_all_of_them(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError, did_you_mean, nearest
 from udcp_dsl.expression.domain import WHOLE_NUMBER
+from udcp_dsl.prediction.cells import from_cell
 from udcp_dsl.prediction.files import ARROW, PathLike, known_ending, require_pyarrow
 from udcp_dsl.prediction.rows.probabilities import arrange, match_columns
 from udcp_dsl.prediction.rows.value import Rows, rows_of
@@ -108,7 +109,8 @@ def read_column(path: PathLike, column: str | None = None) -> npt.NDArray[Any] |
     """Read one column (true labels, groups or ids) from .npy, .npz, .csv, .txt, .json, .parquet, .arrow or .feather.
 
     `column`, or `file.csv:column` and `file.npz:key`, says which where there are several. A .txt has one entry a line.
-    Text that consists of whole numbers becomes integers; an empty field becomes None, a missing value.
+    Text that consists of whole numbers becomes integers; an empty field becomes None, a missing value; the apostrophe
+    that `write_sets` puts before what would be a formula in a spreadsheet is taken away.
     """
     file, part = _split(path)
     column = part if column is None else column
@@ -188,6 +190,10 @@ def _scalars(cells: list[str]) -> list[Any]:
     """Cells of text as integers, if all are written as integers are, and None for what is empty."""
     kind = int if all(WHOLE_NUMBER.fullmatch(cell) and len(cell) < 19 for cell in cells if cell) else str
     return [kind(cell) if cell else None for cell in cells]
+
+
+def _csv_column(cells: list[str]) -> list[Any]:
+    return _scalars([from_cell(cell) for cell in cells])
 
 
 def _read_array(file: Path, ending: str, key: str | None) -> npt.NDArray[Any]:
@@ -274,7 +280,7 @@ def _read_csv(file: Path, choose: _Choice) -> tuple[npt.NDArray[np.float64], lis
             column.extend([""] * blank)
             column.append(row[position])
         blank = 0
-    return np.asarray(values).reshape(-1, max(1, len(numbers))), [_scalars(column) for column in cells]
+    return np.asarray(values).reshape(-1, max(1, len(numbers))), [_csv_column(column) for column in cells]
 
 
 def _number(cell: str) -> float | None:
@@ -302,7 +308,7 @@ def _read_csv_quickly(
     values = np.empty((table.num_rows, len(numbers)))
     for j, position in enumerate(numbers):
         values[:, j] = table.column(header[position]).to_numpy()
-    return values, [_scalars(table.column(header[position]).to_pylist()) for position in texts]
+    return values, [_csv_column(table.column(header[position]).to_pylist()) for position in texts]
 
 
 def _read_arrow(file: Path, choose: _Choice) -> tuple[npt.NDArray[Any], list[list[Any]]]:

@@ -1,0 +1,35 @@
+"""Text in the cells of a CSV, which a spreadsheet must not take for a formula: =1+1 would be run by who opens the file.
+
+An apostrophe before such a text makes it text there; our own reader takes it away again.
+"""
+
+from __future__ import annotations
+
+import re
+
+# With apostrophes before it, too, so that those of the text itself are told from the one that is added.
+_FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
+
+
+def looks_like_formula(text: str) -> bool:
+    """Whether it begins as a formula does, or as one that was made into text."""
+    return _FORMULA.match(text) is not None
+
+
+def to_cell(text: str) -> str:
+    """The text as a cell; numbers are numbers in a spreadsheet as well, and stay as they are.
+
+    >>> to_cell("=1+1"), to_cell("-3.5"), to_cell("'tis"), to_cell("'=1+1")
+    ("'=1+1", '-3.5', "'tis", "''=1+1")
+    """
+    return f"'{text}" if looks_like_formula(text) and not _NUMBER.fullmatch(text) else text
+
+
+def from_cell(cell: str) -> str:
+    """The text of which `to_cell` made the cell.
+
+    >>> from_cell("'=1+1"), from_cell("-3.5"), from_cell("'tis"), from_cell("''=1+1")
+    ('=1+1', '-3.5', "'tis", "'=1+1")
+    """
+    return cell[1:] if cell[:1] == "'" and looks_like_formula(cell) else cell
