@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import tomllib
 from pathlib import Path
+
+import pytest
 
 import udcp_dsl
 
@@ -34,3 +37,12 @@ def test_the_version_is_written_once_and_the_changelog_is_about_it() -> None:
     newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert newest is not None
     assert udcp_dsl.__version__.removesuffix(".dev0") == newest[1]
+
+
+def test_every_planted_fault_has_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The text that a fault changes is in its file once; else `tests/mutation/run.py` ends at it, after minutes."""
+    monkeypatch.syspath_prepend(str(ROOT / "tests" / "mutation"))
+    faults = importlib.import_module("faults").FAULTS
+    assert len(faults) > 60
+    found = {fault.name: (ROOT / fault.file).read_text(encoding="utf-8").count(fault.old) for fault in faults}
+    assert not {name: times for name, times in found.items() if times != 1}

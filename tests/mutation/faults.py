@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from fault import Fault
+from input_faults import INPUT_FAULTS
 
 CALIBRATE = "tests/udcp_dsl/prediction/calibrate/test_calibration.py"
 COVERAGE = "tests/udcp_dsl/prediction/calibrate/test_coverage.py"
@@ -17,19 +18,6 @@ RATIO = "tests/udcp_solvers/test_ratio.py"
 BY_MASS = "tests/udcp_solvers/programs/test_by_mass.py"
 SHORTCUTS = "tests/udcp_solvers/programs/test_shortcuts.py"
 PREDICTOR = "tests/udcp_dsl/prediction/test_predictor.py"
-WORDS = "tests/udcp_dsl/language/test_words.py"
-LOSS = "tests/udcp_dsl/test_loss.py"
-
-
-@dataclass(frozen=True)
-class Fault:
-    """`old`, which the file holds once, becomes `new`. `by` are arguments of pytest, or after "validate" of udcp."""
-
-    name: str
-    file: str
-    old: str
-    new: str
-    by: tuple[str, ...]
 
 
 def _validate(spec: str, *more: str) -> tuple[str, ...]:
@@ -137,13 +125,6 @@ FAULTS = (
         ("tests/udcp_dsl/prediction/rows/test_columns.py", "tests/udcp_dsl/prediction/rows/test_probabilities.py"),
     ),
     Fault(
-        "saved: a changed file is taken",
-        "udcp_dsl/prediction/saved.py",
-        'if content.get("sha256") != _hash(content):',
-        'if content.get("sha256") is None:',
-        ("tests/udcp_dsl/prediction/test_saved.py",),
-    ),
-    Fault(
         "evaluate: an interval one point too low",
         "udcp_dsl/prediction/evaluation.py",
         "beta.ppf(tail, np.maximum(k, 1), m - k + 1)",
@@ -153,8 +134,8 @@ FAULTS = (
     Fault(
         "< for <= in the sets of an oracle",
         "udcp_dsl/prediction/oracle.py",
-        "np.less_equal(self._scores(P[rows])",
-        "np.less(self._scores(P[rows])",
+        "np.less_equal(self._part(rows)._scores(P[rows])",
+        "np.less(self._part(rows)._scores(P[rows])",
         _validate("grades/grades.loss"),
     ),
     Fault(
@@ -361,59 +342,11 @@ FAULTS = (
         (SHORTCUTS, "-k", "fewest or solver_says"),
     ),
     Fault(
-        "input: look-alikes are names",
-        "udcp_dsl/language/words.py",
-        'unicodedata.is_normalized("NFKC", text)',
-        "True",
-        (WORDS,),
-    ),
-    Fault(
-        "input: a word of the language in wide letters is a name",
-        "udcp_dsl/language/scan.py",
-        "    if normal != text:\n",
-        "    if normal != text and not normal.isascii():\n",
-        (WORDS,),
-    ),
-    Fault(
-        "input: a label that is given twice is merged",
-        "udcp_dsl/loss.py",
-        "if len(positions) > mask.sum():",
-        "if len(positions) > self.K:",
-        (LOSS,),
-    ),
-    Fault(
-        "input: labels= takes a set",
-        "udcp_dsl/compile/passes.py",
-        "isinstance(labels, Set | Mapping | bytes)",
-        "isinstance(labels, Mapping | bytes)",
-        (LOSS,),
-    ),
-    Fault(
-        "input: infinity in JSON is a number",
-        "udcp_dsl/compile/sources.py",
-        "if not math.isfinite(number):",
-        "if math.isnan(number):",
-        ("tests/test_reference.py", "-k", "files"),
-    ),
-    Fault(
-        "input: every misspelt name is looked for",
-        "udcp_dsl/compile/declare/declared.py",
-        "max(len(known), _MOST_COMPARED)",
-        "max(len(known), 1000 * _MOST_COMPARED)",
-        ("tests/udcp_dsl/compile/test_small_specs_stay_quick.py",),
-    ),
-    Fault(
-        "input: labels reach the terminal as they are",
-        "udcp_dsl/cli/terminal.py",
-        "visible_lines(message)",
-        "message",
-        ("tests/udcp_dsl/cli/test_hostile_labels.py",),
-    ),
-    Fault(
         "facts: sums are believed where rounding shows",
         "udcp_dsl/expression/prove.py",
         "_ROUNDING * min(up, down) > TOLERANCE",
         "_ROUNDING * min(up, down) > 1e300 * TOLERANCE",
         ("tests/udcp_dsl/expression/test_facts.py",),
     ),
+    *INPUT_FAULTS,
 )

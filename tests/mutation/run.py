@@ -16,7 +16,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from faults import FAULTS, Fault
+from fault import Fault
+from faults import FAULTS
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
