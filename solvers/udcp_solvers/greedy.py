@@ -24,7 +24,7 @@ import numpy as np
 
 from udcp_dsl.diagnostics import OracleError
 from udcp_dsl.prediction.declaration import Declaration, Way
-from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Probabilities
+from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Probabilities, is_number
 from udcp_solvers.growth.farthest import farthest_orders
 from udcp_solvers.growth.growing import DENSE, TREE, grow
 from udcp_solvers.growth.lists import list_labels, model_of, no_model
@@ -227,6 +227,6 @@ def _fill(loss: Loss, M: float, eps: float, p: Floats, wanted: Indices, floor: F
 
 
 def _number(name: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if not is_number(value):
         raise OracleError(f"oracle 'greedy': {name} must be a finite number, not {value!r}")
     return float(value)

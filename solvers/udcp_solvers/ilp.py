@@ -25,7 +25,7 @@ from udcp_dsl import __version__
 from udcp_dsl.diagnostics import OracleError
 from udcp_dsl.expression.lower import LoweringError
 from udcp_dsl.prediction.declaration import Declaration, Refusal, Way
-from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Probabilities, SolvingOracle
+from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Probabilities, SolvingOracle, is_number
 from udcp_solvers.numeric.blocks import block_scores
 from udcp_solvers.programs.exact import Exact, Report
 from udcp_solvers.programs.instance import Instances, Outcome, Recipe, Settings, Wanted
@@ -320,6 +320,6 @@ def _checked_nodes(nodes: object) -> int | None:
 def _checked_limit(limit: object) -> float | None:
     if limit is None:
         return None
-    if isinstance(limit, bool) or not isinstance(limit, int | float) or not 0 < limit < math.inf:
+    if not is_number(limit) or limit <= 0:
         raise OracleError(f"oracle 'ilp': time_limit must be a number of seconds above 0, not {limit!r}")
     return float(limit)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from udcp_dsl.diagnostics import OracleError
 from udcp_dsl.prediction.declaration import Declaration, Way
-from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Probabilities
+from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Probabilities, is_number
 from udcp_solvers.growth.growing import DENSE, TREE, Growing, clear, cost_with, far_at, grow, new_state, push
 from udcp_solvers.numeric.compiled import jit, over_rows
 from udcp_solvers.numeric.exact_sum import LIMBS, add
@@ -58,7 +58,7 @@ class Penalized(ByMass):
     )
 
     def __init__(self, loss: Loss, *, lam: float | None = None, mass: str = "before", seed: int | None = None) -> None:
-        if lam is not None and (isinstance(lam, bool) or not isinstance(lam, int | float) or not 0 <= lam < math.inf):
+        if lam is not None and not (is_number(lam) and lam >= 0):
             raise OracleError(f"oracle 'penalized': lam must be a finite number from 0, or None, not {lam!r}")
         self._shares = checked_mass(self.name, mass, seed)
         super().__init__(loss, lam=None if lam is None else float(lam), **self._shares.options)

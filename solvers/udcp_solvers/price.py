@@ -34,6 +34,7 @@ from udcp_dsl.prediction.oracle import (
     Oracle,
     Probabilities,
     as_probabilities,
+    is_number,
     make_oracle,
 )
 from udcp_solvers.prices.cuts import CutPrices
@@ -131,7 +132,7 @@ class Price(AnchoredOracle):
     )
 
     def __init__(self, loss: Loss, *, anchor: float | None = None, exact: bool = False) -> None:
-        if anchor is not None and (isinstance(anchor, bool) or not isinstance(anchor, int | float) or not anchor >= 0):
+        if anchor is not None and not (is_number(anchor) and anchor >= 0):
             raise OracleError(f"oracle 'price': anchor must be a price from 0 on, not {anchor!r}")
         if not isinstance(exact, bool):
             raise OracleError(f"oracle 'price': exact must be True or False, not {exact!r}")

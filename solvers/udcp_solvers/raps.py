@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from udcp_dsl.diagnostics import OracleError
 from udcp_dsl.prediction.declaration import Declaration
+from udcp_dsl.prediction.oracle import is_number
 from udcp_solvers.base import MassOracle, by_sorting
 
 if TYPE_CHECKING:
@@ -34,9 +35,9 @@ class Raps(MassOracle):
     def __init__(
         self, loss: Loss, *, lam: float = 0.01, k: int = 5, mass: str = "before", seed: int | None = None
     ) -> None:
-        if isinstance(lam, bool) or not isinstance(lam, int | float) or not (lam == 0 or 1e-9 <= lam <= 1e9):
+        if not is_number(lam) or not (lam == 0 or 1e-9 <= lam <= 1e9):
             raise OracleError(f"oracle 'raps': lam must be 0 or a number from 1e-9 to 1e9, not {lam!r}")
         if isinstance(k, bool) or not isinstance(k, int) or k < 0:
             raise OracleError(f"oracle 'raps': k must be a whole number from 0, not {k!r}")
         super().__init__(loss, mass, seed, lam=float(lam), k=k)
-        self._lam, self._free = float(lam), k
+        self._lam, self._free = float(lam), min(k, len(loss.labels))

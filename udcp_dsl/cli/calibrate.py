@@ -20,7 +20,6 @@ from udcp_dsl.cli.row_options import (
     reads_rows,
     rows_from,
     truth_option,
-    warn_below_chance,
 )
 from udcp_dsl.cli.solving import solves_instances, solving
 from udcp_dsl.cli.spec import diagnostics_of, reads_spec
@@ -118,8 +117,8 @@ def command(
             nullcontext() if bar_shown else waiting("calibrating"),
         ):
             predictor.calibrate(rows, logits=logits, normalize=normalize)
-        accuracy = warn_below_chance(rows)
         predictor.save(output)
+    accuracy = rows.hits / len(rows)
     if as_json:
         spec = {"diagnostics": diagnostics, "warnings": warnings}
         emit({**spec, "file": output, "rows": len(rows), "accuracy": accuracy, **_summary(predictor)})

@@ -20,7 +20,6 @@ from udcp_dsl.cli.row_options import (
     reads_rows,
     rows_from,
     truth_option,
-    warn_below_chance,
 )
 from udcp_dsl.cli.spec import diagnostics_of, reads_specs
 from udcp_dsl.cli.terminal import STDOUT, emit, show, visible, written_to
@@ -110,7 +109,6 @@ def command(
             seed=seed,
             progress=tracked,
         )
-        warn_below_chance(rows)
         written = write_outputs(comparison, report, figures, data=Path(probs_file).name)
         if out is not None:
             with written_to(out, ".csv") as file:

@@ -33,6 +33,9 @@ _OPTIONS = {
     "randomize=False": "no --randomize",
     'conditional="group"': "--group",
     "groups=": "--group",
+    "ids=,": "--id,",
+    "(loss.labels; class_names= gives another)": "(udcp check lists them; --class-names gives another)",
+    ", by ignore=[...] (at the command line": " (at the command line",
 }
 
 id_option = click.option(
@@ -199,21 +202,6 @@ def _names(ctx: click.Context) -> Iterator[str]:
 
 def _same(path: str, name: str | Path) -> bool:
     return bool(name) and Path(path).resolve() == Path(name).resolve()
-
-
-def warn_below_chance(rows: Rows) -> float:
-    """The accuracy of the likeliest labels; a warning where it is below chance, but for bad luck."""
-    from udcp_dsl.prediction.evaluation import clopper_pearson
-
-    accuracy = rows.hits / len(rows)
-    if clopper_pearson(rows.hits, len(rows), 0.9999)[1] < 1 / len(rows.labels):
-        warnings.warn(
-            f"the likeliest label is right in {accuracy:.1%} of the rows, less often than chance: are the columns "
-            "in the order of the labels (udcp check lists them; --class-names gives another), and the truths right?",
-            UserWarning,
-            stacklevel=2,
-        )
-    return accuracy
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from udcp_dsl.comparison.splits import FRACTIONS, Contender, Result, deal, run_s
 from udcp_dsl.diagnostics import InputError, OracleError, did_you_mean
 from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.calibrate import DEFAULT_GRID, CalibrationWarning, Level, levels_of
+from udcp_dsl.prediction.doubts import warn_of_another_order
 from udcp_dsl.prediction.oracle import Oracle, declaration_of, make_oracle, oracle_names, with_lambda
 from udcp_dsl.prediction.predictor import warn_of_free_labels, warn_of_zeros
 from udcp_dsl.prediction.rows import rows_of
@@ -35,6 +36,7 @@ def compare(
     seed: int = 0,
     groups: Any = None,
     ids: Any = None,
+    ignore: Sequence[str] = (),
     class_names: Sequence[object] | None = None,
     label_names: Mapping[str, str] | None = None,
     workers: int = 2,
@@ -46,8 +48,8 @@ def compare(
     must be named; or names of your own, each for an oracle and its options: {"paper": ("greedy", {"mass": "through"})}.
     `fractions` are those of the folds for thresholds, for tuning and for the test. `groups` (one a row) are strata of
     the measures; calibration is marginal. `ids` name the rows of the examples, and `label_names` the labels whose own
-    names (codes, say) are not for readers. All losses must have the same labels in the same order. `workers` threads
-    share the splits; `progress` is told of each oracle and split.
+    names (codes, say) are not for readers; `ignore` names columns of a frame to leave unread. All losses must have the
+    same labels in the same order. `workers` threads share the splits; `progress` is told of each oracle and split.
     Refuses what `SetPredictor` and `evaluate` refuse. The same seed gives the same result, but for the seconds.
 
     >>> import numpy as np, udcp_dsl as udcp
@@ -71,7 +73,8 @@ def compare(
     for loss in compared:
         if any(x.by_cost for contender in contenders if contender.loss is loss for x in contender.oracles.values()):
             warn_of_free_labels(loss)
-    data = rows_of(probs, compared[0].labels, y=y, groups=groups, ids=ids, class_names=class_names)
+    data = rows_of(probs, compared[0].labels, y=y, groups=groups, ids=ids, ignore=ignore, class_names=class_names)
+    warn_of_another_order(data)
     folds = deal(len(data), fractions, int(seed), int(splits))
     warn_of_too_few(folds[0], min(levels), tuned=any(contender.tuned for contender in contenders))
     warn_of_zeros(data, min(levels))

@@ -15,6 +15,13 @@ import numpy.typing as npt
 from udcp_dsl.diagnostics import InputError
 
 
+def flag(value: object, name: str) -> bool:
+    """True or False; refuses anything else, as "no" would count as true."""
+    if not isinstance(value, bool | np.bool_):
+        raise InputError(f"{name} is {value!r}: give True or False")
+    return bool(value)
+
+
 def comes_from(value: object, package: str) -> bool:
     return any(base.__module__.partition(".")[0] == package for base in type(value).__mro__)
 
@@ -28,7 +35,15 @@ def tensor_array(tensor: Any) -> npt.NDArray[Any]:
         raise InputError("the tensor is sparse: pass tensor.to_dense()")
     if tensor.is_floating_point() and tensor.element_size() < 4 and str(tensor.dtype) != "torch.float16":
         tensor = tensor.float()  # numpy has no bfloat16
-    array: npt.NDArray[Any] = tensor.numpy(force=True)
+    try:
+        array: npt.NDArray[Any] = tensor.numpy(force=True)
+    except (
+        RuntimeError,
+        TypeError,
+    ) as error:  # of the device "meta", say, which holds shapes alone
+        raise InputError(
+            f"the tensor (device {tensor.device}, {tensor.dtype}) has no values that can be read: {error}"
+        ) from error
     return array
 
 
@@ -52,6 +67,25 @@ def frame_array(frame: Any, positions: list[int]) -> npt.NDArray[Any]:
 def frame_index(value: Any) -> Any:
     """The index of a pandas frame, and None of everything else."""
     return value.index if is_frame(value) and comes_from(value, "pandas") else None
+
+
+def refuse_another_index(columns: Mapping[str, Any]) -> None:
+    """Refuse pandas objects whose rows are named in different ways: they would be joined by position, unasked.
+
+    What carries no index (an array, a list, a polars frame), and what has another number of rows, is not looked at.
+    """
+    indexed = {
+        what: value.index for what, value in columns.items() if comes_from(value, "pandas") and hasattr(value, "iloc")
+    }
+    if not indexed:
+        return
+    first, *others = indexed
+    for other in others:
+        if len(indexed[first]) == len(indexed[other]) and not indexed[first].equals(indexed[other]):
+            raise InputError(
+                f"{first} and {other} have different indexes, and rows are joined by position: put both in one order "
+                "(.loc), or, if they are, take the indexes away (.reset_index(drop=True) of both, or .to_numpy())"
+            )
 
 
 def frame_column(frame: Any, name: str) -> Any:
@@ -110,6 +144,9 @@ def texts_of(values: Any, noun: str, n: int | None) -> list[str]:
         texts = [_text(entry, noun, row) for row, entry in enumerate(texts)]
     if "" in texts:
         raise InputError(f"{noun}: row {texts.index('')} (counted from 0) is missing")
+    for row, text in enumerate(texts):
+        if text[-1] == "\0":  # arrays of text drop it, so that "a" and "a\0" would become one
+            raise InputError(f"{noun}: row {row} (counted from 0) ends in the character NUL: strip it, .rstrip('\\0')")
     return texts
 
 

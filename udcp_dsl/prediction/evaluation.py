@@ -16,6 +16,7 @@ import numpy.typing as npt
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.calibrate import Level, show_level
 from udcp_dsl.prediction.containers import frame_index
+from udcp_dsl.prediction.doubts import warn_of_shared_draws
 from udcp_dsl.prediction.predictor import SetPredictor
 from udcp_dsl.prediction.rows import Rows
 from udcp_dsl.prediction.sets import PredictionSets
@@ -232,13 +233,20 @@ _STRATA = {"by_size": "set size", "by_difficulty": "highest p", "by_class": "cla
 
 
 def evaluate(
-    predictor: SetPredictor, probs: Any, y: Any = None, *, alpha: Level | None = None, groups: Any = None
+    predictor: SetPredictor,
+    probs: Any,
+    y: Any = None,
+    *,
+    alpha: Level | None = None,
+    groups: Any = None,
+    ids: Any = None,
+    ignore: Sequence[str] = (),
 ) -> Evaluation:
     """Judge a calibrated predictor by fresh probabilities and true labels, which must not be those of calibration.
 
     `alpha` chooses where several were calibrated. `groups` (one a row) are strata, and needed where calibration was by
-    group. Rows read by `read_rows` hold `y` and `groups` if these were read. Refuses what `predict_set` and `calibrate`
-    refuse.
+    group; `ids` and `ignore` are as for `predict_set`. Rows read by `read_rows` hold `y`, `groups` and `ids` if these
+    were read. Refuses what `predict_set` and `calibrate` refuse.
 
     >>> import numpy as np, udcp_dsl as udcp
     >>> loss = udcp.loads("labels {cat, dog, wolf}  loss l = size")
@@ -251,10 +259,12 @@ def evaluate(
         raise TypeError(f"predictor is a {type(predictor).__name__}, not a SetPredictor")
     calibration = predictor.calibrated
     level = calibration.level(alpha)
-    rows = predictor.rows(probs, y, groups=groups)
+    rows = predictor.rows(probs, y, groups=groups, ids=ids, ignore=ignore)
     if predictor.conditional == "group" and rows.groups is None:
         raise InputError("calibrated by group, so the evaluation needs the group of each row: give groups=")
-    sets = PredictionSets(predictor.loss, predictor.sets(rows, level), index=frame_index(probs))
+    if predictor.randomize:
+        warn_of_shared_draws(rows, predictor.seed)
+    sets = PredictionSets(predictor.loss, predictor.sets(rows, level), rows.ids, index=frame_index(probs))
     measures = measure(sets, rows, alpha=level, oracle=predictor.oracle.name)
     return Evaluation(**vars(measures), sets=sets)
 

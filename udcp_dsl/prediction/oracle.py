@@ -8,6 +8,7 @@ themselves what they can do (`declaration`).
 from __future__ import annotations
 
 import inspect
+import math
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
@@ -15,7 +16,7 @@ from contextlib import AbstractContextManager
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -294,6 +295,16 @@ def _check_options(name: str, factory: Any, loss: Loss, options: Mapping[str, ob
         signature.bind(loss, **options)
     except TypeError as error:
         raise OracleError(f"oracle {name!r}: {error} ({listed})") from error
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Whether an option is a finite number: whole ones may have more digits than a float can hold, and are not."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
 
 
 def as_probabilities(P: ArrayLike, K: int) -> Probabilities:

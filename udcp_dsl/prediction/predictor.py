@@ -34,10 +34,11 @@ from udcp_dsl.prediction.calibrate import (
     threshold,
     tune,
 )
-from udcp_dsl.prediction.containers import frame_index
+from udcp_dsl.prediction.containers import flag, frame_index
+from udcp_dsl.prediction.doubts import warn_of_another_order, warn_of_shared_draws
 from udcp_dsl.prediction.oracle import AnchoredOracle, Oracle, make_oracle, with_lambda
 from udcp_dsl.prediction.rows import Rows, rows_of
-from udcp_dsl.prediction.rows.probabilities import Matrix, check_class_names
+from udcp_dsl.prediction.rows.probabilities import Matrix, check_class_names, names_of_classes
 from udcp_dsl.prediction.sets import PredictionSets
 
 # Randomised sets by class need every score: this many entries of them are held at a time.
@@ -51,8 +52,9 @@ class SetPredictor:
     `confidence_level`; `alpha` may be a list, one of which is chosen at prediction. `conditional="group"` or `"class"`
     guarantees coverage within each group or class; those with too few points get full sets, or, with `pool=True`, the
     threshold of all. `nonempty=True` never gives an empty set; `randomize=True` covers 1 - alpha exactly, with draws
-    that depend on `seed` and the row's probabilities alone (so rows with equal ones share a draw: where the classifier
-    has few distinct outputs, coverage is exact on average over seeds). `class_names` names the columns of arrays, if
+    that depend on `seed`, the row's probabilities and its id, if ids are given, alone (so without ids rows with equal
+    probabilities share a draw: where the classifier has few distinct outputs, coverage is exact on average over seeds,
+    and a warning says so). `class_names` names the columns of arrays, if
     they are not in the order of `loss.labels`; true labels are best given by name, as integers are positions in
     `loss.labels` all the same.
 
@@ -83,22 +85,21 @@ class SetPredictor:
     ) -> None:
         if not isinstance(loss, Loss):
             raise TypeError(f"loss is a {type(loss).__name__}, not a Loss: make one with udcp.load or udcp.loads")
+        self.nonempty, self.randomize = flag(nonempty, "nonempty"), flag(randomize, "randomize")
+        self.pool = flag(pool, "pool")
         if conditional not in (None, "group", "class"):
             raise InputError(f'conditional is {conditional!r}: choose None, "group" or "class"')
-        if randomize and nonempty:
+        if self.randomize and self.nonempty:
             raise InputError("randomize and nonempty exclude each other: a set that is never empty covers more")
-        if pool and conditional is None:
+        if self.pool and conditional is None:
             raise InputError('pool=True goes with conditional="group" or "class"')
         if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
             raise InputError(f"seed is {seed!r}: give a whole number, 0 or more")
         self.loss = loss
         self.alphas = levels_of(alpha, confidence_level)
         self.conditional: Literal["group", "class"] | None = conditional
-        self.nonempty = bool(nonempty)
-        self.randomize = bool(randomize)
         self.seed = int(seed)
-        self.pool = bool(pool)
-        self.class_names = None if class_names is None else tuple(str(name) for name in class_names)
+        self.class_names = None if class_names is None else names_of_classes(class_names)
         if self.class_names is not None:
             check_class_names(self.class_names, loss.labels)
         self.oracle: Oracle = _oracle(loss, oracle, options)
@@ -126,17 +127,29 @@ class SetPredictor:
         return f"SetPredictor({self.loss.name!r}, oracle={self.oracle.name!r}, alpha={alphas}, {state})"
 
     def calibrate(
-        self, probs: Any, y: Any = None, *, groups: Any = None, logits: bool = False, normalize: bool = False
+        self,
+        probs: Any,
+        y: Any = None,
+        *,
+        groups: Any = None,
+        ids: Any = None,
+        ignore: Sequence[str] = (),
+        logits: bool = False,
+        normalize: bool = False,
     ) -> SetPredictor:
         """Set the threshold from probabilities (n, K) and true labels that the classifier was not trained on.
 
         `probs` are an array, a tensor, a frame or nested lists; `logits` and `normalize` say what the numbers are, here
-        and at prediction. Or they are rows read by `read_rows`, which are probabilities already, and hold `y` and
-        `groups` if these were read. An oracle whose lambda is to be tuned takes three folds of the rows, chosen by
-        `seed`: two for lambda, and the third for the threshold; one that takes an anchor, as `price` does unless the
-        loss is submodular, a quarter of the rows for it, at most 1,000. Returns the predictor itself; calibrating again
-        starts afresh. Labels that cost nothing, which an oracle led by cost puts into every set, are warned of first.
+        and at prediction; `ignore` names columns of a frame to leave unread. Or they are rows by `read_rows`: these
+        are probabilities already, and hold `y`, `groups` and `ids` if these were read. An oracle whose lambda is to be
+        tuned takes three folds of the rows, chosen by `seed`: two for lambda, and the third for the threshold; one that
+        takes an anchor, as `price` does unless the loss is submodular, a quarter of the rows for it, at most 1,000.
+        Returns the predictor itself; calibrating again starts afresh.
+
+        Warned of first: labels that cost nothing, which an oracle led by cost puts into every set; columns that seem to
+        be in another order than the labels; and, with `randomize`, rows that share a draw, if they have no `ids`.
         """
+        logits, normalize = flag(logits, "logits"), flag(normalize, "normalize")
         if self.oracle.by_cost:
             warn_of_free_labels(self.loss)
         rows = rows_of(
@@ -144,11 +157,16 @@ class SetPredictor:
             self.loss.labels,
             y=y,
             groups=groups,
+            ids=ids,
+            ignore=ignore,
             class_names=self.class_names,
             logits=logits,
             normalize=normalize,
         )
         self._check_groups(rows, groups)
+        warn_of_another_order(rows)
+        if self.randomize:
+            warn_of_shared_draws(rows, self.seed)
         oracle, tuning, anchors = self.oracle, None, None
         if self._tuned_anew:
             tuning, oracle, last_fold = self._tune(rows.P, rows.truth)
@@ -172,20 +190,28 @@ class SetPredictor:
             for alphas in ([self.alphas] if anchors is None else [(alpha,) for alpha in self.alphas])
         )
         self.oracle, self.tuning, self.anchors = oracle, tuning, anchors
-        self.logits, self.normalize = bool(logits), bool(normalize)
+        self.logits, self.normalize = logits, normalize
         return self
 
     def predict_set(
-        self, probs: Any, *, alpha: Level | None = None, groups: Any = None, ids: Any = None
+        self,
+        probs: Any,
+        *,
+        alpha: Level | None = None,
+        groups: Any = None,
+        ids: Any = None,
+        ignore: Sequence[str] = (),
     ) -> PredictionSets:
         """The prediction sets of new probabilities, of none too; `alpha` chooses where several were calibrated.
 
-        `ids` name the rows in what is written of the sets; one that repeats is warned of. A pandas frame keeps its
-        index.
+        `ids` name the rows in what is written of the sets, and are taken into the draws of randomised ones; one that
+        repeats is warned of. `ignore` names columns of a frame to leave unread. A pandas frame keeps its index.
         """
         level = self.calibrated.level(alpha)
-        rows = self.rows(probs, groups=groups, ids=ids, empty=True)
+        rows = self.rows(probs, groups=groups, ids=ids, ignore=ignore, empty=True)
         self._check_groups(rows, groups)
+        if self.randomize:
+            warn_of_shared_draws(rows, self.seed)
         mask = self.sets(rows, level) if len(rows) else np.zeros(rows.P.shape, dtype=bool)
         return PredictionSets(self.loss, mask, rows.ids, index=frame_index(probs))
 
@@ -196,7 +222,16 @@ class SetPredictor:
             raise InputError("the predictor is not calibrated: call calibrate(probs, y) first")
         return self.calibration
 
-    def rows(self, probs: Any, y: Any = None, *, groups: Any = None, ids: Any = None, empty: bool = False) -> Rows:
+    def rows(
+        self,
+        probs: Any,
+        y: Any = None,
+        *,
+        groups: Any = None,
+        ids: Any = None,
+        ignore: Sequence[str] = (),
+        empty: bool = False,
+    ) -> Rows:
         """What `predict_set` and `evaluate` make of their arguments."""
         return rows_of(
             probs,
@@ -204,6 +239,7 @@ class SetPredictor:
             y=y,
             groups=groups,
             ids=ids,
+            ignore=ignore,
             class_names=self.class_names,
             logits=self.logits,
             normalize=self.normalize,
@@ -264,7 +300,7 @@ class SetPredictor:
             if self.nonempty:
                 mask[np.arange(len(P)), oracle.first(P)] = True
             return mask
-        draws = row_draws(P, self.seed)
+        draws = row_draws(P, self.seed, rows.ids)
         if self.conditional != "class":
             return oracle.sets(P, randomized_tau(calibration, level, draws, len(P), groups))
         mask = np.empty(P.shape, dtype=bool)

@@ -226,4 +226,6 @@ def test_columns_in_a_wrong_order_are_called_out(udcp: Udcp, folder: Path) -> No
     np.save(folder / "y.npy", y)
     result = udcp("calibrate", "pets.loss", "--probs", "p.npy", "--truth", "y.npy", "-o", "out.json")
     assert result.exit_code == 0
-    assert "less often than chance: are the columns in the order of the labels" in " ".join(result.stderr.split())
+    said = " ".join(result.stderr.split())
+    assert "is right in 0.0% of the rows, and would be in 100.0% with the columns in another order" in said
+    assert "in the order of the labels (udcp check lists them; --class-names gives another)" in said

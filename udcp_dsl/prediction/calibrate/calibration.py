@@ -27,6 +27,7 @@ from udcp_dsl.prediction.calibrate.arrays import (
 )
 from udcp_dsl.prediction.calibrate.levels import Level, exact_level, levels_of, points_needed, rank, show_level
 from udcp_dsl.prediction.calibrate.plain import RESAVE, decode, encode, fields
+from udcp_dsl.prediction.containers import flag
 
 Conditional: TypeAlias = Literal["group", "class"] | None
 
@@ -222,6 +223,7 @@ def calibrate(
     {'a': 2.0, 'b': 5.0}
     """
     values, levels = as_scores(scores), levels_of(alphas)
+    pool, randomize = flag(pool, "pool"), flag(randomize, "randomize")
     _check_options(conditional, groups, y, n_classes, pool)
     if values.size == 0:
         raise InputError("no calibration scores are given: give at least one point")

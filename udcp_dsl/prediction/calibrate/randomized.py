@@ -9,7 +9,9 @@ boundary. The chance of U > r is then 1 - r or above it by less than 2^-53, neve
 
 from __future__ import annotations
 
+import hashlib
 import math
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -68,13 +70,13 @@ def randomized_tau(
     return taus[codes, step]
 
 
-def row_draws(rows: NDArray[np.floating[Any]], seed: int | tuple[int, ...]) -> Draws:
-    """A draw for each row of probabilities that depends on the seed and on the row's own values alone.
+def row_draws(rows: NDArray[np.floating[Any]], seed: int | tuple[int, ...], ids: Iterable[str] | None = None) -> Draws:
+    """A draw for each row of probabilities that depends on the seed, the row's own values and, if given, its id alone.
 
     So a row has the same set in any batch, alone, and after a restart, and rows that differ have independent draws:
     their bytes in float64, as whole numbers w_j, are hashed to sum of a_j w_j mod 2^64 with random odd a_j (a universal
     family), and the hash is stirred. A generator that starts anew with each call would give a stream of single rows
-    one and the same U, and so no coverage for that seed.
+    one and the same U, and so no coverage for that seed. Ids enter by the first 64 bits of their SHA-256.
 
     >>> row_draws(np.array([[0.5, 0.5], [0.9, 0.1]]), seed=0).tolist() == [
     ...     row_draws(np.array([row]), seed=0)[0].tolist() for row in ([0.5, 0.5], [0.9, 0.1])
@@ -88,6 +90,11 @@ def row_draws(rows: NDArray[np.floating[Any]], seed: int | tuple[int, ...]) -> D
     for start in range(0, len(rows), _HASHED):
         block = np.ascontiguousarray(rows[start : start + _HASHED], np.float64).view(np.uint32).astype(np.uint64)
         mixed[start : start + _HASHED] = (block * odd).sum(axis=1, dtype=np.uint64) + offset
+    if ids is not None:
+        digests = b"".join(hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()[:8] for name in ids)
+        words = np.frombuffer(digests, dtype="<u4").reshape(-1, 2).astype(np.uint64)
+        odd = rng.integers(0, 2**63, size=2, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+        mixed += (words * odd).sum(axis=1, dtype=np.uint64)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
     mixed ^= mixed >> np.uint64(31)

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError, did_you_mean
 from udcp_dsl.prediction.containers import (
+    flag,
     frame_array,
     is_frame,
     is_tensor,
@@ -54,6 +55,7 @@ def probabilities(
     array([[0.3, 0.7],
            [0.5, 0.5]])
     """
+    logits, normalize = flag(logits, "logits"), flag(normalize, "normalize")
     if logits and normalize:
         raise InputError("logits=True and normalize=True exclude each other: a softmax is normalized already")
     if is_frame(probs):
@@ -130,7 +132,8 @@ def match_columns(columns: Iterable[object], labels: Sequence[str], others: Sequ
     if unknown:
         raise InputError(
             f"column {unknown[0]!r} is not a label ({len(unknown)} in all are not); name it as the column of ids, "
-            "groups or true labels, or have it ignored (at the command line: --id, --group, --truth, --ignore)"
+            "groups or true labels, or have it ignored, by ignore=[...] (at the command line: --id, --group, --truth, "
+            "--ignore)"
         )
     return [index[label] for label in labels]
 
@@ -139,9 +142,18 @@ def _repeated(names: Sequence[str]) -> str:
     return next(name for name, many in Counter(names).items() if many > 1)
 
 
+def names_of_classes(class_names: Any) -> tuple[str, ...]:
+    """Class names as texts; refuses what has no order (a set, a dict), one string, and names that are none (None)."""
+    names = listed(class_names, "class_names")
+    for position, name in enumerate(names):
+        if isinstance(name, bool) or not isinstance(name, str | int):
+            raise InputError(f"class_names: number {position + 1} is {name!r}: names are strings or whole numbers")
+    return tuple(map(str, names))
+
+
 def check_class_names(class_names: Any, labels: Sequence[str]) -> list[int]:
     """For each label the position of its name in `class_names`."""
-    names = [str(name) for name in listed(class_names, "class_names")]
+    names = names_of_classes(class_names)
     if len(names) != len(labels):
         raise InputError(f"class_names has {len(names)} names, but there are {len(labels)} labels")
     index = {name: position for position, name in enumerate(names)}
@@ -199,7 +211,7 @@ def _not_numbers(array: npt.NDArray[Any], labels: Sequence[str]) -> str:
         for (row, column), entry in np.ndenumerate(array):
             try:
                 float(entry)
-            except (TypeError, ValueError):
+            except (TypeError, ValueError, OverflowError):  # the last of whole numbers with hundreds of digits
                 shown = entry.item() if isinstance(entry, np.generic) else entry
                 return f"the probabilities: row {row}, label {labels[column]!r}, is {shown!r}, not a number"
         return f"the probabilities have dtype {array.dtype}: pass np.asarray(probs, dtype=float)"

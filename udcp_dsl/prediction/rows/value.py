@@ -17,9 +17,15 @@ import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.expression.domain import WHOLE_NUMBER
-from udcp_dsl.prediction.containers import frame_column, is_frame, listed
+from udcp_dsl.prediction.containers import frame_column, is_frame, listed, refuse_another_index
 from udcp_dsl.prediction.rows.columns import Names, Positions, groups_of, sample_ids, truth
-from udcp_dsl.prediction.rows.probabilities import Matrix, check_class_names, probabilities, refuse_no_rows
+from udcp_dsl.prediction.rows.probabilities import (
+    Matrix,
+    check_class_names,
+    names_of_classes,
+    probabilities,
+    refuse_no_rows,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +99,14 @@ def rows_of(
     >>> rows.y, rows.groups, rows.take(slice(1, 2)).P, rows.true_probabilities
     (array([1, 0]), array(['1', '2'], dtype='<U1'), array([[0.5, 0.5]]), array([0.3, 0.5]))
     """
+    if isinstance(ignore, str):
+        raise InputError(f"ignore is one string, {ignore!r}: give a list of the columns to leave unread")
+    if class_names is not None:
+        class_names = names_of_classes(class_names)
+    refuse_another_index({"the probabilities": given, "the true labels": y, "the groups": groups, "the ids": ids})
     if isinstance(given, Rows):
+        if ignore:
+            raise InputError(f"{ignore[0]!r} names a column of a frame; rows that are read already have none to ignore")
         if given.labels != tuple(labels):
             raise InputError("the rows are those of other labels, or of the same in another order: make them for these")
         if not empty:

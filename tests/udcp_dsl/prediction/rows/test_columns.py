@@ -109,6 +109,11 @@ BAD_TRUTH: dict[str, tuple[Any, list[str], str]] = {
 }
 if torch is not None:
     BAD_TRUTH |= {
+        "meta tensor": (
+            torch.zeros(2, dtype=torch.int64, device="meta"),
+            ABC,
+            r"the tensor \(device meta, .* no values",
+        ),
         "float tensor": (torch.tensor([1.0]), ABC, r"row 0 .* is 1\.0, a float"),
         "bfloat16 tensor": (torch.tensor([1.0]).bfloat16(), ABC, r"row 0 .* is 1\.0, a float"),
     }
@@ -153,6 +158,8 @@ BAD_GROUPS: dict[str, tuple[Any, str]] = {
     "NaN": ([1.0, 2.0, float("nan")], r"groups: row 2 \(counted from 0\) is missing"),
     "too few": (["x", "y"], r"groups: 2 entries for 3 rows"),
     "unhashable": (["x", ["y"], "z"], r"groups: row 1 \(counted from 0\) is a list, not a single value"),
+    "NUL at the end": (["a", "a\0", "b"], r"groups: row 1 \(counted from 0\) ends in the character NUL: strip it"),
+    "NUL alone": (["a", "b", "\0"], r"groups: row 2 \(counted from 0\) ends in the character NUL"),
     "two dimensions": (np.zeros((3, 2)), r"groups: the shape is \(3, 2\), expected one dimension; pass one column"),
 }
 

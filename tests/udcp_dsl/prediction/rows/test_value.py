@@ -117,3 +117,46 @@ def test_integers_in_another_order_than_the_class_names_are_warned_of(kind: Any)
         rows_of(GOOD, ABC, y=kind([0, 1, 2]), class_names=ABC)
         rows_of(GOOD, ABC, y=kind(["a", "b", "c"]), class_names=["c", "b", "a"])
         rows_of(GOOD, ["1", "2", "3"], y=kind([1, 2, 3]), class_names=[3, 2, 1])
+
+
+@pytest.mark.parametrize("names", [set(ABC), dict.fromkeys(ABC), "abc", ["a", "b", None], ["a", "b", 1.5]])
+def test_class_names_without_an_order_or_a_name_are_refused_at_every_door(names: Any) -> None:
+    loss = udcp.loads("loss l = size", labels=ABC)
+    y = ["a", "c", "b"]
+    doors = (
+        lambda: rows_of(GOOD, ABC, class_names=names),
+        lambda: rows_of(rows(), ABC, class_names=names),
+        lambda: udcp.SetPredictor(loss, "lac", class_names=names),
+        lambda: udcp.compare(loss, GOOD, y, class_names=names, oracles=["lac"], splits=1),
+    )
+    for door in doors:
+        with pytest.raises((TypeError, InputError), match=r"class_names: (expected a sequence|number 3 is)"):
+            door()
+
+
+def test_class_names_may_be_read_once() -> None:
+    made = rows_of(GOOD, ABC, y=["a", "c", "b"], class_names=iter(["c", "b", "a"]))
+    np.testing.assert_array_equal(made.P, GOOD[:, ::-1])
+
+
+def test_frames_and_series_of_different_indexes_are_not_joined_by_position() -> None:
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(GOOD, columns=ABC, index=["x", "y", "z"])
+    y = pd.Series(["a", "c", "b"], index=["x", "y", "z"])
+    turned = y.loc[["z", "x", "y"]]
+    made = rows_of(frame, ABC, y=y, groups=y, ids=y.index)
+    assert made.truth.tolist() == [0, 2, 1]
+    for columns in ({"y": turned}, {"groups": turned}, {"ids": turned}, {"y": y.reset_index(drop=True)}):
+        with pytest.raises(
+            InputError, match=r"the probabilities and the .* have different indexes.*reset_index.*to_numpy"
+        ):
+            rows_of(frame, ABC, **columns)
+    with pytest.raises(InputError, match="the true labels and the groups have different indexes"):
+        rows_of(GOOD, ABC, y=y, groups=turned)
+    for same in (turned.to_numpy(), turned.tolist()):
+        assert rows_of(frame, ABC, y=same).truth.tolist() == [1, 0, 2]
+    assert rows_of(GOOD, ABC, y=turned).truth.tolist() == [1, 0, 2]  # an array has no index
+    plain = frame.reset_index(drop=True)
+    assert rows_of(plain, ABC, y=turned.reset_index(drop=True)).truth.tolist() == [1, 0, 2]
+    with pytest.raises(InputError, match="true labels: 2 entries for 3 rows"):
+        rows_of(frame, ABC, y=y[:2])

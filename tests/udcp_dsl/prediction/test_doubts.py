@@ -1,0 +1,174 @@
+"""Doubtful rows are warned of: columns in another order, and draws that are shared. Honest rows never are."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import udcp_dsl as udcp
+from udcp_dsl import SetPredictor
+from udcp_dsl.prediction.calibrate import CalibrationWarning, row_draws
+from udcp_dsl.prediction.doubts import warn_of_another_order, warn_of_shared_draws
+from udcp_dsl.prediction.rows import Rows, rows_of
+
+
+def names(K: int) -> list[str]:
+    return [f"l{i}" for i in range(K)]
+
+
+def loss_of(K: int) -> udcp.Loss:
+    return udcp.loads("loss l = size", labels=names(K))
+
+
+def classified(n: int, K: int, sure: float, seed: int = 0) -> tuple[Any, Any]:
+    """Calibrated probabilities, the surer the larger `sure` is, and true labels drawn from them."""
+    rng = np.random.default_rng(seed)
+    logits = sure * rng.normal(size=(n, K))
+    P = np.exp(logits - logits.max(axis=1, keepdims=True))
+    P /= P.sum(axis=1, keepdims=True)
+    return P, np.argmax(np.log(P) + rng.gumbel(size=P.shape), axis=1)
+
+
+def said(do: Callable[[], object]) -> list[str]:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        do()
+    return [str(warning.message) for warning in caught]
+
+
+def of_order(rows: Rows) -> list[str]:
+    return said(lambda: warn_of_another_order(rows))
+
+
+# --- columns in another order ---
+
+
+@pytest.mark.parametrize("K", [3, 10, 1000])
+def test_columns_in_another_order_are_told_with_what_the_right_one_would_give(K: int) -> None:
+    P, y = classified(4000, K, 6.0 if K < 100 else 12.0)
+    order = np.roll(np.arange(K), 1)
+    assert of_order(rows_of(P, names(K), y=y)) == []
+    (message,) = of_order(rows_of(P[:, order], names(K), y=y))
+    assert "of the rows, and would be in " in message
+    assert "with the columns in another order (that of 'l" in message
+    assert "are the columns in the order of the labels (loss.labels; class_names= gives another)" in message
+
+
+def test_the_pair_that_is_named_is_a_pair_that_was_swapped() -> None:
+    P, y = classified(2000, 3, 6.0)
+    (message,) = of_order(rows_of(P[:, [1, 2, 0]], names(3), y=y))
+    pairs = [f"that of 'l{i}' is highest where 'l{(i + 1) % 3}' is true" for i in range(3)]
+    assert sum(pair in message for pair in pairs) == 1
+
+
+@given(st.integers(0, 10**6), st.integers(2, 40), st.sampled_from([5, 40, 300, 2000]), st.floats(0.0, 5.0))
+def test_a_classifier_of_any_skill_whose_columns_are_in_order_is_never_doubted(
+    seed: int, K: int, n: int, sure: float
+) -> None:
+    P, y = classified(n, K, sure, seed)
+    assert of_order(rows_of(P, names(K), y=y)) == []
+
+
+@pytest.mark.parametrize("K", [2, 10, 300])
+def test_guesses_constants_and_a_classifier_stuck_on_one_label_are_not_in_another_order(K: int) -> None:
+    rng = np.random.default_rng(0)
+    y = np.minimum(rng.geometric(0.4, size=1000) - 1, K - 1)  # the first label is by far the most frequent
+    guessed = rng.dirichlet(np.ones(K), size=1000)
+    stuck = np.full((1000, K), 0.1 / (K - 1))
+    stuck[:, 1] = 0.9
+    for P in (guessed, np.full((1000, K), 1 / K), stuck):
+        assert not any("in another order" in message for message in of_order(rows_of(P, names(K), y=y)))
+
+
+def test_fewer_hits_than_by_chance_are_told() -> None:
+    y = np.random.default_rng(0).integers(4, size=300)
+    P = np.full((300, 4), 1 / 3) * (np.arange(4) != y[:, None])  # any but the true one, in a tie
+    (message,) = of_order(rows_of(P, names(4), y=y))
+    assert "is right in 0.0% of the rows, less often than chance: are the columns" in message
+    assert of_order(rows_of(P[:20], names(4), y=y[:20])) == []  # bad luck, perhaps
+
+
+def test_calibrate_and_compare_say_so_before_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    P, y = classified(400, 4, 6.0)
+    loss, wrong = loss_of(4), P[:, [1, 2, 3, 0]]
+    predictor = SetPredictor(loss, "lac", alpha=0.2)
+    with pytest.warns(CalibrationWarning, match="with the columns in another order"):
+        predictor.calibrate(wrong, y)
+    with pytest.warns(CalibrationWarning, match="with the columns in another order"):
+        udcp.compare(loss, wrong, y, oracles=["lac"], splits=2)
+    monkeypatch.setattr(type(predictor.oracle), "_score_of", lambda *_: pytest.fail("the work was done"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", CalibrationWarning)
+        with pytest.raises(CalibrationWarning):
+            predictor.calibrate(wrong, y)
+
+
+# --- draws that are shared ---
+
+
+def test_rows_that_repeat_are_counted() -> None:
+    P, y = classified(500, 3, 1.0)
+    rounded = np.repeat(P[:250], 2, axis=0)
+    P[7] = P[8]  # one pair among many is no matter
+    assert said(lambda: warn_of_shared_draws(rows_of(P, names(3)), 0)) == []
+    (message,) = said(lambda: warn_of_shared_draws(rows_of(rounded, names(3)), 0))
+    assert "500 of 500 rows have the same probabilities as another" in message
+    assert said(lambda: warn_of_shared_draws(rows_of(rounded, names(3), ids=range(500)), 0)) == []
+
+    predictor = SetPredictor(loss_of(3), "lac", alpha=0.2, randomize=True)
+    with pytest.warns(CalibrationWarning, match="500 of 500 rows"):
+        predictor.calibrate(rounded, y)
+    assert said(lambda: predictor.calibrate(rounded, y, ids=range(500))) == []
+    with pytest.warns(CalibrationWarning, match="500 of 500 rows"):
+        predictor.predict_set(rounded)
+    with pytest.warns(CalibrationWarning, match="500 of 500 rows"):
+        udcp.evaluate(predictor, rounded, y)
+    assert said(lambda: predictor.predict_set(rounded, ids=range(500))) == []
+    assert said(lambda: SetPredictor(loss_of(3), "lac", alpha=0.2).calibrate(rounded, y)) == []
+
+
+def test_ids_tell_equal_rows_apart() -> None:
+    """With a constant p all rows had one draw: coverage 0 or 1 by seed. With ids it is 1 - alpha for every seed."""
+    rng = np.random.default_rng(0)
+    P, n = np.tile([0.5, 0.3, 0.2], (4000, 1)), 4000
+    y = rng.choice(3, size=n, p=P[0])
+    for seed in range(3):
+        predictor = SetPredictor(loss_of(3), "lac", alpha=0.35, randomize=True, seed=seed)
+        predictor.calibrate(P, y, ids=[f"c{i}" for i in range(n)])
+        found = udcp.evaluate(predictor, P, rng.choice(3, size=n, p=P[0]), ids=[f"t{i}" for i in range(n)])
+        assert abs(found.coverage - 0.65) < 0.04
+        assert found.sets.ids is not None
+        ids = found.sets.ids
+        again = predictor.predict_set(P[:9], ids=ids[:9])
+        np.testing.assert_array_equal(again.mask, found.sets.mask[:9])  # by the id alone, whatever the batch
+
+
+DRAWS_OF_0_1_0 = [6080524525250238, 8018929554190514]
+
+
+def test_draws_without_ids_are_what_they_were() -> None:
+    rows = np.array([[0.5, 0.3, 0.2], [0.1, 0.2, 0.7]])
+    assert row_draws(rows, 0)[:, 0].tolist() == DRAWS_OF_0_1_0
+    with_ids = row_draws(rows, 0, ["a", "b"])[:, 0]
+    assert not set(with_ids.tolist()) & set(DRAWS_OF_0_1_0)
+    assert row_draws(rows[:1], 0, ["a"])[:, 0].tolist() == with_ids[:1].tolist()
+
+
+def test_ids_of_a_file_are_taken_into_the_draw(tmp_path: Path) -> None:
+    from udcp_dsl.prediction.rows.reading import read_rows
+
+    P, y = np.tile([0.5, 0.3, 0.2], (200, 1)), np.arange(200) % 3
+    lines = [",".join(["id", *names(3)]), *(f"x{i},0.5,0.3,0.2" for i in range(200))]
+    (tmp_path / "p.csv").write_text("\n".join(lines) + "\n")
+    rows = read_rows(tmp_path / "p.csv", names(3), id_column="id")
+    predictor = SetPredictor(loss_of(3), "lac", alpha=0.35, randomize=True).calibrate(rows, y)
+    np.testing.assert_array_equal(
+        predictor.predict_set(rows).mask, predictor.predict_set(P, ids=[f"x{i}" for i in range(200)]).mask
+    )

@@ -1,0 +1,111 @@
+"""What makes labelled rows doubtful before any work is done with them: said as a warning, never refused.
+
+Columns that are in another order than the labels, and rows of randomised sets that share their draw.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+
+from udcp_dsl.prediction.calibrate import CalibrationWarning, row_draws
+from udcp_dsl.prediction.rows import Rows
+from udcp_dsl.prediction.rows.columns import Positions
+
+# A warning about the order of columns is wrong with at most this chance, for each of its two reasons.
+_CHANCE = 1e-4
+# Rows that share a draw move the coverage by their share at most: less than this is not worth a word.
+_SHARED = 0.01
+
+
+def warn_of_another_order(rows: Rows) -> None:
+    """Warn where the likeliest labels are so seldom the true ones that the columns may be in another order.
+
+    So it is where they are right less often than chance, 1 / K, would be; and where another order, found on one half of
+    the rows, makes at least twice as many right on the other half.
+    """
+    if 2 * rows.hits >= len(rows):
+        return
+    found = _better_order(rows)
+    if found is not None:
+        why = found
+    elif _below_chance(rows.hits, len(rows), len(rows.labels)):
+        why = ", less often than chance"
+    else:
+        return
+    warnings.warn(
+        f"the likeliest label is right in {rows.hits / len(rows):.1%} of the rows{why}: are the columns in the order "
+        "of the labels (loss.labels; class_names= gives another), and the true labels right?",
+        CalibrationWarning,
+        stacklevel=3,
+    )
+
+
+def warn_of_shared_draws(rows: Rows, seed: int) -> None:
+    """Warn where rows without ids have the probabilities of another, and so its draw: rounded or constant ones."""
+    if rows.ids is not None:
+        return
+    _, counts = np.unique(row_draws(rows.P, seed), return_counts=True)
+    shared = int(counts[counts > 1].sum())
+    if shared > _SHARED * len(rows):
+        warnings.warn(
+            f"randomize=True: {shared:,} of {len(rows):,} rows have the same probabilities as another, and rows with "
+            "equal ones share their draw, so that coverage is 1 - alpha on average over seeds, but not for this one. "
+            "Give ids=, which are taken into the draw, here and at prediction, or probabilities that are not rounded",
+            CalibrationWarning,
+            stacklevel=3,
+        )
+
+
+def _below_chance(hits: int, n: int, K: int) -> bool:
+    """Whether guessing would have at most `hits` of n right with a chance below 1e-4, by Chernoff's bound."""
+    share, chance = hits / n, 1 / K
+    if share >= chance:
+        return False
+    divergence = (1 - share) * math.log((1 - share) / (1 - chance))
+    if hits:
+        divergence += share * math.log(share / chance)
+    return n * divergence > -math.log(_CHANCE)
+
+
+def _better_order(rows: Rows) -> str | None:
+    """What another order of the columns would come to, in words, if it is far better; else None.
+
+    It is chosen on a random half of the rows and judged on the other, as with many labels some order fits any rows that
+    it may look at. Were it no better than the one given, then of the rows in which one of the two is right and the
+    other is not, it would win each with a chance of 1/2 at most, and m such rows would have z wins more than losses
+    with a chance of at most exp(-z^2 / 2m) (Hoeffding). Of z the column that wins most is left out: a classifier that
+    says one label nearly always gains by calling that one another.
+    """
+    P, K = rows.P, len(rows.labels)
+    likeliest, truth = P.argmax(axis=1), rows.truth
+    below = np.count_nonzero(rows.highest_probabilities[:, None] > P, axis=1)
+    order = np.random.default_rng(0).permutation(np.flatnonzero(below == K - 1))  # in a tie there is no likeliest label
+    chosen_on, judged_on = order[: len(order) // 2], order[len(order) // 2 :]
+    label_of = _labels_of_columns(likeliest[chosen_on], truth[chosen_on], K)
+    columns, y = likeliest[judged_on], truth[judged_on]
+    right, other = columns == y, label_of[columns] == y
+    differ = np.count_nonzero(right != other)
+    gains = np.bincount(columns, weights=other.astype(float) - right, minlength=K)
+    z = gains.sum() - max(gains.max(), 0.0)
+    twice = np.count_nonzero(other) >= 2 * np.count_nonzero(right)
+    if not (twice and z > 0 and z**2 > -2 * differ * math.log(_CHANCE)):
+        return None
+    column = int(gains.argmax())
+    return (
+        f", and would be in {np.count_nonzero(other) / len(judged_on):.1%} with the columns in another order (that of "
+        f"{rows.labels[column]!r} is highest where {rows.labels[label_of[column]]!r} is true)"
+    )
+
+
+def _labels_of_columns(likeliest: Positions, truth: Positions, K: int) -> Positions:
+    """For each column a label of its own: pairs by how often they meet, -1 where none is left."""
+    pairs, counts = np.unique(likeliest * K + truth, return_counts=True)
+    labels, free = np.full(K, -1), np.ones(K, dtype=bool)
+    for pair in pairs[np.argsort(-counts, kind="stable")].tolist():
+        column, y = divmod(pair, K)
+        if labels[column] < 0 and free[y]:
+            labels[column], free[y] = y, False
+    return labels
