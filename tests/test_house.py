@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import re
 import tomllib
@@ -46,3 +47,18 @@ def test_every_planted_fault_has_its_place(monkeypatch: pytest.MonkeyPatch) -> N
     assert len(faults) > 60
     found = {fault.name: (ROOT / fault.file).read_text(encoding="utf-8").count(fault.old) for fault in faults}
     assert not {name: times for name, times in found.items() if times != 1}
+
+
+def test_warnings_are_made_in_one_place() -> None:
+    """Which finds the line of the user that they point at."""
+    found = []
+    for path in (path for root in ROOTS for path in root.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            called = node.func if isinstance(node, ast.Call) else None
+            if isinstance(called, ast.Attribute) and called.attr in ("warn", "warn_explicit"):
+                of = called.value
+                if isinstance(of, ast.Name) and of.id == "warnings":
+                    found.append(str(path.relative_to(ROOT)))
+            imported = isinstance(node, ast.ImportFrom) and node.module == "warnings"
+            assert not (imported and any(name.name.startswith("warn") for name in node.names)), path
+    assert found == ["udcp_dsl/diagnostics.py"]

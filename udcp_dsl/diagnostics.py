@@ -9,10 +9,15 @@ from __future__ import annotations
 import bisect
 import difflib
 import re
+import sys
+import warnings
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from itertools import islice
+from types import FrameType
 from typing import Literal
+
+OWN_PACKAGES = ("udcp_dsl", "udcp_solvers", "udcp_grammars")
 
 # Names that one misspelt name is compared with, letter by letter: each takes some 10 microseconds.
 _MOST_COMPARED = 20_000
@@ -122,6 +127,28 @@ class SpecError(ValueError):
 
 class SpecWarning(UserWarning):
     """Something in a spec that compiles but is likely not meant."""
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the line of the user that led here: the nearest that is neither ours nor of the standard library.
+
+    A fixed `stacklevel` would point into the project, where the same warning is reached by several ways. In a thread of
+    ours there is no such line, and the warning is at the place where it is made.
+    """
+    made = sys._getframe(1)
+    frame: FrameType | None = made
+    while frame is not None and _not_the_users(frame):
+        frame = frame.f_back
+    place = made if frame is None else frame
+    names = place.f_globals
+    registry = names.setdefault("__warningregistry__", {})  # where Python keeps what was said at a line before
+    module = names.get("__name__", "<unknown>")
+    warnings.warn_explicit(message, category, place.f_code.co_filename, place.f_lineno, module, registry)
+
+
+def _not_the_users(frame: FrameType) -> bool:
+    package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+    return package in OWN_PACKAGES or package in sys.stdlib_module_names
 
 
 class InputError(ValueError):

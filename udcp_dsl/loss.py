@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from udcp_dsl.diagnostics import Diagnostic, InputError, Source, SpecWarning, did_you_mean
+from udcp_dsl.diagnostics import Diagnostic, InputError, Source, SpecWarning, did_you_mean, warn
 from udcp_dsl.expression.domain import WHOLE_NUMBER, Bools, Floats, Hierarchy
 from udcp_dsl.expression.facts import Facts
 from udcp_dsl.expression.ir import Expression
@@ -241,7 +241,7 @@ def loads(
 
 def _finish(compiled: Compiled) -> Loss:
     for warning in compiled.warnings:
-        warnings.warn(warning.render(), SpecWarning, stacklevel=3)
+        warn(warning.render(), SpecWarning)
     return Loss(compiled)
 
 

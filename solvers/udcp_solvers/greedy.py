@@ -16,13 +16,12 @@ y itself counts (`shares`).
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from udcp_dsl.diagnostics import OracleError
+from udcp_dsl.diagnostics import OracleError, warn
 from udcp_dsl.prediction.declaration import Declaration, Way
 from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Probabilities, is_number
 from udcp_solvers.growth.farthest import farthest_orders
@@ -94,10 +93,9 @@ class Greedy(ByMass):
         if not _number("eps", eps) > 0:
             raise OracleError(f"oracle 'greedy': eps must be above 0, not {eps!r}")
         if bound < hi:
-            warnings.warn(
+            warn(
                 f"oracle 'greedy': M = {bound:g} is below {hi:g}, the proved bound of loss {loss.name!r}; "
-                "sets that cost more than M all look alike, and their labels come by falling p",
-                stacklevel=2,
+                "sets that cost more than M all look alike, and their labels come by falling p"
             )
         self._shares = checked_mass(self.name, mass, seed)
         super().__init__(loss, M=bound, eps=float(eps), **self._shares.options)

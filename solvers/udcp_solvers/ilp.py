@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from udcp_dsl import __version__
-from udcp_dsl.diagnostics import OracleError
+from udcp_dsl.diagnostics import OracleError, warn
 from udcp_dsl.expression.lower import LoweringError
 from udcp_dsl.prediction.declaration import Declaration, Refusal, Way
 from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Probabilities, SolvingOracle, is_number
@@ -236,6 +235,10 @@ class Ilp(ByMass, SolvingOracle):
             blocks[:] = np.arange(P.shape[1])
         return block_scores(P, self._shares.of(P), orders, blocks), final
 
+    @property
+    def unproved(self) -> int | None:
+        return self.report.instances - self.report.proved
+
     def _each(self, P: Probabilities, wanted: Callable[[int], Wanted]) -> Iterator[tuple[int, Outcome]]:
         """The outcome of every row, as they are finished; and a report on all of them."""
         if self._run is None:
@@ -257,10 +260,9 @@ class Ilp(ByMass, SolvingOracle):
                 if timed and run.checkpoint is None
                 else "coverage does not depend on it, the cost may"
             )
-            warnings.warn(
+            warn(
                 f"oracle 'ilp': {total.instances - total.proved} of {total.instances} instances are not proved optimal "
-                f"({total.hit_limit} hit their limit, {total.failed} failed, {total.doubtful} are in doubt); {what}",
-                stacklevel=4,
+                f"({total.hit_limit} hit their limit, {total.failed} failed, {total.doubtful} are in doubt); {what}"
             )
 
     def _identity(self) -> str:

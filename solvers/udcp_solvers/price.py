@@ -12,7 +12,6 @@ S_mu are nested (submodular losses, functions of size) scores do not depend on m
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -23,7 +22,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from udcp_dsl.diagnostics import OracleError
+from udcp_dsl.diagnostics import OracleError, warn
 from udcp_dsl.expression.lower import LoweringError
 from udcp_dsl.prediction.declaration import Declaration, Refusal, Way
 from udcp_dsl.prediction.oracle import (
@@ -51,7 +50,7 @@ if TYPE_CHECKING:
 _ROUNDING = 1e-9
 _FEW = 10
 
-A = TypeVar("A", Floats, Masks)
+A = TypeVar("A", Floats, Masks, Indices)
 
 
 @dataclass(frozen=True)
@@ -61,6 +60,9 @@ class Certified:
     rows: int
     proved: int
     gap: float
+
+
+_NOTHING = Certified(0, 0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -140,7 +142,30 @@ class Price(AnchoredOracle):
         _, make = chosen(loss)
         self._prices = make()
         self._anchors: Floats | None = None
-        self.report = Certified(0, 0, 0.0)
+        self._last = [_NOTHING]  # one list, which those that are anchored share
+
+    @property
+    def report(self) -> Certified:
+        """What the last call searched, of whichever anchored oracle it was asked."""
+        return self._last[0]
+
+    @property
+    def unproved(self) -> int | None:
+        if isinstance(self._prices, Solved):
+            return self._prices.unproved
+        return self.report.rows - self.report.proved
+
+    def scores(self, P: ArrayLike) -> Floats:
+        return self._reported(super().scores, P)
+
+    def score_of(self, P: ArrayLike, y: ArrayLike) -> Floats:
+        return self._reported(super().score_of, P, y)
+
+    def sets(self, P: ArrayLike, tau: ArrayLike) -> Masks:
+        return self._reported(super().sets, P, tau)
+
+    def first(self, P: ArrayLike) -> Indices:
+        return self._reported(super().first, P)
 
     @cached_property
     def _search(self) -> SearchPrices:
@@ -155,6 +180,9 @@ class Price(AnchoredOracle):
 
     def best(self, P: Probabilities, mu: Floats) -> Masks:
         """S_mu of each row, at its own price (n,)."""
+        return self._reported(self._best, P, mu)
+
+    def _best(self, P: Probabilities, mu: Floats) -> Masks:
         gaps = np.zeros(len(P))
         return self._told(self._search.best(as_probabilities(P, self.loss.K), mu, gaps), gaps)
 
@@ -246,28 +274,42 @@ class Price(AnchoredOracle):
         other: Indices = rows[(best != (scores[rows] <= anchors[rows, None])).any(axis=1)]
         return other
 
-    def _told(self, answer: A, gaps: Floats) -> A:
-        """The answer of a search, once it is told how much of it is not proved."""
-        open_rows = int(np.count_nonzero(gaps))
-        self.report = Certified(len(gaps), len(gaps) - open_rows, float(gaps.max(initial=0.0)))
-        if open_rows:
-            text = (
-                f"oracle 'price': {open_rows} of {len(gaps)} rows used up their budget of branches; their sets may be "
-                f"dearer than the best by up to {self.report.gap:.3g}"
-            )
-            if self.options["exact"]:
-                raise OracleError(f"{text}: leave out exact=True to take them, or simplify the loss")
-            warnings.warn(f"{text}; coverage does not depend on it", stacklevel=4)
+    def _reported(self, call: Callable[..., A], *arguments: ArrayLike) -> A:
+        """The answer of a call, which may search in several parts, and a warning where some of it is not proved."""
+        self._last[0] = _NOTHING
+        answer = call(*arguments)
+        if self.report.proved < self.report.rows:
+            warn(f"{self._unproved()}; coverage does not depend on it")
         return answer
+
+    def _told(self, answer: A, gaps: Floats) -> A:
+        """The answer of a search, once it is noted how much of it is not proved."""
+        proved, gap, before = int((gaps == 0).sum()), float(gaps.max(initial=0.0)), self.report
+        self._last[0] = Certified(before.rows + len(gaps), before.proved + proved, max(before.gap, gap))
+        if self.options["exact"] and proved < len(gaps):
+            raise OracleError(f"{self._unproved()}: leave out exact=True to take them, or simplify the loss")
+        return answer
+
+    def _unproved(self) -> str:
+        rows, gap = self.report.rows, self.report.gap
+        return (
+            f"oracle 'price': {rows - self.report.proved} of {rows} rows used up their budget of branches; their sets "
+            f"may be dearer than the best by up to {gap:.3g}"
+        )
 
 
 class Solved:
     """By integer programs, for what has no better way."""
 
     def __init__(self, oracle: Oracle) -> None:
+        self._oracle = oracle
         self.scores = oracle.scores
         self.score_of = oracle.score_of
         self._sets = oracle.sets
+
+    @property
+    def unproved(self) -> int | None:
+        return self._oracle.unproved
 
     def sets(self, P: Probabilities, tau: Floats) -> Masks:
         return self._sets(P, tau[:, None])
@@ -289,10 +331,9 @@ class Solved:
             raise OracleError(
                 f"{about}, and integer programs do not apply: {error}; use 'greedy' or 'penalized'"
             ) from error
-        warnings.warn(
+        warn(
             f"{about}: each instance takes some integer programs, from milliseconds to minutes in all; try a few rows "
-            "first, or use 'greedy' or 'penalized'",
-            stacklevel=4,
+            "first, or use 'greedy' or 'penalized'"
         )
         return Solved(oracle)
 

@@ -23,6 +23,7 @@ from udcp_dsl import InputError, Loss, OracleError, SetPredictor, compare, evalu
 from udcp_dsl.comparison import CURVE, Comparison, Run, median_of_means, results, running, splits, write_runs
 from udcp_dsl.comparison.splits import deal
 from udcp_dsl.prediction.calibrate import DEFAULT_GRID, CalibrationWarning
+from udcp_dsl.prediction.evaluation import Measures
 
 SPEC = """
 labels { cat, dog, wolf, lynx, emu, rhea }
@@ -71,7 +72,7 @@ def by_hand(run: Run, loss: Loss) -> dict[str, Any]:
         assert run.lam is None
     predictor = SetPredictor(loss, run.oracle, options=options, alpha=run.alpha)
     predictor.calibrate(P[folds.calibration], Y[folds.calibration])
-    return evaluate(predictor, P[folds.test], Y[folds.test], groups=SITES[folds.test]).as_dict()
+    return Measures.as_dict(evaluate(predictor, P[folds.test], Y[folds.test], groups=SITES[folds.test]))
 
 
 def test_every_run_is_that_of_a_predictor_on_the_same_folds(comparison: Comparison) -> None:

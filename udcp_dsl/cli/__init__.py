@@ -27,6 +27,8 @@ _VERBS = {
     "eval": "the cost of one set, term by term",
     "order": "one instance's ordering, with mass and cost at each step",
     "calibrate": "thresholds from rows with known truth, saved as a predictor",
+    "show": "what a saved predictor is: loss, oracle, promise, thresholds",
+    "evaluate": "how a saved predictor does on rows with known truth",
     "predict": "the prediction sets of new rows",
     "compare": "every oracle that applies, side by side, over repeated splits",
     "gap": "what oracles leave on the table against sets proved optimal",

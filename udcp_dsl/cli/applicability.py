@@ -31,7 +31,7 @@ class Applicability:
 
 def oracles(loss: Loss) -> tuple[Applicability, ...]:
     """Every oracle that is installed, and whether it applies to the loss."""
-    return tuple(_applicability(name, loss) for name in oracle_names())
+    return tuple(applicability(name, loss) for name in oracle_names())
 
 
 def lost_by(name: str, loss: Loss, installed: Sequence[Applicability]) -> tuple[str, ...]:
@@ -47,7 +47,8 @@ def _lost(name: str, installed: Sequence[Applicability]) -> Iterator[str]:
             yield f"{oracle.name} in {Time.MICROSECONDS}"
 
 
-def _applicability(name: str, loss: Loss) -> Applicability:
+def applicability(name: str, loss: Loss) -> Applicability:
+    """Whether one oracle applies to the loss."""
     try:
         says = declaration_of(name)
     except OracleError as error:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import math
-from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
-from udcp_dsl.cli.progress import waiting
 from udcp_dsl.cli.row_options import (
     alpha_option,
     check_output,
@@ -20,10 +17,12 @@ from udcp_dsl.cli.row_options import (
     reads_rows,
     rows_from,
     truth_option,
+    written_or_why,
 )
 from udcp_dsl.cli.solving import solves_instances, solving
 from udcp_dsl.cli.spec import diagnostics_of, reads_spec
-from udcp_dsl.cli.terminal import emit, plain_table, show, visible
+from udcp_dsl.cli.terminal import emit, show, visible
+from udcp_dsl.cli.thresholds import calibration_as_data, threshold_table, tuning_text
 from udcp_dsl.diagnostics import InputError
 
 if TYPE_CHECKING:
@@ -33,8 +32,6 @@ if TYPE_CHECKING:
 
     from udcp_dsl.loss import Loss
     from udcp_dsl.prediction.predictor import SetPredictor
-
-_SHOWN = 12
 
 
 @click.command(
@@ -78,7 +75,7 @@ def command(
     resume: str | None,
     output: str,
     as_json: bool,
-) -> None:
+) -> int:
     """Set thresholds from rows with known truth, which the classifier was not trained on, and save the predictor."""
     from udcp_dsl.prediction.predictor import SetPredictor
 
@@ -112,59 +109,26 @@ def command(
             logits=logits,
             normalize=normalize,
         )
-        with (
-            solving(predictor.oracle, len(rows), workers=workers, resume=resume) as bar_shown,
-            nullcontext() if bar_shown else waiting("calibrating"),
-        ):
+        with solving(predictor.oracle, len(rows), workers=workers, resume=resume, doing="calibrating"):
             predictor.calibrate(rows, logits=logits, normalize=normalize)
-        predictor.save(output)
     accuracy = rows.hits / len(rows)
+
+    def write() -> list[str]:
+        predictor.save(output)
+        return [output]
+
     if as_json:
-        spec = {"diagnostics": diagnostics, "warnings": warnings}
-        emit({**spec, "file": output, "rows": len(rows), "accuracy": accuracy, **_summary(predictor)})
-    else:
-        show(*_shown(predictor, output, accuracy))
-
-
-def _summary(predictor: SetPredictor) -> dict[str, Any]:
-    from udcp_dsl.prediction.calibrate import show_level
-
-    calibration, tuning = predictor.calibrated, predictor.tuning
-    return {
-        "loss": predictor.loss.name,
-        "oracle": predictor.oracle.name,
-        "options": predictor.oracle.options,
-        "n": calibration.n,
-        "conditional": predictor.conditional,
-        "thresholds": [
-            {
-                "alpha": show_level(alpha),
-                "cells": [
-                    {"name": name, "n": n, "threshold": tau if math.isfinite(tau) else str(tau)}
-                    for name, n, tau in _cells(predictor, alpha)
-                ],
-            }
-            for alpha in predictor.alphas
-        ],
-        "tuning": None if tuning is None else {**tuning.as_dict(), "best": tuning.best, "excess": tuning.excess},
-    }
-
-
-def _cells(predictor: SetPredictor, alpha: Any) -> list[tuple[str | None, int, float]]:
-    """The name, number of points and threshold of all rows, or of each group or class."""
-    calibration = predictor.calibrated
-    thresholds: Any = calibration.thresholds(alpha)
-    if predictor.conditional is None:
-        return [(None, calibration.n, thresholds)]
-    names = calibration.groups if predictor.conditional == "group" else predictor.loss.labels
-    taus = [thresholds[name] for name in names] if predictor.conditional == "group" else thresholds.tolist()
-    return [(name, cell.n, tau) for name, cell, tau in zip(names, calibration.cells, taus, strict=True)]
+        written, faults = written_or_why(write)
+        spec = {"diagnostics": diagnostics + faults, "warnings": warnings, "file": output if written else None}
+        emit({**spec, "rows": len(rows), "accuracy": accuracy, **calibration_as_data(predictor)}, ok=not faults)
+        return 2 if faults else 0
+    show(*_shown(predictor, output, accuracy))
+    write()
+    return 0
 
 
 def _shown(predictor: SetPredictor, output: str, accuracy: float) -> list[RenderableType]:
     from rich.text import Text
-
-    from udcp_dsl.prediction.calibrate import show_level
 
     n, tuning = predictor.calibrated.n, predictor.tuning
     name = predictor.oracle.name
@@ -174,25 +138,7 @@ def _shown(predictor: SetPredictor, output: str, accuracy: float) -> list[Render
     heading.append(f" (accuracy of the likeliest label {accuracy:.1%})")
     if predictor.oracle.options:
         heading.append("\nwith " + ", ".join(f"{key} = {value}" for key, value in predictor.oracle.options.items()))
-    table = plain_table()
-    kind = predictor.conditional
-    for column in ("alpha", *([] if kind is None else [kind]), "points", "threshold"):
-        table.add_column(column, justify="left" if column == kind else "right", overflow="fold")
-    for alpha in predictor.alphas:
-        cells = _cells(predictor, alpha)
-        for cell, points, tau in cells[:_SHOWN]:
-            named = [] if cell is None else [Text(visible(cell))]
-            table.add_row(show_level(alpha), *named, f"{points:,}", f"{tau:.10g}")
-        if len(cells) > _SHOWN:
-            table.add_row(show_level(alpha), f"and {len(cells) - _SHOWN} more", "", "")
-    shown: list[RenderableType] = [heading, "", table]
+    shown: list[RenderableType] = [heading, "", threshold_table(predictor)]
     if tuning is not None:
-        grid = ", ".join(f"{lam:g}" for lam in tuning.grid)
-        costs = ", ".join(f"{cost:.4g}" for cost in tuning.mean_costs)
-        shown += [
-            "",
-            f"lambda {tuning.best:g} of {grid}, which cost {costs} on {tuning.n:,} other rows;\nbut for a chance of "
-            f"{tuning.delta:.0%}, at most {tuning.excess:.4g} above the best of these (costs lie in "
-            f"[{tuning.lo:.6g}, {tuning.hi:.6g}])",
-        ]
+        shown += ["", tuning_text(tuning)]
     return shown

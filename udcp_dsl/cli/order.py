@@ -17,6 +17,7 @@ from udcp_dsl.cli.row_options import (
     numbers_options,
     reads_rows,
     rows_from,
+    written_or_why,
 )
 from udcp_dsl.cli.spec import diagnostics_of, reads_spec
 from udcp_dsl.cli.terminal import emit, plain_table, show, visible
@@ -61,7 +62,7 @@ def command(
     top: int | None,
     plot: str | None,
     as_json: bool,
-) -> None:
+) -> int:
     """Print the order in which an oracle adds the labels of one row, and what each prefix holds and costs.
 
     An oracle that can explain itself (price) also shows its hull: at which price labels enter, what the set holds and
@@ -98,15 +99,21 @@ def command(
     steps = every[:count]
     name = None if rows.ids is None else str(rows.ids[0])
     which = f"row {row}" if name is None else f"row {row}, {visible(name)}"
-    if plot is not None:
+
+    def write() -> list[str]:
+        if plot is None:
+            return []
         from udcp_dsl.report.hull import Point, write_hull
 
         points = [Point(0.0, loss(())), *(Point(step["mass"], step["cost"]) for step in every)]
         write_hull(plot, f"{visible(loss.name)}, {which}, by {_shown_oracle(made)}", made.name, points, hull)
+        return [plot]
+
     if as_json:
+        written, faults = written_or_why(write)
         emit(
             {
-                "diagnostics": diagnostics,
+                "diagnostics": diagnostics + faults,
                 "warnings": warnings,
                 "loss": loss.name,
                 "oracle": made.name,
@@ -117,10 +124,11 @@ def command(
                 "labels": loss.K,
                 "order": steps,
                 "hull": None if hull is None else [_as_data(vertex) for vertex in hull],
-                "plot": plot,
-            }
+                "plot": written[0] if written else None,
+            },
+            ok=not faults,
         )
-        return
+        return 2 if faults else 0
     from rich.text import Text
 
     table = plain_table()
@@ -145,8 +153,9 @@ def command(
     )
     if hull is not None:
         _show_hull(hull, min(len(hull), top or _SHOWN))
-    if plot is not None:
-        show(Text(f"figure written to {visible(plot)}", "dim"))
+    for file in write():
+        show(Text(f"figure written to {visible(file)}", "dim"))
+    return 0
 
 
 def _shown_oracle(oracle: Oracle) -> str:

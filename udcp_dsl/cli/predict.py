@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-from udcp_dsl.cli.progress import tracked
 from udcp_dsl.cli.row_options import check_table, group_option, heeding_warnings, id_option, reads_rows, rows_from
 from udcp_dsl.cli.solving import solves_instances, solving
 from udcp_dsl.cli.spec import json_option
@@ -71,9 +70,12 @@ def command(
         predictor.calibrated.cells_of(level, rows.groups, len(rows))
         step = max(1, _BLOCK // len(labels))
         mask, costs = np.empty(rows.P.shape, dtype=bool), np.empty(len(rows))
-        with solving(predictor.oracle, len(rows), workers=workers, resume=resume) as bar_shown:
-            blocks = range(0, len(rows), step)
-            for start in blocks if bar_shown else tracked(blocks, "predicting"):
+        with solving(
+            predictor.oracle, len(rows), workers=workers, resume=resume, doing="predicting", blocks=True
+        ) as work:
+            for start in range(0, len(rows), step):
+                if work is not None:
+                    work.at(start)
                 part = slice(start, start + step)
                 mask[part] = predictor.sets(rows.take(part), level)
                 costs[part] = predictor.loss.batch(mask[part])

@@ -1,4 +1,8 @@
-"""Progress of work in blocks or steps: on stderr, only on a terminal, and only once a second has passed."""
+"""Progress of work: how much of it is done, for how long, about how long it still takes, and whether it compiles.
+
+On a terminal a line that is renewed, once a second has passed, and gone at the end; elsewhere a line at least every ten
+seconds. Always on stderr.
+"""
 
 from __future__ import annotations
 
@@ -6,82 +10,196 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, TypeVar
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
+    from rich.console import RenderableType
 
 T = TypeVar("T")
 
 _PATIENCE = 1.0  # seconds before anything is worth showing
-_COMPILES = "the first time on a machine it compiles, up to a minute; that is cached"
+_EVERY = 8.0  # seconds between lines where there is no terminal
+_LOOK = 0.05  # seconds between looks at whether numba is there to be listened to
+_COMPILES = "compiling, as the first time on a machine: up to a minute, then cached"
 
 
-def tracked(blocks: Sequence[T], doing: str) -> Iterator[T]:
-    """The blocks one after the other, with a bar that says what is done to them."""
-    with _shown(bar=True) as shown:
-        task = None if shown is None else shown.add_task(f"{doing} ({_COMPILES})", total=len(blocks))
-        for block in blocks:
+class Work:
+    """What is being done, and how far it is; told by those who do it, in any thread, and read by what shows it."""
+
+    def __init__(self, doing: str, total: int | None = None, unit: str = "rows") -> None:
+        self.doing, self._unit, self._all = doing, unit, total
+        self._done, self._total, self._before, self._first = 0.0, total, 0, 0.0
+        self._began = self._counted_from = time.monotonic()
+        self._compiler = _Compiler()
+        self._elsewhere = 0
+
+    def reach(self, done: float, total: int | None = None) -> None:
+        """So much is done, of what was said at the beginning or of this; less than before begins another count."""
+        done += self._before
+        if done < self._done or not done:
+            self._counted_from, self._first = time.monotonic(), done
+        self._done, self._total = done, total if self._all is None else self._all
+
+    def at(self, before: int) -> None:
+        """What comes now begins after so many."""
+        self._before = before
+
+    @contextmanager
+    def compiling_elsewhere(self) -> Iterator[None]:
+        """In this block other processes compile."""
+        self._elsewhere += 1
+        try:
+            yield
+        finally:
+            self._elsewhere -= 1
+
+    @property
+    def part(self) -> float | None:
+        """What part of it is done, where that is known."""
+        return min(1.0, self._done / self._total) if self._total else None
+
+    def line(self) -> str:
+        """All of it in one line."""
+        now = time.monotonic()
+        text = self.doing
+        if self._total and self._done:
+            many = f"{self._done:,.0f} of {self._total:,} {self._unit}" if self._unit else f"{self.part:.0%}"
+            text += f": {many}"
+        text += f", {_clock(now - self._began)}"
+        if self._total and self._first < self._done < self._total:
+            left = (self._total - self._done) * (now - self._counted_from) / (self._done - self._first)
+            text += f", about {_clock(left)} left"
+        return f"{text} ({_COMPILES})" if self._elsewhere or self._compiler.busy else text
+
+    def listen(self) -> None:
+        """Hear of kernels that are compiled, once that is possible."""
+        self._compiler.listen()
+
+    def close(self) -> None:
+        self._compiler.close()
+
+
+def _clock(seconds: float) -> str:
+    return str(timedelta(seconds=round(seconds)))
+
+
+class _Compiler:
+    """Whether numba compiles a kernel just now. It imports nothing: before numba is there nothing is compiled."""
+
+    def __init__(self) -> None:
+        self._at = 0
+        self._event: Any = None
+        self._listener: Any = None
+
+    @property
+    def busy(self) -> bool:
+        return self._at > 0
+
+    def listen(self) -> None:
+        event: Any = sys.modules.get("numba.core.event")
+        if self._listener is not None or not hasattr(event, "unregister"):  # the last function of the module
+            return
+
+        class Listener(event.Listener):  # type: ignore[misc]  # of a module that is not imported here
+            def on_start(listener, started: object) -> None:  # noqa: N805
+                self._at += 1
+
+            def on_end(listener, ended: object) -> None:  # noqa: N805
+                self._at = max(0, self._at - 1)  # it may have begun before it was listened to
+
+        self._event, self._listener = event, Listener()
+        event.register("numba:compile", self._listener)
+
+    def close(self) -> None:
+        if self._listener is not None:
+            self._event.unregister("numba:compile", self._listener)
+            self._listener = None
+
+
+def tracked(blocks: Sequence[T], doing: str, unit: str = "runs") -> Iterator[T]:
+    """The blocks one after the other, counted."""
+    with showing(Work(doing, len(blocks), unit)) as work:
+        for number, block in enumerate(blocks, start=1):
             yield block
-            if shown is not None and task is not None:
-                shown.update(task, advance=1, description=doing)
+            work.reach(number)
 
 
 @contextmanager
-def waiting(doing: str, *, compiles: bool = True) -> Iterator[None]:
-    """Say what takes a while and cannot be counted, and for how long it has; and that it may be compiling."""
-    with _shown(bar=False) as shown:
-        if shown is not None:
-            shown.add_task(f"{doing} ({_COMPILES})" if compiles else doing, total=None)
-        yield
-
-
-@contextmanager
-def _shown(*, bar: bool) -> Iterator[Progress | None]:
-    """What shows tasks, in time and whether or not one of them moves; None where there is no terminal."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
-    from rich.table import Column
-
-    columns = (BarColumn(), TaskProgressColumn()) if bar else (SpinnerColumn(),)
-    text = TextColumn("{task.description}", markup=False, table_column=Column(overflow="fold"))  # else all are cut
-    shown = Progress(*columns, TimeElapsedColumn(), text, console=Console(file=sys.stderr), transient=True)
-    timer = threading.Timer(_PATIENCE, shown.start)
-    timer.start()
-    try:
-        yield shown
-    finally:
-        timer.cancel()
-        timer.join()
-        if shown.live.is_started:
-            shown.stop()
+def waiting(doing: str, total: int | None = None) -> Iterator[Work]:
+    """Say what takes a while, for how long it has, and how many rows are done where the work is told of them."""
+    with showing(Work(doing, total)) as work:
+        yield work
 
 
 @contextmanager
 def counted(total: int, doing: str) -> Iterator[Callable[[], None]]:
-    """A function to call after each of many slow steps; the bar tells their rate and the time that is left."""
-    with ExitStack() as shown:
-        began = time.monotonic()
+    """A function to call after each of many slow steps."""
+    with showing(Work(doing, total)) as work:
         done = 0
-        bar, task = None, None
 
         def advance() -> None:
-            nonlocal done, bar, task
+            nonlocal done
             done += 1
-            if bar is None and sys.stderr.isatty() and time.monotonic() - began > _PATIENCE:
-                from rich.console import Console
-                from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-                rate = TextColumn("{task.fields[rate]}")
-                columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), rate)
-                screen = Console(file=sys.stderr)
-                bar = shown.enter_context(Progress(*columns, TimeRemainingColumn(), console=screen, transient=True))
-                task = bar.add_task(doing, total=total, rate="")
-            if bar is not None and task is not None:
-                bar.update(task, completed=done, rate=f"{done / (time.monotonic() - began):.3g}/s")
+            work.reach(done)
 
         yield advance
+
+
+@contextmanager
+def showing(work: Work) -> Iterator[Work]:
+    """Show it in this block, whether or not it moves."""
+    over = threading.Event()
+    shower = threading.Thread(target=_on_terminal if sys.stderr.isatty() else _in_lines, args=(work, over), daemon=True)
+    listener = threading.Thread(target=_listen, args=(work, over), daemon=True)
+    shower.start()
+    listener.start()
+    try:
+        yield work
+    finally:
+        over.set()
+        shower.join()
+        listener.join()
+        work.close()
+
+
+def _listen(work: Work, over: threading.Event) -> None:
+    while not over.wait(_LOOK):
+        work.listen()
+
+
+def _in_lines(work: Work, over: threading.Event) -> None:
+    while not over.wait(_EVERY):
+        print(work.line(), file=sys.stderr, flush=True)
+
+
+def _on_terminal(work: Work, over: threading.Event) -> None:
+    if over.wait(_PATIENCE):
+        return
+    from rich.console import Console
+    from rich.live import Live
+
+    screen = Console(file=sys.stderr, markup=False, highlight=False)
+    # Warnings that are told meanwhile stand above it; what goes to stdout is left alone.
+    with Live(
+        console=screen,
+        transient=True,
+        redirect_stdout=False,
+        get_renderable=lambda: _renderable(work),
+        refresh_per_second=8,
+    ):
+        over.wait()
+
+
+def _renderable(work: Work) -> RenderableType:
+    from rich.progress_bar import ProgressBar
+    from rich.table import Table
+    from rich.text import Text
+
+    line = Text(work.line(), overflow="fold")
+    if work.part is None:
+        return line
+    grid = Table.grid(padding=(0, 1))
+    grid.add_row(ProgressBar(total=1.0, completed=work.part, width=24), line)
+    return grid

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,8 +14,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from udcp_dsl.cli.spec import files_read, parse_labels
-from udcp_dsl.cli.terminal import STDOUT, tell
+from udcp_dsl.cli.terminal import STDOUT, error_as_data, tell
 from udcp_dsl.diagnostics import InputError, SpecWarning
+from udcp_dsl.prediction.files import check_writable
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -36,6 +38,7 @@ _OPTIONS = {
     "ids=,": "--id,",
     "(loss.labels; class_names= gives another)": "(udcp check lists them; --class-names gives another)",
     ", by ignore=[...] (at the command line": " (at the command line",
+    "label_names:": "--names:",
 }
 
 id_option = click.option(
@@ -66,6 +69,37 @@ alpha_option = click.option(
     callback=_levels,
     metavar="LEVEL",
     help="Miscoverage (default 0.1); may be repeated.",
+)
+
+
+def _label_names(ctx: click.Context, parameter: click.Parameter, file: str | None) -> dict[str, str] | None:
+    if file is None:
+        return None
+    from udcp_dsl.compile.sources import FileFault, read_csv
+
+    files_read(ctx).append(Path(file))
+    try:
+        table = read_csv(file, Path(file).read_bytes())
+    except FileFault as fault:
+        raise InputError(fault.message + (f"; {fault.help}" if fault.help else "")) from None
+    missing = [column for column in ("label", "name") if column not in table.header]
+    if missing:
+        raise InputError(f"{file}: there is no column {missing[0]!r}: give it the columns label and name")
+    places = [table.header.index(column) for column in ("label", "name")]
+    pairs = [(row[places[0]], row[places[1]]) for row in table.rows]
+    names = {label: name for label, name in pairs if name}
+    if len({label for label, _ in pairs}) < len(pairs):
+        twice = next(label for label, many in Counter(label for label, _ in pairs).items() if many > 1)
+        raise InputError(f"{file}: label {twice!r} is named twice")
+    return names
+
+
+names_option = click.option(
+    "--names",
+    "label_names",
+    callback=_label_names,
+    metavar="FILE",
+    help="Names for readers, where labels are codes: a .csv with the columns label and name.",
 )
 numbers_options = (
     click.option("--logits", is_flag=True, help="The numbers are logits."),
@@ -180,6 +214,7 @@ def check_output(path: str, *endings: str) -> None:
         raise InputError(f"{path}: is named twice, {own_name}")
     if any(_same(path, file) for file in files_read(ctx)):
         raise InputError(f"{path}: is read by this command, {own_name}")
+    check_writable(path)
 
 
 def check_table(path: str, ending: Callable[[str], str], as_json: bool) -> None:
@@ -189,6 +224,23 @@ def check_table(path: str, ending: Callable[[str], str], as_json: bool) -> None:
         ending(path)
     elif as_json:
         raise InputError("a table written to - and --json both go to standard output: choose one of them")
+
+
+def check_folder(path: str) -> None:
+    """The same for a folder, which is made where it is absent."""
+    if Path(path).exists() and not Path(path).is_dir():
+        raise InputError(f"{path}: is a file, not a folder")
+    if not Path(path).absolute().parent.is_dir():
+        raise InputError(f"{path}: there is no folder {str(Path(path).parent)!r} to make it in")
+    check_writable(Path(path) / "figure" if Path(path).is_dir() else path)
+
+
+def written_or_why(write: Callable[[], list[str]]) -> tuple[list[str], list[dict[str, object]]]:
+    """The files that were written, or for --json why they could not be: what was worked out is printed all the same."""
+    try:
+        return write(), []
+    except (InputError, OSError) as error:
+        return [], error_as_data(error)
 
 
 def _names(ctx: click.Context) -> Iterator[str]:
@@ -206,22 +258,27 @@ def _same(path: str, name: str | Path) -> bool:
 
 @contextmanager
 def heeding_warnings(as_json: bool) -> Iterator[list[str]]:
-    """Collect warnings: told on stderr at the end of the block, or with --json left to the command to print.
+    """Tell warnings on stderr, each when it is raised and once, or with --json leave them to the command to print.
 
     Warnings and errors are written for those who call Python; here they name the options of the command line.
     """
     messages: list[str] = []
-    with warnings.catch_warnings(record=True) as caught:
+
+    def told(message: Warning | str, category: type[Warning], *place: object, **more: object) -> None:
+        text = _by_option(str(message))
+        if text not in messages:
+            messages.append(text)
+            if not as_json:
+                tell("warning:", "yellow", text)
+
+    with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
         warnings.simplefilter("ignore", SpecWarning)  # a command shows them as the diagnostics that they are
+        warnings.showwarning = told
         try:
             yield messages
         except InputError as error:
             raise InputError(_by_option(str(error))) from error
-    messages.extend(_by_option(str(warning.message)) for warning in caught)
-    if not as_json:
-        for message in messages:
-            tell("warning:", "yellow", message)
 
 
 def _by_option(message: str) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from udcp_dsl.cli.progress import counted
+from udcp_dsl.cli.progress import Work, counted, waiting
 from udcp_dsl.diagnostics import InputError, OracleError
 
 if TYPE_CHECKING:
@@ -38,18 +38,24 @@ def solves_instances(verb: F) -> F:
 
 
 @contextmanager
-def solving(oracle: Oracle, rows: int, *, workers: int | None, resume: str | None) -> Iterator[bool]:
-    """In this block an oracle that can solves in worker processes, with a checkpoint and a bar; says whether it can."""
+def solving(
+    oracle: Oracle, rows: int, *, workers: int | None, resume: str | None, doing: str = "solving", blocks: bool = False
+) -> Iterator[Work | None]:
+    """In this block rows that are done are shown; an oracle that can solves in worker processes, with a checkpoint.
+
+    Gives what shows those of others: with `blocks` the rows come in several calls, of which it has to be told.
+    """
     from udcp_dsl.prediction.oracle import SolvingOracle
 
     if not isinstance(oracle, SolvingOracle):
         if workers is not None or resume is not None:
             raise InputError(f"oracle {oracle.name!r} solves nothing: --workers and --resume are for ilp and its like")
-        yield False
+        with waiting(doing, rows if blocks else None) as work, oracle.telling(work.reach):
+            yield work
         return
     most = workers or (cores() if rows >= _WORTH_WORKERS else 1)
-    with counted(rows, "solving") as advance, oracle.running(workers=most, checkpoint=resume, advance=advance):
-        yield True
+    with counted(rows, doing) as advance, oracle.running(workers=most, checkpoint=resume, advance=advance):
+        yield None
 
 
 def solving_oracle(loss: Loss, **options: object) -> SolvingOracle:

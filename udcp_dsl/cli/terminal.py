@@ -126,7 +126,7 @@ def report_error(error: Exception, as_json: bool) -> None:
         near = [offered[name] for name in nearest(error.option_name.lstrip("-"), offered)]
         error = click.NoSuchOption(error.option_name, error.message, near, error.ctx)
     if as_json:
-        emit({"diagnostics": _as_data(error)}, ok=False)
+        emit({"diagnostics": error_as_data(error)}, ok=False)
     elif isinstance(error, SpecError):
         show_diagnostics(error.diagnostics)
     elif isinstance(error, click.ClickException):
@@ -143,7 +143,8 @@ def tell(mark: str, colour: str, message: str) -> None:
     click.echo(f"{shown} {visible_lines(message)}", err=True, color=True)
 
 
-def _as_data(error: Exception) -> list[dict[str, object]]:
+def error_as_data(error: Exception) -> list[dict[str, object]]:
+    """An error as the diagnostics of `--json`."""
     if isinstance(error, SpecError):
         return [diagnostic.as_dict() for diagnostic in error.diagnostics]
     kinds = {InputError: "input", OracleError: "oracle", click.ClickException: "usage", OSError: "file"}

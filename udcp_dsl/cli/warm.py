@@ -59,7 +59,7 @@ def command(loss: Loss, predictor: SetPredictor | None, oracles: tuple[str, ...]
         left_out: dict[str, str] = {}
     else:
         wanted, left_out = _applicable(loss, oracles)
-    with waiting(f"compiling for {', '.join(wanted)}", compiles=False):
+    with waiting(f"compiling for {', '.join(wanted)}"):
         tasks = [(loss, name, options) for name, options in wanted.items()]
         found = side_by_side(warmed, tasks)
         if len(tasks) > 1:  # two processes that keep the same kernel at once lose one of the two: here nobody competes

@@ -6,7 +6,6 @@ What a row scores depends on that row alone, so all rows are scored once, and sp
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -16,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from udcp_dsl.comparison.results import Run
-from udcp_dsl.diagnostics import InputError
+from udcp_dsl.diagnostics import InputError, warn
 from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.anchors import MOST, find_anchor, level_of
 from udcp_dsl.prediction.calibrate import CalibrationWarning, Tuning, calibrate, points_needed, show_level
@@ -70,10 +69,9 @@ def warn_of_too_few(folds: Folds, alpha: Fraction, *, tuned: bool) -> None:
     if tuned and len(folds.halves[0]) < need:
         faults.append((f"half the fold for tuning has {len(folds.halves[0])} rows", "lambda cannot be tuned"))
     for fold, effect in faults:
-        warnings.warn(
+        warn(
             f"{fold}, and alpha {show_level(alpha)} needs {need}, so {effect}: give more rows or a larger alpha",
             CalibrationWarning,
-            stacklevel=3,
         )
 
 

@@ -6,10 +6,10 @@ Columns that are in another order than the labels, and rows of randomised sets t
 from __future__ import annotations
 
 import math
-import warnings
 
 import numpy as np
 
+from udcp_dsl.diagnostics import warn
 from udcp_dsl.prediction.calibrate import CalibrationWarning, row_draws
 from udcp_dsl.prediction.rows import Rows
 from udcp_dsl.prediction.rows.columns import Positions
@@ -35,11 +35,10 @@ def warn_of_another_order(rows: Rows) -> None:
         why = ", less often than chance"
     else:
         return
-    warnings.warn(
+    warn(
         f"the likeliest label is right in {rows.hits / len(rows):.1%} of the rows{why}: are the columns in the order "
         "of the labels (loss.labels; class_names= gives another), and the true labels right?",
         CalibrationWarning,
-        stacklevel=3,
     )
 
 
@@ -50,12 +49,11 @@ def warn_of_shared_draws(rows: Rows, seed: int) -> None:
     _, counts = np.unique(row_draws(rows.P, seed), return_counts=True)
     shared = int(counts[counts > 1].sum())
     if shared > _SHARED * len(rows):
-        warnings.warn(
+        warn(
             f"randomize=True: {shared:,} of {len(rows):,} rows have the same probabilities as another, and rows with "
             "equal ones share their draw, so that coverage is 1 - alpha on average over seeds, but not for this one. "
             "Give ids=, which are taken into the draw, here and at prediction, or probabilities that are not rounded",
             CalibrationWarning,
-            stacklevel=3,
         )
 
 

@@ -184,6 +184,13 @@ class Measures:
 
         yield Text(f"{self.loss} by {self.oracle}, alpha {show_level(self.alpha)}, {self.n} points", "bold")
         yield ""
+        yield self._summary()
+        yield from self._strata_tables()
+
+    def _summary(self) -> Any:
+        """The table of what all points come to."""
+        from rich.text import Text
+
         summary = plain_table("", "value", "")
         low, high = self.interval
         summary.add_row("coverage", f"{self.coverage:.4f}", f"{CONFIDENCE:.0%} interval {low:.4f} to {high:.4f}")
@@ -197,7 +204,11 @@ class Measures:
         summary.add_row("empty sets", f"{self.empty}", f"{self.empty / self.n:.1%}")
         if self.size_violation is not None:
             summary.add_row("violation", f"{self.size_violation:.4f}", f"by size, bins of {ENOUGH} points or more")
-        yield summary
+        return summary
+
+    def _strata_tables(self) -> Iterator[Any]:
+        from rich.text import Text
+
         for name, title in _STRATA.items():
             strata: Sequence[Stratum] = getattr(self, name)
             if not strata:
@@ -224,9 +235,24 @@ class Measures:
 
 @dataclass(frozen=True, repr=False)
 class Evaluation(Measures):
-    """What `evaluate` found: the measures, and the sets that they are of, which `as_dict` leaves out."""
+    """What `evaluate` found: the measures, and the sets that they are of, which `as_dict` leaves out.
+
+    `certified` is the share of the sets that are proved to be the best ones at the threshold, for an oracle that proves
+    it (`price`, `ilp`), else None.
+    """
 
     sets: PredictionSets = field(repr=False, compare=False)
+    certified: float | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return {**super().as_dict(), "certified": self.certified}
+
+    def _summary(self) -> Any:
+        summary = super()._summary()
+        if self.certified is not None:
+            summary.add_row("certified", f"{self.certified:.1%}", "of the sets: proved that none is better")
+        return summary
 
 
 _STRATA = {"by_size": "set size", "by_difficulty": "highest p", "by_class": "class", "by_group": "group"}
@@ -266,7 +292,15 @@ def evaluate(
         warn_of_shared_draws(rows, predictor.seed)
     sets = PredictionSets(predictor.loss, predictor.sets(rows, level), rows.ids, index=frame_index(probs))
     measures = measure(sets, rows, alpha=level, oracle=predictor.oracle.name)
-    return Evaluation(**vars(measures), sets=sets)
+    return Evaluation(**vars(measures), sets=sets, certified=_certified(predictor, len(rows)))
+
+
+def _certified(predictor: SetPredictor, n: int) -> float | None:
+    """The share of n sets, just made, that are proved to be the best; randomised ones by class are made in several
+    calls, and of those it is not known."""
+    unproved = predictor.oracle.unproved
+    blocks = predictor.randomize and predictor.conditional == "class"
+    return None if unproved is None or blocks else 1 - unproved / n
 
 
 def measure(sets: PredictionSets, rows: Rows, *, alpha: Fraction, oracle: str) -> Measures:

@@ -36,6 +36,24 @@ def require_pyarrow(ending: str) -> Any:
     return pyarrow
 
 
+def check_writable(path: PathLike) -> None:
+    """Refuse what `atomic_write` would refuse, before there is anything to write: it begins as that does."""
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        raise InputError(f"{path}: cannot be written: it is not a regular file")
+    try:
+        _made_beside(target).unlink()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
+def _made_beside(target: Path) -> Path:
+    """A new file, empty, in the folder of the target."""
+    temporary = target.parent / f".udcp-{secrets.token_hex(8)}.tmp"
+    os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    return temporary
+
+
 @contextmanager
 def atomic_write(path: PathLike) -> Iterator[Path]:
     """A temporary file in the folder of `path`, renamed to it at the end of the block, or removed if that raises.
@@ -43,11 +61,10 @@ def atomic_write(path: PathLike) -> Iterator[Path]:
     A file that was there before keeps its permissions; a new one gets the usual ones.
     """
     target = Path(os.path.realpath(path))  # a link stays, and what it points to is replaced
-    temporary = target.parent / f".udcp-{secrets.token_hex(8)}.tmp"
     if target.exists() and not target.is_file():
         raise InputError(f"{path}: cannot be written: it is not a regular file")
     try:
-        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+        temporary = _made_beside(target)
         try:
             if target.exists():
                 temporary.chmod(stat.S_IMODE(target.stat().st_mode))

@@ -10,13 +10,14 @@ from __future__ import annotations
 import inspect
 import math
 import sys
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,6 +35,10 @@ Indices = NDArray[np.int64]
 Masks = NDArray[np.bool_]
 Probabilities = NDArray[np.floating[Any]]
 
+S = TypeVar("S", bound=np.generic)
+
+# Rows of the first step of a call that is listened to, and the seconds that each of the others should take.
+_FIRST_STEP, _MOMENT = 64, 0.3
 # Cells of scores that are held at once where only a part of them is wanted: 32 MiB of float64.
 _BLOCK = 1 << 22
 
@@ -61,6 +66,7 @@ class Oracle(ABC):
     def __init__(self, loss: Loss, **options: object) -> None:
         self.loss = loss
         self.options: dict[str, object] = options
+        self._heard_by: list[Callable[[int, int], None]] = []  # shared with oracles that are made of this one
 
     @property
     def about(self) -> str | None:
@@ -93,23 +99,75 @@ class Oracle(ABC):
         """Whether the cost has a say in which labels it adds; so it is for one that does not say."""
         return self.declaration is None or self.declaration.by_cost
 
+    @property
+    def unproved(self) -> int | None:
+        """How many sets of the last call are not proved to be the best ones; None where the oracle proves none."""
+        return None
+
+    @contextmanager
+    def telling(self, tell: Callable[[int, int], None]) -> Iterator[None]:
+        """In this block a call goes through its rows in steps, and `tell` hears how many are done, of how many."""
+        self._heard_by.append(tell)
+        try:
+            yield
+        finally:
+            self._heard_by.remove(tell)
+
     def scores(self, P: ArrayLike) -> Floats:
         """Every label's score: probabilities (n, K) -> (n, K)."""
-        return self._scores(as_probabilities(P, len(self.loss.labels)))
+        probabilities = as_probabilities(P, len(self.loss.labels))
+        return self._in_steps(len(probabilities), lambda oracle, rows: oracle._scores(probabilities[rows]))
 
     def score_of(self, P: ArrayLike, y: ArrayLike) -> Floats:
         """The scores of the labels y, given as n indices: (n,)."""
         probabilities = as_probabilities(P, len(self.loss.labels))
-        return self._score_of(probabilities, as_indices(y, *probabilities.shape))
+        truth = as_indices(y, *probabilities.shape)
+        return self._in_steps(len(truth), lambda oracle, rows: oracle._score_of(probabilities[rows], truth[rows]))
 
     def sets(self, P: ArrayLike, tau: ArrayLike) -> Masks:
         """The prediction sets at tau: (n, K) bool. tau is a number, (n, 1) or (n,) by row, (1, K) or (K,) by class."""
         probabilities = as_probabilities(P, len(self.loss.labels))
-        return self._sets(probabilities, as_thresholds(tau, *probabilities.shape))
+        taus = as_thresholds(tau, *probabilities.shape)
+
+        def part(oracle: Oracle, rows: slice) -> Masks:
+            return oracle._sets(probabilities[rows], taus[rows] if taus.shape[1] == 1 else taus)
+
+        return self._in_steps(len(probabilities), part)
 
     def first(self, P: ArrayLike) -> Indices:
         """The label that comes first in each row's order: least score, then higher p, then lower index."""
-        return self._first(as_probabilities(P, len(self.loss.labels)))
+        probabilities = as_probabilities(P, len(self.loss.labels))
+        return self._in_steps(len(probabilities), lambda oracle, rows: oracle._first(probabilities[rows]))
+
+    def _in_steps(self, n: int, answer: Callable[[Oracle, slice], NDArray[S]]) -> NDArray[S]:
+        """What an oracle answers for the rows of a call: at once or, where somebody listens, in steps of a moment."""
+        if not self._heard_by or n == 0:
+            return answer(self, slice(0, n))
+        out: NDArray[S] | None = None
+        for rows in self._steps(n):
+            part = answer(self._part(rows), rows)
+            out = np.empty((n, *part.shape[1:]), dtype=part.dtype) if out is None else out
+            out[rows] = part
+        assert out is not None
+        return out
+
+    def _steps(self, n: int) -> Iterator[slice]:
+        """Slices of n rows, each as long as should take a moment by what the one before took; none is of one row alone,
+        for which some kernels would be compiled anew."""
+        start, many = 0, _FIRST_STEP
+        while start < n:
+            stop = n if n - start < many + 2 else start + many
+            self._tell(start, n)
+            began = time.monotonic()
+            yield slice(start, stop)
+            took = max(1e-6, time.monotonic() - began)
+            many = int(min(8 * many, max(many / 4, 2, many * _MOMENT / took)))
+            start = stop
+        self._tell(n, n)
+
+    def _tell(self, done: int, n: int) -> None:
+        for tell in self._heard_by:
+            tell(done, n)
 
     def _part(self, rows: slice) -> Oracle:
         """The oracle of some of the rows, for one that knows something of each."""
@@ -253,7 +311,9 @@ def options_of_format(name: str, version: int, options: Mapping[str, object]) ->
 
 def with_lambda(oracle: Oracle, lam: float) -> Oracle:
     """The same oracle with this weight on cost."""
-    return make_oracle(oracle.name, oracle.loss, **{**oracle.options, "lam": lam})
+    made = make_oracle(oracle.name, oracle.loss, **{**oracle.options, "lam": lam})
+    made._heard_by = oracle._heard_by
+    return made
 
 
 def _made_anew(kind: str | type[Oracle], loss: Loss, options: Mapping[str, object]) -> Oracle:

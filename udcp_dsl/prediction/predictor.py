@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from udcp_dsl.diagnostics import InputError, SpecWarning
+from udcp_dsl.diagnostics import InputError, SpecWarning, warn
 from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.anchors import Anchors, anchor_fold, find_anchors
 from udcp_dsl.prediction.calibrate import (
@@ -33,6 +33,7 @@ from udcp_dsl.prediction.calibrate import (
     three_folds,
     threshold,
     tune,
+    warn_of_too_few,
 )
 from udcp_dsl.prediction.containers import flag, frame_index
 from udcp_dsl.prediction.doubts import warn_of_another_order, warn_of_shared_draws
@@ -167,14 +168,19 @@ class SetPredictor:
         warn_of_another_order(rows)
         if self.randomize:
             warn_of_shared_draws(rows, self.seed)
-        oracle, tuning, anchors = self.oracle, None, None
-        if self._tuned_anew:
-            tuning, oracle, last_fold = self._tune(rows.P, rows.truth)
-            rows = rows.take(last_fold)
-        elif self._anchored_anew:
-            anchors, rows = self._anchor(rows)
-        warn_of_zeros(rows, min(self.alphas))
+        oracle, tuning, anchors, every = self.oracle, None, None, rows
+        folds = three_folds(len(rows), np.random.default_rng(self.seed)) if self._tuned_anew else None
+        own = self._anchor_fold(rows) if self._anchored_anew and folds is None else np.empty(0, dtype=np.int64)
+        if folds is not None:
+            rows = rows.take(folds[2])
+        elif len(own):
+            rows = rows.take(np.setdiff1d(np.arange(len(rows)), own))
         groups = rows.groups if self.conditional == "group" else None
+        self._warn(rows, groups, every)
+        if folds is not None:
+            tuning, oracle = self._tune(every.P, every.truth, folds)
+        elif len(own):
+            anchors = self._anchors(every.take(own), rows)
         # Scores depend on the anchor, and so on alpha, where there is one.
         self.calibration = merged(
             calibrate(
@@ -186,6 +192,7 @@ class SetPredictor:
                 n_classes=self.loss.K if self.conditional == "class" else None,
                 pool=self.pool,
                 randomize=self.randomize,
+                warned=True,
             )
             for alphas in ([self.alphas] if anchors is None else [(alpha,) for alpha in self.alphas])
         )
@@ -311,49 +318,65 @@ class SetPredictor:
             mask[part] = randomized_sets(scores, calibration, level, draws[part])
         return mask
 
-    def _anchor(self, rows: Rows) -> tuple[Anchors | None, Rows]:
-        """The anchors, on a quarter of the rows by `seed`, and the rows that are left; all rows, where these are too
-        few to give some up."""
-        assert isinstance(self.oracle, AnchoredOracle)
-        n, groups = len(rows), rows.groups if self.conditional == "group" else None
-        cells = np.zeros(n, dtype=np.int64)
+    def _warn(self, rows: Rows, groups: npt.NDArray[np.str_] | None, every: Rows) -> None:
+        """Warn of what can be seen before the work: rows for the threshold, of all that are given, too few or p = 0."""
+        names, need = tuple[str, ...](), points_needed(self.alphas[0])
+        sizes = [len(rows)]
+        if groups is not None:
+            names, sizes = (x.tolist() for x in np.unique(groups, return_counts=True))
+        elif self.conditional == "class":
+            sizes = np.bincount(rows.truth, minlength=self.loss.K).tolist()
+        if self._tuned_anew and len(rows) < need:
+            warn(
+                f"two thirds of the {len(every)} rows are used to tune lambda, and {len(rows)} are left for the "
+                f"threshold, too few: alpha {show_level(self.alphas[0])} needs {need} there. Give {3 * need} rows, or "
+                "lam among the options",
+                CalibrationWarning,
+            )
+        warn_of_zeros(rows, min(self.alphas))
+        warn_of_too_few(
+            sizes,
+            self.alphas,
+            conditional=self.conditional,
+            groups=names,
+            pool=self.pool,
+            randomize=self.randomize,
+        )
+
+    def _anchor_fold(self, rows: Rows) -> npt.NDArray[np.int64]:
+        """The rows that are given up for the anchor, a quarter of them by `seed`; none, where they are too few."""
+        groups = rows.groups if self.conditional == "group" else None
+        cells = np.zeros(len(rows), dtype=np.int64)
         if groups is not None:
             cells = np.unique(groups, return_inverse=True)[1]
         elif self.conditional == "class":
             cells = rows.truth
-        fold = anchor_fold(cells, min(self.alphas), np.random.default_rng(self.seed))
-        if not len(fold):
-            return None, rows
-        own, left = rows.take(fold), rows.take(np.setdiff1d(np.arange(n), fold))
-        anchors = find_anchors(
+        return anchor_fold(cells, min(self.alphas), np.random.default_rng(self.seed))
+
+    def _anchors(self, own: Rows, left: Rows) -> Anchors:
+        """The anchors, on rows of their own; the others are left for the threshold."""
+        assert isinstance(self.oracle, AnchoredOracle)
+        by_group = self.conditional == "group"
+        return find_anchors(
             self.oracle,
             own.P,
             own.truth,
             self.alphas,
             left=len(left),
-            groups=None if groups is None else own.groups,
-            left_of=None if groups is None or left.groups is None else Counter(map(str, left.groups)),
+            groups=own.groups if by_group else None,
+            left_of=Counter(map(str, left.groups)) if by_group and left.groups is not None else None,
         )
-        return anchors, left
 
     @cached_property
     def _grid(self) -> dict[float, Oracle]:
         """The oracle with each lambda that is tried."""
         return {lam: with_lambda(self.oracle, lam) for lam in DEFAULT_GRID}
 
-    def _tune(self, P: Matrix, y: npt.NDArray[np.int64]) -> tuple[Tuning, Oracle, npt.NDArray[np.intp]]:
+    def _tune(
+        self, P: Matrix, y: npt.NDArray[np.int64], folds: tuple[npt.NDArray[np.intp], ...]
+    ) -> tuple[Tuning, Oracle]:
         """Choose lambda on two folds; the rows of the third are left for the threshold."""
-        folds = three_folds(len(P), np.random.default_rng(self.seed))
         oracles = self._grid
-        need = points_needed(self.alphas[0])
-        if len(folds[2]) < need:
-            warnings.warn(
-                f"two thirds of the {len(P)} rows are used to tune lambda, and {len(folds[2])} are left for the "
-                f"threshold, too few: alpha {show_level(self.alphas[0])} needs {need} there. Give {3 * need} rows, or "
-                "lam among the options",
-                CalibrationWarning,
-                stacklevel=3,
-            )
 
         def threshold_of(lam: float, rows: npt.NDArray[np.intp]) -> float:
             return threshold(self.true_scores(P[rows], y[rows], oracles[lam]), self.alphas[0])
@@ -366,9 +389,9 @@ class SetPredictor:
 
         lo, hi = self.loss.facts.interval
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", CalibrationWarning)  # said above, once
+            warnings.simplefilter("ignore", CalibrationWarning)  # said before the work
             tuning = tune(DEFAULT_GRID, threshold_of, mean_cost_of, folds=folds, cost_range=(lo, hi))
-        return tuning, oracles[tuning.best], folds[2]
+        return tuning, oracles[tuning.best]
 
 
 def _anchored(
@@ -398,17 +421,16 @@ def warn_of_free_labels(loss: Loss) -> None:
     from udcp_dsl.expression.explain import free_labels_warning
 
     if (free := free_labels_warning(loss)) is not None:
-        warnings.warn(free.render(), SpecWarning, stacklevel=3)
+        warn(free.render(), SpecWarning)
 
 
 def warn_of_zeros(rows: Rows, alpha: Fraction) -> None:
     """Warn where so many true labels have p = 0 that covering them takes large sets."""
     zeros = int((rows.true_probabilities == 0).sum())
     if 2 * zeros > alpha * len(rows):
-        warnings.warn(
+        warn(
             f"{zeros} of {len(rows)} true labels have probability exactly 0, so that large sets are needed to cover "
             "them: the classifier's softmax ran out of digits, or it is wrong with certainty. Give its logits "
             "(logits=True), or probabilities in float64",
             CalibrationWarning,
-            stacklevel=3,
         )

@@ -100,6 +100,12 @@ def load(path: str | Path) -> SetPredictor:
         raise InputError(f"{where} cannot be loaded: {error}") from error
 
 
+def saved_by(path: str | Path) -> tuple[str, int]:
+    """The version of udcp_dsl that saved a predictor, and the format of the file."""
+    content = _read(Path(path))
+    return str(content.get("version")), int(content["format_version"])
+
+
 def _read(path: Path) -> Mapping[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))

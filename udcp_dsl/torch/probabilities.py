@@ -9,7 +9,6 @@ import math
 import os
 import sys
 import time
-import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from contextlib import ExitStack
@@ -22,7 +21,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, RandomSampler, SubsetRandomSampler, WeightedRandomSampler
 
-from udcp_dsl.diagnostics import InputError
+from udcp_dsl.diagnostics import InputError, warn
 from udcp_dsl.prediction.files import atomic_write
 from udcp_dsl.torch.forward import LABEL_KEYS, Batch, Halving, Model, logits_of, prepared, resolved_device, unpacked
 
@@ -87,9 +86,7 @@ def probabilities(
     place, kind = resolved_device(device), _checked_dtype(dtype)
     soften = _Softmax(temperature, kind)
     with prepared([model], place):
-        result = _run(lambda x: soften(logits_of(model, x, place)), loader, place, kind, out, progress, with_labels)
-    soften.warn()
-    return result
+        return _run(lambda x: soften(logits_of(model, x, place)), loader, place, kind, out, progress, with_labels)
 
 
 @overload
@@ -202,9 +199,7 @@ def mc_probabilities(
     cuda = [place] if place.type == "cuda" else []
     with prepared(models if ensemble else models[:1], place, dropout=not ensemble), torch.random.fork_rng(cuda):
         torch.manual_seed(seed)
-        result = _run(mean, loader, place, kind, out, progress, with_labels)
-    soften.warn()
-    return result
+        return _run(mean, loader, place, kind, out, progress, with_labels)
 
 
 class _Softmax:
@@ -221,17 +216,12 @@ class _Softmax:
         z = z.cpu().double() if self.double else z.float()  # there is no float64 on mps
         if self.normalised is None and len(z):
             self.normalised = bool(z.min() >= 0 and (z.sum(1) - 1).abs().max() < 1e-3)
+            if self.normalised:
+                warn(
+                    "the model seems to return probabilities, of which the softmax is taken once more: leave out its "
+                    "own softmax, or let it return their logarithm"
+                )
         return torch.softmax(z / self.temperature, 1).cpu()
-
-    def warn(self) -> None:
-        """Tell the caller of the caller."""
-        if self.normalised:
-            warnings.warn(
-                "the model seems to return probabilities, of which the softmax was taken once more: leave out its own "
-                "softmax, or let it return their logarithm",
-                UserWarning,
-                stacklevel=3,
-            )
 
 
 def _run(

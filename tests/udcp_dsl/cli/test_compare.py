@@ -249,3 +249,30 @@ def test_help(udcp: Udcp) -> None:
     assert result.exit_code == 0
     assert "Example:  udcp compare pets.loss" in " ".join(result.stdout.split("\n"))
     assert "SPEC..." in result.stdout
+
+
+def test_labels_that_are_codes_are_shown_by_name(udcp: Udcp) -> None:
+    pytest.importorskip("matplotlib")
+    Path("names.csv").write_text("label,name\ncat,House cat\nwolf,Grey <wolf>\nlynx,\n")
+    result = udcp("compare", "pets.loss", *SOURCE, *QUICK, "--names", "names.csv", "--report", "out.html", "--json")
+    assert result.exit_code == 0, result.output
+    page = Path("out.html").read_text(encoding="utf-8")
+    assert "House cat" in page
+    assert "Grey <wolf>" not in page
+    assert "House cat" not in Path("pets.loss").read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("label,title\ncat,Cat\n", "there is no column 'name'"),
+        ("label,name\ncat,Cat\ncat,Kitty\n", "label 'cat' is named twice"),
+        ("label,name\ncatt,Cat\n", "--names: 'catt' is not a label; did you mean 'cat'?"),
+        ("", "is empty"),
+    ],
+)
+def test_names_that_are_wrong(udcp: Udcp, text: str, message: str) -> None:
+    Path("names.csv").write_text(text)
+    result = udcp("compare", "pets.loss", *SOURCE, *QUICK, "--names", "names.csv")
+    assert result.exit_code == 2
+    assert message in result.stderr

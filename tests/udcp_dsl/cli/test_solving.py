@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import signal
 import subprocess
@@ -15,8 +14,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import Result
-
-from udcp_dsl.cli import progress
 
 Udcp = Callable[..., Result]
 
@@ -83,20 +80,3 @@ def test_ctrl_c_ends_all_processes_and_keeps_what_was_solved(folder: Path) -> No
         time.sleep(0.02)
     else:
         pytest.fail("a worker outlives the command")
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
-def test_the_bar_tells_the_rate(monkeypatch: pytest.MonkeyPatch) -> None:
-    for stream, patience, shown in ((Terminal(), -1.0, True), (Terminal(), 60.0, False), (io.StringIO(), -1.0, False)):
-        monkeypatch.setattr(sys, "stderr", stream)
-        monkeypatch.setattr(progress, "_PATIENCE", patience)
-        with progress.counted(5, "solving") as advance:
-            for _ in range(5):
-                advance()
-        assert ("solving" in stream.getvalue()) == shown
-        assert ("5/5" in stream.getvalue()) == shown
-        assert ("/s" in stream.getvalue()) == shown

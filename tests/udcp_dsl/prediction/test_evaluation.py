@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import re
+import warnings
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -186,3 +189,39 @@ def test_what_is_refused() -> None:
     with pytest.raises(InputError, match="row 0 sums to 2"):
         evaluate(PREDICTOR, 2 * rows((0, 2)), [0])
     assert isinstance(evaluate(PREDICTOR, rows((0, 1)), [0]), Evaluation)
+
+
+@pytest.mark.parametrize("steps", [False, True])
+def test_the_share_of_sets_that_are_proved_to_be_the_best(steps: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    from udcp_solvers.search.prices import SearchPrices
+
+    monkeypatch.setattr(SearchPrices.__init__, "__defaults__", (10,))  # branches: too few for many rows
+    draw = np.random.default_rng(6)
+    K, n = 14, 120
+    fees = ", ".join(f"{y}: {0.05 + 0.9 * x:.3f}" for y, x in enumerate(draw.random(K)))
+    families = ", ".join(f"f{i}: {{ {i}, {i + 1}, {(i + 7) % K} }}" for i in range(0, K - 1, 2))
+    loss = udcp.loads(
+        f"labels 0..{K - 1}  costs c {{ {fees} }}  categories F {{ {families} }}  "
+        "loss l = max(sum(c), count(F)) + 0.01 * size"
+    )
+    P = draw.dirichlet(np.full(K, 0.3), n)
+    y = [str(draw.choice(K, p=p)) for p in P]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        predictor = SetPredictor(loss, "price").calibrate(P, y)
+    assert predictor.anchors is not None
+    told: list[tuple[int, int]] = []
+    with warnings.catch_warnings(record=True) as caught, ExitStack() as listening:
+        warnings.simplefilter("always")
+        if steps:
+            listening.enter_context(predictor.oracle.telling(lambda *rows: told.append(rows)))
+        found = udcp.evaluate(predictor, P, y)
+    assert len(told) > 2 or not steps
+    (text,) = (str(x.message) for x in caught)  # of all rows, in however many steps they were searched
+    match = re.search(r"(\d+) of 120 rows used up their budget", text)
+    assert match is not None
+    assert found.certified == pytest.approx(1 - int(match[1]) / n)
+    assert 0 < found.certified < 1
+    assert found.as_dict()["certified"] == found.certified
+    assert f"{found.certified:.1%}" in str(found)
+    assert udcp.evaluate(SetPredictor(loss, "lac").calibrate(P, y), P, y).certified is None

@@ -11,6 +11,7 @@ from udcp_dsl.prediction.calibrate.calibration import (
     calibrate,
     merged,
     threshold,
+    warn_of_too_few,
 )
 from udcp_dsl.prediction.calibrate.levels import (
     Level,
@@ -46,4 +47,5 @@ __all__ = [
     "three_folds",
     "threshold",
     "tune",
+    "warn_of_too_few",
 ]

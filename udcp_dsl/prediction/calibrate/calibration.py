@@ -7,7 +7,6 @@ holds within every cell by itself, since the points of a cell are exchangeable w
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -16,7 +15,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from udcp_dsl.diagnostics import InputError
+from udcp_dsl.diagnostics import InputError, warn
 from udcp_dsl.prediction.calibrate.arrays import (
     FloatArray,
     Groups,
@@ -50,11 +49,10 @@ def threshold(scores: ArrayLike, alpha: Level) -> float:
     """
     values, level = as_scores(scores), exact_level(alpha)
     if rank(values.size, level) > values.size:
-        warnings.warn(
+        warn(
             f"{values.size} calibration points are too few: alpha {show_level(level)} needs {points_needed(level)}; "
             "the threshold is infinite, so every prediction set holds every label",
             CalibrationWarning,
-            stacklevel=2,
         )
     return _kth_smallest(values, (level,))[0]
 
@@ -209,6 +207,7 @@ def calibrate(
     n_classes: int | None = None,
     pool: bool = False,
     randomize: bool = False,
+    warned: bool = False,
 ) -> Calibration:
     """Thresholds from the scores of the true labels, for every alpha at once.
 
@@ -216,7 +215,8 @@ def calibrate(
     conditional="class" needs `y` (indices of the true labels) and `n_classes`. A group or class with too few points
     gets an infinite threshold, so that it covers by full sets, and one `CalibrationWarning` names them all. With
     pool=True they get the threshold of all points together: smaller sets, but within those groups or classes *no*
-    coverage is guaranteed. randomize=True keeps the scores, for `randomized_sets`.
+    coverage is guaranteed. randomize=True keeps the scores, for `randomized_sets`. warned=True: `warn_of_too_few` was
+    asked before there were scores, and says nothing more.
 
     >>> c = calibrate([1, 2, 3, 4, 5, 6], alphas=0.5, conditional="group", groups=list("aaabbb"))
     >>> c.thresholds()
@@ -251,7 +251,9 @@ def calibrate(
         _cell(values, levels, randomize) if pool else None,
         randomize,
     )
-    _warn_of_too_few(calibration)
+    sizes = [cell.n for cell in calibration.cells]
+    if not warned:
+        warn_of_too_few(sizes, levels, conditional=conditional, groups=names, pool=pool, randomize=randomize)
     return calibration
 
 
@@ -293,35 +295,38 @@ def _split(scores: FloatArray, codes: IntArray, cells: int) -> list[FloatArray]:
     return np.split(scores[np.argsort(codes, kind="stable")], ends)
 
 
-def _warn_of_too_few(c: Calibration) -> None:
+def warn_of_too_few(
+    sizes: Sequence[int],
+    levels: Sequence[Fraction],
+    *,
+    conditional: Conditional = None,
+    groups: Sequence[str] = (),
+    pool: bool = False,
+    randomize: bool = False,
+) -> None:
+    """Warn where `sizes`, the points of all rows or of each group or class, are too few for a finite threshold."""
     faults = []
     effect = "every prediction set holds every label"
-    for level in c.alphas:
+    for level in levels:
         need = points_needed(level)
-        if c.conditional is None or c.pooled is not None:  # pooling was asked for: silent while all together are enough
-            short = [f"there are {c.n}"] if c.n < need else []
-        elif c.conditional == "group":
+        if conditional is None or pool:  # pooling was asked for: silent while all together are enough
+            short = [f"there are {sum(sizes)}"] if sum(sizes) < need else []
+        elif conditional == "group":
             effect = "prediction sets of these groups hold every label"
-            short = [
-                f"group {name!r} has {cell.n}" for name, cell in zip(c.groups, c.cells, strict=True) if cell.n < need
-            ]
+            short = [f"group {name!r} has {n}" for name, n in zip(groups, sizes, strict=True) if n < need]
         else:
             effect = "these labels are in every prediction set"
-            short = [f"class {k} has {cell.n}" for k, cell in enumerate(c.cells) if cell.n < need]
+            short = [f"class {k} has {n}" for k, n in enumerate(sizes) if n < need]
         if short:
             faults.append(f"alpha {show_level(level)} needs {need}, but {_listed(short)}")
     if not faults:
         return
-    if c.randomize:
+    if randomize:
         effect += " with a chance of 1 - alpha (n + 1), whatever the scores"
     remedy = "give more points or a larger alpha"
-    if c.conditional is not None and c.pooled is None:
+    if conditional is not None and not pool:
         remedy += ", or pool=True (smaller sets, no guarantee within those)"
-    warnings.warn(
-        f"too few calibration points: {'; '.join(faults)}. So {effect}; {remedy}",
-        CalibrationWarning,
-        stacklevel=3,
-    )
+    warn(f"too few calibration points: {'; '.join(faults)}. So {effect}; {remedy}", CalibrationWarning)
 
 
 def _listed(items: Sequence[str]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any, TypeAlias
@@ -10,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from udcp_dsl.diagnostics import InputError, did_you_mean
+from udcp_dsl.diagnostics import InputError, did_you_mean, warn
 from udcp_dsl.expression.domain import WHOLE_NUMBER
 from udcp_dsl.prediction.calibrate.arrays import group_names
 from udcp_dsl.prediction.containers import entries_of, texts_of
@@ -66,10 +65,9 @@ def sample_ids(values: Any, n: int) -> Names:
     if repeated:
         name = next(iter(repeated))
         first = names.index(name)
-        warnings.warn(
+        warn(
             f"sample ids: {name!r} is the id of rows {first} and {names.index(name, first + 1)} (counted from 0), and "
-            f"{sum(repeated.values())} of {len(names)} rows share theirs: joined by id, what is theirs gets mixed up",
-            stacklevel=3,
+            f"{sum(repeated.values())} of {len(names)} rows share theirs: joined by id, what is theirs gets mixed up"
         )
     return np.array(names, dtype=np.str_)
 

@@ -6,7 +6,6 @@ are distributions; logits and scores are made so.
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from udcp_dsl.diagnostics import InputError, did_you_mean
+from udcp_dsl.diagnostics import InputError, did_you_mean, warn
 from udcp_dsl.prediction.containers import (
     flag,
     frame_array,
@@ -286,7 +285,7 @@ def _softmax(values: Matrix, labels: Sequence[str], bits: int) -> Matrix:
         piece = np.exp(piece - top)
         out[rows] = piece / piece.sum(axis=1, keepdims=True)
     if distributions and len(values):
-        warnings.warn("logits=True, but every row is a distribution already: were probabilities passed?", stacklevel=3)
+        warn("logits=True, but every row is a distribution already: were probabilities passed?")
     return out
 
 

@@ -6,7 +6,6 @@ each instance. What has too many rows for one value comes as batches, each of wh
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from udcp_dsl.diagnostics import InputError
+from udcp_dsl.diagnostics import InputError, warn
 from udcp_dsl.expression.domain import WHOLE_NUMBER
 from udcp_dsl.prediction.containers import frame_column, is_frame, listed, refuse_another_index
 from udcp_dsl.prediction.rows.columns import Names, Positions, groups_of, sample_ids, truth
@@ -137,9 +136,7 @@ def rows_of(
 def _warn_of_another_order(labels: Sequence[str]) -> None:
     """Integers among true labels are positions in the labels, unless these are numbers: not in the class names."""
     if not all(WHOLE_NUMBER.fullmatch(label) for label in labels):
-        warnings.warn(
+        warn(
             "y holds integers, taken as positions in loss.labels; class_names are in another order. If y counts in "
-            "that order, give names: np.asarray(class_names)[y]",
-            UserWarning,
-            stacklevel=4,
+            "that order, give names: np.asarray(class_names)[y]"
         )

@@ -1,0 +1,93 @@
+"""`udcp evaluate FILE --probs P --truth Y`: coverage, cost and size of a saved predictor's sets on fresh rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from udcp_dsl.cli.row_options import (
+    group_option,
+    heeding_warnings,
+    id_option,
+    reads_rows,
+    rows_from,
+    truth_option,
+)
+from udcp_dsl.cli.solving import solves_instances, solving
+from udcp_dsl.cli.spec import json_option
+from udcp_dsl.cli.terminal import emit, show, visible
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from udcp_dsl.prediction.evaluation import Evaluation
+    from udcp_dsl.prediction.predictor import SetPredictor
+
+
+@click.command("evaluate", epilog="Example:  udcp evaluate pets.json --probs fresh.csv --truth label")
+@click.argument("predictor_file", metavar="FILE", type=click.Path())
+@reads_rows(truth_option, group_option, id_option)
+@click.option("--alpha", metavar="LEVEL", help="One of the calibrated levels (default: all of them).")
+@solves_instances
+@json_option
+def command(
+    predictor_file: str,
+    probs_file: str,
+    truth_source: str,
+    class_names: list[str] | None,
+    ignore: tuple[str, ...],
+    group_source: str | None,
+    id_source: str | None,
+    alpha: str | None,
+    workers: int | None,
+    resume: str | None,
+    as_json: bool,
+) -> None:
+    """Judge a saved predictor by rows with known truth: neither those of calibration nor the classifier's own.
+
+    Coverage has exact intervals, of all rows and by set size, difficulty, class and, with --group, group. A predictor
+    that was calibrated by group needs --group. The share of certified sets is that of those which are proved to be the
+    best ones, by an oracle that proves it.
+    """
+    from udcp_dsl.prediction.doubts import warn_of_another_order
+    from udcp_dsl.prediction.evaluation import evaluate
+    from udcp_dsl.prediction.predictor import SetPredictor
+
+    with heeding_warnings(as_json) as warnings:
+        predictor = SetPredictor.load(predictor_file)
+        levels = predictor.alphas if alpha is None else (predictor.calibrated.level(alpha),)
+        rows = rows_from(
+            probs_file,
+            predictor.loss.labels,
+            class_names=class_names or predictor.class_names,
+            ignore=ignore,
+            group_source=group_source,
+            id_source=id_source,
+            truth_source=truth_source,
+            logits=predictor.logits,
+            normalize=predictor.normalize,
+        )
+        warn_of_another_order(rows)
+        with solving(predictor.oracle, len(levels) * len(rows), workers=workers, resume=resume, doing="evaluating"):
+            found = [evaluate(predictor, rows, alpha=level) for level in levels]
+    if as_json:
+        about = {"file": predictor_file, "conditional": predictor.conditional, "accuracy": rows.hits / len(rows)}
+        evaluations = [{**x.as_dict(), "promised": float(1 - x.alpha)} for x in found]
+        emit({"warnings": warnings, **about, "evaluations": evaluations})
+        return
+    for number, evaluation in enumerate(found):
+        show(*([""] if number else []), evaluation, "", _promise(predictor, evaluation.alpha, evaluation))
+
+
+def _promise(predictor: SetPredictor, alpha: Fraction, evaluation: Evaluation) -> str:
+    """What was promised, beside what was found."""
+    kind, n = predictor.conditional, predictor.calibrated.n
+    within = "" if kind is None else f" within each {kind}"
+    low, high = evaluation.interval
+    promised = float(1 - alpha)
+    found = "below it" if high < promised else "above it" if low > promised else "around it"
+    return visible(
+        f"promised: {promised:.10g} or more{within}, on average over calibrations ({n:,} rows); "
+        f"the interval found lies {found}"
+    )

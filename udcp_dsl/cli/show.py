@@ -1,0 +1,181 @@
+"""`udcp show FILE`: what a saved predictor is, without scoring or compiling anything."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from udcp_dsl.cli.spec import json_option
+from udcp_dsl.cli.terminal import emit, plain_table, visible
+from udcp_dsl.cli.terminal import show as shown_on_terminal
+from udcp_dsl.cli.thresholds import calibration_as_data, threshold_table, tuning_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from rich.table import Table
+
+    from udcp_dsl.cli.applicability import Applicability
+    from udcp_dsl.prediction.predictor import SetPredictor
+
+_STATES = ("proved", "refuted", "unknown")
+_LISTED = 8
+
+
+@click.command("show", epilog="Example:  udcp show pets.json")
+@click.argument("predictor_file", metavar="FILE", type=click.Path())
+@click.option("--spec", "spec_alone", is_flag=True, help="Print the spec that is saved in it, and nothing else.")
+@json_option
+def command(predictor_file: str, spec_alone: bool, as_json: bool) -> None:
+    """Say what a saved predictor is: its loss and what is proved of it, its oracle and the way that this takes, what it
+    promises, its thresholds, and what it was calibrated on.
+    """
+    import warnings
+
+    from udcp_dsl.cli.applicability import applicability
+    from udcp_dsl.diagnostics import InputError
+    from udcp_dsl.prediction.predictor import SetPredictor
+    from udcp_dsl.prediction.saved import saved_by
+
+    if spec_alone and as_json:
+        raise InputError("--spec prints the text alone, and --json has it as well: choose one")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # said when it was calibrated, and when it is used
+        predictor = SetPredictor.load(predictor_file)
+    if spec_alone:
+        click.echo(predictor.loss.source.text, nl=not predictor.loss.source.text.endswith("\n"))
+        return
+    version, form = saved_by(predictor_file)
+    way = applicability(predictor.oracle.name, predictor.loss)
+    if as_json:
+        emit({"file": predictor_file, "version": version, "format": form, **_as_data(predictor, way)})
+        return
+    from rich.text import Text
+
+    heading = Text.assemble(
+        (visible(predictor_file), "bold"),
+        f": {visible(predictor.loss.name)} by {visible(predictor.oracle.name)}, saved by udcp_dsl {visible(version)}",
+    )
+    shown_on_terminal(heading, "", _facts(predictor, way), "", threshold_table(predictor))
+    if predictor.tuning is not None:
+        shown_on_terminal("", tuning_text(predictor.tuning))
+
+
+def _as_data(predictor: SetPredictor, way: Applicability) -> dict[str, Any]:
+    from udcp_dsl.expression.explain import facts_as_dict
+
+    loss, anchors = predictor.loss, predictor.anchors
+    return {
+        **calibration_as_data(predictor),
+        "labels": list(loss.labels),
+        "params": dict(loss.params),
+        "expression": loss.expression.root.span.line,
+        "spec": {"name": loss.source.name, "text": loss.source.text, "files": list(loss.files)},
+        **facts_as_dict(loss),
+        "way": {"algorithm": way.why, "exact": way.exact, "time": way.time},
+        "promise": {
+            "alphas": [str(alpha) for alpha in predictor.alphas],
+            "coverage": [float(1 - alpha) for alpha in predictor.alphas],
+            "conditional": predictor.conditional,
+            "pool": predictor.pool,
+            "nonempty": predictor.nonempty,
+            "randomize": predictor.randomize,
+            "seed": predictor.seed,
+        },
+        "input": {
+            "class_names": None if predictor.class_names is None else list(predictor.class_names),
+            "logits": predictor.logits,
+            "normalize": predictor.normalize,
+        },
+        "groups": list(predictor.calibrated.groups),
+        "anchors": None if anchors is None else anchors.as_dict(),
+    }
+
+
+def _facts(predictor: SetPredictor, way: Applicability) -> Table:
+    from rich.text import Text
+
+    table = plain_table()
+    table.show_header = False
+    table.add_column(no_wrap=True, style="dim")
+    table.add_column(overflow="fold")
+    for name, text in _lines(predictor, way):
+        table.add_row(name, Text(visible(text)))
+    return table
+
+
+def _lines(predictor: SetPredictor, way: Applicability) -> Iterator[tuple[str, str]]:
+    from udcp_dsl.expression.explain import summary
+
+    loss = predictor.loss
+    yield "loss", f"{loss.name} = {loss.expression.root.span.line}"
+    yield "", f"{summary(loss)}, from {loss.source.name}"
+    if loss.params:
+        yield "with", _settings(loss.params)
+    for state in _STATES:
+        names = [name.replace("_", " ") for name, fact in loss.facts if fact.state == state]
+        if names:
+            yield state, ", ".join(names)
+    yield "labels", _listed(list(loss.labels))
+    exact = "" if way.exact is None else ", exact" if way.exact else ", a rule of thumb"
+    time = "" if way.time is None else f"; {way.time} a row"
+    yield "oracle", f"{predictor.oracle.name}, by {way.why}{exact}{time}"
+    if predictor.oracle.options:
+        yield "options", _settings(predictor.oracle.options)
+    yield "promise", _promise(predictor)
+    yield "rows", _calibrated_on(predictor)
+    takes = "logits" if predictor.logits else "numbers to be normalised" if predictor.normalize else "probabilities"
+    order = "" if predictor.class_names is None else f", the columns of arrays being {_listed(predictor.class_names)}"
+    yield "takes", takes + order
+    yield from _anchors(predictor)
+
+
+def _promise(predictor: SetPredictor) -> str:
+    covered = ", ".join(f"{float(1 - alpha):.10g}" for alpha in predictor.alphas)
+    kind = predictor.conditional
+    text = f"covers the truth with probability {'' if predictor.randomize else 'at least '}{covered}"
+    if kind is not None:
+        many = len(predictor.calibrated.cells)
+        text += f", within each of {many} {'classes' if kind == 'class' else 'groups'}"
+    if predictor.pool:
+        text += "; those with too few rows of their own share a threshold, without a promise"
+    if predictor.nonempty:
+        text += "; no set is empty"
+    if predictor.randomize:
+        text += f"; randomised, seed {predictor.seed}"
+    return text
+
+
+def _calibrated_on(predictor: SetPredictor) -> str:
+    text = f"{predictor.calibrated.n:,} for thresholds"
+    if predictor.anchors is not None:
+        text += f", {predictor.anchors.n:,} others for the anchor"
+    if predictor.tuning is not None:
+        text += f", {predictor.tuning.n:,} others for lambda and about as many for its thresholds"
+    return text
+
+
+def _anchors(predictor: SetPredictor) -> Iterator[tuple[str, str]]:
+    from udcp_dsl.prediction.calibrate import show_level
+
+    if predictor.anchors is None:
+        return
+    found = [f"{show_level(alpha)}: {_anchor(m)}" for alpha, m in predictor.anchors.overall.items()]
+    yield "anchor", "at alpha " + ", ".join(found)
+    for group, of_group in list(predictor.anchors.by_group.items())[:_LISTED]:
+        found = [f"{show_level(alpha)}: {_anchor(m)}" for alpha, m in of_group.items()]
+        yield "", f"of {group}, at alpha " + ", ".join(found)
+
+
+def _anchor(price: float | None) -> str:
+    return "none" if price is None else f"{price:.6g}"
+
+
+def _settings(values: Mapping[str, object]) -> str:
+    return ", ".join(f"{name} = {f'{x:.10g}' if isinstance(x, float) else x}" for name, x in values.items())
+
+
+def _listed(names: list[str] | tuple[str, ...]) -> str:
+    more = len(names) - _LISTED
+    return ", ".join(names[:_LISTED]) + (f" and {more:,} more" if more > 0 else "")
