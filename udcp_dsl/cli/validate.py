@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import re
-import sys
-import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from udcp_dsl.cli.row_options import alpha_option, check_output, heeding_warnings, numbers_options, rows_from
+from udcp_dsl.cli.progress import Work, showing
+from udcp_dsl.cli.row_options import (
+    alpha_option,
+    check_output,
+    heeding_warnings,
+    numbers_options,
+    rows_from,
+    written_or_why,
+)
 from udcp_dsl.cli.spec import diagnostics_of, parse_labels, reads_spec
 from udcp_dsl.cli.terminal import emit, plain_table, show, symbols, visible
 from udcp_dsl.diagnostics import InputError
@@ -29,10 +35,9 @@ if TYPE_CHECKING:
 
 _SECONDS = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(s|min|m|h)?", re.ASCII)
 _UNITS = {None: 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
-_PATIENCE = 1.0  # seconds before a bar is worth showing
 _COLOURS = {True: "green", False: "bold red", None: "yellow"}
 _STATES = {True: "proved", False: "refuted", None: "unknown"}
-_WORDS = {True: "holds", False: "fails", None: "not tried"}
+_FAILED, _NOT_WRITTEN, _UNTRIED = 1, 2, 3  # exit status
 
 
 def _budget(ctx: click.Context, parameter: click.Parameter, text: str | None) -> float | None:
@@ -64,6 +69,7 @@ def _budget(ctx: click.Context, parameter: click.Parameter, text: str | None) ->
 @numbers_options[0]
 @numbers_options[1]
 @click.option("--report", "report_file", metavar="FILE", help="Write the verdicts as an HTML page.")
+@click.option("--strict", is_flag=True, help="Exit status 3 where nothing fails, but a claim was not tried.")
 def command(
     loss: Loss,
     names: tuple[str, ...],
@@ -78,11 +84,14 @@ def command(
     logits: bool,
     normalize: bool,
     report_file: str | None,
+    strict: bool,
     as_json: bool,
 ) -> int:
     """Is this spec safe to use? What it means, what is proved, its oracles and coverage, on generated cases.
 
-    Exit status 0 if all holds, 1 with the smallest counter-example if not.
+    Exit status 0 if all that was tried holds, 1 with the smallest counter-example if not; with --strict 3 if all that
+    was tried holds, but some claims were not tried, for want of time (a larger --budget) or of a way to. They are
+    counted in the last line. 2 is wrong input.
     """
     from udcp_dsl.prediction.oracle import oracle_names
     from udcp_dsl.validation import validate
@@ -117,48 +126,46 @@ def command(
                 probs=rows,
                 progress=progress,
             )
-    if report_file is not None:
-        _write(report_file, validation)
     if as_json:
-        emit({"diagnostics": diagnostics, "warnings": warnings, **validation.as_dict()}, ok=validation.ok)
+        _, faults = written_or_why(lambda: _write(report_file, validation))
+        told = {"diagnostics": diagnostics + faults, "warnings": warnings}
+        emit({**told, **validation.as_dict()}, ok=validation.ok and not faults)
+        if faults:
+            return _NOT_WRITTEN
     else:
-        show(*_shown(validation, report_file))
-    return 0 if validation.ok else 1
+        show(*_shown(validation))
+        for name in _write(report_file, validation):
+            show(f"written to {visible(name)}")
+    if not validation.ok:
+        return _FAILED
+    return _UNTRIED if strict and validation.untried else 0
 
 
-def _write(path: str, validation: Validation) -> None:
+def _write(path: str | None, validation: Validation) -> list[str]:
+    """The page, where it is wanted."""
+    if path is None:
+        return []
     from udcp_dsl.prediction.files import atomic_write
     from udcp_dsl.validation.page import page
 
     with atomic_write(path) as temporary:
         Path(temporary).write_text(page(validation), encoding="utf-8")
+    return [path]
 
 
 @contextmanager
 def _bar() -> Iterator[Callable[[str, float], None]]:
-    """A function that is told a stage and what part of it is done: a bar for each, once a second has passed."""
-    began = time.monotonic()
-    bar: Any = None
-    tasks: dict[str, Any] = {}
-    with ExitStack() as shown:
+    """A function that is told a stage and what part of it is done; the time that is left is that of the stage."""
+    with showing(Work("validating", 100, unit="")) as work:
 
         def progress(stage: str, part: float) -> None:
-            nonlocal bar
-            if not sys.stderr.isatty() or (bar is None and time.monotonic() - began < _PATIENCE):
-                return
-            if bar is None:
-                from rich.console import Console
-                from rich.progress import Progress
-
-                bar = shown.enter_context(Progress(console=Console(file=sys.stderr), transient=True))
-            if stage not in tasks:
-                tasks[stage] = bar.add_task(stage, total=1.0)
-            bar.update(tasks[stage], completed=part)
+            work.doing = f"validating, {stage}"
+            work.reach(100 * part)
 
         yield progress
 
 
-def _shown(validation: Validation, report_file: str | None) -> list[RenderableType]:
+def _shown(validation: Validation) -> list[RenderableType]:
     from rich.text import Text
 
     from udcp_dsl.prediction.calibrate import show_level
@@ -176,10 +183,7 @@ def _shown(validation: Validation, report_file: str | None) -> list[RenderableTy
     if v.slow:
         shown += ["", Text(f"fewer cases for {', '.join(v.slow)}: they solve each row on their own")]
     shown += [Text(f"{name} does not apply: {visible(why)}") for name, why in v.left_out.items()]
-    shown += ["", _conclusion(v)]
-    if report_file is not None:
-        shown.append(Text(f"written to {visible(report_file)}"))
-    return shown
+    return [*shown, "", _conclusion(v)]
 
 
 def _heading(stage: Stage) -> Text:
@@ -188,7 +192,8 @@ def _heading(stage: Stage) -> Text:
     mark = symbols()[_STATES[stage.holds]]
     seconds = "" if stage.seconds is None else f", {stage.seconds:.1f} s"
     text = Text.assemble((f"{mark} {stage.name}", _COLOURS[stage.holds]), f": {stage.question}")
-    return text.append(f" ({stage.cases:,} cases{seconds})", "dim")
+    untried = f", {stage.untried:,} not tried" if stage.untried else ""
+    return text.append(f" ({stage.cases:,} cases{seconds}{untried})", "dim")
 
 
 def _verdicts(stage: Stage) -> Table:
@@ -200,7 +205,7 @@ def _verdicts(stage: Stage) -> Table:
     table.add_column("cases", justify="right")
     table.add_column("", overflow="fold")
     for verdict in stage.verdicts:
-        word = Text(_WORDS[verdict.holds], _COLOURS[verdict.holds])
+        word = Text(verdict.word, _COLOURS[verdict.holds] if verdict.applies else "dim")
         table.add_row(Text(visible(verdict.claim)), word, f"{verdict.cases:,}", Text(visible(verdict.note)))
     return table
 
@@ -221,8 +226,8 @@ def _conclusion(validation: Validation) -> Text:
     from rich.text import Text
 
     if validation.ok:
-        return Text("all holds", "green")
-    text = Text("not safe to use: ", "bold red")
+        return Text(validation.conclusion, "yellow" if validation.untried else "green")
+    text = Text(f"not safe to use: {validation.conclusion}", "bold red")
     for stage, verdict in validation.failures:
         example = verdict.counter_example
         text.append(f"\n{stage.name}, {visible(verdict.claim)}", "bold")

@@ -53,7 +53,7 @@ def meaning(loss: Loss, plan: Plan) -> list[Verdict]:
     kinds = "all sets" if every else "all sizes, single labels, categories and nearly categories"
     verdicts = [Verdict("evaluators agree with the interpreter", not found, tried, kinds, _shown(loss, found))]
     if no_model is not None:
-        return [*verdicts, Verdict("the linear model agrees with the interpreter", None, 0, no_model)]
+        return [*verdicts, Verdict("the linear model agrees with the interpreter", None, 0, no_model, applies=False)]
     example = None
     if linear:
         smallest = first_difference(linear, lambda mask: linear_differences(loss, mask[None]))

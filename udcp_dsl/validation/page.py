@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from html import escape
 
 from udcp_dsl.prediction.calibrate import show_level
-from udcp_dsl.validation.verdicts import Stage, Validation, Verdict
+from udcp_dsl.validation.verdicts import Stage, Validation, Verdict, counted
 
 _STYLE = """
 :root { color-scheme: light dark; -webkit-print-color-adjust: exact; print-color-adjust: exact; }
@@ -26,13 +26,13 @@ pre { white-space: pre-wrap; background: #fbeaec; padding: 0.75rem; }
   .holds { color: #6cc58a; } .fails { color: #ff7a8a; }
 }
 """
-_WORDS = {True: ("holds", "holds"), False: ("fails", "fails"), None: ("untried", "not tried")}
+_KINDS = {True: "holds", False: "fails", None: "untried"}
 
 
 def page(validation: Validation) -> str:
     """The page as text; everything that comes from the spec is escaped."""
     v = validation
-    title = f"{v.loss} in {v.source}: {'all holds' if v.ok else 'a claim fails'}"
+    title = f"{v.loss} in {v.source}: {v.conclusion}"
     amount = f"{v.rounds} rounds a stage" if v.rounds is not None else f"a budget of {v.budget:g} s"
     alphas = ", ".join(map(show_level, v.alphas))
     about = (
@@ -59,13 +59,14 @@ def page(validation: Validation) -> str:
 def _stage(stage: Stage) -> str:
     seconds = "" if stage.seconds is None else f", {stage.seconds:.1f} s"
     rows = "".join(_verdict(verdict) for verdict in stage.verdicts)
-    head = f"<h2>{escape(stage.name)}: {escape(stage.question)}</h2><p>{stage.cases:,} cases{seconds}</p>"
+    untried = f', <span class="untried">{counted(stage.untried, "claim")} not tried</span>' if stage.untried else ""
+    head = f"<h2>{escape(stage.name)}: {escape(stage.question)}</h2><p>{stage.cases:,} cases{seconds}{untried}</p>"
     heads = '<tr><th>claim</th><th>verdict</th><th class="number">cases</th><th></th></tr>'
     return head + _table(heads + rows)
 
 
 def _verdict(verdict: Verdict) -> str:
-    kind, word = _WORDS[verdict.holds]
+    kind, word = _KINDS[verdict.holds], verdict.word
     note = verdict.note if verdict.counter_example is None else verdict.counter_example.text
     return (
         f'<tr><td>{escape(verdict.claim)}</td><td class="{kind}">{word}</td>'

@@ -80,7 +80,7 @@ def _run(
 
     def coverages() -> list[Verdict]:
         found = coverage.coverage(loss, sound, levels, plan, of_coverage)
-        if own is not None and any(not item.slow for item in sound):
+        if own is not None:
             found += own_rows.splits(loss, sound, levels, own, plan, of_coverage)
             found.append(own_rows.drift(loss, sound, own, plan.seed))
         return found

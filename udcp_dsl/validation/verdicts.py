@@ -24,6 +24,14 @@ class CounterExample:
         return max([0, *map(len, self.sets)]) + sum(map(len, self.rows))
 
 
+def counted(many: int, what: str) -> str:
+    """
+    >>> counted(1, "claim"), counted(2, "claim")
+    ('1 claim', '2 claims')
+    """
+    return f"{many:,} {what}{'' if many == 1 else 's'}"
+
+
 def raised(error: Exception) -> CounterExample:
     """What an oracle raised on rows that it should take."""
     return CounterExample(f"it raises {type(error).__name__}: {error}")
@@ -31,13 +39,28 @@ def raised(error: Exception) -> CounterExample:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether one claim held on all its cases; None where it was not tried, and then `note` says why."""
+    """Whether one claim held on all its cases; None where it was not tried, and then `note` says why.
+
+    One that does not apply to the loss (of its linear model, where there is none) is not tried either, and not missed.
+    """
 
     claim: str
     holds: bool | None
     cases: int
     note: str = ""
     counter_example: CounterExample | None = None
+    applies: bool = True
+
+    @property
+    def untried(self) -> bool:
+        return self.holds is None and self.applies
+
+    @property
+    def word(self) -> str:
+        """What became of it: holds, fails, not tried, does not apply."""
+        if self.holds is None:
+            return "not tried" if self.applies else "does not apply"
+        return "holds" if self.holds else "fails"
 
 
 @dataclass(frozen=True)
@@ -50,8 +73,16 @@ class Stage:
     seconds: float | None = None
 
     @property
-    def holds(self) -> bool:
-        return all(verdict.holds is not False for verdict in self.verdicts)
+    def holds(self) -> bool | None:
+        """Whether all its claims hold; None where none fails, but some are not tried."""
+        if any(verdict.holds is False for verdict in self.verdicts):
+            return False
+        return None if self.untried else True
+
+    @property
+    def untried(self) -> int:
+        """How many of its claims are not tried."""
+        return sum(verdict.untried for verdict in self.verdicts)
 
     @property
     def cases(self) -> int:
@@ -92,8 +123,24 @@ class Validation:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing failed."""
-        return all(stage.holds for stage in self.stages)
+        """Whether nothing failed; what was not tried (`untried`) has not."""
+        return all(stage.holds is not False for stage in self.stages)
+
+    @property
+    def untried(self) -> tuple[tuple[Stage, Verdict], ...]:
+        """The claims that were not tried, for want of time or of a way to, stage by stage."""
+        return tuple((stage, v) for stage in self.stages for v in stage.verdicts if v.untried)
+
+    @property
+    def conclusion(self) -> str:
+        """In a few words: all holds, all that was tried, or not."""
+        tried = sum(v.holds is not None for stage in self.stages for v in stage.verdicts)
+        untried = f", {len(self.untried):,} not tried" if self.untried else ""
+        if not self.ok:
+            return f"{counted(len(self.failures), 'failure')} in {counted(tried, 'claim')}{untried}"
+        if self.untried:
+            return f"what was tried holds, {counted(tried, 'claim')}{untried}"
+        return "all holds"
 
     @property
     def failures(self) -> tuple[tuple[Stage, Verdict], ...]:
@@ -124,10 +171,12 @@ class Validation:
             "slow": list(self.slow),
             "left_out": dict(self.left_out),
             "family_wise_error": self.family_wise,
+            "untried": len(self.untried),
             "stages": [
                 {
                     "name": stage.name,
                     "holds": stage.holds,
+                    "untried": stage.untried,
                     "cases": stage.cases,
                     **({} if stage.seconds is None else {"seconds": stage.seconds}),
                     "verdicts": [asdict(verdict) for verdict in stage.verdicts],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -49,6 +50,45 @@ def test_oracles_that_do_not_apply_are_told_with_the_reason(udcp: Run) -> None:
     assert done.exit_code == 0, done.output
     assert "ratio does not apply: oracle 'ratio' needs a separable loss" in done.output
     assert "fewer cases for ilp: they solve each row on their own" in done.output
+
+
+def test_what_is_not_tried_is_counted_and_has_an_exit_status_of_its_own(udcp: Run, folder: Path) -> None:
+    hurried = ("validate", "pets.loss", "--oracle", "lac", "--budget", "0.001s")
+    done = udcp(*hurried, "--report", "r.html")
+    assert done.exit_code == 0, done.output
+    assert "all holds" not in done.output
+    match = re.fullmatch(r"what was tried holds, (\d+) claims, (\d+) not tried", done.output.splitlines()[-2])
+    assert match is not None
+    assert int(match[2]) > 0
+    page = (folder / "r.html").read_text()
+    assert "all holds" not in page
+    assert re.search(r"<h1>pets in pets.loss: what was tried holds, \d+ claims, \d+ not tried</h1>", page)
+    strict = udcp(*hurried, "--strict", "--json")
+    assert strict.exit_code == 3
+    found = json.loads(strict.output)
+    verdicts = [verdict for stage in found["stages"] for verdict in stage["verdicts"]]
+    assert found["ok"] is True
+    assert found["untried"] == sum(verdict["holds"] is None and verdict["applies"] for verdict in verdicts) > 0
+    assert found["untried"] == sum(stage["untried"] for stage in found["stages"])
+    assert None in [stage["holds"] for stage in found["stages"]]
+    assert "--strict" in udcp("validate", "--help").output
+
+
+def test_strict_asks_for_no_claim_that_does_not_apply(udcp: Run, folder: Path) -> None:
+    done = udcp("validate", "pets.loss", *QUICK, "--strict")
+    assert (done.exit_code, done.output.splitlines()[-1]) == (0, "all holds")
+    text = "category tame { cat }  loss odd = 0.1 * size + (any(wild) and any(tame))"
+    (folder / "odd.loss").write_text((folder / "pets.loss").read_text() + text)
+    done = udcp("validate", "odd.loss", "--oracle", "price", "--cases", "1", "--strict")
+    assert "does not apply" in done.output
+    assert (done.exit_code, done.output.splitlines()[-1]) == (0, "all holds")
+
+
+def test_a_failure_comes_before_what_is_not_tried(udcp: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Any, "batch", lambda self, sets: sets.mask[:, self.category.members].all(axis=1) * 1.0)
+    done = udcp("validate", "pets.loss", "--oracle", "lac", "--budget", "0.001s", "--strict")
+    assert done.exit_code == 1
+    assert "not safe to use" in done.output
 
 
 def test_a_budget(udcp: Run) -> None:
@@ -102,6 +142,16 @@ def test_own_rows(udcp: Run, own: Path) -> None:
     assert "p = " in notes["base on your rows: coverage follows its law"]
     assert "CUSUM: p = " in notes["your rows do not drift along the file"]
     assert "yours" in {cost["classifier"] for cost in found["costs"]}
+
+
+def test_own_rows_that_are_not_tried_are_counted(udcp: Run, own: Path) -> None:
+    source = ("--probs", "p.npy", "--truth", "y.txt")
+    done = udcp("validate", "pets.loss", "--oracle", "ilp", "--cases", "1", *source, "--json", "--strict")
+    found = json.loads(done.output)
+    verdicts = {verdict["claim"]: verdict["holds"] for verdict in found["stages"][3]["verdicts"]}
+    assert verdicts["ilp on your rows: coverage follows its law"] is None
+    assert verdicts["your rows do not drift along the file"] is None
+    assert done.exit_code == 3
 
 
 def test_own_rows_that_drift(udcp: Run, own: Path) -> None:
