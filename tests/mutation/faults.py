@@ -98,8 +98,8 @@ FAULTS = (
     Fault(
         "tuning: the final threshold on a fold that lambda has seen",
         "udcp_dsl/prediction/predictor.py",
-        "return tuning, oracles[tuning.best], folds[2]",
-        "return tuning, oracles[tuning.best], folds[1]",
+        "rows = rows.take(folds[2])",
+        "rows = rows.take(folds[1])",
         (PREDICTOR, "-k", "folds or never_sees"),
     ),
     Fault(
