@@ -330,8 +330,8 @@ FAULTS = (
     Fault(
         "ilp: a set does not hold the one before",
         "solvers/udcp_solvers/programs/by_mass.py",
-        "found = exact.cheapest(tally, p, t, mask)",
-        "found = exact.cheapest(tally, p, t, np.zeros_like(mask))",
+        "mask = exact.cheapest(tally, p, t, mask).mask if",
+        "mask = exact.cheapest(tally, p, t, np.zeros_like(mask)).mask if",
         (BY_MASS, "-k", "cheapest_with_its_mass"),
     ),
     Fault(

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
+from warnings import filterwarnings
 
 import click
 
@@ -112,6 +113,7 @@ def command(
         with waiting("scoring two rows") as work:
             quick = [name for name in oracle_names() if not solves(name)]
             compile_kernels(data.losses, quick, data.probs[:2], work.compiling_elsewhere)
+        filterwarnings("ignore", "sample ids: ")  # they are texts to show, and texts repeat
         comparison = compare(
             data.losses,
             data.probs,

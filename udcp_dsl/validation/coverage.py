@@ -16,7 +16,7 @@ import numpy as np
 from udcp_dsl.prediction.calibrate import calibrate, points_needed, show_level
 from udcp_dsl.prediction.predictor import SetPredictor
 from udcp_dsl.testing.coverage import CLASSIFIERS, Problem, Trials, coverage_trials, pooled_chance
-from udcp_dsl.validation.verdicts import CounterExample, Verdict, raised
+from udcp_dsl.validation.verdicts import CounterExample, Verdict, counted, raised
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
@@ -86,7 +86,7 @@ def judged(trials: dict[str, list[Trials]], family_wise: float) -> Iterator[Verd
         points = sum(t.repeats * t.n_test for t in every)
         alarming = [t for t in every if t.chance < family_wise / 2 / many]
         together = pooled_chance(every)
-        note = f"{len(every)} trials, p = {together:.2g} together"
+        note = f"{counted(len(every), 'trial')}, p = {together:.2g} together"
         example = None
         if alarming:
             example = CounterExample(str(min(alarming, key=lambda t: (t.n_cal, t.repeats * t.n_test, t.chance))))
