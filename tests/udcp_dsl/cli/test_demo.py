@@ -74,6 +74,7 @@ def test_languages(udcp: Udcp) -> None:
     arguments = ("demo", "--rows", "600", "--splits", "1", "--probabilities", "raw")
     result = udcp(*arguments)
     assert result.exit_code == 0, result.output
+    assert result.stderr == ""  # strings repeat, and are no ids
     assert "raw probabilities: 600" in result.stdout
     assert "branches = count(langs.branch) + 0.01 * size  (monotone, submodular, laminar)" in result.stdout
     assert "spread_out, alpha 0.1, over 1 split:" in result.stdout
