@@ -58,8 +58,8 @@ class Scratch(NamedTuple):
     picks: Ints
 
 
-# Behind what is kept of lines: whether the label values of the minorant are all there is to it.
-_SETTLES = 6
+# Behind what is kept of lines: whether the label values of the minorant are all there is to it; the branches looked at.
+_SETTLES, LOOKED = 6, 7
 # Rows of the scratch.
 _LABELS, _STATE, _POINT_STATE, _WAITING, _ORDER = range(5)
 _FACTORS, _VALUE, _WEIGHT, _V, _ENTRY, _TRIAL, _POINT_Q, _POINT, _LOW, _HIGH, _QLOW, _QHIGH, _FACTOR_OF, _WORTH = range(
@@ -81,7 +81,7 @@ def scratch_of(ints: Ints) -> Scratch:
         np.zeros((5, wide), np.int64),
         np.zeros((14, wide)),
         np.zeros((2, K), np.int8),
-        np.zeros(7),
+        np.zeros(8),
         np.zeros(inside + 2 * C + 2 * K + 4 if counts else 1),
         np.zeros((C + 1) * (K + 1) if counts else 1, np.int64),
     )
@@ -199,6 +199,7 @@ def best_set(
             v = T.floats[_V][:C]
             settle(ints, x, labels, state, T.floats[_VALUE][:K], v, chosen, limit - value)
         top = _divided(ints, floats, p, top, labels, T)
+    T.search[LOOKED] = looked
     gap = best - min(best, open_bound)
     return gap if gap > slack else 0.0
 

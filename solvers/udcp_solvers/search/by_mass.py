@@ -18,7 +18,7 @@ import numpy as np
 from udcp_solvers.numeric.compiled import jit
 from udcp_solvers.numeric.double_double import plus
 from udcp_solvers.search.intervals import cost_of
-from udcp_solvers.search.layout import FREE, IN, OUT, Floats, Ints, Marks, sizes_of
+from udcp_solvers.search.layout import FREE, IN, OUT, TWIN, Floats, Ints, Marks, part, sizes_of
 
 # Prices that are asked for in the first branch, and in others.
 _FIRST_ASKS, _ASKS = 40, 3
@@ -32,8 +32,9 @@ _HERE, _WHOLE_BRANCH, _BEST, _TRIAL, _WAITING = range(5)
 # Of a place: labels that are fixed, the set that is short, the one that has the mass.
 _FIXED, _SHORT, _HAS = range(3)
 _BOUND, _SHORT_COST, _SHORT_OVER, _HAS_COST, _HAS_OVER = range(5)
-# What is kept: branches that wait, those looked at, prices still to be asked, which half, the label that divides.
-_COUNT, _LOOKED, _LEFT, _HALF, _LABEL, _SETTLED = range(6)
+# What is kept: branches that wait, those looked at here and in finding best sets, how many may be, prices still to be
+# asked, which half, the label that divides, whether every set of the branch has the mass.
+_COUNT, _WORK, _BUDGET, _LEFT, _HALF, _LABEL, _SETTLED = range(7)
 # The first branch, the half with the label, the one without.
 _ROOT, _WITH, _WITHOUT = range(3)
 # The mass, the cost of the best set, the price, the height at which two lines meet.
@@ -62,16 +63,19 @@ def branches_of(ints: Ints, budget: int, span: float, grid: Floats) -> Branches:
     kept = np.zeros(7)
     kept[_SPAN], kept[_OFFSET], kept[_STEP] = span, grid[0], grid[1]
     return Branches(
-        np.zeros((places, 3, K), np.int8), np.zeros((places, 5)), np.zeros(6, np.int64), kept, np.arange(K),
+        np.zeros((places, 3, K), np.int8), np.zeros((places, 5)), np.zeros(7, np.int64), kept, np.arange(K),
         np.arange(K), np.zeros(C, np.int64), np.zeros(Q), np.zeros(N),
     )  # fmt: skip
 
 
 @jit
-def begin(ints: Ints, floats: Floats, W: Branches, p: Floats, t: float, inside: Marks, found: Marks) -> bool:
+def begin(
+    ints: Ints, floats: Floats, W: Branches, p: Floats, t: float, inside: Marks, budget: int, found: Marks
+) -> bool:
     """The first question of a row, about the sets that agree with `inside`: the price is `price_of`, the labels fixed
     `fixed_of`, and `found` a set to begin with. False where there is none."""
     W.at[:] = 0
+    W.at[_BUDGET] = budget
     W.kept[_T], W.kept[_LEAST] = t, np.inf
     W.order[:] = np.argsort(p)
     W.marks[_HERE, _FIXED] = inside
@@ -105,9 +109,13 @@ def gap_of(W: Branches) -> float:
 
 @jit
 def advance(
-    ints: Ints, floats: Floats, W: Branches, p: Floats, found: Marks, cost: float, gap: float, budget: int
+    ints: Ints, floats: Floats, W: Branches, p: Floats, found: Marks, cost: float, gap: float, work: int
 ) -> bool:
-    """Take in the best set at the price asked for, and ask the next question; False where the row is done."""
+    """Take in the best set at the price asked for, and ask the next question; False where the row is done.
+
+    `work`: the branches that it took to find the set.
+    """
+    W.at[_WORK] += work
     here = W.reals[_HERE]
     over = _over(W, p, found)
     _consider(W, found, cost, over)
@@ -117,7 +125,7 @@ def advance(
             _put(W, _SHORT, found, cost, over)
             _put(W, _HAS, found, cost, over)
             _wait(W)
-        return _next(ints, floats, W, p, found, budget)
+        return _next(ints, floats, W, p, found)
     line = cost - W.kept[_MU] * over
     here[_BOUND] = max(here[_BOUND], _rounded_up(W, line - gap))
     if here[_BOUND] < _enough(W) and line < W.kept[_VALUE] - _near(W, W.kept[_VALUE]) and W.at[_LEFT] > 0:
@@ -128,11 +136,11 @@ def advance(
         return True
     if here[_BOUND] < _enough(W):
         _wait(W)
-    return _next(ints, floats, W, p, found, budget)
+    return _next(ints, floats, W, p, found)
 
 
 @jit
-def _next(ints: Ints, floats: Floats, W: Branches, p: Floats, found: Marks, budget: int) -> bool:
+def _next(ints: Ints, floats: Floats, W: Branches, p: Floats, found: Marks) -> bool:
     """Go on to the other half, or to the branch of least bound; False where none can hold a better set."""
     while True:
         if W.at[_HALF] == _WITH:
@@ -142,7 +150,7 @@ def _next(ints: Ints, floats: Floats, W: Branches, p: Floats, found: Marks, budg
             for i in range(_WAITING, _WAITING + W.at[_COUNT]):
                 if least < 0 or W.reals[i, _BOUND] < W.reals[least, _BOUND]:
                     least = i
-            if least < 0 or W.at[_LOOKED] >= budget or W.reals[least, _BOUND] >= _enough(W):
+            if least < 0 or W.at[_WORK] >= W.at[_BUDGET] or W.reals[least, _BOUND] >= _enough(W):
                 return False
             last = _WAITING + W.at[_COUNT] - 1
             W.marks[_WHOLE_BRANCH], W.reals[_WHOLE_BRANCH] = W.marks[least], W.reals[least]
@@ -150,11 +158,24 @@ def _next(ints: Ints, floats: Floats, W: Branches, p: Floats, found: Marks, budg
             W.at[_COUNT] -= 1
             W.at[_LABEL] = _divides(W, p)
             W.at[_HALF] = _WITH
-        W.at[_LOOKED] += 1
+        W.at[_WORK] += 1
         W.marks[_HERE], W.reals[_HERE] = W.marks[_WHOLE_BRANCH], W.reals[_WHOLE_BRANCH]
-        W.marks[_HERE, _FIXED, W.at[_LABEL]] = IN if W.at[_HALF] == _WITH else OUT
+        _halve(ints, W, p)
         if _open(ints, floats, W, p, found, True):
             return True
+
+
+@jit
+def _halve(ints: Ints, W: Branches, p: Floats) -> None:
+    """Fix the label that divides; of interchangeable ones the likelier come first, then those of lower index."""
+    twin, fixed, y = part(ints, TWIN), W.marks[_HERE, _FIXED], W.at[_LABEL]
+    for k in range(len(p)):
+        if twin[k] == twin[y] and fixed[k] == FREE:
+            before = p[k] > p[y] or (p[k] == p[y] and k < y)
+            if W.at[_HALF] == _WITH and (before or k == y):
+                fixed[k] = IN
+            elif W.at[_HALF] == _WITHOUT and not before:
+                fixed[k] = OUT
 
 
 @jit
@@ -182,14 +203,16 @@ def _open(ints: Ints, floats: Floats, W: Branches, p: Floats, found: Marks, half
         found[:] = trial[1]
         return True
     least = _cost(ints, floats, W, trial[0])
-    y = W.at[_LABEL]
     kept_short, kept_has = half, half
     if half:
         for which in (_SHORT, _HAS):
             mine = W.marks[_HERE, which]
-            wanted = IN if fixed[y] == IN else 0
-            if mine[y] != wanted:
-                mine[y] = wanted
+            changed = 0
+            for k in range(len(p)):
+                if fixed[k] != FREE and (mine[k] == IN) != (fixed[k] == IN):
+                    mine[k] = IN if fixed[k] == IN else 0
+                    changed += 1
+            if changed > 0:
                 here[1 + 2 * (which - 1)] = _cost(ints, floats, W, mine)
                 here[2 + 2 * (which - 1)] = _over(W, p, mine)
                 _consider(W, mine, here[1 + 2 * (which - 1)], here[2 + 2 * (which - 1)])

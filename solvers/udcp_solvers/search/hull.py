@@ -19,7 +19,7 @@ import numpy as np
 
 from udcp_solvers.numeric.compiled import jit
 from udcp_solvers.numeric.double_double import Double, plus, ratio
-from udcp_solvers.search.best import NEAR, best_set, scratch_of
+from udcp_solvers.search.best import LOOKED, NEAR, best_set, scratch_of
 from udcp_solvers.search.by_mass import advance, begin, best_of, branches_of, fixed_of, gap_of, price_of
 from udcp_solvers.search.intervals import cost_of
 from udcp_solvers.search.layout import FREE, IN, OUT, Floats, Ints, Marks, sizes_of
@@ -114,7 +114,7 @@ def price_rows(
         upper = tau[n] * (1.0 + ABOVE) if face == SET else np.inf
         if face == MASS:
             R.at[_TO], R.at[_STARTED] = 0, 1
-            more = begin(ints, floats, W, R.p, tau[n], fixed[n], R.hold[0])
+            more = begin(ints, floats, W, R.p, tau[n], fixed[n], y[n], R.hold[0])
         else:
             more = _begin(R, face, anchor[n], tau[n])
             if len(fixed) > 0:
@@ -129,7 +129,7 @@ def price_rows(
             gaps[n] = max(gaps[n], gap)
             R.cost[to] = cost_of(ints, floats, R.hold[to], every, state, q, point)
             if face == MASS:
-                more = advance(ints, floats, W, R.p, R.hold[0], R.cost[0], gap, y[n])
+                more = advance(ints, floats, W, R.p, R.hold[0], R.cost[0], gap, int(T.search[LOOKED]))
                 continue
             if R.at[_ASKED] == _ASKED_LEFT and face == ONE:
                 # What the label would add to the left end: its price is guessed from it.

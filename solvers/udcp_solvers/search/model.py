@@ -300,16 +300,33 @@ class _Builder:
         return least
 
     def _twins(self, costs: Floats, members: list[Ints], columns: Floats) -> Ints:
-        """Labels that cost the same in every quantity and are in the same categories, columns and tables."""
+        """Labels that cost the same in every quantity, are in the same categories and columns, and as far from every
+        other label."""
         K = self.K
-        if self.far or self.pairs:
-            return np.arange(K)
         roles = np.zeros((len(members), K))
         for c, labels in enumerate(members):
             roles[c, labels] = 1.0
         table = np.concatenate([costs, roles, columns]).T
         _, twin = np.unique(table, axis=0, return_inverse=True)
-        return twin.reshape(-1).astype(np.int64)
+        twin = twin.reshape(-1).astype(np.int64)
+        for entries in (*self.far, *self.pairs):
+            twin = _alike(entries, twin)
+        return twin
+
+
+def _alike(d: Floats, group: Ints) -> Ints:
+    """The groups, divided: labels stay together that are as far from every other label, of a symmetric d (K, K)."""
+    # Only labels with the same distances, in whatever order, can be.
+    _, rows = np.unique(np.column_stack([group, np.sort(d, axis=1)]), axis=0, return_inverse=True)
+    rows = rows.reshape(-1)
+    found = np.arange(len(d))
+    for y in range(len(d)):
+        later = np.flatnonzero((rows == rows[y]) & (found == np.arange(len(d))) & (found > y)) if found[y] == y else []
+        for z in later:
+            differ = np.flatnonzero(d[y] != d[z])
+            if d[y, y] == d[z, z] and np.isin(differ, (y, z)).all():
+                found[z] = y
+    return found
 
 
 def _starts(parts: Sequence[Sequence[object] | Floats | Ints]) -> Ints:

@@ -83,14 +83,17 @@ class SearchPrices:
         grid: Floats | None = None,
     ) -> None:
         n = len(P)
+        rows = np.ascontiguousarray(P, dtype=np.float64)
+        if not rows.flags.writeable:  # a type of its own to numba, for which all would be compiled again
+            rows = rows.copy()
         over_rows(
             price_rows,
             n,
             _HEAVY,
             *self._model,
-            np.ascontiguousarray(P, dtype=np.float64),
+            rows,
             face,
-            np.full(n, -1.0) if anchor is None else anchor,
+            np.full(n, -1.0) if anchor is None else np.asarray(anchor, dtype=np.float64),
             np.zeros(n, np.int64) if y is None else y,
             np.zeros(n) if tau is None else tau,
             self.span,
