@@ -85,17 +85,19 @@ def begin(
 
 @jit
 def price_of(W: Branches) -> float:
-    return W.kept[_MU]
+    return float(W.kept[_MU])
 
 
 @jit
 def fixed_of(W: Branches) -> Marks:
-    return W.marks[_HERE, _FIXED]
+    fixed: Marks = W.marks[_HERE, _FIXED]
+    return fixed
 
 
 @jit
 def best_of(W: Branches) -> Marks:
-    return W.marks[_BEST, _HAS]
+    best: Marks = W.marks[_BEST, _HAS]
+    return best
 
 
 @jit
@@ -319,25 +321,25 @@ def _over(W: Branches, p: Floats, mask: Marks) -> float:
     for k in range(len(p)):
         if mask[k] == IN:
             high, low = plus(high, low, p[k])
-    return high + low
+    return float(high + low)
 
 
 @jit
 def _enough(W: Branches) -> float:
     """Below this a bound may be of use."""
-    least = W.kept[_LEAST]
+    least = float(W.kept[_LEAST])
     return least - _near(W, least) if least < np.inf else least
 
 
 @jit
 def _near(W: Branches, cost: float) -> float:
-    return _NEAR * abs(cost) + _NEAR_SPAN * W.kept[_SPAN]
+    return _NEAR * abs(cost) + _NEAR_SPAN * float(W.kept[_SPAN])
 
 
 @jit
 def _rounded_up(W: Branches, bound: float) -> float:
     """To the next value that the loss takes."""
-    step, offset = W.kept[_STEP], W.kept[_OFFSET]
+    step, offset = float(W.kept[_STEP]), float(W.kept[_OFFSET])
     if step <= 0.0 or abs(bound - offset) > _MANY_STEPS * step:
         return bound
-    return max(bound, offset + step * np.ceil((bound - offset) / step - _BELOW))
+    return max(bound, float(offset + step * np.ceil((bound - offset) / step - _BELOW)))

@@ -321,10 +321,11 @@ def _alike(d: Floats, group: Ints) -> Ints:
     rows = rows.reshape(-1)
     found = np.arange(len(d))
     for y in range(len(d)):
-        later = np.flatnonzero((rows == rows[y]) & (found == np.arange(len(d))) & (found > y)) if found[y] == y else []
-        for z in later:
+        if found[y] != y:
+            continue
+        for z in np.flatnonzero((rows == rows[y]) & (found == np.arange(len(d))) & (found > y)):
             differ = np.flatnonzero(d[y] != d[z])
-            if d[y, y] == d[z, z] and np.isin(differ, (y, z)).all():
+            if d[y, y] == d[z, z] and ((differ == y) | (differ == z)).all():
                 found[z] = y
     return found
 
