@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from udcp_dsl.cli.applicability import Applicability
     from udcp_dsl.loss import Loss
+    from udcp_dsl.prediction.applicability import Applicability
 
 _COLOURS = {"proved": "green", "refuted": "red", "unknown": "yellow"}
 
@@ -39,8 +39,8 @@ def command(loss: Loss, sized: bool, model_file: str | None, timed: bool, as_jso
     Exact: sets are the best there are for what they are asked for, a price or a mass. The time is that of one row among
     many. Nothing is compiled to say so, but with --time.
     """
-    from udcp_dsl.cli.applicability import lost_by, oracles
     from udcp_dsl.expression.explain import facts_as_dict, free_labels_warning
+    from udcp_dsl.prediction.applicability import lost_by, oracles
 
     if model_file is not None:
         check_output(model_file)

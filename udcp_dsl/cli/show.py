@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-    from udcp_dsl.cli.applicability import Applicability
+    from udcp_dsl.prediction.applicability import Applicability
     from udcp_dsl.prediction.predictor import SetPredictor
 
 _STATES = ("proved", "refuted", "unknown")
@@ -33,8 +33,8 @@ def command(predictor_file: str, spec_alone: bool, as_json: bool) -> None:
     """
     import warnings
 
-    from udcp_dsl.cli.applicability import applicability
     from udcp_dsl.diagnostics import InputError
+    from udcp_dsl.prediction.applicability import applicability
     from udcp_dsl.prediction.predictor import SetPredictor
     from udcp_dsl.prediction.saved import saved_by
 

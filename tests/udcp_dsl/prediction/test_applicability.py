@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from udcp_dsl import OracleError
-from udcp_dsl.cli import applicability
-from udcp_dsl.cli.applicability import lost_by, oracles
 from udcp_dsl.loss import Loss, loads
+from udcp_dsl.prediction import applicability
+from udcp_dsl.prediction.applicability import lost_by, oracles
 from udcp_dsl.prediction.declaration import Declaration, Refusal, Way
 from udcp_dsl.prediction.oracle import make_oracle, oracle_names
 from udcp_dsl.testing import losses
