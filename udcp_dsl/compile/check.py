@@ -46,11 +46,15 @@ class Value:
 
 
 class Checker:
-    """Checks the lets and losses of one spec; `atoms` says which atom each call came to."""
+    """Checks the lets and losses of one spec.
+
+    `atoms` says which atom each call came to, `checked` what each expression did, by `id`; None where it has a fault.
+    """
 
     def __init__(self, declared: Declared) -> None:
         self.declared = declared
         self.atoms: dict[int, Atom] = {}
+        self.checked: dict[int, Value | None] = {}
         self.values: dict[str, Value | None] = {}
         for name in self._order():
             self.values[name] = self.check(declared.definitions[name].body)
@@ -99,7 +103,7 @@ class Checker:
 
     def check(self, body: ast.Expr) -> Value | None:
         """The checked form of an expression, or None with its faults reported. No recursion: text may be deep."""
-        values: dict[int, Value | None] = {}
+        values = self.checked
         order = walk(body)
         misplaced = {id(e): call for call in order if isinstance(call, ast.Call) for e in self._misplaced(call)}
         for expr in order:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 
 import numpy as np
 
 from udcp_dsl.compile.check import Checker, Value
-from udcp_dsl.compile.declare import declare
+from udcp_dsl.compile.declare import Declared, Kept, declare
+from udcp_dsl.compile.declare import with_params as declare_params
 from udcp_dsl.compile.sources import Files
 from udcp_dsl.diagnostics import Diagnostic, InputError, Source, Span, SpecError, did_you_mean
 from udcp_dsl.expression.domain import Hierarchy
@@ -18,6 +19,25 @@ from udcp_dsl.expression.interpret import Interpreter
 from udcp_dsl.expression.ir import Add, Constant, Expression, Extremum, Gate, If, Leaf, Node, Scale, Table
 from udcp_dsl.language import ast
 from udcp_dsl.language.parse import parse
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A spec that was read and checked, with all that is wrong with it in `diagnostics`."""
+
+    source: Source
+    spec: ast.Spec
+    declared: Declared
+    checker: Checker
+    diagnostics: tuple[Diagnostic, ...]
+
+    @property
+    def losses(self) -> tuple[ast.LossDecl, ...]:
+        return tuple(x for x in self.declared.definitions.values() if isinstance(x, ast.LossDecl))
+
+    @property
+    def sound(self) -> bool:
+        return not any(x.severity == "error" for x in self.diagnostics)
 
 
 @dataclass(frozen=True)
@@ -37,6 +57,7 @@ class Compiled:
     terms: Mapping[str, Expression]
     body: ast.Expr
     interpreter: Interpreter
+    declared: Declared
 
 
 def compile_spec(
@@ -47,37 +68,66 @@ def compile_spec(
     loss: str | None = None,
 ) -> Compiled:
     """Compile one loss of a spec; SpecError carries every fault that was found in the whole of it."""
+    return choose(check_spec(source, files, params, labels), loss)
+
+
+def check_spec(
+    source: Source,
+    files: Files,
+    params: Mapping[str, float] | None = None,
+    labels: Sequence[str] | None = None,
+    kept: Kept | None = None,
+) -> Checked:
+    """Read and check a spec, faults or not; `kept` spares building what did not change since it was used before."""
     names = None if labels is None else _checked_labels(labels)
     spec, faults = parse(source)
     given = _checked_params(spec, params or {}, not faults)
-    declared = declare(spec, files, names, given)
+    return _checked(source, spec, declare(spec, files, names, given, kept), faults)
+
+
+def with_params(compiled: Compiled, params: Mapping[str, float]) -> Compiled:
+    """The same loss with other values of some parameters; nothing is read again."""
+    spec = compiled.spec
+    declared = declare_params(compiled.declared, spec, {**compiled.params, **_checked_params(spec, params, True)})
+    again = choose(_checked(compiled.source, spec, declared, []), compiled.name)
+    return replace(again, files=compiled.files, warnings=compiled.warnings)
+
+
+def _checked(source: Source, spec: ast.Spec, declared: Declared, faults: list[Diagnostic]) -> Checked:
     checker = Checker(declared)
-    losses = [x for x in declared.definitions.values() if isinstance(x, ast.LossDecl)]
-    if not losses and not faults:
+    if not faults and not any(isinstance(x, ast.LossDecl) for x in declared.definitions.values()):
         declared.error("E200", Span(source, 0, 0), "the spec has no loss", "write `loss name = size`")
     diagnostics = sorted([*faults, *declared.diagnostics], key=lambda x: x.span.start)
-    if any(x.severity == "error" for x in diagnostics):
-        raise SpecError(diagnostics)
-    chosen = _chosen(losses, loss)
+    return Checked(source, spec, declared, checker, tuple(diagnostics))
+
+
+def choose(checked: Checked, loss: str | None = None) -> Compiled:
+    """One loss of a checked spec, the last by default; SpecError carries the faults of the spec, if it has any."""
+    if not checked.sound:
+        raise SpecError(checked.diagnostics)
+    declared, checker = checked.declared, checked.checker
+    chosen = _chosen(checked.losses, loss)
     value = checker.values[chosen.name.text]
     assert value is not None, "an expression without a value has a diagnostic"
     expression = Expression(value.node)
     _refuse_overflow(expression)
     numbers = {name: thing for name, thing in declared.things.items() if isinstance(thing, float)}
+    files = dict(declared.files.read_so_far)
     return Compiled(
         name=chosen.name.text,
-        losses=tuple(x.name.text for x in losses),
-        source=source,
-        spec=spec,
+        losses=tuple(x.name.text for x in checked.losses),
+        source=checked.source,
+        spec=checked.spec,
         labels=declared.labels,
         params=numbers,
-        files=dict(files.read_so_far),
-        warnings=tuple(diagnostics),
+        files=files,
+        warnings=checked.diagnostics,
         hierarchies=tuple(thing for thing in declared.things.values() if isinstance(thing, Hierarchy)),
         expression=expression,
         terms=_terms(checker, chosen.body, value),
         body=chosen.body,
         interpreter=Interpreter({n: declared.definitions[n].body for n in checker.values}, numbers, checker.atoms),
+        declared=replace(declared, files=Files(contents=files)),  # without the tables that were made of the files
     )
 
 

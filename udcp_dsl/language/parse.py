@@ -120,6 +120,18 @@ def _expected_after(text: str) -> frozenset[str]:
     return frozenset(stopped.accepts())  # type: ignore[no-untyped-call]
 
 
+def expected_after(text: str) -> frozenset[str]:
+    """The terminals of the grammar that may follow the beginning of a statement; none where it has a fault itself.
+
+    >>> sorted(expected_after("param k = 2"))
+    ['$END', '_IN']
+    """
+    try:
+        return _expected_after(text)
+    except UnexpectedInput:
+        return frozenset()
+
+
 def _boolean_fault(name: ast.Name) -> Diagnostic:
     way_out = "an indicator is a comparison or an atom such as any(C); one that always holds is 0 == 0"
     return Diagnostic("E124", name.span, f"there is no '{name.text}' in this language", way_out)

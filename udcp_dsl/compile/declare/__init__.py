@@ -7,6 +7,7 @@ are silent (`Declared.broken` knows their names).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from udcp_dsl.compile.declare.actions import build_actions
 from udcp_dsl.compile.declare.categories import build_categories, build_category
@@ -14,13 +15,14 @@ from udcp_dsl.compile.declare.costs import build_costs
 from udcp_dsl.compile.declare.declared import Declared, Fault, Thing
 from udcp_dsl.compile.declare.distances import build_distance
 from udcp_dsl.compile.declare.hierarchies import build_hierarchy
+from udcp_dsl.compile.declare.kept import Kept
 from udcp_dsl.compile.declare.labels import declare_labels
 from udcp_dsl.compile.declare.matching import whole
 from udcp_dsl.compile.declare.params import build_param
 from udcp_dsl.compile.sources import FileFault, Files
 from udcp_dsl.language import ast
 
-__all__ = ["Declared", "declare"]
+__all__ = ["Declared", "Kept", "declare", "with_params"]
 
 # The order of building: later kinds refer to earlier ones.
 _ORDER = (ast.Param, ast.Hierarchy, ast.Category, ast.Categories, ast.Costs, ast.Distance, ast.Actions)
@@ -28,8 +30,17 @@ _ORDER = (ast.Param, ast.Hierarchy, ast.Category, ast.Categories, ast.Costs, ast
 Data = ast.Param | ast.Hierarchy | ast.Category | ast.Categories | ast.Costs | ast.Distance | ast.Actions
 
 
-def declare(spec: ast.Spec, files: Files, labels: Sequence[str] | None, params: Mapping[str, float]) -> Declared:
-    """Build everything that the spec declares; see `Declared.diagnostics` for what is wrong with it."""
+def declare(
+    spec: ast.Spec,
+    files: Files,
+    labels: Sequence[str] | None,
+    params: Mapping[str, float],
+    kept: Kept | None = None,
+) -> Declared:
+    """Build everything that the spec declares; see `Declared.diagnostics` for what is wrong with it.
+
+    What is in `kept` from a time before is not built again, where nothing has changed that it is built from.
+    """
     d = Declared(files, broken=set(spec.unread))
     data = _names(d, spec)
     declare_labels(d, spec, labels)
@@ -39,13 +50,30 @@ def declare(spec: ast.Spec, files: Files, labels: Sequence[str] | None, params: 
                 raise Fault  # there is one diagnostic already: the labels
             if isinstance(body := getattr(x, "body", None), ast.File):
                 whole(body)
-            d.things[x.name.text] = _build(d, x, params)
+            if kept is None or isinstance(x, ast.Param):
+                d.things[x.name.text] = _build(d, x, params)
+            else:
+                d.things[x.name.text] = kept.recall(d, x, lambda x=x: _build(d, x, params))  # type: ignore[misc]
         except Fault:
             d.broken.add(x.name.text)
         except FileFault as fault:
             d.error(fault.code, body.span if isinstance(body, ast.File) else x.span, fault.message, fault.help)
             d.broken.add(x.name.text)
+    if kept is not None:
+        kept.forget_the_rest()
     return d
+
+
+def with_params(d: Declared, spec: ast.Spec, params: Mapping[str, float]) -> Declared:
+    """The same declarations with other values of the parameters, which no data depend on: no file is read again."""
+    again = replace(d, things=dict(d.things), broken=set(), diagnostics=[])
+    for x in spec.declarations:
+        if isinstance(x, ast.Param):
+            try:
+                again.things[x.name.text] = build_param(again, x, params)
+            except Fault:
+                again.broken.add(x.name.text)
+    return again
 
 
 def _names(d: Declared, spec: ast.Spec) -> list[Data]:

@@ -1,0 +1,72 @@
+"""What is shown at a place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from udcp_dsl.language.words import ATOM_NAMES, RESERVED
+from udcp_dsl.lsp import hover
+from udcp_dsl.lsp.manual import page
+
+
+def shown(marked: object, text: str, folder: Path | None = None) -> str:
+    document, position = marked(text, folder) if folder is not None else marked(text)  # type: ignore[operator]
+    found = hover(document, position)
+    return "" if found is None else found["contents"]["value"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("coherence *", "coher|ence *", ["parameter = 2 in [0, 10]"]),
+        ("costs workup", "costs work|up", ["costs of 45 labels, 0.2 to 6", "Stevens-Johnson syndrome: 6"]),
+        ("hierarchy skin", "hierarchy sk|in", ["hierarchy of 45 labels: kind (4), family (16)", "benign (11)"]),
+        ("skin.family", "skin.fam|ily", ["level 2: 16 nodes", "nevi (4)"]),
+        ("kind.benign", "kind.ben|ign", ["node of skin, 11 labels", "lipoma"]),
+        ("column workup_cost", "column workup|_cost", ["column of skin.csv, 45 rows"]),
+        ('"skin.csv" column condition', '"sk|in.csv" column condition', ["45 rows", "workup_cost"]),
+        ("loss triage", "loss tri|age", ["loss: set function", "| monotone | proved |", "| submodular | refuted |"]),
+        ("let mixed", "let mi|xed", ["let: indicator"]),
+        ("sum(workup)\n", "su|m(workup)\n", ["`sum(workup)`: set function", "| separable | proved |", "# sum"]),
+        ("10 * mixed", "10 |* mixed", ["`10 * mixed`: set function", "values in [0, 10]"]),
+        ("0.01 * size\n", "0.0|1 * size\n", ["number 0.01"]),
+        ("distance tree", "distance tr|ee", ["distance along skin, at most 6"]),
+    ],
+)
+def test_hover(marked: object, triage: str, old: str, new: str, expected: list[str]) -> None:
+    text = shown(marked, triage.replace(old, new, 1))
+    for part in expected:
+        assert part in text
+
+
+def test_a_label_shows_its_costs_and_places(marked: object) -> None:
+    text = shown(
+        marked,
+        "labels { a, b }\ncosts c { a: 3, b: 1 }\ncategories F { x: { a, b }, y: { a } }\n"
+        "hierarchy h { n { a }, b }\nloss l = any({ |a })",
+    )
+
+    for line in ("- c: 3", "- F: x, y", "- h: n > a"):
+        assert line in text.splitlines()
+
+
+@pytest.mark.parametrize(
+    "text", ["a\r\n\r|", "# |", "|", "loss |l =", "lab|els {", 'labels from "|', "loss l = sum(|", "}|{", "\0|"]
+)
+def test_a_half_typed_text_is_no_trouble(marked: object, text: str) -> None:
+    shown(marked, text)
+
+
+def test_names_in_a_statement_that_does_not_parse(marked: object, triage: str) -> None:
+    assert "parameter = 2" in shown(marked, triage + "\nlet y = coher|ence * (3 +\n")
+
+
+@pytest.mark.parametrize("word", ATOM_NAMES)
+def test_every_atom_has_its_page(word: str) -> None:
+    assert page(word).startswith(f"# {word}")
+
+
+def test_words_have_pages_or_none() -> None:
+    assert {word for word in RESERVED if not page(word)} <= {"of", "edge", "default", "in", "then", "else"}

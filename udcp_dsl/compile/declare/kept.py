@@ -1,0 +1,57 @@
+"""What declarations came to before, for those who compile a text again after every key.
+
+A declaration is built from its own text, the labels, the bytes of its file and the thing that it refers to: where all
+four are the same, so is the result. What had a fault is built anew, for its ways out name other things.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from udcp_dsl.compile.declare.declared import Declared, Thing
+from udcp_dsl.diagnostics import Diagnostic, Span
+from udcp_dsl.language import ast
+
+Data = ast.Hierarchy | ast.Category | ast.Categories | ast.Costs | ast.Distance | ast.Actions
+
+
+class Kept:
+    """The things of the last run, by what they were built from, each with its warnings."""
+
+    def __init__(self) -> None:
+        self._before: dict[tuple[object, ...], tuple[Thing, Span, list[Diagnostic]]] = {}
+        self._now: dict[tuple[object, ...], tuple[Thing, Span, list[Diagnostic]]] = {}
+
+    def recall(self, d: Declared, x: Data, build: Callable[[], Thing]) -> Thing:
+        """What `x` came to before, with its warnings at today's places; else what `build` makes of it."""
+        key = self._key(d, x)
+        found = self._before.get(key)
+        if found is None:
+            many = len(d.diagnostics)
+            thing = build()
+            made = d.diagnostics[many:]
+            if any(diagnostic.severity == "error" for diagnostic in made):
+                return thing
+            found = thing, x.span, made
+        else:
+            thing, span, made = found
+            moved = x.span.start - span.start
+            d.diagnostics += [
+                replace(y, span=Span(x.span.source, y.span.start + moved, y.span.end + moved)) for y in made
+            ]
+        self._now[key] = found
+        return thing
+
+    def forget_the_rest(self) -> None:
+        """Keep what this run needed, and nothing else."""
+        self._before, self._now = self._now, {}
+
+    @staticmethod
+    def _key(d: Declared, x: Data) -> tuple[object, ...]:
+        # By identity: a thing that is kept under this key holds what it refers to, so that no other takes its place.
+        of = x.of.head.text if isinstance(x, ast.Costs | ast.Distance) and x.of is not None else None
+        if isinstance(x, ast.Distance) and isinstance(x.body, ast.Path):
+            of = x.body.hierarchy.text
+        data = d.files.read(x.body.path) if isinstance(x.body, ast.File) else None
+        return x.span.text, d.labels, d.label_column, data, None if of is None else id(d.things.get(of))

@@ -1,0 +1,16 @@
+"""The language server: what editors show of a spec while it is written.
+
+Each feature is a function of a `Document` (a text and the folder of its files) and a position, and gives plain data in
+the shapes of the Language Server Protocol; `server` puts them behind pygls, and alone imports it.
+
+>>> document = Reader().read("labels { a, b }  loss l = sizee")
+>>> [x["message"] for x in diagnostics(document)]
+["there is no 'sizee'\\nhelp: did you mean 'size'?"]
+"""
+
+from udcp_dsl.lsp.completion import completion
+from udcp_dsl.lsp.document import Document, Reader
+from udcp_dsl.lsp.faults import code_actions, diagnostics
+from udcp_dsl.lsp.hover import hover
+
+__all__ = ["Document", "Reader", "code_actions", "completion", "diagnostics", "hover"]

@@ -1,0 +1,71 @@
+"""What a name stands for, in a line: details of completions, and the first line of a hover."""
+
+from __future__ import annotations
+
+from udcp_dsl.compile.check import Value
+from udcp_dsl.compile.declare.declared import Thing
+from udcp_dsl.expression.domain import Actions, Category, CategoryMetric, Costs, Family, Hierarchy, Metric, TreeMetric
+from udcp_dsl.language import ast
+from udcp_dsl.lsp.document import Document
+
+
+def described(document: Document, name: str) -> str:
+    """What a declared name came to, or what it should have come to."""
+    known, declaration = document.known, document.declarations.get(name)
+    if name in known.definitions:
+        word = "loss" if isinstance(known.definitions[name], ast.LossDecl) else "let"
+        value = document.checked.checker.values.get(name)
+        return word if value is None else f"{word}: {type_of(value)}"
+    thing = known.things.get(name)
+    if isinstance(thing, float):
+        return f"parameter = {thing:.10g}{_limits(declaration)}"
+    if thing is not None:
+        return described_thing(thing)
+    return "not understood" if declaration is None else f"{type(declaration).__name__.lower()} with a fault"
+
+
+def described_thing(thing: Thing) -> str:
+    match thing:
+        case Costs(_, values, of):
+            what = f"the {len(values)} categories of {of.name}" if of is not None else _many(len(values), "label")
+            return f"costs of {what}, {values.min():.10g} to {values.max():.10g}"
+        case Category():
+            return f"category of {_many(len(thing.members), 'label')}"
+        case Family():
+            kind = "disjoint" if thing.disjoint else "that overlap"
+            return f"family of {len(thing)} categories" + ("" if len(thing) == 1 else f", {kind}")
+        case Hierarchy():
+            levels = (f"{name} ({len(set(thing.nodes_at(i + 1).tolist()))})" for i, name in enumerate(thing.levels))
+            shown = ", ".join(levels) or f"{thing.height} levels"
+            return f"hierarchy of {_many(thing.K, 'label')}: {shown}"
+        case CategoryMetric():
+            return f"distance between the categories of {thing.family.name}, at most {thing.largest:.10g}"
+        case TreeMetric():
+            return f"distance along {thing.hierarchy.name}, at most {thing.largest:.10g}"
+        case Metric():
+            return f"distance between labels, at most {thing.largest:.10g}"
+        case Actions():
+            return f"{_many(len(thing.actions), 'action')}: {', '.join(thing.actions[:6])}" + ", ..." * (
+                len(thing.actions) > 6
+            )
+        case _:
+            return f"parameter = {thing:.10g}"
+
+
+def type_of(value: Value) -> str:
+    """The type of an expression, as specs/reference/types.md calls it."""
+    if value.indicator:
+        return "indicator"
+    if value.number is not None:
+        return f"number {value.number:.10g}"
+    return "count function" if value.table is not None else "set function"
+
+
+def _many(n: int, what: str) -> str:
+    return f"{n:,} {what}{'s' * (n != 1)}"
+
+
+def _limits(declaration: ast.Declaration | None) -> str:
+    if not isinstance(declaration, ast.Param) or declaration.low is None or declaration.high is None:
+        return ""
+    return f" in [{declaration.low.value:.10g}, {declaration.high.value:.10g}]"

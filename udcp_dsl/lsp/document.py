@@ -1,0 +1,223 @@
+"""A text as it stands in an editor, compiled as far as it goes, and what is kept from one key to the next.
+
+`Reader.read(text, folder)` gives a `Document`; every feature of the language server is a function of one (and of a
+position) that gives plain data in the shapes of the protocol. Nothing here, and in no feature, needs an editor.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from functools import cached_property
+from pathlib import Path
+
+from udcp_dsl.compile.declare import Declared, Kept
+from udcp_dsl.compile.passes import Checked, check_spec, choose
+from udcp_dsl.compile.sources import FileFault, Files, Table, read_csv
+from udcp_dsl.diagnostics import Diagnostic, Source, SpecError
+from udcp_dsl.expression.facts import Facts
+from udcp_dsl.expression.ir import Expression, Node
+from udcp_dsl.language import ast
+from udcp_dsl.language.scan import Statement, Token, scan
+from udcp_dsl.loss import Loss
+from udcp_dsl.lsp.positions import Lines
+
+Stamp = tuple[int, int, int]
+
+
+class _DataFiles:
+    """The bytes and tables of data files, each as long as the file on disk stays as it is."""
+
+    def __init__(self) -> None:
+        self.data: dict[tuple[Path, str], tuple[Stamp, bytes]] = {}
+        self.tables: dict[tuple[Path | None, str], tuple[bytes, Table]] = {}
+
+
+class _Unchanged(Files):
+    """The files of one spec, of which those that did not change are not read again."""
+
+    def __init__(self, folder: Path | None, kept: _DataFiles) -> None:
+        super().__init__(folder)
+        self._kept = kept
+
+    def _from_disk(self, path: str) -> bytes:
+        if self.folder is None:
+            return super()._from_disk(path)
+        try:
+            there = os.stat(self.folder / path)
+        except (OSError, ValueError):
+            return super()._from_disk(path)
+        key, stamp = (self.folder, path), (there.st_mtime_ns, there.st_size, there.st_ino)
+        if key in self._kept.data and self._kept.data[key][0] == stamp:
+            return self._kept.data[key][1]
+        data = super()._from_disk(path)
+        self._kept.data[key] = stamp, data
+        return data
+
+    def table(self, path: str) -> Table:
+        data = self.read(path)
+        key = self.folder, path
+        known = self._kept.tables.get(key)
+        if known is None or known[0] is not data:
+            known = self._kept.tables[key] = data, read_csv(path, data)
+        return known[1]
+
+
+class Document:
+    """One state of a text. `declared` is what its statements came to; `known` the same, or what it was before a
+    statement was taken up in which the labels themselves stand."""
+
+    def __init__(
+        self, checked: Checked, folder: Path | None, uri: str, kept: _DataFiles, before: Declared | None = None
+    ) -> None:
+        self.checked = checked
+        self._kept = kept
+        self.folder = folder
+        self.uri = uri
+        self.source: Source = checked.source
+        self.text: str = checked.source.text
+        self.declared: Declared = checked.declared
+        self.known: Declared = checked.declared if checked.declared.labels or before is None else before
+        self._facts: dict[int, Facts] = {}
+        self._losses: dict[str, Loss | SpecError] = {}
+
+    @cached_property
+    def lines(self) -> Lines:
+        return Lines(self.text)
+
+    @cached_property
+    def statements(self) -> list[Statement]:
+        return scan(self.source)
+
+    @cached_property
+    def declarations(self) -> dict[str, ast.Declaration]:
+        """The first declaration of each name."""
+        found: dict[str, ast.Declaration] = {}
+        for x in self.checked.spec.declarations:
+            if not isinstance(x, ast.Labels):
+                found.setdefault(x.name.text, x)
+        return found
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The paths of the data files that the text names, as written."""
+        bodies = (getattr(x, "body", None) for x in self.checked.spec.declarations)
+        return tuple(dict.fromkeys(body.path for body in bodies if isinstance(body, ast.File)))
+
+    def check(self, text: str) -> Document:
+        """What another text would be in this one's place."""
+        files = _Unchanged(self.folder, self._kept)
+        return Document(check_spec(Source(self.source.name, text), files), self.folder, self.uri, self._kept)
+
+    def offset(self, position: dict[str, int]) -> int:
+        return self.lines.offset(position["line"], position["character"])
+
+    def statement_at(self, offset: int) -> Statement | None:
+        """The statement that an offset is in or behind."""
+        found = None
+        for statement in self.statements:
+            if statement.tokens[0].start > offset:
+                break
+            found = statement
+        return found
+
+    def token_at(self, offset: int) -> Token | None:
+        """The token around an offset; at the end of one and the start of another, the word among them."""
+        statement = self.statement_at(offset)
+        touching = [t for t in statement.tokens if t.start <= offset <= t.end] if statement is not None else []
+        return max(touching, key=lambda t: (t.kind in ("word", "string"), t.start), default=None)
+
+    def table(self, path: str) -> Table | None:
+        """A CSV file that the text names, if it can be read."""
+        try:
+            return self.declared.files.table(path) if path.lower().endswith(".csv") else None
+        except FileFault:
+            return None
+
+    def loss(self, name: str) -> Loss | None:
+        """One of its losses, if the text compiles."""
+        found = self._loss(name)
+        return found if isinstance(found, Loss) else None
+
+    def _loss(self, name: str) -> Loss | SpecError:
+        if name not in self._losses:
+            try:
+                self._losses[name] = Loss(choose(self.checked, name))
+            except SpecError as error:
+                self._losses[name] = error
+        return self._losses[name]
+
+    @cached_property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """Every fault and warning, those about single losses too."""
+        from udcp_dsl.expression.explain import free_labels_warning
+
+        found = list(self.checked.diagnostics)
+        if self.checked.sound:
+            for declaration in self.checked.losses:
+                loss = self._loss(declaration.name.text)
+                if isinstance(loss, SpecError):
+                    found += [x for x in loss.diagnostics if x not in found]
+                elif (free := free_labels_warning(loss)) is not None:
+                    found.append(free)
+        return tuple(found)
+
+    def facts(self, node: Node) -> Facts:
+        """What is proved of one expression, found once."""
+        from udcp_dsl.expression.prove import prove
+
+        if id(node) not in self._facts:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                self._facts[id(node)] = prove(Expression(node), self.declared.labels)[id(node)]
+        return self._facts[id(node)]
+
+
+def expressions_at(document: Document, offset: int) -> list[ast.Expr]:
+    """The expressions around an offset, from the whole of a let or a loss down to the smallest."""
+    bodies = [x.body for x in document.checked.spec.declarations if isinstance(x, ast.Let | ast.LossDecl)]
+    found: list[ast.Expr] = []
+    inside = [body for body in bodies if body.span.start <= offset <= body.span.end]
+    while inside:
+        found.append(inside[0])
+        inside = [e for e in ast.children(inside[0]) if e.span.start <= offset <= e.span.end]
+    return found
+
+
+class Reader:
+    """Reads texts, and keeps what the next state of the same text will need again: data, tables, declarations."""
+
+    def __init__(self) -> None:
+        self._files = _DataFiles()
+        self._kept: dict[str, Kept] = {}
+        self._last: dict[str, Document] = {}
+
+    def read(self, text: str, folder: str | Path | None = None, uri: str = "untitled:spec.loss") -> Document:
+        """The document of a text whose data files lie below `folder`. The same text and files give the same object."""
+        where = None if folder is None else Path(folder)
+        files = _Unchanged(where, self._files)
+        last = self._last.get(uri)
+        if last is not None and last.text == text and last.folder == where and self._unchanged(last, files):
+            return last
+        name = uri.rpartition("/")[2]
+        checked = check_spec(Source(name, text), files, kept=self._kept.setdefault(uri, Kept()))
+        document = Document(checked, where, uri, self._files, None if last is None else last.known)
+        self._last[uri] = document
+        return document
+
+    def forget(self, uri: str) -> None:
+        """A text that is closed."""
+        self._last.pop(uri, None)
+        self._kept.pop(uri, None)
+
+    @staticmethod
+    def _unchanged(document: Document, files: Files) -> bool:
+        before = document.declared.files.read_so_far
+        for path in document.files:
+            try:
+                if files.read(path) is not before.get(path):
+                    return False
+            except FileFault:
+                if path in before:
+                    return False
+        return True

@@ -1,0 +1,197 @@
+"""What is shown at a place: what a name stands for, the type and facts of an expression, an atom's page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from udcp_dsl.compile.check import Value
+from udcp_dsl.compile.sources import FileFault
+from udcp_dsl.expression.domain import Actions, Category, Costs, Family, Hierarchy
+from udcp_dsl.expression.explain import shown_blame
+from udcp_dsl.expression.facts import Facts
+from udcp_dsl.language import ast
+from udcp_dsl.language.words import RESERVED
+from udcp_dsl.lsp.describe import described, described_thing, type_of
+from udcp_dsl.lsp.document import Document, expressions_at
+from udcp_dsl.lsp.manual import page
+from udcp_dsl.lsp.occurrences import Symbol, occurrence_at
+
+_SHOWN = 12  # labels, nodes, costs of a list
+
+
+def hover(document: Document, position: dict[str, int]) -> dict[str, Any] | None:
+    """Markdown and the range that it is about, or None."""
+    offset = document.offset(position)
+    found = occurrence_at(document, offset)
+    if found is not None:
+        text = "\n\n".join(_symbol(document, found.symbol))
+        return _shown(document, text, found.span.start, found.span.end) if text else None
+    token = document.token_at(offset)
+    if token is None:
+        return None
+    around = expressions_at(document, offset)
+    parts = list(_expression(document, around[-1])) if around else []
+    start, end = (around[-1].span.start, around[-1].span.end) if around else (token.start, token.end)
+    if token.kind == "word" and token.text in RESERVED:
+        explained = page(token.text)
+        parts += ["---", explained] if parts and explained else [explained]
+    text = "\n\n".join(part for part in parts if part)
+    return _shown(document, text, start, end) if text else None
+
+
+def _shown(document: Document, text: str, start: int, end: int) -> dict[str, Any]:
+    return {"contents": {"kind": "markdown", "value": text}, "range": document.lines.span(start, end)}
+
+
+def _expression(document: Document, expr: ast.Expr) -> Iterator[str]:
+    value = document.checked.checker.checked.get(id(expr))
+    if value is not None:
+        yield f"`{_short(expr.span.line)}`: {type_of(value)}"
+        yield from _facts_of(document, value)
+
+
+def _facts_of(document: Document, value: Value) -> Iterator[str]:
+    if value.number is None and document.declared.labels:
+        yield facts_table(document.facts(value.node))
+
+
+def facts_table(facts: Facts) -> str:
+    """The interval, and every fact with its state and its reason, as a table of Markdown."""
+    lo, hi = facts.interval
+    rows = [f"values in [{lo + 0.0:.10g}, {hi + 0.0:.10g}]", "", "| fact | state | why |", "|---|---|---|"]
+    for name, fact in facts:
+        why = fact.reason + (f"; because of {shown_blame(fact.blame)}" if fact.blame is not None else "")
+        rows.append(f"| {name} | {fact} | {_cell(why)} |")
+    return "\n".join(rows)
+
+
+def _cell(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ")
+
+
+def _short(text: str) -> str:
+    return text.replace("`", "'") if len(text) <= 80 else text[:77].replace("`", "'") + "..."
+
+
+def _symbol(document: Document, symbol: Symbol) -> Iterator[str]:
+    match symbol.kind:
+        case "name":
+            yield from _name(document, symbol.name)
+        case "label":
+            yield from _label(document, symbol.name)
+        case "category" | "node":
+            yield from _members(document, symbol)
+        case "level":
+            yield from _level(document, symbol)
+        case "column":
+            yield from _column(document, symbol)
+        case "file":
+            yield from _file(document, symbol.name)
+
+
+def _name(document: Document, name: str) -> Iterator[str]:
+    if name not in document.declarations and name not in document.known.things:
+        return
+    yield f"**{name}** {described(document, name)}"
+    d = document.known
+    thing = d.things.get(name)
+    match thing:
+        case Costs(_, values, of):
+            yield _listed(f"{key}: {value:.10g}" for key, value in _largest(of.names if of else d.labels, values))
+        case Category():
+            yield _listed(d.labels[y] for y in thing.members.tolist())
+        case Family():
+            yield _listed(f"{key} ({thing.starts[i + 1] - thing.starts[i]})" for i, key in enumerate(thing.names))
+        case Hierarchy():
+            yield _listed(f"{thing.names[v]} ({len(thing.members(v))})" for v in thing.children[0])
+        case Actions():
+            yield ""
+    value = document.checked.checker.values.get(name)
+    if value is not None:
+        yield from _facts_of(document, value)
+
+
+def _largest(names: tuple[str, ...], values: Any) -> list[tuple[str, float]]:
+    """The costs, the largest first."""
+    return [(names[i], float(values[i])) for i in np.argsort(-values, kind="stable")[: _SHOWN + 1].tolist()]
+
+
+def _label(document: Document, label: str) -> Iterator[str]:
+    d = document.known
+    if label not in d.index:
+        yield f"**{label}**: no label of this spec"
+        return
+    y = d.index[label]
+    yield f"**{label}**: label {y + 1} of {len(d.labels):,}"
+    rows = []
+    for name, thing in d.things.items():
+        if isinstance(thing, Costs) and thing.of is None and len(thing.values) > y:
+            rows.append(f"- {name}: {thing.values[y]:.10g}")
+        elif isinstance(thing, Category) and thing.mask[y]:
+            rows.append(f"- in {name}")
+        elif isinstance(thing, Family):
+            starts, category = thing.by_label
+            inside = [thing.names[i] for i in category[starts[y] : starts[y + 1]].tolist()]
+            rows.append(f"- {name}: {', '.join(inside) or 'none'}")
+        elif isinstance(thing, Hierarchy):
+            rows.append(f"- {name}: {' > '.join(_path(thing, int(thing.leaf[y])))}")
+    yield "\n".join(rows)
+
+
+def _path(h: Hierarchy, node: int) -> list[str]:
+    names = []
+    while node > 0:
+        names.append(h.names[node])
+        node = int(h.parent[node])
+    return names[::-1]
+
+
+def _members(document: Document, symbol: Symbol) -> Iterator[str]:
+    d = document.known
+    thing = d.things.get(symbol.of)
+    if isinstance(thing, Family) and symbol.name in thing.names:
+        category = thing.category(thing.names.index(symbol.name))
+        yield f"**{symbol.of}.{symbol.name}** {described_thing(category)}"
+        yield _listed(d.labels[y] for y in category.members.tolist())
+    elif isinstance(thing, Hierarchy):
+        for node in [v for v, name in enumerate(thing.names) if name == symbol.name][:3]:
+            inside = thing.members(node).tolist()
+            yield f"**{' > '.join(_path(thing, node)) or 'the root'}** node of {symbol.of}, {len(inside):,} labels"
+            yield _listed(d.labels[y] for y in inside)
+
+
+def _level(document: Document, symbol: Symbol) -> Iterator[str]:
+    thing = document.known.things.get(symbol.of)
+    if isinstance(thing, Hierarchy) and symbol.name in thing.levels:
+        family = thing.level(thing.levels.index(symbol.name) + 1)
+        yield f"**{symbol.of}.{symbol.name}** level {thing.levels.index(symbol.name) + 1}: {len(family)} nodes"
+        yield _listed(f"{name} ({family.starts[i + 1] - family.starts[i]})" for i, name in enumerate(family.names))
+
+
+def _column(document: Document, symbol: Symbol) -> Iterator[str]:
+    table = document.table(symbol.of)
+    if table is not None and symbol.name in table.header:
+        at = table.positions[symbol.name]
+        yield f"**{symbol.name}** column of {symbol.of}, {len(table.rows):,} rows"
+        yield _listed(dict.fromkeys(row[at] for row in table.rows))
+
+
+def _file(document: Document, path: str) -> Iterator[str]:
+    table = document.table(path)
+    if table is not None:
+        yield f"**{path}** {len(table.rows):,} rows"
+        yield _listed(table.header)
+        return
+    try:
+        yield f"**{path}** {len(document.declared.files.read(path)):,} bytes"
+    except FileFault as fault:
+        yield f"{fault.message}: {fault.help}"
+
+
+def _listed(names: Any) -> str:
+    shown = list(islice(names, _SHOWN + 1))
+    return ", ".join(_cell(name) for name in shown[:_SHOWN]) + (", ..." if len(shown) > _SHOWN else "")

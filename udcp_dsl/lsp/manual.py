@@ -1,0 +1,51 @@
+"""The pages of the language manual: a wheel carries them here, a checkout has them in specs/reference."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+_HERE = Path(__file__).parent
+_FOLDERS = (_HERE / "reference", _HERE.parents[1] / "specs" / "reference")
+
+# Words of the language that are no atoms, and where they are explained.
+_PAGES = {
+    "labels": "labels",
+    "hierarchy": "hierarchies",
+    "levels": "hierarchies",
+    "costs": "costs",
+    "distance": "distances",
+    "path": "distances",
+    "category": "categories",
+    "categories": "categories",
+    "actions": "actions",
+    "param": "params-and-lets",
+    "let": "params-and-lets",
+    "loss": "params-and-lets",
+    "from": "files",
+    "column": "files",
+    "by": "files",
+    "sqrt": "operators",
+    "log1p": "operators",
+    "if": "operators",
+    "and": "operators",
+    "or": "operators",
+    "not": "operators",
+}
+
+
+@cache
+def page(word: str) -> str:
+    """What the manual says of an atom or another word, up to its examples; "" where it says nothing.
+
+    >>> page("size").splitlines()[0], page("no such word")
+    ('# size', '')
+    """
+    name = _PAGES.get(word, word)
+    if not name.replace("-", "").isalnum():
+        return ""
+    for folder in _FOLDERS:
+        if (folder / f"{name}.md").is_file():
+            text = (folder / f"{name}.md").read_text(encoding="utf-8")
+            return text.partition("\n## Examples")[0].partition("\n```")[0].strip()
+    return ""
