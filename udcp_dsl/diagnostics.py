@@ -155,6 +155,30 @@ class InputError(ValueError):
     """Data handed to the program (probabilities, labels, sets, options) that cannot be used."""
 
 
+class RowFault(InputError):
+    """A fault of one row, in the words before and after its number.
+
+    Where rows come in batches `moved` names it by its place among all of them, in other words if those `after` it speak
+    of the whole batch.
+
+    >>> fault = RowFault(3, "groups: ", " is missing")
+    >>> str(fault), str(fault.moved(40))
+    ('groups: row 3 is missing', 'groups: row 43 is missing')
+    """
+
+    def __init__(self, row: int, before: str, after: str, *, moved_after: str | None = None) -> None:
+        self._row, self._before, self._moved_after = row, before, after if moved_after is None else moved_after
+        super().__init__(f"{before}row {row}{after}")
+
+    def moved(self, by: int) -> RowFault:
+        """The same fault, of a row that comes after so many others; where there are none, this one."""
+        return RowFault(self._row + by, self._before, self._moved_after) if by else self
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """From one process to another it travels as what it says."""
+        return InputError, (str(self),)
+
+
 class OracleError(ValueError):
     """An oracle that does not exist, does not apply to a loss, or was given wrong options."""
 

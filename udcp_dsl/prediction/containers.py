@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from udcp_dsl.diagnostics import InputError
+from udcp_dsl.diagnostics import InputError, RowFault
 
 
 def flag(value: object, name: str) -> bool:
@@ -127,7 +127,7 @@ def entries_of(values: Any, noun: str, n: int | None) -> list[Any]:
     if not _all_of(entries, str, int):
         for row, entry in enumerate(entries):
             if _is_missing(entry):
-                raise InputError(f"{noun}: row {row} (counted from 0) is missing")
+                raise RowFault(row, f"{noun}: ", " (counted from 0) is missing")
     return entries
 
 
@@ -143,16 +143,16 @@ def texts_of(values: Any, noun: str, n: int | None) -> list[str]:
     if not _all_of(texts, str):
         texts = [_text(entry, noun, row) for row, entry in enumerate(texts)]
     if "" in texts:
-        raise InputError(f"{noun}: row {texts.index('')} (counted from 0) is missing")
+        raise RowFault(texts.index(""), f"{noun}: ", " (counted from 0) is missing")
     for row, text in enumerate(texts):
         if text[-1] == "\0":  # arrays of text drop it, so that "a" and "a\0" would become one
-            raise InputError(f"{noun}: row {row} (counted from 0) ends in the character NUL: strip it, .rstrip('\\0')")
+            raise RowFault(row, f"{noun}: ", " (counted from 0) ends in the character NUL: strip it, .rstrip('\\0')")
     return texts
 
 
 def _text(entry: Any, noun: str, row: int) -> str:
     if isinstance(entry, list | dict | set | np.ndarray | bytes):
-        raise InputError(f"{noun}: row {row} (counted from 0) is a {type(entry).__name__}, not a single value")
+        raise RowFault(row, f"{noun}: ", f" (counted from 0) is a {type(entry).__name__}, not a single value")
     return str(_plain(entry))
 
 

@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from udcp_dsl.diagnostics import InputError, warn
+from udcp_dsl.diagnostics import InputError, RowFault, warn
 from udcp_dsl.prediction.calibrate.arrays import (
     FloatArray,
     Groups,
@@ -146,9 +146,11 @@ class Calibration:
         if self.pooled is None:
             for row, name in enumerate(names):
                 if name not in index:
-                    raise InputError(
-                        f"row {row}: group {name!r} was not among the calibration points; known: "
-                        f"{_listed(list(map(repr, self.groups)))}; calibrate with points of it, or pool=True"
+                    raise RowFault(
+                        row,
+                        "",
+                        f": group {name!r} was not among the calibration points; known: "
+                        f"{_listed(list(map(repr, self.groups)))}; calibrate with points of it, or pool=True",
                     )
         unseen = len(self.cells)
         cells = np.array([index.get(name, unseen) for name in names], dtype=np.intp)

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from udcp_dsl.diagnostics import InputError, did_you_mean, warn
+from udcp_dsl.diagnostics import InputError, RowFault, did_you_mean, warn
 from udcp_dsl.expression.domain import WHOLE_NUMBER
 from udcp_dsl.prediction.calibrate.arrays import group_names
 from udcp_dsl.prediction.containers import entries_of, texts_of
@@ -41,7 +41,7 @@ def truth(y: Any, labels: Sequence[str], n: int | None = None) -> Positions:
         else:
             position = entry if _is_integer(entry) and not numeric and 0 <= entry < len(labels) else None
         if position is None:
-            raise InputError(f"true labels: row {row} (counted from 0) {_fault_of_truth(entry, labels, numeric)}")
+            raise RowFault(row, "true labels: ", f" (counted from 0) {_fault_of_truth(entry, labels, numeric)}")
         positions[row] = position
     return positions
 
@@ -55,12 +55,17 @@ def groups_of(values: Any, n: int) -> Names:
     return np.array(group_names(values, n), dtype=np.str_)
 
 
+def id_texts(values: Any, n: int) -> Names:
+    """One id a row, as strings; refuses missing values."""
+    return np.array(texts_of(values, "sample ids", n), dtype=np.str_)
+
+
 def sample_ids(values: Any, n: int) -> Names:
     """One id a row, as strings; refuses missing values, and warns where rows share one.
 
     What is found out about rows is told apart by their ids alone.
     """
-    names = texts_of(values, "sample ids", n)
+    names = id_texts(values, n).tolist()
     repeated = {name: count for name, count in Counter(names).items() if count > 1}
     if repeated:
         name = next(iter(repeated))

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from udcp_dsl.diagnostics import InputError, did_you_mean, warn
+from udcp_dsl.diagnostics import InputError, RowFault, did_you_mean, warn
 from udcp_dsl.prediction.containers import (
     flag,
     frame_array,
@@ -333,7 +333,10 @@ class _Refusal:
                     place, what = f", label {self.labels[column]!r},", what.format(float(row[column]))
             count += bad.size
         if count:
-            raise InputError(
-                f"{self.noun}: row {first}{place} {what} "
-                f"(so in {count} of {len(self.values)} rows, counted from 0); {help}"
+            fault, others = f"{place} {what}", f"so in {count} of {len(self.values)} rows, "
+            raise RowFault(
+                first,
+                f"{self.noun}: ",
+                f"{fault} ({others}counted from 0); {help}",
+                moved_after=f"{fault} (counted from 0); {help}",
             )

@@ -22,8 +22,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction.rows import reading
+from udcp_dsl.prediction.rows import arrays, text_tables
 from udcp_dsl.prediction.rows.columns import truth
+from udcp_dsl.prediction.rows.layout import Choice, Wanted
+from udcp_dsl.prediction.rows.parts import find_parts
 from udcp_dsl.prediction.rows.probabilities import check_class_names, probabilities
 from udcp_dsl.prediction.rows.reading import read_column, read_rows
 from udcp_dsl.prediction.writing import write_sets
@@ -36,7 +38,7 @@ in_one_folder = settings(max_examples=30, suppress_health_check=[HealthCheck.fun
 @pytest.fixture(params=["plain", "pyarrow"])
 def csv_reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Both readers of CSV, whatever the size of the file."""
-    monkeypatch.setattr(reading, "_PLAIN_CSV_BYTES", 0 if request.param == "pyarrow" else 1 << 60)
+    monkeypatch.setattr(text_tables, "_PLAIN_CSV_BYTES", 0 if request.param == "pyarrow" else 1 << 60)
     return str(request.param)
 
 
@@ -83,9 +85,10 @@ def test_tables_are_matched_by_name_and_keep_every_bit(
     frame["site"] = [str(i % 2) for i in range(len(values))]
     frame["y"] = [labels[i % len(labels)] for i in range(len(values))]
     path = write_frame(tmp_path / name, frame)
-    roles = {"ids": "the id", "groups": "site", "true labels": "y"}
-    numbers, _ = reading._read_numbers(path, labels, None, roles, ())
-    np.testing.assert_array_equal(numbers, values)
+    wanted = Wanted(tuple(labels), others={"ids": "the id", "groups": "site", "true labels": "y"})
+    for most in (None, 2):
+        blocks = list(find_parts(path)[0].blocks(wanted, most))
+        np.testing.assert_array_equal(np.concatenate([block.values for block in blocks]), values)
     rows = read_rows(path, labels, id_column="the id", group_column="site", truth_column="y", logits=True)
     np.testing.assert_array_equal(rows.P, probabilities(values, labels, logits=True))
     assert rows.ids is not None
@@ -114,7 +117,7 @@ def test_arrays_keep_their_precision(tmp_path: Path, dtype: type, kept: type) ->
 
 
 def test_a_large_array_is_mapped_and_not_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "_MMAP_BYTES", 0)
+    monkeypatch.setattr(arrays, "_MMAP_BYTES", 0)
     np.save(tmp_path / "p.npy", GOOD)
     values = read_rows(tmp_path / "p.npy", ABC).P
     assert isinstance(values.base, np.memmap)
@@ -136,11 +139,11 @@ def test_byte_order_mark_quotes_blank_lines_and_crlf(tmp_path: Path, csv_reader:
 def test_the_quick_reader_reads_what_the_plain_one_does(tmp_path: Path) -> None:
     path = tmp_path / "p.csv"
     path.write_bytes('\ufeffid,"b\n1",a\n"x, ""y""",0.1, 1e-300\n\n"two\nlines","nan",7\n'.encode())
-    quick = reading._read_csv_quickly(path, ["id", "b\n1", "a"], [2, 1], [0, 0])
-    assert quick is not None
-    values, texts = reading._read_csv(path, lambda _: ([2, 1], [0, 0]))  # small, so read by the plain reader
-    np.testing.assert_array_equal(quick[0], values)
-    assert quick[1] == texts == [['x, "y"', "two\nlines"]] * 2
+    choice = Choice([2, 1], [0, 0])
+    (quick,) = text_tables._quick_blocks(path, ["id", "b\n1", "a"], choice)
+    (plain,) = text_tables.csv_blocks(path, lambda _, __: choice)  # small, so read by the plain reader
+    np.testing.assert_array_equal(quick.values, plain.values)
+    assert quick.texts == plain.texts == [['x, "y"', "two\nlines"]] * 2
 
 
 def test_one_column_may_have_two_roles(tmp_path: Path, csv_reader: str) -> None:
@@ -288,9 +291,9 @@ def test_absent_file_folder_and_ending(tmp_path: Path) -> None:
     for ending in (".npz", ".csv", ".parquet", ".arrow"):
         with pytest.raises(InputError, match=r"no such file$"):
             read_rows(tmp_path / "nowhere" / f"file{ending}", ABC)
-    with pytest.raises(InputError, match=r"folder\.csv: is a folder, not a file"):
+    with pytest.raises(InputError, match=r"folder\.csv: a folder without files of rows"):
         read_rows(tmp_path / "folder.csv", ABC)
-    known = r"known: \.npy, \.npz, \.csv, \.parquet, \.arrow, \.feather"
+    known = r"known: \.npy, \.npz, \.csv, \.parquet, \.arrow, \.feather, \.jsonl"
     with pytest.raises(InputError, match=rf"probs\.xlsx: unknown ending '\.xlsx'; {known}$"):
         read_rows("probs.xlsx", ABC)
     with pytest.raises(InputError, match=rf"unknown ending ''; {known}, \.txt, \.json$"):
@@ -335,7 +338,7 @@ def test_pickles_are_never_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     for name in ("p.npy", "p.npz"):
         with pytest.raises(InputError, match=rf"{name}: holds pickled Python objects, which are never loaded"):
             read_rows(tmp_path / name, ABC)
-    monkeypatch.setattr(reading, "_MMAP_BYTES", 0)
+    monkeypatch.setattr(arrays, "_MMAP_BYTES", 0)
     with pytest.raises(InputError, match=r"p\.npy: holds pickled Python objects, which are never loaded"):
         read_rows(tmp_path / "p.npy", ABC)
 
@@ -343,7 +346,7 @@ def test_pickles_are_never_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize("mmap", [0, 1 << 30])
 @pytest.mark.parametrize("name", ["p.npy", "p.npz"])
 def test_a_damaged_array(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, mmap: int) -> None:
-    monkeypatch.setattr(reading, "_MMAP_BYTES", mmap)
+    monkeypatch.setattr(arrays, "_MMAP_BYTES", mmap)
     path = tmp_path / name
     (np.save if name == "p.npy" else np.savez)(path, GOOD)
     path.write_bytes(path.read_bytes()[:-20])
@@ -369,7 +372,7 @@ def test_arrays_are_of_the_right_shape_and_have_no_named_columns(tmp_path: Path)
         read_rows(tmp_path / "p.npy", ABC, id_column="id", truth_column="y")
     with pytest.raises(InputError, match=r"p\.npy: a \.npy file has no named columns, so there is no 'y'"):
         read_column(tmp_path / "p.npy", "y")
-    with pytest.raises(InputError, match=r"p\.csv:a: all columns are read; only an \.npz holds several matrices"):
+    with pytest.raises(InputError, match=r"p\.csv: all columns are read; only an \.npz holds several matrices"):
         read_rows(tmp_path / "p.csv:a", ABC)
 
 
@@ -399,7 +402,7 @@ def test_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: 
     with pytest.raises(InputError, match=r"files need pyarrow: pip install 'udcp_dsl\[tables\]'"):
         write_sets(tmp_path / f"sets{path.suffix}", mask=np.ones((1, 3), bool), labels=ABC)
     assert os.listdir(tmp_path) == [name]
-    monkeypatch.setattr(reading, "_PLAIN_CSV_BYTES", 0)
+    monkeypatch.setattr(text_tables, "_PLAIN_CSV_BYTES", 0)
     pd.DataFrame(GOOD, columns=ABC).to_csv(tmp_path / "p.csv", index=False)
     np.testing.assert_array_equal(read_rows(tmp_path / "p.csv", ABC).P, GOOD)
 
@@ -428,7 +431,7 @@ def test_an_array_that_swells_is_not_unpacked_unasked(tmp_path: Path, monkeypatc
     P[:, 0] = 1
     np.savez_compressed(tmp_path / "p.npz", P=P)
     assert len(read_rows(tmp_path / "p.npz", ("a", "b"))) == 50_000  # small enough, however far it shrank
-    monkeypatch.setattr("udcp_dsl.prediction.rows.reading._UNPACKED_BYTES", 1 << 16)
+    monkeypatch.setattr("udcp_dsl.prediction.rows.arrays._UNPACKED_BYTES", 1 << 16)
     with pytest.raises(InputError, match=r"p\.npz: 'P' unpacks from [\d,]+ bytes to 800,128: if that is meant"):
         read_rows(tmp_path / "p.npz", ("a", "b"))
     varied = np.random.default_rng(0).dirichlet([1, 1], 50_000)

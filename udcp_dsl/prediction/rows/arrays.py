@@ -1,0 +1,74 @@
+"""Arrays from files: .npy and .npz (`file.npz:key`), in blocks of rows; large ones are mapped. Nothing is unpickled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from udcp_dsl.diagnostics import InputError, did_you_mean
+from udcp_dsl.prediction.rows.layout import Block
+
+_MMAP_BYTES = 1 << 26  # arrays from here on are mapped, not read
+_UNPACKED_BYTES = 1 << 28  # an array of an .npz that is larger may be so many times as large as in the file:
+_MOST_SWELLING = 100
+
+
+def array_blocks(file: Path, key: str | None, most: int | None = None) -> Iterator[Block]:
+    """The blocks of an array, of `most` rows each; of a large .npy only the block is mapped, not what came before."""
+    array = read_array(file, key)
+    if array.ndim == 0 or 0 < len(array) <= (most or len(array)):
+        yield Block(array, [])
+        return
+    step = most or 1
+    mapped = isinstance(array.base, np.memmap)
+    for start in range(0, len(array), step):
+        yield Block(array[start : start + step], [])
+        if mapped:  # pages that were looked at count as memory for as long as they are mapped
+            array = read_array(file, key)
+
+
+def listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
+
+
+def read_array(file: Path, key: str | None) -> npt.NDArray[Any]:
+    """The array of a .npy, or the one called `key` of an .npz."""
+    ending = file.suffix.lower()
+    with file.open("rb") as stream:
+        magic = stream.read(6)
+    if not magic.startswith(b"\x93NUMPY" if ending == ".npy" else b"PK"):
+        raise InputError(f"is not what its ending says, a numpy {ending} file")
+    try:
+        if ending == ".npy":
+            return np.asarray(np.load(file, "c" if file.stat().st_size >= _MMAP_BYTES else None, allow_pickle=False))
+        with np.load(file, allow_pickle=False) as archive:
+            if key is None and len(archive.files) != 1:
+                raise InputError(
+                    f"holds {len(archive.files)} arrays ({listed(archive.files)}): name one, as in {file.name}:KEY"
+                )
+            key = archive.files[0] if key is None else key
+            if key not in archive.files:
+                raise InputError(f"there is no array {key!r}; {did_you_mean(key, archive.files)}")
+            _refuse_swelling(archive, key)
+            return np.asarray(archive[key])
+    except (InputError, OSError):
+        raise
+    except Exception as error:  # a damaged header makes numpy raise almost anything, tokenize's errors among them
+        if "pickle" in str(error) or "Python objects" in str(error):
+            raise InputError("holds pickled Python objects, which are never loaded: save numbers or text") from error
+        raise InputError(f"is damaged: {error}") from error
+
+
+def _refuse_swelling(archive: Any, key: str) -> None:
+    """Refuse an array that a small file unpacks to gigabytes: no one asked for that, and rows hardly shrink so far."""
+    names = archive.zip.namelist()
+    member = archive.zip.getinfo(f"{key}.npy" if f"{key}.npy" in names else key)
+    if member.file_size > max(_UNPACKED_BYTES, _MOST_SWELLING * member.compress_size):
+        raise InputError(
+            f"{key!r} unpacks from {member.compress_size:,} bytes to {member.file_size:,}: if that is meant, save it "
+            "unpacked, with numpy.save"
+        )

@@ -1,0 +1,90 @@
+"""Where the probabilities of a table are, and what else is wanted of it: a column a label, or one column of lists.
+
+Columns that are labels name themselves and are matched by name, so that one which is none of them is a mistake; a list
+is in the order of the labels, or in that of class names, and what else the table holds is left alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy.typing as npt
+
+from udcp_dsl.diagnostics import InputError, did_you_mean
+from udcp_dsl.prediction.rows.probabilities import match_columns
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Positions of a table's columns: those of numbers, or the one of lists; those of texts; those to carry along."""
+
+    numbers: list[int]
+    texts: list[int] = field(default_factory=list)
+    carried: list[int] = field(default_factory=list)
+    width: int | None = None  # of the lists, where the numbers are in one column
+
+    @property
+    def columns(self) -> list[int]:
+        """All of them, each once."""
+        return list(dict.fromkeys((*self.numbers, *self.texts, *self.carried)))
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some rows as they are in a file: numbers (m, K), the columns of texts, and a RecordBatch of what is carried.
+
+    `named`: the columns of numbers were matched by name, and are in the order of the labels.
+    """
+
+    values: npt.NDArray[Any]
+    texts: list[list[Any]]
+    carried: Any = None
+    named: bool = False
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is read of every part: `others` are columns by their role ("ids", "groups", "true labels")."""
+
+    labels: tuple[str, ...]
+    class_names: tuple[str, ...] | None = None
+    others: Mapping[str, str] = field(default_factory=dict)
+    ignore: tuple[str, ...] = ()
+    column: str | None = None  # the one of lists, where it is named
+    carry: tuple[str, ...] = ()
+
+    def choose(self, names: Sequence[str], lists: Sequence[int] = ()) -> Choice:
+        """Of a table with these columns; `lists` are the positions of those that hold lists."""
+        at = self._list_column(list(names), lists)
+        others = [*self.others.values(), *self.carry]
+        if at is None:
+            numbers = match_columns(names, self.labels, [*others, *self.ignore])
+            width = None
+        else:
+            for other in (*others, *self.ignore):
+                self._refuse_absent(other, names)
+            numbers, width = [at], len(self.labels)
+        position = {name: place for place, name in enumerate(names)}
+        texts = [position[name] for name in self.others.values()]
+        return Choice(numbers, texts, [position[name] for name in self.carry], width)
+
+    def _list_column(self, names: list[str], lists: Sequence[int]) -> int | None:
+        if self.column is not None:
+            self._refuse_absent(self.column, names)
+            if names.index(self.column) not in lists:
+                raise InputError(f"column {self.column!r} holds no lists, which would be the probabilities of a row")
+            return names.index(self.column)
+        spoken_for = {*self.others.values(), *self.carry, *self.ignore}
+        found = [position for position in lists if names[position] not in spoken_for]
+        if not found or set(self.labels) <= set(names):
+            return None
+        if len(found) > 1:
+            named = " and ".join(repr(names[position]) for position in found[:2])
+            raise InputError(f"columns {named} hold lists: name the one of probabilities, by column= (--column)")
+        return found[0]
+
+    def _refuse_absent(self, name: str, names: Sequence[str]) -> None:
+        if name not in names:
+            raise InputError(f"there is no column {name!r}; {did_you_mean(name, list(names))}")

@@ -1,0 +1,166 @@
+"""The files that rows are in: one, those of a folder or of a pattern, or a stream; each read in blocks of rows."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from udcp_dsl.diagnostics import InputError, nearest
+from udcp_dsl.prediction.files import ARROW, PathLike, known_ending, require_pyarrow
+from udcp_dsl.prediction.rows.arrays import array_blocks, read_array
+from udcp_dsl.prediction.rows.arrow_tables import arrow_blocks, schema_of, stream_blocks
+from udcp_dsl.prediction.rows.layout import Block, Wanted
+from udcp_dsl.prediction.rows.text_tables import csv_blocks, csv_stream_blocks, json_blocks
+
+ARRAYS = (".npy", ".npz")
+MATRICES = (*ARRAYS, ".csv", *ARROW, ".jsonl")
+STREAM = "-"  # as the name of what is read: standard input
+
+_WITH_KEY = re.compile(r"(.*?\.(?:npz|csv|parquet|arrow|feather)):(.+)", re.IGNORECASE | re.DOTALL)
+_PATTERN = re.compile(r"[*?\[]")
+
+
+@dataclass(frozen=True)
+class Part:
+    """A file of rows, or a stream (whose `ending` is that of a file with the same content)."""
+
+    path: Path
+    ending: str
+    key: str | None = None  # of an array in an .npz
+    stream: IO[bytes] | None = None
+    name: str = ""  # below the folder that is common to all parts
+
+    @property
+    def rows(self) -> int | None:
+        """How many rows it has, where that can be told without reading them."""
+        if self.stream is not None:
+            return None
+        with blamed_on(self.path):
+            if self.ending == ".parquet":
+                pa = require_pyarrow(self.ending)
+                try:
+                    return int(pa.parquet.read_metadata(self.path).num_rows)
+                except pa.ArrowException as error:
+                    raise InputError(f"is not what its ending says, a {self.ending} file: {error}") from error
+            return len(read_array(self.path, None)) if self.ending == ".npy" else None
+
+    @property
+    def identity(self) -> dict[str, int]:
+        """By what it is known to be the file that it was: its size, and when it was changed last."""
+        with blamed_on(self.path):
+            found = self.path.stat()
+        return {"bytes": found.st_size, "changed": found.st_mtime_ns}
+
+    def blocks(self, wanted: Wanted, most: int | None, like: Any = None) -> Iterator[Block]:
+        """Its rows, some at a time, as they are in the file; faults are told without its name."""
+        if self.ending in ARRAYS:
+            if wanted.others or wanted.carry:
+                what = " or ".join(wanted.others) or wanted.carry[0]
+                raise InputError(f"an array has no column of {what}: give a file of their own")
+            if wanted.ignore or wanted.column is not None:
+                raise InputError("an array has no named columns to ignore")
+            return array_blocks(self.path, self.key, most)
+        if self.key is not None:
+            raise InputError("all columns are read; only an .npz holds several matrices to choose from")
+        if self.stream is not None:
+            reader = {".arrow": stream_blocks, ".csv": csv_stream_blocks, ".jsonl": json_blocks}[self.ending]
+            return reader(self.stream, wanted.choose, most)
+        if self.ending == ".csv":
+            return csv_blocks(self.path, wanted.choose, most)
+        if self.ending == ".jsonl":
+            return _json_file_blocks(self.path, wanted, most)
+        return arrow_blocks(self.path, wanted.choose, most, like)
+
+    def schema(self) -> Any:
+        """Of a table of Arrow; None of any other file."""
+        if self.ending not in ARROW or self.stream is not None:
+            return None
+        with blamed_on(self.path):
+            return schema_of(self.path)
+
+
+def _json_file_blocks(path: Path, wanted: Wanted, most: int | None) -> Iterator[Block]:
+    with path.open("rb") as stream:
+        yield from json_blocks(stream, wanted.choose, most)
+
+
+def find_parts(source: PathLike) -> tuple[Part, ...]:
+    """The parts of `source`: a file, `file.npz:key`, all files of a folder, those of a pattern, or `-`.
+
+    Parts are in the order of their names, numbers in them by their size. In a folder, names that begin with a dot or an
+    underscore are left out, as is the habit of what writes such folders; all others must have one ending.
+    """
+    text = os.fspath(source)
+    if text == STREAM:
+        return (stream_part(sys.stdin.buffer),)
+    if Path(text).is_dir():
+        found = [Path(folder, name) for folder, _, names in os.walk(text) for name in names]
+        files = [file for file in found if not any(part[0] in "._" for part in file.relative_to(text).parts)]
+        return _of_one_kind(text, Path(text), files, "a folder")
+    if _PATTERN.search(text) and not Path(split_key(text)[0]).exists():
+        files = [Path(name) for name in glob.glob(text, recursive=True) if Path(name).is_file()]
+        common = os.path.commonpath([file.parent for file in files]) if files else "."
+        return _of_one_kind(text, Path(common), files, "a pattern")
+    file, key = split_key(text)
+    return (Part(file, known_ending(file, MATRICES), key, name=file.name),)
+
+
+def _of_one_kind(source: str, root: Path, files: Sequence[Path], what: str) -> tuple[Part, ...]:
+    if not files:
+        raise InputError(f"{source}: {what} without files of rows")
+    ordered = sorted(files, key=lambda file: _natural(str(file)))
+    parts = tuple(
+        Part(file, known_ending(file, MATRICES), name=str(Path(os.path.relpath(file, root)))) for file in ordered
+    )
+    other = next((part for part in parts if part.ending != parts[0].ending), None)
+    if other is not None:
+        raise InputError(f"{source}: holds files of two kinds, {parts[0].name} and {other.name}: all must be of one")
+    return parts
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    return [(int(piece), "") if piece.isdigit() else (0, piece) for piece in re.split(r"([0-9]+)", name)]
+
+
+def stream_part(stream: Any) -> Part:
+    """What comes from a stream: Arrow's, JSON lines or CSV, told by its first bytes."""
+    first = bytes(stream.peek(8)[:8])
+    if first.startswith(b"PAR1"):
+        raise InputError(f"{STREAM}: parquet cannot be read from a stream: save it as a file, or send an Arrow stream")
+    if first.startswith((b"\xff\xff\xff\xff", b"ARROW1")):
+        ending = ".arrow"
+    else:
+        ending = ".jsonl" if first.lstrip().startswith(b"{") else ".csv"
+    return Part(Path(STREAM), ending, stream=stream, name=STREAM)
+
+
+def split_key(path: PathLike) -> tuple[Path, str | None]:
+    """`file.npz:key` in two; a file whose name has a colon wins."""
+    text = os.fspath(path)
+    match = _WITH_KEY.fullmatch(text)
+    return (Path(match[1]), match[2]) if match and not Path(text).exists() else (Path(text), None)
+
+
+@contextmanager
+def blamed_on(file: Path) -> Iterator[None]:
+    """Faults found inside are faults of this file."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{file}: {error}") from error
+    except FileNotFoundError as error:
+        close = nearest(file.name, os.listdir(file.parent)) if file.parent.is_dir() else []
+        raise InputError(f"{file}: no such file" + (f"; did you mean {close[0]!r}?" if close else "")) from error
+    except IsADirectoryError as error:
+        raise InputError(f"{file}: is a folder, not a file") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{file}: is not UTF-8 text") from error
+    except OSError as error:
+        raise InputError(f"{file}: cannot be read: {error.strerror or error}") from error

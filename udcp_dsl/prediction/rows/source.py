@@ -1,0 +1,191 @@
+"""Rows that are too many to hold: a source of them, which gives checked rows a batch at a time, in order.
+
+It is a plain value: it holds names of files and what is wanted of them, and may be gone through again and again (but
+for a stream), or sent to where the work is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from udcp_dsl.diagnostics import InputError, RowFault
+from udcp_dsl.expression.domain import WHOLE_NUMBER
+from udcp_dsl.prediction.containers import listed
+from udcp_dsl.prediction.files import PathLike
+from udcp_dsl.prediction.rows.columns import id_texts, sample_ids
+from udcp_dsl.prediction.rows.layout import Block, Wanted
+from udcp_dsl.prediction.rows.parts import Part, blamed_on, find_parts
+from udcp_dsl.prediction.rows.probabilities import arrange, names_of_classes
+from udcp_dsl.prediction.rows.text_tables import csv_column
+from udcp_dsl.prediction.rows.value import Rows, rows_of
+
+BATCH = 1 << 22  # entries of the matrix that are in memory at a time, as often as there are stages of work
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some rows of a part, from its row `start` on, and `at` among all; `carried` are other columns, as a RecordBatch.
+
+    `part` is its position among the parts of the source.
+    """
+
+    rows: Rows
+    part: int
+    start: int
+    at: int
+    carried: Any = None
+
+
+@dataclass(frozen=True)
+class Source:
+    """Rows in files, made by `open_rows`; `beside` are columns that are not in them, by role, for all rows in order."""
+
+    parts: tuple[Part, ...]
+    wanted: Wanted
+    logits: bool = False
+    normalize: bool = False
+    beside: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return self.wanted.labels
+
+    @cached_property
+    def rows(self) -> int | None:
+        """How many there are, where the files say so."""
+        counts = [part.rows for part in self.parts]
+        return None if None in counts else sum(counts)  # type: ignore[arg-type]  # None is not among them
+
+    def part(self, which: int) -> Source:
+        """One of its parts as a source of its own."""
+        if self.beside:
+            raise InputError(f"{next(iter(self.beside))}: give a column of the parts, not a file of their own")
+        return replace(self, parts=(self.parts[which],))
+
+    def batches(self, most: int | None = None) -> Iterator[Batch]:
+        """The rows in order, at most `most` at a time (without it, as many as fit into `BATCH`)."""
+        most = most or max(1, BATCH // len(self.labels))
+        like = self.parts[0].schema() if len(self.parts) > 1 else None
+        at, kinds = 0, _Kinds(self.labels)
+        for which, part in enumerate(self.parts):
+            start = 0
+            with blamed_on(part.path):
+                try:
+                    for block in part.blocks(self.wanted, most, like):
+                        rows = self._checked(block, part, at, kinds)
+                        yield Batch(rows, which, start, at, block.carried)
+                        start, at = start + len(rows), at + len(rows)
+                except RowFault as fault:
+                    raise fault.moved(start) from fault
+                if not start:
+                    raise InputError("has no rows")
+        for role, column in self.beside.items():
+            if len(column) != at:
+                raise InputError(f"{role}: {len(column)} entries for {at} rows")
+
+    def _checked(self, block: Block, part: Part, at: int, kinds: _Kinds) -> Rows:
+        values = arrange(block.values, self.labels, None if block.named else self.wanted.class_names)
+        texts = [csv_column(cells) for cells in block.texts] if part.ending == ".csv" else block.texts
+        found: dict[str, Any] = dict(zip(self.wanted.others, texts, strict=True))
+        for role, column in self.beside.items():
+            found[role] = column[at : at + len(values)]
+            if len(found[role]) < len(values):
+                raise InputError(f"{role}: {len(column)} entries for more than {at + len(found[role])} rows")
+        if "true labels" in found:
+            found["true labels"] = kinds.checked(listed(found["true labels"], "true labels"))
+        rows = rows_of(
+            values,
+            self.labels,
+            y=found.get("true labels"),
+            groups=found.get("groups"),
+            logits=self.logits,
+            normalize=self.normalize,
+        )
+        return replace(rows, ids=id_texts(found["ids"], len(rows))) if "ids" in found else rows
+
+    def whole(self) -> Rows:
+        """All rows at once."""
+        batches = list(self.batches(_ALL))
+        rows = batches[0].rows if len(batches) == 1 else _joined([batch.rows for batch in batches])
+        return rows if rows.ids is None else replace(rows, ids=sample_ids(rows.ids, len(rows)))
+
+    def one(self, row: int) -> Rows:
+        """The row with this number, counted from 0; the others are not looked at."""
+        at = 0
+        for part in self.parts:
+            with blamed_on(part.path):
+                for block in part.blocks(self.wanted, None):
+                    if row < at + len(block.values):
+                        place = slice(row - at, row - at + 1)
+                        texts = [cells[place] for cells in block.texts]
+                        single = replace(block, values=block.values[place], texts=texts)
+                        return self._checked(single, part, row, _Kinds(self.labels))
+                    at += len(block.values)
+        with blamed_on(self.parts[-1].path):
+            raise InputError(f"there is no row {row}: rows are counted from 0, and there are {at}")
+
+
+def open_rows(
+    path: PathLike,
+    labels: Sequence[str],
+    *,
+    class_names: Sequence[object] | None = None,
+    column: str | None = None,
+    id_column: str | None = None,
+    group_column: str | None = None,
+    truth_column: str | None = None,
+    ignore: Sequence[str] = (),
+    carry: Sequence[str] = (),
+    logits: bool = False,
+    normalize: bool = False,
+    beside: Mapping[str, Any] | None = None,
+) -> Source:
+    """A source of rows: a file, all files of a folder, those of a pattern (`parts/*.parquet`), or `-`, standard input.
+
+    .npy, .npz (`file.npz:key`), .csv, .parquet, .arrow, .feather and .jsonl are read, each with a column a label or, in
+    tables of Arrow and JSON lines, with one column of lists, in the order of `labels` or, where given, `class_names`
+    (`column` names it where there are several). Columns that are carried come along with each batch. `beside` are
+    columns that are not in the files, by role ("ids", "groups", "true labels"), for all rows in order.
+    """
+    names = {"ids": id_column, "groups": group_column, "true labels": truth_column}
+    wanted = Wanted(
+        tuple(labels),
+        None if class_names is None else names_of_classes(class_names),
+        {role: name for role, name in names.items() if name is not None},
+        tuple(ignore),
+        column,
+        tuple(carry),
+    )
+    return Source(find_parts(path), wanted, logits, normalize, dict(beside or {}))
+
+
+_ALL = 1 << 62
+
+
+class _Kinds:
+    """Whether true labels are names or numbers: all of them are, since a number may be a position."""
+
+    def __init__(self, labels: Sequence[str]) -> None:
+        self._numbers_are_names = all(WHOLE_NUMBER.fullmatch(label) for label in labels)
+        self._first: type | None = None
+
+    def checked(self, entries: list[Any]) -> list[Any]:
+        kinds = {int if isinstance(entry, int) else str for entry in entries if isinstance(entry, int | str)}
+        if not self._numbers_are_names and self._first is not None and kinds - {self._first}:
+            raise InputError("true labels: some are names and some are numbers: give names, or positions, in every row")
+        self._first = self._first or next(iter(kinds), None)
+        return entries
+
+
+def _joined(rows: Sequence[Rows]) -> Rows:
+    first = rows[0]
+
+    def column(name: str) -> Any:
+        return None if getattr(first, name) is None else np.concatenate([getattr(some, name) for some in rows])
+
+    return replace(first, **{field.name: column(field.name) for field in fields(first) if field.name != "labels"})

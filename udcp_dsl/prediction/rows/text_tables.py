@@ -1,0 +1,224 @@
+"""Tables of text in blocks of rows: .csv, and JSON lines, one object a row.
+
+A fault is named by its line. What a cell that is no probability means, a number or a text, is known only of a whole
+column (`scalars`), so that blocks have the cells of a CSV as they are.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from array import array
+from collections.abc import Generator, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from udcp_dsl.diagnostics import InputError
+from udcp_dsl.expression.domain import WHOLE_NUMBER
+from udcp_dsl.prediction.cells import from_cell
+from udcp_dsl.prediction.rows.arrow_tables import Choose
+from udcp_dsl.prediction.rows.layout import Block, Choice
+
+NO_HEADER = "has no header, its first line is numbers: write the names of the columns above it"
+_PLAIN_CSV_BYTES = 1 << 20  # below, reading takes less time than importing pyarrow
+_QUICK_BLOCK = 1 << 23  # bytes of text that are parsed at a time
+
+
+def scalars(cells: list[str]) -> list[Any]:
+    """Cells of text as integers, if all are written as integers are, and None for what is empty."""
+    kind = int if all(WHOLE_NUMBER.fullmatch(cell) and len(cell) < 19 for cell in cells if cell) else str
+    return [kind(cell) if cell else None for cell in cells]
+
+
+def csv_column(cells: list[str]) -> list[Any]:
+    """What the cells of a column mean."""
+    return scalars([from_cell(cell) for cell in cells])
+
+
+def number(cell: str) -> float | None:
+    """A number as text has it."""
+    try:
+        return None if "_" in cell else float(cell)  # Python's own 1_000 is no number here
+    except ValueError:
+        return None
+
+
+def csv_blocks(file: Path, choose: Choose, most: int | None = None) -> Iterator[Block]:
+    """The blocks of a .csv, of about `most` rows each; texts are cells, for `csv_column`."""
+    with file.open(encoding="utf-8-sig", newline="") as stream:
+        header = _header(_csv_rows(stream))
+    choice = _chosen(header, choose)
+    read: int | None = 0
+    if file.stat().st_size >= _PLAIN_CSV_BYTES and len(header) > 1:
+        read = yield from _quick_blocks(file, header, choice)
+    if read is None:
+        return
+    with file.open(encoding="utf-8-sig", newline="") as stream:
+        yield from _plain_blocks(_csv_rows(stream), choice, most, read)
+
+
+def csv_stream_blocks(stream: IO[bytes], choose: Choose, most: int | None = None) -> Iterator[Block]:
+    """The same of a stream that is read once, such as standard input."""
+    rows = _csv_rows(io.TextIOWrapper(stream, encoding="utf-8-sig", newline=""))
+    header = _header(rows)
+    yield from _plain_blocks(rows, _chosen(header, choose), most, 0, header)
+
+
+def _csv_rows(stream: IO[str]) -> Iterator[tuple[int, list[str]]]:
+    """The rows of a CSV with the number of the line on which each ends."""
+    rows = csv.reader(stream, strict=True)
+    try:
+        for row in rows:
+            yield rows.line_num, row
+    except csv.Error as error:
+        raise InputError(f"line {rows.line_num}: is not CSV: {error}") from error
+
+
+def _header(rows: Iterator[tuple[int, list[str]]]) -> list[str]:
+    header = next((row for _, row in rows if row), None)
+    if header is None:
+        raise InputError("is empty")
+    return header
+
+
+def _chosen(header: list[str], choose: Choose) -> Choice:
+    try:
+        return choose(header, ())
+    except InputError as error:
+        if all(number(name) is not None for name in header):
+            raise InputError(NO_HEADER) from error
+        if len(header) == 1 and re.search("[;\t|]", header[0]):
+            raise InputError(f"has one column, {header[0]!r}; separate the fields by commas") from error
+        raise
+
+
+def _plain_blocks(
+    rows: Iterator[tuple[int, list[str]]],
+    choice: Choice,
+    most: int | None,
+    skip: int,
+    header: list[str] | None = None,
+) -> Iterator[Block]:
+    """The blocks after the first `skip` rows; the header is still among the rows, unless it is given."""
+    header = _header(rows) if header is None else header
+    values, many = array("d"), 0
+    cells: list[list[str]] = [[] for _ in choice.texts]
+    blank = 0
+
+    def block() -> Block:
+        numbers = np.array(values).reshape(many, -1) if choice.numbers else np.empty((many, 0))
+        return Block(numbers, [list(column) for column in cells], named=True)
+
+    for line, row in rows:
+        if not row:  # of one column, an empty field; of more, nothing
+            blank += len(header) == 1
+            continue
+        if len(row) != len(header):
+            raise InputError(f"line {line}: {len(row)} fields, but the header has {len(header)}")
+        if skip:
+            skip -= 1
+            continue
+        read = [number(row[position]) for position in choice.numbers]
+        if None in read:
+            position = choice.numbers[read.index(None)]
+            raise InputError(f"line {line}, column {header[position]!r}: {row[position]!r} is not a number")
+        values.extend(read)  # type: ignore[arg-type]
+        for column, position in zip(cells, choice.texts, strict=True):
+            column.extend([""] * blank)
+            column.append(row[position])
+        many += 1 + blank
+        blank = 0
+        if most is not None and many >= most:
+            yield block()
+            values, many = array("d"), 0
+            for column in cells:
+                column.clear()
+    if many:
+        yield block()
+
+
+def _quick_blocks(file: Path, header: Sequence[str], choice: Choice) -> Generator[Block, None, int | None]:
+    """The same by pyarrow if that is installed; returns None at the end of the file, and where it finds a fault, which
+    is for the plain reader to name, how many rows it has read."""
+    read = 0
+    try:
+        import pyarrow as pa
+        import pyarrow.csv as pacsv
+    except ImportError:
+        return read
+    types = {header[p]: pa.float64() for p in choice.numbers} | {header[p]: pa.string() for p in choice.texts}
+    convert = pacsv.ConvertOptions(column_types=types, include_columns=list(types), null_values=[])
+    parse = pacsv.ParseOptions(newlines_in_values=True)
+    try:
+        reader = pacsv.open_csv(file, pacsv.ReadOptions(block_size=_QUICK_BLOCK), parse, convert)
+        for batch in reader:
+            values = np.empty((len(batch), len(choice.numbers)))
+            for j, position in enumerate(choice.numbers):
+                values[:, j] = batch.column(header[position]).to_numpy(zero_copy_only=False)
+            texts = [batch.column(header[position]).to_pylist() for position in choice.texts]
+            yield Block(values, texts, named=True)
+            read += len(batch)
+    except (pa.ArrowException, OSError):
+        return read
+    return None
+
+
+def json_blocks(stream: IO[bytes], choose: Choose, most: int | None = None) -> Iterator[Block]:
+    """The blocks of JSON lines: objects with the same keys, of which one may be a list, the probabilities."""
+    lines = _json_lines(stream)
+    first = next(lines, None)
+    if first is None:
+        raise InputError("is empty")
+    names = list(first[1])
+    choice = choose(names, [i for i, name in enumerate(names) if isinstance(first[1][name], list)])
+    wanted = [names[position] for position in choice.columns]
+    pending = _chained(first, lines)
+    while rows := list(islice(pending, most)):
+        values: list[list[float]] = []
+        for line, row in rows:
+            for name in wanted:
+                if name not in row:
+                    raise InputError(f"line {line}: has no {name!r}, which the first line has")
+            numbers = [row[names[position]] for position in choice.numbers]
+            values.append(_json_numbers(line, numbers[0] if choice.width is not None else numbers, choice.width))
+        texts = [[row[names[position]] for _, row in rows] for position in choice.texts]
+        carried = None
+        if choice.carried:
+            import pyarrow as pa
+
+            kept = [names[position] for position in choice.carried]
+            carried = pa.RecordBatch.from_pylist([{name: row[name] for name in kept} for _, row in rows])
+        yield Block(np.array(values, dtype=np.float64).reshape(len(rows), -1), texts, carried, choice.width is None)
+
+
+def _chained(first: tuple[int, dict[str, Any]], rest: Iterator[tuple[int, dict[str, Any]]]) -> Iterator[Any]:
+    yield first
+    yield from rest
+
+
+def _json_lines(stream: IO[bytes]) -> Iterator[tuple[int, dict[str, Any]]]:
+    for line, text in enumerate(stream, start=1):
+        if not text.strip():
+            continue
+        try:
+            row = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"line {line}: is not JSON: {error}") from error
+        if not isinstance(row, dict):
+            raise InputError(f"line {line}: holds a JSON {type(row).__name__}, expected an object a line")
+        yield line, row
+
+
+def _json_numbers(line: int, numbers: Any, width: int | None) -> list[float]:
+    if not isinstance(numbers, list) or (width is not None and len(numbers) != width):
+        has = f"has {len(numbers)} entries" if isinstance(numbers, list) else "is no list"
+        raise InputError(f"line {line}: the list of probabilities {has}, but there are {width} labels")
+    for entry in numbers:
+        if isinstance(entry, bool) or not isinstance(entry, int | float):
+            raise InputError(f"line {line}: {entry!r} is not a number")
+    return numbers
