@@ -41,6 +41,7 @@ from udcp_solvers.prices.enumeration import Enumeration
 from udcp_solvers.prices.laminar import LaminarPrices
 from udcp_solvers.prices.sizes import SizePrices
 from udcp_solvers.prices.trees import TreePrices
+from udcp_solvers.prices.wholes import WholePrices
 from udcp_solvers.search.prices import SearchPrices
 
 if TYPE_CHECKING:
@@ -368,6 +369,7 @@ def _few(loss: Loss) -> Callable[[], Enumeration] | None:
 WAYS: tuple[PriceWay, ...] = (
     PriceWay("entry prices of nested categories", lambda loss: 2e-8 * loss.K, LaminarPrices.of),
     PriceWay("the best set in every ball of the tree", lambda loss: 5e-8 * loss.K, TreePrices.of),
+    PriceWay("closing prices of nodes, from the labels up", lambda loss: 2e-7 * loss.K, WholePrices.of),
     PriceWay("the best set of every size", _seconds_by_size, SizePrices.of),
     PriceWay("minimum cuts", lambda loss: 8e-7 * loss.K**2, CutPrices.of),
     PriceWay("all sets of these few labels", lambda loss: 1e-7 * 2.0**loss.K, _few),

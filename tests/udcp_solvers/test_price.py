@@ -22,6 +22,7 @@ from udcp_solvers.prices.regions import runs_of, tree_of
 from udcp_solvers.prices.sizes import SizePrices
 from udcp_solvers.prices.subtrees import SubtreePrices
 from udcp_solvers.prices.trees import TreePrices
+from udcp_solvers.prices.wholes import WholePrices
 from udcp_solvers.search.prices import SearchPrices
 
 DECLARED = """
@@ -79,6 +80,13 @@ CUTS = [
     "min(sum(k) + any({ a, g }), 1.5) + 0.125 * size",
     "max(k) + count(over)",
 ]
+WHOLES = [
+    "nodes(h)",
+    "nodes(h) + 0.25 * size",
+    "nodes(h) + sum(s)",
+    "0.5 * nodes(h) + count(h.level(1)) + sum(k)",
+    "size - 0.5 * all({ a, b, c })",
+]
 OTHER = [
     "within({ a, b })",
     "spread(h) * 0.25",
@@ -86,7 +94,15 @@ OTHER = [
     "max(size - 3, 0) ^ 2 - count(over)",
     "if any({ a, b }) and any({ e }) then 3 else size",
 ]
-CLASSES = {"separable": SEPARABLE, "laminar": LAMINAR, "tree": TREE, "of_size": OF_SIZE, "cuts": CUTS, "other": OTHER}
+CLASSES = {
+    "separable": SEPARABLE,
+    "laminar": LAMINAR,
+    "tree": TREE,
+    "wholes": WHOLES,
+    "of_size": OF_SIZE,
+    "cuts": CUTS,
+    "other": OTHER,
+}
 
 
 # The class that must answer each class of losses.
@@ -94,6 +110,7 @@ WAYS = {
     "separable": LaminarPrices,
     "laminar": LaminarPrices,
     "tree": (TreePrices, SubtreePrices),
+    "wholes": WholePrices,
     "of_size": SizePrices,
     "cuts": CutPrices,
     "other": Enumeration,

@@ -456,7 +456,7 @@ def tables_of(count: ir.Leaf) -> range:
 def signature(name: str, kinds: Sequence[str]) -> str:
     """How an atom is written: `count(F, w)`."""
     shown = {"category": "C", "costs": "c", "family": "F", "costs of family": "w", "actions": "u"}
-    shown |= {"distance": "d", "any distance": "d"}
+    shown |= {"distance": "d", "any distance": "d", "hierarchy": "h"}
     return name if not kinds else f"{name}({', '.join(shown[k] for k in kinds)})"
 
 

@@ -49,6 +49,7 @@ _ARTICLE = {
     "costs of family": "costs of the family",
     "distance": "a distance or a hierarchy",
     "any distance": "a distance or a hierarchy",
+    "hierarchy": "a hierarchy",
     "actions": "actions",
 }
 _WAY_OUT = {
@@ -58,6 +59,7 @@ _WAY_OUT = {
     "costs of family": "declare `costs w of F { ... }`, and give its name",
     "distance": "declare a `distance` or a `hierarchy`, and give its name",
     "any distance": "declare a `distance` or a `hierarchy`, and give its name",
+    "hierarchy": "declare a `hierarchy`, and give its name",
     "actions": 'declare `actions u from "file.csv"`, and give its name',
 }
 
@@ -87,7 +89,7 @@ def described(d: Declared, ref: ast.Ref) -> tuple[str, str]:
             return ("a category", f"write any({name})") if ref.parts else ("a family", f"write count({name})")
         case Hierarchy():
             if not ref.parts:
-                return "a hierarchy", f"write diameter({name})"
+                return "a hierarchy", f"write diameter({name}) or nodes({name})"
             part = ref.parts[0]
             if isinstance(part, ast.Name) and part.text not in thing.levels and part.text in thing.names:
                 return "a node of a hierarchy", f"write any({thing.name}.node({part.span.text}))"
@@ -217,6 +219,7 @@ _KINDS: dict[str, Callable[[object], bool]] = {
     "costs": lambda t: isinstance(t, Costs) and t.of is None,
     "costs of family": lambda t: isinstance(t, Costs),
     "distance": lambda t: isinstance(t, Metric),
+    "hierarchy": lambda t: isinstance(t, Hierarchy),
     "actions": lambda t: isinstance(t, Actions),
 }
 
@@ -229,7 +232,7 @@ def _named(d: Declared, call: ast.Call, kind: str, ref: ast.Ref) -> Thing | None
         return thing
     known = [n for n, t in d.things.items() if _KINDS[kind](t) or (kind == "distance" and isinstance(t, Hierarchy))]
     if thing is None and name not in d.definitions:
-        there_is_no = "there is no" if kind == "distance" else "there are no"
+        there_is_no = "there is no" if _ARTICLE[kind].startswith("a ") else "there are no"
         what = _ARTICLE[kind].removeprefix("a ")
         d.error("E211", ref.head.span, f"{there_is_no} {what} {name!r}", d.meant(name, known) or _WAY_OUT[kind])
         return None

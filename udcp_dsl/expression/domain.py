@@ -7,6 +7,7 @@ below a node are neighbours, so that no K x K matrix is ever needed for it.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -221,6 +222,34 @@ class Hierarchy:
         for v, above in enumerate(self.parent[1:].tolist(), start=1):
             below[above].append(v)
         return below
+
+    @cached_property
+    def node_names(self) -> list[str]:
+        """What each node is called: its name, with what is above it where several have it; the root as the tree."""
+        shown = [self.name, *self.names[1:]]
+        many = Counter(shown)
+        for v in range(1, len(shown)):
+            if many[self.names[v]] > 1 and self.child_counts[v]:
+                shown[v] = f"{shown[int(self.parent[v])]}/{self.names[v]}"
+        return shown
+
+    @cached_property
+    def child_counts(self) -> Ints:
+        return np.bincount(self.parent[1:], minlength=len(self.names))
+
+    def wholes(self, mask: Bools) -> Bools:
+        """Which nodes lie wholly inside each set (n, K), (n, nodes)."""
+        before = np.zeros((len(mask), self.K + 1), dtype=np.int64)
+        np.cumsum(mask[:, self.order], axis=1, out=before[:, 1:])
+        whole: Bools = before[:, self.high] - before[:, self.low] == self.high - self.low
+        return whole
+
+    def topmost(self, mask: Bools) -> Bools:
+        """The fewest nodes whose leaves together are exactly each set: those inside it whose parents are not."""
+        whole = self.wholes(mask)
+        top = whole.copy()
+        top[:, 1:] &= ~whole[:, self.parent[1:]]
+        return top
 
     def members(self, node: int) -> Ints:
         """The labels below a node, rising."""

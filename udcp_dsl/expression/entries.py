@@ -6,7 +6,7 @@ form needs none; what is none of them is left to integer programs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from udcp_dsl.expression.domain import Floats, Ints
@@ -37,10 +37,16 @@ class PairSum:
 
 
 @dataclass(frozen=True, eq=False)
-class Whole:
-    """v(S) = 1 if all of `members` are in S, else 0."""
+class Wholes:
+    """v(S) = the sum of `numbers` (K,) over S + the sum of the weights of the `members` that lie wholly in S."""
 
-    members: Ints
+    numbers: Floats
+    members: Sequence[Ints]
+    weights: Floats
+
+    @property
+    def cells(self) -> int:
+        return len(self.numbers) * (1 + len(self.members))
 
 
-Entries = Columns | FarthestPair | PairSum | Whole
+Entries = Columns | FarthestPair | PairSum | Wholes

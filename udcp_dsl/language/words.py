@@ -22,6 +22,7 @@ ATOM_NAMES = (
     "spread",
     "radius",
     "count",
+    "nodes",
     "any",
     "all",
     "within",

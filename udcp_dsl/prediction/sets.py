@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 import numpy.typing as npt
 
+from udcp_dsl.diagnostics import InputError
+from udcp_dsl.expression.atoms.nodes import Nodes
+from udcp_dsl.expression.domain import Hierarchy
 from udcp_dsl.loss import Loss
 from udcp_dsl.showing import as_html, plain_table, require_pandas, visible
 
@@ -81,6 +84,23 @@ class PredictionSets:
         return np.asarray(np.count_nonzero(self.mask, axis=1), dtype=np.int64)
 
     @cached_property
+    def nodes(self) -> list[tuple[str, ...]]:
+        """Each set as the fewest nodes of a hierarchy whose labels are exactly its own, labels being nodes: of the one
+        that `nodes(h)` in the loss names, else of the only one that the spec declares; InputError if that says none.
+
+        Where several nodes have one name, it is told with what is above it: `kind/family`. The root is called as the
+        hierarchy.
+
+        >>> import numpy as np, udcp_dsl as udcp
+        >>> text = "labels {cat, dog, trout}  hierarchy life { mammals {cat, dog}, trout }  loss l = size"
+        >>> PredictionSets(udcp.loads(text), np.array([[True, True, False], [False, True, True], [True] * 3])).nodes
+        [('mammals',), ('dog', 'trout'), ('life',)]
+        """
+        tree = _told_by(self.loss)
+        names = np.array(tree.node_names, dtype=object)
+        return [tuple(names[row]) for row in tree.topmost(self.mask)]
+
+    @cached_property
     def costs(self) -> npt.NDArray[np.float64]:
         """L(S) of each set."""
         return self.loss.batch(self.mask)
@@ -109,6 +129,18 @@ class PredictionSets:
             table.add_row(visible(str(name)), f"{size}", f"{cost:.4g}", f"{listed}{more}")
         more = f"and {len(self) - len(first):,} more" if len(self) > len(first) else ""
         return as_html([repr(self), table, more])
+
+
+def _told_by(loss: Loss) -> Hierarchy:
+    """The hierarchy in whose nodes the sets of a loss are told."""
+    read = {id(atom.hierarchy): atom.hierarchy for atom in loss.expression.atoms.values() if isinstance(atom, Nodes)}
+    found = list(read.values()) or list(loss.hierarchies)
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise InputError(f"loss {loss.name!r} has no hierarchy to tell sets by: declare one in its spec")
+    names = ", ".join(h.name for h in found)
+    raise InputError(f"loss {loss.name!r} has several hierarchies ({names}): put nodes(h) of one of them into it")
 
 
 def _rows(which: Sequence[int] | npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -31,6 +31,7 @@ def tree_of(loss: Loss) -> Tree | None:
     families += [metric.family for metric in distances if isinstance(metric, CategoryMetric)]
     counted = {family.name.partition(".")[0] for family in families}
     measured = {id(metric.hierarchy) for metric in metrics}
+    measured |= {id(getattr(atom, "hierarchy", None)) for atom in atoms}
     used = [h for h in loss.hierarchies if id(h) in measured or h.name in counted]
     if used or (loss.hierarchies and not families):
         return _of_hierarchy((used or loss.hierarchies)[0])

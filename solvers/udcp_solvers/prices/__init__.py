@@ -2,8 +2,8 @@
 
 S_mu is the set of least L(S) + mu * (mass left out); as mu rises it goes along the lower hull of the points (mass left
 out, L(S)) (`hull`). A label's score is the least mu at which it is in S_mu. One module a shape of loss: `laminar`,
-`subtrees` and `trees` (with `regions`, `ball_sums`, `region_choice`), `sizes`, `cuts` (with `cut_form`, `max_flow`),
-`enumeration`.
+`wholes`, `subtrees` and `trees` (with `regions`, `ball_sums`, `region_choice`), `sizes`, `cuts` (with `cut_form`,
+`max_flow`), `enumeration`.
 
 Words of this room
 
@@ -11,6 +11,7 @@ Words of this room
 - rise, fall; step, gain: a difference of costs and one of masses left out; their quotient is a price. Step and gain are
   those of the price that is looked at.
 - entry price, or door: the least price at which anything in a category pays for the category too.
+- closing price: the least price at which all of a category is bought together, for what having it whole saves.
 - ends: the two prices, with their sets, between which the hull is not known yet; held, those that wait on the right;
   top, the nearest of these; trial, room for a set that is compared.
 - run: neighbours in some order of the labels, from `low` to before `high`; place: where a label is in that order.

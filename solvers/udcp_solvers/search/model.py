@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from udcp_dsl.expression import ir
-from udcp_dsl.expression.entries import Columns, Entries, FarthestPair, PairSum, Whole
+from udcp_dsl.expression.entries import Columns, Entries, FarthestPair, PairSum, Wholes
 from udcp_dsl.expression.forms import Additive, Weighted
 from udcp_dsl.expression.prove import additive_forms
 from udcp_solvers.search.layout import (
@@ -78,7 +78,7 @@ def _entries(loss: Loss) -> dict[int, Entries] | None:
         if not isinstance(node, ir.Leaf) or _easy(node.atom.additive()) is not None:
             continue
         entries = node.atom.entries()
-        if entries is None or (not isinstance(entries, Whole) and entries.cells > _MOST_CELLS):
+        if entries is None or entries.cells > _MOST_CELLS:
             return None
         found[id(node)] = entries
     return found
@@ -198,16 +198,25 @@ class _Builder:
 
     def _atom(self, leaf: ir.Leaf) -> int:
         found = self.entries[id(leaf)]
-        if isinstance(found, Whole):
-            table = np.zeros(len(found.members) + 1)
-            table[-1] = 1.0
-            members = np.zeros(self.K)
-            members[found.members] = 1.0
-            return self._table(Additive.of_labels(members), table)
+        if isinstance(found, Wholes):
+            return self._wholes(found)
         kind, tables = self.hard[type(found)]
         tables.append(found.table())
         ends = leaf.atom.interval
         return self._op(kind, len(tables) - 1, number=ends.hi, slack=ends.lo)
+
+    def _wholes(self, found: Wholes) -> int:
+        """A whole is a table of how many of its labels are in: its weight at the last of them."""
+        parts = []
+        if found.numbers.any():
+            parts.append(self._op(QUANTITY, self._quantity(Additive.of_labels(found.numbers))))
+        for members, weight in zip(found.members, found.weights, strict=True):
+            table = np.zeros(len(members) + 1)
+            table[-1] = weight
+            inside = np.zeros(self.K)
+            inside[members] = 1.0
+            parts.append(self._table(Additive.of_labels(inside), table))
+        return self._fold(ADD, parts)
 
     def done(self) -> Model:
         K = self.K

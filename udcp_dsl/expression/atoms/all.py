@@ -8,7 +8,7 @@ import numpy as np
 
 from udcp_dsl.expression.atoms.atom import Atom, Held, Increment, LinearIncrement, Sets
 from udcp_dsl.expression.domain import Category, Floats, Ints
-from udcp_dsl.expression.entries import Whole
+from udcp_dsl.expression.entries import Wholes
 from udcp_dsl.expression.facts import Interval
 from udcp_dsl.expression.forms import Additive
 from udcp_dsl.expression.growth import Completes
@@ -64,8 +64,8 @@ class All(Atom):
     def probes(self) -> Sequence[int]:
         return [int(y) for y in self.category.members[:6]]
 
-    def entries(self) -> Whole:
-        return Whole(self.category.members)
+    def entries(self) -> Wholes:
+        return Wholes(np.zeros(self.K), [self.category.members], np.ones(1))
 
     def lower(self, model: Lowering, push: Push) -> Affine:
         return model.all_of([model.label(y) for y in self.category.members], push)

@@ -85,6 +85,7 @@ class Calling:
             "costs of family": [costs for _, costs in v.family_costs],
             "distance": v.metrics,
             "any distance": [*v.metrics, *v.family_metrics],
+            "hierarchy": v.hierarchies,
             "actions": v.actions,
         }[kind]
 

@@ -256,6 +256,7 @@ class Declaring:
             body = self._branches(paths, ())
         self.declarations.append(ast.Hierarchy(named(name), body, span=NOWHERE))
         self.vocabulary.metrics.append(reference(name))
+        self.vocabulary.hierarchies.append(reference(name))
         self._levels(name, levels, paths)
 
     def _branches(self, paths: Sequence[tuple[str, ...]], above: tuple[str, ...]) -> tuple[ast.Branch | ast.Item, ...]:

@@ -34,5 +34,6 @@ class Vocabulary:
     family_costs: list[tuple[ast.Ref, ast.Ref]] = field(default_factory=list)  # the family, its costs
     metrics: list[ast.Ref] = field(default_factory=list)
     family_metrics: list[ast.Ref] = field(default_factory=list)  # between the categories of a family
+    hierarchies: list[ast.Ref] = field(default_factory=list)
     actions: list[ast.Ref] = field(default_factory=list)
     params: list[tuple[ast.Ref, float]] = field(default_factory=list)
