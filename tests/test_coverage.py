@@ -338,6 +338,7 @@ def conditional_trials(
 ) -> list[Trials]:
     """Trials of one group or class after the other, all calibrated together."""
     repeats, n_test = 20, 20
+    names = np.array(predictor.loss.labels)
     by_group = predictor.conditional == "group"
     covered, fair = dict.fromkeys(sources, 0), dict.fromkeys(sources, 0)
     for _ in range(repeats):
@@ -350,7 +351,8 @@ def conditional_trials(
             P, y = problem.draw(n_test, rng)
             inside = predictor.predict_set(P, groups=[name] * n_test if by_group else None).mask[np.arange(n_test), y]
             covered[name] += int(inside.sum())
-            scores = predictor.true_scores(*calibration[name]), predictor.true_scores(P, y)
+            every = (calibration[name], (P, y))
+            scores = [predictor.true_scores(predictor.rows(P, names[y])) for P, y in every]
             fair[name] += int(fairly_covered(inside, *scores, thresholds[name], case.alpha, rng).sum())
     return [
         Trials(n, n_test, case.alpha, repeats, covered[name], fair[name], name=f"{case.name}, {name}")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from udcp_dsl.diagnostics import Diagnostic, InputError, Source, SpecWarning, did_you_mean, warn
-from udcp_dsl.expression.domain import WHOLE_NUMBER, Bools, Floats, Hierarchy
+from udcp_dsl.expression.domain import WHOLE_NUMBER, Bools, Costs, Floats, Hierarchy
 from udcp_dsl.expression.facts import Facts
 from udcp_dsl.expression.ir import Expression
 from udcp_dsl.expression.values import Increments, batch
@@ -42,6 +42,7 @@ class Loss:
         self.files: Mapping[str, bytes] = compiled.files
         self.warnings: tuple[Diagnostic, ...] = compiled.warnings
         self.hierarchies: tuple[Hierarchy, ...] = compiled.hierarchies  # that the spec declares
+        self.costs: tuple[Costs, ...] = compiled.costs  # likewise, of labels and of families
         self.expression: Expression = compiled.expression
         self._terms: Mapping[str, Expression] = compiled.terms
         self._index = {label: y for y, label in enumerate(self.labels)}

@@ -73,7 +73,7 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         options: Mapping[str, object] | None = None,
         alpha: Level | Sequence[Level] = 0.1,
         calibration_size: float | int = 0.25,
-        conditional: Literal["group", "class"] | None = None,
+        conditional: Literal["group", "class", "difficulty"] | None = None,
         nonempty: bool = False,
         randomize: bool = False,
         pool: bool = False,

@@ -23,6 +23,7 @@ class Lac(Oracle):
         choose_for="the smallest sets on average",
         chooses=lambda loss: Way("one comparison a label", exact=False, seconds=2e-9 * loss.K),
         by_cost=False,
+        normalized=False,
     )
 
     def __init__(self, loss: Loss) -> None:

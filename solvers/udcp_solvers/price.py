@@ -132,6 +132,7 @@ class Price(AnchoredOracle):
         chooses=_way,
         quick_with=("laminar", "tree_diameter"),
         anchored=takes_anchor,
+        normalized=False,
     )
 
     def __init__(self, loss: Loss, *, anchor: float | None = None, exact: bool = False) -> None:

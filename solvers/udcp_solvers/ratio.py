@@ -28,6 +28,7 @@ class Ratio(Oracle):
         choose_for="separable losses (sums of label costs)",
         chooses=lambda loss: Way("one division a label", exact=True, seconds=2e-9 * loss.K),
         needs=("separable", "monotone"),
+        normalized=False,
     )
 
     def __init__(self, loss: Loss) -> None:

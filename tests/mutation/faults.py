@@ -41,14 +41,14 @@ FAULTS = (
     ),
     Fault(
         "quantile: the score before the k-th",
-        "udcp_dsl/prediction/calibrate/calibration.py",
+        "udcp_dsl/prediction/calibrate/cells.py",
         "float(ordered[k - 1]) if",
         "float(ordered[k - 2]) if",
         _validate("grades/grades.loss", "--oracle", "lac"),
     ),
     Fault(
         "quantile: the largest score where n is too small",
-        "udcp_dsl/prediction/calibrate/calibration.py",
+        "udcp_dsl/prediction/calibrate/cells.py",
         "if k <= scores.size else math.inf for k",
         "if k <= scores.size else float(scores.max()) for k",
         (CALIBRATE, COVERAGE),
@@ -63,8 +63,8 @@ FAULTS = (
     Fault(
         "classes: the scores of another class",
         "udcp_dsl/prediction/calibrate/calibration.py",
-        "parts = _split(values, codes, classes)",
-        "parts = _split(values, (codes + 1) % classes, classes)",
+        "parts = _split(codes, classes)",
+        "parts = _split((codes + 1) % classes, classes)",
         (CALIBRATE,),
     ),
     Fault(
@@ -104,16 +104,16 @@ FAULTS = (
     ),
     Fault(
         "label leak: true labels are scored as if they were likeliest",
-        "udcp_dsl/prediction/predictor.py",
-        "        scores = oracle.score_of(P, y)\n",
-        "        P = np.where(np.arange(P.shape[1]) == y[:, None], P.max(axis=1, keepdims=True), P)\n"
-        "        scores = oracle.score_of(P, y)\n",
+        "udcp_dsl/prediction/lambdas.py",
+        "    scores = oracle.score_of(P, y)\n",
+        "    P = np.where(np.arange(P.shape[1]) == y[:, None], P.max(axis=1, keepdims=True), P)\n"
+        "    scores = oracle.score_of(P, y)\n",
         _validate("hospital/tests.loss", "--oracle", "lac"),
     ),
     Fault(
         "nonempty: the first label keeps its score",
-        "udcp_dsl/prediction/predictor.py",
-        "return np.where(oracle.first(P) == y, -np.inf, scores) if self.nonempty else scores",
+        "udcp_dsl/prediction/lambdas.py",
+        "return np.where(oracle.first(P) == y, -np.inf, scores) if nonempty else scores",
         "return scores",
         (PREDICTOR, "-k", "nonempty"),
     ),

@@ -135,8 +135,8 @@ INPUT_FAULTS = (
     Fault(
         "randomize: ids are not taken into the draw",
         "udcp_dsl/prediction/predictor.py",
-        "row_draws(P, self.seed, rows.ids)",
-        "row_draws(P, self.seed)",
+        "row_draws(rows.P, self.seed, rows.ids)",
+        "row_draws(rows.P, self.seed)",
         (DOUBTS, "-k", "equal_rows"),
     ),
     Fault(

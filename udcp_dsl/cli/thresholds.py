@@ -24,9 +24,11 @@ def cells(predictor: SetPredictor, alpha: Fraction) -> list[tuple[str | None, in
     thresholds: Any = calibration.thresholds(alpha)
     if predictor.conditional is None:
         return [(None, calibration.n, thresholds)]
-    names = calibration.groups if predictor.conditional == "group" else predictor.loss.labels
-    taus = [thresholds[name] for name in names] if predictor.conditional == "group" else thresholds.tolist()
-    return [(name, cell.n, tau) for name, cell, tau in zip(names, calibration.cells, taus, strict=True)]
+    named = calibration.named_cells
+    if predictor.conditional == "class":
+        named = tuple((name, cell) for name, (_, cell) in zip(predictor.loss.labels, named, strict=True))
+        return [(name, cell.n, tau) for (name, cell), tau in zip(named, thresholds.tolist(), strict=True)]
+    return [(name, cell.n, thresholds[name]) for name, cell in named]
 
 
 def calibration_as_data(predictor: SetPredictor) -> dict[str, Any]:

@@ -15,9 +15,8 @@ from udcp_dsl.comparison.splits import FRACTIONS, Contender, Result, deal, run_s
 from udcp_dsl.diagnostics import InputError, OracleError, did_you_mean
 from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.calibrate import DEFAULT_GRID, CalibrationWarning, Level, levels_of
-from udcp_dsl.prediction.doubts import warn_of_another_order
+from udcp_dsl.prediction.doubts import warn_of_another_order, warn_of_free_labels, warn_of_zeros
 from udcp_dsl.prediction.oracle import Oracle, declaration_of, make_oracle, oracle_names, with_lambda
-from udcp_dsl.prediction.predictor import warn_of_free_labels, warn_of_zeros
 from udcp_dsl.prediction.rows import rows_of
 
 # Called with the units of work and what is done to them, it gives them back one after the other.

@@ -17,8 +17,8 @@ import numpy.typing as npt
 from udcp_dsl.comparison.results import Run
 from udcp_dsl.diagnostics import InputError, warn
 from udcp_dsl.loss import Loss
-from udcp_dsl.prediction.anchors import MOST, find_anchor, level_of
-from udcp_dsl.prediction.calibrate import CalibrationWarning, Tuning, calibrate, points_needed, show_level
+from udcp_dsl.prediction.anchors import MOST, find_anchor
+from udcp_dsl.prediction.calibrate import CalibrationWarning, Rule, Tuning, calibrate, points_needed, show_level
 from udcp_dsl.prediction.evaluation import Floats, measure
 from udcp_dsl.prediction.oracle import AnchoredOracle, Masks, Oracle
 from udcp_dsl.prediction.rows import Rows
@@ -216,7 +216,7 @@ def _anchored(
     oracle.best(own.P[:2], np.zeros(2))  # compiles the kernels, which no run should be charged for
     for level in levels:
         began = time.perf_counter()
-        m = find_anchor(oracle, own.P, own.truth, level_of(len(calibrated), level))
+        m = find_anchor(oracle, own.P, own.truth, Rule().covered(len(calibrated), level))
 
         def at(rows: Rows, m: float | None = m) -> Oracle:
             return oracle if m is None else oracle.anchored(np.full(len(rows), m))

@@ -14,7 +14,7 @@ from udcp_dsl.compile.declare import Declared, Kept, declare
 from udcp_dsl.compile.declare import with_params as declare_params
 from udcp_dsl.compile.sources import Files
 from udcp_dsl.diagnostics import Diagnostic, InputError, Source, Span, SpecError, did_you_mean
-from udcp_dsl.expression.domain import Hierarchy
+from udcp_dsl.expression.domain import Costs, Hierarchy
 from udcp_dsl.expression.interpret import Interpreter
 from udcp_dsl.expression.ir import Add, Constant, Expression, Extremum, Gate, If, Leaf, Node, Scale, Table
 from udcp_dsl.language import ast
@@ -53,6 +53,7 @@ class Compiled:
     files: Mapping[str, bytes]
     warnings: tuple[Diagnostic, ...]
     hierarchies: tuple[Hierarchy, ...]
+    costs: tuple[Costs, ...]
     expression: Expression
     terms: Mapping[str, Expression]
     body: ast.Expr
@@ -123,6 +124,7 @@ def choose(checked: Checked, loss: str | None = None) -> Compiled:
         files=files,
         warnings=checked.diagnostics,
         hierarchies=tuple(thing for thing in declared.things.values() if isinstance(thing, Hierarchy)),
+        costs=tuple(thing for thing in declared.things.values() if isinstance(thing, Costs)),
         expression=expression,
         terms=_terms(checker, chosen.body, value),
         body=chosen.body,

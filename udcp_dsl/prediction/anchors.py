@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction.calibrate import points_needed, rank
+from udcp_dsl.prediction.calibrate import Rule
 
 if TYPE_CHECKING:
     from udcp_dsl.prediction.oracle import AnchoredOracle, Floats, Indices, Masks, Probabilities
@@ -35,15 +35,22 @@ _GUESSES = 40
 class Anchors:
     """An anchor for each alpha, found on n rows: of all rows, and by group those of the groups that had enough.
 
-    None: at that level there is none, and scores are plain.
+    None: at that level there is none, and scores are plain. By difficulty the groups are stretches of the highest
+    probability between `edges`, which the n rows gave; the bins of the thresholds move with the new point, and may not
+    enter its scores.
     """
 
     n: int
     overall: Mapping[Fraction, float | None]
     by_group: Mapping[str, Mapping[Fraction, float | None]]
+    edges: tuple[float, ...] = ()
 
-    def of_rows(self, alpha: Fraction, groups: Iterable[str] | None, n: int) -> Floats:
-        """The anchor of each of n rows, NaN for none."""
+    def of_rows(
+        self, alpha: Fraction, groups: Iterable[str] | None, n: int, difficulty: Floats | None = None
+    ) -> Floats:
+        """The anchor of each of n rows, NaN for none; by difficulty from their highest probabilities."""
+        if self.edges and difficulty is not None:
+            groups = stretches(difficulty, self.edges)
         if groups is None:
             return np.full(n, _or_nan(self.overall[alpha]))
         return np.array([_or_nan(self.by_group.get(str(g), self.overall)[alpha]) for g in groups], dtype=np.float64)
@@ -51,15 +58,30 @@ class Anchors:
     def as_dict(self) -> dict[str, object]:
         """Plain data for JSON, from which `from_dict` makes an equal value."""
         groups = {group: _plain(found) for group, found in self.by_group.items()}
-        return {"n": self.n, "overall": _plain(self.overall), "by_group": groups}
+        return {"n": self.n, "overall": _plain(self.overall), "by_group": groups, "edges": list(self.edges)}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, object]) -> Anchors:
         """What `as_dict` gave; refuses anything else."""
-        n, groups = data["n"], data["by_group"]
-        if isinstance(n, bool) or not isinstance(n, int) or n < 1 or not isinstance(groups, Mapping):
+        n, groups, edges = data["n"], data["by_group"], data.get("edges", [])
+        rising = isinstance(edges, list) and all(isinstance(x, float) for x in edges) and edges == sorted(edges)
+        if isinstance(n, bool) or not isinstance(n, int) or n < 1 or not isinstance(groups, Mapping) or not rising:
             raise InputError("its anchors are not what was saved: calibrate and save again")
-        return cls(n, _read(data["overall"]), {str(group): _read(found) for group, found in groups.items()})
+        by_group = {str(group): _read(found) for group, found in groups.items()}
+        return cls(n, _read(data["overall"]), by_group, tuple(edges))  # type: ignore[arg-type]  # a list of floats
+
+
+def stretches(difficulty: Floats, edges: Sequence[float]) -> list[str]:
+    """The stretch of each row, by its number: up to the first edge, up to the second, and so on."""
+    return [str(x) for x in np.searchsorted(edges, difficulty, side="left").tolist()]
+
+
+def stretch_edges(difficulty: Floats, bins: int) -> tuple[float, ...]:
+    """Edges that leave about as many rows in each of so many stretches; equal ones are one."""
+    ordered = np.sort(difficulty)
+    return tuple(
+        sorted({float(ordered[b * len(ordered) // bins - 1]) for b in range(1, bins) if b * len(ordered) >= bins})
+    )
 
 
 def _or_nan(anchor: float | None) -> float:
@@ -80,10 +102,11 @@ def _read(found: object) -> dict[Fraction, float | None]:
     return {Fraction(alpha): None if anchor is None else float(anchor) for alpha, anchor in found.items()}
 
 
-def anchor_fold(cells: Indices, alpha: Fraction, rng: np.random.Generator) -> Indices:
+def anchor_fold(cells: Indices, need: int, rng: np.random.Generator) -> Indices:
     """The rows for the anchor, rising: a quarter of each cell (rows that share a threshold), `MOST` in all; never so
-    many of a cell that too few are left for its threshold. Empty where there would be too few to find one."""
-    need, taken = points_needed(alpha), []
+    many of a cell that fewer than it needs are left for its threshold. Empty where there would be too few to find one.
+    """
+    taken = []
     share = min(float(SHARE), MOST / max(len(cells), 1))
     for cell in np.unique(cells):
         rows = rng.permutation(np.flatnonzero(cells == cell))
@@ -92,40 +115,64 @@ def anchor_fold(cells: Indices, alpha: Fraction, rng: np.random.Generator) -> In
     return found if len(found) >= _FEWEST else found[:0]
 
 
-def level_of(n: int, alpha: Fraction) -> float:
-    """The share of n calibration rows that will be covered: the rank of the threshold among them."""
-    return rank(n, alpha) / n if n else 1.0
+@dataclass(frozen=True, eq=False)
+class Tuned:
+    """Rows of their own, to find anchors on: what the oracle takes for their probabilities, the true labels, and, where
+    they count, the group of each row, its harm and its weight."""
+
+    P: Probabilities
+    y: Indices
+    groups: Sequence[str] | None = None
+    harms: Floats | None = None
+    weights: Floats | None = None
+
+    def take(self, rows: Indices) -> Tuned:
+        groups = None if self.groups is None else [self.groups[row] for row in rows.tolist()]
+        harms, weights = (None if x is None else x[rows] for x in (self.harms, self.weights))
+        return Tuned(self.P[rows], self.y[rows], groups, harms, weights)
+
+    def anchor(self, oracle: AnchoredOracle, rule: Rule, alpha: Fraction, left: int) -> float | None:
+        """The anchor at one alpha, where `left` rows are left for the threshold."""
+        weights = np.ones(len(self.y)) if self.weights is None else self.weights
+        worth = weights if self.harms is None else weights * self.harms
+        total = float(weights.sum())
+        level = rule.covered(left, alpha, float(worth.sum()) / total if total > 0 else 0.0)
+        plain = self.harms is None and self.weights is None
+        return find_anchor(oracle, self.P, self.y, level, None if plain else worth)
 
 
 def find_anchors(
     oracle: AnchoredOracle,
-    P: Probabilities,
-    y: Indices,
+    rows: Tuned,
     alphas: Sequence[Fraction],
+    rule: Rule,
     *,
     left: int,
-    groups: Iterable[str] | None = None,
     left_of: Mapping[str, int] | None = None,
+    edges: tuple[float, ...] = (),
 ) -> Anchors:
     """An anchor for each alpha, on rows of their own; `left` rows are left for thresholds, `left_of` of each group."""
-    overall = {alpha: find_anchor(oracle, P, y, level_of(left, alpha)) for alpha in alphas}
+    overall = {alpha: rows.anchor(oracle, rule, alpha, left) for alpha in alphas}
     by_group = {}
-    if groups is not None and left_of is not None:
-        names = np.array([str(group) for group in groups])
+    if rows.groups is not None and left_of is not None:
+        names = np.array(list(rows.groups))
         for group, many in left_of.items():
-            rows = np.flatnonzero(names == group)
-            if len(rows) >= _FEWEST:
-                part, truth = P[rows], y[rows]
-                by_group[group] = {alpha: find_anchor(oracle, part, truth, level_of(many, alpha)) for alpha in alphas}
-    return Anchors(len(y), overall, by_group)
+            own = np.flatnonzero(names == group)
+            if len(own) >= _FEWEST:
+                part = rows.take(own)
+                by_group[group] = {alpha: part.anchor(oracle, rule, alpha, many) for alpha in alphas}
+    return Anchors(len(rows.y), overall, by_group, edges)
 
 
-def find_anchor(oracle: AnchoredOracle, P: Probabilities, y: Indices, level: float) -> float | None:
-    """The highest price, to a thousandth, at which the best sets cover no more than a share `level` of the labels y.
+def find_anchor(
+    oracle: AnchoredOracle, P: Probabilities, y: Indices, level: float, worth: Floats | None = None
+) -> float | None:
+    """The highest price, to a thousandth, at which the best sets cover no more than a share `level` of the labels y,
+    each counted by what it is worth.
 
     0 where the sets at price 0 cover more already; None where no price is high enough, so that there is no anchor.
     """
-    rows = _Rows(oracle, P, y)
+    rows = _Rows(oracle, P, y, worth)
     if rows.cover(0.0) > level:
         return 0.0
     low, high = oracle.loss.facts.interval
@@ -151,15 +198,19 @@ def find_anchor(oracle: AnchoredOracle, P: Probabilities, y: Indices, level: flo
 class _Rows:
     """Best sets of rows at the prices asked for so far: between two prices with the same set there is no other."""
 
-    def __init__(self, oracle: AnchoredOracle, P: Probabilities, y: Indices) -> None:
-        self._oracle, self._P, self._y = oracle, P, y
+    def __init__(self, oracle: AnchoredOracle, P: Probabilities, y: Indices, worth: Floats | None) -> None:
+        self._oracle, self._P, self._y, self._worth = oracle, P, y, worth
         self._known: dict[float, Masks] = {}
 
     def cover(self, mu: float) -> float:
         """The share of the labels y that the best sets at a price hold."""
         if mu not in self._known:
             self._known[mu] = self._sets(mu)
-        return float(self._known[mu][np.arange(len(self._y)), self._y].mean())
+        covered = self._known[mu][np.arange(len(self._y)), self._y]
+        if self._worth is None:
+            return float(covered.mean())
+        total = float(self._worth.sum())
+        return float(self._worth[covered].sum()) / total if total > 0 else 1.0
 
     def _sets(self, mu: float) -> Masks:
         masks = np.zeros(self._P.shape, dtype=bool)

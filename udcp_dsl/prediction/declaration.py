@@ -83,7 +83,8 @@ class Declaration:
     weight on cost, which a predictor tunes on rows of their own where it is None. anchored: for which losses it wants
     an anchor, which a predictor finds on rows of their own; it is an `AnchoredOracle`. solves: it solves a program for
     each row, and is a `SolvingOracle`. by_cost: the cost has a say in which labels it adds, so that one which costs
-    nothing is in every set.
+    nothing is in every set. normalized: it goes by the mass of a row, so that rows must sum to 1; one that is not takes
+    what each label is worth, on one scale for all rows.
     """
 
     does: str
@@ -95,6 +96,7 @@ class Declaration:
     anchored: Callable[[Loss], bool] = never
     solves: bool = False
     by_cost: bool = True
+    normalized: bool = True
 
     def way(self, loss: Loss) -> Way | Refusal:
         """What it would do with this loss, or why it does not apply."""

@@ -1,15 +1,18 @@
 """What makes labelled rows doubtful before any work is done with them: said as a warning, never refused.
 
-Columns that are in another order than the labels, and rows of randomised sets that share their draw.
+Columns that are in another order than the labels, rows of randomised sets that share their draw, labels that cost
+nothing, and true labels of probability 0.
 """
 
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 
-from udcp_dsl.diagnostics import warn
+from udcp_dsl.diagnostics import SpecWarning, warn
+from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.calibrate import CalibrationWarning, row_draws
 from udcp_dsl.prediction.rows import Rows
 from udcp_dsl.prediction.rows.columns import Positions
@@ -107,3 +110,33 @@ def _labels_of_columns(likeliest: Positions, truth: Positions, K: int) -> Positi
         if labels[column] < 0 and free[y]:
             labels[column], free[y] = y, False
     return labels
+
+
+def warn_of_free_labels(loss: Loss) -> None:
+    """Warn of labels that cost nothing, or less, on their own (W601)."""
+    from udcp_dsl.expression.explain import free_labels_warning
+
+    if (free := free_labels_warning(loss)) is not None:
+        warn(free.render(), SpecWarning)
+
+
+def warn_of_zeros(rows: Rows, alpha: Fraction) -> None:
+    """Warn where so many true labels have p = 0 that covering them takes large sets."""
+    zeros = int((rows.true_probabilities == 0).sum())
+    if 2 * zeros > alpha * len(rows):
+        warn(
+            f"{zeros} of {len(rows)} true labels have probability exactly 0, so that large sets are needed to cover "
+            "them: the classifier's softmax ran out of digits, or it is wrong with certainty. Give its logits "
+            "(logits=True), or probabilities in float64",
+            CalibrationWarning,
+        )
+
+
+def warn_of_full_sets(full: int, n: int) -> None:
+    """Warn of rows whose weight is too large for the calibration rows, so that no threshold covers them."""
+    warn(
+        f"{full} of {n} rows weigh so much, beside all calibration rows, that only the full set keeps the promise: few "
+        "calibration rows are like them; give more of these, or clip the weights (the promise is then that of the "
+        "clipped ones)",
+        CalibrationWarning,
+    )

@@ -100,6 +100,11 @@ class Oracle(ABC):
         return self.declaration is None or self.declaration.by_cost
 
     @property
+    def normalized(self) -> bool:
+        """Whether the rows that it takes must sum to 1; so it is for one that does not say."""
+        return self.declaration is None or self.declaration.normalized
+
+    @property
     def unproved(self) -> int | None:
         """How many sets of the last call are not proved to be the best ones; None where the oracle proves none."""
         return None

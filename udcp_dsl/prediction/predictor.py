@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
@@ -13,36 +11,38 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from udcp_dsl.diagnostics import InputError, SpecWarning, warn
+from udcp_dsl.diagnostics import InputError
 from udcp_dsl.loss import Loss
-from udcp_dsl.prediction.anchors import Anchors, anchor_fold, find_anchors
+from udcp_dsl.prediction.anchors import Anchors
 from udcp_dsl.prediction.calibrate import (
     DEFAULT_GRID,
     Calibration,
-    CalibrationWarning,
     Level,
     Tuning,
     calibrate,
-    levels_of,
     merged,
-    points_needed,
     randomized_sets,
     randomized_tau,
     row_draws,
     show_level,
     three_folds,
-    threshold,
-    tune,
-    warn_of_too_few,
 )
 from udcp_dsl.prediction.containers import flag, frame_index
-from udcp_dsl.prediction.doubts import warn_of_another_order, warn_of_shared_draws
-from udcp_dsl.prediction.oracle import AnchoredOracle, Oracle, make_oracle, with_lambda
+from udcp_dsl.prediction.doubts import (
+    warn_of_another_order,
+    warn_of_free_labels,
+    warn_of_full_sets,
+    warn_of_shared_draws,
+)
+from udcp_dsl.prediction.fitting import Fitting, Seen, anchored
+from udcp_dsl.prediction.lambdas import true_scores
+from udcp_dsl.prediction.oracle import Oracle, make_oracle, with_lambda
+from udcp_dsl.prediction.promises.options import Temperature, promised, refuse_weights
 from udcp_dsl.prediction.rows import Rows, rows_of
-from udcp_dsl.prediction.rows.probabilities import Matrix, check_class_names, names_of_classes
+from udcp_dsl.prediction.rows.probabilities import check_class_names, names_of_classes
 from udcp_dsl.prediction.sets import PredictionSets
 
-# Randomised sets by class need every score: this many entries of them are held at a time.
+# Sets that need every score, or another matrix than that of the rows: this many entries are held at a time.
 _BLOCK = 1 << 22
 
 
@@ -52,12 +52,18 @@ class SetPredictor:
     `oracle` is a name (with its `options`) or an oracle made by `make_oracle` for this loss. Give `alpha` or
     `confidence_level`; `alpha` may be a list, one of which is chosen at prediction. `conditional="group"` or `"class"`
     guarantees coverage within each group or class; those with too few points get full sets, or, with `pool=True`, the
-    threshold of all. `nonempty=True` never gives an empty set; `randomize=True` covers 1 - alpha exactly, with draws
-    that depend on `seed`, the row's probabilities and its id, if ids are given, alone (so without ids rows with equal
-    probabilities share a draw: where the classifier has few distinct outputs, coverage is exact on average over seeds,
-    and a warning says so). `class_names` names the columns of arrays, if
-    they are not in the order of `loss.labels`; true labels are best given by name, as integers are positions in
-    `loss.labels` all the same.
+    threshold of all. `conditional="difficulty"` guarantees it within each of `bins` (4) parts of the rows by their
+    highest probability. `confidence=0.95`: with that probability over the draw of the calibration rows the coverage of
+    this very predictor is at least 1 - alpha, in each group, class or bin by itself or, `simultaneous=True`, in all.
+    `risk` names nonnegative `costs` of the spec, the harm of missing a label: its mean over all rows is then at most
+    alpha, in its units. `temperature="fit"`, or a number, repairs the probabilities first. docs/guarantees.md says
+    precisely what each of these promises.
+
+    `nonempty=True` never gives an empty set; `randomize=True` covers 1 - alpha exactly, with draws that depend on
+    `seed`, the row's probabilities and its id, if ids are given, alone (so without ids rows with equal probabilities
+    share a draw: where the classifier has few distinct outputs, coverage is exact on average over seeds, and a warning
+    says so). `class_names` names the columns of arrays, if they are not in the order of `loss.labels`; true labels are
+    best given by name, as integers are positions in `loss.labels` all the same.
 
     >>> import numpy as np, udcp_dsl as udcp
     >>> loss = udcp.loads("labels {cat, dog, wolf}  category wild {wolf}  loss l = size + 5 * any(wild)")
@@ -77,7 +83,12 @@ class SetPredictor:
         options: Mapping[str, object] | None = None,
         alpha: Level | Sequence[Level] | None = None,
         confidence_level: Level | None = None,
-        conditional: Literal["group", "class"] | None = None,
+        conditional: Literal["group", "class", "difficulty"] | None = None,
+        bins: int | None = None,
+        confidence: Level | None = None,
+        simultaneous: bool = False,
+        risk: str | None = None,
+        temperature: Temperature = None,
         nonempty: bool = False,
         randomize: bool = False,
         seed: int = 0,
@@ -86,19 +97,26 @@ class SetPredictor:
     ) -> None:
         if not isinstance(loss, Loss):
             raise TypeError(f"loss is a {type(loss).__name__}, not a Loss: make one with udcp.load or udcp.loads")
-        self.nonempty, self.randomize = flag(nonempty, "nonempty"), flag(randomize, "randomize")
-        self.pool = flag(pool, "pool")
-        if conditional not in (None, "group", "class"):
-            raise InputError(f'conditional is {conditional!r}: choose None, "group" or "class"')
-        if self.randomize and self.nonempty:
-            raise InputError("randomize and nonempty exclude each other: a set that is never empty covers more")
-        if self.pool and conditional is None:
-            raise InputError('pool=True goes with conditional="group" or "class"')
+        self.promises = promised(
+            loss,
+            alpha=alpha,
+            confidence_level=confidence_level,
+            conditional=conditional,
+            bins=bins,
+            confidence=confidence,
+            simultaneous=simultaneous,
+            risk=risk,
+            temperature=temperature,
+            nonempty=nonempty,
+            randomize=randomize,
+            pool=pool,
+        )
         if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
             raise InputError(f"seed is {seed!r}: give a whole number, 0 or more")
         self.loss = loss
-        self.alphas = levels_of(alpha, confidence_level)
-        self.conditional: Literal["group", "class"] | None = conditional
+        self.alphas, self.conditional = self.promises.alphas, self.promises.conditional
+        self.nonempty, self.randomize = self.promises.nonempty, self.promises.randomize
+        self.pool = self.promises.pool
         self.seed = int(seed)
         self.class_names = None if class_names is None else names_of_classes(class_names)
         if self.class_names is not None:
@@ -119,6 +137,7 @@ class SetPredictor:
         self.calibration: Calibration | None = None
         self.tuning: Tuning | None = None
         self.anchors: Anchors | None = None
+        self.temperature: float | None = None  # the one that is used, once it is known
         self.logits = False
         self.normalize = False
 
@@ -133,6 +152,7 @@ class SetPredictor:
         y: Any = None,
         *,
         groups: Any = None,
+        weights: Any = None,
         ids: Any = None,
         ignore: Sequence[str] = (),
         logits: bool = False,
@@ -144,7 +164,9 @@ class SetPredictor:
         and at prediction; `ignore` names columns of a frame to leave unread. Or they are rows by `read_rows`: these
         are probabilities already, and hold `y`, `groups` and `ids` if these were read. An oracle whose lambda is to be
         tuned takes three folds of the rows, chosen by `seed`: two for lambda, and the third for the threshold; one that
-        takes an anchor, as `price` does unless the loss is submodular, a quarter of the rows for it, at most 1,000.
+        takes an anchor, as `price` does unless the loss is submodular, a quarter of the rows for it, at most 1,000; a
+        temperature that is to be fitted takes a fifth of them before, at most 1,000. `weights`, one a row, are how much
+        likelier each row is among the new rows than among these (`weights_from_classifier` estimates them).
         Returns the predictor itself; calibrating again starts afresh.
 
         Warned of first: labels that cost nothing, which an oracle led by cost puts into every set; columns that seem to
@@ -159,6 +181,7 @@ class SetPredictor:
             y=y,
             groups=groups,
             ids=ids,
+            weights=weights,
             ignore=ignore,
             class_names=self.class_names,
             logits=logits,
@@ -168,35 +191,49 @@ class SetPredictor:
         warn_of_another_order(rows)
         if self.randomize:
             warn_of_shared_draws(rows, self.seed)
+        if rows.weights is not None:
+            refuse_weights(self.promises)
+        fitting = Fitting(self.promises, self.oracle, self.seed)
+        temperature, rows = fitting.repaired(rows)
         oracle, tuning, anchors, every = self.oracle, None, None, rows
         folds = three_folds(len(rows), np.random.default_rng(self.seed)) if self._tuned_anew else None
-        own = self._anchor_fold(rows) if self._anchored_anew and folds is None else np.empty(0, dtype=np.int64)
+        own = fitting.anchor_fold(rows) if self._anchored_anew and folds is None else np.empty(0, dtype=np.int64)
         if folds is not None:
             rows = rows.take(folds[2])
         elif len(own):
             rows = rows.take(np.setdiff1d(np.arange(len(rows)), own))
-        groups = rows.groups if self.conditional == "group" else None
-        self._warn(rows, groups, every)
+        seen = fitting.seen(rows, temperature)
+        rule = fitting.rule(seen)
+        fitting.warn(rows, seen, every, rule, tuned_anew=self._tuned_anew)
         if folds is not None:
-            tuning, oracle = self._tune(every.P, every.truth, folds)
+            tuning = fitting.tune(self._grid, every, temperature, folds, rule)
+            oracle = self._grid[tuning.best]
         elif len(own):
-            anchors = self._anchors(every.take(own), rows)
+            anchors = fitting.anchors(every.take(own), temperature, len(rows), seen, rule)
+        harm = self.promises.harm
         # Scores depend on the anchor, and so on alpha, where there is one.
         self.calibration = merged(
             calibrate(
-                self.true_scores(rows.P, rows.truth, _anchored(oracle, anchors, alphas[0], groups, len(rows))),
+                true_scores(anchored(oracle, anchors, alphas[0], seen), seen.P, rows.truth, nonempty=self.nonempty),
                 alphas=alphas,
                 conditional=self.conditional,
-                groups=groups,
+                groups=seen.groups,
                 y=rows.y if self.conditional == "class" else None,
                 n_classes=self.loss.K if self.conditional == "class" else None,
+                difficulty=seen.difficulty,
+                bins=self.promises.bins,
+                confidence=self.promises.confidence,
+                simultaneous=self.promises.simultaneous,
+                harms=None if harm is None else harm.values[rows.truth],
+                most=None if harm is None else harm.most,
+                weights=seen.weights,
                 pool=self.pool,
                 randomize=self.randomize,
                 warned=True,
             )
             for alphas in ([self.alphas] if anchors is None else [(alpha,) for alpha in self.alphas])
         )
-        self.oracle, self.tuning, self.anchors = oracle, tuning, anchors
+        self.oracle, self.tuning, self.anchors, self.temperature = oracle, tuning, anchors, temperature
         self.logits, self.normalize = logits, normalize
         return self
 
@@ -206,16 +243,20 @@ class SetPredictor:
         *,
         alpha: Level | None = None,
         groups: Any = None,
+        weights: Any = None,
         ids: Any = None,
         ignore: Sequence[str] = (),
     ) -> PredictionSets:
         """The prediction sets of new probabilities, of none too; `alpha` chooses where several were calibrated.
 
+        `weights` are needed where calibration had them; a row whose weight is too large for the calibration rows has
+        the full set, and a warning counts such rows.
+
         `ids` name the rows in what is written of the sets, and are taken into the draws of randomised ones; one that
         repeats is warned of. `ignore` names columns of a frame to leave unread. A pandas frame keeps its index.
         """
         level = self.calibrated.level(alpha)
-        rows = self.rows(probs, groups=groups, ids=ids, ignore=ignore, empty=True)
+        rows = self.rows(probs, groups=groups, weights=weights, ids=ids, ignore=ignore, empty=True)
         self._check_groups(rows, groups)
         if self.randomize:
             warn_of_shared_draws(rows, self.seed)
@@ -235,23 +276,28 @@ class SetPredictor:
         y: Any = None,
         *,
         groups: Any = None,
+        weights: Any = None,
         ids: Any = None,
         ignore: Sequence[str] = (),
         empty: bool = False,
     ) -> Rows:
         """What `predict_set` and `evaluate` make of their arguments."""
-        return rows_of(
+        rows = rows_of(
             probs,
             self.loss.labels,
             y=y,
             groups=groups,
             ids=ids,
+            weights=weights,
             ignore=ignore,
             class_names=self.class_names,
             logits=self.logits,
             normalize=self.normalize,
             empty=empty,
         )
+        if weights is not None and not self.calibrated.weighted:
+            raise InputError("weights= are given, but calibration had none: calibrate with weights=")
+        return rows
 
     def __getstate__(self) -> dict[str, Any]:
         """What a copy, pickled or deep, takes along; the grid of lambdas is made anew where it is needed."""
@@ -278,9 +324,11 @@ class SetPredictor:
         *,
         logits: bool,
         normalize: bool,
+        temperature: float | None = None,
     ) -> None:
         """Take up the state of a saved predictor; one that was tuned is tuned anew when it is calibrated again."""
         self.calibration, self.tuning, self.anchors = calibration, tuning, anchors
+        self.temperature = temperature
         self._tuned_anew = self._tuned_anew or tuning is not None
         self.logits, self.normalize = logits, normalize
 
@@ -290,118 +338,60 @@ class SetPredictor:
         if (given is not None and not by_group) or (rows.groups is None and by_group):
             raise InputError(f'groups= goes with conditional="group", and only with it (it is {self.conditional!r})')
 
-    def true_scores(self, P: Matrix, y: npt.NDArray[np.int64], oracle: Oracle | None = None) -> npt.NDArray[np.float64]:
-        """The scores of true labels, as calibration takes them: with `nonempty`, -inf for the first of the order."""
-        if oracle is None:
-            oracle = _anchored(self.oracle, self.anchors, self.alphas[0], None, len(P))
-        scores = oracle.score_of(P, y)
-        return np.where(oracle.first(P) == y, -np.inf, scores) if self.nonempty else scores
+    def true_scores(self, rows: Rows, alpha: Fraction | None = None) -> npt.NDArray[np.float64]:
+        """The scores of true labels, as calibration takes them; at one of the alphas, on which anchors depend."""
+        seen = self.seen(rows)
+        oracle = anchored(self.oracle, self.anchors, self.alphas[0] if alpha is None else alpha, seen)
+        return true_scores(oracle, seen.P, rows.truth, nonempty=self.nonempty)
+
+    def seen(self, rows: Rows) -> Seen:
+        """What of rows decides, by the temperature and the harm of this predictor."""
+        return Fitting(self.promises, self.oracle, self.seed).seen(rows, self.temperature)
 
     def sets(self, rows: Rows, level: Fraction) -> npt.NDArray[np.bool_]:
         """The sets of rows, (n, K) bool, at one of the alphas: what `predict_set` comes to."""
-        calibration, P = self.calibrated, rows.P
-        groups = rows.groups if self.conditional == "group" else None
-        oracle = _anchored(self.oracle, self.anchors, level, groups, len(P))
-        if not self.randomize:
-            mask = oracle.sets(P, calibration.tau(level, groups=groups, n=len(P)))
-            if self.nonempty:
-                mask[np.arange(len(P)), oracle.first(P)] = True
-            return mask
-        draws = row_draws(P, self.seed, rows.ids)
-        if self.conditional != "class":
-            return oracle.sets(P, randomized_tau(calibration, level, draws, len(P), groups))
-        mask = np.empty(P.shape, dtype=bool)
-        step = max(1, _BLOCK // self.loss.K)
-        for start in range(0, len(P), step):
+        if rows.weights is None and self.calibrated.weighted:
+            raise InputError("calibrated with weights, so that new rows need theirs: give weights=")
+        mask = np.empty(rows.P.shape, dtype=bool)
+        step = max(1, _BLOCK // self.loss.K) if self.in_blocks else max(1, len(rows))
+        full = 0
+        for start in range(0, len(rows), step):
             part = slice(start, start + step)
-            scores = _anchored(self.oracle, self.anchors, level, None, len(P[part])).scores(P[part])
-            mask[part] = randomized_sets(scores, calibration, level, draws[part])
+            mask[part], without = self._sets(rows.take(part), level)
+            full += without
+        if full:
+            warn_of_full_sets(full, len(rows))
         return mask
 
-    def _warn(self, rows: Rows, groups: npt.NDArray[np.str_] | None, every: Rows) -> None:
-        """Warn of what can be seen before the work: rows for the threshold, of all that are given, too few or p = 0."""
-        names, need = tuple[str, ...](), points_needed(self.alphas[0])
-        sizes = [len(rows)]
-        if groups is not None:
-            names, sizes = (x.tolist() for x in np.unique(groups, return_counts=True))
-        elif self.conditional == "class":
-            sizes = np.bincount(rows.truth, minlength=self.loss.K).tolist()
-        if self._tuned_anew and len(rows) < need:
-            warn(
-                f"two thirds of the {len(every)} rows are used to tune lambda, and {len(rows)} are left for the "
-                f"threshold, too few: alpha {show_level(self.alphas[0])} needs {need} there. Give {3 * need} rows, or "
-                "lam among the options",
-                CalibrationWarning,
-            )
-        warn_of_zeros(rows, min(self.alphas))
-        warn_of_too_few(
-            sizes,
-            self.alphas,
-            conditional=self.conditional,
-            groups=names,
-            pool=self.pool,
-            randomize=self.randomize,
-        )
+    @property
+    def in_blocks(self) -> bool:
+        """Whether sets are made in several calls of the oracle, as they need matrices beside that of the rows."""
+        other = self.promises.harm is not None or self.temperature not in (None, 1.0)
+        return other or (self.conditional == "class" and (self.randomize or self.calibrated.weighted))
 
-    def _anchor_fold(self, rows: Rows) -> npt.NDArray[np.int64]:
-        """The rows that are given up for the anchor, a quarter of them by `seed`; none, where they are too few."""
-        groups = rows.groups if self.conditional == "group" else None
-        cells = np.zeros(len(rows), dtype=np.int64)
-        if groups is not None:
-            cells = np.unique(groups, return_inverse=True)[1]
-        elif self.conditional == "class":
-            cells = rows.truth
-        return anchor_fold(cells, min(self.alphas), np.random.default_rng(self.seed))
-
-    def _anchors(self, own: Rows, left: Rows) -> Anchors:
-        """The anchors, on rows of their own; the others are left for the threshold."""
-        assert isinstance(self.oracle, AnchoredOracle)
-        by_group = self.conditional == "group"
-        return find_anchors(
-            self.oracle,
-            own.P,
-            own.truth,
-            self.alphas,
-            left=len(left),
-            groups=own.groups if by_group else None,
-            left_of=Counter(map(str, left.groups)) if by_group and left.groups is not None else None,
-        )
+    def _sets(self, rows: Rows, level: Fraction) -> tuple[npt.NDArray[np.bool_], int]:
+        """The sets, and how many of them are full because no threshold is high enough for the weight of the row."""
+        calibration, seen = self.calibrated, self.seen(rows)
+        oracle = anchored(self.oracle, self.anchors, level, seen)
+        if self.randomize:
+            draws = row_draws(rows.P, self.seed, rows.ids)
+            if self.conditional == "class":
+                return randomized_sets(oracle.scores(seen.P), calibration, level, draws), 0
+            tau = randomized_tau(calibration, level, draws, len(seen), seen.groups, seen.difficulty)
+            return oracle.sets(seen.P, tau), 0
+        weights = seen.weights if calibration.weighted else None
+        at = calibration.tau(level, groups=seen.groups, difficulty=seen.difficulty, weights=weights, n=len(seen))
+        by_both = weights is not None and self.conditional == "class"  # a threshold for each row and class
+        mask = oracle.scores(seen.P) <= at if by_both else oracle.sets(seen.P, at)
+        if self.nonempty:
+            mask[np.arange(len(seen)), oracle.first(seen.P)] = True
+        full = 0 if weights is None else int(np.isinf(np.asarray(at).max(axis=1)).sum())
+        return mask, full
 
     @cached_property
     def _grid(self) -> dict[float, Oracle]:
         """The oracle with each lambda that is tried."""
         return {lam: with_lambda(self.oracle, lam) for lam in DEFAULT_GRID}
-
-    def _tune(
-        self, P: Matrix, y: npt.NDArray[np.int64], folds: tuple[npt.NDArray[np.intp], ...]
-    ) -> tuple[Tuning, Oracle]:
-        """Choose lambda on two folds; the rows of the third are left for the threshold."""
-        oracles = self._grid
-
-        def threshold_of(lam: float, rows: npt.NDArray[np.intp]) -> float:
-            return threshold(self.true_scores(P[rows], y[rows], oracles[lam]), self.alphas[0])
-
-        def mean_cost_of(lam: float, tau: float, rows: npt.NDArray[np.intp]) -> float:
-            mask = oracles[lam].sets(P[rows], tau)
-            if self.nonempty:
-                mask[np.arange(len(rows)), oracles[lam].first(P[rows])] = True
-            return float(self.loss.batch(mask).mean())
-
-        lo, hi = self.loss.facts.interval
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", CalibrationWarning)  # said before the work
-            tuning = tune(DEFAULT_GRID, threshold_of, mean_cost_of, folds=folds, cost_range=(lo, hi))
-        return tuning, oracles[tuning.best]
-
-
-def _anchored(
-    oracle: Oracle, anchors: Anchors | None, alpha: Fraction, groups: npt.NDArray[np.str_] | None, n: int
-) -> Oracle:
-    """The oracle at the anchors of n rows, where there are any."""
-    if anchors is None:
-        return oracle
-    assert isinstance(oracle, AnchoredOracle)
-    return oracle.anchored(anchors.of_rows(alpha, groups, n))
 
 
 def _oracle(loss: Loss, oracle: str | Oracle, options: Mapping[str, object] | None) -> Oracle:
@@ -414,23 +404,3 @@ def _oracle(loss: Loss, oracle: str | Oracle, options: Mapping[str, object] | No
     if oracle.loss is not loss:
         raise InputError("the oracle was made for another loss: make it for this one")
     return oracle
-
-
-def warn_of_free_labels(loss: Loss) -> None:
-    """Warn of labels that cost nothing, or less, on their own (W601)."""
-    from udcp_dsl.expression.explain import free_labels_warning
-
-    if (free := free_labels_warning(loss)) is not None:
-        warn(free.render(), SpecWarning)
-
-
-def warn_of_zeros(rows: Rows, alpha: Fraction) -> None:
-    """Warn where so many true labels have p = 0 that covering them takes large sets."""
-    zeros = int((rows.true_probabilities == 0).sum())
-    if 2 * zeros > alpha * len(rows):
-        warn(
-            f"{zeros} of {len(rows)} true labels have probability exactly 0, so that large sets are needed to cover "
-            "them: the classifier's softmax ran out of digits, or it is wrong with certainty. Give its logits "
-            "(logits=True), or probabilities in float64",
-            CalibrationWarning,
-        )

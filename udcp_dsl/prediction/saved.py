@@ -22,12 +22,22 @@ from udcp_dsl.prediction.calibrate import Calibration, Tuning
 from udcp_dsl.prediction.files import atomic_write
 from udcp_dsl.prediction.oracle import options_of_format, oracle_names
 from udcp_dsl.prediction.predictor import SetPredictor
+from udcp_dsl.prediction.promises.options import as_temperature, refuse_weights
 
 FORMAT = "udcp_dsl predictor"
 FORMAT_VERSION = 2  # 1: udcp_dsl 0.1.0
 
 # Options of oracles that say where and how fast to solve: another's machine is none of a file's business.
 _OF_A_MACHINE = ("workers", "checkpoint")
+
+# What could not be asked for up to format 1, and so is not in such a file.
+_PROMISES: dict[str, Any] = {
+    "bins": None,
+    "confidence": None,
+    "simultaneous": False,
+    "risk": None,
+    "temperature": None,
+}
 
 _FLAGS = ("nonempty", "randomize", "pool", "logits", "normalize")
 
@@ -40,7 +50,7 @@ def save(predictor: SetPredictor, path: str | Path) -> None:
         raise InputError(
             f"oracle {predictor.oracle.name!r} has no entry point, so a saved file could not find it again"
         )
-    loss = predictor.loss
+    loss, promises = predictor.loss, predictor.promises
     content: dict[str, Any] = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -63,6 +73,11 @@ def save(predictor: SetPredictor, path: str | Path) -> None:
         "options": {
             "alphas": [str(alpha) for alpha in predictor.alphas],
             "conditional": predictor.conditional,
+            "bins": promises.bins if predictor.conditional == "difficulty" else None,
+            "confidence": None if promises.confidence is None else str(promises.confidence),
+            "simultaneous": promises.simultaneous,
+            "risk": None if promises.harm is None else promises.harm.name,
+            "temperature": promises.temperature,
             "nonempty": predictor.nonempty,
             "randomize": predictor.randomize,
             "seed": predictor.seed,
@@ -74,6 +89,7 @@ def save(predictor: SetPredictor, path: str | Path) -> None:
         "calibration": predictor.calibration.as_dict(),
         "tuning": None if predictor.tuning is None else predictor.tuning.as_dict(),
         "anchors": None if predictor.anchors is None else predictor.anchors.as_dict(),
+        "temperature": predictor.temperature,
     }
     try:
         content["sha256"] = _hash(content)
@@ -161,6 +177,7 @@ def _rebuild(content: Mapping[str, Any]) -> SetPredictor:
         options=options_of_format(content["oracle"]["name"], content["format_version"], content["oracle"]["options"]),
         alpha=options["alphas"],
         conditional=options["conditional"],
+        **{name: options.get(name, default) for name, default in _PROMISES.items()},
         nonempty=options["nonempty"],
         randomize=options["randomize"],
         seed=options["seed"],
@@ -176,6 +193,12 @@ def _rebuild(content: Mapping[str, Any]) -> SetPredictor:
         raise InputError("its thresholds do not belong to its options; save it again")
     if calibration.conditional == "class" and len(calibration.cells) != loss.K:
         raise InputError("its thresholds do not belong to its labels; save it again")
+    cells = len(calibration.named_cells)
+    asked = predictor.promises
+    if calibration.rule != asked.rule(cells) or (calibration.edges and cells != asked.bins):
+        raise InputError("its thresholds do not belong to what it promises; save it again")
+    if calibration.weighted:
+        refuse_weights(asked)
     tuning = None if content["tuning"] is None else Tuning.from_dict(content["tuning"])
     if tuning is not None and tuning.best != predictor.oracle.options.get("lam"):
         raise InputError("its lambda is not the one that was tuned; save it again")
@@ -183,7 +206,17 @@ def _rebuild(content: Mapping[str, Any]) -> SetPredictor:
     found = None if anchors is None else Anchors.from_dict(anchors)
     if found is not None and (not predictor.oracle.wants_anchor or set(found.overall) != set(predictor.alphas)):
         raise InputError("its anchors do not belong to its oracle and alphas; save it again")
-    predictor.restore(calibration, tuning, found, logits=options["logits"], normalize=options["normalize"])
+    temperature = as_temperature(content.get("temperature"))
+    if temperature == "fit" or predictor.promises.temperature not in ("fit", temperature):
+        raise InputError("its temperature is not what was asked for; save it again")
+    predictor.restore(
+        calibration,
+        tuning,
+        found,
+        logits=options["logits"],
+        normalize=options["normalize"],
+        temperature=temperature,
+    )
     return predictor
 
 

@@ -181,7 +181,7 @@ def coverage_trials(
             if not predictor.randomize:
                 if predictor.tuning is not None:  # the threshold is that of the third fold
                     cal = cal[three_folds(n_cal, np.random.default_rng(predictor.seed))[2]]
-                scores, fresh = predictor.true_scores(P[cal], y[cal]), predictor.true_scores(P[test], y[test])
+                scores, fresh = (predictor.true_scores(predictor.rows(P[part], names[part])) for part in (cal, test))
                 tau = predictor.calibrated.thresholds()
                 inside = fairly_covered(inside, scores, fresh, tau, predictor.alphas[0], rng)
             fair += int(inside.sum())

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import udcp_dsl as udcp
-from udcp_dsl.prediction.anchors import Anchors, anchor_fold, find_anchor, level_of
+from udcp_dsl.prediction.anchors import Anchors, anchor_fold, find_anchor
+from udcp_dsl.prediction.calibrate import Rule
 from udcp_dsl.prediction.oracle import AnchoredOracle
 
 HEAD = """
@@ -120,11 +121,11 @@ def test_the_anchor_is_the_price_at_which_best_sets_cover() -> None:
 def test_folds_leave_every_cell_what_it_needs() -> None:
     rng = np.random.default_rng(0)
     cells = np.repeat([0, 1, 2], [1000, 12, 40])
-    fold = anchor_fold(cells, Fraction(1, 10), rng)
+    fold = anchor_fold(cells, 9, rng)
     left = np.delete(cells, fold)
     assert [int((left == c).sum()) for c in range(3)] == [750, 9, 30]
-    assert len(anchor_fold(np.zeros(100_000, dtype=np.int64), Fraction(1, 10), rng)) == 1000
-    assert level_of(99, Fraction(1, 10)) == pytest.approx(90 / 99)
+    assert len(anchor_fold(np.zeros(100_000, dtype=np.int64), 9, rng)) == 1000
+    assert Rule().covered(99, Fraction(1, 10)) == pytest.approx(90 / 99)
 
 
 def test_several_alphas_and_randomized_sets_exclude_each_other() -> None:

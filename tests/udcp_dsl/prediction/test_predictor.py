@@ -385,7 +385,7 @@ BAD_SETTINGS: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"confidence_level": 1.5}, InputError, "confidence_level is 1.5"),
     ({"alpha": 0.1, "confidence_level": 0.9}, InputError, "both given"),
     ({"alpha": [0.1], "confidence_level": 0.9}, InputError, "both given"),
-    ({"conditional": "label"}, InputError, 'conditional is \'label\': choose None, "group" or "class"'),
+    ({"conditional": "label"}, InputError, 'conditional is \'label\': choose None, "group", "class" or "difficulty"'),
     ({"randomize": True, "nonempty": True}, InputError, "exclude each other"),
     ({"pool": True}, InputError, 'pool=True goes with conditional="group" or "class"'),
     ({"seed": -1}, InputError, "seed is -1"),
@@ -399,7 +399,7 @@ BAD_SETTINGS: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"oracle": udcp.make_oracle("lac", OTHER)}, InputError, "the oracle was made for another loss"),
     ({"oracle": 7}, TypeError, "oracle is a int: give a name"),
     ({"loss": "size"}, TypeError, "loss is a str, not a Loss: make one with udcp.load"),
-    ({"confidence": 0.9}, TypeError, "unexpected keyword argument 'confidence'"),
+    ({"confidences": 0.9}, TypeError, "unexpected keyword argument 'confidences'"),
 ]
 
 

@@ -4,15 +4,8 @@ Split conformal prediction: where calibration and test points are exchangeable, 
 label with probability at least 1 - alpha. Arrays in, arrays out: nothing here knows a cost, an oracle or a solver.
 """
 
-from udcp_dsl.prediction.calibrate.calibration import (
-    Calibration,
-    CalibrationWarning,
-    Cell,
-    calibrate,
-    merged,
-    threshold,
-    warn_of_too_few,
-)
+from udcp_dsl.prediction.calibrate.calibration import Calibration, Conditional, calibrate, merged, threshold
+from udcp_dsl.prediction.calibrate.cells import Cell, make_cell
 from udcp_dsl.prediction.calibrate.levels import (
     Level,
     coverage_law,
@@ -23,6 +16,8 @@ from udcp_dsl.prediction.calibrate.levels import (
     show_level,
 )
 from udcp_dsl.prediction.calibrate.randomized import randomized_sets, randomized_tau, row_draws
+from udcp_dsl.prediction.calibrate.rule import Rule
+from udcp_dsl.prediction.calibrate.shortage import CalibrationWarning, warn_of_too_few
 from udcp_dsl.prediction.calibrate.tuning import DEFAULT_GRID, Tuning, check_folds, three_folds, tune
 
 __all__ = [
@@ -30,13 +25,16 @@ __all__ = [
     "Calibration",
     "CalibrationWarning",
     "Cell",
+    "Conditional",
     "Level",
+    "Rule",
     "Tuning",
     "calibrate",
     "check_folds",
     "coverage_law",
     "exact_level",
     "levels_of",
+    "make_cell",
     "merged",
     "points_needed",
     "randomized_sets",

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from udcp_dsl.diagnostics import InputError
+from udcp_dsl.diagnostics import InputError, RowFault
 from udcp_dsl.prediction.containers import texts_of
 
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -69,3 +69,21 @@ def as_classes(y: ArrayLike | None, n_classes: int | None, n: int) -> tuple[int,
             f"row {row}: y is {codes[row]}, outside 0 to {n_classes - 1}: give indices of the {n_classes} labels"
         )
     return int(n_classes), codes.astype(np.intp, copy=False)
+
+
+def as_weights(weights: ArrayLike | None, n: int, what: str = "weights") -> FloatArray:
+    """One number a row, from 0, finite; `what` they are."""
+    try:
+        given = np.asarray(weights)
+    except ValueError as e:
+        raise InputError(f"{what} are ragged: give one number a row ({e})") from e
+    if given.dtype.kind not in "iuf" or given.shape != (n,):
+        raise InputError(
+            f"{what} are an array of {given.dtype}, shape {given.shape}: give a number for each of {n} rows"
+        )
+    values = given.astype(np.float64, copy=False)
+    bad = ~((values >= 0) & (values < np.inf))  # NaN too
+    if bool(bad.any()):
+        row = int(np.argmax(bad))
+        raise RowFault(row, f"{what}: ", f" (counted from 0) is {values[row]:g}; give finite numbers from 0")
+    return values

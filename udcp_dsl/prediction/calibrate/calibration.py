@@ -1,13 +1,12 @@
-"""Thresholds: the k-th smallest calibration score, of all points, of each group or of each class.
+"""Thresholds of all points, of each group, of each class or of each bin by difficulty.
 
-A *cell* is the points that share a threshold: all of them (marginal), a group's, or a class's. Coverage of 1 - alpha
+A *cell* is the points that share a threshold: all of them (marginal), a group's, a class's or a bin's. What is promised
 holds within every cell by itself, since the points of a cell are exchangeable with a test point that falls in it.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal, TypeAlias
@@ -22,20 +21,22 @@ from udcp_dsl.prediction.calibrate.arrays import (
     IntArray,
     as_classes,
     as_scores,
+    as_weights,
     group_names,
 )
+from udcp_dsl.prediction.calibrate.cells import Cell, cell_as_dict, cell_from_dict, joined, make_cell
+from udcp_dsl.prediction.calibrate.difficulty import as_bins, as_difficulty, bin_cells, bin_names, rank_bins
 from udcp_dsl.prediction.calibrate.levels import Level, exact_level, levels_of, points_needed, rank, show_level
+from udcp_dsl.prediction.calibrate.masses import as_written
 from udcp_dsl.prediction.calibrate.plain import RESAVE, decode, encode, fields
+from udcp_dsl.prediction.calibrate.rule import Rule
+from udcp_dsl.prediction.calibrate.shortage import CalibrationWarning, listed, warn_of_too_few
 from udcp_dsl.prediction.containers import flag
 
-Conditional: TypeAlias = Literal["group", "class"] | None
+Conditional: TypeAlias = Literal["group", "class", "difficulty"] | None
 
-_MODES = (None, "group", "class")
-_NAMED_AT_MOST = 10
-
-
-class CalibrationWarning(UserWarning):
-    """Calibration that is valid but says little: too few points for a finite threshold."""
+COVERAGE = Rule()
+MODES = (None, "group", "class", "difficulty")
 
 
 def threshold(scores: ArrayLike, alpha: Level) -> float:
@@ -54,24 +55,16 @@ def threshold(scores: ArrayLike, alpha: Level) -> float:
             "the threshold is infinite, so every prediction set holds every label",
             CalibrationWarning,
         )
-    return _kth_smallest(values, (level,))[0]
-
-
-@dataclass(frozen=True, eq=False)
-class Cell:
-    """The points that share a threshold: how many, the threshold at each alpha, and, to randomize, sorted scores."""
-
-    n: int
-    thresholds: tuple[float, ...]
-    scores: FloatArray | None = None
+    return make_cell(values, (level,), Rule()).thresholds[0]
 
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """Thresholds for one or several alphas, marginal, by group or by class: plain data, made by `calibrate`.
+    """Thresholds for one or several alphas, marginal, by group, class or difficulty: plain data, made by `calibrate`.
 
-    `cells` holds one cell (marginal), one a group in the order of `groups`, or one a class. `pooled` holds all points
-    together if calibrated with pool=True, else None; cells with too few points, and groups never seen, then use it.
+    `cells` holds one cell (marginal), one a group in the order of `groups`, one a class, or those of the bins between
+    `edges`: inside and on the edge above each (see `difficulty`). `pooled` holds all points together if calibrated with
+    pool=True, else None; cells with too few points, and groups never seen, then use it. `rule` is what thresholds keep.
     """
 
     conditional: Conditional
@@ -80,11 +73,27 @@ class Calibration:
     groups: tuple[str, ...] = ()
     pooled: Cell | None = None
     randomize: bool = False
+    rule: Rule = COVERAGE
+    edges: tuple[float, ...] = ()
+    points: int | None = None  # by difficulty, whose cells overlap on the edges
 
     @property
     def n(self) -> int:
         """How many points were used."""
-        return sum(cell.n for cell in self.cells)
+        return sum(cell.n for cell in self.cells) if self.points is None else self.points
+
+    @property
+    def weighted(self) -> bool:
+        """Whether thresholds depend on the weight of the new point."""
+        return self.cells[0].weights is not None
+
+    @property
+    def named_cells(self) -> tuple[tuple[str | None, Cell], ...]:
+        """The cells with their names: of groups and bins, None of all points and of classes; bins without edges."""
+        if self.conditional == "difficulty":
+            return tuple(zip(bin_names(self.edges), self.cells[::2], strict=True))
+        names = self.groups if self.conditional == "group" else [None] * len(self.cells)
+        return tuple(zip(names, self.cells, strict=True))
 
     def level(self, alpha: Level | None = None) -> Fraction:
         """One of the calibrated alphas; may be left out where there is only one."""
@@ -93,51 +102,80 @@ class Calibration:
             if len(self.alphas) > 1:
                 raise InputError(f"calibrated for several alphas, so say which one: {known}")
             return self.alphas[0]
-        level = exact_level(alpha)
+        level = exact_level(alpha, below=self.rule.below)
         if level not in self.alphas:
             raise InputError(f"not calibrated for alpha {show_level(level)}: choose from {known}, or calibrate again")
         return level
 
     def too_few(self, alpha: Level | None = None) -> tuple[str | int, ...]:
-        """The groups (by name) or classes (by index) with too few points for a threshold of their own.
+        """The groups and bins (by name) or classes (by index) with too few points for a threshold of their own.
 
         Of a marginal calibration, whose only cell is 0: (0,) or ().
         """
-        need = points_needed(self.level(alpha))
-        short = [i for i, cell in enumerate(self.cells) if cell.n < need]
-        return tuple(self.groups[i] for i in short) if self.conditional == "group" else tuple(short)
+        need = self.rule.needed(self.level(alpha))
+        return tuple(i if name is None else name for i, (name, cell) in enumerate(self.named_cells) if cell.n < need)
 
     def thresholds(self, alpha: Level | None = None) -> float | dict[str, float] | FloatArray:
-        """The threshold (marginal), that of each group by name, or a (K,) array of the classes'."""
+        """The threshold (marginal), that of each group or bin by name, or a (K,) array of the classes'.
+
+        Of weighted points: that of a new point of their mean weight.
+        """
         level = self.level(alpha)
         taus = self._taus(level)[self._stand_ins(level)[: len(self.cells)]]
         if self.conditional is None:
             return float(taus[0])
+        if self.conditional == "difficulty":
+            return dict(zip(bin_names(self.edges), taus[::2].tolist(), strict=True))
         return taus if self.conditional == "class" else dict(zip(self.groups, taus.tolist(), strict=True))
 
     def tau(
-        self, alpha: Level | None = None, *, groups: Groups | None = None, n: int | None = None
+        self,
+        alpha: Level | None = None,
+        *,
+        groups: Groups | None = None,
+        difficulty: ArrayLike | None = None,
+        weights: ArrayLike | None = None,
+        n: int | None = None,
     ) -> float | FloatArray:
-        """What an oracle's `sets` takes: a float (marginal), (n, 1) by the rows' groups, or (1, K) by class.
+        """What an oracle's `sets` takes: a float (marginal), (n, 1) by the rows' groups or bins, or (1, K) by class.
 
-        Refuses rows of a group that was never seen (unless pooled), and `groups` where they are not used.
+        `difficulty` are the highest probabilities of the rows, `weights` theirs where the points had weights: then it
+        is (n, 1), or (n, K) by class. Refuses rows of a group never seen (unless pooled), and what is not used.
         """
         level = self.level(alpha)
-        taus = self._taus(level)[self.cells_of(level, groups, n)]
-        return float(taus[0, 0]) if self.conditional is None else taus
+        codes = self.cells_of(level, groups, n, difficulty)
+        if not self.weighted:
+            if weights is not None:
+                raise InputError("weights= are given, but calibration had none: calibrate with weights=")
+            taus = self._taus(level)[codes]
+            return float(taus[0, 0]) if self.conditional is None else taus
+        if weights is None:
+            raise InputError("calibrated with weights, so prediction needs the weight of each row: give weights=")
+        rows = len(codes) if codes.shape[0] > 1 or n is None else n
+        own = as_weights(weights, np.size(weights) if codes.shape[0] == 1 and n is None else rows)
+        at, every = self.alphas.index(level), np.broadcast_to(codes, (own.size, codes.shape[1]))
+        out = np.empty(every.shape)
+        for code, cell in enumerate(self.all_cells):
+            place = np.nonzero(every == code)
+            out[place] = cell.steps[at].tau(own[place[0]])
+        return out
 
     @property
     def all_cells(self) -> tuple[Cell, ...]:
         """The cells, and after them, if pooled, all points together."""
         return self.cells if self.pooled is None else (*self.cells, self.pooled)
 
-    def cells_of(self, level: Fraction, groups: Groups | None, n: int | None) -> IntArray:
-        """Which of `all_cells` decides, to broadcast against (n, K): (1, 1) marginal, (n, 1) group, (1, K) class."""
+    def cells_of(
+        self, level: Fraction, groups: Groups | None, n: int | None, difficulty: ArrayLike | None = None
+    ) -> IntArray:
+        """Which of `all_cells` decides, to broadcast against (n, K): (1, 1); group or bin (n, 1); class (1, K)."""
+        if groups is not None and self.conditional != "group":
+            raise InputError('groups= are given, but calibration was not by group: calibrate with conditional="group"')
+        if self.conditional == "difficulty":
+            if difficulty is None:
+                raise InputError("calibrated by difficulty, so prediction needs the highest probability of each row")
+            return bin_cells(as_difficulty(difficulty, n), self.edges).reshape(-1, 1)
         if self.conditional != "group":
-            if groups is not None:
-                raise InputError(
-                    'groups= are given, but calibration was not by group: calibrate with conditional="group"'
-                )
             return self._stand_ins(level)[: len(self.cells)].reshape(1, -1)
         if groups is None:
             raise InputError("calibrated by group, so prediction needs the group of each row: give groups=")
@@ -150,7 +188,7 @@ class Calibration:
                         row,
                         "",
                         f": group {name!r} was not among the calibration points; known: "
-                        f"{_listed(list(map(repr, self.groups)))}; calibrate with points of it, or pool=True",
+                        f"{listed(list(map(repr, self.groups)))}; calibrate with points of it, or pool=True",
                     )
         unseen = len(self.cells)
         cells = np.array([index.get(name, unseen) for name in names], dtype=np.intp)
@@ -161,30 +199,43 @@ class Calibration:
         return {
             "conditional": self.conditional,
             "alphas": [str(alpha) for alpha in self.alphas],
-            "cells": [_cell_as_dict(cell) for cell in self.cells],
+            "cells": [cell_as_dict(cell) for cell in self.cells],
             "groups": list(self.groups),
-            "pooled": None if self.pooled is None else _cell_as_dict(self.pooled),
+            "pooled": None if self.pooled is None else cell_as_dict(self.pooled),
             "randomize": self.randomize,
+            "rule": self.rule.as_dict(),
+            "edges": encode(self.edges),
+            "points": self.points,
+            "weighted": self.weighted,
         }
 
     @classmethod
     def from_dict(cls, data: object) -> Calibration:
-        """What `as_dict` gave; refuses data that no calibration could have given."""
+        """What `as_dict` gave, or that of 0.1.0; refuses data that no calibration could have given."""
         names = ("conditional", "alphas", "cells", "groups", "pooled", "randomize")
-        d = fields(data, names, "calibration")
-        mode, randomize, pooled = d["conditional"], d["randomize"], d["pooled"]
+        later: dict[str, object] = {"rule": Rule().as_dict(), "edges": [], "points": None, "weighted": False}
+        d = fields({**later, **data} if isinstance(data, dict) else data, (*names, *later), "calibration")
+        mode, randomize, pooled, weighted = d["conditional"], d["randomize"], d["pooled"], d["weighted"]
         alphas, groups = _texts(d["alphas"], "alphas"), _texts(d["groups"], "groups")
-        if mode not in _MODES or not isinstance(randomize, bool) or not isinstance(d["cells"], list):
+        rule, edges, points = Rule.from_dict(d["rule"]), tuple(decode(d["edges"], "edges")), d["points"]
+        flags = isinstance(randomize, bool) and isinstance(weighted, bool)
+        if mode not in MODES or not flags or not isinstance(d["cells"], list):
             raise InputError(f"calibration: conditional, randomize or cells is not what was saved; {RESAVE}")
-        levels = levels_of(alphas)
-        cells = tuple(_cell_from_dict(cell, levels, randomize) for cell in d["cells"])
-        wanted = {None: 1, "group": len(groups), "class": len(cells)}[mode]
+        levels = levels_of(alphas, below=rule.below)
+        kept = {"randomize": bool(randomize), "weighted": bool(weighted)}
+        cells = tuple(cell_from_dict(cell, levels, rule, **kept) for cell in d["cells"])
+        bins = 2 * len(edges) + 1
+        wanted = {None: 1, "group": len(groups), "class": len(cells), "difficulty": bins}[mode]
         if not cells or len(cells) != wanted or len(set(groups)) < len(groups) or (groups and mode != "group"):
             raise InputError(f"calibration: {len(cells)} cells do not fit conditional {mode!r}; {RESAVE}")
-        all_points = None if pooled is None else _cell_from_dict(pooled, levels, randomize)
+        by_rank = isinstance(points, int) and not isinstance(points, bool) and points > 0 and sorted(edges) == [*edges]
+        if (mode == "difficulty") != by_rank or (edges and mode != "difficulty"):
+            raise InputError(f"calibration: edges or points do not fit conditional {mode!r}; {RESAVE}")
+        all_points = None if pooled is None else cell_from_dict(pooled, levels, rule, **kept)
         if all_points is not None and (mode is None or all_points.n != sum(cell.n for cell in cells)):
             raise InputError(f"calibration: pooled points do not match the cells; {RESAVE}")
-        return cls(mode, levels, cells, groups, all_points, randomize)  # type: ignore[arg-type]  # mode: checked above
+        number = points if isinstance(points, int) else None
+        return cls(mode, levels, cells, groups, all_points, kept["randomize"], rule, edges, number)  # type: ignore[arg-type]  # mode: checked above
 
     def _taus(self, level: Fraction) -> FloatArray:
         at = self.alphas.index(level)
@@ -194,7 +245,7 @@ class Calibration:
         """For each of `all_cells` the one that decides at this level: itself, or the pooled one if it has too few."""
         cells = np.arange(len(self.all_cells), dtype=np.intp)
         if self.pooled is not None:
-            need = points_needed(level)
+            need = self.rule.needed(level)
             cells[[cell.n < need for cell in self.all_cells]] = len(self.cells)
         return cells
 
@@ -207,6 +258,13 @@ def calibrate(
     groups: Groups | None = None,
     y: ArrayLike | None = None,
     n_classes: int | None = None,
+    difficulty: ArrayLike | None = None,
+    bins: int = 4,
+    confidence: Level | None = None,
+    simultaneous: bool = False,
+    harms: ArrayLike | None = None,
+    most: Fraction | None = None,
+    weights: ArrayLike | None = None,
     pool: bool = False,
     randomize: bool = False,
     warned: bool = False,
@@ -214,19 +272,24 @@ def calibrate(
     """Thresholds from the scores of the true labels, for every alpha at once.
 
     conditional="group" needs `groups` (names or numbers, one a row; 7, 7.0 and "7" are one group);
-    conditional="class" needs `y` (indices of the true labels) and `n_classes`. A group or class with too few points
-    gets an infinite threshold, so that it covers by full sets, and one `CalibrationWarning` names them all. With
-    pool=True they get the threshold of all points together: smaller sets, but within those groups or classes *no*
-    coverage is guaranteed. randomize=True keeps the scores, for `randomized_sets`. warned=True: `warn_of_too_few` was
-    asked before there were scores, and says nothing more.
+    conditional="class" needs `y` (indices of the true labels) and `n_classes`; conditional="difficulty" needs
+    `difficulty` (the highest probability of each row). A cell with too few points gets an infinite threshold, so that
+    it covers by full sets, and one `CalibrationWarning` names them all. With pool=True groups and classes get the
+    threshold of all points together: smaller sets, but within those *no* coverage is guaranteed.
+
+    `confidence`: coverage with that probability over the draw of the points, in each cell or, `simultaneous`, in all of
+    them at once. `harms` of the points and `most`, the largest of any label: alpha bounds the mean harm of misses.
+    `weights`: those of the points, for new ones that are shifted. randomize=True keeps the scores, for
+    `randomized_sets`. warned=True: `warn_of_too_few` was asked before there were scores, and says nothing more.
 
     >>> c = calibrate([1, 2, 3, 4, 5, 6], alphas=0.5, conditional="group", groups=list("aaabbb"))
     >>> c.thresholds()
     {'a': 2.0, 'b': 5.0}
     """
-    values, levels = as_scores(scores), levels_of(alphas)
+    values = as_scores(scores)
+    levels = levels_of(alphas, below=Fraction(1) if most is None else most)
     pool, randomize = flag(pool, "pool"), flag(randomize, "randomize")
-    _check_options(conditional, groups, y, n_classes, pool)
+    _check_options(conditional, groups, y, n_classes, difficulty, pool)
     if values.size == 0:
         raise InputError("no calibration scores are given: give at least one point")
     if randomize and bool(np.isneginf(values).any()):
@@ -234,29 +297,64 @@ def calibrate(
         raise InputError(
             f"row {row}: a score of -inf is never left out, so it cannot be randomized: use randomize=False"
         )
+    if (harms is None) != (most is None):
+        raise InputError("harms= goes with most=, the largest harm of any label, and only with it")
+    if confidence is not None and (harms is not None or weights is not None):
+        raise InputError("confidence= goes with coverage alone, not with harms= or weights=: their law is not known")
+    own = None if weights is None else as_weights(weights, values.size)
+    harm = None if harms is None else as_weights(harms, values.size, "harms")
+    if own is not None and not own.any():
+        raise InputError("the weights are all 0: no calibration point is like the new ones")
+    if harm is not None and most is not None and as_written(float(harm.max())) > most:
+        raise InputError(f"a harm is {harm.max():g}, above {float(most):g}, the largest of any label")
 
-    names: tuple[str, ...] = ()
-    parts = [values]
+    names, edges = tuple[str, ...](), tuple[float, ...]()
+    parts = [np.arange(values.size)]
     if conditional == "group":
         rows = group_names(groups, values.size)
         names = tuple(sorted(set(rows)))
         index = {name: i for i, name in enumerate(names)}
-        parts = _split(values, np.array([index[name] for name in rows], dtype=np.intp), len(names))
+        parts = _split(np.array([index[name] for name in rows], dtype=np.intp), len(names))
     elif conditional == "class":
         classes, codes = as_classes(y, n_classes, values.size)
-        parts = _split(values, codes, classes)
+        parts = _split(codes, classes)
+    elif conditional == "difficulty":
+        edges, parts = rank_bins(as_difficulty(difficulty, values.size), as_bins(bins))
+    many = len(edges) + 1 if edges else len(parts)
+    rule = Rule(_each(confidence, many if flag(simultaneous, "simultaneous") else 1), most)
+
+    def cell(part: IntArray | slice) -> Cell:
+        return make_cell(
+            values[part],
+            levels,
+            rule,
+            weights=None if own is None else own[part],
+            harms=None if harm is None else harm[part],
+            keep=randomize,
+        )
+
     calibration = Calibration(
         conditional,
         levels,
-        tuple(_cell(part, levels, randomize) for part in parts),
+        tuple(cell(part) for part in parts),
         names,
-        _cell(values, levels, randomize) if pool else None,
+        cell(slice(None)) if pool else None,
         randomize,
+        rule,
+        edges,
+        values.size if conditional == "difficulty" else None,
     )
-    sizes = [cell.n for cell in calibration.cells]
     if not warned:
-        warn_of_too_few(sizes, levels, conditional=conditional, groups=names, pool=pool, randomize=randomize)
+        told = calibration.named_cells
+        bins_or_groups = [name for name, _ in told if name is not None]
+        about = {"conditional": conditional, "groups": bins_or_groups, "pool": pool, "randomize": randomize}
+        warn_of_too_few([x.n for _, x in told], levels, rule=rule, **about)  # type: ignore[arg-type]  # as named
     return calibration
+
+
+def _each(confidence: Level | None, many: int) -> Fraction | None:
+    """The confidence of each of many thresholds: their own, or what makes that of all at once."""
+    return None if confidence is None else 1 - (1 - exact_level(confidence, "confidence")) / many
 
 
 def merged(calibrations: Iterable[Calibration]) -> Calibration:
@@ -265,84 +363,38 @@ def merged(calibrations: Iterable[Calibration]) -> Calibration:
     >>> merged([calibrate([1, 2, 3], alphas=0.5), calibrate([10, 20, 30], alphas=0.25)]).thresholds(0.25)
     30.0
     """
-    first, *others = calibrations
-    for other in others:
-        cells = tuple(
-            Cell(a.n, a.thresholds + b.thresholds, a.scores) for a, b in zip(first.cells, other.cells, strict=True)
-        )
-        pooled = first.pooled
-        if pooled is not None and other.pooled is not None:
-            pooled = Cell(pooled.n, pooled.thresholds + other.pooled.thresholds, pooled.scores)
-        first = replace(first, alphas=first.alphas + other.alphas, cells=cells, pooled=pooled)
-    return first
+    every = list(calibrations)
+    first, pooled = every[0], [c.pooled for c in every if c.pooled is not None]
+    return replace(
+        first,
+        alphas=sum((c.alphas for c in every[1:]), first.alphas),
+        cells=tuple(joined(cells) for cells in zip(*(c.cells for c in every), strict=True)),
+        pooled=joined(pooled) if pooled else None,
+    )
 
 
-def _cell(scores: FloatArray, levels: tuple[Fraction, ...], randomize: bool) -> Cell:
-    kept = None
-    if randomize:
-        kept = np.sort(scores)
-        kept.flags.writeable = False
-    return Cell(scores.size, _kth_smallest(scores, levels), kept)
-
-
-def _kth_smallest(scores: FloatArray, levels: tuple[Fraction, ...]) -> tuple[float, ...]:
-    ranks = [rank(scores.size, level) for level in levels]
-    finite = sorted({k - 1 for k in ranks if k <= scores.size})
-    ordered = np.partition(scores, finite) if finite else scores
-    return tuple(float(ordered[k - 1]) if k <= scores.size else math.inf for k in ranks)
-
-
-def _split(scores: FloatArray, codes: IntArray, cells: int) -> list[FloatArray]:
+def _split(codes: IntArray, cells: int) -> list[IntArray]:
+    """The points of each cell."""
     ends = np.cumsum(np.bincount(codes, minlength=cells))[:-1]
-    return np.split(scores[np.argsort(codes, kind="stable")], ends)
-
-
-def warn_of_too_few(
-    sizes: Sequence[int],
-    levels: Sequence[Fraction],
-    *,
-    conditional: Conditional = None,
-    groups: Sequence[str] = (),
-    pool: bool = False,
-    randomize: bool = False,
-) -> None:
-    """Warn where `sizes`, the points of all rows or of each group or class, are too few for a finite threshold."""
-    faults = []
-    effect = "every prediction set holds every label"
-    for level in levels:
-        need = points_needed(level)
-        if conditional is None or pool:  # pooling was asked for: silent while all together are enough
-            short = [f"there are {sum(sizes)}"] if sum(sizes) < need else []
-        elif conditional == "group":
-            effect = "prediction sets of these groups hold every label"
-            short = [f"group {name!r} has {n}" for name, n in zip(groups, sizes, strict=True) if n < need]
-        else:
-            effect = "these labels are in every prediction set"
-            short = [f"class {k} has {n}" for k, n in enumerate(sizes) if n < need]
-        if short:
-            faults.append(f"alpha {show_level(level)} needs {need}, but {_listed(short)}")
-    if not faults:
-        return
-    if randomize:
-        effect += " with a chance of 1 - alpha (n + 1), whatever the scores"
-    remedy = "give more points or a larger alpha"
-    if conditional is not None and not pool:
-        remedy += ", or pool=True (smaller sets, no guarantee within those)"
-    warn(f"too few calibration points: {'; '.join(faults)}. So {effect}; {remedy}", CalibrationWarning)
-
-
-def _listed(items: Sequence[str]) -> str:
-    more = len(items) - _NAMED_AT_MOST
-    return ", ".join(items[:_NAMED_AT_MOST]) + (f" and {more} more" if more > 0 else "")
+    return np.split(np.argsort(codes, kind="stable"), ends)
 
 
 def _check_options(
-    conditional: Conditional, groups: Groups | None, y: ArrayLike | None, n_classes: int | None, pool: bool
+    conditional: Conditional,
+    groups: Groups | None,
+    y: ArrayLike | None,
+    n_classes: int | None,
+    difficulty: ArrayLike | None,
+    pool: bool,
 ) -> None:
-    if conditional not in _MODES:
-        raise InputError(f'conditional is {conditional!r}: choose None (marginal), "group" or "class"')
-    if (groups is not None) != (conditional == "group"):
-        raise InputError(f'groups= goes with conditional="group", and only with it (conditional is {conditional!r})')
+    if conditional not in MODES:
+        raise InputError(f'conditional is {conditional!r}: choose None (marginal), "group", "class" or "difficulty"')
+    for given, mode in ((groups, "group"), (difficulty, "difficulty")):
+        if (given is not None) != (conditional == mode):
+            name = "groups=" if mode == "group" else "difficulty="
+            raise InputError(
+                f'{name} goes with conditional="{mode}", and only with it (conditional is {conditional!r})'
+            )
     if {y is not None, n_classes is not None} != {conditional == "class"}:
         raise InputError(
             f'y= and n_classes= go with conditional="class", and only with it (conditional is {conditional!r})'
@@ -351,33 +403,8 @@ def _check_options(
         raise InputError(
             'pool=True goes with conditional="group" or "class": marginal calibration pools all points anyway'
         )
-
-
-def _cell_as_dict(cell: Cell) -> dict[str, object]:
-    scores = None if cell.scores is None else encode(cell.scores.tolist())
-    return {"n": cell.n, "thresholds": encode(cell.thresholds), "scores": scores}
-
-
-def _cell_from_dict(data: object, levels: tuple[Fraction, ...], randomize: bool) -> Cell:
-    d = fields(data, ("n", "thresholds", "scores"), "calibration cell")
-    n, taus = d["n"], tuple(decode(d["thresholds"], "thresholds"))
-    if isinstance(n, bool) or not isinstance(n, int) or n < 0 or len(taus) != len(levels):
-        raise InputError(f"calibration cell: n is {n!r} with {len(taus)} thresholds for {len(levels)} alphas; {RESAVE}")
-    for level, tau in zip(levels, taus, strict=True):
-        if n < points_needed(level) and tau != math.inf:
-            raise InputError(
-                f"calibration cell: {n} points cannot give threshold {tau} at {show_level(level)}; {RESAVE}"
-            )
-    if not randomize:
-        if d["scores"] is not None:
-            raise InputError(f"calibration cell: scores are kept for randomize alone; {RESAVE}")
-        return Cell(n, taus)
-    scores = np.array(decode(d["scores"], "scores"), dtype=np.float64)
-    scores.flags.writeable = False
-    fits = scores.size == n and _kth_smallest(scores, levels) == taus
-    if not fits or bool((scores[1:] < scores[:-1]).any()) or bool(np.isneginf(scores).any()):
-        raise InputError(f"calibration cell: the scores do not give its thresholds; {RESAVE}")
-    return Cell(n, taus, scores)
+    if pool and conditional == "difficulty":
+        raise InputError("pool=True does not go with bins by difficulty, which are of one size: take fewer bins")
 
 
 def _texts(data: object, what: str) -> tuple[str, ...]:

@@ -20,23 +20,27 @@ from udcp_dsl.diagnostics import InputError
 Level: TypeAlias = float | str | Decimal | Fraction | np.floating[Any]
 
 DEFAULT_ALPHA = Fraction(1, 10)
+_ONE = Fraction(1)
 
 # At most three digits of exponent: Fraction("1e-999999999") would fill the memory.
 _NUMBER = re.compile(r"[+-]?(?:\d+/\d+|(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,3})?)", re.ASCII | re.IGNORECASE)
 
 
-def exact_level(alpha: Level, name: str = "alpha") -> Fraction:
+def exact_level(alpha: Level, name: str = "alpha", below: Fraction = _ONE) -> Fraction:
     """The level as a fraction: a float means the decimal that it prints as, so that 0.1 is 1/10.
 
     Takes a float (of numpy too), a string ("0.1", "1/10"), a Decimal or a Fraction. Refuses anything else, and any
-    value that is not strictly between 0 and 1.
+    value that is not strictly between 0 and `below`: 1 or, of a risk, the largest harm.
 
     >>> exact_level(0.1), exact_level("1/3")
     (Fraction(1, 10), Fraction(1, 3))
     """
     level = alpha if isinstance(alpha, Fraction) else _as_written(alpha)
-    if level is None or not 0 < level < 1:
-        raise InputError(f"{name} is {alpha!r}: give a number strictly between 0 and 1, such as 0.1 or 1/10")
+    if level is None or not 0 < level < below:
+        harm = "" if below == 1 else ", the largest harm of a label, as an empty set keeps it there"
+        example = "0.1 or 1/10" if below == 1 else show_level(below / 20)
+        shown = "1" if below == 1 else f"{float(below):g}"
+        raise InputError(f"{name} is {alpha!r}: give a number strictly between 0 and {shown}{harm}, such as {example}")
     return level
 
 
@@ -63,7 +67,7 @@ def show_level(alpha: Fraction) -> str:
 
 
 def levels_of(
-    alpha: Level | Iterable[Level] | None = None, confidence_level: Level | None = None
+    alpha: Level | Iterable[Level] | None = None, confidence_level: Level | None = None, below: Fraction = _ONE
 ) -> tuple[Fraction, ...]:
     """The miscoverage levels from whichever of alpha and confidence_level was given; 1/10 if neither was.
 
@@ -80,8 +84,8 @@ def levels_of(
     if alpha is None:
         return (DEFAULT_ALPHA,)
     if isinstance(alpha, str | bytes) or not isinstance(alpha, Iterable) or getattr(alpha, "ndim", 1) == 0:
-        return (exact_level(alpha),)  # type: ignore[arg-type]  # what is no level is refused there
-    levels = tuple(exact_level(level) for level in alpha)
+        return (exact_level(alpha, below=below),)  # type: ignore[arg-type]  # what is no level is refused there
+    levels = tuple(exact_level(level, below=below) for level in alpha)
     if not levels or len(set(levels)) < len(levels):
         shown = ", ".join(map(show_level, levels)) or "an empty list"
         raise InputError(f"alpha is {shown}: give at least one level, each once")

@@ -36,6 +36,7 @@ def randomized_tau(
     rng: np.random.Generator | Draws,
     n: int,
     groups: Groups | None = None,
+    difficulty: ArrayLike | None = None,
 ) -> FloatArray:
     """The random thresholds of n rows: (n, 1), or (n, K) by class; {y : s(x, y) <= tau} are the randomized sets.
 
@@ -53,7 +54,7 @@ def randomized_tau(
     if not isinstance(rng, np.random.Generator | np.ndarray):
         raise InputError(f"rng is {rng!r}: give a numpy.random.Generator, such as numpy.random.default_rng(seed)")
     level = calibration.level(alpha)
-    codes = calibration.cells_of(level, groups, n)
+    codes = calibration.cells_of(level, groups, n, difficulty)
     cells = calibration.all_cells
     cuts = np.full((len(cells), _STEPS), DRAWS, dtype=np.int64)
     taus = np.full((len(cells), _STEPS + 1), np.inf)

@@ -1,4 +1,4 @@
-"""What belongs to the rows of a matrix: true labels as positions, groups and sample ids as strings."""
+"""What belongs to the rows of a matrix: true labels as positions, groups and sample ids as strings, weights."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError, RowFault, did_you_mean, warn
 from udcp_dsl.expression.domain import WHOLE_NUMBER
-from udcp_dsl.prediction.calibrate.arrays import group_names
+from udcp_dsl.prediction.calibrate.arrays import as_weights, group_names
 from udcp_dsl.prediction.containers import entries_of, texts_of
 
 Positions: TypeAlias = npt.NDArray[np.int64]
@@ -75,6 +75,19 @@ def sample_ids(values: Any, n: int) -> Names:
             f"{sum(repeated.values())} of {len(names)} rows share theirs: joined by id, what is theirs gets mixed up"
         )
     return np.array(names, dtype=np.str_)
+
+
+def weights_of(values: Any, n: int) -> npt.NDArray[np.float64]:
+    """One weight a row: finite numbers from 0.
+
+    >>> weights_of([1, 0.5], 2)
+    array([1. , 0.5])
+    """
+    entries = entries_of(values, "weights", n)
+    for row, entry in enumerate(entries):
+        if isinstance(entry, bool) or not isinstance(entry, int | float):
+            raise RowFault(row, "weights: ", f" (counted from 0) is {entry!r}, not a number")
+    return as_weights(np.array(entries, dtype=np.float64), n)
 
 
 def _is_integer(entry: object) -> bool:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from udcp_dsl.diagnostics import InputError, warn
 from udcp_dsl.expression.domain import WHOLE_NUMBER
 from udcp_dsl.prediction.containers import frame_column, is_frame, listed, refuse_another_index
-from udcp_dsl.prediction.rows.columns import Names, Positions, groups_of, sample_ids, truth
+from udcp_dsl.prediction.rows.columns import Names, Positions, groups_of, sample_ids, truth, weights_of
 from udcp_dsl.prediction.rows.probabilities import (
     Matrix,
     check_class_names,
@@ -39,6 +39,7 @@ class Rows:
     y: Positions | None = None
     groups: Names | None = None
     ids: Names | None = None
+    weights: npt.NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
         return len(self.P)
@@ -79,6 +80,7 @@ def rows_of(
     y: Any = None,
     groups: Any = None,
     ids: Any = None,
+    weights: Any = None,
     class_names: Any = None,
     logits: bool = False,
     normalize: bool = False,
@@ -88,9 +90,9 @@ def rows_of(
 ) -> Rows:
     """Rows from whatever a user has: every command, `calibrate`, `predict_set`, `evaluate`, `compare` come this way.
 
-    `given` is what `probabilities` takes (an array, a tensor, a frame, lists), with the true labels, groups and ids
-    beside it; of a frame `id_column` holds the ids and `ignore` names columns to leave unread. Or it is `Rows`, such as
-    `read_rows` gives: they are probabilities already, and what is given beside them takes the place of their own.
+    `given` is what `probabilities` takes (an array, a tensor, a frame, lists), with the true labels, groups, ids and
+    weights beside it; of a frame `id_column` holds the ids and `ignore` names columns to leave unread. Or it is `Rows`,
+    such as `read_rows` gives: they are probabilities already, and what is given beside them takes the place of theirs.
     Refuses whatever `probabilities`, `truth`, `groups_of` and `sample_ids` refuse, rows of other labels and, but for
     `empty=True`, no rows at all.
 
@@ -102,7 +104,15 @@ def rows_of(
         raise InputError(f"ignore is one string, {ignore!r}: give a list of the columns to leave unread")
     if class_names is not None:
         class_names = names_of_classes(class_names)
-    refuse_another_index({"the probabilities": given, "the true labels": y, "the groups": groups, "the ids": ids})
+    refuse_another_index(
+        {
+            "the probabilities": given,
+            "the true labels": y,
+            "the groups": groups,
+            "the ids": ids,
+            "the weights": weights,
+        }
+    )
     if isinstance(given, Rows):
         if ignore:
             raise InputError(f"{ignore[0]!r} names a column of a frame; rows that are read already have none to ignore")
@@ -130,6 +140,8 @@ def rows_of(
         rows = replace(rows, groups=groups_of(groups, n))
     if ids is not None:
         rows = replace(rows, ids=sample_ids(ids, n))
+    if weights is not None:
+        rows = replace(rows, weights=weights_of(weights, n))
     return rows
 
 

@@ -18,7 +18,7 @@ GOOD = np.array([[0.5, 0.25, 0.25], [0.125, 0.375, 0.5], [0.0, 1.0, 0.0]])
 
 
 def rows() -> Rows:
-    return rows_of(GOOD, ABC, y=["a", "c", "b"], groups=[1, 2.0, "x"], ids=["i", "j", "k"])
+    return rows_of(GOOD, ABC, y=["a", "c", "b"], groups=[1, 2.0, "x"], ids=["i", "j", "k"], weights=[1, 0.5, 2])
 
 
 @pytest.mark.parametrize("part", [slice(1, 3), np.array([2, 0]), np.array([1, 1, 1])])

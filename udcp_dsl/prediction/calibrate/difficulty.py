@@ -1,0 +1,85 @@
+"""Bins by difficulty: a row's highest probability, by its rank among the n calibration points *and the new one*.
+
+With c_b = floor(b (n + 1) / B) a point of rank r, 1 + the number of points strictly below it, is in bin b if
+c_{b-1} < r <= c_b: a rule that treats all n + 1 points alike, so those that share the new point's bin are exchangeable
+with it, and ties stay together. A new point in bin b leaves the ranks of the points below it and raises those above it
+by one: with it are the calibration points whose rank among the n is in c_{b-1} + 1 .. c_b - 1 and, if it equals the
+c_b-th smallest of them, the *edge* above the bin, those of rank c_b too. So a bin has two cells, inside and on the
+edge.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from udcp_dsl.diagnostics import InputError
+from udcp_dsl.prediction.calibrate.arrays import FloatArray, IntArray
+
+LEAST_BINS = 2
+
+
+def as_bins(bins: object) -> int:
+    """The number of bins: a whole number from 2."""
+    if isinstance(bins, bool) or not isinstance(bins, int | np.integer) or bins < LEAST_BINS:
+        raise InputError(f"bins is {bins!r}: give a whole number from {LEAST_BINS}, such as 4")
+    return int(bins)
+
+
+def as_difficulty(difficulty: ArrayLike | None, n: int | None) -> FloatArray:
+    """The highest probability of each row, (n,)."""
+    values = np.asarray(difficulty)
+    if values.dtype.kind not in "iuf" or values.ndim != 1 or (n is not None and values.size != n):
+        raise InputError(
+            f"difficulty is an array of {values.dtype}, shape {values.shape}: give the highest probability of each row"
+        )
+    values = values.astype(np.float64, copy=False)
+    if bool(np.isnan(values).any()):
+        raise InputError(f"row {int(np.argmax(np.isnan(values)))}: the difficulty is NaN")
+    return values
+
+
+def rank_bins(difficulty: FloatArray, bins: int) -> tuple[tuple[float, ...], list[IntArray]]:
+    """The edges between the bins, and the points of each cell: inside the first bin, on its edge, inside the next ...
+
+    >>> edges, cells = rank_bins(np.array([0.1, 0.2, 0.3, 0.4, 0.5]), 2)
+    >>> edges, [cell.tolist() for cell in cells]
+    ((0.3,), [[0, 1], [0, 1, 2], [3, 4]])
+    """
+    n = difficulty.size
+    ends = [b * (n + 1) // bins for b in range(bins + 1)]
+    ordered = np.sort(difficulty)
+    ranks = 1 + np.searchsorted(ordered, difficulty, side="left")
+    edges = tuple(float(ordered[end - 1]) if end else -np.inf for end in ends[1:-1])
+    cells = []
+    for low, high in pairwise(ends):
+        cells += [np.flatnonzero((low < ranks) & (ranks < high)), np.flatnonzero((low < ranks) & (ranks <= high))]
+    return edges, cells[:-1]  # nothing is above the last bin
+
+
+def bin_cells(difficulty: FloatArray, edges: tuple[float, ...]) -> IntArray:
+    """Which of the cells of `rank_bins` each of some new points belongs to."""
+    below = np.searchsorted(edges, difficulty, side="left")
+    return 2 * below + (np.searchsorted(edges, difficulty, side="right") > below)
+
+
+def bin_names(edges: tuple[float, ...]) -> tuple[str, ...]:
+    """The bins in words, the hardest first.
+
+    >>> bin_names((0.5, 0.75))
+    ('highest p up to 0.5', 'above 0.5 up to 0.75', 'above 0.75')
+    """
+    words = [f"{edge:.4g}" for edge in edges]
+    between = [f"above {low} up to {high}" for low, high in pairwise(words)]
+    return f"highest p up to {words[0]}", *between, f"above {words[-1]}"
+
+
+def bins_needed(bins: int, points: int) -> int:
+    """The fewest rows that leave so many points inside every bin, where none tie.
+
+    >>> bins_needed(4, 9)
+    39
+    """
+    return bins * (points + 1) - 1

@@ -1,0 +1,68 @@
+"""`risk`: the harm w(y) of missing a true label y, a `costs` of the spec, and what oracles buy to avoid it.
+
+What is bounded is E[w(Y) 1{Y not in C(X)}]; so a label is worth w(y) p(y), not p(y). Oracles that compare prices across
+rows (`price`, `ratio`, `lac`) take that as it is; those that go by the mass of a row take it divided by the row's sum.
+Scores are a function of p and the spec either way, so that the bound does not depend on it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from udcp_dsl.diagnostics import InputError, did_you_mean
+from udcp_dsl.prediction.calibrate.masses import as_written
+from udcp_dsl.prediction.oracle import Floats, Indices, Oracle, Probabilities
+
+if TYPE_CHECKING:
+    from udcp_dsl.loss import Loss
+
+
+@dataclass(frozen=True, eq=False)
+class Harm:
+    """The harm of missing each label, (K,), from 0, and the largest of them, which is above 0."""
+
+    name: str
+    values: Floats
+    most: Fraction
+
+    @classmethod
+    def of(cls, loss: Loss, name: object) -> Harm:
+        """The costs of the spec that are called so; refuses others, and costs below 0."""
+        known = {costs.name: costs for costs in loss.costs if costs.of is None}
+        if not isinstance(name, str) or name not in known:
+            if not known:
+                raise InputError(
+                    f"risk is {name!r}, but the spec declares no costs: add `costs {name} {{ ... }}` to it"
+                )
+            if any(costs.name == name for costs in loss.costs):
+                raise InputError(f"risk is {name!r}, which are costs of a family: give costs of labels")
+            raise InputError(
+                f"risk is {name!r}, but the spec has no such costs; {did_you_mean(str(name), list(known))}"
+            )
+        values = known[name].values
+        if (values < 0).any():
+            y = int(values.argmin())
+            raise InputError(f"risk {name!r}: label {loss.labels[y]!r} has {values[y]:g}, and a harm is never below 0")
+        if not values.any():
+            raise InputError(f"risk {name!r} is 0 for every label, so that there is nothing to keep below alpha")
+        return cls(name, values, as_written(float(values.max())))
+
+    def bought(self, P: Probabilities, oracle: Oracle) -> Probabilities:
+        """What the oracle takes for the probabilities of rows (n, K): w p, scaled by a power of two to stay below 1, or
+        divided by the row's sum; a row without harm stays 0. Of the same type as P."""
+        scale = math.ldexp(1.0, -math.frexp(float(self.values.max()))[1])
+        worth: npt.NDArray[Any] = np.multiply(P, (self.values * scale).astype(P.dtype), dtype=P.dtype)
+        if oracle.normalized:
+            sums = worth @ np.ones(worth.shape[1], dtype=np.float64)
+            worth /= np.where(sums > 0, sums, 1.0).astype(P.dtype)[:, None]
+        return worth
+
+    def missed(self, covered: npt.NDArray[np.bool_], y: Indices) -> Floats:
+        """The harm that each row suffers."""
+        return np.where(covered, 0.0, self.values[y])
