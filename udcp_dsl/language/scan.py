@@ -70,6 +70,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 
+_COMMENT = re.compile(r"#[^\r\n]*")
 _WORD = re.compile(rf"[{WORD}]+")
 _SOUND = frozenset(("word", "sign", "open", "close"))
 
@@ -110,6 +111,16 @@ def scan(source: Source) -> list[Statement]:
             faults[len(tokens)] = fault
         tokens.append(token)
     return list(_Cutter(source, tokens, faults).statements())
+
+
+def comments(source: Source) -> list[Span]:
+    """Where the comments of a source are, in order."""
+    found: list[Span] = []
+    for match in _TOKEN.finditer(source.text):
+        if match.lastgroup == "space" and "#" in match[0]:
+            at = match.start()
+            found += [Span(source, at + c.start(), at + c.end()) for c in _COMMENT.finditer(match[0])]
+    return found
 
 
 def _fault_of(source: Source, token: Token) -> Diagnostic | None:

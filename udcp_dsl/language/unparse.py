@@ -1,7 +1,7 @@
 """A syntax tree as canonical text, such that parsing the text gives the tree again.
 
 Quotes and parentheses stand only where they are needed, numbers are the shortest that read back as the same float, and
-lists are wrapped at 100 columns. Comments are not in the tree, so they are not in the text.
+lists are wrapped at 100 columns. Comments are not in the tree, so they are not in the text: `layout` puts them there.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from itertools import pairwise
 from udcp_dsl.language import ast
 from udcp_dsl.language.words import RESERVED, is_bare, is_name
 
-_WIDTH = 100
-_INDENT = "    "
+WIDTH = 100
+INDENT = "    "
 
 # How tightly an expression binds: an operand that binds less tightly than its place asks stands in parentheses.
 _IF, _OR, _AND, _NOT, _COMPARISON, _SUM, _PRODUCT, _NEGATIVE, _POWER, _OPERAND = range(10)
@@ -31,7 +31,7 @@ def unparse(spec: ast.Spec) -> str:
         assert declaration is not None
         if before is not None and type(before) is not type(declaration):
             lines.append("")
-        lines.append(_declaration(declaration))
+        lines.append(declaration_text(declaration))
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -139,40 +139,56 @@ def _ref(ref: ast.Ref) -> str:
 # Declarations --------------------------------------------------------------------------------------------------------
 
 
-def _declaration(declaration: ast.Declaration) -> str:
+def declaration_text(declaration: ast.Declaration) -> str:
+    """The canonical text of one declaration."""
     match declaration:
         case ast.Labels((ast.Range() as only,)):
             return f"labels {_item(only)}"
-        case ast.Labels(body):
-            return _with_body("labels", body)
-        case ast.Hierarchy(name, body):
-            return _with_body(f"hierarchy {_declared(name)}", body)
-        case ast.Costs(name, of, body, default):
-            head = f"costs {_declared(name)}{_of(of)}"
-            if isinstance(body, ast.File):
-                return f"{head} {_file(body)}"
-            entries = [f"{_cost_key(entry.key)}: {_signed(entry.value)}" for entry in body]
-            entries += [f"default: {_signed(default)}"] if default is not None else []
-            return _braced(head, [(entry, False) for entry in entries], "")
-        case ast.Distance(name, None, ast.Path(hierarchy, edge)):
+        case ast.Labels() | ast.Hierarchy() | ast.Costs() | ast.Category() | ast.Categories():
+            if not isinstance(declaration.body, ast.File):
+                return braced(head(declaration), [entry_text(entry, INDENT) for entry in entries(declaration)], "")
+            return f"{head(declaration)} {_file(declaration.body)}"
+        case ast.Distance(_, None, ast.Path(hierarchy, edge)):
             length = f", edge: {_signed(edge)}" if edge is not None else ""
-            return f"distance {_declared(name)} = path({_declared(hierarchy)}{length})"
-        case ast.Distance(name, of, ast.File() as file):
-            return f"distance {_declared(name)}{_of(of)} {_file(file)}"
-        case ast.Category(name, body):
-            return _with_body(f"category {_declared(name)}", body)
-        case ast.Categories(name, body):
-            return _with_body(f"categories {_declared(name)}", body)
-        case ast.Actions(name, file):
-            return f"actions {_declared(name)} {_file(file)}"
-        case ast.Param(name, value, low, high):
+            return f"{head(declaration)} = path({_declared(hierarchy)}{length})"
+        case ast.Distance(_, _, ast.File() as file) | ast.Actions(_, file):
+            return f"{head(declaration)} {_file(file)}"
+        case ast.Param(_, value, low, high):
             limits = f" in [{_signed(low)}, {_signed(high)}]" if low is not None and high is not None else ""
-            return f"param {_declared(name)} = {_signed(value)}{limits}"
-        case ast.Let(name, body):
-            return _defined(f"let {_declared(name)} =", body)
-        case ast.LossDecl(name, body):
-            return _defined(f"loss {_declared(name)} =", body)
+            return f"{head(declaration)} = {_signed(value)}{limits}"
+        case ast.Let(_, body) | ast.LossDecl(_, body):
+            return _defined(f"{head(declaration)} =", body)
     raise TypeError(f"{type(declaration).__name__} is not a declaration")
+
+
+def head(declaration: ast.Declaration) -> str:
+    """What stands before the body: `costs w of F`."""
+    if isinstance(declaration, ast.Labels):
+        return "labels"
+    of = _of(declaration.of) if isinstance(declaration, ast.Costs | ast.Distance) else ""
+    word = "loss" if isinstance(declaration, ast.LossDecl) else type(declaration).__name__.lower()
+    return f"{word} {_declared(declaration.name)}{of}"
+
+
+# An entry between braces; a number by itself is the default of costs.
+Entry = ast.Item | ast.Branch | ast.Member | ast.CostEntry | ast.Signed
+
+
+def entries(x: ast.Declaration | ast.Branch | ast.Member) -> tuple[Entry, ...]:
+    """What stands between the braces of a declaration, a branch or a member, in canonical order."""
+    match x:
+        case ast.Branch():
+            return x.children
+        case ast.Member():
+            return x.items
+        case ast.Costs(_, _, tuple() as body, default):
+            return (*body, *(() if default is None else (default,)))
+        case ast.Labels(tuple() as body) | ast.Hierarchy(_, tuple() as body):
+            return body
+        case ast.Category(_, tuple() as body) | ast.Categories(_, tuple() as body):
+            return body
+        case _:
+            return ()
 
 
 def _of(family: ast.Ref | None) -> str:
@@ -194,31 +210,33 @@ def _cost_key(key: ast.Item) -> str:
     return '"default"' if isinstance(key, ast.Name) and key.text == "default" else _item(key)
 
 
-def _with_body(head: str, body: ast.File | tuple[ast.Item | ast.Branch | ast.Member, ...], margin: str = "") -> str:
-    if isinstance(body, ast.File):
-        return f"{head} {_file(body)}"
-    return _braced(head, [_entry(entry, margin + _INDENT) for entry in body], margin)
-
-
-def _entry(entry: ast.Item | ast.Branch | ast.Member, margin: str) -> tuple[str, bool]:
+def entry_text(entry: Entry, margin: str) -> tuple[str, bool]:
     """The text of an entry, and whether it has braces of its own."""
-    if isinstance(entry, ast.Branch):
-        return _with_body(_name(entry.name), entry.children, margin), True
-    if isinstance(entry, ast.Member):
-        return _with_body(f"{_name(entry.name)}:", entry.items, margin), True
+    if isinstance(entry, ast.Branch | ast.Member):
+        inner = [entry_text(e, margin + INDENT) for e in entries(entry)]
+        return braced(entry_head(entry), inner, margin), True
+    if isinstance(entry, ast.CostEntry):
+        return f"{_cost_key(entry.key)}: {_signed(entry.value)}", False
+    if isinstance(entry, ast.Signed):
+        return f"default: {_signed(entry)}", False
     return _item(entry), False
 
 
-def _braced(head: str, entries: list[tuple[str, bool]], margin: str) -> str:
+def entry_head(entry: ast.Branch | ast.Member) -> str:
+    """What stands before the brace of a nested entry."""
+    return f"{_name(entry.name)}:" if isinstance(entry, ast.Member) else _name(entry.name)
+
+
+def braced(head: str, entries: list[tuple[str, bool]], margin: str) -> str:
     """`head { a, b }` on one line if it fits, else wrapped; an entry with braces of its own has lines to itself."""
     line = f"{head} {{ {', '.join(text for text, _ in entries)} }}"
-    if len(margin) + len(line) <= _WIDTH and "\n" not in line:
+    if len(margin) + len(line) <= WIDTH and "\n" not in line:
         return line
     rows: list[str] = []
     after_nested = True
     for text, nested in entries:
-        if nested or after_nested or len(rows[-1]) + len(f" {text},") > _WIDTH:
-            rows.append(f"{margin}{_INDENT}{text},")
+        if nested or after_nested or len(rows[-1]) + len(f" {text},") > WIDTH:
+            rows.append(f"{margin}{INDENT}{text},")
         else:
             rows[-1] += f" {text},"
         after_nested = nested
@@ -226,9 +244,26 @@ def _braced(head: str, entries: list[tuple[str, bool]], margin: str) -> str:
 
 
 def _defined(head: str, expr: ast.Expr) -> str:
-    """`loss l = ...`; a sum that is too long for one line has one line a term."""
+    """`loss l = ...`; what is too long for one line has one line a part, if it has parts."""
     line = f"{head} {expression(expr)}"
-    if len(line) <= _WIDTH or not isinstance(expr, ast.Sum):
-        return line
-    terms = [f"  {'+' if sign > 0 else '-'} {_operand(term, _PRODUCT)}" for sign, term in expr.terms]
-    return "\n".join([head, "    " + terms[0][4:], *terms[1:]])
+    parts = broken(expr)
+    return line if len(line) <= WIDTH or len(parts) == 1 else "\n".join([head, *(text for _, text in parts)])
+
+
+def broken(expr: ast.Expr) -> list[tuple[ast.Expr, str]]:
+    """The parts of an expression, each with its line where they have one each: terms, operands, branches."""
+    match expr:
+        case ast.Sum(terms):
+            signs = ["    ", *(f"  {'+' if sign > 0 else '-'} " for sign, _ in terms[1:])]
+            return [(term, sign + _operand(term, _PRODUCT)) for sign, (_, term) in zip(signs, terms, strict=True)]
+        case ast.And(operands):
+            words = ["", *["and "] * (len(operands) - 1)]
+            return [(e, f"{INDENT}{word}{_operand(e, _NOT)}") for word, e in zip(words, operands, strict=True)]
+        case ast.Or(operands):
+            words = ["", *["or "] * (len(operands) - 1)]
+            return [(e, f"{INDENT}{word}{_operand(e, _AND)}") for word, e in zip(words, operands, strict=True)]
+        case ast.If():
+            parts = zip(("if", "then", "else"), ast.children(expr), strict=True)
+            return [(e, f"{INDENT}{word} {expression(e)}") for word, e in parts]
+        case _:
+            return [(expr, INDENT + expression(expr))]

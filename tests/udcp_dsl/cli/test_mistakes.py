@@ -53,8 +53,6 @@ MISTAKES = [
     ("eval pets.loss wolff", "did you mean 'wolf'?"),
     ("format syntax.loss", "expected an expression after '+'"),
     ("format pets.loss --write --check", "exclude each other"),
-    ("format pets.loss --drop-comments", "goes with --write"),
-    ("format commented.loss --write", "--drop-comments"),
     ("new pets.loss", "--force"),
     ("new folder --force", "not a regular file"),
     ("new no/such/folder.loss", "No such file or directory"),

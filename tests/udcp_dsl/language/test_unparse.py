@@ -6,12 +6,14 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from udcp_dsl.diagnostics import Source, Span
 from udcp_dsl.language import ast
+from udcp_dsl.language.layout import formatted
 from udcp_dsl.language.parse import parse
+from udcp_dsl.language.scan import comments, scan
 from udcp_dsl.language.unparse import expression, unparse
 from udcp_dsl.language.words import CALLED, RESERVED, WORD, is_name
 
@@ -141,6 +143,38 @@ def test_parse_reads_back_what_unparse_writes(declarations: tuple[ast.Declaratio
     assert again.declarations == spec.declarations
     assert unparse(again) == text
     assert all(character.isprintable() or character == "\n" for character in text)
+
+
+# What may stand between two tokens: the comments are numbered, so that none is lost unseen.
+GAPS = [" ", " ", "\n", "\r\n", "\n\n\n", " # {}\n", "\n# {}\n", "  \t# {}  \n\n", '\n\n      # {} "#\n    # {}\n']
+CONSTANTS = tuple(ast.Let(ast.Name(x, span=NOWHERE), ast.Number(1.0, span=NOWHERE), span=NOWHERE) for x in TRUTHS)
+
+
+@settings(max_examples=400, deadline=None)
+@given(some(DECLARATIONS, 1, 4), st.data())
+def test_comments_may_stand_anywhere_and_formatting_keeps_them(
+    declarations: tuple[ast.Declaration, ...], data: st.DataObject
+) -> None:
+    canonical = Source("", unparse(ast.Spec((*declarations, *CONSTANTS), span=NOWHERE)))
+    assert formatted(canonical, parsed(canonical.text)) == canonical.text
+    tokens = [token for statement in scan(canonical) for token in statement.tokens]
+    rare = st.sampled_from([" "] * data.draw(st.sampled_from([0, 10, 60])) + GAPS)
+    gaps = data.draw(st.lists(rare, min_size=len(tokens) + 1, max_size=len(tokens) + 1))
+    written = "".join(f"{gap}{token.text}" for gap, token in zip(gaps, tokens, strict=False)) + gaps[-1]
+    for i in range(written.count("{} ") + written.count("{}\n")):
+        written = re.sub(r"(# )\{\}", rf"\g<1>{i}", written, count=1)
+    source = Source("", written)
+    spec, faults = parse(source)
+    assume(not faults)  # a line break changes what the word `labels` is taken for, in the odd place
+    text = formatted(source, spec)
+    again = parsed(text)
+    assert again.declarations == spec.declarations
+    assert formatted(Source("", text), again) == text
+    assert sorted(c.text.rstrip() for c in comments(Source("", text))) == sorted(
+        c.text.rstrip() for c in comments(source)
+    )
+    assert "\n\n\n" not in text
+    assert text == "" or (text[0] != "\n" and not text.endswith("\n\n"))
 
 
 @settings(max_examples=300, deadline=None)
