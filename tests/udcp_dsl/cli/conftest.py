@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from udcp_dsl.cli import main
+from udcp_dsl.cli import main, progress
 
 PETS = """\
 labels { cat, dog, wolf, lynx }
@@ -29,6 +29,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def udcp(folder: Path) -> Callable[..., Result]:
-    """Run `udcp ARGUMENTS...`."""
+def udcp(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    """Run `udcp ARGUMENTS...`, without lines of progress: on a busy machine any command may take seconds."""
+    monkeypatch.setattr(progress, "_EVERY", 3600.0)
     return lambda *arguments: CliRunner().invoke(main, list(arguments))

@@ -70,7 +70,8 @@ def test_ctrl_c_ends_all_processes_and_keeps_what_was_solved(folder: Path) -> No
         time.sleep(0.005)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does
     stdout, stderr = process.communicate()
-    assert (process.returncode, stdout, stderr.strip()) == (130, "", "interrupted")
+    # On a busy machine a line of progress may come first.
+    assert (process.returncode, stdout, stderr.split()[-1]) == (130, "", "interrupted")
     assert 20 < kept.read_bytes().count(b"\n") < 5000
     for _ in range(500):
         try:

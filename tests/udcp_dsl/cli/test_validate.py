@@ -36,7 +36,7 @@ def test_the_same_seed_gives_the_same_bytes(udcp: Run, folder: Path) -> None:
 
 def test_data_for_machines(udcp: Run) -> None:
     done = udcp("validate", "pets.loss", *QUICK, "--alpha", "0.2", "--alpha", "1/3", "--param", "weight=3", "--json")
-    found = json.loads(done.output)
+    found = json.loads(done.stdout)
     assert (done.exit_code, found["ok"], found["cases"], found["budget"]) == (0, True, 1, None)
     assert found["alphas"] == ["0.2", "1/3"]
     assert found["family_wise_error"] == 1e-6
@@ -65,7 +65,7 @@ def test_what_is_not_tried_is_counted_and_has_an_exit_status_of_its_own(udcp: Ru
     assert re.search(r'<h1>pets: <span class="untried">what was tried holds, \d+ claims, \d+ not tried</span>', page)
     strict = udcp(*hurried, "--strict", "--json")
     assert strict.exit_code == 3
-    found = json.loads(strict.output)
+    found = json.loads(strict.stdout)
     verdicts = [verdict for stage in found["stages"] for verdict in stage["verdicts"]]
     assert found["ok"] is True
     assert found["untried"] == sum(verdict["holds"] is None and verdict["applies"] for verdict in verdicts) > 0
@@ -93,7 +93,7 @@ def test_a_failure_comes_before_what_is_not_tried(udcp: Run, monkeypatch: pytest
 
 def test_a_budget(udcp: Run) -> None:
     done = udcp("validate", "pets.loss", "--oracle", "lac", "--budget", "0.5s", "--json")
-    found = json.loads(done.output)
+    found = json.loads(done.stdout)
     assert (done.exit_code, found["cases"], found["budget"]) == (0, None, 0.5)
     assert all(stage["seconds"] >= 0 for stage in found["stages"])
 
@@ -138,7 +138,7 @@ def own(folder: Path) -> Path:
 def test_own_rows(udcp: Run, own: Path) -> None:
     done = udcp("validate", "pets.loss", *QUICK, "--probs", "p.npy", "--truth", "y.txt", "--json")
     assert done.exit_code == 0, done.output
-    found = json.loads(done.output)
+    found = json.loads(done.stdout)
     notes = {verdict["claim"]: verdict["note"] for verdict in found["stages"][3]["verdicts"]}
     assert "p = " in notes["base on your rows: coverage follows its law"]
     assert "CUSUM: p = " in notes["your rows do not drift along the file"]
@@ -148,7 +148,7 @@ def test_own_rows(udcp: Run, own: Path) -> None:
 def test_own_rows_that_are_not_tried_are_counted(udcp: Run, own: Path) -> None:
     source = ("--probs", "p.npy", "--truth", "y.txt")
     done = udcp("validate", "pets.loss", "--oracle", "ilp", "--cases", "1", *source, "--json", "--strict")
-    found = json.loads(done.output)
+    found = json.loads(done.stdout)
     verdicts = {verdict["claim"]: verdict["holds"] for verdict in found["stages"][3]["verdicts"]}
     assert verdicts["ilp on your rows: coverage follows its law"] is None
     assert verdicts["your rows do not drift along the file"] is None
@@ -165,7 +165,7 @@ def test_own_rows_that_drift(udcp: Run, own: Path) -> None:
         "validate", "pets.loss", "--oracle", "lac", "--cases", "1", "--probs", "p.npy", "--truth", "y.txt", "--json"
     )
     assert done.exit_code == 1
-    assert "change along the file" in json.loads(done.output)["counter_example"]["text"]
+    assert "change along the file" in json.loads(done.stdout)["counter_example"]["text"]
 
 
 @pytest.mark.parametrize(
