@@ -30,6 +30,7 @@ from udcp_solvers.programs.exact import Exact, Report
 from udcp_solvers.programs.instance import Instances, Outcome, Recipe, Settings, Wanted
 from udcp_solvers.programs.shortcuts import shortcut
 from udcp_solvers.programs.solver import counts_nodes, export, solver_name
+from udcp_solvers.search.model import searchable
 from udcp_solvers.shares import ByMass, checked_mass
 
 if TYPE_CHECKING:
@@ -62,7 +63,10 @@ def _way(loss: Loss) -> Way | Refusal:
     if around is not None:
         return Way(f"{around.words}, without a solver", exact=True, seconds=max(1e-3, 2e-4 * loss.K))
     size = f"{model.variables:,} variables, {model.rows:,} rows"
-    return Way(f"an integer program for each of up to {len(LEVELS)} masses ({size})", exact=True, seconds=math.inf)
+    program = f"integer programs ({size})"
+    if searchable(loss):
+        program = f"a search, and where it does not end {program}"
+    return Way(f"{program}, at each of up to {len(LEVELS)} masses", exact=True, seconds=math.inf)
 
 
 class Ilp(ByMass, SolvingOracle):
@@ -83,7 +87,7 @@ class Ilp(ByMass, SolvingOracle):
 
     name = "ilp"
     declaration = Declaration(
-        does="the exactly cheapest set at each mass, proved by a solver",
+        does="the exactly cheapest set at each mass, proved by a search or a solver",
         choose_for="small label sets, and to judge the others (`udcp gap`)",
         chooses=_way,
         solves=True,

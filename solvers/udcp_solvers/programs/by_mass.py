@@ -17,15 +17,13 @@ from udcp_solvers.programs.exact import Exact, Tally
 from udcp_solvers.programs.mass import has_mass, units
 
 
-def targets(p: Floats, levels: Sequence[Fraction]) -> list[float]:
-    """The masses to reach: fractions of the exact total of the row, rounded down."""
+def targets(p: Floats, levels: Sequence[Fraction]) -> Iterator[float]:
+    """The masses to reach: fractions of the exact total of the row, rounded down. Most rows ask for the first few."""
     whole = Fraction(units(p.tolist()), 2**1074)
-    found = []
     for level in levels:
         exact = whole * level
         near = float(exact)
-        found.append(near if Fraction(near) <= exact else math.nextafter(near, 0.0))
-    return found
+        yield near if Fraction(near) <= exact else math.nextafter(near, 0.0)
 
 
 def chain(exact: Exact, tally: Tally, p: Floats, levels: Sequence[Fraction]) -> Iterator[Masks]:
