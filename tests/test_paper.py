@@ -313,3 +313,14 @@ def test_slicing_puts_categories_under_the_wrong_parents_and_the_loader_does_not
         for b in range(a):
             edges = 4 if parents[a] == parents[b] else 6
             assert distance({str(a), str(b)}) == pytest.approx(edges / 8 + 0.002)
+
+
+def test_price_has_the_lowest_multiple_beside_the_paper(load: Load) -> None:
+    """What the page says of its tables, from the figures themselves."""
+    figures = load("figures")
+    data = json.loads((RESULTS / "tables.json").read_text(encoding="utf-8"))
+    for loss, published in figures.COSTS.items():
+        for name, theirs in published.items():
+            found = {row["oracle"]: row["cost"] for row in data["data"][name]["rows"] if row["loss"] == loss}
+            assert found["price"] <= min(found.values()) * (1 + 1e-12), (loss, name)
+            assert min(theirs.values()) < theirs["base"]
