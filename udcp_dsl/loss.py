@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from udcp_dsl.diagnostics import Diagnostic, InputError, Source, SpecWarning, did_you_mean, warn
-from udcp_dsl.expression.domain import WHOLE_NUMBER, Bools, Costs, Floats, Hierarchy
+from udcp_dsl.expression.decisions import actions_of, ceiling_of
+from udcp_dsl.expression.domain import WHOLE_NUMBER, Actions, Bools, Costs, Floats, Hierarchy
 from udcp_dsl.expression.facts import Facts
 from udcp_dsl.expression.ir import Expression
 from udcp_dsl.expression.values import Increments, batch
@@ -170,6 +171,16 @@ class Loss:
         from udcp_dsl.expression.prove import additive_forms
 
         return additive_forms(self.expression)[id(self.expression.root)]
+
+    @cached_property
+    def actions(self) -> Mapping[str, Actions]:
+        """The actions that it asks `worst` of, by name."""
+        return actions_of(self.expression)
+
+    @property
+    def ceiling(self) -> float | None:
+        """c, if the loss is min(..., c): what is paid where a case is handed over, whatever it may be."""
+        return ceiling_of(self.expression)
 
     @cached_property
     def linear_model(self) -> LinearModel:

@@ -149,8 +149,8 @@ INPUT_FAULTS = (
     Fault(
         "csv: an id is a formula",
         "udcp_dsl/prediction/writing.py",
-        "to_cell(name) if isinstance(name, str) else name",
-        "name",
+        "to_cell(value) if isinstance(value, str) else value",
+        "value",
         (WRITING, "-k", "formula"),
     ),
     Fault(

@@ -41,7 +41,11 @@ def command(
     form: str | None,
     as_json: bool,
 ) -> None:
-    """Write the prediction sets of new rows, one a line: id, labels, size and cost (as .npy: the boolean mask)."""
+    """Write the prediction sets of new rows, one a line: id, labels, size and cost (as .npy: the boolean mask).
+
+    Of a loss with worst(...) also the best action for the set and what it costs at worst, over the labels of the set;
+    of a loss min(L, c) whether the case is handed over, that is, costs c.
+    """
     import numpy as np
 
     from udcp_dsl.prediction.calibrate import show_level
@@ -79,9 +83,10 @@ def command(
                 part = slice(start, start + step)
                 mask[part] = predictor.sets(rows.take(part), level)
                 costs[part] = predictor.loss.batch(mask[part])
-        sizes = PredictionSets(predictor.loss, mask).sizes
+        sets = PredictionSets(predictor.loss, mask)
+        sizes, handed = sets.sizes, sets.handed_over
         with written_to(output, f".{form or 'csv'}") as file:
-            write_sets(file, mask=mask, labels=labels, ids=rows.ids, costs=costs, sizes=sizes)
+            write_sets(file, mask=mask, labels=labels, ids=rows.ids, costs=costs, sizes=sizes, more=sets.decisions)
     empty = int((sizes == 0).sum())
     if as_json:
         emit(
@@ -95,12 +100,15 @@ def command(
                 "mean_size": float(sizes.mean()),
                 "mean_cost": float(costs.mean()),
                 "empty": empty,
+                "handed_over": None if handed is None else float(handed.mean()),
             }
         )
         return
     where = "standard output" if output == STDOUT else visible(output)
     click.echo(
         f"{where}: {len(rows):,} sets at alpha {show_level(level)}, mean size {sizes.mean():.4g}, mean cost "
-        f"{costs.mean():.6g}" + (f", {empty:,} empty" if empty else ""),
+        f"{costs.mean():.6g}"
+        + (f", {empty:,} empty" if empty else "")
+        + ("" if handed is None else f", {handed.mean():.1%} handed over"),
         err=output == STDOUT,
     )

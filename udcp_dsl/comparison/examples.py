@@ -14,9 +14,11 @@ import numpy.typing as npt
 
 from udcp_dsl.comparison.results import Example
 from udcp_dsl.comparison.splits import Places
+from udcp_dsl.expression.decisions import best_actions
 from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.oracle import Floats, Masks
 from udcp_dsl.prediction.rows import Rows
+from udcp_dsl.prediction.sets import PredictionSets
 
 _OURS = "price"
 _EXAMPLES = 40
@@ -59,11 +61,29 @@ def examples(
             sets={name: tuple(loss.labels[y] for y in likeliest if mask[i, y]) for name, mask in masks.items()},
             costs={name: float(cost[i]) for name, cost in costs.items()},
             terms={name: loss.terms(mask[i]) for name, mask in masks.items()},
+            decisions={name: _decision(loss, mask[i]) for name, mask in masks.items()} if _decides(loss) else {},
             pair=None if rival is None else (ours, rival),
             why="" if rival is None else _why(loss, masks, i, data.P[row], int(data.truth[row]), ours, rival, called),
         )
         found.append(example)
     return tuple(found)
+
+
+def _decides(loss: Loss) -> bool:
+    return bool(loss.actions) or loss.ceiling is not None
+
+
+def _decision(loss: Loss, mask: npt.NDArray[np.bool_]) -> str:
+    """What one set leads to, in words."""
+    sets = PredictionSets(loss, mask[None, :])
+    if sets.handed_over is not None and sets.handed_over[0]:
+        return "handed over"
+    named = {name: best_actions(actions, sets.mask) for name, actions in loss.actions.items()}
+    several = len(named) > 1
+    return "; ".join(
+        f"{f'{name}: ' if several else ''}{loss.actions[name].actions[chosen[0]]}, at worst {worst[0]:.4g}"
+        for name, (chosen, worst) in named.items()
+    )
 
 
 def _teaching(

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.calibrate import show_level
-from udcp_dsl.prediction.evaluation import CONFIDENCE, SIZE_BINS, Measures, Stratum
+from udcp_dsl.prediction.evaluation import CONFIDENCE, HANDED_OVER, KEPT, SIZE_BINS, Measures, Stratum
 from udcp_dsl.prediction.files import PathLike
 from udcp_dsl.showing import as_html, as_text, plain_table, require_pandas, visible
 
@@ -60,7 +60,8 @@ class Summary:
     of up to 5 blocks of runs, and their median; `cost_mean` is the plain mean of the runs and `cost_error` its standard
     error, as if they were independent (None for a single split). `cost_by_term`, `size` and `seconds` are means over
     the splits; `empty` is the fraction of empty sets. `by_size` and `by_group` have for each bin of sizes and each
-    group its coverage and its share of the points, the splits taken together.
+    group its coverage and its share of the points, the splits taken together; `by_decision`, for a loss min(L, c), of
+    the sets that are kept and of those that are handed over.
     """
 
     loss: str
@@ -77,6 +78,7 @@ class Summary:
     seconds: float
     by_size: Mapping[str, tuple[float, float]]
     by_group: Mapping[str, tuple[float, float]]
+    by_decision: Mapping[str, tuple[float, float]]
 
 
 @dataclass(frozen=True)
@@ -85,8 +87,9 @@ class Example:
 
     `row` is its position in the rows that were given, `name` its id where there are ids. `probabilities` are those of
     the 12 likeliest labels and of every label in one of the sets, falling; sets list their labels in the same order.
-    `pair` are `price` (else the cheapest oracle on the whole) and the cheapest other one whose set differs, None where
-    none does; `why` says in words what the two differ in.
+    `decisions` say, for a loss that leads to one, the action that each set asks for and what it costs at worst, or that
+    the case is handed over. `pair` are `price` (else the cheapest oracle on the whole) and the cheapest other one whose
+    set differs, None where none does; `why` says in words what the two differ in.
     """
 
     row: int
@@ -96,6 +99,7 @@ class Example:
     sets: Mapping[str, tuple[str, ...]]
     costs: Mapping[str, float]
     terms: Mapping[str, Mapping[str, float]]
+    decisions: Mapping[str, str] = field(default_factory=dict)
     pair: tuple[str, str] | None = None
     why: str = ""
 
@@ -150,7 +154,7 @@ class Comparison:
             "seed": [self.seed] * len(self.runs),
             "lam": [run.lam for run in self.runs],
         }
-        for name in ("n", "covered", "coverage", "mean_cost", "mean_size", "empty", "size_violation"):
+        for name in ("n", "covered", "coverage", "mean_cost", "mean_size", "empty", "handed_over", "size_violation"):
             columns[name] = [getattr(run.evaluation, name) for run in self.runs]
         paid = [list(run.evaluation.cost_by_term.items()) for run in self.runs]
         for i in range(max(map(len, paid))):
@@ -237,6 +241,10 @@ class Comparison:
                     yield ""
                 yield _crosswise("coverage by size", {x.oracle: _shown_strata(x.by_size) for x in found}, SIZE_BINS)
                 yield ""
+                if found[0].by_decision:
+                    handing = {x.oracle: _shown_strata(x.by_decision) for x in found}
+                    yield _crosswise("coverage by decision", handing, (KEPT, HANDED_OVER))
+                    yield ""
                 if found[0].by_group:
                     yield _crosswise("coverage by group", {x.oracle: _shown_strata(x.by_group) for x in found})
                     yield ""
@@ -300,6 +308,7 @@ def _summary(runs: Sequence[Run]) -> Summary:
         seconds=float(np.mean([run.seconds for run in runs])),
         by_size=_pooled([x.by_size for x in measured], n),
         by_group=_pooled([x.by_group for x in measured], n),
+        by_decision=_pooled([x.by_decision for x in measured], n),
     )
 
 
@@ -325,6 +334,7 @@ def _plain(summary: Summary) -> dict[str, Any]:
         "coverage_interval": list(summary.coverage_interval),
         "by_size": named(summary.by_size),
         "by_group": named(summary.by_group),
+        "by_decision": named(summary.by_decision),
     }
 
 

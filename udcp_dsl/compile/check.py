@@ -7,7 +7,7 @@ fault of its own is None, and whatever uses it is silent: each mistake is report
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -245,6 +245,9 @@ class Checker:
         folded = self._folded(call.span, v, lambda *x: fold.reduce(np.broadcast_arrays(*x)))
         indicator = all(x.indicator for x in v)
         if folded is not None:
+            numbers = [x.number for x in v if x.number is not None]
+            if isinstance(folded, ir.Table) and numbers and not largest:
+                folded = replace(folded, cap=min(numbers))
             return Value(folded, indicator)
         nodes = tuple(x.node for x in v)
         if indicator:

@@ -114,6 +114,7 @@ class Table(Node):
 
     count: Leaf
     table: Floats
+    cap: float | None = None  # c, where it was written as min(..., c)
 
     @property
     def children(self) -> tuple[Node, ...]:

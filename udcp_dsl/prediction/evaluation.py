@@ -33,6 +33,8 @@ CONFIDENCE = 0.95  # of every interval
 ENOUGH = 50  # points of a size bin that count for `size_violation`
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 
+KEPT, HANDED_OVER = "kept", "handed over"
+
 SIZE_BINS = ("0", "1", "2-4", "5-9", "10-49", "50-99", "100+")
 
 _FIRST_SIZES = (0, 1, 2, 5, 10, 50, 100)  # of each bin
@@ -62,7 +64,8 @@ class Measures:
     `size_quantiles` are sizes that occur (the least size that at least the fraction q of the sets do not exceed).
     `by_size` are the bins 0, 1, 2-4, 5-9, 10-49, 50-99, 100+; the `mean_true_probability` of a bin is what the
     classifier gave the true labels of its points. `by_difficulty` cuts the points at the quartiles of their highest
-    probability, the hardest first; equal values stay together.
+    probability, the hardest first; equal values stay together. `by_decision`, for a loss min(L, c), are the sets that
+    cost c, which are handed over, and those that are kept.
     """
 
     alpha: Fraction
@@ -83,6 +86,12 @@ class Measures:
     by_difficulty: tuple[Stratum, ...]
     by_class: tuple[Stratum, ...]
     by_group: tuple[Stratum, ...]
+    by_decision: tuple[Stratum, ...]
+
+    @property
+    def handed_over(self) -> float | None:
+        """The share of the sets that are handed over; None for a loss that is not of the form min(L, c)."""
+        return sum(s.n for s in self.by_decision if s.name == HANDED_OVER) / self.n if self.by_decision else None
 
     @property
     def size_violation(self) -> float | None:
@@ -116,6 +125,7 @@ class Measures:
             "size_counts": {str(size): count for size, count in self.size_counts.items()},
             "empty": self.empty,
             "size_violation": self.size_violation,
+            "handed_over": self.handed_over,
             **strata,
         }
 
@@ -202,6 +212,8 @@ class Measures:
         quantiles = ", ".join(f"{q:.0%} {size}" for q, size in self.size_quantiles.items())
         summary.add_row("mean size", f"{self.mean_size:.6g}", f"quantiles {quantiles}")
         summary.add_row("empty sets", f"{self.empty}", f"{self.empty / self.n:.1%}")
+        if self.handed_over is not None:
+            summary.add_row("handed over", f"{self.handed_over:.1%}", "of the sets: they cost as much as all labels")
         if self.size_violation is not None:
             summary.add_row("violation", f"{self.size_violation:.4f}", f"by size, bins of {ENOUGH} points or more")
         return summary
@@ -255,7 +267,13 @@ class Evaluation(Measures):
         return summary
 
 
-_STRATA = {"by_size": "set size", "by_difficulty": "highest p", "by_class": "class", "by_group": "group"}
+_STRATA = {
+    "by_size": "set size",
+    "by_difficulty": "highest p",
+    "by_class": "class",
+    "by_group": "group",
+    "by_decision": "decision",
+}
 
 
 def evaluate(
@@ -310,6 +328,7 @@ def measure(sets: PredictionSets, rows: Rows, *, alpha: Fraction, oracle: str) -
     (whole,) = points.strata(["all"], np.zeros(n, dtype=np.intp))
     sizes, counts = np.unique(sets.sizes, return_counts=True)
     quantiles = np.quantile(sets.sizes, QUANTILES, method="inverted_cdf").astype(int).tolist()
+    handed = sets.handed_over
     group_names, group_of = np.unique(np.empty(0, np.str_) if groups is None else groups, return_inverse=True)
     return Measures(
         alpha=alpha,
@@ -330,6 +349,7 @@ def measure(sets: PredictionSets, rows: Rows, *, alpha: Fraction, oracle: str) -
         by_difficulty=points.strata(*_difficulty(rows.highest_probabilities)),
         by_class=points.strata(sets.loss.labels, truth),
         by_group=() if groups is None else points.strata(group_names.tolist(), group_of),
+        by_decision=() if handed is None else points.strata((KEPT, HANDED_OVER), handed.astype(np.intp)),
     )
 
 

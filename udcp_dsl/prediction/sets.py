@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
@@ -12,15 +12,19 @@ import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.expression.atoms.nodes import Nodes
+from udcp_dsl.expression.decisions import best_actions
 from udcp_dsl.expression.domain import Hierarchy
 from udcp_dsl.loss import Loss
 from udcp_dsl.showing import as_html, plain_table, require_pandas, visible
 
 _SHOWN = 10  # sets in a notebook
 _LABELS = 9  # of each
+_BLOCK = 1 << 20  # entries of masks that are decided on at a time
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from udcp_dsl.expression.domain import Actions
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,10 +109,64 @@ class PredictionSets:
         """L(S) of each set."""
         return self.loss.batch(self.mask)
 
+    @property
+    def actions(self) -> npt.NDArray[np.str_] | dict[str, npt.NDArray[np.str_]]:
+        """For a loss with `worst(u)` the best action for each set: the one whose worst loss over its labels is least.
+
+        For an empty set the best one for all labels. Of several `worst`, a mapping by the name of the actions. Refuses
+        a loss without.
+        """
+        found = {name: np.array(self._asked[name].actions)[chosen] for name, (chosen, _) in self._decided.items()}
+        return found if len(found) > 1 else next(iter(found.values()))
+
+    @property
+    def certificates(self) -> npt.NDArray[np.float64] | dict[str, npt.NDArray[np.float64]]:
+        """What the action of each set costs at worst, over the labels of the set (of an empty one, over all).
+
+        Wherever the truth is in the set the action costs no more: so with probability 1 - alpha, at least.
+        """
+        found = {name: worst for name, (_, worst) in self._decided.items()}
+        return found if len(found) > 1 else next(iter(found.values()))
+
+    @property
+    def _asked(self) -> Mapping[str, Actions]:
+        if not self.loss.actions:
+            raise InputError(
+                f"loss {self.loss.name!r} asks for no action: declare actions in the spec, and add worst(...) of them"
+            )
+        return self.loss.actions
+
+    @cached_property
+    def _decided(self) -> dict[str, tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]]:
+        step = max(1, _BLOCK // max(1, self.loss.K))
+        blocks = [self.mask[start : start + step] for start in range(0, max(1, len(self)), step)]
+        found = {name: [best_actions(actions, block) for block in blocks] for name, actions in self._asked.items()}
+        return {
+            name: (np.concatenate([chosen for chosen, _ in parts]), np.concatenate([worst for _, worst in parts]))
+            for name, parts in found.items()
+        }
+
+    @cached_property
+    def handed_over(self) -> npt.NDArray[np.bool_] | None:
+        """For a loss min(L, c) the sets that cost c: these cases are handed over. None for other losses."""
+        return None if self.loss.ceiling is None else self.costs >= self.loss.ceiling
+
+    @property
+    def decisions(self) -> dict[str, npt.NDArray[Any]]:
+        """What is decided, as columns of a table: action and certificate (of several actions, each with its name after
+        a colon), and handed_over; of most losses nothing."""
+        columns: dict[str, npt.NDArray[Any]] = {}
+        for name, actions in self.loss.actions.items():
+            after = f":{name}" if len(self.loss.actions) > 1 else ""
+            chosen, worst = self._decided[name]
+            columns |= {f"action{after}": np.array(actions.actions)[chosen], f"certificate{after}": worst}
+        return columns if self.handed_over is None else columns | {"handed_over": self.handed_over}
+
     def to_pandas(self) -> pd.DataFrame:
-        """A frame with columns labels, size and cost, indexed by the ids, else as the probabilities were."""
+        """A frame with columns labels, size and cost, and those of `decisions`; indexed by the ids, else as the
+        probabilities were."""
         pandas = require_pandas()
-        data = {"labels": self.labels, "size": self.sizes, "cost": self.costs}
+        data = {"labels": self.labels, "size": self.sizes, "cost": self.costs, **self.decisions}
         return pandas.DataFrame(data, index=self.index if self.ids is None else pandas.Index(self.ids, name="id"))
 
     def plot(self) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,8 +36,11 @@ def write_sets(
     ids: Sequence[str] | npt.NDArray[np.str_] | None = None,
     costs: npt.NDArray[np.floating[Any]] | None = None,
     sizes: npt.NDArray[np.integer[Any]] | None = None,
+    more: Mapping[str, npt.NDArray[Any]] | None = None,
 ) -> None:
     """Write prediction sets, one a row: id (row number if there are none), labels, size and, where given, cost.
+
+    `more` are further columns of texts, numbers or truth values, such as the `decisions` of prediction sets.
 
     .parquet, .arrow, .feather: labels are a list of strings. .jsonl: one object a row. .csv: labels are joined by `|`;
     if any label of the spec is empty, contains `|`, starts with `[` or as formulas of spreadsheets do (`=`, `+`, `-`,
@@ -52,7 +55,8 @@ def write_sets(
             f"the mask has dtype {mask.dtype} and shape {mask.shape}, expected bool and (n, {len(labels)})"
         )
     counted = mask.sum(axis=1)
-    for name, column in (("ids", ids), ("costs", costs), ("sizes", sizes)):
+    columns = dict(more or {})
+    for name, column in (("ids", ids), ("costs", costs), ("sizes", sizes), *columns.items()):
         if column is not None and len(column) != n:
             raise InputError(f"{name}: {len(column)} entries for {n} sets")
     if sizes is not None and not np.array_equal(sizes, counted):
@@ -61,7 +65,9 @@ def write_sets(
         raise InputError(f"costs: row {int(np.flatnonzero(~np.isfinite(costs))[0])} is not a finite number")
     names = list(range(n)) if ids is None else [str(name) for name in ids]
     paid = None if costs is None else np.asarray(costs, np.float64)
-    sets = _Sets(mask, list(labels), names, counted.astype(np.int64), paid)
+    if paid is not None:
+        columns = {"cost": paid, **columns}
+    sets = _Sets(mask, list(labels), names, counted.astype(np.int64), columns)
     with atomic_write(file) as temporary:
         if ending == ".npy":
             with temporary.open("wb") as out:
@@ -80,21 +86,22 @@ class _Sets:
     labels: list[str]
     ids: list[Any]  # all str, or all int
     sizes: npt.NDArray[np.int64]
-    costs: npt.NDArray[np.float64] | None
+    more: Mapping[str, npt.NDArray[Any]]  # cost first, where it is known
 
     def blocks(self) -> Iterator[slice]:
         step = max(1, _BLOCK // max(1, len(self.labels)))
         return (slice(start, start + step) for start in range(0, len(self.mask), step))
 
-    def rows(self) -> Iterator[tuple[str | int, list[str], int, float | None]]:
+    def rows(self) -> Iterator[tuple[str | int, list[str], int, dict[str, Any]]]:
         for block in self.blocks():
             members = [self.labels[label] for label in np.nonzero(self.mask[block])[1].tolist()]
             end = 0
             sizes = self.sizes[block].tolist()
-            costs = [None] * len(sizes) if self.costs is None else self.costs[block].tolist()
-            for name, size, cost in zip(self.ids[block], sizes, costs, strict=True):
+            more = zip(*(column[block].tolist() for column in self.more.values()), strict=True)
+            columns = list(more) if self.more else [()] * len(sizes)
+            for name, size, values in zip(self.ids[block], sizes, columns, strict=True):
                 start, end = end, end + size
-                yield name, members[start:end], size, cost
+                yield name, members[start:end], size, dict(zip(self.more, values, strict=True))
 
 
 def _write_csv(file: Path, sets: _Sets) -> None:
@@ -103,11 +110,18 @@ def _write_csv(file: Path, sets: _Sets) -> None:
     )
     with file.open("w", encoding="utf-8", newline="") as out:
         writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(["id", "labels", "size"] + ([] if sets.costs is None else ["cost"]))
-        for name, members, size, cost in sets.rows():
+        writer.writerow(["id", "labels", "size", *map(to_cell, sets.more)])
+        for name, members, size, more in sets.rows():
             cell = json.dumps(members, ensure_ascii=False) if as_json else "|".join(members)
-            first = to_cell(name) if isinstance(name, str) else name
-            writer.writerow([first, cell, size] + ([] if cost is None else [short(cost)]))
+            writer.writerow([_cell(name), cell, size, *map(_cell, more.values())])
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return short(value)
+    return to_cell(value) if isinstance(value, str) else value
 
 
 def short(value: float) -> str:
@@ -121,8 +135,8 @@ def short(value: float) -> str:
 
 def _write_jsonl(file: Path, sets: _Sets) -> None:
     with file.open("w", encoding="utf-8", newline="") as out:
-        for name, members, size, cost in sets.rows():
-            row = {"id": name, "labels": members, "size": size} | ({} if cost is None else {"cost": cost})
+        for name, members, size, more in sets.rows():
+            row = {"id": name, "labels": members, "size": size, **more}
             out.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
@@ -131,14 +145,13 @@ def _write_arrow(file: Path, sets: _Sets, ending: str) -> None:
     ids = pa.array(sets.ids, pa.int64() if sets.ids and isinstance(sets.ids[0], int) else pa.string())
     names = pa.array(sets.labels, pa.string())
     fields = {"id": ids.type, "labels": pa.list_(pa.string()), "size": pa.int64()}
-    if sets.costs is not None:
-        fields["cost"] = pa.float64()
+    kinds = {"b": pa.bool_(), "f": pa.float64(), "U": pa.string()}
+    fields |= {name: kinds[column.dtype.kind] for name, column in sets.more.items()}
     schema = pa.schema(fields)
     with pa.parquet.ParquetWriter(file, schema) if ending == ".parquet" else pa.ipc.new_file(file, schema) as writer:
         for block in sets.blocks():
             members = names.take(pa.array(np.nonzero(sets.mask[block])[1]))
             offsets = np.concatenate([[0], np.cumsum(sets.sizes[block])]).astype(np.int32)
             columns = [ids[block], pa.ListArray.from_arrays(pa.array(offsets), members), pa.array(sets.sizes[block])]
-            if sets.costs is not None:
-                columns.append(pa.array(sets.costs[block]))
+            columns += [pa.array(column[block], fields[name]) for name, column in sets.more.items()]
             writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))

@@ -82,6 +82,7 @@
     body.append(line("labels in the set", example.sets.map((set) => String(set.length))));
     body.append(line("holds the truth", example.sets.map((set) =>
       set.includes(example.truth) ? make("span", { class: "yes" }, "yes") : make("span", { class: "no" }, "no"))));
+    if (example.decided.some(Boolean)) body.append(line("decision", example.decided.map(name)));
     return body;
   };
 

@@ -86,5 +86,6 @@ def _of_example(example: Example, place: dict[str, int], oracles: Sequence[str])
         "sets": [[place[label] for label in example.sets[oracle]] for oracle in oracles],
         "costs": [example.costs[oracle] for oracle in oracles],
         "terms": [list(example.terms[oracle].values()) for oracle in oracles],
+        "decided": [shown(example.decisions[oracle]) for oracle in oracles if example.decisions],
         "why": shown(example.why),
     }

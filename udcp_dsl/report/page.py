@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from udcp_dsl import __version__
 from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.calibrate import show_level
+from udcp_dsl.prediction.evaluation import HANDED_OVER, KEPT
 from udcp_dsl.prediction.files import PathLike, atomic_write
 from udcp_dsl.report.browser import as_script, browser_data
 from udcp_dsl.report.drawing import inline_svg, require_matplotlib
@@ -209,7 +210,7 @@ def _table(comparison: Comparison, alpha: Fraction, summaries: Sequence[Summary]
             f'<th scope="row"><span class="swatch"></span>{_text(s.oracle)}{_about(comparison, s)}</th>'
             f'<td>{s.coverage:.3f} <span class="range">{low:.3f} to {high:.3f}</span></td>'
             f'<td>{number(s.cost_mean)}{error}</td><td aria-hidden="true">{bar}</td><td>{more}</td>'
-            f"<td>{number(s.size)}</td><td>{percent(s.empty)}</td><td>{seconds(s.seconds)}</td></tr>"
+            f"<td>{number(s.size)}</td><td>{percent(s.empty)}</td>{_handed(s)}<td>{seconds(s.seconds)}</td></tr>"
         )
     heads = "".join(
         f'<th scope="col">{head}</th>' if head else "<td></td>"
@@ -221,6 +222,7 @@ def _table(comparison: Comparison, alpha: Fraction, summaries: Sequence[Summary]
             "above cheapest",
             "size",
             "empty sets",
+            *(['handed over <span class="range">coverage of the kept</span>'] if summaries[0].by_decision else []),
             "time",
         )
     )
@@ -230,6 +232,15 @@ def _table(comparison: Comparison, alpha: Fraction, summaries: Sequence[Summary]
         f'<div class="scroll" tabindex="0" role="region" aria-label="Summary at alpha {level}">'
         f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
     )
+
+
+def _handed(summary: Summary) -> str:
+    """Of a loss min(L, c): the share that is handed over, and how often the sets that are kept hold the truth."""
+    if not summary.by_decision:
+        return ""
+    share = summary.by_decision.get(HANDED_OVER, (0.0, 0.0))[1]
+    kept = f"{summary.by_decision[KEPT][0]:.3f}" if KEPT in summary.by_decision else "none is kept"
+    return f'<td>{percent(share)} <span class="range">{kept}</span></td>'
 
 
 def _about(comparison: Comparison, summary: Summary) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 
 from udcp_dsl.diagnostics import Span
 from udcp_dsl.expression.attainable import Grid
-from udcp_dsl.expression.domain import Bools, Floats, Ints
+from udcp_dsl.expression.domain import Actions, Bools, Floats, Ints
 from udcp_dsl.expression.entries import Entries
 from udcp_dsl.expression.facts import Interval, Rules, atom
 from udcp_dsl.expression.forms import Additive
@@ -130,6 +130,11 @@ class Atom(ABC):
         """The values that it can take, or None where that is not known; by default those of an indicator or a count."""
         most = 1 if self.indicator else self.most
         return None if most is None else Grid.of(np.arange(1.0 + most))
+
+    @property
+    def actions(self) -> Actions | None:
+        """Those of which it is the loss of the best one, if it is."""
+        return None
 
     def counted(self) -> Ints:
         """For a count, the labels that make it more than 0."""

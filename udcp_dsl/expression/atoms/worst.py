@@ -24,6 +24,11 @@ class Worst(Atom):
     def __init__(self, K: int, actions: Actions) -> None:
         self.K = K
         self.losses = actions.values
+        self._actions = actions
+
+    @property
+    def actions(self) -> Actions:
+        return self._actions
 
     @property
     def key(self) -> tuple[object, ...]:
