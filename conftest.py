@@ -7,6 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent
 NEEDED = {"udcp_dsl/torch": "torch", "udcp_dsl/datasets/torch_texts.py": "torch", "udcp_dsl/sklearn.py": "sklearn"}
+NEEDED |= {f"udcp_dsl/studio/{name}.py": "starlette" for name in ("app", "serving")}
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:

@@ -1,5 +1,7 @@
 """A pytest plugin: `pytest --udcp specs/*.loss` validates every loss of every spec, each as a test of its own.
 
+So is each case of NAME.cases beside a spec (`udcp_dsl.validation.cases`); `pytest --udcp NAME.cases` runs these alone.
+
 Nothing is done, and nothing of the compiler imported, without `--udcp`. Labels that a spec leaves to be given, and
 parameters, are not set here: such specs are validated by `udcp validate` or in a test that calls `validate`.
 """
@@ -23,6 +25,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
     if file_path.suffix == ".loss" and parent.config.getoption("--udcp"):
         return SpecFile.from_parent(parent, path=file_path)
+    if file_path.suffix == ".cases" and parent.config.getoption("--udcp") and parent.session.isinitpath(file_path):
+        return CasesFile.from_parent(parent, path=file_path)
     return None
 
 
@@ -39,6 +43,28 @@ class SpecFile(pytest.File):
             names = (self.path.stem,)
         for name in names:
             yield SpecItem.from_parent(self, name=name)
+        yield from _cases(self)
+
+
+class CasesFile(pytest.File):
+    """The cases of the spec that lies beside them."""
+
+    def collect(self) -> Iterator[pytest.Item]:
+        return _cases(self)
+
+
+def _cases(parent: pytest.File) -> Iterator[pytest.Item]:
+    """A test for each case, or a single one where they cannot be read."""
+    from udcp_dsl.diagnostics import SpecError
+    from udcp_dsl.validation.cases import cases_beside
+
+    try:
+        cases = cases_beside(parent.path)
+    except SpecError as error:
+        yield CaseItem.from_parent(parent, name="cases", case=None, fault=str(error))
+        return
+    for case in cases:
+        yield CaseItem.from_parent(parent, name=f"case {case.name}", case=case)
 
 
 class Invalid(Exception):
@@ -74,6 +100,33 @@ class SpecItem(pytest.Item):
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         return self.path, None, self.name
+
+
+class CaseItem(SpecItem):
+    """One case of a spec; `fault` says why it cannot be read."""
+
+    def __init__(self, *, case: Any, fault: str = "", **rest: Any) -> None:
+        super().__init__(**rest)
+        self._case, self._fault = case, fault
+
+    def runtest(self) -> None:
+        import warnings
+
+        from udcp_dsl.diagnostics import InputError, SpecError, SpecWarning
+        from udcp_dsl.loss import load
+        from udcp_dsl.validation.cases import tried
+
+        if self._case is None:
+            raise Invalid(self._fault)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", SpecWarning)
+                loss = load(self.path.with_suffix(".loss"), loss=self._case.loss)
+        except (SpecError, InputError, OSError) as error:
+            raise Invalid(str(error)) from None
+        verdict = tried(loss, self._case)
+        if verdict.counter_example is not None:
+            raise Invalid(f"{self._case.span}: {verdict.claim} fails\n  {verdict.counter_example.text}")
 
 
 def _told(stage: Any, verdict: Any) -> str:

@@ -34,6 +34,7 @@ _VERBS = {
     "gap": "what oracles leave on the table against sets proved optimal",
     "warm": "compile and cache all that a spec or a saved predictor needs",
     "demo": "all of it on a real classifier, with a report",
+    "studio": "write a loss with its sets in view, on a page on localhost",
     "validate": "is this spec safe to use? answered by generated cases",
 }
 

@@ -91,10 +91,11 @@ def command(
 
     Exit status 0 if all that was tried holds, 1 with the smallest counter-example if not; with --strict 3 if all that
     was tried holds, but some claims were not tried, for want of time (a larger --budget) or of a way to. They are
-    counted in the last line. 2 is wrong input.
+    counted in the last line. 2 is wrong input. Cases that lie beside the spec, in NAME.cases, are tried first.
     """
     from udcp_dsl.prediction.oracle import oracle_names
     from udcp_dsl.validation import validate
+    from udcp_dsl.validation.cases import cases_beside
 
     if budget is not None and cases is not None:
         raise InputError("--budget and --cases: give one of them; --cases makes the output repeatable")
@@ -102,6 +103,7 @@ def command(
         raise InputError("--probs and --truth belong together: give both, or neither")
     if report_file is not None:
         check_output(report_file, ".html", ".htm")
+    expected = cases_beside(loss.source.name)
     diagnostics = diagnostics_of(loss, names or oracle_names(), as_json)
     with heeding_warnings(as_json) as warnings:
         rows = None
@@ -125,6 +127,7 @@ def command(
                 seed=seed,
                 probs=rows,
                 progress=progress,
+                own_cases=expected,
             )
     if as_json:
         _, faults = written_or_why(lambda: _write(report_file, validation))

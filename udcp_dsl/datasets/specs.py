@@ -50,3 +50,14 @@ def digit_losses() -> tuple[Loss, Loss]:
     ['kinds', 'apart']
     """
     return loads(_DIGITS, loss="kinds", name="digits.loss"), loads(_DIGITS, loss="apart", name="digits.loss")
+
+
+def example_specs() -> dict[str, Path]:
+    """The worked examples that come with the package, by name: `folder/spec`.
+
+    >>> "dermatology/triage" in example_specs()
+    True
+    """
+    folder = next((folder for folder in _FOLDERS if (folder / "languages").is_dir()), None)
+    found = [] if folder is None else sorted(folder.glob("*/*.loss"))
+    return {f"{path.parent.name}/{path.stem}": path for path in found}

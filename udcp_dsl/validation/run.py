@@ -14,6 +14,7 @@ from udcp_dsl.prediction.oracle import Oracle
 from udcp_dsl.prediction.rows import Rows
 from udcp_dsl.validation import cost as costs
 from udcp_dsl.validation import coverage, facts, meaning, oracles, own_rows
+from udcp_dsl.validation.cases import QUESTION, Case, cases_of, tried
 from udcp_dsl.validation.plan import Plan, Progress
 from udcp_dsl.validation.verdicts import MeanCost, Stage, Validation, Verdict
 
@@ -32,14 +33,16 @@ def validate(
     probs: Any = None,
     y: Any = None,
     progress: Progress | None = None,
+    own_cases: Sequence[Case] = (),
 ) -> Validation:
     """Whether a loss is safe to use: what it means, what is proved of it, its oracles, coverage, and what it costs.
 
     `oracles` are names (or oracles made for this loss); by default all that apply. Give `cases`, rounds of generated
     cases in every stage, and the same seed gives the same answer; or `budget`, about so many seconds (60 if neither is
     given). `probs` and true labels `y` of your own add repeated splits of them and a test for drift along their order.
-    `progress` is called with the name of a stage and the part of it that is done. Refuses an oracle that does not
-    apply, a level that is none, both of cases and budget, and only one of probs and y.
+    `progress` is called with the name of a stage and the part of it that is done. `own_cases` are what the author of a
+    spec expects (`udcp_dsl.validation.cases`): those about this loss are a stage of their own, the first. Refuses an
+    oracle that does not apply, a level that is none, both of cases and budget, and only one of probs and y.
 
     >>> import udcp_dsl as udcp
     >>> validation = validate(udcp.loads("labels {a, b, c}  loss l = size + any({a, b})"), oracles=["base"], cases=1)
@@ -57,7 +60,7 @@ def validate(
     own = None if probs is None else own_rows.OwnRows.of(loss, probs, y, levels)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # few points, p = 0, slow oracles: all that is tried on purpose
-        return _run(loss, oracles, levels, Plan(seed, cases, seconds, progress), own)
+        return _run(loss, oracles, levels, Plan(seed, cases, seconds, progress), own, cases_of(loss, own_cases))
 
 
 def _check_amounts(budget: float | None, cases: int | None, seed: int) -> None:
@@ -71,7 +74,12 @@ def _check_amounts(budget: float | None, cases: int | None, seed: int) -> None:
 
 
 def _run(
-    loss: Loss, wanted: Sequence[str | Oracle] | None, levels: Any, plan: Plan, own: own_rows.OwnRows | None
+    loss: Loss,
+    wanted: Sequence[str | Oracle] | None,
+    levels: Any,
+    plan: Plan,
+    own: own_rows.OwnRows | None,
+    expected: Sequence[Case],
 ) -> Validation:
     chosen, left_out = oracles.chosen_oracles(loss, wanted)
     of_coverage = FAMILY_WISE if own is None else FAMILY_WISE / 2
@@ -91,6 +99,7 @@ def _run(
         return verdicts
 
     stages = (
+        *([_stage("cases", QUESTION, lambda: [tried(loss, case) for case in expected], plan)] if expected else []),
         _stage("meaning", meaning.QUESTION, lambda: meaning.meaning(loss, plan), plan),
         _stage("facts", facts.QUESTION, lambda: facts.facts(loss, plan), plan),
         _stage("oracles", oracles.QUESTION, lambda: oracles.oracles(loss, chosen, plan), plan),

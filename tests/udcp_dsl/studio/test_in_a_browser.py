@@ -1,0 +1,265 @@
+"""The studio in headless Chromium: a fault, a slider, a bar that is dragged, a case, a page that opens offline."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("selenium", reason="selenium is not installed")
+from selenium import webdriver
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.remote.webelement import WebElement
+from selenium.webdriver.support.ui import WebDriverWait
+
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+DRIVER = shutil.which("chromedriver")
+pytestmark = pytest.mark.skipif(
+    BROWSER is None or DRIVER is None, reason="no browser: install Debian's packages chromium and chromium-driver"
+)
+EXAMPLES = Path(__file__).parents[3] / "specs"
+
+
+class Tab:
+    """A page of a browser, as somebody at a keyboard has it."""
+
+    def __init__(self, driver: webdriver.Chrome) -> None:
+        self.driver = driver
+
+    def open(self, address: str) -> None:
+        self.driver.get(address)
+        self.until(lambda: self.js("return document.getElementById('studio').dataset.ready") == "yes")
+
+    def until(self, holds: Callable[[], Any], seconds: float = 120) -> Any:
+        return WebDriverWait(self.driver, seconds, 0.1).until(lambda _: holds())
+
+    def js(self, code: str, *given: Any) -> Any:
+        return self.driver.execute_script(code, *given)
+
+    def one(self, css: str) -> WebElement:
+        return self.driver.find_element(By.CSS_SELECTOR, css)
+
+    def texts(self, css: str) -> list[str]:
+        code = "return [...document.querySelectorAll(arguments[0])].map((e) => e.textContent)"
+        found: list[str] = self.js(code, css)
+        return found
+
+    def type_at_end(self, text: str) -> None:
+        self.one(".cm-content").click()
+        ActionChains(self.driver).key_down(Keys.CONTROL).send_keys(Keys.END).key_up(Keys.CONTROL).perform()
+        ActionChains(self.driver).send_keys(text).perform()
+
+    def loud(self) -> list[str]:
+        """What the browser's console has to complain of."""
+        return [entry["message"] for entry in self.driver.get_log("browser")]  # type: ignore[no-untyped-call]
+
+
+@pytest.fixture
+def tab(tmp_path: Path) -> Iterator[Callable[..., Tab]]:
+    opened: list[webdriver.Chrome] = []
+
+    def open_tab(width: int = 1400, height: int = 900, *, dark: bool = False) -> Tab:
+        options = webdriver.ChromeOptions()
+        options.binary_location = BROWSER or ""
+        for flag in (
+            "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run",
+            "--disable-component-update", "--disable-sync", "--disable-extensions", f"--window-size={width},{height}",
+            "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+            f"--user-data-dir={tmp_path / f'profile-{len(opened)}'}",
+            *(["--blink-settings=preferredColorScheme=0"] if dark else []),
+        ):  # fmt: skip
+            options.add_argument(flag)
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+        options.add_experimental_option("prefs", {"download.default_directory": str(tmp_path)})
+        driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+        opened.append(driver)
+        # Windows are never as narrow as telephones.
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        return Tab(driver)
+
+    yield open_tab
+    for driver in opened:
+        driver.quit()
+
+
+@pytest.fixture
+def served() -> Iterator[Callable[..., str]]:
+    """The command itself, in a process of its own: gives the address that it prints."""
+    running: list[subprocess.Popen[str]] = []
+
+    def serve(*arguments: str, cwd: Path) -> str:
+        command = [
+            sys.executable,
+            "-m",
+            "udcp_dsl.cli",
+            "studio",
+            *arguments,
+            "--no-browser",
+            "--json",
+            "--port",
+            "18700",
+        ]
+        process = subprocess.Popen(command, cwd=cwd, stdout=subprocess.PIPE, text=True)
+        running.append(process)
+        assert process.stdout is not None
+        told = ""
+        while not told.rstrip().endswith("}"):
+            line = process.stdout.readline()
+            assert line, told
+            told += line
+        address: str = json.loads(told)["address"]
+        return address
+
+    yield serve
+    for process in running:
+        process.terminate()
+        process.wait(20)
+
+
+def test_a_fault_is_underlined_as_one_types(folder: Path, served: Callable[..., str], tab: Callable[..., Tab]) -> None:
+    page = tab()
+    page.open(served("pets.loss", cwd=folder))
+    assert page.until(lambda: page.texts(".cm-line"))[0].startswith("# Pets")
+    page.type_at_end("\n + 3 * countt(kin.level(1))")
+    page.until(lambda: page.texts(".cm-lintRange-error") == ["countt"])
+    assert "did you mean 'count'" in page.texts(".faults li")[0]
+    ActionChains(page.driver).key_down(Keys.CONTROL).send_keys("z").key_up(Keys.CONTROL).perform()
+    page.until(lambda: not page.texts(".cm-lintRange-error"))
+    assert page.loud() == []
+
+
+@pytest.mark.slow
+def test_an_afternoon_in_the_studio(
+    folder: Path, served: Callable[..., str], tab: Callable[..., Tab], tmp_path: Path
+) -> None:
+    page = tab()
+    page.open(served("pets.loss", cwd=folder))
+    page.until(lambda: len(page.texts(".overall tbody tr")) >= 4 and page.texts(".doing") == [""])
+
+    # A slider moves the sets of rows, and says what has changed.
+    coverage = page.texts(".overall tbody tr:first-child")
+    slider = page.one('.slider input[type="range"]')
+    slider.send_keys(*[Keys.ARROW_RIGHT] * 40)
+    page.until(lambda: page.texts(".overall tbody tr:first-child") != coverage)
+    page.until(lambda: "rows have another set by price" in "".join(page.texts(".changed p")))
+    assert page.js("return document.querySelector('.slider .exact').value") == "4"
+
+    # A set is clicked together, and its cost follows.
+    page.one('[data-key="label 0"]').click()
+    page.one('[data-key="label 4"]').send_keys(Keys.SPACE)
+    page.until(lambda: page.texts(".total .figure") == ["9"])
+    assert page.texts(".terms td:last-child") == ["8", "1"]
+
+    # A probability is dragged with the mouse, and the dots move.
+    bar = page.one('input.p[data-key="p 5"]')
+    dots = page.js("return document.querySelectorAll('tr[data-label=\"5\"] .dot').length")
+    ActionChains(page.driver).move_to_element_with_offset(
+        bar, -bar.size["width"] // 2 + 4, 0
+    ).click_and_hold().move_by_offset(bar.size["width"] - 8, 0).release().perform()
+    page.until(lambda: "dragged" in "".join(page.texts(".row-title")))
+    page.until(lambda: page.js("return document.querySelectorAll('tr[data-label=\"5\"] .dot').length") > dots)
+    assert float(page.texts('tr[data-label="5"] .says')[0]) > 0.9
+
+    # Why is it in?
+    page.one('[data-key="why 5"]').click()
+    page.until(lambda: "Why is bee in" in "".join(page.texts(".why h3")))
+    assert "bought at a price of" in "".join(page.texts(".why li"))
+
+    # Two cases, which pytest runs.
+    page.one('[data-key="expect"]').click()
+    page.one('[data-key="keep set"]').click()
+    page.one('[data-key="label 4"]').click()
+    page.until(lambda: page.texts(".total .figure") == ["4.5"])
+    page.js("document.querySelector('[data-key=\"case sign\"]').value = '<'")
+    page.one('[data-key="case name"]').send_keys("one kind is cheaper than two")
+    page.one('[data-key="make case"]').click()
+    page.until(lambda: "pets.cases: 1 case. It holds" in "".join(page.texts(".message")))
+    page.one('[data-key="row expect"]').click()
+    page.js(
+        "document.querySelectorAll('.picks input').forEach((x) => { if (x.checked !== (x.value === '5')) x.click(); })"
+    )
+    page.one('[data-key="make row case"]').click()
+    page.until(lambda: "pets.cases: 2 cases. It holds" in "".join(page.texts(".message")))
+    cases = (folder / "pets.cases").read_text(encoding="utf-8")
+    assert "with coherence = 4.0: cost { cat } < cost { cat, ant }" in cases
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--udcp", "-v", "pets.cases"]
+    ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout
+    assert "case one kind is cheaper than two PASSED" in ran.stdout
+
+    # The number is written into the spec, and saved by the keyboard.
+    page.js("[...document.querySelectorAll('.slider button')].find((b) => b.textContent.startsWith('Write')).click()")
+    page.until(lambda: any("coherence = 4" in line for line in page.texts(".cm-line")))
+    ActionChains(page.driver).key_down(Keys.CONTROL).send_keys("s").key_up(Keys.CONTROL).perform()
+    page.until(lambda: "Saved: pets.loss" in "".join(page.texts(".message")))
+    assert "coherence = 4 in" in (folder / "pets.loss").read_text(encoding="utf-8")
+
+    # The whole is exported, and opens offline.
+    page.until(lambda: page.texts(".doing") == [""])
+    page.one('a[href="export"]').click()
+    kept = tmp_path / "pets-studio.html"
+    page.until(kept.exists)
+    time.sleep(0.5)
+    assert page.loud() == []
+    offline = tab(1000)
+    offline.open(kept.as_uri())
+    assert any("coherence = 4" in line for line in offline.texts(".cm-line"))
+    assert offline.texts(".total .figure") == ["4.5"]
+    assert len(offline.texts(".overall tbody tr")) == len(page.texts(".overall tbody tr"))
+    assert offline.js("return document.querySelectorAll('input:not(:disabled):not([type=search])').length") == 0
+    assert offline.loud() == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [390, 800, 1400, 2000])
+@pytest.mark.parametrize("dark", [False, True])
+def test_nothing_is_cut_off(
+    width: int, dark: bool, tmp_path: Path, served: Callable[..., str], tab: Callable[..., Tab]
+) -> None:
+    page = tab(width, dark=dark)
+    page.open(served(cwd=tmp_path))
+    page.until(lambda: len(page.texts(".overall tbody tr")) >= 5 and page.texts(".doing") == [""])
+    assert page.js("return document.documentElement.scrollWidth") <= width
+    out = page.js("""
+      return [...document.querySelectorAll('body *')].filter((e) => {
+        const box = e.getBoundingClientRect();
+        return box.width > 1 && !e.closest('.scroll, .editor, svg *, .hidden, .tree')
+          && (box.right > innerWidth + 1 || box.left < -1);
+      }).map((e) => e.outerHTML.slice(0, 200));""")
+    assert out == []
+    nameless = page.js("""
+      return [...document.querySelectorAll('button, input, select, a')].filter((e) => e.checkVisibility() &&
+        !(e.textContent.trim() || e.getAttribute('aria-label') || e.labels?.length || e.title))
+        .map((e) => e.outerHTML);""")
+    assert nameless == []
+    paper, ink = page.js("const s = getComputedStyle(document.body); return [s.backgroundColor, s.color]")
+    assert (paper == "rgb(15, 18, 20)") == dark, (paper, ink)
+    assert page.loud() == []
+
+
+@pytest.mark.slow
+def test_the_gallery_opens_every_example(tmp_path: Path, served: Callable[..., str], tab: Callable[..., Tab]) -> None:
+    page = tab()
+    page.open(served(cwd=tmp_path))
+    names = sorted(f"{x.parent.name}/{x.stem}" for x in EXAMPLES.glob("*/*.loss"))
+    for name in names:
+        page.one(".tools button").click()
+        page.until(lambda: page.texts(".gallery b") == names)
+        buttons = "[...document.querySelectorAll('.gallery button')]"
+        page.js(f"{buttons}.find((b) => b.textContent.startsWith({json.dumps(name)})).click()")
+        page.until(lambda name=name: page.texts("h1") == [name.rpartition("/")[2] + ".loss"])
+        page.until(lambda: page.texts(".faults .error") == [] and page.texts(".terms tr"))
+    page.one(".tools .strong").click()
+    page.until(lambda: "Saved: " in "".join(page.texts(".message")))
+    assert (tmp_path / names[-1].rpartition("/")[2]).is_dir()
+    assert page.loud() == []

@@ -1,0 +1,149 @@
+"""What a studio answers, as a Starlette application. Bodies are JSON; a mistake is answered with 400 and a sentence."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from udcp_dsl.diagnostics import InputError, SpecError
+from udcp_dsl.studio import assist, document
+from udcp_dsl.studio.guard import App, Guard
+from udcp_dsl.studio.keeping import keep_case
+from udcp_dsl.studio.place import example
+from udcp_dsl.studio.studio import Studio
+
+_PATIENCE = 20.0  # seconds that a page waits for news before it asks again
+
+Answer = Callable[[Studio, Any], Any]
+
+
+def application(studio: Studio, token: str, port: int) -> App:
+    """The studio behind its guard."""
+
+    async def views(request: Request) -> Response:
+        since = request.query_params.get("since", "0")
+        if not since.isdecimal() or len(since) > 15:
+            return _json({"error": "since is a whole number"}, 400)
+        version, found = await studio.board.news(int(since), _PATIENCE)
+        return _json({"version": version, "views": found})
+
+    async def export(request: Request) -> Response:
+        text = document.exported(studio.board.since(0)[1])
+        headers = {"content-disposition": f'attachment; filename="{_ascii(studio.state.place.stem)}-studio.html"'}
+        return Response(text, media_type="text/html", headers=headers)
+
+    routes = [
+        Route("/", _text(document.served, "text/html")),
+        Route("/studio.js", _text(document.script, "text/javascript")),
+        Route("/studio.css", _text(document.styles, "text/css")),
+        Route("/api/views", views),
+        Route("/api/gallery", _asked(studio, lambda studio, _: _gallery()), methods=["POST"]),
+        Route("/export", export),
+        *(Route(f"/api/{name}", _asked(studio, answer), methods=["POST"]) for name, answer in _ANSWERS.items()),
+    ]
+    return Guard(Starlette(routes=routes), token, port)
+
+
+def _change(studio: Studio, body: Any) -> Any:
+    studio.change(body)
+    return {}
+
+
+def _save(studio: Studio, body: Any) -> Any:
+    state = studio.state
+    place, written = state.place.save(state.text)
+    if place != state.place:
+        studio.moved_to(place)
+    return {"written": written, "place": place.shown}
+
+
+def _open(studio: Studio, body: Any) -> Any:
+    from udcp_dsl.datasets.specs import example_specs
+
+    specs, name = example_specs(), body.get("example") if isinstance(body, dict) else None
+    if name not in specs:
+        raise InputError(f"there is no example {str(name)[:80]!r}: there are {', '.join(specs)}")
+    place = studio.state.place
+    studio.open(*example(specs[name], place.folder))
+    return {}
+
+
+def _complete(studio: Studio, body: Any) -> Any:
+    return {"items": assist.complete(*assist.asked(body), studio.state.place)}
+
+
+def _hover(studio: Studio, body: Any) -> Any:
+    return {"text": assist.hover(*assist.asked(body), studio.state.place)}
+
+
+def _stop(studio: Studio, body: Any) -> Any:
+    studio.stop()
+    return {}
+
+
+def _again(studio: Studio, body: Any) -> Any:
+    studio.again()
+    return {}
+
+
+_ANSWERS: dict[str, Answer] = {
+    "change": _change,
+    "save": _save,
+    "case": keep_case,
+    "open": _open,
+    "complete": _complete,
+    "hover": _hover,
+    "stop": _stop,
+    "again": _again,
+}
+
+
+def _gallery() -> Any:
+    """The examples that come with the package: their names, and the comment that each begins with."""
+    from udcp_dsl.datasets.specs import example_specs
+
+    found = []
+    for name, path in example_specs().items():
+        lines = path.read_text(encoding="utf-8").splitlines()
+        about = [line.lstrip("# ") for line in lines[: next((i for i, x in enumerate(lines) if x[:1] != "#"), 0)]]
+        found.append({"name": name, "about": " ".join(about)})
+    return {"examples": found}
+
+
+def _asked(studio: Studio, answer: Answer) -> Callable[[Request], Awaitable[Response]]:
+    async def endpoint(request: Request) -> Response:
+        if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+            return _json({"error": "the body is JSON, and the content type says so"}, 415)
+        try:
+            body = json.loads(await request.body())
+        except (ValueError, RecursionError):
+            return _json({"error": "the body is no JSON"}, 400)
+        try:
+            return _json(await run_in_threadpool(answer, studio, body))
+        except (InputError, SpecError, OSError) as error:
+            return _json({"error": str(error)}, 400)
+
+    return endpoint
+
+
+def _text(content: Callable[[], str], kind: str) -> Callable[[Request], Awaitable[Response]]:
+    async def endpoint(request: Request) -> Response:
+        return Response(content(), media_type=kind)
+
+    return endpoint
+
+
+def _json(data: Any, status: int = 200) -> Response:
+    text = json.dumps(data, allow_nan=False, separators=(",", ":"))
+    return Response(text.encode("utf-8", "backslashreplace"), status, media_type="application/json")
+
+
+def _ascii(name: str) -> str:
+    return "".join(ch if ch.isascii() and (ch.isalnum() or ch in "-_") else "_" for ch in name)

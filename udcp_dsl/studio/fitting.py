@@ -1,0 +1,114 @@
+"""One oracle, calibrated on half of the rows and judged on the others, as `udcp calibrate` and `evaluate` do it."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from udcp_dsl.loss import Loss
+from udcp_dsl.prediction.calibrate import points_needed
+from udcp_dsl.prediction.evaluation import Evaluation, evaluate
+from udcp_dsl.prediction.oracle import Oracle, SolvingOracle, make_oracle
+from udcp_dsl.prediction.predictor import SetPredictor
+from udcp_dsl.prediction.rows import Rows
+from udcp_dsl.studio.instances import Instances
+
+# Told how many rows are done, of how many; raises to end the work.
+Heed = Callable[[int, int], None]
+
+# The alphas of the curves of cost against coverage.
+CURVE = tuple(Fraction(k, 100) for k in (2, 5, 10, 15, 20, 30, 40))
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A calibrated predictor, what its sets come to on the rows that are shown, and what was warned of."""
+
+    predictor: SetPredictor
+    evaluation: Evaluation
+    warnings: tuple[str, ...]
+
+    @property
+    def loss(self) -> Loss:
+        return self.predictor.loss
+
+    @property
+    def tau(self) -> float:
+        tau = self.predictor.calibrated.thresholds()
+        assert isinstance(tau, float)
+        return tau
+
+    @cached_property
+    def scorer(self) -> Oracle:
+        """An oracle with the scores of one row that the predictor cuts: with its lambda and its anchor."""
+        return make_oracle(self.predictor.oracle.name, self.loss, **self.options)
+
+    @cached_property
+    def options(self) -> dict[str, object]:
+        """What makes `scorer` of the oracle's name alone."""
+        options = dict(self.predictor.oracle.options)
+        anchors = self.predictor.anchors
+        if anchors is not None:
+            (m,) = anchors.of_rows(self.predictor.alphas[0], None, 1).tolist()
+            options["anchor"] = None if math.isnan(m) else m
+        return options
+
+
+def fit(loss: Loss, oracle: str, alpha: Fraction, instances: Instances, heed: Heed) -> Fitted:
+    """Calibrate and judge; OracleError where the oracle does not apply, InputError where the rows do not do."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        predictor = SetPredictor(loss, oracle, alpha=alpha)
+        with heeding(predictor.oracle, heed):
+            predictor.calibrate(instances.calibration)
+        with heeding(predictor.oracle, heed):
+            evaluation = evaluate(predictor, instances.shown)
+    told = (str(w.message) for w in caught if issubclass(w.category, UserWarning) and "W601" not in str(w.message))
+    return Fitted(predictor, evaluation, tuple(dict.fromkeys(told)))
+
+
+def curve(fitted: Fitted, instances: Instances, heed: Heed) -> list[tuple[float, float, float]]:
+    """(alpha, coverage, mean cost) along the grid, as far as the rows suffice; lambda is that of the one alpha."""
+    predictor, n = fitted.predictor, fitted.predictor.calibrated.n
+    grid = [alpha for alpha in CURVE if points_needed(alpha) <= n]
+    if not grid:
+        return []
+    options = dict(predictor.oracle.options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # said when it was fitted
+        made = SetPredictor(fitted.loss, predictor.oracle.name, options=options, alpha=grid)
+        with heeding(made.oracle, heed):
+            made.calibrate(instances.calibration)
+            found = [_point(made, instances.shown, alpha) for alpha in grid]
+    return found
+
+
+def _point(predictor: SetPredictor, rows: Rows, alpha: Fraction) -> tuple[float, float, float]:
+    sets = predictor.predict_set(rows, alpha=alpha)
+    covered = sets.mask[np.arange(len(rows)), rows.truth]
+    return float(alpha), float(covered.mean()), float(sets.costs.mean())
+
+
+def sets_of(fitted: Fitted, p: Any) -> tuple[Any, Any]:
+    """The set and the scores of one row, (K,) each."""
+    rows = np.repeat(np.asarray(p, dtype=np.float64)[None, :], 2, axis=0)  # for one alone kernels are compiled anew
+    return fitted.predictor.predict_set(rows).mask[0], fitted.scorer.scores(rows)[0]
+
+
+@contextmanager
+def heeding(oracle: Oracle, heed: Heed) -> Iterator[None]:
+    """In this block the work of an oracle is told of step by step, and ends where `heed` raises."""
+    with ExitStack() as stack:
+        stack.enter_context(oracle.telling(heed))
+        if isinstance(oracle, SolvingOracle):
+            solved = iter(range(1, 1 << 62))
+            stack.enter_context(oracle.running(advance=lambda: heed(next(solved), 0)))
+        yield

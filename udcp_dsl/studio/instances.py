@@ -1,0 +1,100 @@
+"""The rows that a studio shows: the user's own, or those of a generated classifier; half to calibrate, half to look at.
+
+A generated row has log-odds that are noise for every node of the hierarchy and every label, so that near labels are
+taken for each other. The truth is drawn from these odds; what the classifier says of them is a little too sure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from udcp_dsl.loss import Loss
+from udcp_dsl.prediction.rows import Rows, rows_of
+from udcp_dsl.report.tree import tree_of
+
+MOST = 4000  # rows of the user's that are kept, so that a slider moves all at once
+_CELLS, _FEWEST, _ENOUGH = 4_000_000, 200, 1000  # of generated rows
+_SURE = 1.25  # how much too sure the generated classifier is
+_OWN, _SHARED = 2.2, 2.6  # scales of the noise of labels and of nodes
+
+
+@dataclass(frozen=True, eq=False)
+class Instances:
+    """`about` says in a few words what they are; `places` are the rows of `shown` in what was read."""
+
+    calibration: Rows
+    shown: Rows
+    about: str
+    places: tuple[int, ...]
+
+
+# What a studio makes of a spec's labels.
+Supply = Callable[[Loss], Instances]
+
+
+def generated(loss: Loss, seed: int = 0) -> Instances:
+    """Rows of a generated classifier for the labels of a loss."""
+    rng = np.random.default_rng(seed)
+    n = int(min(_ENOUGH, max(_FEWEST, _CELLS // loss.K)))
+    odds = _OWN * rng.gumbel(size=(n, loss.K))
+    tree = tree_of(loss)
+    if tree is not None and tree.names:
+        shared = rng.gumbel(size=(n, len(tree.names)))
+        for node, above in enumerate(tree.parent):  # parents come before their children
+            if above >= 0:
+                shared[:, node] += shared[:, above]
+        for y, nodes in enumerate(tree.above):
+            if nodes:
+                odds[:, y] += _SHARED * shared[:, list(nodes)].mean(axis=1)
+    y = np.argmax(odds + rng.gumbel(size=odds.shape), axis=1)
+    said = _SURE * odds
+    P = np.exp(said - said.max(axis=1, keepdims=True))
+    rows = rows_of(P / P.sum(axis=1, keepdims=True), loss.labels, y=np.array(loss.labels, dtype=object)[y].tolist())
+    return halved(rows, f"{n:,} rows of a generated classifier", seed)
+
+
+def halved(rows: Rows, about: str, seed: int = 0) -> Instances:
+    """Rows by chance in two halves; of very many only some."""
+    rng = np.random.default_rng(seed)
+    chosen = rng.permutation(len(rows))[:MOST]
+    half = len(chosen) // 2
+    first, second = np.sort(chosen[:half]), np.sort(chosen[half:])
+    if len(rows) > MOST:
+        about = f"{about}, {MOST:,} of {len(rows):,} by chance"
+    return Instances(rows.take(first), rows.take(second), about, tuple(second.tolist()))
+
+
+def own(rows: Rows, about: str) -> Supply:
+    """The user's rows, for any spec that has their labels; for another the generated ones."""
+
+    def supply(loss: Loss) -> Instances:
+        if loss.labels == rows.labels:
+            return halved(rows, about)
+        made = generated(loss)
+        return Instances(
+            made.calibration, made.shown, f"{made.about}: the labels are not those of {about}", made.places
+        )
+
+    return supply
+
+
+def dragged(p: Any, label: int, value: float) -> Any:
+    """A row in which one label has this probability, and the others what is left, in the proportions that they had.
+
+    >>> dragged(np.array([0.5, 0.3, 0.2]), 0, 0.0).round(3).tolist()
+    [0.0, 0.6, 0.4]
+    """
+    now = np.array(p, dtype=np.float64)
+    value = min(1.0, max(0.0, float(value)))
+    others = np.arange(len(now)) != label
+    left = float(now[others].sum())
+    if left > 0:
+        now[others] *= (1 - value) / left
+    elif len(now) > 1:
+        now[others] = (1 - value) / (len(now) - 1)
+    now[label] = value if len(now) > 1 else 1.0
+    return now / now.sum()

@@ -1,0 +1,92 @@
+"""What a user keeps: expectations, as cases of NAME.cases beside the spec, which validation runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from udcp_dsl.diagnostics import InputError, Source
+from udcp_dsl.validation.cases import ENDING, Case, CostCase, RowCase, parse_cases, tried, written
+
+if TYPE_CHECKING:
+    from udcp_dsl.loss import Loss
+    from udcp_dsl.studio.studio import Studio
+
+_LEAST = 1e-12  # probabilities below are left out of a case, where the set stays what it is
+
+
+def keep_case(studio: Studio, body: Any) -> Any:
+    """Add a case to those of the spec; answers whether it holds now, and how many cases there are.
+
+    {name, cost: [set, sign, set or number]} or {name, row: {oracle, holds, members}}.
+    """
+    if not isinstance(body, dict) or not isinstance(body.get("name"), str) or not body["name"].strip():
+        raise InputError("a case has a name, which says what is expected")
+    loss, state = studio.loss, studio.state
+    if loss is None:
+        raise InputError("the spec does not compile: mend it first")
+    claim = _cost_claim(body["cost"]) if "cost" in body else _row_claim(studio, body.get("row"))
+    moved = {slider["name"]: slider["value"] for slider in _sliders(studio) if slider["value"] != slider["default"]}
+    case = Case(body["name"].strip()[:200], claim, None if loss.name == loss.losses[-1] else loss.name, moved)
+    verdict = tried(loss, case)
+    before = state.place.read_beside(ENDING)
+    cases = parse_cases(Source(state.place.stem + ENDING, before or ""))
+    lead = (
+        before
+        if before is not None
+        else f"# What {state.place.name} should say; run by `udcp validate` and `pytest --udcp`.\n"
+    )
+    text = lead + ("" if lead.endswith("\n") else "\n") + written(case) + "\n"
+    parse_cases(Source(state.place.stem + ENDING, text))
+    name = state.place.write_beside(ENDING, text.encode("utf-8"))
+    example = verdict.counter_example
+    return {
+        "written": name,
+        "cases": len(cases) + 1,
+        "holds": verdict.holds,
+        "why": None if example is None else example.text,
+        "text": written(case),
+    }
+
+
+def _sliders(studio: Studio) -> list[dict[str, Any]]:
+    spec = studio.board.get("spec") or {}
+    sliders: list[dict[str, Any]] = spec.get("params", [])
+    return sliders
+
+
+def _cost_claim(given: Any) -> CostCase:
+    if not isinstance(given, list) or len(given) != 3 or given[1] not in (">", ">=", "<", "<=", "=="):
+        raise InputError("cost is a list of a set, a comparison, and a set or a number")
+    members, sign, other = given
+    if isinstance(other, int | float) and not isinstance(other, bool):
+        return CostCase(_labels(members), sign, float(other))
+    return CostCase(_labels(members), sign, _labels(other))
+
+
+def _row_claim(studio: Studio, given: Any) -> RowCase:
+    """The row that is shown, by the oracle that is named, at its threshold; its probabilities to the last digit."""
+    if not isinstance(given, dict):
+        raise InputError("a case has cost or row")
+    shown = studio.shown_row()
+    if shown is None:
+        raise InputError("there is no row yet")
+    fitted, p = shown
+    oracle = given.get("oracle")
+    if not isinstance(oracle, str) or oracle not in fitted:
+        raise InputError(f"oracle {str(oracle)[:80]!r} has no set of this row")
+    one = fitted[oracle]
+    members = _labels(given.get("members"))
+    options = {name: value for name, value in one.options.items() if value is not None}
+    return RowCase(_written_row(one.loss, p), oracle, options, one.tau, members, given.get("holds", True) is not False)
+
+
+def _written_row(loss: Loss, p: Any) -> dict[str, float]:
+    return {loss.labels[y]: float(p[y]) for y in np.argsort(-p, kind="stable").tolist() if p[y] > _LEAST}
+
+
+def _labels(given: Any) -> tuple[str, ...]:
+    if not isinstance(given, list) or not all(isinstance(label, str) for label in given):
+        raise InputError("a set is a list of labels")
+    return tuple(given)

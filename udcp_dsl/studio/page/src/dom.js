@@ -1,0 +1,42 @@
+// Elements and numbers. Every text of the user's goes in as text, never as markup.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+const fill = (element, attributes, children) => {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("--")) element.style.setProperty(name, value);
+    else if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (name in element && (name === "checked" || name === "disabled" || name === "value")) element[name] = value;
+    else element.setAttribute(name, value === true ? "" : value);
+  }
+  element.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  return element;
+};
+
+export const make = (tag, attributes = {}, ...children) => fill(document.createElement(tag), attributes, children);
+export const draw = (tag, attributes = {}, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
+export const name = (text) => make("bdi", {}, text);
+
+export const number = (value) => {
+  if (value === null || value === undefined) return "∞";
+  const size = Math.abs(value);
+  if (size >= 1000 && size < 1e9) return Math.round(value).toLocaleString("en");
+  return String(Number(value.toPrecision(size >= 100 ? 4 : 3)));
+};
+export const signed = (value) => (value > 0 ? `+${number(value)}` : value < 0 ? `−${number(-value)}` : "0");
+export const percent = (share) => `${(100 * share).toFixed(1)} %`;
+export const chance = (p) => (p > 0 && p < 0.0005 ? "< 0.001" : p.toFixed(3));
+export const listed = (labels, most = 6) =>
+  labels.slice(0, most).join(", ") + (labels.length > most ? ` and ${labels.length - most} more` : "");
+export const braces = (labels, most = 6) => (labels.length ? `{ ${listed(labels, most)} }` : "{ }");
+
+let last = 0;
+export const unique = (lead) => `${lead}-${(last += 1)}`;
+
+// Replaces what an element holds, and gives the focus back to what had it, by its key.
+export const refill = (element, ...children) => {
+  const key = document.activeElement && element.contains(document.activeElement) ? document.activeElement.dataset.key : null;
+  element.replaceChildren(...children.flat().filter(Boolean));
+  if (key) element.querySelector(`[data-key="${CSS.escape(key)}"]`)?.focus({ preventScroll: true });
+};

@@ -1,0 +1,170 @@
+// The editor: CodeMirror with the words of the language, and what the compiler says underlined as one types.
+
+import { autocompletion } from "@codemirror/autocomplete";
+import { indentWithTab } from "@codemirror/commands";
+import { HighlightStyle, StreamLanguage, syntaxHighlighting } from "@codemirror/language";
+import { lintGutter, setDiagnostics } from "@codemirror/lint";
+import { Annotation, Compartment, EditorState } from "@codemirror/state";
+import { EditorView, hoverTooltip, keymap } from "@codemirror/view";
+import { tags } from "@lezer/highlight";
+import { basicSetup } from "codemirror";
+import { ask, change, client, offline } from "./connection.js";
+import { make } from "./dom.js";
+
+const TYPED = 120; // milliseconds after the last key
+
+const ours = Annotation.define();
+
+const language = (words) => {
+  const keywords = new Set(words.keywords);
+  const atoms = new Set(words.atoms);
+  return StreamLanguage.define({
+    name: "loss",
+    languageData: { commentTokens: { line: "#" }, closeBrackets: { brackets: ["(", "{", "[", '"'] } },
+    startState: () => ({ named: false }),
+    token(stream, state) {
+      if (stream.eatSpace()) return null;
+      if (stream.match(/#.*/)) return "comment";
+      if (stream.match(/"(?:\\.|[^"\\])*"?/)) return "string";
+      if (stream.match(/[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/)) return "number";
+      if (stream.match(/[\p{L}\p{M}\p{N}_]+/u)) {
+        const word = stream.current();
+        const named = state.named;
+        state.named = word === "loss" || word === "let" || word === "param";
+        if (keywords.has(word)) return "keyword";
+        if (named) return "variableName.definition";
+        if (atoms.has(word) && !/^\s*:/.test(stream.string.slice(stream.pos))) return "atom";
+        return "variableName";
+      }
+      stream.next();
+      return "operator";
+    },
+  });
+};
+
+const colours = HighlightStyle.define([
+  { tag: tags.comment, color: "var(--muted)", fontStyle: "italic" },
+  { tag: tags.keyword, color: "var(--oracle-lac)", fontWeight: "600" },
+  { tag: tags.atom, color: "var(--link)" },
+  { tag: tags.string, color: "var(--good)" },
+  { tag: tags.number, color: "var(--oracle-greedy)" },
+  { tag: tags.definition(tags.variableName), fontWeight: "650" },
+]);
+
+const look = EditorView.theme({
+  "&": { backgroundColor: "var(--card)", color: "var(--ink)", fontSize: "0.8125rem", height: "100%" },
+  "&.cm-focused": { outline: "2px solid var(--link)", outlineOffset: "-2px" },
+  ".cm-content": { fontFamily: "var(--mono)", caretColor: "var(--ink)", padding: "0.5rem 0" },
+  ".cm-cursor": { borderLeftColor: "var(--ink)" },
+  ".cm-gutters": { backgroundColor: "var(--soft)", color: "var(--muted)", border: "none" },
+  ".cm-activeLine": { backgroundColor: "color-mix(in srgb, var(--link) 6%, transparent)" },
+  ".cm-activeLineGutter": { backgroundColor: "color-mix(in srgb, var(--link) 14%, transparent)" },
+  "&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground": {
+    backgroundColor: "color-mix(in srgb, var(--link) 28%, transparent) !important",
+  },
+  ".cm-selectionMatch": { backgroundColor: "color-mix(in srgb, var(--link) 16%, transparent)" },
+  ".cm-matchingBracket": { backgroundColor: "color-mix(in srgb, var(--good) 25%, transparent) !important" },
+  ".cm-tooltip, .cm-panels": { backgroundColor: "var(--card)", color: "var(--ink)", border: "1px solid var(--rule)" },
+  ".cm-tooltip-autocomplete ul li[aria-selected]": { backgroundColor: "var(--link)", color: "var(--card)" },
+  ".cm-lintRange-error": { backgroundImage: "none", textDecoration: "underline wavy var(--bad) 1.5px", textUnderlineOffset: "3px" },
+  ".cm-lintRange-warning": { backgroundImage: "none", textDecoration: "underline wavy var(--oracle-penalized) 1.5px", textUnderlineOffset: "3px" },
+  ".cm-diagnostic": { maxWidth: "34rem", whiteSpace: "normal" },
+  ".cm-hover": { padding: "0.4rem 0.7rem", maxWidth: "34rem", whiteSpace: "pre-wrap" },
+});
+
+const completing = async (context) => {
+  const word = context.matchBefore(/[\p{L}\p{M}\p{N}_]*/u);
+  const before = context.matchBefore(/\.\s*"?[\p{L}\p{M}\p{N}_]*/u);
+  if (!context.explicit && !before && (!word || word.from === word.to)) return null;
+  try {
+    const { items } = await ask("complete", { text: context.state.doc.toString(), at: context.pos });
+    return items.length ? { from: word ? word.from : context.pos, options: items, validFor: /^[\p{L}\p{M}\p{N}_]*$/u } : null;
+  } catch {
+    return null;
+  }
+};
+
+const hovering = hoverTooltip(async (view, at) => {
+  try {
+    const { text } = await ask("hover", { text: view.state.doc.toString(), at });
+    return text ? { pos: at, above: true, create: () => ({ dom: make("div", { class: "cm-hover" }, text) }) } : null;
+  } catch {
+    return null;
+  }
+});
+
+export class Editor {
+  constructor(parent) {
+    this.words = new Compartment();
+    this.known = false;
+    let timer = null;
+    const typed = EditorView.updateListener.of((update) => {
+      if (!update.docChanged || update.transactions.some((t) => t.annotation(ours))) return;
+      clearTimeout(timer);
+      timer = setTimeout(() => this.send(), TYPED);
+    });
+    this.view = new EditorView({
+      parent,
+      state: EditorState.create({
+        extensions: [
+          basicSetup,
+          keymap.of([indentWithTab]),
+          this.words.of([]),
+          syntaxHighlighting(colours),
+          look,
+          lintGutter(),
+          EditorView.contentAttributes.of({ "aria-label": "The spec. Escape, then Tab, leaves the editor." }),
+          typed,
+          offline ? [EditorState.readOnly.of(true)] : [autocompletion({ override: [completing] }), hovering],
+        ],
+      }),
+    });
+  }
+
+  get text() {
+    return this.view.state.doc.toString();
+  }
+
+  send() {
+    change({ text: { text: this.text, by: client } });
+  }
+
+  // The words of the language, which come with the first state.
+  learn(words) {
+    if (this.known) return;
+    this.known = true;
+    this.view.dispatch({ effects: this.words.reconfigure(language(words)) });
+  }
+
+  // A text that somebody else has set: the first, an example, another window.
+  show(text) {
+    if (text === this.text) return;
+    this.view.dispatch({ changes: { from: 0, to: this.view.state.doc.length, insert: text }, annotations: ours.of(true) });
+  }
+
+  diagnose(found) {
+    const length = this.view.state.doc.length;
+    const placed = found.map((d) => {
+      const from = Math.min(d.from, length);
+      const to = Math.min(Math.max(d.to, from), length);
+      return {
+        from: from === to && from === length && from > 0 ? from - 1 : from,
+        to: from === to && to < length ? to + 1 : to,
+        severity: d.severity,
+        source: d.code,
+        message: d.help ? `${d.message}\n${d.help}` : d.message,
+      };
+    });
+    this.view.dispatch(setDiagnostics(this.view.state, placed));
+  }
+
+  // Writes a number in the place of another.
+  write(from, to, text) {
+    this.view.dispatch({ changes: { from, to, insert: text } });
+  }
+
+  goTo(at) {
+    this.view.dispatch({ selection: { anchor: Math.min(at, this.view.state.doc.length) }, scrollIntoView: true });
+    this.view.focus();
+  }
+}

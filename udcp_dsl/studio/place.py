@@ -1,0 +1,110 @@
+"""Where the spec of a studio lives, and the only files that it reads and writes: those below one folder.
+
+An example of the gallery is held in memory, with the data it reads, until it is saved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from udcp_dsl.diagnostics import InputError
+from udcp_dsl.prediction.files import atomic_write
+
+
+@dataclass(frozen=True)
+class Place:
+    """`folder` is that of the spec, or for an example the one in which it would be saved, in a folder of its own.
+
+    `carried` holds the data of an example (path -> bytes); None for a spec on disk. `crlf`: lines ended in CR LF.
+    """
+
+    folder: Path
+    name: str
+    carried: Mapping[str, bytes] | None = None
+    crlf: bool = False
+
+    @property
+    def stem(self) -> str:
+        return self.name.removesuffix(".loss")
+
+    @property
+    def shown(self) -> str:
+        return str(self.folder / self.name) if self.carried is None else f"an example, {self.name}"
+
+    def save(self, text: str) -> tuple[Place, list[str]]:
+        """Write the spec, of an example also its data; gives where it is now, and the names of what was written."""
+        if self.carried is None:
+            self._write(self.name, self._ended(text).encode("utf-8"))
+            return self, [self.name]
+        folder = self.folder / self.stem
+        if folder.exists():
+            raise InputError(f"{folder} is there already: move it away, or open the spec in it (udcp studio {folder})")
+        own = replace(self, folder=folder, carried=None)
+        files = {self.name: text.encode("utf-8"), **self.carried}
+        for name in files:
+            own.inside(name)
+        for name, content in files.items():
+            own._write(name, content)
+        return own, [f"{self.stem}/{name}" for name in files]
+
+    def write_beside(self, ending: str, content: bytes) -> str:
+        """Write NAME.ending beside the spec; refuses for an example, which is saved first."""
+        if self.carried is not None:
+            raise InputError("this is an example, held in memory: save it first, and it has a folder of its own")
+        name = self.stem + ending
+        self._write(name, content)
+        return name
+
+    def read_beside(self, ending: str) -> str | None:
+        """The text of NAME.ending beside the spec, if there is one."""
+        if self.carried is not None:
+            return None
+        path = self.inside(self.stem + ending)
+        if not path.is_file():
+            return None
+        try:
+            return path.read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            raise InputError(f"{path}: not UTF-8: {error.reason}") from None
+
+    def inside(self, name: str) -> Path:
+        """The path of a file below the folder; refuses one that leads out of it, by a link too."""
+        there, folder = (self.folder / name).resolve(), self.folder.resolve()
+        if "\0" in name or not there.is_relative_to(folder):
+            raise InputError(f"{name!r} lies outside the folder of the spec, {self.folder}")
+        return there
+
+    def _write(self, name: str, content: bytes) -> None:
+        path = self.inside(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_write(path) as temporary:
+            temporary.write_bytes(content)
+
+    def _ended(self, text: str) -> str:
+        return text.replace("\n", "\r\n") if self.crlf else text
+
+
+def open_spec(path: str | Path) -> tuple[Place, str]:
+    """The place of a spec on disk, and its text, lines ended in LF; of a folder its only spec."""
+    from udcp_dsl.language.parse import read_source
+
+    file = Path(path)
+    if file.is_dir():
+        found = sorted(file.glob("*.loss"))
+        if len(found) != 1:
+            many = f"{len(found)} specs: give one of them" if found else "no spec (a file that ends in .loss)"
+            raise InputError(f"{file}: the folder holds {many}")
+        file = found[0]
+    if file.suffix != ".loss":
+        raise InputError(f"{file}: a spec is a file that ends in .loss")
+    text = read_source(file).text
+    return Place(file.absolute().parent, file.name, crlf="\r\n" in text), text.replace("\r\n", "\n")
+
+
+def example(path: Path, folder: Path) -> tuple[Place, str]:
+    """An example of the gallery, held in memory with all that lies beside it and is data."""
+    text = path.read_text(encoding="utf-8")
+    data = {file.name: file.read_bytes() for file in path.parent.iterdir() if file.suffix in (".csv", ".json", ".npy")}
+    return Place(folder, path.name, carried=data), text

@@ -1,0 +1,109 @@
+"""One row: its probabilities, the sets of the oracles side by side, the hull of `price`, and why a label is in."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from udcp_dsl.loss import Loss
+from udcp_dsl.studio.fitting import Fitted, sets_of
+from udcp_dsl.studio.instances import Instances
+
+_LIKELIEST, _MOST = 16, 60  # labels of a row that are shown: the likeliest, and those in some set
+_VERTICES = 60  # of the hull
+
+
+def row_data(
+    fitted: Mapping[str, Fitted], instances: Instances, row: int, now: Any, why: str | None, dragged: bool
+) -> dict[str, Any]:
+    """The row at place `row` of those that are shown, with the probabilities that it has now."""
+    loss = next(iter(fitted.values())).loss
+    truth = int(instances.shown.truth[row])
+    found = {name: sets_of(one, now) for name, one in fitted.items()}
+    asked = loss.labels.index(why) if why in loss.labels else truth
+    order = np.lexsort((np.arange(loss.K), -now)).tolist()
+    held = np.any([mask for mask, _ in found.values()], axis=0)
+    kept = [y for rank, y in enumerate(order) if rank < _LIKELIEST or held[y] or y in (truth, asked)][:_MOST]
+    kept += [y for y in dict.fromkeys((truth, asked)) if y not in kept]
+    ids = instances.shown.ids
+    return {
+        "row": row,
+        "rows": len(instances.shown),
+        "place": instances.places[row],
+        "id": None if ids is None else str(ids[row]),
+        "dragged": dragged,
+        "truth": truth,
+        "p": [[y, float(now[y])] for y in kept],
+        "folded": loss.K - len(kept),
+        "sets": [
+            {
+                "oracle": name,
+                "members": np.flatnonzero(mask).tolist(),
+                "mass": math.fsum(now[mask].tolist()),
+                "cost": loss(mask) + 0.0,
+                "terms": [cost + 0.0 for cost in loss.terms(mask).values()],
+                "holds": bool(mask[truth]),
+                "tau": _finite(fitted[name].tau),
+                "options": {key: value for key, value in fitted[name].options.items() if value is not None},
+            }
+            for name, (mask, _) in found.items()
+        ],
+        "hull": _hull(fitted.get("price"), now),
+        "why": _why(loss, asked, now, fitted, found),
+    }
+
+
+def _hull(price: Fitted | None, p: Any) -> dict[str, Any] | None:
+    """The sets of the row by rising price: what a price of probability buys; `at` is the one at the threshold."""
+    explain = None if price is None else getattr(price.scorer, "explain", None)
+    if price is None or explain is None:
+        return None
+    vertices = explain(p, price.scorer.scores(np.repeat(p[None, :], 2, axis=0))[0])
+    at = sum(vertex.price <= price.tau for vertex in vertices) - 1
+    shown = vertices[: max(_VERTICES, at + 2)]
+    return {
+        "threshold": _finite(price.tau),
+        "at": at,
+        "vertices": [
+            {
+                "price": vertex.price,
+                "entered": list(vertex.entered),
+                "left": list(vertex.left),
+                "mass": vertex.mass,
+                "cost": vertex.cost + 0.0,
+            }
+            for vertex in shown
+        ],
+    }
+
+
+def _why(
+    loss: Loss, y: int, p: Any, fitted: Mapping[str, Fitted], found: Mapping[str, tuple[Any, Any]]
+) -> dict[str, Any]:
+    """Of one label: where each oracle has it in its order, beside the threshold, and what it adds to the set."""
+    answers = []
+    for name, (mask, scores) in found.items():
+        with_y, without = mask.copy(), mask.copy()
+        with_y[y], without[y] = True, False
+        more, less = loss.terms(with_y), loss.terms(without)
+        ahead = np.lexsort((np.arange(loss.K), -p, scores)).tolist().index(y)
+        paid = [[term, cost - less[term]] for term, cost in more.items() if cost != less[term]]
+        answers.append(
+            {
+                "oracle": name,
+                "in": bool(mask[y]),
+                "score": _finite(float(scores[y])),
+                "tau": _finite(fitted[name].tau),
+                "rank": ahead + 1,
+                "adds": loss(with_y) - loss(without) + 0.0,
+                "terms": paid,
+            }
+        )
+    return {"label": y, "p": float(p[y]), "answers": answers}
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,61 @@
+"""A studio on localhost: a free port, a token, an address, and the server until it is ended."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+from collections.abc import Callable
+
+from udcp_dsl.diagnostics import InputError
+from udcp_dsl.studio.studio import Studio
+
+PORT = 8765
+_TRIED = 100  # ports after the first
+
+
+def require_studio() -> None:
+    """Say how to get what serves, where it is missing."""
+    try:
+        import starlette
+        import uvicorn
+    except ImportError as error:
+        raise InputError("the studio needs starlette and uvicorn: pip install 'udcp_dsl[studio]'") from error
+    del starlette, uvicorn
+
+
+def listening(port: int = PORT) -> socket.socket:
+    """A socket on 127.0.0.1 at this port, or where it is in use at the next one that is free."""
+    for tried in range(port, min(port + _TRIED, 1 << 16)):
+        made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        try:
+            made.bind(("127.0.0.1", tried))
+            made.listen(128)
+            return made
+        except OSError:
+            made.close()
+    raise InputError(f"no port from {port} to {port + _TRIED - 1} is free: give another, --port")
+
+
+def serve(studio: Studio, opened: socket.socket, ready: Callable[[str], None]) -> None:
+    """Serve until interrupted; `ready` is told the address, with its token."""
+    import uvicorn
+
+    from udcp_dsl.studio.app import application
+
+    port, token = opened.getsockname()[1], secrets.token_urlsafe(24)
+    config = uvicorn.Config(
+        application(studio, token, port),
+        log_level="critical",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=1,
+        limit_concurrency=400,
+        ws="none",
+    )
+    server = uvicorn.Server(config)
+    ready(f"http://127.0.0.1:{port}/{token}/")
+    try:
+        server.run(sockets=[opened])
+    finally:
+        studio.close()
+        opened.close()

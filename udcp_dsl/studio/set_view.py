@@ -1,0 +1,54 @@
+"""The labels as a tree, and one set of them: its cost term by term, and what each label adds to it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+
+from udcp_dsl.loss import Loss
+from udcp_dsl.report.tree import tree_of
+
+_HELD = 1 << 22  # entries of masks that are held at once
+
+
+def labels_data(loss: Loss) -> dict[str, Any]:
+    """The labels, and the nodes above them: [name, parent or -1, labels below]."""
+    tree = tree_of(loss)
+    return {
+        "labels": list(loss.labels),
+        "tree": None
+        if tree is None
+        else {
+            "name": tree.name,
+            "nodes": [list(node) for node in zip(tree.names, tree.parent, tree.sizes, strict=True)],
+            "above": [list(nodes) for nodes in tree.above],
+        },
+    }
+
+
+def set_data(loss: Loss, members: Collection[str]) -> dict[str, Any]:
+    """What a set costs. `adds` says of every label what the set would cost more with it; of a member, what it costs
+    more than without it. Members that are no labels (of another spec) are left out."""
+    known = {label: y for y, label in enumerate(loss.labels)}
+    inside = sorted(known[label] for label in members if label in known)
+    mask = np.zeros(loss.K, dtype=bool)
+    mask[inside] = True
+    grow = loss.increments(1)
+    for y in inside:
+        grow.push([y])
+    total = float(loss(mask))
+    adds = np.asarray(grow.after()[0] - grow.value[0], dtype=np.float64)
+    step = max(1, _HELD // loss.K)
+    for start in range(0, len(inside), step):
+        part = inside[start : start + step]
+        without = np.repeat(mask[None, :], len(part), axis=0)
+        without[np.arange(len(part)), part] = False
+        adds[part] = total - loss.batch(without)
+    return {
+        "members": inside,
+        "total": total + 0.0,
+        "terms": [[text, cost + 0.0] for text, cost in loss.terms(mask).items()],
+        "adds": [float(f"{value:.8g}") + 0.0 for value in adds.tolist()],
+    }

@@ -1,0 +1,286 @@
+"""The studio itself: the state, two threads that work out what follows from it, and the board they write on.
+
+The first thread compiles the text and costs the set: it is always quick, so that faults are shown as one types. The
+second scores rows. Between its steps it looks whether what it works on is still wanted, and shows the row anew where
+that has changed.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from udcp_dsl.diagnostics import InputError, OracleError
+from udcp_dsl.loss import Loss
+from udcp_dsl.studio.assist import words
+from udcp_dsl.studio.fitting import Fitted, curve, fit
+from udcp_dsl.studio.instances import Instances, Supply, dragged, generated
+from udcp_dsl.studio.overall_view import overall_data
+from udcp_dsl.studio.place import Place
+from udcp_dsl.studio.row_view import row_data
+from udcp_dsl.studio.set_view import labels_data, set_data
+from udcp_dsl.studio.spec_view import Checked, check
+from udcp_dsl.studio.state import State, changed
+from udcp_dsl.studio.work import Board, Worker, told
+
+# Edits that follow each other faster than this, in seconds, are one: a slider passes many numbers on its way.
+_ONE_EDIT = 1.5
+_FEW = (3, 6)  # labels of the set of the row that it begins with
+
+
+class Superseded(Exception):
+    """What was being worked out is no longer wanted."""
+
+
+class Stopped(Exception):
+    """The user has stopped it."""
+
+
+class Studio:
+    """One spec, its rows, and what is known about them."""
+
+    def __init__(
+        self, place: Place, text: str, supply: Supply = generated, *, alpha: Fraction = Fraction(1, 10)
+    ) -> None:
+        self.board = Board()
+        self._supply = supply
+        self._lock = threading.RLock()
+        self._state = State(place, text, alpha=alpha)
+        # Of the first thread.
+        self._checked: tuple[object, Checked] | None = None
+        self._loss: Loss | None = None  # of the last text that compiled
+        self._set_of: object = None
+        # Of the second.
+        self._instances: tuple[tuple[str, ...], Instances] | None = None
+        self._fits: dict[str, Fitted] = {}
+        self._missing: dict[str, str] = {}
+        self._curves: dict[str, list[tuple[float, float, float]]] = {}
+        self._of: tuple[Loss, Fraction] | None = None  # what these are of
+        self._settled: Fitted | None = None  # of the main oracle, before the last edit
+        self._edited = -float("inf")
+        self._row_of: object = None
+        self._shown_row: tuple[Mapping[str, Fitted], Any] | None = None
+        self._stop = threading.Event()
+        self._stopped: set[str] = set()
+        self._checks = Worker("checks", self._check, self._failed)
+        self._scores = Worker("scores", self._score, self._failed)
+        self.board.put("words", words())
+        self.board.put("state", self._state.as_data())
+        self._idle()
+        self._checks.poke()
+
+    def close(self) -> None:
+        """End the threads; one that computes ends at its next step."""
+        self._stop.set()
+        self._checks.end()
+        self._scores.end()
+
+    @property
+    def state(self) -> State:
+        with self._lock:
+            return self._state
+
+    @property
+    def loss(self) -> Loss | None:
+        """Of the last text that compiled."""
+        with self._lock:
+            return self._loss
+
+    @property
+    def idle(self) -> bool:
+        return self._checks.idle and self._scores.idle
+
+    # What the page asks for
+
+    def change(self, change: object) -> None:
+        """Set something; InputError where that cannot be."""
+        self._become(lambda state: changed(state, change))
+
+    def open(self, place: Place, text: str) -> None:
+        """Go on with another spec."""
+        self._become(lambda state: State(place, text, alpha=state.alpha, oracles=state.oracles))
+
+    def moved_to(self, place: Place) -> None:
+        """The spec is the same, and lives elsewhere now."""
+        self._become(lambda state: State(**{**vars(state), "place": place}))
+
+    def stop(self) -> None:
+        """End what is being scored; it is not begun again before something changes, or `again`."""
+        self._stop.set()
+
+    def again(self) -> None:
+        """Begin again what was stopped."""
+        with self._lock:
+            self._stopped.clear()
+        self._stop.clear()
+        self._scores.poke()
+
+    def shown_row(self) -> tuple[Mapping[str, Fitted], Any] | None:
+        """The predictors whose sets are shown, and the probabilities of the row that they are of."""
+        with self._lock:
+            return self._shown_row
+
+    def _become(self, next_of: Callable[[State], State]) -> None:
+        with self._lock:
+            self._state = next_of(self._state)
+            self.board.put("state", self._state.as_data())
+        self._checks.poke()
+        self._scores.poke()
+
+    # The first thread
+
+    def _check(self) -> None:
+        state = self.state
+        key = (state.place, state.text, state.moved, state.loss)
+        if self._checked is None or self._checked[0] != key:
+            found = check(state.text, state.place, state.moved, state.loss)
+            self._checked = (key, found)
+            if found.loss is not None:
+                with self._lock:
+                    before, self._loss = self._loss, found.loss
+                labels = labels_data(found.loss)
+                if before is None or labels != self.board.get("labels"):
+                    self.board.put("labels", labels)
+                self._scores.poke()
+            self.board.put("spec", found.data)
+        loss = self.loss
+        if loss is not None and self._set_of != (loss, state.members):
+            self._set_of = (loss, state.members)
+            self.board.put("set", set_data(loss, state.members))
+
+    # The second thread
+
+    def _score(self) -> None:
+        loss = self.loss
+        if loss is None:
+            return
+        try:
+            self._fit_all(loss)
+        except Superseded:
+            self._scores.poke()
+        finally:
+            self._stop.clear()
+            self._idle()
+
+    def _fit_all(self, loss: Loss) -> None:
+        state = self.state
+        instances = self._rows_of(loss)
+        alpha = state.alpha
+        if self._of != (loss, alpha):
+            self._begin(loss, alpha)
+        for name in state.oracles:
+            if name in self._fits or name in self._missing or name in self._stopped:
+                continue
+            try:
+                heed = self._heed(loss, alpha, name, "calibrating and judging")
+                heed(0, len(instances.calibration))
+                self._fits[name] = fit(loss, name, alpha, instances, heed)
+            except (OracleError, InputError) as error:
+                self._missing[name] = str(error)
+            except Stopped:
+                self._stopped.add(name)
+            self._show(instances)
+        self._show(instances)
+        for name, one in self._current().items():
+            if name in self._curves:
+                continue
+            try:
+                self._curves[name] = curve(one, instances, self._heed(loss, alpha, name, "cost against coverage"))
+            except Stopped:
+                self._curves[name] = []
+            except InputError:  # too few rows: the table says so
+                self._curves[name] = []
+            self._show_overall(instances)
+
+    def _rows_of(self, loss: Loss) -> Instances:
+        if self._instances is None or self._instances[0] != loss.labels:
+            self._doing("rows", "making rows", 0, 0)
+            self._instances = (loss.labels, self._supply(loss))
+            self._settled, self._of = None, None
+        return self._instances[1]
+
+    def _begin(self, loss: Loss, alpha: Fraction) -> None:
+        """Another loss or level: what was found before is kept only to compare with."""
+        if self._of is not None and self._of[0] is not loss:
+            now = time.monotonic()
+            main = self._current().get(self._main())
+            if main is not None and now - self._edited > _ONE_EDIT:
+                self._settled = main
+            self._edited = now
+        elif self._of is not None:
+            self._settled = None  # another alpha: no edit of the spec
+        self._fits, self._curves, self._missing = {}, {}, {}
+        with self._lock:
+            self._stopped = set()
+        self._of = (loss, alpha)
+
+    def _current(self) -> Mapping[str, Fitted]:
+        return {name: self._fits[name] for name in self.state.oracles if name in self._fits}
+
+    def _main(self) -> str:
+        """The oracle that rows are followed by."""
+        order = self.state.oracles
+        return "price" if "price" in order else order[0]
+
+    def _heed(self, loss: Loss, alpha: Fraction, name: str, what: str) -> Callable[[int, int], None]:
+        def heed(done: int, of: int) -> None:
+            if self.loss is not loss or self.state.alpha != alpha or name not in self.state.oracles:
+                raise Superseded
+            if self._stop.is_set():
+                self._stop.clear()
+                raise Stopped
+            self._doing(name, what, done, of)
+            self._show_row()
+
+        return heed
+
+    def _show(self, instances: Instances) -> None:
+        self._show_overall(instances)
+        self._show_row()
+
+    def _show_overall(self, instances: Instances) -> None:
+        found = self._current()
+        if found:
+            main = self._main()
+            stopped = dict.fromkeys(self._stopped, "stopped: ask for it again, or change something")
+            missing = {name: why for name, why in {**self._missing, **stopped}.items() if name in self.state.oracles}
+            self.board.put("overall", overall_data(found, self._curves, instances, missing, self._settled, main))
+
+    def _show_row(self) -> None:
+        found = self._current()
+        if not found or self._instances is None:
+            return
+        state, instances = self.state, self._instances[1]
+        row = _telling(next(iter(found.values()))) if state.row is None else min(state.row, len(instances.shown) - 1)
+        key = (tuple(found.values()), row, state.drags, state.why)
+        if key == self._row_of:
+            return
+        self._row_of = key
+        p = instances.shown.P[row].astype("float64")
+        for label, value in state.drags:
+            if label < len(p):
+                p = dragged(p, label, value)
+        with self._lock:
+            self._shown_row = (found, p)
+        self.board.put("row", row_data(found, instances, row, p, state.why, bool(state.drags)))
+
+    def _doing(self, name: str, what: str, done: int, of: int) -> None:
+        self.board.put("doing", {"oracle": name, "what": what, "done": done, "of": of})
+
+    def _idle(self) -> None:
+        self.board.put("doing", None)
+
+    def _failed(self, error: BaseException) -> None:
+        self.board.put("fault", f"the studio has a fault, please report it: {told(error)}")
+
+
+def _telling(fitted: Fitted) -> int:
+    """A row to begin with: the first whose set has a few labels; without one, the first."""
+    sizes = fitted.evaluation.sets.sizes
+    found = np.flatnonzero((sizes >= _FEW[0]) & (sizes <= _FEW[1]))
+    return int(found[0]) if len(found) else 0

@@ -1,0 +1,104 @@
+"""Work in the background: a thread that does the newest thing asked of it, and what has been found, by version.
+
+A page asks for what is newer than what it has; where there is nothing yet, it waits without holding a thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+
+class Worker:
+    """Calls `run` once after every `poke`, or once after many, in a thread of its own."""
+
+    def __init__(self, name: str, run: Callable[[], None], failed: Callable[[BaseException], None]) -> None:
+        self._run, self._failed = run, failed
+        self._asked = threading.Condition()
+        self._wanted = self._ended = False
+        self._busy = False
+        self._thread = threading.Thread(target=self._loop, name=f"studio {name}", daemon=True)
+        self._thread.start()
+
+    def poke(self) -> None:
+        with self._asked:
+            self._wanted = True
+            self._asked.notify_all()
+
+    def end(self) -> None:
+        with self._asked:
+            self._ended = True
+            self._asked.notify_all()
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is asked for or under way."""
+        with self._asked:
+            return not (self._wanted or self._busy)
+
+    def _loop(self) -> None:
+        while True:
+            with self._asked:
+                self._busy = False
+                while not (self._wanted or self._ended):
+                    self._asked.wait()
+                if self._ended:
+                    return
+                self._wanted, self._busy = False, True
+            try:
+                self._run()
+            except BaseException as error:  # the thread must live: what is wrong is shown in the page
+                self._failed(error)
+
+
+class Board:
+    """What has been found: views by name, each with the version at which it was put up."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._views: dict[str, tuple[int, Any]] = {}
+        self._version = 0
+        self._waiting: set[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = set()
+
+    def put(self, name: str, data: Any) -> None:
+        with self._lock:
+            self._version += 1
+            self._views[name] = (self._version, data)
+            waiting = tuple(self._waiting)
+        for loop, event in waiting:
+            loop.call_soon_threadsafe(event.set)
+
+    def since(self, version: int) -> tuple[int, dict[str, Any]]:
+        """The version now, and the views that are newer than `version`."""
+        with self._lock:
+            return self._version, {name: data for name, (at, data) in self._views.items() if at > version}
+
+    def get(self, name: str) -> Any:
+        with self._lock:
+            return self._views.get(name, (0, None))[1]
+
+    async def news(self, version: int, seconds: float) -> tuple[int, dict[str, Any]]:
+        """The same, after waiting for something new, but not longer than this."""
+        event = asyncio.Event()
+        entry = (asyncio.get_running_loop(), event)
+        with self._lock:
+            self._waiting.add(entry)
+        try:
+            if not self.since(version)[1]:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(event.wait(), seconds)
+            return self.since(version)
+        finally:
+            with self._lock:
+                self._waiting.discard(entry)
+
+
+def told(error: BaseException) -> str:
+    """An error that is ours, with the place where it arose, for whoever reports it."""
+    place = traceback.extract_tb(error.__traceback__)[-1:] if error.__traceback__ else []
+    where = f" ({place[0].filename.rpartition('/')[2]}:{place[0].lineno})" if place else ""
+    return f"{type(error).__name__}: {error}{where}"

@@ -1,0 +1,360 @@
+"""Cases of a spec: what its author expects of it, written beside it as NAME.cases and tried whenever it is validated.
+
+    case "cancer is dearer than moles": cost { melanoma } > cost { nevus, wart }
+    case "as the bill says": cost { melanoma } == 8.01
+    case "the gap" of triage with coherence = 3: cost { melanoma, nevus } >= 12
+    case "left open": row { melanoma: 0.6, nevus: 0.4 } by price { anchor: 70.5 } at 71.8 holds { melanoma, nevus }
+    case "not for this": row { wart: 0.9, nevus: 0.1 } by lac at -0.05 lacks { nevus }
+
+A row is a classifier's probabilities; labels that are not named have 0. `by` names the oracle, with its options, and
+`at` the threshold; so a case depends on nothing but the spec. Costs are compared as the language compares them.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import operator
+import re
+import warnings
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NoReturn
+
+import numpy as np
+
+from udcp_dsl.diagnostics import Diagnostic, InputError, OracleError, Source, Span, SpecError
+from udcp_dsl.expression.domain import Bools
+from udcp_dsl.language.words import is_bare
+from udcp_dsl.loss import Loss
+from udcp_dsl.validation.verdicts import CounterExample, Verdict
+
+QUESTION = "Does it say what its author expects?"
+ENDING = ".cases"
+
+# Values this near are equal, as in the language.
+_NEAR = 1e-9
+_COMPARED: Mapping[str, Callable[[float, float], bool]] = {
+    ">": operator.gt,
+    ">=": operator.ge,
+    "<": operator.lt,
+    "<=": operator.le,
+    "==": operator.eq,
+}
+_TOKEN = re.compile(
+    r"""(?P<space>[ \t\r\n]+|\#[^\n]*)
+    |(?P<string>"(?:\\.|[^"\\\n])*")
+    |(?P<number>-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)(?![\w.])
+    |(?P<sign>>=|<=|==|[{}:,=<>])|(?P<word>\w+)|(?P<wrong>.)""",
+    re.VERBOSE,
+)
+
+
+@dataclass(frozen=True)
+class CostCase:
+    """The cost of a set, compared with that of another or with a number."""
+
+    members: tuple[str, ...]
+    sign: str
+    other: tuple[str, ...] | float
+
+
+@dataclass(frozen=True)
+class RowCase:
+    """The set of a row by an oracle at a threshold holds these labels; or, with `holds` False, none of them."""
+
+    p: Mapping[str, float]
+    oracle: str
+    options: Mapping[str, object]
+    tau: float
+    members: tuple[str, ...]
+    holds: bool = True
+
+
+@dataclass(frozen=True)
+class Case:
+    """One case; `loss` and `params` are the spec's own (its last loss) where they are not given."""
+
+    name: str
+    claim: CostCase | RowCase
+    loss: str | None = None
+    params: Mapping[str, float] = field(default_factory=dict)
+    span: Span | None = field(default=None, compare=False)
+
+
+def cases_beside(spec: str | Path) -> tuple[Case, ...]:
+    """The cases that lie beside a spec; none where there is no such file. SpecError where it cannot be read."""
+    path = Path(spec).with_suffix(ENDING)
+    if not path.is_file():
+        return ()
+    from udcp_dsl.language.parse import read_source
+
+    return parse_cases(read_source(path))
+
+
+def parse_cases(source: Source) -> tuple[Case, ...]:
+    """The cases of a text; SpecError with the first fault.
+
+    >>> (case,) = parse_cases(Source("t.cases", 'case "dear": cost { wolf } > cost { cat, "big dog" }'))
+    >>> case.name, case.claim.other
+    ('dear', ('cat', 'big dog'))
+    """
+    return tuple(_Reader(source).cases())
+
+
+def written(case: Case) -> str:
+    """A case as it stands in a file; `parse_cases` reads it back.
+
+    >>> written(Case("dear", CostCase(("wolf",), ">", ("cat", "big dog"))))
+    'case "dear": cost { wolf } > cost { cat, "big dog" }'
+    """
+    of = "" if case.loss is None else f" of {_name(case.loss)}"
+    params = ", ".join(f"{_name(name)} = {value!r}" for name, value in case.params.items())
+    lead = f"case {_string(case.name)}{of}{f' with {params}' if params else ''}: "
+    claim = case.claim
+    if isinstance(claim, CostCase):
+        other = f"{claim.other!r}" if isinstance(claim.other, float) else f"cost {_set(claim.other)}"
+        return f"{lead}cost {_set(claim.members)} {claim.sign} {other}"
+    p = ", ".join(f"{_name(label)}: {value!r}" for label, value in claim.p.items())
+    options = ", ".join(f"{_name(name)}: {_option(value)}" for name, value in claim.options.items())
+    by = f"{_name(claim.oracle)}{f' {{ {options} }}' if options else ''} at {claim.tau!r}"
+    return f"{lead}row {{ {p} }} by {by} {'holds' if claim.holds else 'lacks'} {_set(claim.members)}"
+
+
+def cases_of(loss: Loss, cases: Sequence[Case]) -> list[Case]:
+    """Those that are about this loss: a case that names none is about the last of its spec."""
+    return [case for case in cases if (case.loss or loss.losses[-1]) == loss.name]
+
+
+def tried(loss: Loss, case: Case) -> Verdict:
+    """Whether a case holds. One that cannot be tried (a label is gone, an oracle does not apply) does not."""
+    try:
+        return _tried(_with_params(loss, case.params), case)
+    except (InputError, OracleError, SpecError) as error:
+        return _verdict(case, str(error))
+
+
+def _tried(loss: Loss, case: Case) -> Verdict:
+    claim = case.claim
+    if isinstance(claim, CostCase):
+        cost = loss(claim.members)
+        other = claim.other if isinstance(claim.other, float) else loss(claim.other)
+        equal = abs(cost - other) <= _NEAR * max(1.0, abs(other))
+        holds = claim.sign in (">=", "<=", "==") if equal else _COMPARED[claim.sign](cost, other)
+        beside = "" if isinstance(claim.other, float) else f", and {_set(claim.other)} costs {other:.10g}"
+        against = f"{_set(claim.members)} costs {cost:.10g}{beside}: that is not {claim.sign}{_told(claim.other)}"
+        sets = (claim.members,) if isinstance(claim.other, float) else (claim.members, claim.other)
+        return _verdict(case, None if holds else against, sets)
+    mask = row_set(loss, claim)
+    inside = {label for label, within in zip(loss.labels, mask, strict=True) if within}
+    _ = loss.mask(claim.members)  # refuses a label that there is not
+    wrong = [label for label in claim.members if (label in inside) != claim.holds]
+    found = _set(label for label in loss.labels if label in inside)
+    what = "lacks" if claim.holds else "holds"
+    return _verdict(
+        case, f"the set of the row is {found}: it {what} {_set(wrong)}" if wrong else None, (tuple(inside),)
+    )
+
+
+def row_set(loss: Loss, claim: RowCase) -> Bools:
+    """The set of the row of a case, as a mask."""
+    from udcp_dsl.prediction.oracle import make_oracle
+    from udcp_dsl.prediction.rows import rows_of
+
+    p = np.zeros(loss.K)
+    for label, value in claim.p.items():
+        p[loss.mask([label])] = value
+    rows = rows_of(np.repeat(p[None, :], 2, axis=0), loss.labels)  # for one alone kernels would be compiled anew
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of options that were chosen elsewhere
+        oracle = make_oracle(claim.oracle, loss, **claim.options)
+        if oracle.untuned:
+            raise OracleError(f"oracle {claim.oracle!r} has no lambda: write {claim.oracle} {{ lam: 0.1 }}")
+        mask: Bools = oracle.sets(rows.P, claim.tau)[0]
+    return mask
+
+
+def _told(other: tuple[str, ...] | float) -> str:
+    return f" {other:.10g}" if isinstance(other, float) else " that"
+
+
+def _verdict(case: Case, against: str | None, sets: Collection[tuple[str, ...]] = ()) -> Verdict:
+    example = None if against is None else CounterExample(against, tuple(sets))
+    return Verdict(f"case {case.name}", against is None, 1, counter_example=example)
+
+
+def _with_params(loss: Loss, params: Mapping[str, float]) -> Loss:
+    if not params:
+        return loss
+    from udcp_dsl.compile.passes import compile_spec
+    from udcp_dsl.compile.sources import Files
+
+    now = {**loss.params, **params}
+    return Loss(compile_spec(loss.source, Files(None, contents=loss.files), now, loss.labels, loss.name))
+
+
+def _name(text: str) -> str:
+    return text if is_bare(text) else _string(text)
+
+
+def _string(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _set(labels: Collection[str] | Iterator[str]) -> str:
+    inside = ", ".join(map(_name, labels))
+    return f"{{ {inside} }}" if inside else "{ }"
+
+
+def _option(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return repr(value) if isinstance(value, int | float) else _string(str(value))
+
+
+class _Reader:
+    """Tokens of a text, one after the other."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._tokens = [
+            (match.lastgroup or "", match[0], match.start(), match.end())
+            for match in _TOKEN.finditer(source.text)
+            if match.lastgroup != "space"
+        ]
+        self._at = 0
+
+    def cases(self) -> Iterator[Case]:
+        while self._at < len(self._tokens):
+            start = self._tokens[self._at][2]
+            self._word("case")
+            name = self._text() if self._kind() == "string" else f"line {self._source.position(start)[0]}"
+            loss = self._label() if self._taken("of") else None
+            params: dict[str, float] = {}
+            if self._taken("with"):
+                while True:
+                    key = self._label()
+                    self._sign("=")
+                    params[key] = self._number()
+                    if not self._taken(","):
+                        break
+            self._sign(":")
+            claim = self._cost() if self._taken("cost") else self._row()
+            span = Span(self._source, start, self._tokens[self._at - 1][3])
+            yield Case(name, claim, loss, params, span)
+
+    def _cost(self) -> CostCase:
+        members = self._members()
+        sign = self._next("sign", "a comparison: > >= < <= ==")
+        if sign not in _COMPARED:
+            self._fault("E703", f"{sign!r} compares nothing", "compare by > >= < <= or ==", back=1)
+        return CostCase(members, sign, self._members() if self._taken("cost") else self._number())
+
+    def _row(self) -> RowCase:
+        self._word("row", "cost or row")
+        p = {label: float(self._finite(value)) for label, value in self._pairs()}
+        self._word("by")
+        oracle = self._label()
+        options = {key: _value(kind, text) for key, (kind, text) in self._pairs()} if self._seen("{") else {}
+        self._word("at")
+        tau = self._number()
+        holds = self._taken("holds")
+        if not holds:
+            self._word("lacks", "holds or lacks")
+        return RowCase(p, oracle, options, tau, self._members(), holds)
+
+    def _pairs(self) -> Iterator[tuple[str, tuple[str, str]]]:
+        self._sign("{")
+        seen = set[str]()
+        while not self._taken("}"):
+            label = self._label()
+            if label in seen:
+                self._fault("E704", f"{label!r} is given twice", "give it once", back=1)
+            seen.add(label)
+            self._sign(":")
+            kind, text = self._kind(), self._peek()
+            if kind not in ("number", "string", "word"):
+                self._fault("E702", "a value is expected", "write a number")
+            self._at += 1
+            yield label, (kind, text)
+            if not self._taken(","):
+                self._sign("}")
+                return
+
+    def _finite(self, token: tuple[str, str]) -> float:
+        kind, text = token
+        if kind != "number" or not math.isfinite(float(text)):
+            self._fault("E702", f"{text} is no number", "write a finite number, such as 0.4", back=1)
+        return float(text)
+
+    def _members(self) -> tuple[str, ...]:
+        self._sign("{")
+        found = []
+        while not self._taken("}"):
+            found.append(self._label())
+            if not self._taken(","):
+                self._sign("}")
+                break
+        return tuple(found)
+
+    def _label(self) -> str:
+        if self._kind() == "string":
+            return self._text()
+        if self._kind() == "number" and is_bare(self._peek()):
+            return self._next("number", "")
+        return self._next("word", "a name")
+
+    def _text(self) -> str:
+        text = self._next("string", "a text in double quotes")
+        try:
+            return str(json.loads(text))
+        except ValueError:
+            self._fault("E702", f"{text} is no text", "strings are written as in JSON", back=1)
+
+    def _number(self) -> float:
+        return self._finite(("number", self._next("number", "a number")))
+
+    def _word(self, word: str, said: str | None = None) -> None:
+        if not self._taken(word):
+            self._fault("E701", f"{said or word!r} is expected", "see `udcp validate --help` on cases")
+
+    def _sign(self, sign: str) -> None:
+        if not self._taken(sign):
+            self._fault("E701", f"{sign!r} is expected", "")
+
+    def _taken(self, word: str) -> bool:
+        if self._seen(word):
+            self._at += 1
+            return True
+        return False
+
+    def _seen(self, word: str) -> bool:
+        return self._kind() in ("word", "sign") and self._peek() == word
+
+    def _next(self, kind: str, said: str) -> str:
+        if self._kind() != kind:
+            self._fault("E701", f"{said} is expected", "")
+        self._at += 1
+        return self._tokens[self._at - 1][1]
+
+    def _kind(self) -> str:
+        return self._tokens[self._at][0] if self._at < len(self._tokens) else "end"
+
+    def _peek(self) -> str:
+        return self._tokens[self._at][1]
+
+    def _fault(self, code: str, message: str, way_out: str, back: int = 0) -> NoReturn:
+        end = len(self._source.text)
+        at = self._at - back
+        start, stop = self._tokens[at][2:] if at < len(self._tokens) else (end, end)
+        raise SpecError([Diagnostic(code, Span(self._source, start, stop), message, way_out)])
+
+
+def _value(kind: str, text: str) -> object:
+    """The value of an option: a number, whole where it is written so, true, false, or a text."""
+    if kind == "number":
+        return int(text) if re.fullmatch(r"-?[0-9]+", text) else float(text)
+    if kind == "string":
+        return str(json.loads(text))
+    return {"true": True, "false": False}.get(text, text)
