@@ -20,12 +20,12 @@ from udcp_dsl.loss import Loss
 from udcp_dsl.studio.assist import words
 from udcp_dsl.studio.fitting import Fitted, curve, fit
 from udcp_dsl.studio.instances import Instances, Supply, dragged, generated
-from udcp_dsl.studio.overall_view import overall_data
 from udcp_dsl.studio.place import Place
-from udcp_dsl.studio.row_view import row_data
-from udcp_dsl.studio.set_view import labels_data, set_data
-from udcp_dsl.studio.spec_view import Checked, check
 from udcp_dsl.studio.state import State, changed
+from udcp_dsl.studio.views.chosen_set import labels_data, set_data
+from udcp_dsl.studio.views.overall import overall_data
+from udcp_dsl.studio.views.row import row_data
+from udcp_dsl.studio.views.spec import Checked, check
 from udcp_dsl.studio.work import Board, Worker, told
 
 # Edits that follow each other faster than this, in seconds, are one: a slider passes many numbers on its way.

@@ -317,7 +317,7 @@ class _Reader:
 
     def _word(self, word: str, said: str | None = None) -> None:
         if not self._taken(word):
-            self._fault("E701", f"{said or word!r} is expected", "see `udcp validate --help` on cases")
+            self._fault("E701", f"{said or repr(word)} is expected", "see `udcp validate --help` on cases")
 
     def _sign(self, sign: str) -> None:
         if not self._taken(sign):
