@@ -2,30 +2,61 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import click
 
-from udcp_dsl.cli.row_options import check_table, group_option, heeding_warnings, id_option, reads_rows, rows_from
+from udcp_dsl.cli.row_options import (
+    check_folder,
+    check_table,
+    column_option,
+    group_option,
+    heeding_warnings,
+    id_option,
+    reads_rows,
+    source_from,
+)
 from udcp_dsl.cli.solving import solves_instances, solving
 from udcp_dsl.cli.spec import json_option
 from udcp_dsl.cli.terminal import STDOUT, emit, visible, written_to
 from udcp_dsl.diagnostics import InputError
 
-_BLOCK = 1 << 22  # entries of the matrix that are worked on at a time
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from udcp_dsl.prediction.predictor import SetPredictor
+    from udcp_dsl.prediction.rows.source import Source
+    from udcp_dsl.prediction.streams.predicting import Tally
+
+_FORMATS = ("parquet", "arrow", "csv", "jsonl", "npy")
+_OF_TEXT = ("csv", "jsonl")
 
 
-@click.command("predict", epilog="Example:  udcp predict pets.json --probs new.csv --id photo -o sets.csv")
+@click.command(
+    "predict",
+    epilog="Examples:  udcp predict pets.json --probs new.csv --id photo -o sets.csv;  "
+    "udcp predict pets.json --probs 'day/*.parquet' --id photo -o sets/",
+)
 @click.argument("predictor_file", metavar="FILE", type=click.Path())
-@reads_rows(id_option, group_option)
+@reads_rows(id_option, group_option, column_option)
+@click.option("--carry", multiple=True, metavar="COLUMN", help="A column of the table to write beside the sets.")
 @click.option("--alpha", metavar="LEVEL", help="Which of the calibrated levels, where there are several.")
 @solves_instances
 @click.option(
     "-o",
     "--output",
     required=True,
-    metavar="FILE",
-    help="Where to write the sets: .parquet, .csv, .jsonl or .npy; - for standard output.",
+    metavar="FILE|FOLDER/",
+    help="Where to write the sets: .parquet, .arrow, .csv, .jsonl or .npy; - for standard output; or a folder, with a "
+    "part for each part that is read: run again, the command goes on where it was ended.",
 )
-@click.option("--format", "form", type=click.Choice(["csv", "jsonl"]), help="What standard output gets (default: csv).")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(_FORMATS),
+    help="What standard output (default: csv) or the parts of a folder (default: parquet) are.",
+)
 @json_option
 def command(
     predictor_file: str,
@@ -34,6 +65,8 @@ def command(
     ignore: tuple[str, ...],
     id_source: str | None,
     group_source: str | None,
+    column: str | None,
+    carry: tuple[str, ...],
     alpha: str | None,
     workers: int | None,
     resume: str | None,
@@ -45,49 +78,50 @@ def command(
 
     Of a loss with worst(...) also the best action for the set and what it costs at worst, over the labels of the set;
     of a loss min(L, c) whether the case is handed over, that is, costs c.
-    """
-    import numpy as np
 
+    Rows are read, scored and written a batch at a time, so that memory does not grow with them.
+    """
     from udcp_dsl.prediction.calibrate import show_level
     from udcp_dsl.prediction.predictor import SetPredictor
-    from udcp_dsl.prediction.sets import PredictionSets
-    from udcp_dsl.prediction.writing import sets_ending, write_sets
+    from udcp_dsl.prediction.streams.answering import check_groups
+    from udcp_dsl.prediction.streams.identities import refuse_shared_ids
+    from udcp_dsl.prediction.writing import refuse_taken_names, sets_ending
 
-    check_table(output, sets_ending, as_json)
-    if form is not None and output != STDOUT:
-        raise InputError("--format is for standard output (-o -): of a file the ending says it")
+    folder = _is_folder(output)
+    if folder:
+        check_folder(output)
+        sets_ending(f"part.{form or 'parquet'}")
+    else:
+        check_table(output, sets_ending, as_json)
+        if form is not None and output != STDOUT:
+            raise InputError("--format is for standard output (-o -) and folders: of a file the ending says it")
+        if form not in (None, *_OF_TEXT):
+            raise InputError(f"standard output is for text, {' or '.join(_OF_TEXT)}, not {form}: name a file with -o")
+    refuse_taken_names(carry)
     with heeding_warnings(as_json) as warnings:
         predictor = SetPredictor.load(predictor_file)
-        labels = predictor.loss.labels
         level = predictor.calibrated.level(alpha)
-        rows = rows_from(
+        source = source_from(
             probs_file,
-            labels,
+            predictor.loss.labels,
             class_names=class_names or predictor.class_names,
             ignore=ignore,
+            column=column,
+            carry=carry,
             id_source=id_source,
             group_source=group_source,
             logits=predictor.logits,
             normalize=predictor.normalize,
         )
-        # All at once, so that a fault is named by its row in the file.
-        predictor.calibrated.cells_of(level, rows.groups, len(rows))
-        step = max(1, _BLOCK // len(labels))
-        mask, costs = np.empty(rows.P.shape, dtype=bool), np.empty(len(rows))
-        with solving(
-            predictor.oracle, len(rows), workers=workers, resume=resume, doing="predicting", blocks=True
-        ) as work:
-            for start in range(0, len(rows), step):
-                if work is not None:
-                    work.at(start)
-                part = slice(start, start + step)
-                mask[part] = predictor.sets(rows.take(part), level)
-                costs[part] = predictor.loss.batch(mask[part])
-        sets = PredictionSets(predictor.loss, mask)
-        sizes, handed = sets.sizes, sets.handed_over
-        with written_to(output, f".{form or 'csv'}") as file:
-            write_sets(file, mask=mask, labels=labels, ids=rows.ids, costs=costs, sizes=sizes, more=sets.decisions)
-    empty = int((sizes == 0).sum())
+        check_groups(predictor, group_source is not None)
+        refuse_shared_ids(source)
+        before = 0
+        if folder:
+            tally, before = _into_folder(predictor, source, level, output, f".{form or 'parquet'}", workers, resume)
+        else:
+            with written_to(output, f".{form or 'csv'}") as file:
+                tally = _into_file(predictor, source, level, file, workers, resume)
+    hands_over = predictor.loss.ceiling is not None
     if as_json:
         emit(
             {
@@ -96,19 +130,62 @@ def command(
                 "loss": predictor.loss.name,
                 "oracle": predictor.oracle.name,
                 "alpha": show_level(level),
-                "n": len(rows),
-                "mean_size": float(sizes.mean()),
-                "mean_cost": float(costs.mean()),
-                "empty": empty,
-                "handed_over": None if handed is None else float(handed.mean()),
+                **({"parts": len(source.parts), "parts_before": before} if folder else {}),
+                "n": tally.n,
+                "mean_size": tally.size / tally.n if tally.n else None,
+                "mean_cost": tally.cost / tally.n if tally.n else None,
+                "empty": tally.empty,
+                "handed_over": tally.handed_over / tally.n if hands_over and tally.n else None,
             }
         )
         return
     where = "standard output" if output == STDOUT else visible(output)
+    handed = f", {tally.handed_over / tally.n:.1%} handed over" if hands_over and tally.n else ""
+    there = f", {before:,} of {len(source.parts):,} parts were there before" if before else ""
+    if not tally.n:
+        click.echo(f"{where}: all {len(source.parts):,} parts were there before")
+        return
     click.echo(
-        f"{where}: {len(rows):,} sets at alpha {show_level(level)}, mean size {sizes.mean():.4g}, mean cost "
-        f"{costs.mean():.6g}"
-        + (f", {empty:,} empty" if empty else "")
-        + ("" if handed is None else f", {handed.mean():.1%} handed over"),
+        f"{where}: {tally.n:,} sets at alpha {show_level(level)}, mean size {tally.size / tally.n:.4g}, mean cost "
+        f"{tally.cost / tally.n:.6g}" + (f", {tally.empty:,} empty" if tally.empty else "") + handed + there,
         err=output == STDOUT,
     )
+
+
+def _is_folder(output: str) -> bool:
+    return output != STDOUT and (output.endswith(("/", "\\")) or not Path(output).suffix)
+
+
+def _into_file(
+    predictor: SetPredictor, source: Source, level: Fraction, file: str, workers: int | None, resume: str | None
+) -> Tally:
+    from udcp_dsl.prediction.streams.predicting import predict_file
+
+    with solving(
+        predictor.oracle, source.rows, workers=workers, resume=resume, doing="predicting", blocks=True
+    ) as work:
+        return predict_file(predictor, source, file, level, None if work is None else work.at)
+
+
+def _into_folder(
+    predictor: SetPredictor,
+    source: Source,
+    level: Fraction,
+    output: str,
+    ending: str,
+    workers: int | None,
+    resume: str | None,
+) -> tuple[Tally, int]:
+    """What the sets come to that were still to be made, and how many parts were there before."""
+    from udcp_dsl.prediction.rows.parts import STREAM
+    from udcp_dsl.prediction.streams.manifest import open_folder
+    from udcp_dsl.prediction.streams.predicting import predict_parts
+
+    if source.parts[0].name == STREAM:
+        raise InputError("standard input has no parts: give -o a file")
+    parts = open_folder(output, ending, predictor, source, level)
+    counts = [source.parts[which].rows for which in parts.left]
+    total = None if None in counts else sum(counts)  # type: ignore[arg-type]  # None is not among them
+    with solving(predictor.oracle, total, workers=workers, resume=resume, doing="predicting", blocks=True) as work:
+        tally = predict_parts(predictor, source, parts, level, None if work is None else work.at)
+    return tally, len(parts.files) - len(parts.left)

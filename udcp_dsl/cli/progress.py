@@ -43,8 +43,10 @@ class Work:
         self._done, self._total = done, total if self._all is None else self._all
 
     def at(self, before: int) -> None:
-        """What comes now begins after so many."""
+        """What comes now begins after so many; of a total that nobody knows, so many are done."""
         self._before = before
+        if self._all is None:
+            self._done = before
 
     @contextmanager
     def compiling_elsewhere(self) -> Iterator[None]:
@@ -67,6 +69,8 @@ class Work:
         if self._total and self._done:
             many = f"{self._done:,.0f} of {self._total:,} {self._unit}" if self._unit else f"{self.part:.0%}"
             text += f": {many}"
+        elif self._done and self._unit:
+            text += f": {self._done:,.0f} {self._unit}"
         text += f", {_clock(now - self._began)}"
         if self._total and self._first < self._done < self._total:
             left = (self._total - self._done) * (now - self._counted_from) / (self._done - self._first)
@@ -134,7 +138,7 @@ def waiting(doing: str, total: int | None = None) -> Iterator[Work]:
 
 
 @contextmanager
-def counted(total: int, doing: str) -> Iterator[Callable[[], None]]:
+def counted(total: int | None, doing: str) -> Iterator[Callable[[], None]]:
     """A function to call after each of many slow steps."""
     with showing(Work(doing, total)) as work:
         done = 0

@@ -22,12 +22,15 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from udcp_dsl.prediction.rows import Rows
+    from udcp_dsl.prediction.rows.source import Source
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 _FILE = re.compile(r"\.(npy|npz|csv|parquet|arrow|feather|txt|json)(:.*)?", re.IGNORECASE | re.DOTALL)
 
 _OPTIONS = {
+    ", by column= (--column)": ", by --column",
+    "carry and ignore are lists": "--carry and --ignore are lists",
     "logits=True": "--logits",
     "normalize=True": "--normalize",
     "pool=True": "--pool",
@@ -46,6 +49,9 @@ id_option = click.option(
 )
 group_option = click.option(
     "--group", "group_source", metavar="COLUMN|FILE", help="The group of each row, for coverage within each group."
+)
+column_option = click.option(
+    "--column", metavar="COLUMN", help="The column of lists that holds the probabilities, where there are several."
 )
 truth_option = click.option(
     "--truth",
@@ -124,7 +130,8 @@ _ROWS: tuple[Callable[[Any], Any], ...] = (
         "probs_file",
         required=True,
         metavar="FILE",
-        help="Probabilities, one row an instance: .npy, .npz:KEY, or a .csv, .parquet or .arrow with a column a label.",
+        help="Probabilities, one row an instance: .npy, .npz:KEY, or a .csv, .parquet, .arrow or .jsonl with a column "
+        "a label or (not .csv) one column of lists; a folder or a pattern of such files; - for standard input.",
     ),
     click.option(
         "--class-names",
@@ -166,7 +173,7 @@ def rows_from(
     from udcp_dsl.prediction.rows import rows_of
     from udcp_dsl.prediction.rows.reading import read_column, read_rows
 
-    def column(source: str | None) -> str | None:
+    def named(source: str | None) -> str | None:
         return None if source is None or _is_file(source) else source
 
     def other(source: str | None) -> Any:
@@ -179,9 +186,9 @@ def rows_from(
         probs_file,
         labels,
         class_names=class_names,
-        id_column=column(id_source),
-        group_column=column(group_source),
-        truth_column=column(truth_source),
+        id_column=named(id_source),
+        group_column=named(group_source),
+        truth_column=named(truth_source),
         ignore=ignore,
         logits=logits,
         normalize=normalize,
@@ -194,6 +201,43 @@ def rows_from(
         groups=other(group_source),
         ids=other(id_source),
         class_names=class_names,
+    )
+
+
+def source_from(
+    probs_file: str,
+    labels: Sequence[str],
+    *,
+    class_names: Sequence[str] | None,
+    ignore: Sequence[str],
+    column: str | None = None,
+    carry: Sequence[str] = (),
+    id_source: str | None = None,
+    group_source: str | None = None,
+    truth_source: str | None = None,
+    logits: bool = False,
+    normalize: bool = False,
+) -> Source:
+    """The same rows, to be read a batch at a time; what is in other files is read at once."""
+    from udcp_dsl.prediction.rows.reading import read_column
+    from udcp_dsl.prediction.rows.source import open_rows
+
+    sources = {"ids": id_source, "groups": group_source, "true labels": truth_source}
+    given = {role: source for role, source in sources.items() if source is not None}
+    columns = {role: source for role, source in given.items() if not _is_file(source)}
+    return open_rows(
+        probs_file,
+        labels,
+        class_names=class_names,
+        column=column,
+        id_column=columns.get("ids"),
+        group_column=columns.get("groups"),
+        truth_column=columns.get("true labels"),
+        ignore=ignore,
+        carry=carry,
+        logits=logits,
+        normalize=normalize,
+        beside={role: read_column(source) for role, source in given.items() if role not in columns},
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -39,21 +39,31 @@ def solves_instances(verb: F) -> F:
 
 @contextmanager
 def solving(
-    oracle: Oracle, rows: int, *, workers: int | None, resume: str | None, doing: str = "solving", blocks: bool = False
+    oracle: Oracle,
+    rows: int | None,
+    *,
+    workers: int | None,
+    resume: str | None,
+    doing: str = "solving",
+    blocks: bool = False,
 ) -> Iterator[Work | None]:
     """In this block rows that are done are shown; an oracle that can solves in worker processes, with a checkpoint.
 
-    Gives what shows those of others: with `blocks` the rows come in several calls, of which it has to be told.
+    Gives what shows those of others: with `blocks` the rows come in several calls, of which it has to be told. How many
+    rows there are is None where nobody knows before they are read.
     """
     from udcp_dsl.prediction.oracle import SolvingOracle
 
     if not isinstance(oracle, SolvingOracle):
         if workers is not None or resume is not None:
             raise InputError(f"oracle {oracle.name!r} solves nothing: --workers and --resume are for ilp and its like")
-        with waiting(doing, rows if blocks else None) as work, oracle.telling(work.reach):
+        with (
+            waiting(doing, rows if blocks else None) as work,
+            nullcontext() if blocks and rows is None else oracle.telling(work.reach),
+        ):
             yield work
         return
-    most = workers or (cores() if rows >= _WORTH_WORKERS else 1)
+    most = workers or (cores() if rows is None or rows >= _WORTH_WORKERS else 1)
     with counted(rows, doing) as advance, oracle.running(workers=most, checkpoint=resume, advance=advance):
         yield None
 

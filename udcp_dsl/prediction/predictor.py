@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
@@ -262,6 +262,44 @@ class SetPredictor:
             warn_of_shared_draws(rows, self.seed)
         mask = self.sets(rows, level) if len(rows) else np.zeros(rows.P.shape, dtype=bool)
         return PredictionSets(self.loss, mask, rows.ids, index=frame_index(probs))
+
+    def predict_batches(
+        self,
+        batches: Iterable[Any],
+        *,
+        alpha: Level | None = None,
+        column: str | None = None,
+        id_column: str | None = None,
+        group_column: str | None = None,
+        carry: Sequence[str] = (),
+        ignore: Sequence[str] = (),
+    ) -> Iterator[Any]:
+        """From an iterator of `pyarrow.RecordBatch` to one of the same: id, labels (a list column), size, cost.
+
+        It is what Spark's `mapInArrow` takes, and holds no more than a batch. The probabilities are in a column a label
+        or in one column of lists (`column` names it where there are several), in the order of the labels or of
+        `class_names`; rows without ids are numbered. Columns to `carry` come along unchanged. Batches may be empty. A
+        fault is named by its batch and its row there, both counted from 0.
+
+        >>> import numpy as np, pyarrow as pa, udcp_dsl as udcp
+        >>> loss = udcp.loads("labels {cat, dog, wolf}  loss l = size")
+        >>> predictor = udcp.SetPredictor(loss, "lac", alpha=0.5).calibrate(np.eye(3), ["cat", "dog", "wolf"])
+        >>> batch = pa.record_batch({"photo": ["a", "b"], "p": [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]})
+        >>> [answer.to_pydict() for answer in predictor.predict_batches([batch], id_column="photo")]
+        [{'id': ['a', 'b'], 'labels': [['cat'], ['wolf']], 'size': [1, 1], 'cost': [1.0, 1.0]}]
+        """
+        from udcp_dsl.prediction.streams.answering import predict_batches
+
+        return predict_batches(
+            self,
+            batches,
+            alpha=alpha,
+            column=column,
+            id_column=id_column,
+            group_column=group_column,
+            carry=carry,
+            ignore=ignore,
+        )
 
     @property
     def calibrated(self) -> Calibration:

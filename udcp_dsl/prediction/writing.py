@@ -1,13 +1,15 @@
-"""Files of prediction sets: one row an instance, with its labels, its size and what it costs."""
+"""Files of prediction sets: one row an instance, with its labels, its size and what it costs; written in blocks."""
 
 from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,16 +18,93 @@ from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.cells import looks_like_formula, to_cell
 from udcp_dsl.prediction.files import ARROW, PathLike, atomic_write, known_ending, require_pyarrow
 
-_SETS = (*ARROW, ".csv", ".jsonl", ".npy")
+SETS = (*ARROW, ".csv", ".jsonl", ".npy")
 _BLOCK = 1 << 22  # entries of a mask that are written at a time
 
 
 def sets_ending(path: PathLike) -> str:
     """The ending of a file for `write_sets`; refuses those that it cannot write, here and now."""
-    ending = known_ending(Path(path), _SETS)
+    ending = known_ending(Path(path), SETS)
     if ending in ARROW:
         require_pyarrow(ending)
     return ending
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """What is written of some rows: their ids (or numbers), their sets, what these cost, and further columns.
+
+    `more` has a column of numbers, texts or truth values for each name; `carried` is a RecordBatch of columns of the
+    input that come along.
+    """
+
+    labels: Sequence[str]
+    mask: npt.NDArray[np.bool_]
+    ids: Sequence[str] | range
+    costs: npt.NDArray[np.float64] | None = None
+    more: Mapping[str, Any] = field(default_factory=dict)
+    carried: Any = None
+
+    @cached_property
+    def sizes(self) -> npt.NDArray[np.int64]:
+        return np.asarray(np.count_nonzero(self.mask, axis=1), dtype=np.int64)
+
+    @property
+    def header(self) -> list[str]:
+        """The names of the columns."""
+        cost = [] if self.costs is None else ["cost"]
+        carried = [] if self.carried is None else self.carried.schema.names
+        return ["id", "labels", "size", *cost, *self.more, *carried]
+
+    def rows(self) -> Iterator[list[Any]]:
+        """One list an instance, as the header has it, of Python's own values."""
+        members = [self.labels[label] for label in np.nonzero(self.mask)[1].tolist()]
+        ends = np.cumsum(self.sizes).tolist()
+        lists = [members[end - size : end] for end, size in zip(ends, self.sizes.tolist(), strict=True)]
+        columns: list[Sequence[Any]] = [self.ids, lists, self.sizes.tolist()]
+        columns += [] if self.costs is None else [self.costs.tolist()]
+        columns += [np.asarray(column).tolist() for column in self.more.values()]
+        columns += [] if self.carried is None else [column.to_pylist() for column in self.carried.columns]
+        return (list(row) for row in zip(*columns, strict=True))
+
+    def batch(self) -> Any:
+        """The same as a pyarrow.RecordBatch: labels are a list column."""
+        pa = require_pyarrow("Arrow")
+        ids = pa.array(self.ids, pa.int64() if isinstance(self.ids, range) else pa.string())
+        members = pa.array(list(self.labels), pa.string()).take(pa.array(np.nonzero(self.mask)[1]))
+        offsets = np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.int32)
+        columns = [ids, pa.ListArray.from_arrays(pa.array(offsets), members), pa.array(self.sizes)]
+        columns += [] if self.costs is None else [pa.array(self.costs)]
+        columns += [pa.array(np.asarray(column)) for column in self.more.values()]
+        columns += [] if self.carried is None else self.carried.columns
+        return pa.RecordBatch.from_arrays(columns, names=self.header)
+
+
+def refuse_taken_names(carry: Sequence[str]) -> None:
+    """Refuse to carry columns along whose names are those of what is answered."""
+    for name in carry:
+        if name in ("id", "labels", "size", "cost"):
+            raise InputError(f"column {name!r} cannot be carried along: the sets have a column of that name; rename it")
+
+
+# Writes a block; all blocks of a file have the same columns.
+Write: TypeAlias = Callable[[Answers], None]
+
+
+@contextmanager
+def open_sets(path: PathLike) -> Iterator[Write]:
+    """A file of sets to write to, block after block; it appears under its name at the end, whole or not at all.
+
+    .parquet, .arrow, .feather: labels are a list of strings. .jsonl: one object a row. .csv: labels are joined by `|`;
+    if any label of the spec is empty, contains `|`, starts with `[` or as formulas of spreadsheets do (`=`, `+`, `-`,
+    `@`), every cell is a JSON array instead; an id that would be a formula has an apostrophe before it, which
+    `read_column` and `read_rows` take away. .npy: the boolean mask alone.
+    """
+    ending = sets_ending(path)
+    writers: dict[str, Callable[[Path, str], AbstractContextManager[Write]]]
+    writers = {".npy": _npy, ".csv": _csv, ".jsonl": _jsonl, **dict.fromkeys(ARROW, _arrow)}
+    with atomic_write(path) as temporary, writers[ending](temporary, ending) as write:
+        yield write
 
 
 def write_sets(
@@ -40,83 +119,57 @@ def write_sets(
 ) -> None:
     """Write prediction sets, one a row: id (row number if there are none), labels, size and, where given, cost.
 
-    `more` are further columns of texts, numbers or truth values, such as the `decisions` of prediction sets.
-
-    .parquet, .arrow, .feather: labels are a list of strings. .jsonl: one object a row. .csv: labels are joined by `|`;
-    if any label of the spec is empty, contains `|`, starts with `[` or as formulas of spreadsheets do (`=`, `+`, `-`,
-    `@`), every cell is a JSON array instead; an id that would be a formula has an apostrophe before it, which
-    `read_column` and `read_rows` take away. .npy: the boolean mask alone.
+    `more` are further columns of texts, numbers or truth values, such as the `decisions` of prediction sets. The
+    formats are those of `open_sets`.
     """
-    file = Path(path)
-    ending = sets_ending(path)
+    sets_ending(path)
     n = len(mask)
     if mask.dtype != np.bool_ or mask.shape != (n, len(labels)):
         raise InputError(
             f"the mask has dtype {mask.dtype} and shape {mask.shape}, expected bool and (n, {len(labels)})"
         )
-    counted = mask.sum(axis=1)
     columns = dict(more or {})
     for name, column in (("ids", ids), ("costs", costs), ("sizes", sizes), *columns.items()):
         if column is not None and len(column) != n:
             raise InputError(f"{name}: {len(column)} entries for {n} sets")
+    counted = mask.sum(axis=1)
     if sizes is not None and not np.array_equal(sizes, counted):
         raise InputError(f"sizes: row {int(np.flatnonzero(sizes != counted)[0])} is not the size of its set")
     if costs is not None and not np.isfinite(costs).all():
         raise InputError(f"costs: row {int(np.flatnonzero(~np.isfinite(costs))[0])} is not a finite number")
-    names = list(range(n)) if ids is None else [str(name) for name in ids]
+    names: Sequence[str] | range = range(n) if ids is None else [str(name) for name in ids]
     paid = None if costs is None else np.asarray(costs, np.float64)
-    if paid is not None:
-        columns = {"cost": paid, **columns}
-    sets = _Sets(mask, list(labels), names, counted.astype(np.int64), columns)
-    with atomic_write(file) as temporary:
-        if ending == ".npy":
-            with temporary.open("wb") as out:
-                np.save(out, mask)
-        elif ending == ".csv":
-            _write_csv(temporary, sets)
-        elif ending == ".jsonl":
-            _write_jsonl(temporary, sets)
-        else:
-            _write_arrow(temporary, sets, ending)
+    step = max(1, _BLOCK // max(1, len(labels)))
+    with open_sets(path) as write:
+        for start in range(0, max(n, 1), step):
+            part = slice(start, start + step)
+            others = {name: column[part] for name, column in columns.items()}
+            write(Answers(labels, mask[part], names[part], None if paid is None else paid[part], others))
 
 
-@dataclass(frozen=True)
-class _Sets:
-    mask: npt.NDArray[np.bool_]
-    labels: list[str]
-    ids: list[Any]  # all str, or all int
-    sizes: npt.NDArray[np.int64]
-    more: Mapping[str, npt.NDArray[Any]]  # cost first, where it is known
-
-    def blocks(self) -> Iterator[slice]:
-        step = max(1, _BLOCK // max(1, len(self.labels)))
-        return (slice(start, start + step) for start in range(0, len(self.mask), step))
-
-    def rows(self) -> Iterator[tuple[str | int, list[str], int, dict[str, Any]]]:
-        for block in self.blocks():
-            members = [self.labels[label] for label in np.nonzero(self.mask[block])[1].tolist()]
-            end = 0
-            sizes = self.sizes[block].tolist()
-            more = zip(*(column[block].tolist() for column in self.more.values()), strict=True)
-            columns = list(more) if self.more else [()] * len(sizes)
-            for name, size, values in zip(self.ids[block], sizes, columns, strict=True):
-                start, end = end, end + size
-                yield name, members[start:end], size, dict(zip(self.more, values, strict=True))
-
-
-def _write_csv(file: Path, sets: _Sets) -> None:
-    as_json = any(
-        not label or "|" in label or label.startswith("[") or looks_like_formula(label) for label in sets.labels
-    )
+@contextmanager
+def _csv(file: Path, ending: str) -> Iterator[Write]:
     with file.open("w", encoding="utf-8", newline="") as out:
         writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(["id", "labels", "size", *map(to_cell, sets.more)])
-        for name, members, size, more in sets.rows():
-            cell = json.dumps(members, ensure_ascii=False) if as_json else "|".join(members)
-            writer.writerow([_cell(name), cell, size, *map(_cell, more.values())])
+        as_json: bool | None = None
+
+        def write(block: Answers) -> None:
+            nonlocal as_json
+            if as_json is None:
+                as_json = any(
+                    not label or "|" in label or label.startswith("[") or looks_like_formula(label)
+                    for label in block.labels
+                )
+                writer.writerow(map(_cell, block.header))
+            for name, members, *others in block.rows():
+                cell = json.dumps(members, ensure_ascii=False) if as_json else "|".join(members)
+                writer.writerow([_cell(name), cell, *map(_cell, others)])
+
+        yield write
 
 
 def _cell(value: Any) -> Any:
+    """A value of a column as a cell."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
@@ -133,25 +186,57 @@ def short(value: float) -> str:
     return repr(value if value.is_integer() else float(f"{value:.12g}"))
 
 
-def _write_jsonl(file: Path, sets: _Sets) -> None:
+@contextmanager
+def _jsonl(file: Path, ending: str) -> Iterator[Write]:
     with file.open("w", encoding="utf-8", newline="") as out:
-        for name, members, size, more in sets.rows():
-            row = {"id": name, "labels": members, "size": size, **more}
-            out.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+        def write(block: Answers) -> None:
+            header = block.header
+            for row in block.rows():
+                values = dict(zip(header, row, strict=True))
+                out.write(json.dumps(values, ensure_ascii=False, default=str) + "\n")
+
+        yield write
 
 
-def _write_arrow(file: Path, sets: _Sets, ending: str) -> None:
+@contextmanager
+def _arrow(file: Path, ending: str) -> Iterator[Write]:
     pa = require_pyarrow(ending)
-    ids = pa.array(sets.ids, pa.int64() if sets.ids and isinstance(sets.ids[0], int) else pa.string())
-    names = pa.array(sets.labels, pa.string())
-    fields = {"id": ids.type, "labels": pa.list_(pa.string()), "size": pa.int64()}
-    kinds = {"b": pa.bool_(), "f": pa.float64(), "U": pa.string()}
-    fields |= {name: kinds[column.dtype.kind] for name, column in sets.more.items()}
-    schema = pa.schema(fields)
-    with pa.parquet.ParquetWriter(file, schema) if ending == ".parquet" else pa.ipc.new_file(file, schema) as writer:
-        for block in sets.blocks():
-            members = names.take(pa.array(np.nonzero(sets.mask[block])[1]))
-            offsets = np.concatenate([[0], np.cumsum(sets.sizes[block])]).astype(np.int32)
-            columns = [ids[block], pa.ListArray.from_arrays(pa.array(offsets), members), pa.array(sets.sizes[block])]
-            columns += [pa.array(column[block], fields[name]) for name, column in sets.more.items()]
-            writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
+    writer: Any = None
+
+    def write(block: Answers) -> None:
+        nonlocal writer
+        batch = block.batch()
+        if writer is None:
+            opening = pa.parquet.ParquetWriter if ending == ".parquet" else pa.ipc.new_file
+            writer = opening(file, batch.schema)
+        writer.write_batch(batch)
+
+    try:
+        yield write
+    finally:
+        if writer is not None:
+            writer.close()
+
+
+@contextmanager
+def _npy(file: Path, ending: str) -> Iterator[Write]:
+    with file.open("wb") as out:
+        rows, K = 0, 0
+
+        def header() -> None:
+            # numpy leaves room in it for the first number to grow, so that it can be written again at the end.
+            layout = {"descr": "|b1", "fortran_order": False, "shape": (rows, K)}
+            out.seek(0)
+            np.lib.format.write_array_header_1_0(out, layout)
+
+        def write(block: Answers) -> None:
+            nonlocal rows, K
+            K = block.mask.shape[1]
+            if not rows:
+                header()
+            out.write(np.ascontiguousarray(block.mask).data)
+            rows += len(block.mask)
+
+        yield write
+        header()

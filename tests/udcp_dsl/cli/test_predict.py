@@ -17,7 +17,6 @@ from click.testing import Result
 
 import udcp_dsl
 from udcp_dsl import SetPredictor
-from udcp_dsl.cli import predict
 
 Udcp = Callable[..., Result]
 LABELS = ["cat", "dog", "wolf", "lynx"]
@@ -147,7 +146,7 @@ def test_levels_and_groups(udcp: Udcp, predictor: SetPredictor) -> None:
 
 def test_in_blocks(udcp: Udcp, predictor: SetPredictor, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same sets, and a fault is named by its row in the file."""
-    monkeypatch.setattr(predict, "_BLOCK", 4 * 4)
+    monkeypatch.setattr("udcp_dsl.prediction.rows.source.BATCH", 4 * 4)
     run(udcp, "--probs", "new.npy", "-o", "sets.npy")
     assert np.array_equal(np.load("sets.npy"), predictor.predict_set(NEW).mask)
     SetPredictor(predictor.loss, "lac", conditional="group").calibrate(P, Y, groups=["north"] * 90).save("grouped.json")
@@ -194,7 +193,7 @@ def test_a_file_that_is_there_is_replaced_whole_or_not_at_all(udcp: Udcp, monkey
         (["pets.json", "--probs", "new.npy"], "Missing option '-o'"),
         (
             ["pets.json", "--probs", "new.npy", "--format", "jsonl", "-o", "sets.csv"],
-            "--format is for standard output (-o -): of a file the ending says it",
+            "--format is for standard output (-o -) and folders: of a file the ending says it",
         ),
         (["pets.json", "-o", "sets.csv"], "Missing option '--probs'"),
         (["pest.json", "--probs", "new.npy", "-o", "sets.csv"], "there is no file 'pest.json'"),

@@ -125,9 +125,9 @@ def test_cells_are_read_back_and_begin_no_formula(text: str) -> None:
 def test_a_column_of_a_csv_loses_the_apostrophe_by_either_reader(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quick: bool
 ) -> None:
-    from udcp_dsl.prediction.rows import reading
+    from udcp_dsl.prediction.rows import text_tables
 
-    monkeypatch.setattr(reading, "_PLAIN_CSV_BYTES", 0 if quick else 1 << 30)
+    monkeypatch.setattr(text_tables, "_PLAIN_CSV_BYTES", 0 if quick else 1 << 30)
     (tmp_path / "t.csv").write_text("id,p\n'=x,0.5\n'tis,0.5\n-7,0.5\n''@,1\n")
     assert read_column(tmp_path / "t.csv", "id") == ["=x", "'tis", "-7", "'@"]
 

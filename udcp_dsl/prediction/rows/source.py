@@ -50,6 +50,7 @@ class Source:
     logits: bool = False
     normalize: bool = False
     beside: Mapping[str, Any] = field(default_factory=dict)
+    model: Part | None = None  # the part whose schema all others must have, where it is not the first
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -65,12 +66,13 @@ class Source:
         """One of its parts as a source of its own."""
         if self.beside:
             raise InputError(f"{next(iter(self.beside))}: give a column of the parts, not a file of their own")
-        return replace(self, parts=(self.parts[which],))
+        return replace(self, parts=(self.parts[which],), model=self.model or self.parts[0])
 
     def batches(self, most: int | None = None) -> Iterator[Batch]:
         """The rows in order, at most `most` at a time (without it, as many as fit into `BATCH`)."""
         most = most or max(1, BATCH // len(self.labels))
-        like = self.parts[0].schema() if len(self.parts) > 1 else None
+        model = self.model or self.parts[0]
+        like = model.schema() if self.parts != (model,) else None
         at, kinds = 0, _Kinds(self.labels)
         for which, part in enumerate(self.parts):
             start = 0
@@ -99,12 +101,11 @@ class Source:
         if "true labels" in found:
             found["true labels"] = kinds.checked(listed(found["true labels"], "true labels"))
         rows = rows_of(
-            values,
+            rows_of(values, self.labels, logits=self.logits, normalize=self.normalize),
             self.labels,
             y=found.get("true labels"),
             groups=found.get("groups"),
-            logits=self.logits,
-            normalize=self.normalize,
+            class_names=self.wanted.class_names,
         )
         return replace(rows, ids=id_texts(found["ids"], len(rows))) if "ids" in found else rows
 

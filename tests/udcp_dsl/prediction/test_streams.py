@@ -1,0 +1,243 @@
+"""Sets of rows in batches and parts are those of one array; a folder is gone on with, and never mixed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pyarrow")
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import udcp_dsl as udcp
+from udcp_dsl.diagnostics import InputError
+from udcp_dsl.prediction.rows.source import open_rows
+from udcp_dsl.prediction.streams.identities import refuse_shared_ids
+from udcp_dsl.prediction.streams.manifest import open_folder
+from udcp_dsl.prediction.streams.overlap import ahead, behind
+from udcp_dsl.prediction.streams.predicting import predict_file, predict_parts
+
+LABELS = ["cat", "dog", "wolf"]
+rng = np.random.default_rng(0)
+P = rng.dirichlet(np.ones(3), 60)
+Y = np.argmax(np.log(P) + rng.gumbel(size=P.shape), axis=1)
+SITES = np.array(["north", "south"])[np.arange(60) % 2]
+
+
+def made(**options: Any) -> udcp.SetPredictor:
+    loss = udcp.loads("labels {cat, dog, wolf}  loss l = size")
+    groups = SITES if options.get("conditional") == "group" else None
+    return udcp.SetPredictor(loss, "lac", alpha=0.3, **options).calibrate(P, Y, groups=groups)
+
+
+def batch(rows: slice = slice(None), **more: Any) -> pa.RecordBatch:
+    ids = [f"photo{i}" for i in range(60)][rows]
+    lists = pa.array(P[rows].tolist(), pa.list_(pa.float64()))
+    taken = pa.array(np.arange(60)[rows])
+    return pa.record_batch({"photo": ids, "site": SITES[rows].tolist(), "taken": taken, "p": lists, **more})
+
+
+def in_parts(folder: Path, many: int = 4) -> Path:
+    folder.mkdir()
+    for number, rows in enumerate(np.array_split(np.arange(60), many)):
+        table = pa.Table.from_batches([batch(slice(rows[0], rows[-1] + 1))])
+        pq.write_table(table, folder / f"part-{number}.parquet", row_group_size=4)
+    return folder
+
+
+@pytest.mark.parametrize("options", [{}, {"conditional": "group"}, {"conditional": "class"}, {"randomize": True}])
+def test_batches_are_answered_as_one_array_is(options: dict[str, Any]) -> None:
+    predictor = made(**options)
+    by_group = {"group_column": "site"} if predictor.conditional == "group" else {}
+    parts = [batch(slice(0, 0)), batch(slice(0, 7)), batch(slice(7, 60))]
+    answers = pa.Table.from_batches(
+        predictor.predict_batches(iter(parts), id_column="photo", carry=["taken"], **by_group)
+    )
+    groups = SITES if by_group else None
+    sets = predictor.predict_set(P, ids=batch()["photo"].to_pylist(), groups=groups)
+    assert answers.column_names == ["id", "labels", "size", "cost", "taken"]
+    assert [tuple(labels) for labels in answers["labels"].to_pylist()] == sets.labels
+    assert answers["id"].to_pylist() == batch()["photo"].to_pylist()
+    assert answers["size"].to_pylist() == sets.sizes.tolist()
+    assert answers["cost"].to_pylist() == sets.costs.tolist()
+    assert answers["taken"].to_pylist() == list(range(60))
+
+
+def test_batches_without_ids_are_numbered_and_may_have_a_column_a_label() -> None:
+    frame = pa.record_batch({label: P[:, j] for j, label in enumerate(LABELS)})
+    answers = pa.Table.from_batches(made().predict_batches([frame.slice(0, 25), frame.slice(25)]))
+    assert answers["id"].to_pylist() == list(range(60))
+
+
+def test_wrong_batches() -> None:
+    predictor = made()
+    wrong = batch(p=pa.array([[np.nan, 0.5, 0.5]] * 60, pa.list_(pa.float64())))
+    with pytest.raises(InputError, match=r"batch 1: probabilities: row 0, label 'cat', is NaN"):
+        list(predictor.predict_batches([batch(), wrong]))
+    for options, message in {
+        "carry": (["id"], "column 'id' cannot be carried along"),
+        "id_column": ("foto", "batch 0: there is no column 'foto'; known: photo"),
+        "group_column": ("site", "groups= are given, but calibration was not by group"),
+        "alpha": (0.2, "not calibrated for alpha 0.2"),
+    }.items():
+        with pytest.raises(InputError, match=message[1]):
+            list(predictor.predict_batches([batch()], **{options: message[0]}))
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".arrow", ".csv", ".jsonl", ".npy"])
+def test_parts_are_those_of_one_file(tmp_path: Path, ending: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("udcp_dsl.prediction.rows.source.BATCH", 15)
+    predictor, level = made(), made().alphas[0]
+    source = open_rows(in_parts(tmp_path / "in"), LABELS, id_column="photo", carry=["taken"])
+    whole = predict_file(predictor, source, tmp_path / f"sets{ending}", level)
+    parts = open_folder(tmp_path / "out", ending, predictor, source, level)
+    assert parts.left == (0, 1, 2, 3)
+    assert predict_parts(predictor, source, parts, level) == whole
+    mask = predictor.predict_set(P).mask
+    if ending == ".npy":
+        np.testing.assert_array_equal(np.concatenate([np.load(file) for file in parts.files]), mask)
+        np.testing.assert_array_equal(np.load(tmp_path / "sets.npy"), mask)
+    elif ending == ".csv":
+        texts = [file.read_text().splitlines() for file in parts.files]
+        one = (tmp_path / "sets.csv").read_text().splitlines()
+        assert one == [texts[0][0], *(line for text in texts for line in text[1:])]
+    again = open_folder(tmp_path / "out", ending, predictor, source, level)
+    assert (again.left, predict_parts(predictor, source, again, level).n) == ((), 0)
+    parts.files[2].unlink()
+    assert open_folder(tmp_path / "out", ending, predictor, source, level).left == (2,)
+
+
+def test_a_folder_of_other_sets_is_refused(tmp_path: Path) -> None:
+    predictor, level = made(), made().alphas[0]
+    source = open_rows(in_parts(tmp_path / "in"), LABELS, id_column="photo")
+    open_folder(tmp_path / "out", ".csv", predictor, source, level)
+    open_folder(tmp_path / "out", ".csv", made(), source, level)  # the same, made again
+    others = {
+        "by another predictor": (made(nonempty=True), source, ".csv"),
+        "in files of another kind": (predictor, source, ".jsonl"),
+        "with other columns": (predictor, open_rows(tmp_path / "in", LABELS), ".csv"),
+    }
+    for message, (other, rows, ending) in others.items():
+        with pytest.raises(InputError, match=rf"_udcp\.json: the sets in this folder are {message}"):
+            open_folder(tmp_path / "out", ending, other, rows, level)
+    table = pa.Table.from_batches([batch()])
+    pq.write_table(table, tmp_path / "in" / "part-2.parquet")
+    with pytest.raises(InputError, match=r"part-2\.parquet has changed since its sets were begun"):
+        open_folder(tmp_path / "out", ".csv", predictor, source, level)
+    with pytest.raises(InputError, match=r"in: is not empty, and holds no sets that were begun here"):
+        open_folder(tmp_path / "in", ".csv", predictor, source, level)
+    (tmp_path / "out" / "_udcp.json").write_text("{}")
+    with pytest.raises(InputError, match=r"_udcp\.json: is not the manifest of sets in parts"):
+        open_folder(tmp_path / "out", ".csv", predictor, source, level)
+
+
+def test_an_id_in_two_parts_is_refused_by_both_its_places(tmp_path: Path) -> None:
+    in_parts(tmp_path / "in", 6)
+    source = open_rows(tmp_path / "in", LABELS, id_column="photo")
+    refuse_shared_ids(source)
+    ids = [f"other{i}" for i in range(9)] + ["photo23"]
+    table = pa.Table.from_batches([batch(slice(50, 60), photo=ids)])
+    pq.write_table(table, tmp_path / "in" / "part-5.parquet")
+    with pytest.raises(
+        InputError, match=r"part-5\.parquet: sample ids: row 9 .* has the id 'photo23', that of row 3 of .*part-2\.parq"
+    ):
+        refuse_shared_ids(source)
+
+
+def test_finished_parts_stay_when_a_later_one_is_wrong(tmp_path: Path) -> None:
+    predictor, level = made(), made().alphas[0]
+    in_parts(tmp_path / "in")
+    wrong = batch(slice(30, 45), p=pa.array([[0.5, 0.5, 0.0]] * 7 + [[np.nan] * 3] * 8, pa.list_(pa.float64())))
+    pq.write_table(pa.Table.from_batches([wrong]), tmp_path / "in" / "part-2.parquet")
+    source = open_rows(tmp_path / "in", LABELS)
+    parts = open_folder(tmp_path / "out", ".parquet", predictor, source, level)
+    with pytest.raises(InputError, match=r"part-2\.parquet: probabilities: row 7, label 'cat', is NaN"):
+        predict_parts(predictor, source, parts, level)
+    assert sorted(os.listdir(tmp_path / "out")) == ["_udcp.json", "part-0.parquet", "part-1.parquet"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a disk that is always full")
+def test_a_full_disk_is_an_error_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    predictor, level = made(), made().alphas[0]
+    source = open_rows(in_parts(tmp_path / "in"), LABELS)
+    parts = open_folder(tmp_path / "out", ".csv", predictor, source, level)
+
+    def on_a_full_disk(target: Path) -> Path:
+        made_up = target.parent / ".udcp-full.tmp"
+        made_up.symlink_to("/dev/full")
+        return made_up
+
+    monkeypatch.setattr("udcp_dsl.prediction.files._made_beside", on_a_full_disk)
+    with pytest.raises(InputError, match=r"part-0\.csv: cannot be written: No space left on device"):
+        predict_parts(predictor, source, parts, level)
+    assert os.listdir(tmp_path / "out") == ["_udcp.json"]
+
+
+SLOWLY = """
+import sys, time
+from udcp_dsl.prediction.streams import predicting
+from udcp_dsl.cli import main
+was = predicting.answers
+predicting.answers = lambda *a, **k: (time.sleep(0.05), was(*a, **k))[1]
+main(sys.argv[1:])
+"""
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+
+def test_killed_at_any_moment_and_run_again_the_bytes_are_the_same(tmp_path: Path) -> None:
+    made().save(tmp_path / "pets.json")
+    in_parts(tmp_path / "in", 10)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+
+    def command(out: str, code: str = "import sys; from udcp_dsl.cli import main; main(sys.argv[1:])") -> list[str]:
+        return [sys.executable, "-c", code, *f"predict pets.json --probs in --id photo -o {out}/".split()]
+
+    subprocess.run(command("whole"), cwd=tmp_path, env=environment, check=True, capture_output=True)
+    for moment in (0, 3):
+        process = subprocess.Popen(command("out", SLOWLY), cwd=tmp_path, env=environment)
+        while process.poll() is None and len(list(tmp_path.glob("out/*.parquet"))) <= moment:
+            time.sleep(0.005)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        assert moment < len(list(tmp_path.glob("out/*.parquet"))) < 10
+    done = subprocess.run(command("out"), cwd=tmp_path, env=environment, check=True, capture_output=True, text=True)
+    assert "of 10 parts were there before" in done.stdout
+    assert contents(tmp_path / "out") == contents(tmp_path / "whole")
+
+
+def test_what_goes_wrong_beside_the_work_is_raised_in_it() -> None:
+    def failing() -> Iterator[int]:
+        yield 1
+        raise InputError("no more")
+
+    items = ahead(failing())
+    assert next(items) == 1
+    with pytest.raises(InputError, match="no more"):
+        next(items)
+
+    def full(item: int) -> None:
+        raise OSError("full")
+
+    def hand_over() -> None:
+        with behind(full) as put:
+            for item in range(100):
+                put(item)
+
+    with pytest.raises(OSError, match="full"):
+        hand_over()
+    stopped = ahead(iter(range(10**9)))
+    assert next(stopped) == 0
+    stopped.close()  # type: ignore[attr-defined]  # a generator; the thread ends with it

@@ -1,0 +1,95 @@
+"""From a batch of rows to what is said of them: id, labels, size, cost. The one way that every engine takes.
+
+An engine hands batches over and takes batches back: Spark's `mapInArrow`, Ray's and Dask's batches, our own files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from udcp_dsl.diagnostics import InputError, RowFault
+from udcp_dsl.prediction.calibrate import Level
+from udcp_dsl.prediction.rows import Rows, rows_of
+from udcp_dsl.prediction.rows.arrow_tables import block_of
+from udcp_dsl.prediction.rows.columns import id_texts
+from udcp_dsl.prediction.rows.layout import Wanted
+from udcp_dsl.prediction.rows.probabilities import arrange
+from udcp_dsl.prediction.sets import PredictionSets
+from udcp_dsl.prediction.writing import Answers, refuse_taken_names
+
+if TYPE_CHECKING:
+    from udcp_dsl.prediction.predictor import SetPredictor
+
+
+def answers(predictor: SetPredictor, rows: Rows, level: Fraction, *, first: int = 0, carried: Any = None) -> Answers:
+    """What is said of rows, which are numbered from `first` on where they have no ids."""
+    mask = predictor.sets(rows, level) if len(rows) else np.zeros(rows.P.shape, dtype=bool)
+    sets = PredictionSets(predictor.loss, mask, rows.ids)
+    ids: Sequence[str] | range = range(first, first + len(rows)) if rows.ids is None else rows.ids.tolist()
+    return Answers(predictor.loss.labels, sets.mask, ids, sets.costs, sets.decisions, carried)
+
+
+def check_groups(predictor: SetPredictor, given: bool) -> None:
+    """Refuse groups that are not used, and none where they are needed."""
+    if given and predictor.conditional != "group":
+        raise InputError('groups= are given, but calibration was not by group: calibrate with conditional="group"')
+    if not given and predictor.conditional == "group":
+        raise InputError("calibrated by group, so prediction needs the group of each row: give groups=")
+
+
+def predict_batches(
+    predictor: SetPredictor,
+    batches: Iterable[Any],
+    *,
+    alpha: Level | None,
+    column: str | None,
+    id_column: str | None,
+    group_column: str | None,
+    carry: Sequence[str],
+    ignore: Sequence[str],
+) -> Iterator[Any]:
+    """`SetPredictor.predict_batches`: what can be refused without a batch is refused here and now."""
+    level = predictor.calibrated.level(alpha)
+    if isinstance(carry, str) or isinstance(ignore, str):
+        raise InputError("carry and ignore are lists of columns: give ['name'] for one")
+    refuse_taken_names(carry)
+    check_groups(predictor, group_column is not None)
+    named = {"ids": id_column, "groups": group_column}
+    wanted = Wanted(
+        tuple(predictor.loss.labels),
+        predictor.class_names,
+        {role: name for role, name in named.items() if name is not None},
+        tuple(ignore),
+        column,
+        tuple(carry),
+    )
+    return _answered(predictor, batches, level, wanted)
+
+
+def _answered(predictor: SetPredictor, batches: Iterable[Any], level: Fraction, wanted: Wanted) -> Iterator[Any]:
+    first = 0
+    for number, batch in enumerate(batches):
+        try:
+            block = block_of(batch, wanted.choose)
+            found = dict(zip(wanted.others, block.texts, strict=True))
+            rows = rows_of(
+                arrange(block.values, wanted.labels, None if block.named else wanted.class_names),
+                wanted.labels,
+                groups=found.get("groups"),
+                logits=predictor.logits,
+                normalize=predictor.normalize,
+                empty=True,
+            )
+            if "ids" in found:
+                rows = replace(rows, ids=id_texts(found["ids"], len(rows)))
+            made = answers(predictor, rows, level, first=first, carried=block.carried).batch()
+        except InputError as error:
+            counted = " (rows counted from 0 in their batch, as are batches)" if isinstance(error, RowFault) else ""
+            raise InputError(f"batch {number}: {error}{counted}") from error
+        first += len(rows)
+        yield made

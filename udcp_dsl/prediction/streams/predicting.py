@@ -1,0 +1,83 @@
+"""From the files of a source to a file of sets, in bounded memory: read, scored and written at the same time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from udcp_dsl.diagnostics import InputError, RowFault
+from udcp_dsl.prediction.files import PathLike
+from udcp_dsl.prediction.rows.source import Batch, Source
+from udcp_dsl.prediction.streams.answering import answers
+from udcp_dsl.prediction.streams.manifest import Parts
+from udcp_dsl.prediction.streams.overlap import ahead, behind
+from udcp_dsl.prediction.writing import Answers, open_sets
+
+if TYPE_CHECKING:
+    from udcp_dsl.prediction.predictor import SetPredictor
+
+# Hears after how many rows a batch begins.
+Tell: TypeAlias = Callable[[int], None]
+
+
+@dataclass(frozen=True)
+class Tally:
+    """What sets come to: how many, how many empty, the sums of their sizes and costs, how many are handed over."""
+
+    n: int = 0
+    empty: int = 0
+    size: int = 0
+    cost: float = 0.0
+    handed_over: int = 0
+
+    def __add__(self, other: Tally) -> Tally:
+        return Tally(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+    @classmethod
+    def of(cls, block: Answers) -> Tally:
+        cost = 0.0 if block.costs is None else float(block.costs.sum())
+        handed = int(np.count_nonzero(block.more.get("handed_over", ())))
+        return cls(len(block.mask), int((block.sizes == 0).sum()), int(block.sizes.sum()), cost, handed)
+
+
+def predict_file(
+    predictor: SetPredictor, source: Source, path: PathLike, level: Fraction, tell: Tell | None = None
+) -> Tally:
+    """Write the sets of all rows of a source to one file, in order; it appears whole or not at all."""
+    tally = Tally()
+    with open_sets(path) as write, behind(write) as put:
+        for batch in ahead(source.batches()):
+            if tell is not None:
+                tell(batch.at)
+            with blamed(source, batch):
+                block = answers(predictor, batch.rows, level, first=batch.at, carried=batch.carried)
+            tally += Tally.of(block)
+            put(block)
+    return tally
+
+
+def predict_parts(
+    predictor: SetPredictor, source: Source, parts: Parts, level: Fraction, tell: Tell | None = None
+) -> Tally:
+    """Write the parts that are left, one after the other; what is told is counted over these."""
+    tally = Tally()
+    for which in parts.left:
+        before = tally.n
+        told = None if tell is None else lambda at, tell=tell, before=before: tell(before + at)
+        tally += predict_file(predictor, source.part(which), parts.files[which], level, told)
+    return tally
+
+
+@contextmanager
+def blamed(source: Source, batch: Batch) -> Iterator[None]:
+    """Faults of a batch that are found here are faults of its part, at the row that it has there."""
+    try:
+        yield
+    except InputError as error:
+        fault = error.moved(batch.start) if isinstance(error, RowFault) else error
+        raise InputError(f"{source.parts[batch.part].path}: {fault}") from error
