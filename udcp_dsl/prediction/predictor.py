@@ -271,6 +271,7 @@ class SetPredictor:
         column: str | None = None,
         id_column: str | None = None,
         group_column: str | None = None,
+        weight_column: str | None = None,
         carry: Sequence[str] = (),
         ignore: Sequence[str] = (),
     ) -> Iterator[Any]:
@@ -297,6 +298,7 @@ class SetPredictor:
             column=column,
             id_column=id_column,
             group_column=group_column,
+            weight_column=weight_column,
             carry=carry,
             ignore=ignore,
         )

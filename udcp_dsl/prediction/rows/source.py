@@ -105,6 +105,7 @@ class Source:
             self.labels,
             y=found.get("true labels"),
             groups=found.get("groups"),
+            weights=found.get("weights"),
             class_names=self.wanted.class_names,
         )
         return replace(rows, ids=id_texts(found["ids"], len(rows))) if "ids" in found else rows
@@ -140,6 +141,7 @@ def open_rows(
     id_column: str | None = None,
     group_column: str | None = None,
     truth_column: str | None = None,
+    weight_column: str | None = None,
     ignore: Sequence[str] = (),
     carry: Sequence[str] = (),
     logits: bool = False,
@@ -153,7 +155,7 @@ def open_rows(
     (`column` names it where there are several). Columns that are carried come along with each batch. `beside` are
     columns that are not in the files, by role ("ids", "groups", "true labels"), for all rows in order.
     """
-    names = {"ids": id_column, "groups": group_column, "true labels": truth_column}
+    names = {"ids": id_column, "groups": group_column, "true labels": truth_column, "weights": weight_column}
     wanted = Wanted(
         tuple(labels),
         None if class_names is None else names_of_classes(class_names),

@@ -50,6 +50,7 @@ def predict_batches(
     column: str | None,
     id_column: str | None,
     group_column: str | None,
+    weight_column: str | None,
     carry: Sequence[str],
     ignore: Sequence[str],
 ) -> Iterator[Any]:
@@ -59,7 +60,7 @@ def predict_batches(
         raise InputError("carry and ignore are lists of columns: give ['name'] for one")
     refuse_taken_names(carry)
     check_groups(predictor, group_column is not None)
-    named = {"ids": id_column, "groups": group_column}
+    named = {"ids": id_column, "groups": group_column, "weights": weight_column}
     wanted = Wanted(
         tuple(predictor.loss.labels),
         predictor.class_names,
@@ -81,6 +82,7 @@ def _answered(predictor: SetPredictor, batches: Iterable[Any], level: Fraction, 
                 arrange(block.values, wanted.labels, None if block.named else wanted.class_names),
                 wanted.labels,
                 groups=found.get("groups"),
+                weights=found.get("weights"),
                 logits=predictor.logits,
                 normalize=predictor.normalize,
                 empty=True,
