@@ -35,6 +35,7 @@ _VERBS = {
     "warm": "compile and cache all that a spec or a saved predictor needs",
     "demo": "all of it on a real classifier, with a report",
     "studio": "write a loss with its sets in view, on a page on localhost",
+    "lsp": "the language server, for editors",
     "validate": "is this spec safe to use? answered by generated cases",
 }
 

@@ -8,9 +8,29 @@ the shapes of the Language Server Protocol; `server` puts them behind pygls, and
 ["there is no 'sizee'\\nhelp: did you mean 'size'?"]
 """
 
+from udcp_dsl.lsp.colours import semantic_tokens
 from udcp_dsl.lsp.completion import completion
 from udcp_dsl.lsp.document import Document, Reader
 from udcp_dsl.lsp.faults import code_actions, diagnostics
+from udcp_dsl.lsp.hints import code_lenses, inlay_hints
 from udcp_dsl.lsp.hover import hover
+from udcp_dsl.lsp.navigation import definition, folding, formatting, references, renamable, rename, symbols
 
-__all__ = ["Document", "Reader", "code_actions", "completion", "diagnostics", "hover"]
+__all__ = [
+    "Document",
+    "Reader",
+    "code_actions",
+    "code_lenses",
+    "completion",
+    "definition",
+    "diagnostics",
+    "folding",
+    "formatting",
+    "hover",
+    "inlay_hints",
+    "references",
+    "renamable",
+    "rename",
+    "semantic_tokens",
+    "symbols",
+]

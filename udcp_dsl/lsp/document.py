@@ -10,6 +10,7 @@ import os
 import warnings
 from functools import cached_property
 from pathlib import Path
+from threading import Lock
 
 from udcp_dsl.compile.declare import Declared, Kept
 from udcp_dsl.compile.passes import Checked, check_spec, choose
@@ -191,10 +192,14 @@ class Reader:
         self._files = _DataFiles()
         self._kept: dict[str, Kept] = {}
         self._last: dict[str, Document] = {}
+        self._lock = Lock()  # a server asks from several threads
 
     def read(self, text: str, folder: str | Path | None = None, uri: str = "untitled:spec.loss") -> Document:
         """The document of a text whose data files lie below `folder`. The same text and files give the same object."""
-        where = None if folder is None else Path(folder)
+        with self._lock:
+            return self._read(text, None if folder is None else Path(folder), uri)
+
+    def _read(self, text: str, where: Path | None, uri: str) -> Document:
         files = _Unchanged(where, self._files)
         last = self._last.get(uri)
         if last is not None and last.text == text and last.folder == where and self._unchanged(last, files):
