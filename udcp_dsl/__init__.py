@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from udcp_dsl.comparison import Comparison, compare
     from udcp_dsl.loss import Loss, load, loads
     from udcp_dsl.prediction.evaluation import Evaluation, evaluate
+    from udcp_dsl.prediction.monitor import Alarm, Monitor
     from udcp_dsl.prediction.oracle import make_oracle, oracle_names
     from udcp_dsl.prediction.predictor import SetPredictor
     from udcp_dsl.prediction.sets import PredictionSets
@@ -31,6 +32,8 @@ _WHERE = {
     "Loss": "udcp_dsl.loss",
     "load": "udcp_dsl.loss",
     "loads": "udcp_dsl.loss",
+    "Alarm": "udcp_dsl.prediction.monitor",
+    "Monitor": "udcp_dsl.prediction.monitor",
     "make_oracle": "udcp_dsl.prediction.oracle",
     "oracle_names": "udcp_dsl.prediction.oracle",
     "PredictionSets": "udcp_dsl.prediction.sets",
@@ -40,10 +43,12 @@ _WHERE = {
 _MODULES = ("datasets", "sklearn", "torch")
 
 __all__ = [
+    "Alarm",
     "Comparison",
     "Evaluation",
     "InputError",
     "Loss",
+    "Monitor",
     "OracleError",
     "PredictionSets",
     "SetPredictor",

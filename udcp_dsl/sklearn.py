@@ -200,7 +200,7 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         if predictor is not None:  # compiled oracles are made anew
             state["_saved"] = (
                 *(predictor.oracle.name, predictor.oracle.options),
-                *(predictor.calibration, predictor.tuning, predictor.anchors),
+                *(predictor.calibration, predictor.tuning, predictor.anchors, predictor.kept),
             )
         return state
 
@@ -209,9 +209,9 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         saved = rest.pop("_saved", None)
         super().__setstate__(rest)
         if saved is not None:
-            oracle, options, calibration, tuning, anchors = saved
+            oracle, options, calibration, tuning, anchors, kept = saved
             self.predictor_ = self._new_predictor(oracle, options)
-            self.predictor_.restore(calibration, tuning, anchors, logits=False, normalize=False)
+            self.predictor_.restore(calibration, tuning, anchors, logits=False, normalize=False, kept=kept)
 
 
 def _checked_target(y: Any) -> npt.NDArray[Any]:

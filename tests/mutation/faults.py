@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fault import Fault
 from input_faults import INPUT_FAULTS
+from watch_faults import WATCH_FAULTS
 
 CALIBRATE = "tests/udcp_dsl/prediction/calibrate/test_calibration.py"
 COVERAGE = "tests/udcp_dsl/prediction/calibrate/test_coverage.py"
@@ -349,4 +350,5 @@ FAULTS = (
         ("tests/udcp_dsl/expression/test_facts.py",),
     ),
     *INPUT_FAULTS,
+    *WATCH_FAULTS,
 )

@@ -30,6 +30,7 @@ _VERBS = {
     "show": "what a saved predictor is: loss, oracle, promise, thresholds",
     "evaluate": "how a saved predictor does on rows with known truth",
     "predict": "the prediction sets of new rows",
+    "monitor": "does the promise still hold? asked of rows as their truth comes in",
     "compare": "every oracle that applies, side by side, over repeated splits",
     "gap": "what oracles leave on the table against sets proved optimal",
     "warm": "compile and cache all that a spec or a saved predictor needs",

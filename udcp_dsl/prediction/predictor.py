@@ -27,6 +27,8 @@ from udcp_dsl.prediction.calibrate import (
     show_level,
     three_folds,
 )
+from udcp_dsl.prediction.calibrate.kept import Kept
+from udcp_dsl.prediction.calibrate.partition import own_cells
 from udcp_dsl.prediction.containers import flag, frame_index
 from udcp_dsl.prediction.doubts import (
     warn_of_another_order,
@@ -135,6 +137,7 @@ class SetPredictor:
                 "among the options"
             )
         self.calibration: Calibration | None = None
+        self.kept: Kept | None = None  # the calibration scores, if they have no weights
         self.tuning: Tuning | None = None
         self.anchors: Anchors | None = None
         self.temperature: float | None = None  # the one that is used, once it is known
@@ -211,10 +214,16 @@ class SetPredictor:
         elif len(own):
             anchors = fitting.anchors(every.take(own), temperature, len(rows), seen, rule)
         harm = self.promises.harm
+        harms = None if harm is None else harm.values[rows.truth]
         # Scores depend on the anchor, and so on alpha, where there is one.
-        self.calibration = merged(
+        levels = [self.alphas] if anchors is None else [(alpha,) for alpha in self.alphas]
+        scores = [
+            true_scores(anchored(oracle, anchors, alphas[0], seen), seen.P, rows.truth, nonempty=self.nonempty)
+            for alphas in levels
+        ]
+        calibration = merged(
             calibrate(
-                true_scores(anchored(oracle, anchors, alphas[0], seen), seen.P, rows.truth, nonempty=self.nonempty),
+                own_scores,
                 alphas=alphas,
                 conditional=self.conditional,
                 groups=seen.groups,
@@ -224,15 +233,19 @@ class SetPredictor:
                 bins=self.promises.bins,
                 confidence=self.promises.confidence,
                 simultaneous=self.promises.simultaneous,
-                harms=None if harm is None else harm.values[rows.truth],
+                harms=harms,
                 most=None if harm is None else harm.most,
                 weights=seen.weights,
                 pool=self.pool,
                 randomize=self.randomize,
                 warned=True,
             )
-            for alphas in ([self.alphas] if anchors is None else [(alpha,) for alpha in self.alphas])
+            for own_scores, alphas in zip(scores, levels, strict=True)
         )
+        cells = own_cells(calibration, len(rows), groups=seen.groups, y=rows.truth, difficulty=seen.difficulty)
+        self.calibration, self.kept = calibration, None
+        if not calibration.weighted:  # which keeps its own
+            self.kept = Kept.of(scores, cells, len(calibration.cells), self.alphas if anchors else (), harms)
         self.oracle, self.tuning, self.anchors, self.temperature = oracle, tuning, anchors, temperature
         self.logits, self.normalize = logits, normalize
         return self
@@ -365,9 +378,10 @@ class SetPredictor:
         logits: bool,
         normalize: bool,
         temperature: float | None = None,
+        kept: Kept | None = None,
     ) -> None:
         """Take up the state of a saved predictor; one that was tuned is tuned anew when it is calibrated again."""
-        self.calibration, self.tuning, self.anchors = calibration, tuning, anchors
+        self.calibration, self.tuning, self.anchors, self.kept = calibration, tuning, anchors, kept
         self.temperature = temperature
         self._tuned_anew = self._tuned_anew or tuning is not None
         self.logits, self.normalize = logits, normalize

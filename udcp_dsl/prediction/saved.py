@@ -19,6 +19,8 @@ from udcp_dsl.diagnostics import InputError
 from udcp_dsl.loss import loads
 from udcp_dsl.prediction.anchors import Anchors
 from udcp_dsl.prediction.calibrate import Calibration, Tuning
+from udcp_dsl.prediction.calibrate.kept import Kept
+from udcp_dsl.prediction.calibrate.partition import thinned
 from udcp_dsl.prediction.files import atomic_write
 from udcp_dsl.prediction.oracle import options_of_format, oracle_names
 from udcp_dsl.prediction.predictor import SetPredictor
@@ -90,6 +92,7 @@ def save(predictor: SetPredictor, path: str | Path) -> None:
         "tuning": None if predictor.tuning is None else predictor.tuning.as_dict(),
         "anchors": None if predictor.anchors is None else predictor.anchors.as_dict(),
         "temperature": predictor.temperature,
+        "kept": None if predictor.kept is None else thinned(predictor.kept, predictor.calibration).as_dict(),
     }
     try:
         content["sha256"] = _hash(content)
@@ -216,8 +219,22 @@ def _rebuild(content: Mapping[str, Any]) -> SetPredictor:
         logits=options["logits"],
         normalize=options["normalize"],
         temperature=temperature,
+        kept=_kept(content.get("kept"), calibration, found is not None),
     )
     return predictor
+
+
+def _kept(data: object, calibration: Calibration, anchored: bool) -> Kept | None:
+    """The calibration scores, which files of 0.1.0 do not have, and weighted calibrations keep by themselves."""
+    if data is None:
+        return None
+    kept = Kept.from_dict(data, calibration.alphas)
+    numbers = {sum(counts.n for counts in level) for level in kept.cells}
+    fits = numbers == {calibration.n} and bool(kept.alphas) == anchored and len(kept.cells[0]) == len(calibration.cells)
+    harmed = any((counts.harm is None) != (calibration.rule.most is None) for level in kept.cells for counts in level)
+    if not fits or harmed or calibration.weighted:
+        raise InputError("its calibration scores do not belong to its thresholds; save it again")
+    return kept
 
 
 def _bytes(name: str, file: Mapping[str, str]) -> bytes:

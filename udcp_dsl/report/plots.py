@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,10 +16,14 @@ from udcp_dsl.report.palette import GRID, INK, MUTED, OTHER_TERMS, PAPER, TERMS,
 from udcp_dsl.report.strata import Point
 from udcp_dsl.report.wording import number, percent, shown
 
+if TYPE_CHECKING:
+    from udcp_dsl.prediction.monitor import Stream
+
 _BINS = 40
 _NAME = 20  # characters of a name on an axis
 _TERM = 46  # and of a term in a legend
 _LEGEND = 4.6  # inches that a line of a legend may fill
+_LEAST = -6.0  # evidence that is drawn, in powers of 10
 _WIDE = 8.0  # times from the least cost to the largest, from which a linear axis hides the small ones
 
 Values = Mapping[str, Mapping[str, float]]
@@ -79,6 +83,30 @@ def curves(
     _cost_axis(axes, [cost for points in curves.values() for _, _, cost in points])
     _legend(figure, axes)
     return hover
+
+
+def courses(figure: Any, *, streams: Sequence[Stream], alpha: float) -> Hover:
+    """Above, the evidence of each stream as a share of what raises its alarm; below, the coverage so far."""
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=[3, 2])
+    colours = (INK, *TERMS)
+    for stream, colour in zip(streams, colours, strict=False):
+        course, name = stream.course, "all rows" if stream.name is None else shown(stream.name, _NAME)
+        rows = [*course.rows.tolist()]
+        log_ratio = (course.log_evidence + math.log(stream.level)) / math.log(10)
+        style = {"color": colour.light, "linewidth": 1.6 if stream.name is None else 1.1}
+        above.plot(rows, np.maximum(log_ratio, _LEAST), label=name, **style)
+        below.plot(rows, 1 - course.missed / np.maximum(course.seen, 1), **style)
+        if stream.alarm is not None:
+            above.axvline(stream.alarm.row, color=colour.light, linestyle=":", linewidth=1)
+    above.axhline(0, color=MUTED.light, linestyle="--", linewidth=1)
+    above.annotate("alarm", (1, 0), (0, 3), xycoords=("axes fraction", "data"), textcoords="offset points", ha="right")
+    below.axhline(1 - alpha, color=MUTED.light, linestyle="--", linewidth=1)
+    above.set(ylabel="evidence (powers of 10)")
+    below.set(xlabel="rows", ylabel="coverage so far")
+    below.set_ylim(min(below.get_ylim()[0], 1 - 2 * alpha) if 2 * alpha < 1 else None, 1.01)
+    if len(streams) > 1:
+        _legend(figure, above)
+    return []
 
 
 def terms_height(paid: Values) -> float:

@@ -18,8 +18,10 @@ from udcp_dsl.report.strata import FEWEST, QUARTERS, Point
 
 if TYPE_CHECKING:
     from udcp_dsl.comparison import Comparison
+    from udcp_dsl.prediction.monitor import Monitor
 
 _WORST = 8  # classes and groups
+_WATCHED = 5  # and of those that a monitor watches
 
 
 def plot_sets(sets: PredictionSets) -> Any:
@@ -47,6 +49,15 @@ def plot_evaluation(evaluation: Measures) -> Any:
         level=float(1 - evaluation.alpha),
     )
     return _plotted(draw, plots.listed_height(len(points), 1))
+
+
+def plot_monitor(monitor: Monitor) -> Any:
+    """Evidence and coverage as rows went by: of all rows, and of the cells with most evidence."""
+    if not monitor.rows:
+        raise InputError("no row has been watched yet, so that there is nothing to draw")
+    cells = sorted((s for s in monitor.streams[1:] if s.seen), key=lambda s: (s.alarm is None, -s.log_most))[:_WATCHED]
+    draw = partial(plots.courses, streams=[monitor.streams[0], *cells], alpha=float(monitor.alpha))
+    return _plotted(draw, 4.6)
 
 
 def plot_comparison(comparison: Comparison, loss: str | None = None) -> Any:

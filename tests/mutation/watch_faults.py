@@ -1,0 +1,85 @@
+"""Faults of what is said once there are sets: actions, handing over, and whether the promise still holds."""
+
+from __future__ import annotations
+
+from fault import Fault
+
+RANKS = "tests/udcp_dsl/prediction/monitor/test_ranks.py"
+BETTING = "tests/udcp_dsl/prediction/monitor/test_betting.py"
+WATCHING = "tests/udcp_dsl/prediction/monitor/test_watching.py"
+KEPT = "tests/udcp_dsl/prediction/calibrate/test_kept.py"
+DECISIONS = "tests/udcp_dsl/expression/test_decisions.py"
+DECIDED = "tests/udcp_dsl/prediction/test_decisions.py"
+
+WATCH_FAULTS = (
+    Fault(
+        "monitor: ranks among the fixed calibration rows",
+        "udcp_dsl/prediction/monitor/ranks.py",
+        "counts += np.bincount(part, minlength=m)",
+        "counts += 0 * np.bincount(part, minlength=m)",
+        (RANKS,),
+    ),
+    Fault(
+        "monitor: the chance of a miss without the new row",
+        "udcp_dsl/prediction/monitor/ranks.py",
+        "beyond = upto[-1] - upto[self.limit] + np.cumsum(missed) - missed",
+        "beyond = upto[-1] - upto[self.limit] - 1 + np.cumsum(missed) - missed",
+        (RANKS,),
+    ),
+    Fault(
+        "monitor: ties are not broken",
+        "udcp_dsl/prediction/monitor/ranks.py",
+        "np.where(tied, draws, 0.0)",
+        "np.where(tied, 0.0 * draws, 0.0)",
+        (RANKS, "-k", "uniform"),
+    ),
+    Fault(
+        "monitor: a bet that is not fair",
+        "udcp_dsl/prediction/monitor/betting.py",
+        "12 * (p - 0.5) ** 2 - 1",
+        "12 * (p - 0.5) ** 2 - 0.9",
+        (BETTING,),
+    ),
+    Fault(
+        "monitor: what has not begun is staked twice",
+        "udcp_dsl/prediction/monitor/betting.py",
+        "np.logaddexp(mean, np.log(held[1:]))",
+        "np.logaddexp(mean, np.log(held[:-1]))",
+        (BETTING,),
+    ),
+    Fault(
+        "monitor: every stream has the whole level",
+        "udcp_dsl/prediction/monitor/watching.py",
+        "share = self.level if len(names) < 2 else self.level / 2",
+        "share = self.level",
+        (WATCHING, "-k", "another_day"),
+    ),
+    Fault(
+        "monitor: the same draws for every batch",
+        "udcp_dsl/prediction/monitor/watching.py",
+        "bits.advance(2 * self.rows)",
+        "bits.advance(0 * self.rows)",
+        (WATCHING, "-k", "another_day"),
+    ),
+    Fault(
+        "kept scores: equal ones are not at or above",
+        "udcp_dsl/prediction/calibrate/kept.py",
+        "np.where(equal, below[at], upto[at]), dtype=np.intp)",
+        "np.where(equal, np.append(self.upto, self.n)[at], upto[at]), dtype=np.intp)",
+        (KEPT,),
+    ),
+    Fault(
+        "actions: the best in the best case",
+        "udcp_dsl/expression/decisions.py",
+        "np.where(sets, losses, -np.inf).max(axis=1, initial=-np.inf)",
+        "np.where(sets, losses, np.inf).min(axis=1, initial=np.inf)",
+        (DECISIONS,),
+    ),
+    Fault(
+        "handing over: only beyond the ceiling",
+        "udcp_dsl/prediction/sets.py",
+        "self.costs >= self.loss.ceiling",
+        "self.costs > self.loss.ceiling",
+        (DECIDED, "-k", "ceiling"),
+    ),
+)

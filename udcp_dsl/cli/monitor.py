@@ -1,0 +1,141 @@
+"""`udcp monitor FILE --probs P --truth Y`: does what a saved predictor promises still hold on new rows?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from udcp_dsl.cli.row_options import (
+    check_output,
+    group_option,
+    heeding_warnings,
+    id_option,
+    reads_rows,
+    rows_from,
+    truth_option,
+)
+from udcp_dsl.cli.solving import solves_instances, solving
+from udcp_dsl.cli.spec import json_option
+from udcp_dsl.cli.terminal import emit, show, visible
+from udcp_dsl.diagnostics import InputError
+
+_FIGURES = (".svg", ".pdf", ".png")
+_ALARM = 1
+
+
+@click.command("monitor", epilog="Example:  udcp monitor pets.json --probs july.csv --truth label --state watch.json")
+@click.argument("predictor_file", metavar="FILE", type=click.Path())
+@reads_rows(truth_option, group_option, id_option)
+@click.option("--alpha", metavar="LEVEL", help="Which of the calibrated levels, where there are several.")
+@click.option(
+    "--level",
+    default=None,
+    metavar="LEVEL",
+    help="The chance of a false alarm, ever (default 0.05; resumed: as before).",
+)
+@click.option(
+    "--watch",
+    type=click.Choice(["both", "misses", "ranks"]),
+    help="Bet on misses alone, on ranks (any shift of the scores) alone, or on both (default).",
+)
+@click.option("--state", metavar="FILE", help="Go on from this file, if it is there, and write to it what was seen.")
+@click.option("--plot", metavar="FILE", help="Draw evidence and coverage over time: .svg, .pdf or .png.")
+@solves_instances
+@json_option
+def command(
+    predictor_file: str,
+    probs_file: str,
+    truth_source: str,
+    class_names: list[str] | None,
+    ignore: tuple[str, ...],
+    group_source: str | None,
+    id_source: str | None,
+    alpha: str | None,
+    level: str | None,
+    watch: str | None,
+    state: str | None,
+    plot: str | None,
+    workers: int | None,
+    resume: str | None,
+    as_json: bool,
+) -> int:
+    """Ask of new rows, in the order in which they came, whether they are still like those of calibration.
+
+    If they are, an alarm is ever raised with a chance of at most --level, however long one watches and however often
+    one looks. (To ask whether misses are above alpha would not do: so they are for half of all good predictors.) An
+    alarm says when and where: in all rows, or in a group, class or bin of a predictor that was calibrated by these; the
+    exit status is then 1.
+    """
+    from udcp_dsl.prediction.files import known_ending
+    from udcp_dsl.prediction.monitor import Monitor
+    from udcp_dsl.prediction.predictor import SetPredictor
+
+    if plot is not None:
+        from udcp_dsl.report.drawing import require_matplotlib
+
+        require_matplotlib()
+        known_ending(Path(plot), _FIGURES)
+        check_output(plot)
+    if state is not None:
+        check_output(state)
+    with heeding_warnings(as_json) as warnings:
+        predictor = SetPredictor.load(predictor_file)
+        if state is not None and Path(state).exists():
+            monitor = Monitor.load(state, predictor)
+            _refuse_others(monitor, alpha, level, watch)
+        else:
+            monitor = Monitor(predictor, level=level or "0.05", alpha=alpha, watch=watch or "both")  # type: ignore[arg-type]  # a choice
+        rows = rows_from(
+            probs_file,
+            predictor.loss.labels,
+            class_names=class_names or predictor.class_names,
+            ignore=ignore,
+            group_source=group_source,
+            id_source=id_source,
+            truth_source=truth_source,
+            logits=predictor.logits,
+            normalize=predictor.normalize,
+        )
+        with solving(predictor.oracle, len(rows), workers=workers, resume=resume, doing="watching"):
+            new = monitor.update(rows)
+    if plot is not None:
+        _draw(monitor, plot)
+    if state is not None:
+        monitor.save(state)
+    alarms = monitor.alarms
+    if as_json:
+        files = {"state": state, "plot": plot}
+        emit({"warnings": warnings, "file": predictor_file, **files, **monitor.as_dict()}, ok=not alarms)
+    else:
+        show(monitor, "")
+        for alarm in alarms:
+            click.echo(visible(f"{'ALARM' if alarm in new else 'alarm before'}: {alarm}"))
+        if not alarms:
+            click.echo("no alarm: the rows may well be like those of calibration")
+    return _ALARM if alarms else 0
+
+
+def _refuse_others(monitor: object, alpha: str | None, level: str | None, watch: str | None) -> None:
+    """What was watched before goes on as it was: another level would need another stake."""
+    from udcp_dsl.prediction.calibrate import exact_level
+    from udcp_dsl.prediction.monitor import Monitor
+
+    assert isinstance(monitor, Monitor)
+    others = {
+        "--alpha": alpha is not None and monitor.predictor.calibrated.level(alpha) != monitor.alpha,
+        "--level": level is not None and float(exact_level(level, "level")) != monitor.level,
+        "--watch": watch is not None and watch != monitor.watch,
+    }
+    for option, differs in others.items():
+        if differs:
+            raise InputError(f"{option} is not that of the monitor in --state: leave it out, or begin a new state")
+
+
+def _draw(monitor: object, plot: str) -> None:
+    from udcp_dsl.prediction.files import atomic_write
+    from udcp_dsl.prediction.monitor import Monitor
+
+    assert isinstance(monitor, Monitor)
+    with atomic_write(plot) as temporary:
+        monitor.plot().savefig(temporary, format=Path(plot).suffix[1:].lower())

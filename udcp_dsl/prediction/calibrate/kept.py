@@ -1,0 +1,215 @@
+"""What is kept of the calibration scores: for p-values, and to ask later whether new rows still rank among them.
+
+Scores of a cell are held as their distinct values, with how many lie below each and how many up to it. In a file many
+scores are thinned to those at fixed ranks, ceil(j (n + 1) / parts) for 0 < j < parts, and at the thresholds': fixed, so
+that which ones are kept says nothing about the others. Cells are here a *partition* of the rows: all of them, groups,
+classes, or by difficulty the rows between and on the edges of the bins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from udcp_dsl.diagnostics import InputError
+from udcp_dsl.prediction.calibrate.arrays import FloatArray, IntArray
+from udcp_dsl.prediction.calibrate.plain import RESAVE, decode, encode, fields
+
+# A file keeps so many scores of all cells together as they are; of more, each cell is thinned to at most `_PARTS`.
+_WHOLE = 20_000
+_PARTS, _FEWEST_PARTS = 10_010, 110
+
+# A monitor ranks new rows among the scores of this many parts: a divisor of the parts of a file, where these are more.
+EDGES = 1_001
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """n sorted scores: distinct `values`, and of the scores how many are `below` and how many `upto` each value.
+
+    `parts` is None where all are kept, else that of the ranks that are, beside the `ranks` of thresholds. `harm`, where
+    harm is bounded, is that of all scores at or above each value.
+    """
+
+    n: int
+    values: FloatArray
+    below: IntArray
+    upto: IntArray
+    parts: int | None = None
+    ranks: tuple[int, ...] = ()
+    harm: FloatArray | None = None
+
+    @classmethod
+    def of(cls, scores: FloatArray, harms: FloatArray | None = None) -> Counts:
+        """All of some scores.
+
+        >>> c = Counts.of(np.array([3.0, 1.0, 3.0]))
+        >>> c.values.tolist(), c.below.tolist(), c.upto.tolist(), c.at_least(np.array([0, 3, 4.0])).tolist()
+        ([1.0, 3.0], [0, 1], [1, 3], [3, 2, 0])
+        """
+        values, at, counts = np.unique(scores, return_inverse=True, return_counts=True)
+        upto = np.cumsum(counts).astype(np.intp)
+        harm = None
+        if harms is not None:
+            own = np.bincount(at, weights=harms, minlength=values.size)
+            harm = np.cumsum(own[::-1])[::-1].astype(np.float64)
+        return cls(scores.size, values, upto - counts.astype(np.intp), upto, harm=harm)
+
+    def at_least(self, scores: FloatArray) -> IntArray:
+        """How many of the n are at or above each of these; where thinned, at most so many."""
+        at = np.searchsorted(self.values, scores, side="left")
+        below = np.append(self.below, self.n)
+        upto = np.concatenate([[0], self.upto])
+        equal = np.append(self.values, np.nan)[at] == scores
+        return np.asarray(self.n - np.where(equal, below[at], upto[at]), dtype=np.intp)
+
+    def harm_at_least(self, scores: FloatArray) -> FloatArray:
+        """The harm of those at or above each of these; where thinned, at most so much."""
+        assert self.harm is not None
+        total = np.append(self.harm, 0.0)
+        at = np.searchsorted(self.values, scores, side="left")
+        if self.parts is None:
+            return np.asarray(total[at])
+        equal = np.append(self.values, np.nan)[at] == scores
+        return np.asarray(total[np.where(equal, at, np.maximum(at - 1, 0))])
+
+    def at_ranks(self, ranks: IntArray) -> IntArray:
+        """The positions among `values` of the scores at these ranks (from 1), which must be kept."""
+        at = np.searchsorted(self.upto, ranks, side="left")
+        assert bool((self.below[at] < ranks).all()), "a rank that was not kept"
+        return at
+
+    def thinned(self, parts: int, ranks: Iterable[int]) -> Counts:
+        """The scores at `fixed_ranks` and at these, if that is less than all."""
+        if self.n < parts:
+            return self
+        kept = tuple(sorted({k for k in ranks if k <= self.n}))
+        at = np.unique(self.at_ranks(np.union1d(fixed_ranks(self.n, parts), kept).astype(np.intp)))
+        if self.harm is not None:
+            at = np.union1d(at, [0])  # the least: all harm is at or above it
+        harm = None if self.harm is None else self.harm[at]
+        return Counts(self.n, self.values[at], self.below[at], self.upto[at], parts, kept, harm)
+
+    def as_dict(self) -> dict[str, object]:
+        """Plain data for JSON, from which `from_dict` makes an equal value."""
+        return {
+            "n": self.n,
+            "values": encode(self.values.tolist()),
+            "below": self.below.tolist(),
+            "upto": self.upto.tolist(),
+            "parts": self.parts,
+            "ranks": list(self.ranks),
+            "harm": None if self.harm is None else encode(self.harm.tolist()),
+        }
+
+    @classmethod
+    def from_dict(cls, data: object) -> Counts:
+        """What `as_dict` gave; refuses what no scores could have given."""
+        d = fields(data, ("n", "values", "below", "upto", "parts", "ranks", "harm"), "kept scores")
+        values = np.array(decode(d["values"], "kept scores"), dtype=np.float64)
+        below, upto, ranks = (_whole(d[name]) for name in ("below", "upto", "ranks"))
+        n, parts = d["n"], d["parts"]
+        numbers = all(
+            not isinstance(x, bool) and isinstance(x, int) and x >= 0 for x in (n, 0 if parts is None else parts)
+        )
+        if not numbers or not below.size == upto.size == values.size:
+            raise InputError(f"kept scores: their counts are not what was saved; {RESAVE}")
+        assert isinstance(n, int)
+        assert parts is None or isinstance(parts, int)
+        harm = None if d["harm"] is None else np.array(decode(d["harm"], "kept scores"), dtype=np.float64)
+        if harm is not None and (harm.size != values.size or bool((harm[1:] > harm[:-1]).any())):
+            raise InputError(f"kept scores: their harm is not what was saved; {RESAVE}")
+        found = cls(n, values, below, upto, parts, tuple(ranks.tolist()), harm)
+        rising = bool((values[1:] > values[:-1]).all()) and bool((below < upto).all())
+        ends = bool((below[1:] >= upto[:-1]).all()) and (values.size == 0 or (below[0] >= 0 and upto[-1] <= n))
+        whole = parts is not None or int((upto - below).sum()) == n
+        if not (rising and ends and whole and found._holds_its_ranks()):
+            raise InputError(f"kept scores: their counts are not what was saved; {RESAVE}")
+        return found
+
+    def _holds_its_ranks(self) -> bool:
+        if self.parts is None:
+            return True
+        ranks = np.union1d(fixed_ranks(self.n, self.parts), np.array(self.ranks, dtype=np.intp)).astype(np.intp)
+        at = np.searchsorted(self.upto, ranks, side="left")
+        return bool((at < self.upto.size).all()) and bool((self.below[at] < ranks).all())
+
+
+def fixed_ranks(n: int, parts: int) -> IntArray:
+    """ceil(j (n + 1) / parts) for 0 < j < parts, each once: all of 1 .. n where parts is n + 1 or more.
+
+    >>> fixed_ranks(9, 5).tolist(), fixed_ranks(3, 100).tolist()
+    ([2, 4, 6, 8], [1, 2, 3])
+    """
+    if parts > n:
+        return np.arange(1, n + 1, dtype=np.intp)
+    return np.unique(-(-np.arange(1, parts, dtype=np.intp) * (n + 1) // parts))
+
+
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """The scores of every cell: once, or once for each of `alphas` where anchors give each its own scores."""
+
+    alphas: tuple[Fraction, ...]
+    cells: tuple[tuple[Counts, ...], ...]
+
+    @classmethod
+    def of(
+        cls,
+        scores: Sequence[FloatArray],
+        codes: IntArray,
+        cells: int,
+        alphas: Sequence[Fraction] = (),
+        harms: FloatArray | None = None,
+    ) -> Kept:
+        """Scores of the true labels, one array or one for each alpha, with the cell of each row, and its harm."""
+        ends = np.cumsum(np.bincount(codes, minlength=cells))[:-1]
+        order = np.argsort(codes, kind="stable")
+        parts = [None] * cells if harms is None else np.split(harms[order], ends)
+        return cls(tuple(alphas), tuple(tuple(map(Counts.of, np.split(own[order], ends), parts)) for own in scores))
+
+    def at(self, alpha: Fraction) -> tuple[Counts, ...]:
+        """The cells' scores at a level."""
+        return self.cells[self.alphas.index(alpha) if self.alphas else 0]
+
+    def thinned(self, ranks: Sequence[Sequence[int]]) -> Kept:
+        """As a file keeps them: `ranks` are those of each cell's thresholds."""
+        if sum(counts.n for counts in self.cells[0]) <= _WHOLE:
+            return self
+        parts = max(_FEWEST_PARTS, _PARTS // len(self.cells[0]))
+        parts = parts // EDGES * EDGES or parts
+        return Kept(
+            self.alphas,
+            tuple(
+                tuple(counts.thinned(parts, own) for counts, own in zip(level, ranks, strict=True))
+                for level in self.cells
+            ),
+        )
+
+    def as_dict(self) -> dict[str, object]:
+        """Plain data for JSON."""
+        return {
+            "alphas": [str(alpha) for alpha in self.alphas],
+            "cells": [[counts.as_dict() for counts in level] for level in self.cells],
+        }
+
+    @classmethod
+    def from_dict(cls, data: object, alphas: Sequence[Fraction]) -> Kept:
+        """What `as_dict` gave for a predictor with these alphas; refuses anything else."""
+        d = fields(data, ("alphas", "cells"), "kept scores")
+        levels, cells = d["alphas"], d["cells"]
+        if levels not in ([], [str(alpha) for alpha in alphas]) or not isinstance(cells, list):
+            raise InputError(f"kept scores: they are not of the alphas of the predictor; {RESAVE}")
+        if len(cells) != max(1, len(levels)) or len({len(level) for level in cells}) > 1:
+            raise InputError(f"kept scores: they are not of the alphas of the predictor; {RESAVE}")
+        found = tuple(tuple(Counts.from_dict(counts) for counts in level) for level in cells)
+        return cls(tuple(alphas) if levels else (), found)
+
+
+def _whole(data: object) -> IntArray:
+    if not isinstance(data, list) or not all(isinstance(x, int) and not isinstance(x, bool) for x in data):
+        raise InputError(f"kept scores: expected whole numbers; {RESAVE}")
+    return np.array(data, dtype=np.intp)

@@ -1,0 +1,67 @@
+"""The cells as a partition of the rows, to which each row belongs whatever threshold decides about it.
+
+A calibration by difficulty decides by cells that overlap, and a pooled one by all points where a cell has too few. Here
+every row is in one cell: of all rows, of its group, of its class, or between or on the edges of the bins.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+
+from udcp_dsl.prediction.calibrate.arrays import FloatArray, Groups, IntArray, group_names
+from udcp_dsl.prediction.calibrate.calibration import Calibration
+from udcp_dsl.prediction.calibrate.difficulty import bin_cells, bin_names
+from udcp_dsl.prediction.calibrate.kept import Counts, Kept
+
+
+def own_cells(
+    calibration: Calibration, n: int, *, groups: Groups | None, y: IntArray, difficulty: FloatArray | None
+) -> IntArray:
+    """The cell of each of n rows; of a group that was not calibrated, the number of cells."""
+    if calibration.conditional == "class":
+        return y.astype(np.intp)
+    if calibration.conditional == "difficulty":
+        assert difficulty is not None
+        return bin_cells(difficulty, calibration.edges)
+    if calibration.conditional is None:
+        return np.zeros(n, dtype=np.intp)
+    index = {name: i for i, name in enumerate(calibration.groups)}
+    return np.array([index.get(name, len(index)) for name in group_names(groups, n)], dtype=np.intp)
+
+
+def cell_names(calibration: Calibration) -> list[str | int]:
+    """What each cell belongs to: a group or a bin by its name, a class by its position, all rows by ""."""
+    many = len(calibration.cells)
+    if calibration.conditional == "class":
+        return list(range(many))
+    if calibration.conditional == "difficulty":
+        names = bin_names(calibration.edges)
+        return [names[cell // 2] for cell in range(many)]  # what is on an edge belongs to the bin below it
+    return list(calibration.groups) if calibration.conditional == "group" else [""]
+
+
+def thinned(kept: Kept, calibration: Calibration) -> Kept:
+    """The scores as a file keeps them: few enough, with those at the thresholds."""
+    return kept.thinned(
+        [
+            [calibration.rule.rank(counts.n, alpha) for alpha in calibration.alphas if calibration.rule.most is None]
+            for counts in kept.cells[0]
+        ]
+    )
+
+
+def threshold_rank(calibration: Calibration, cell: int, alpha: Fraction, scores: Counts) -> int | None:
+    """The rank of the threshold among the scores of a cell, or None where it is none of a rank known in advance.
+
+    So it is where harm is bounded, where all points stand in for those of the cell, and, by difficulty, where scores on
+    an edge count inside as well.
+    """
+    own, rule = calibration.cells[cell], calibration.rule
+    if rule.most is not None or own.n != scores.n or own.n < rule.needed(alpha):
+        return None
+    k = rule.rank(scores.n, alpha)
+    tau = own.thresholds[calibration.alphas.index(alpha)]
+    at = int(np.searchsorted(scores.upto, k))
+    return k if k <= scores.n and at < scores.values.size and scores.values[at] == tau else None

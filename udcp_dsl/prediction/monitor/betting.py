@@ -1,0 +1,94 @@
+"""Bets against "the p-values are independent and uniform": wealth that grows where they are not.
+
+A bet is a density f on [0, 1]; who stakes V before a p-value holds V f(p) after it, and keeps V on average if p is
+uniform. It may begin at any row: with weights w_1 + w_2 + ... = 1 of the rows at which it begins, the mixture holds
+
+    W_t = V_t + (w_{t+1} + w_{t+2} + ...),   V_t = (V_{t-1} + w_t) f(p_t),   V_0 = 0,
+
+and the mean of several bets is one again. W_0 = 1, W >= 0, and E[W_t | past] = W_{t-1}: so the chance that W *ever*
+reaches 1 / level is at most level (Ville), however often one looks. V is held as its logarithm.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Bools: TypeAlias = npt.NDArray[np.bool_]
+Ints: TypeAlias = npt.NDArray[np.int64]
+
+# The share that is not staked on the first row, and the number of rows in which most of what is staked later begins.
+_LATER, _SCALE = 1 / 2, 200.0
+
+# Misses are bet to be more: their odds by so many times.
+_ODDS = np.array([1.5, 2.5, 5.0])
+
+# Ranks: a slope (scores larger, smaller), a power (more at one end), a bend (more or less spread).
+_SLOPES = np.array([-0.9, -0.5, 0.5, 0.9])
+_POWERS = np.array([0.6, 0.8])
+_BENDS = np.array([-0.4, 0.6])
+
+MISS_BETS = len(_ODDS)
+RANK_BETS = len(_SLOPES) + 2 * len(_POWERS) + len(_BENDS)
+
+
+def rank_bets(p: Floats) -> Floats:
+    """The logarithms of each density at p-values in (0, 1): (bets, n). Each density integrates to 1.
+
+    >>> grid = (np.arange(100_000) + 0.5) / 100_000
+    >>> np.allclose(np.exp(rank_bets(grid)).mean(axis=1), 1, atol=0.005)
+    True
+    """
+    slopes = np.log1p(_SLOPES[:, None] * (2 * p - 1))
+    powers = _POWERS[:, None]
+    low, high = (np.log(powers) + (powers - 1) * np.log(q) for q in (p, 1 - p))
+    bends = np.log1p(_BENDS[:, None] * (12 * (p - 0.5) ** 2 - 1))
+    return np.concatenate([slopes, low, high, bends])
+
+
+def miss_bets(missed: Bools, chance: Floats) -> Floats:
+    """The same for misses, each with its chance given what came before: a miss is paid odds, the rest pays for it."""
+    odds = _ODDS[:, None]
+    return np.where(missed, np.log(odds), 0.0) - np.log1p((odds - 1) * chance)
+
+
+def not_begun(t: npt.ArrayLike) -> Floats:
+    """w_{t+1} + w_{t+2} + ...: what has not been staked after t rows. It falls like 1 / log t, so that a change is
+    found soon after a long quiet time, too.
+
+    >>> not_begun([0, 1, 10_000]).round(2).tolist()
+    [1.0, 0.5, 0.13]
+    """
+    rows = np.asarray(t, dtype=np.float64)
+    return np.where(rows < 1, 1.0, _LATER / np.log(np.e + np.maximum(rows - 1, 0.0) / _SCALE))
+
+
+@dataclass(frozen=True)
+class Purse:
+    """What several bets hold after t rows: the logarithm of V of each."""
+
+    t: int
+    log_v: Floats
+
+    @classmethod
+    def empty(cls, bets: int) -> Purse:
+        """Before the first row nothing is staked."""
+        return cls(0, np.full(bets, -np.inf))
+
+    def after(self, log_factors: Floats) -> tuple[Purse, Floats]:
+        """The purse after more rows, of which (bets, n) logarithms of densities are given, and log W after each."""
+        n = log_factors.shape[1]
+        held = not_begun(np.arange(self.t, self.t + n + 1))
+        with np.errstate(divide="ignore"):
+            begun = np.log(held[:-1] - held[1:])
+        # V_t = F_t (V_0 + sum over u <= t of w_u / F_{u-1}), F_t the product of the factors up to t.
+        total = np.cumsum(log_factors, axis=1)
+        before = total - log_factors
+        staked = np.logaddexp.accumulate(np.concatenate([self.log_v[:, None], begun - before], axis=1), axis=1)[:, 1:]
+        log_v = staked + total
+        mean = np.logaddexp.reduce(log_v, axis=0) - np.log(len(self.log_v))
+        return Purse(self.t + n, log_v[:, -1] if n else self.log_v), np.logaddexp(mean, np.log(held[1:]))

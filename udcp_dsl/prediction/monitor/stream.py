@@ -1,0 +1,274 @@
+"""One sequence of rows under watch, all of them or those of a cell: its bets, its alarm, and its course to draw."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from udcp_dsl.diagnostics import InputError
+from udcp_dsl.prediction.calibrate.plain import decode, encode, fields
+from udcp_dsl.prediction.monitor.betting import (
+    MISS_BETS,
+    RANK_BETS,
+    Bools,
+    Floats,
+    Ints,
+    Purse,
+    miss_bets,
+    rank_bets,
+)
+
+Watch: TypeAlias = Literal["both", "misses", "ranks"]
+
+_BLOCK = 1 << 14  # rows that are bet on at a time
+_POINTS = 1000  # of a course, at most
+
+NOT_OURS = "the file is not a saved monitor, or was changed: begin a new one"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Rows as they are bet on: where they stand among all rows watched, their p-value, whether they miss as bets have
+    it (equal scores in random order) and with what chance (NaN: none is known), and whether their set misses the truth.
+    """
+
+    rows: Ints
+    p: Floats
+    beyond: Bools
+    chance: Floats
+    missed: Bools
+
+    def take(self, which: Ints) -> Judged:
+        """Some of them."""
+        return Judged(*(getattr(self, name)[which] for name in ("rows", "p", "beyond", "chance", "missed")))
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """An alarm: in what rows (None: all), after how many of all rows watched, and what had been seen by then.
+
+    `evidence` is how many times the stake the bets hold; `of_misses` and `of_ranks` are its two halves by themselves.
+    """
+
+    where: str | None
+    row: int
+    evidence: float
+    of_misses: float
+    of_ranks: float
+    seen: int
+    missed: int
+    expected: float | None
+    id: str | None = None
+
+    @property
+    def why(self) -> str:
+        """What the evidence is of: misses, or ranks."""
+        return "misses" if self.of_misses >= self.of_ranks else "ranks"
+
+    def __str__(self) -> str:
+        named = "" if self.id is None else f" (id {self.id})"
+        rows = "all rows" if self.where is None else self.where
+        found = {
+            "misses": "more truths are missed than rows like those of calibration would miss",
+            "ranks": "scores do not rank among those of calibration as they should",
+        }[self.why]
+        return (
+            f"row {self.row:,}{named}, {rows}: {found} ({self.missed:,} of {self.seen:,} missed"
+            f"{'' if self.expected is None else f', {self.expected:.1f} expected'}; "
+            f"evidence {self.evidence:.3g} to 1)"
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return {**vars(self), "why": self.why}
+
+
+@dataclass(frozen=True)
+class Course:
+    """What the evidence came to as rows went by: every `every`-th row of the stream, at most 1,000 points."""
+
+    every: int = 1
+    rows: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))  # of all rows watched
+    seen: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))  # of the stream
+    missed: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    log_evidence: Floats = field(default_factory=lambda: np.empty(0))
+
+    def after(self, rows: Ints, seen: Ints, missed: Ints, log_evidence: Floats) -> Course:
+        """With more rows, and every second one of all while they are too many."""
+        every = self.every
+        columns = [
+            np.concatenate(pair)
+            for pair in zip(
+                (self.rows, self.seen, self.missed, self.log_evidence),
+                (x[seen % every == 0] for x in (rows, seen, missed, log_evidence)),
+                strict=True,
+            )
+        ]
+        while len(columns[1]) > _POINTS:
+            every *= 2
+            kept = columns[1] % every == 0
+            columns = [column[kept] for column in columns]
+        return Course(every, *columns)
+
+
+@dataclass(frozen=True)
+class Stream:
+    """What is known of some rows after they were seen: `name` is None for all. `level` is its share of the level."""
+
+    name: str | None
+    level: float
+    watch: Watch
+    misses: Purse = field(default_factory=lambda: Purse.empty(MISS_BETS))
+    ranks: Purse = field(default_factory=lambda: Purse.empty(RANK_BETS))
+    seen: int = 0
+    missed: int = 0
+    expected: float = 0.0
+    log_evidence: float = 0.0
+    log_most: float = 0.0
+    alarm: Alarm | None = None
+    course: Course = field(default_factory=Course)
+
+    @property
+    def evidence(self) -> float:
+        """How many times the stake the bets hold now; at 1 / level there is an alarm."""
+        return math.exp(min(self.log_evidence, 700.0))
+
+    @property
+    def most(self) -> float:
+        """The most that `evidence` has been."""
+        return math.exp(min(self.log_most, 700.0))
+
+    @property
+    def coverage(self) -> float | None:
+        """The share of the sets that held the truth."""
+        return None if self.seen == 0 else 1 - self.missed / self.seen
+
+    def after(self, judged: Judged) -> Stream:
+        """The stream after more rows."""
+        stream = self
+        for start in range(0, len(judged.rows), _BLOCK):
+            stream = stream._after(judged.take(np.arange(start, min(start + _BLOCK, len(judged.rows)))))
+        return stream
+
+    def _after(self, judged: Judged) -> Stream:
+        misses, of_misses = self.misses.after(miss_bets(judged.beyond, np.nan_to_num(judged.chance)))
+        ranks, of_ranks = self.ranks.after(rank_bets(judged.p))
+        both = np.logaddexp(of_misses, of_ranks) - math.log(2)
+        log_evidence = {"both": both, "misses": of_misses, "ranks": of_ranks}[self.watch]
+        seen = self.seen + np.arange(1, len(judged.rows) + 1)
+        missed = self.missed + np.cumsum(judged.missed)
+        expected = self.expected + np.cumsum(judged.chance)
+        alarm = self.alarm
+        high = log_evidence >= -math.log(self.level)
+        if alarm is None and bool(high.any()):
+            at = int(np.argmax(high))
+            alarm = Alarm(
+                where=self.name,
+                row=int(judged.rows[at]),
+                evidence=math.exp(min(log_evidence[at], 700.0)),
+                of_misses=math.exp(min(of_misses[at], 700.0)),
+                of_ranks=math.exp(min(of_ranks[at], 700.0)),
+                seen=int(seen[at]),
+                missed=int(missed[at]),
+                expected=_known(expected[at]),
+            )
+        return replace(
+            self,
+            misses=misses,
+            ranks=ranks,
+            seen=int(seen[-1]),
+            missed=int(missed[-1]),
+            expected=float(expected[-1]),
+            log_evidence=float(log_evidence[-1]),
+            log_most=max(self.log_most, float(log_evidence.max())),
+            alarm=alarm,
+            course=self.course.after(judged.rows, seen, missed, log_evidence),
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """What is known, as plain data for JSON."""
+        return {
+            "where": self.name,
+            "level": self.level,
+            "seen": self.seen,
+            "missed": self.missed,
+            "expected": _known(self.expected),
+            "coverage": self.coverage,
+            "evidence": self.evidence,
+            "most_evidence": self.most,
+            "alarm": None if self.alarm is None else self.alarm.as_dict(),
+        }
+
+    def state(self) -> dict[str, Any]:
+        """All of it, as plain data from which `restored` goes on."""
+        course = self.course
+        return {
+            "misses": encode(self.misses.log_v.tolist()),
+            "ranks": encode(self.ranks.log_v.tolist()),
+            "seen": self.seen,
+            "missed": self.missed,
+            "expected": _known(self.expected),
+            "log_evidence": self.log_evidence,
+            "log_most": self.log_most,
+            "alarm": None if self.alarm is None else vars(self.alarm),
+            "every": course.every,
+            "course": [
+                course.rows.tolist(),
+                course.seen.tolist(),
+                course.missed.tolist(),
+                encode(course.log_evidence.tolist()),
+            ],
+        }
+
+    def restored(self, state: object) -> Stream:
+        """This stream, which has seen nothing, as `state` says that it was."""
+        names = (
+            "misses",
+            "ranks",
+            "seen",
+            "missed",
+            "expected",
+            "log_evidence",
+            "log_most",
+            "alarm",
+            "every",
+            "course",
+        )
+        d = fields(state, names, "monitor")
+        purses = [np.array(decode(d[name], "monitor"), dtype=np.float64) for name in ("misses", "ranks")]
+        whole = [d[name] for name in ("seen", "missed", "every")]
+        columns = d["course"]
+        if (
+            [len(purse) for purse in purses] != [MISS_BETS, RANK_BETS]
+            or not all(isinstance(x, int) and not isinstance(x, bool) and x >= 0 for x in whole)
+            or not isinstance(columns, list)
+            or len({len(column) for column in columns}) != 1
+        ):
+            raise InputError(NOT_OURS)
+        seen, missed, every = (int(str(x)) for x in whole)
+        unknown = d["expected"] is None
+        log_evidence, log_most, expected = decode(
+            [d["log_evidence"], d["log_most"], 0.0 if unknown else d["expected"]], "monitor"
+        )
+        rows, of_rows, misses = (np.array(column, dtype=np.int64) for column in columns[:3])
+        course = Course(every, rows, of_rows, misses, np.array(decode(columns[3], "monitor")))
+        return replace(
+            self,
+            misses=Purse(seen, purses[0]),
+            ranks=Purse(seen, purses[1]),
+            seen=seen,
+            missed=missed,
+            expected=math.nan if unknown else expected,
+            log_evidence=log_evidence,
+            log_most=log_most,
+            alarm=Alarm(**d["alarm"]) if isinstance(d["alarm"], Mapping) else None,
+            course=course,
+        )
+
+
+def _known(expected: float) -> float | None:
+    return None if math.isnan(expected) else float(expected)

@@ -1,0 +1,349 @@
+"""`Monitor`: row after row, or batch after batch, are new rows still like those that a predictor was calibrated on?"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from udcp_dsl import __version__
+from udcp_dsl.diagnostics import InputError
+from udcp_dsl.prediction.calibrate import Level, exact_level, show_level
+from udcp_dsl.prediction.calibrate.partition import cell_names, own_cells, threshold_rank
+from udcp_dsl.prediction.files import PathLike, atomic_write
+from udcp_dsl.prediction.fitting import Seen
+from udcp_dsl.prediction.monitor.betting import Bools, Floats, Ints
+from udcp_dsl.prediction.monitor.ranks import Ranks
+from udcp_dsl.prediction.monitor.stream import NOT_OURS, Alarm, Judged, Stream, Watch
+from udcp_dsl.prediction.predictor import SetPredictor
+from udcp_dsl.prediction.rows import Rows
+from udcp_dsl.showing import as_html, as_text, plain_table, visible
+
+if TYPE_CHECKING:
+    from rich.console import Group
+
+FORMAT, FORMAT_VERSION = "udcp_dsl monitor", 1
+
+_WATCHED = ("both", "misses", "ranks")
+_SHOWN = 10  # streams, beside that of all rows
+
+
+class Monitor:
+    """An anytime-valid test that new rows are exchangeable with those of calibration, on which every promise rests.
+
+    If they are, the chance that it *ever* raises an alarm is at most `level`, however long it runs and however often
+    one looks. It bets on two things (`watch="both"`), or on one of them: that more truths are missed than rows like
+    those of calibration would miss (`"misses"`), and that the scores of true labels rank differently among all scores
+    so far (`"ranks"`, which finds shifts that do not hurt coverage, too). Where a predictor has cells (groups, classes,
+    bins), all rows have half of the level, and the cells share the other half: so an alarm says when and where. After
+    an alarm it goes on; the first of each stream counts.
+
+    `alpha` chooses where several were calibrated; `seed` is that of the draws that break ties. Refuses predictors that
+    were saved before 0.2.0, which kept no scores, and those calibrated with weights: their rows are *meant* to differ.
+
+    >>> import numpy as np, udcp_dsl as udcp
+    >>> loss = udcp.loads("labels {cat, dog, wolf}  loss l = size")
+    >>> rng = np.random.default_rng(0)
+    >>> probs = rng.dirichlet([1, 1, 1], 1200)
+    >>> y = np.array([rng.choice(3, p=p) for p in probs])
+    >>> monitor = udcp.Monitor(udcp.SetPredictor(loss, "lac").calibrate(probs[:600], y[:600]))
+    >>> monitor.update(probs[600:], y[600:])        # rows like those of calibration
+    ()
+    >>> wrong = monitor.update(probs[600:], (y[600:] + 1) % 3)
+    >>> wrong[0].row, wrong[0].why
+    (636, 'misses')
+    """
+
+    def __init__(
+        self,
+        predictor: SetPredictor,
+        *,
+        level: Level = 0.05,
+        alpha: Level | None = None,
+        watch: Watch = "both",
+        seed: int = 0,
+    ) -> None:
+        if not isinstance(predictor, SetPredictor):
+            raise TypeError(f"predictor is a {type(predictor).__name__}, not a SetPredictor")
+        if watch not in _WATCHED:
+            raise InputError(f"watch is {watch!r}: choose {', '.join(map(repr, _WATCHED))}")
+        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+            raise InputError(f"seed is {seed!r}: give a whole number, 0 or more")
+        calibration = predictor.calibrated
+        if calibration.weighted:
+            raise InputError(
+                "calibrated with weights, so that new rows are meant to differ from those of calibration: there is "
+                "nothing to watch them by; calibrate without weights"
+            )
+        if predictor.kept is None:
+            raise InputError(
+                "the predictor was saved by a version before 0.2.0, which kept no calibration scores to watch by: "
+                "calibrate and save again"
+            )
+        self.predictor = predictor
+        self.alpha = calibration.level(alpha)
+        self.level = float(exact_level(level, "level"))
+        self.watch: Watch = watch
+        self.seed = int(seed)
+        self.rows = 0
+        self.untested = 0  # rows of groups that were not among those of calibration
+        self._cells = [
+            Ranks.among(
+                counts,
+                threshold_rank(calibration, cell, self.alpha, counts),
+                np.random.default_rng((self.seed, 1, cell)),
+            )
+            for cell, counts in enumerate(predictor.kept.at(self.alpha))
+        ]
+        if watch == "misses" and all(ranks.limit is None for ranks in self._cells):
+            raise InputError(
+                "no threshold of this predictor is that of a rank (harm is bounded, or all sets are full), so that "
+                'misses cannot be told by ranks: give watch="ranks" or "both"'
+            )
+        of_stream = cell_names(calibration)
+        names = list(dict.fromkeys(of_stream))
+        share = self.level if len(names) < 2 else self.level / 2
+        self._streams = [Stream(None, share, watch)]
+        if len(names) > 1:
+            self._streams += [Stream(self._called(name), share / len(names), watch) for name in names]
+        self._stream_of = np.array([names.index(name) for name in of_stream])
+
+    def _called(self, name: str | int) -> str:
+        """The name of a cell: a class is known by its label."""
+        return self.predictor.loss.labels[name] if isinstance(name, int) else name
+
+    @property
+    def streams(self) -> tuple[Stream, ...]:
+        """All rows, and after them, where there are several cells, the rows of each."""
+        return tuple(self._streams)
+
+    @property
+    def alarms(self) -> tuple[Alarm, ...]:
+        """The first alarm of every stream that has raised one, by row."""
+        found = [stream.alarm for stream in self._streams if stream.alarm is not None]
+        return tuple(sorted(found, key=lambda alarm: alarm.row))
+
+    def update(
+        self, probs: Any, y: Any = None, *, groups: Any = None, ids: Any = None, ignore: Sequence[str] = ()
+    ) -> tuple[Alarm, ...]:
+        """Take one or many rows with their true labels, in the order in which they came; gives alarms that are new.
+
+        Arguments are as for `evaluate`; a single row may be given as (K,) probabilities and one label. One batch or
+        many come to the same.
+        """
+        rows = self._read(probs, y, groups, ids, ignore)
+        if len(rows) == 0:
+            return ()
+        judged, cells = self._judged(rows)
+        had = [stream.alarm is not None for stream in self._streams]
+        streams = [self._streams[0].after(judged)]
+        if len(self._streams) > 1:
+            of = self._stream_of[cells]
+            order = np.argsort(of, kind="stable")
+            ends = np.searchsorted(of[order], np.arange(len(self._streams)))
+            for i, stream in enumerate(self._streams[1:]):
+                own = order[ends[i] : ends[i + 1]]
+                streams.append(stream.after(judged.take(own)) if len(own) else stream)
+        first = self.rows
+        self.rows += len(rows)
+        for i, stream in enumerate(streams):
+            if stream.alarm is not None and not had[i] and rows.ids is not None:
+                named = replace(stream.alarm, id=str(rows.ids[stream.alarm.row - first - 1]))
+                streams[i] = replace(stream, alarm=named)
+        self._streams = streams
+        new = [stream.alarm for stream, before in zip(streams, had, strict=True) if stream.alarm and not before]
+        return tuple(sorted(new, key=lambda alarm: alarm.row))
+
+    def _read(self, probs: Any, y: Any, groups: Any, ids: Any, ignore: Sequence[str]) -> Rows:
+        predictor = self.predictor
+        if getattr(probs, "ndim", None) == 1:
+            probs, y = probs[None, :], y if y is None or np.ndim(y) else [y]
+            groups, ids = (x if x is None or np.ndim(x) else [x] for x in (groups, ids))
+        if getattr(probs, "shape", (1,))[:1] == (0,):  # of no rows there is nothing to check but the columns
+            y = groups = ids = None
+        rows = predictor.rows(probs, y, groups=groups, ids=ids, ignore=ignore, empty=True)
+        if len(rows) and predictor.conditional == "group" and rows.groups is None:
+            raise InputError("calibrated by group, so the monitor needs the group of each row: give groups=")
+        if len(rows) and rows.y is None:
+            raise InputError("the monitor needs the true label of each row: give y")
+        return rows
+
+    def _judged(self, rows: Rows) -> tuple[Judged, Ints]:
+        """The rows of cells that are known, and their cells; what is known of these cells is brought up to date."""
+        seen = self.predictor.seen(rows)
+        cells = own_cells(
+            self.predictor.calibrated, len(rows), groups=seen.groups, y=rows.truth, difficulty=seen.difficulty
+        )
+        scores, missed = self._scores(rows, seen)
+        bits = np.random.PCG64((self.seed, 0))
+        bits.advance(2 * self.rows)  # so that each row has draws of its own, in batches or alone
+        draws = np.random.Generator(bits).random((len(rows), 2))
+        p, chance, beyond = np.empty(len(rows)), np.empty(len(rows)), np.zeros(len(rows), dtype=bool)
+        known = cells < len(self._cells)
+        for cell in np.unique(cells[known]).tolist():
+            own, ranks = np.flatnonzero(cells == cell), self._cells[cell]
+            gaps = ranks.places(scores[own], draws[own, 0])
+            self._cells[cell], p[own], beyond[own], chance[own] = ranks.after(gaps, draws[own, 1])
+        self.untested += int(np.count_nonzero(~known))
+        judged = Judged(self.rows + np.arange(1, len(rows) + 1), p, beyond, chance, missed)
+        return judged.take(np.flatnonzero(known)), cells[known]
+
+    def _scores(self, rows: Rows, seen: Seen) -> tuple[Floats, Bools]:
+        """The scores of the true labels, and whether the sets miss them."""
+        predictor, places = self.predictor, np.arange(len(rows))
+        scores = predictor.true_scores(rows, self.alpha)
+        if predictor.randomize:
+            return scores, ~predictor.sets(rows, self.alpha)[places, rows.truth]
+        tau = predictor.calibrated.tau(self.alpha, groups=seen.groups, difficulty=seen.difficulty, n=len(rows))
+        return scores, scores > np.broadcast_to(tau, rows.P.shape)[places, rows.truth]
+
+    # For the eye, and for machines
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return {
+            "loss": self.predictor.loss.name,
+            "oracle": self.predictor.oracle.name,
+            "alpha": float(self.alpha),
+            "level": self.level,
+            "watch": self.watch,
+            "rows": self.rows,
+            "untested": self.untested,
+            "alarms": [alarm.as_dict() for alarm in self.alarms],
+            "streams": [stream.as_dict() for stream in self._streams],
+        }
+
+    def __repr__(self) -> str:
+        all_rows, alarms = self._streams[0], self.alarms
+        found = f"alarm at row {alarms[0].row:,}" if alarms else "no alarm"
+        covered = "" if all_rows.coverage is None else f", coverage {all_rows.coverage:.4f}"
+        return f"Monitor({self.rows:,} rows{covered}, level {self.level:g}: {found})"
+
+    def __rich__(self) -> Group:
+        """A table for a terminal; of many cells those with most evidence."""
+        from rich.console import Group
+
+        return Group(*self._tables())
+
+    def __str__(self) -> str:
+        return as_text(self)
+
+    def _repr_html_(self) -> str:
+        return as_html(self._tables())
+
+    def _tables(self) -> Iterator[Any]:
+        predictor = self.predictor
+        yield (
+            f"{visible(predictor.loss.name)} by {predictor.oracle.name}, alpha {show_level(self.alpha)}: {self.rows:,} "
+            f"rows watched at level {self.level:g}"
+        )
+        table = plain_table("rows", "seen", "missed", "expected", "coverage", "most evidence", "alarm from", "alarm at")
+        cells = sorted(self._streams[1:], key=lambda s: (s.alarm is None, -s.log_most))
+        for stream in (self._streams[0], *cells[:_SHOWN]):
+            covered = "" if stream.coverage is None else f"{stream.coverage:.4f}"
+            expected = "" if math.isnan(stream.expected) else f"{stream.expected:.1f}"
+            alarm = "" if stream.alarm is None else f"row {stream.alarm.row:,}"
+            table.add_row(
+                "all" if stream.name is None else visible(stream.name),
+                *(f"{stream.seen:,}", f"{stream.missed:,}", expected, covered),
+                *(f"{stream.most:.3g}", f"{1 / stream.level:.4g}", alarm),
+            )
+        yield table
+        if len(cells) > _SHOWN:
+            yield f"and {len(cells) - _SHOWN:,} more with less evidence"
+        if self.untested:
+            yield f"{self.untested:,} rows of groups that were not among those of calibration are not tested"
+
+    def plot(self) -> Any:
+        """A matplotlib figure: evidence and coverage over time. Needs the extra `report`."""
+        from udcp_dsl.report.views import plot_monitor
+
+        return plot_monitor(self)
+
+    # To go on another day
+
+    def save(self, path: PathLike) -> None:
+        """Write what has been seen so far into a JSON file, from which `load` goes on."""
+        content: dict[str, Any] = {
+            "format": FORMAT,
+            "format_version": FORMAT_VERSION,
+            "version": __version__,
+            "predictor": self._fingerprint(),
+            "level": self.level,
+            "alpha": str(self.alpha),
+            "watch": self.watch,
+            "seed": self.seed,
+            "rows": self.rows,
+            "untested": self.untested,
+            "cells": [ranks.counts.tolist() for ranks in self._cells],
+            "streams": [stream.state() for stream in self._streams],
+        }
+        content["sha256"] = _hash(content)
+        with atomic_write(path) as temporary:
+            temporary.write_text(json.dumps(content) + "\n", encoding="utf-8", newline="\n")
+
+    @classmethod
+    def load(cls, path: PathLike, predictor: SetPredictor) -> Monitor:
+        """A monitor that was saved, of this very predictor; refuses one of another, and a file that was changed."""
+        try:
+            content = json.loads(Path(path).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise InputError(f"there is no file {str(path)!r}") from None
+        except OSError as error:
+            raise InputError(f"cannot read {str(path)!r}: {error.strerror or error}") from None
+        except (ValueError, RecursionError):
+            raise InputError(f"{path}: {NOT_OURS}") from None
+        if not isinstance(content, dict) or content.get("format") != FORMAT or content.get("sha256") != _hash(content):
+            raise InputError(f"{path}: {NOT_OURS}")
+        if content.get("format_version") != FORMAT_VERSION:
+            raise InputError(
+                f"{path} is of format {content.get('format_version')}, saved by udcp_dsl {content.get('version')}; "
+                f"this one ({__version__}) reads format {FORMAT_VERSION}"
+            )
+        try:
+            return cls._restored(content, predictor)
+        except (KeyError, TypeError, AttributeError, IndexError):
+            raise InputError(f"{path}: {NOT_OURS}") from None
+        except ValueError as error:
+            raise InputError(f"{path} cannot be gone on with: {error}") from error
+
+    @classmethod
+    def _restored(cls, content: Mapping[str, Any], predictor: SetPredictor) -> Monitor:
+        monitor = cls(
+            predictor,
+            level=content["level"],
+            alpha=content["alpha"],
+            watch=content["watch"],
+            seed=content["seed"],
+        )
+        if content["predictor"] != monitor._fingerprint():
+            raise InputError("it has watched another predictor; begin a new one")
+        counts = [np.array(own, dtype=np.int64) for own in content["cells"]]
+        fits = [own.shape for own in counts] == [ranks.counts.shape for ranks in monitor._cells]
+        if not fits or len(content["streams"]) != len(monitor._streams):
+            raise InputError(NOT_OURS)
+        monitor._cells = [replace(ranks, counts=own) for ranks, own in zip(monitor._cells, counts, strict=True)]
+        monitor._streams = [
+            stream.restored(state) for stream, state in zip(monitor._streams, content["streams"], strict=True)
+        ]
+        monitor.rows, monitor.untested = int(content["rows"]), int(content["untested"])
+        return monitor
+
+    def _fingerprint(self) -> str:
+        """What tells this predictor, at this alpha, from others: the edges that rows are ranked among."""
+        said = hashlib.sha256(repr((self.predictor.loss.labels, self.predictor.oracle.name)).encode())
+        for ranks in self._cells:
+            said.update(repr((ranks.limit, ranks.counts.size)).encode())
+            said.update(np.ascontiguousarray(ranks.values, dtype="<f8").tobytes())
+        return said.hexdigest()
+
+
+def _hash(content: Mapping[str, Any]) -> str:
+    rest = {key: value for key, value in content.items() if key != "sha256"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode("ascii")).hexdigest()
