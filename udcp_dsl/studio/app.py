@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from udcp_dsl.diagnostics import InputError, SpecError
-from udcp_dsl.studio import assist, document
+from udcp_dsl.studio import document
 from udcp_dsl.studio.guard import App, Guard
 from udcp_dsl.studio.keeping import keep_case
 from udcp_dsl.studio.place import example
@@ -75,14 +75,6 @@ def _open(studio: Studio, body: Any) -> Any:
     return {}
 
 
-def _complete(studio: Studio, body: Any) -> Any:
-    return {"items": assist.complete(*assist.asked(body), studio.state.place)}
-
-
-def _hover(studio: Studio, body: Any) -> Any:
-    return {"text": assist.hover(*assist.asked(body), studio.state.place)}
-
-
 def _stop(studio: Studio, body: Any) -> Any:
     studio.stop()
     return {}
@@ -98,8 +90,9 @@ _ANSWERS: dict[str, Answer] = {
     "save": _save,
     "case": keep_case,
     "open": _open,
-    "complete": _complete,
-    "hover": _hover,
+    "complete": lambda studio, body: studio.assistant.complete(body, studio.state.place),
+    "hover": lambda studio, body: studio.assistant.hover(body, studio.state.place),
+    "fixes": lambda studio, body: studio.assistant.fixes(body, studio.state.place),
     "stop": _stop,
     "again": _again,
 }

@@ -1,17 +1,22 @@
-"""Completion and hover in the editor: the one seam between the page and what knows the language.
+"""Completion, hover and quick fixes in the editor: what the language server says, behind the page's editor.
 
-Positions are counted as a browser counts them: characters beyond U+FFFF are two.
+Positions are those of the protocol: {"line": from 0, "character": in units of UTF-16}, as a browser counts.
 """
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
-from udcp_dsl.diagnostics import InputError, Source
-from udcp_dsl.language.parse import parse
+from udcp_dsl.diagnostics import InputError
 from udcp_dsl.language.words import CALLED, KEYWORDS
+from udcp_dsl.lsp import Document, Reader, code_actions, completion, hover
 from udcp_dsl.studio.place import Place
 from udcp_dsl.studio.state import MOST_TEXT
+
+_URI = "studio:spec.loss"
+# What CodeMirror calls the kinds of the protocol.
+_KINDS = {3: "function", 6: "variable", 13: "enum", 14: "keyword", 17: "text", 20: "constant", 21: "constant"}
 
 
 def words() -> dict[str, Any]:
@@ -19,25 +24,57 @@ def words() -> dict[str, Any]:
     return {"keywords": sorted(KEYWORDS), "atoms": list(CALLED)}
 
 
-def asked(body: Any) -> tuple[str, int]:
-    """The text and the position, in characters of Python, that a page asks about."""
-    text, at = (body.get("text"), body.get("at")) if isinstance(body, dict) else (None, None)
-    if not isinstance(text, str) or len(text) > MOST_TEXT or isinstance(at, bool) or not isinstance(at, int) or at < 0:
-        raise InputError("a question is an object with text and at, a position in it")
-    return text, len(text.encode("utf-16-le", "surrogatepass")[: 2 * at].decode("utf-16-le", "replace"))
+class Assistant:
+    """Answers questions about a text at a position, one at a time."""
 
+    def __init__(self) -> None:
+        self._reader = Reader()
+        self._lock = threading.Lock()
 
-def complete(text: str, at: int, place: Place) -> list[dict[str, str]]:
-    """What could stand at a position."""
-    spec, _ = parse(Source(place.name, text))
-    declared = [(name.text, type(x).__name__.lower()) for x in spec.declarations if (name := getattr(x, "name", None))]
-    return [
-        *({"label": name, "detail": kind, "type": "variable"} for name, kind in declared),
-        *({"label": word, "detail": "atom", "type": "function"} for word in CALLED),
-        *({"label": word, "detail": "", "type": "keyword"} for word in sorted(KEYWORDS)),
-    ]
+    def complete(self, body: Any, place: Place) -> dict[str, Any]:
+        """What could stand at a position: items, and the range that they take the place of."""
+        with self._lock:
+            document, position = self._asked(body, place)
+            found = completion(document, position)["items"]
+        items = [
+            {
+                "label": item["label"],
+                "apply": item["textEdit"]["newText"],
+                "detail": item.get("detail", ""),
+                "type": _KINDS.get(item["kind"], "variable"),
+                "info": item.get("documentation", {}).get("value", ""),
+            }
+            for item in found
+        ]
+        return {"items": items, "range": found[0]["textEdit"]["range"] if found else None}
 
+    def hover(self, body: Any, place: Place) -> dict[str, Any]:
+        """What is to be said of what stands at a position, as Markdown."""
+        with self._lock:
+            found = hover(*self._asked(body, place))
+        return {} if found is None else {"text": found["contents"]["value"], "range": found["range"]}
 
-def hover(text: str, at: int, place: Place) -> str | None:
-    """What is to be said of what stands at a position."""
-    return None
+    def fixes(self, body: Any, place: Place) -> dict[str, Any]:
+        """The ways to mend what is wrong at a position: titles and edits."""
+        with self._lock:
+            document, position = self._asked(body, place)
+            found = code_actions(document, position, position)
+        return {
+            "fixes": [
+                {"title": x["title"], "edits": [e for edits in x["edit"]["changes"].values() for e in edits]}
+                for x in found
+                if "edit" in x
+            ]
+        }
+
+    def _asked(self, body: Any, place: Place) -> tuple[Document, dict[str, int]]:
+        text, at = (body.get("text"), body.get("at")) if isinstance(body, dict) else (None, None)
+        if not isinstance(text, str) or len(text) > MOST_TEXT or not isinstance(at, dict):
+            raise InputError("a question is an object with text and at, a position in it")
+        position: dict[str, int] = {}
+        for key in ("line", "character"):
+            number = at.get(key)
+            if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= MOST_TEXT:
+                raise InputError("a position has line and character, whole numbers from 0")
+            position[key] = number
+        return self._reader.read(text, place.data_folder, _URI), position

@@ -17,17 +17,24 @@ from udcp_dsl.prediction.files import atomic_write
 class Place:
     """`folder` is that of the spec, or for an example the one in which it would be saved, in a folder of its own.
 
-    `carried` holds the data of an example (path -> bytes); None for a spec on disk. `crlf`: lines ended in CR LF.
+    `carried` holds the data of an example (path -> bytes), which lies in `origin`, a folder of this package; both are
+    None for a spec on disk. `crlf`: lines ended in CR LF.
     """
 
     folder: Path
     name: str
     carried: Mapping[str, bytes] | None = None
+    origin: Path | None = None
     crlf: bool = False
 
     @property
     def stem(self) -> str:
         return self.name.removesuffix(".loss")
+
+    @property
+    def data_folder(self) -> Path:
+        """Where data files are read."""
+        return self.folder if self.origin is None else self.origin
 
     @property
     def shown(self) -> str:
@@ -41,7 +48,7 @@ class Place:
         folder = self.folder / self.stem
         if folder.exists():
             raise InputError(f"{folder} is there already: move it away, or open the spec in it (udcp studio {folder})")
-        own = replace(self, folder=folder, carried=None)
+        own = replace(self, folder=folder, carried=None, origin=None)
         files = {self.name: text.encode("utf-8"), **self.carried}
         for name in files:
             own.inside(name)
@@ -107,4 +114,4 @@ def example(path: Path, folder: Path) -> tuple[Place, str]:
     """An example of the gallery, held in memory with all that lies beside it and is data."""
     text = path.read_text(encoding="utf-8")
     data = {file.name: file.read_bytes() for file in path.parent.iterdir() if file.suffix in (".csv", ".json", ".npy")}
-    return Place(folder, path.name, carried=data), text
+    return Place(folder, path.name, carried=data, origin=path.parent), text

@@ -17,7 +17,7 @@ import numpy as np
 
 from udcp_dsl.diagnostics import InputError, OracleError
 from udcp_dsl.loss import Loss
-from udcp_dsl.studio.assist import words
+from udcp_dsl.studio.assist import Assistant, words
 from udcp_dsl.studio.fitting import Fitted, curve, fit
 from udcp_dsl.studio.instances import Instances, Supply, dragged, generated
 from udcp_dsl.studio.place import Place
@@ -48,6 +48,7 @@ class Studio:
         self, place: Place, text: str, supply: Supply = generated, *, alpha: Fraction = Fraction(1, 10)
     ) -> None:
         self.board = Board()
+        self.assistant = Assistant()
         self._supply = supply
         self._lock = threading.RLock()
         self._state = State(place, text, alpha=alpha)

@@ -12,7 +12,7 @@ from udcp_dsl.loss import Loss
 from udcp_dsl.studio.fitting import Fitted, sets_of
 from udcp_dsl.studio.instances import Instances
 
-_LIKELIEST, _MOST = 16, 60  # labels of a row that are shown: the likeliest, and those in some set
+_LIKELIEST, _MOST = 10, 60  # labels of a row that are shown: the likeliest, and those in some set
 _VERTICES = 60  # of the hull
 
 

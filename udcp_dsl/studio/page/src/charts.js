@@ -23,7 +23,7 @@ export const ticks = (low, high, many = 4) => {
 };
 
 // A frame with axes; gives the SVG and the functions from values to places.
-export const frame = ({ width = 360, height = 220, x, y, xName, yName, title, left = 46 }) => {
+export const frame = ({ width = 300, height = 200, x, y, xName, yName, title, left = 42 }) => {
   const box = { left, right: width - 12, top: 12, bottom: height - 38 };
   const put = ([low, high], from, to) => (value) => from + ((value - low) / (high - low || 1)) * (to - from);
   const px = put(x, box.left, box.right);

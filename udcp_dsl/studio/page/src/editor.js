@@ -3,13 +3,14 @@
 import { autocompletion } from "@codemirror/autocomplete";
 import { indentWithTab } from "@codemirror/commands";
 import { HighlightStyle, StreamLanguage, syntaxHighlighting } from "@codemirror/language";
-import { lintGutter, setDiagnostics } from "@codemirror/lint";
+import { setDiagnostics } from "@codemirror/lint";
 import { Annotation, Compartment, EditorState } from "@codemirror/state";
 import { EditorView, hoverTooltip, keymap } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 import { basicSetup } from "codemirror";
 import { ask, change, client, offline } from "./connection.js";
 import { make } from "./dom.js";
+import { markdown } from "./markdown.js";
 
 const TYPED = 120; // milliseconds after the last key
 
@@ -69,16 +70,29 @@ const look = EditorView.theme({
   ".cm-lintRange-error": { backgroundImage: "none", textDecoration: "underline wavy var(--bad) 1.5px", textUnderlineOffset: "3px" },
   ".cm-lintRange-warning": { backgroundImage: "none", textDecoration: "underline wavy var(--oracle-penalized) 1.5px", textUnderlineOffset: "3px" },
   ".cm-diagnostic": { maxWidth: "34rem", whiteSpace: "normal" },
-  ".cm-hover": { padding: "0.4rem 0.7rem", maxWidth: "34rem", whiteSpace: "pre-wrap" },
+  ".cm-hover": { padding: "0.3rem 0.8rem", maxWidth: "40rem", maxHeight: "22rem", overflow: "auto" },
 });
 
+// Places, as the language server counts them.
+const placeOf = (doc, at) => {
+  const line = doc.lineAt(at);
+  return { line: line.number - 1, character: at - line.from };
+};
+const offsetOf = (doc, { line, character }) => {
+  if (line >= doc.lines) return doc.length;
+  const found = doc.line(line + 1);
+  return Math.min(found.from + character, found.to);
+};
+const question = (state, at) => ({ text: state.doc.toString(), at: placeOf(state.doc, at) });
+
 const completing = async (context) => {
-  const word = context.matchBefore(/[\p{L}\p{M}\p{N}_]*/u);
-  const before = context.matchBefore(/\.\s*"?[\p{L}\p{M}\p{N}_]*/u);
-  if (!context.explicit && !before && (!word || word.from === word.to)) return null;
+  const before = context.matchBefore(/[\p{L}\p{M}\p{N}_."]+/u);
+  if (!context.explicit && !before) return null;
   try {
-    const { items } = await ask("complete", { text: context.state.doc.toString(), at: context.pos });
-    return items.length ? { from: word ? word.from : context.pos, options: items, validFor: /^[\p{L}\p{M}\p{N}_]*$/u } : null;
+    const { items, range } = await ask("complete", question(context.state, context.pos));
+    if (!range) return null;
+    const options = items.map(({ info, ...item }, i) => ({ ...item, boost: -i / 10, ...(info ? { info: () => markdown(info) } : {}) }));
+    return { from: offsetOf(context.state.doc, range.start), to: offsetOf(context.state.doc, range.end), options, validFor: /^"?[\p{L}\p{M}\p{N}_]*$/u };
   } catch {
     return null;
   }
@@ -86,8 +100,10 @@ const completing = async (context) => {
 
 const hovering = hoverTooltip(async (view, at) => {
   try {
-    const { text } = await ask("hover", { text: view.state.doc.toString(), at });
-    return text ? { pos: at, above: true, create: () => ({ dom: make("div", { class: "cm-hover" }, text) }) } : null;
+    const { text, range } = await ask("hover", question(view.state, at));
+    if (!text) return null;
+    const { doc } = view.state;
+    return { pos: offsetOf(doc, range.start), end: offsetOf(doc, range.end), above: true, create: () => ({ dom: make("div", { class: "cm-hover" }, markdown(text)) }) };
   } catch {
     return null;
   }
@@ -112,7 +128,6 @@ export class Editor {
           this.words.of([]),
           syntaxHighlighting(colours),
           look,
-          lintGutter(),
           EditorView.contentAttributes.of({ "aria-label": "The spec. Escape, then Tab, leaves the editor." }),
           typed,
           offline ? [EditorState.readOnly.of(true)] : [autocompletion({ override: [completing] }), hovering],
@@ -156,6 +171,20 @@ export class Editor {
       };
     });
     this.view.dispatch(setDiagnostics(this.view.state, placed));
+  }
+
+  // The ways to mend a fault: each a title, and a function that does it.
+  async fixes(d) {
+    const asked = this.view.state;
+    const { fixes } = await ask("fixes", question(asked, Math.min(d.from, asked.doc.length)));
+    return fixes.map(({ title, edits }) => ({
+      title,
+      mend: () => {
+        if (!this.view.state.doc.eq(asked.doc)) return; // it has been edited since
+        const changes = edits.map((e) => ({ from: offsetOf(asked.doc, e.range.start), to: offsetOf(asked.doc, e.range.end), insert: e.newText }));
+        this.view.dispatch({ changes });
+      },
+    }));
   }
 
   // Writes a number in the place of another.

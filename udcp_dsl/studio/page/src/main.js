@@ -69,6 +69,8 @@ root.replaceChildren(make("header", {}, title, place, jumps, doing, tools), mess
 const spec = new SpecPanel(specAt);
 const sets = new SetsPanel(setsAt, told);
 const rows = new RowsPanel(rowsAt, sets, told);
+rowsAt.classList.add("waiting");
+rowsAt.append(make("p", { class: "muted wait" }, "Rows are being scored. The first time on a machine that compiles what it needs, which takes up to a minute; after that it is a matter of moments."));
 rowsAt.append(make("h2", { class: "second" }, "All rows"));
 const overall = new OverallPanel(rowsAt);
 
@@ -95,6 +97,7 @@ const show = (views) => {
     place.textContent = state.place === state.name ? "" : state.place;
     if (state.by !== client || spec.editor.text === "") spec.editor.show(state.text);
   }
+  if (views.row) rowsAt.classList.remove("waiting");
   if (views.overall) {
     colours = Object.fromEntries(views.overall.oracles.map((x) => [x.oracle, x.colour]));
     const stopped = Object.entries(views.overall.missing).some(([, why]) => why.startsWith("stopped"));

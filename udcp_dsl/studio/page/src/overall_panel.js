@@ -24,6 +24,7 @@ export class OverallPanel {
 
   show(views, state) {
     if (views.labels) this.labels = views.labels.labels;
+    if (views.spec?.ok) this.applies = Object.fromEntries(views.spec.oracles.map((x) => [x.name, x.applies]));
     if (views.state && document.activeElement !== this.alpha) {
       this.alpha.value = state.alpha;
       this.level.textContent = state.alpha_text;
@@ -39,11 +40,11 @@ export class OverallPanel {
   }
 
   showTable(data) {
-    const least = Math.min(...data.oracles.map((x) => x.cost));
-    const rows = data.oracles.map((x) => make("tr", { class: x.cost === least ? "best" : "" },
+    const rows = data.oracles.map((x) => make("tr", {},
       make("th", { scope: "row" }, make("span", { class: "swatch", "--c": `var(${x.colour})` }), x.oracle, x.warnings.length ? make("span", { class: "warned", title: x.warnings.join("\n"), role: "img", "aria-label": x.warnings.join(" ") }, " !") : ""),
       make("td", {}, number(x.cost)), make("td", {}, number(x.size)), make("td", {}, percent(x.coverage))));
-    const missing = Object.entries(data.missing).map(([oracle, why]) => make("tr", { class: "muted" }, make("th", { scope: "row" }, oracle), make("td", { colspan: 3, class: "small left" }, why)));
+    // Why one does not apply is told among the oracles of the spec.
+    const missing = Object.entries(data.missing).filter(([oracle]) => this.applies?.[oracle] !== false).map(([oracle, why]) => make("tr", { class: "muted" }, make("th", { scope: "row" }, oracle), make("td", { colspan: 3, class: "small left" }, why)));
     refill(this.table, make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "oracle"), make("th", { scope: "col" }, "mean cost"), make("th", { scope: "col" }, "mean size"), make("th", { scope: "col" }, "covered"))), make("tbody", {}, rows, missing));
   }
 

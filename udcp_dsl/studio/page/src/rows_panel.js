@@ -112,7 +112,8 @@ export class RowsPanel {
     const sum = (title, cell) => make("tr", {}, make("th", { scope: "row", colspan: 2 }, title), row.sets.map((set) => make("td", { class: "dot-cell" }, cell(set))));
     refill(this.sums,
       sum("cost", (set) => make("button", { type: "button", class: "quiet figure", "data-key": `take ${set.oracle}`, disabled: offline, title: "Look at this set, term by term", onclick: () => this.sets.choose(set.members) }, number(set.cost))),
-      sum("labels, and their mass", (set) => [String(set.members.length), make("span", { class: "muted small" }, ` ${chance(set.mass)}`)]),
+      sum("labels", (set) => String(set.members.length)),
+      sum("their mass", (set) => chance(set.mass)),
       sum("holds the truth", (set) => make("span", { class: set.holds ? "yes" : "no" }, set.holds ? "yes" : "no")));
   }
 
@@ -134,7 +135,7 @@ export class RowsPanel {
     const { hull } = this.row;
     this.hull.hidden = hull === null;
     if (!hull) return;
-    const last = hull.vertices.findIndex((v) => v.mass > 0.9995);
+    const last = hull.vertices.findIndex((v) => v.mass > 0.995);
     const until = Math.max(hull.at + 2, last < 0 ? hull.vertices.length : last + 1, 3);
     const shown = hull.vertices.slice(0, until);
     const costs = shown.map((v) => v.cost);

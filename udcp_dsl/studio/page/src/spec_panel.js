@@ -33,8 +33,18 @@ export class SpecPanel {
     refill(this.faults, spec.diagnostics.map((d) =>
       make("li", { class: d.severity },
         make("button", { type: "button", class: "place", "data-key": `fault ${d.from}`, onclick: () => this.editor.goTo(d.from), "aria-label": `Go to line ${d.line}` }, `${d.line}:${d.column}`),
-        make("span", {}, make("b", {}, d.code), " ", name(d.message), d.help ? make("span", { class: "muted" }, ` — ${d.help}`) : ""))));
+        make("span", {}, make("b", {}, d.code), " ", name(d.message), d.help ? make("span", { class: "muted" }, `; ${d.help}`) : ""),
+        this.fixes(d))));
     this.faults.hidden = spec.diagnostics.length === 0;
+  }
+
+  // Buttons that mend a fault, as soon as they are known.
+  fixes(d) {
+    const place = make("span", { class: "fixes" });
+    if (offline) return place;
+    this.editor.fixes(d).then((found) => place.replaceChildren(...found.slice(0, 3).map(({ title, mend }) =>
+      make("button", { type: "button", class: "quiet", onclick: mend }, title))), () => {});
+    return place;
   }
 
   showLosses(spec) {
