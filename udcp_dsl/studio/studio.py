@@ -257,7 +257,7 @@ class Studio:
         if not found or self._instances is None:
             return
         state, instances = self.state, self._instances[1]
-        row = _telling(next(iter(found.values()))) if state.row is None else min(state.row, len(instances.shown) - 1)
+        row = _telling(next(iter(found.values())), instances) if state.row is None else min(state.row, len(instances.shown) - 1)
         key = (tuple(found.values()), row, state.drags, state.why)
         if key == self._row_of:
             return
@@ -280,8 +280,9 @@ class Studio:
         self.board.put("fault", f"the studio has a fault, please report it: {told(error)}")
 
 
-def _telling(fitted: Fitted) -> int:
-    """A row to begin with: the first whose set has a few labels; without one, the first."""
-    sizes = fitted.evaluation.sets.sizes
-    found = np.flatnonzero((sizes >= _FEW[0]) & (sizes <= _FEW[1]))
+def _telling(fitted: Fitted, instances: Instances) -> int:
+    """A row to begin with: the first whose set has a few labels and the truth among them; without one, the first."""
+    sets, truth = fitted.evaluation.sets, instances.shown.truth
+    right = sets.mask[np.arange(len(truth)), truth]
+    found = np.flatnonzero(right & (sets.sizes >= _FEW[0]) & (sets.sizes <= _FEW[1]))
     return int(found[0]) if len(found) else 0
