@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from udcp_dsl.prediction.monitor import Alarm, Monitor
     from udcp_dsl.prediction.oracle import make_oracle, oracle_names
     from udcp_dsl.prediction.predictor import SetPredictor
+    from udcp_dsl.prediction.promises.shift import weights_from_classifier
     from udcp_dsl.prediction.sets import PredictionSets
 
 __version__ = "0.2.0.dev0"
@@ -38,6 +39,7 @@ _WHERE = {
     "oracle_names": "udcp_dsl.prediction.oracle",
     "PredictionSets": "udcp_dsl.prediction.sets",
     "SetPredictor": "udcp_dsl.prediction.predictor",
+    "weights_from_classifier": "udcp_dsl.prediction.promises.shift",
 }
 # Each needs an extra, so that `from udcp_dsl import *` leaves them out.
 _MODULES = ("datasets", "sklearn", "torch")
@@ -60,6 +62,7 @@ __all__ = [
     "loads",
     "make_oracle",
     "oracle_names",
+    "weights_from_classifier",
 ]
 
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from udcp_dsl.cli.row_options import (
-    alpha_option,
     check_output,
     chooses_oracle,
     group_option,
@@ -16,7 +15,9 @@ from udcp_dsl.cli.row_options import (
     numbers_options,
     reads_rows,
     rows_from,
+    temperature_of,
     truth_option,
+    weights_option,
     written_or_why,
 )
 from udcp_dsl.cli.solving import solves_instances, solving
@@ -26,8 +27,6 @@ from udcp_dsl.cli.thresholds import calibration_as_data, threshold_table, tuning
 from udcp_dsl.diagnostics import InputError
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from rich.console import RenderableType
 
     from udcp_dsl.loss import Loss
@@ -39,14 +38,25 @@ if TYPE_CHECKING:
     epilog="Example:  udcp calibrate pets.loss --probs p.csv --truth label --oracle greedy --alpha 0.1 -o pets.json",
 )
 @reads_spec
-@reads_rows(truth_option, group_option, id_option, *numbers_options)
+@reads_rows(truth_option, group_option, id_option, weights_option, *numbers_options)
 @chooses_oracle
-@alpha_option
+@click.option(
+    "--alpha",
+    "alphas",
+    multiple=True,
+    metavar="LEVEL",
+    help="Miscoverage (default 0.1), or with --risk the mean harm to stay below; may be repeated.",
+)
 @click.option(
     "--conditional",
-    type=click.Choice(["group", "class"]),
-    help="Coverage within each group (implied by --group) or each class.",
+    type=click.Choice(["group", "class", "difficulty"]),
+    help="Coverage within each group (implied by --group), each class, or each of --bins by the highest probability.",
 )
+@click.option("--bins", type=click.IntRange(min=2), help="How many bins by difficulty (default 4).")
+@click.option("--confidence", metavar="LEVEL", help="Cover with this probability over the draw of these very rows.")
+@click.option("--simultaneous", is_flag=True, help="That confidence for all groups, classes or bins at once.")
+@click.option("--risk", metavar="COSTS", help="Costs of the spec, the harm of missing a label: alpha bounds its mean.")
+@click.option("--temperature", metavar="fit|NUMBER", help="Repair the probabilities first: fitted, or by a number.")
 @click.option("--pool", is_flag=True, help="Groups or classes with too few points take the threshold of all.")
 @click.option("--nonempty", is_flag=True, help="Never give an empty set.")
 @click.option("--randomize", is_flag=True, help="Cover 1 - alpha exactly, by chance at the boundary.")
@@ -59,14 +69,20 @@ def command(
     truth_source: str,
     group_source: str | None,
     id_source: str | None,
+    weights_source: str | None,
     class_names: list[str] | None,
     ignore: tuple[str, ...],
     logits: bool,
     normalize: bool,
     oracle: str,
     options: dict[str, object],
-    alphas: tuple[Fraction, ...],
-    conditional: Literal["group", "class"] | None,
+    alphas: tuple[str, ...],
+    conditional: Literal["group", "class", "difficulty"] | None,
+    bins: int | None,
+    confidence: str | None,
+    simultaneous: bool,
+    risk: str | None,
+    temperature: str | None,
     pool: bool,
     nonempty: bool,
     randomize: bool,
@@ -79,8 +95,8 @@ def command(
     """Set thresholds from rows with known truth, which the classifier was not trained on, and save the predictor."""
     from udcp_dsl.prediction.predictor import SetPredictor
 
-    if group_source is not None and conditional == "class":
-        raise InputError("--group calibrates by group and --conditional class by class: choose one")
+    if group_source is not None and conditional in ("class", "difficulty"):
+        raise InputError(f"--group calibrates by group and --conditional {conditional} by {conditional}: choose one")
     if group_source is None and conditional == "group":
         raise InputError("--conditional group needs the group of each row: --group COLUMN")
     check_output(output, ".json")
@@ -90,8 +106,13 @@ def command(
             loss,
             oracle,
             options=options,
-            alpha=alphas,
+            alpha=alphas or None,
             conditional="group" if group_source is not None else conditional,
+            bins=bins,
+            confidence=confidence,
+            simultaneous=simultaneous,
+            risk=risk,
+            temperature=temperature_of(temperature),
             pool=pool,
             nonempty=nonempty,
             randomize=randomize,
@@ -106,6 +127,7 @@ def command(
             id_source=id_source,
             group_source=group_source,
             truth_source=truth_source,
+            weights_source=weights_source,
             logits=logits,
             normalize=normalize,
         )
@@ -136,6 +158,9 @@ def _shown(predictor: SetPredictor, output: str, accuracy: float) -> list[Render
         (visible(output), "bold"), f": {visible(predictor.loss.name)} by {name}, calibrated on {n:,} rows"
     )
     heading.append(f" (accuracy of the likeliest label {accuracy:.1%})")
+    heading.append("".join(f"\n{predictor.promises.told(alpha)}" for alpha in predictor.alphas))
+    if predictor.temperature is not None:
+        heading.append(f"\nat temperature {predictor.temperature:.6g}")
     if predictor.oracle.options:
         heading.append("\nwith " + ", ".join(f"{key} = {value}" for key, value in predictor.oracle.options.items()))
     shown: list[RenderableType] = [heading, "", threshold_table(predictor)]

@@ -13,6 +13,7 @@ from udcp_dsl.cli.row_options import (
     reads_rows,
     rows_from,
     truth_option,
+    weights_option,
 )
 from udcp_dsl.cli.solving import solves_instances, solving
 from udcp_dsl.cli.spec import json_option
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 @click.command("evaluate", epilog="Example:  udcp evaluate pets.json --probs fresh.csv --truth label")
 @click.argument("predictor_file", metavar="FILE", type=click.Path())
-@reads_rows(truth_option, group_option, id_option)
+@reads_rows(truth_option, group_option, id_option, weights_option)
 @click.option("--alpha", metavar="LEVEL", help="One of the calibrated levels (default: all of them).")
 @solves_instances
 @json_option
@@ -39,6 +40,7 @@ def command(
     ignore: tuple[str, ...],
     group_source: str | None,
     id_source: str | None,
+    weights_source: str | None,
     alpha: str | None,
     workers: int | None,
     resume: str | None,
@@ -65,6 +67,7 @@ def command(
             group_source=group_source,
             id_source=id_source,
             truth_source=truth_source,
+            weights_source=weights_source,
             logits=predictor.logits,
             normalize=predictor.normalize,
         )
@@ -72,8 +75,13 @@ def command(
         with solving(predictor.oracle, len(levels) * len(rows), workers=workers, resume=resume, doing="evaluating"):
             found = [evaluate(predictor, rows, alpha=level) for level in levels]
     if as_json:
-        about = {"file": predictor_file, "conditional": predictor.conditional, "accuracy": rows.hits / len(rows)}
-        evaluations = [{**x.as_dict(), "promised": float(1 - x.alpha)} for x in found]
+        about: dict[str, object] = {
+            "file": predictor_file,
+            "conditional": predictor.conditional,
+            "accuracy": rows.hits / len(rows),
+        }
+        evaluations = [{**x.as_dict(), "promised": None if x.risk else float(1 - x.alpha)} for x in found]
+        about["promises"] = [predictor.promises.told(x.alpha) for x in found]
         emit({"warnings": warnings, **about, "evaluations": evaluations})
         return
     for number, evaluation in enumerate(found):
@@ -82,12 +90,14 @@ def command(
 
 def _promise(predictor: SetPredictor, alpha: Fraction, evaluation: Evaluation) -> str:
     """What was promised, beside what was found."""
-    kind, n = predictor.conditional, predictor.calibrated.n
-    within = "" if kind is None else f" within each {kind}"
+    told, n = predictor.promises.told(alpha), predictor.calibrated.n
     low, high = evaluation.interval
-    promised = float(1 - alpha)
-    found = "below it" if high < promised else "above it" if low > promised else "around it"
-    return visible(
-        f"promised: {promised:.10g} or more{within}, on average over calibrations ({n:,} rows); "
-        f"the interval found lies {found}"
-    )
+    if evaluation.risk is not None:
+        risk = evaluation.risk
+        low, high, promised = risk.mean - 2 * (risk.error or 0.0), risk.mean + 2 * (risk.error or 0.0), risk.alpha
+        what = "mean harm found, to two standard errors,"
+    else:
+        promised, what = float(1 - alpha), "interval found"
+    where = f"the {what} lies {'below it' if high < promised else 'above it' if low > promised else 'around it'}"
+    over = "" if predictor.promises.confidence is not None else ", on average over calibrations"
+    return visible(f"promised: {told}{over} ({n:,} rows); {where}")

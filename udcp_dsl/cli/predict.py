@@ -16,6 +16,7 @@ from udcp_dsl.cli.row_options import (
     id_option,
     reads_rows,
     source_from,
+    weights_option,
 )
 from udcp_dsl.cli.solving import solves_instances, solving
 from udcp_dsl.cli.spec import json_option
@@ -39,7 +40,7 @@ _OF_TEXT = ("csv", "jsonl")
     "udcp predict pets.json --probs 'day/*.parquet' --id photo -o sets/",
 )
 @click.argument("predictor_file", metavar="FILE", type=click.Path())
-@reads_rows(id_option, group_option, column_option)
+@reads_rows(id_option, group_option, weights_option, column_option)
 @click.option("--carry", multiple=True, metavar="COLUMN", help="A column of the table to write beside the sets.")
 @click.option("--alpha", metavar="LEVEL", help="Which of the calibrated levels, where there are several.")
 @solves_instances
@@ -65,6 +66,7 @@ def command(
     ignore: tuple[str, ...],
     id_source: str | None,
     group_source: str | None,
+    weights_source: str | None,
     column: str | None,
     carry: tuple[str, ...],
     alpha: str | None,
@@ -110,6 +112,7 @@ def command(
             carry=carry,
             id_source=id_source,
             group_source=group_source,
+            weights_source=weights_source,
             logits=predictor.logits,
             normalize=predictor.normalize,
         )

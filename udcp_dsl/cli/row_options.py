@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
@@ -52,6 +52,12 @@ group_option = click.option(
 )
 column_option = click.option(
     "--column", metavar="COLUMN", help="The column of lists that holds the probabilities, where there are several."
+)
+weights_option = click.option(
+    "--weights",
+    "weights_source",
+    metavar="COLUMN|FILE",
+    help="The weight of each row, for new rows that are shifted.",
 )
 truth_option = click.option(
     "--truth",
@@ -156,6 +162,16 @@ def chooses_oracle(verb: F) -> F:
     return click.option("--oracle", default="price", show_default=True, metavar="NAME", help="Which oracle.")(verb)
 
 
+def temperature_of(text: str | None) -> Literal["fit"] | float | None:
+    """What --temperature says."""
+    if text is None or text == "fit":
+        return text  # type: ignore[return-value]  # one of the two
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"--temperature is {text!r}: give fit, or a number above 0") from None
+
+
 def rows_from(
     probs_file: str,
     labels: Sequence[str],
@@ -165,6 +181,7 @@ def rows_from(
     id_source: str | None = None,
     group_source: str | None = None,
     truth_source: str | None = None,
+    weights_source: str | None = None,
     logits: bool = False,
     normalize: bool = False,
     row: int | None = None,
@@ -200,6 +217,7 @@ def rows_from(
         y=other(truth_source),
         groups=other(group_source),
         ids=other(id_source),
+        weights=other(weights_source),
         class_names=class_names,
     )
 
@@ -215,6 +233,7 @@ def source_from(
     id_source: str | None = None,
     group_source: str | None = None,
     truth_source: str | None = None,
+    weights_source: str | None = None,
     logits: bool = False,
     normalize: bool = False,
 ) -> Source:
@@ -222,7 +241,7 @@ def source_from(
     from udcp_dsl.prediction.rows.reading import read_column
     from udcp_dsl.prediction.rows.source import open_rows
 
-    sources = {"ids": id_source, "groups": group_source, "true labels": truth_source}
+    sources = {"ids": id_source, "groups": group_source, "true labels": truth_source, "weights": weights_source}
     given = {role: source for role, source in sources.items() if source is not None}
     columns = {role: source for role, source in given.items() if not _is_file(source)}
     return open_rows(
@@ -233,6 +252,7 @@ def source_from(
         id_column=columns.get("ids"),
         group_column=columns.get("groups"),
         truth_column=columns.get("true labels"),
+        weight_column=columns.get("weights"),
         ignore=ignore,
         carry=carry,
         logits=logits,

@@ -65,7 +65,7 @@ def command(predictor_file: str, spec_alone: bool, as_json: bool) -> None:
 def _as_data(predictor: SetPredictor, way: Applicability) -> dict[str, Any]:
     from udcp_dsl.expression.explain import facts_as_dict
 
-    loss, anchors = predictor.loss, predictor.anchors
+    loss, anchors, promises = predictor.loss, predictor.anchors, predictor.promises
     return {
         **calibration_as_data(predictor),
         "labels": list(loss.labels),
@@ -76,8 +76,14 @@ def _as_data(predictor: SetPredictor, way: Applicability) -> dict[str, Any]:
         "way": {"algorithm": way.why, "exact": way.exact, "time": way.time},
         "promise": {
             "alphas": [str(alpha) for alpha in predictor.alphas],
-            "coverage": [float(1 - alpha) for alpha in predictor.alphas],
+            "coverage": [float(1 - alpha) for alpha in predictor.alphas] if promises.harm is None else None,
+            "told": [promises.told(alpha) for alpha in predictor.alphas],
             "conditional": predictor.conditional,
+            "bins": promises.bins if predictor.conditional == "difficulty" else None,
+            "confidence": None if promises.confidence is None else float(promises.confidence),
+            "simultaneous": promises.simultaneous,
+            "risk": None if promises.harm is None else promises.harm.name,
+            "weighted": predictor.calibrated.weighted,
             "pool": predictor.pool,
             "nonempty": predictor.nonempty,
             "randomize": predictor.randomize,
@@ -90,6 +96,7 @@ def _as_data(predictor: SetPredictor, way: Applicability) -> dict[str, Any]:
         },
         "groups": list(predictor.calibrated.groups),
         "anchors": None if anchors is None else anchors.as_dict(),
+        "temperature": predictor.temperature,
     }
 
 
@@ -128,16 +135,16 @@ def _lines(predictor: SetPredictor, way: Applicability) -> Iterator[tuple[str, s
     takes = "logits" if predictor.logits else "numbers to be normalised" if predictor.normalize else "probabilities"
     order = "" if predictor.class_names is None else f", the columns of arrays being {_listed(predictor.class_names)}"
     yield "takes", takes + order
+    if predictor.temperature is not None:
+        how = "fitted on rows of its own" if predictor.promises.temperature == "fit" else "as given"
+        yield "temperature", f"{predictor.temperature:.6g}, {how}"
     yield from _anchors(predictor)
 
 
 def _promise(predictor: SetPredictor) -> str:
-    covered = ", ".join(f"{float(1 - alpha):.10g}" for alpha in predictor.alphas)
-    kind = predictor.conditional
-    text = f"covers the truth with probability {'' if predictor.randomize else 'at least '}{covered}"
-    if kind is not None:
-        many = len(predictor.calibrated.cells)
-        text += f", within each of {many} {'classes' if kind == 'class' else 'groups'}"
+    text = "; ".join(predictor.promises.told(alpha) for alpha in predictor.alphas)
+    if predictor.calibrated.weighted:
+        text += "; for new rows that are shifted as their weights say"
     if predictor.pool:
         text += "; those with too few rows of their own share a threshold, without a promise"
     if predictor.nonempty:

@@ -6,7 +6,7 @@ Marginal coverage can hide strata that are covered too little, so the strata are
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -18,6 +18,8 @@ from udcp_dsl.prediction.calibrate import Level, show_level
 from udcp_dsl.prediction.containers import frame_index
 from udcp_dsl.prediction.doubts import warn_of_shared_draws
 from udcp_dsl.prediction.predictor import SetPredictor
+from udcp_dsl.prediction.promises.harm import Harm
+from udcp_dsl.prediction.promises.temperature import tempered
 from udcp_dsl.prediction.rows import Rows
 from udcp_dsl.prediction.sets import PredictionSets
 from udcp_dsl.showing import as_html, as_text, plain_table, require_pandas, visible
@@ -55,6 +57,16 @@ class Stratum:
     mean_true_probability: float
 
 
+@dataclass(frozen=True)
+class Risk:
+    """The mean harm of missed truths, with its standard error (None for a single point), and what it may be."""
+
+    name: str
+    mean: float
+    error: float | None
+    alpha: float
+
+
 @dataclass(frozen=True, repr=False)
 class Measures:
     """What sets come to at points with known truth. Strata without points, and groups if none are given, are left out.
@@ -65,7 +77,8 @@ class Measures:
     `by_size` are the bins 0, 1, 2-4, 5-9, 10-49, 50-99, 100+; the `mean_true_probability` of a bin is what the
     classifier gave the true labels of its points. `by_difficulty` cuts the points at the quartiles of their highest
     probability, the hardest first; equal values stay together. `by_decision`, for a loss min(L, c), are the sets that
-    cost c, which are handed over, and those that are kept.
+    cost c, which are handed over, and those that are kept. `risk` is there where harm was
+    promised.
     """
 
     alpha: Fraction
@@ -87,6 +100,7 @@ class Measures:
     by_class: tuple[Stratum, ...]
     by_group: tuple[Stratum, ...]
     by_decision: tuple[Stratum, ...]
+    risk: Risk | None = field(default=None, kw_only=True)
 
     @property
     def handed_over(self) -> float | None:
@@ -98,8 +112,10 @@ class Measures:
         """The largest of max(0, 1 - alpha - coverage) over the bins of `by_size` that hold at least 50 points.
 
         The bin of empty sets is not among them: it covers nothing by its nature, and `empty` counts it. None where no
-        bin has 50 points.
+        bin has 50 points, and where alpha bounds harm.
         """
+        if self.risk is not None:
+            return None
         shortfalls = [
             float(1 - self.alpha) - s.coverage for s in self.by_size if s.n >= ENOUGH and s.name != SIZE_BINS[0]
         ]
@@ -126,6 +142,7 @@ class Measures:
             "empty": self.empty,
             "size_violation": self.size_violation,
             "handed_over": self.handed_over,
+            "risk": None if self.risk is None else asdict(self.risk),
             **strata,
         }
 
@@ -145,6 +162,7 @@ class Measures:
         error = "" if self.cost_error is None else f" (standard error {self.cost_error:.2g})"
         lines = [
             f"{type(self).__name__}: {at}",
+            *([] if self.risk is None else [f"  risk        {self.risk.mean:.4g} of {visible(self.risk.name)}"]),
             f"  coverage    {self.coverage:.4f} ({CONFIDENCE:.0%}: {low:.4f} to {high:.4f})",
             f"  mean cost   {self.mean_cost:.4g}{error}",
             f"  mean size   {self.mean_size:.4g}, largest {max(self.size_counts)}, empty {self.empty:,}",
@@ -203,6 +221,10 @@ class Measures:
 
         summary = plain_table("", "value", "")
         low, high = self.interval
+        if self.risk is not None:
+            error = "" if self.risk.error is None else f"standard error {self.risk.error:.2g}, "
+            about = f"{error}of {self.risk.name}, promised at most {self.risk.alpha:g}"
+            summary.add_row("mean harm", f"{self.risk.mean:.4g}", Text(visible(about)))
         summary.add_row("coverage", f"{self.coverage:.4f}", f"{CONFIDENCE:.0%} interval {low:.4f} to {high:.4f}")
         error = "" if self.cost_error is None else f"standard error {self.cost_error:.2g}"
         summary.add_row("mean cost", f"{self.mean_cost:.6g}", error)
@@ -283,14 +305,15 @@ def evaluate(
     *,
     alpha: Level | None = None,
     groups: Any = None,
+    weights: Any = None,
     ids: Any = None,
     ignore: Sequence[str] = (),
 ) -> Evaluation:
     """Judge a calibrated predictor by fresh probabilities and true labels, which must not be those of calibration.
 
     `alpha` chooses where several were calibrated. `groups` (one a row) are strata, and needed where calibration was by
-    group; `ids` and `ignore` are as for `predict_set`. Rows read by `read_rows` hold `y`, `groups` and `ids` if these
-    were read. Refuses what `predict_set` and `calibrate` refuse.
+    group; `weights`, `ids` and `ignore` are as for `predict_set`. Rows read by `read_rows` hold `y`, `groups` and `ids`
+    if these were read. Refuses what `predict_set` and `calibrate` refuse.
 
     >>> import numpy as np, udcp_dsl as udcp
     >>> loss = udcp.loads("labels {cat, dog, wolf}  loss l = size")
@@ -303,26 +326,26 @@ def evaluate(
         raise TypeError(f"predictor is a {type(predictor).__name__}, not a SetPredictor")
     calibration = predictor.calibrated
     level = calibration.level(alpha)
-    rows = predictor.rows(probs, y, groups=groups, ids=ids, ignore=ignore)
+    rows = predictor.rows(probs, y, groups=groups, weights=weights, ids=ids, ignore=ignore)
     if predictor.conditional == "group" and rows.groups is None:
         raise InputError("calibrated by group, so the evaluation needs the group of each row: give groups=")
     if predictor.randomize:
         warn_of_shared_draws(rows, predictor.seed)
     sets = PredictionSets(predictor.loss, predictor.sets(rows, level), rows.ids, index=frame_index(probs))
-    measures = measure(sets, rows, alpha=level, oracle=predictor.oracle.name)
+    repaired = replace(rows, P=tempered(rows.P, predictor.temperature))
+    measures = measure(sets, repaired, alpha=level, oracle=predictor.oracle.name, harm=predictor.promises.harm)
     return Evaluation(**vars(measures), sets=sets, certified=_certified(predictor, len(rows)))
 
 
 def _certified(predictor: SetPredictor, n: int) -> float | None:
-    """The share of n sets, just made, that are proved to be the best; randomised ones by class are made in several
-    calls, and of those it is not known."""
+    """The share of n sets, just made, that are proved to be the best; some are made in several calls, and of those it
+    is not known."""
     unproved = predictor.oracle.unproved
-    blocks = predictor.randomize and predictor.conditional == "class"
-    return None if unproved is None or blocks else 1 - unproved / n
+    return None if unproved is None or predictor.in_blocks else 1 - unproved / n
 
 
-def measure(sets: PredictionSets, rows: Rows, *, alpha: Fraction, oracle: str) -> Measures:
-    """The measures of the sets of rows whose true labels are known."""
+def measure(sets: PredictionSets, rows: Rows, *, alpha: Fraction, oracle: str, harm: Harm | None = None) -> Measures:
+    """The measures of the sets of rows whose true labels are known; of `harm`, where alpha bounds it."""
     n, truth, groups = len(rows), rows.truth, rows.groups
     points = _Points(sets.mask[np.arange(n), truth], sets.sizes, sets.costs, rows.true_probabilities)
     (whole,) = points.strata(["all"], np.zeros(n, dtype=np.intp))
@@ -350,7 +373,14 @@ def measure(sets: PredictionSets, rows: Rows, *, alpha: Fraction, oracle: str) -
         by_class=points.strata(sets.loss.labels, truth),
         by_group=() if groups is None else points.strata(group_names.tolist(), group_of),
         by_decision=() if handed is None else points.strata((KEPT, HANDED_OVER), handed.astype(np.intp)),
+        risk=None if harm is None else _risk(harm, points.covered, truth, alpha),
     )
+
+
+def _risk(harm: Harm, covered: Bools, truth: npt.NDArray[np.int64], alpha: Fraction) -> Risk:
+    missed = harm.missed(covered, truth)
+    error = float(missed.std(ddof=1) / np.sqrt(len(missed))) if len(missed) > 1 else None
+    return Risk(harm.name, float(missed.mean()), error, float(alpha))
 
 
 def clopper_pearson(covered: npt.ArrayLike, n: npt.ArrayLike, confidence: float = CONFIDENCE) -> tuple[Floats, Floats]:

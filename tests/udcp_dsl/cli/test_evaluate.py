@@ -73,7 +73,10 @@ def test_the_table(udcp: Udcp) -> None:
     assert result.stderr == ""
     assert result.stdout.startswith(f"{found}\n")
     assert f"{found.coverage:.4f}" in result.stdout
-    assert "promised: 0.8 or more, on average over calibrations (200 rows)" in result.stdout
+    assert (
+        "promised: covers the truth with probability at least 0.8, on average over calibrations (200 rows)"
+        in result.stdout
+    )
 
 
 @pytest.mark.parametrize(("shift", "place"), [(0.0, "around"), (0.5, "below"), (-0.5, "above")])
@@ -89,7 +92,7 @@ def test_by_group(udcp: Udcp) -> None:
     (found,) = evaluations(udcp, *TABLE)
     assert found == plain(udcp_dsl.evaluate(predictor, NEW, TRUTH, groups=PLACES))
     text = udcp("evaluate", "pets.json", *TABLE).stdout
-    assert "0.8 or more within each group" in text
+    assert "at least 0.8, within each group" in text
     assert "north" in text
     missing = udcp("evaluate", "pets.json", *SOURCE)
     assert missing.exit_code == 2

@@ -54,7 +54,7 @@ def test_everything_is_told(udcp: Udcp, folder: Path) -> None:
     assert "cat, dog, wolf, lynx" in line(result, "labels")
     assert "raps, by " in line(result, "oracle")
     assert "k = 2" in line(result, "options")
-    assert "covers the truth with probability at least 0.8, 0.6666666667" in line(result, "promise")
+    assert "covers the truth with probability at least 0.8; covers the truth" in line(result, "promise")
     assert "300 for thresholds" in line(result, "rows")
     for alpha, shown in (("0.2", "0.2"), ("1/3", "1/3")):
         assert f"{shown}     300" in result.stdout.replace(f"{shown}      ", f"{shown}     ")
@@ -83,7 +83,7 @@ def test_as_data(udcp: Udcp) -> None:
 def test_groups_are_named_and_cannot_steer_the_terminal(udcp: Udcp) -> None:
     saved("lac", conditional="group", groups=True)
     result = run(udcp)
-    assert "within each of 2 groups" in result.stdout
+    assert "within each group" in result.stdout
     assert "north" in result.stdout
     assert "south\\x1b" in result.stdout
     assert "\x1b" not in result.stdout

@@ -78,16 +78,18 @@ def sample_ids(values: Any, n: int) -> Names:
 
 
 def weights_of(values: Any, n: int) -> npt.NDArray[np.float64]:
-    """One weight a row: finite numbers from 0.
+    """One weight a row: finite numbers from 0, or their texts, as files have them.
 
-    >>> weights_of([1, 0.5], 2)
-    array([1. , 0.5])
+    >>> weights_of([1, 0.5, "0.25"], 3)
+    array([1.  , 0.5 , 0.25])
     """
-    entries = entries_of(values, "weights", n)
-    for row, entry in enumerate(entries):
-        if isinstance(entry, bool) or not isinstance(entry, int | float):
-            raise RowFault(row, "weights: ", f" (counted from 0) is {entry!r}, not a number")
-    return as_weights(np.array(entries, dtype=np.float64), n)
+    weights = np.empty(n)
+    for row, entry in enumerate(entries_of(values, "weights", n)):
+        try:
+            weights[row] = np.nan if isinstance(entry, bool) else entry
+        except (TypeError, ValueError):
+            raise RowFault(row, "weights: ", f" (counted from 0) is {entry!r}, not a number") from None
+    return as_weights(weights, n)
 
 
 def _is_integer(entry: object) -> bool:

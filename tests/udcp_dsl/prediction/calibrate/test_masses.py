@@ -1,0 +1,179 @@
+"""Thresholds by weight and by harm: the definition in fractions, known cases, and the mean over draws."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from udcp_dsl.diagnostics import InputError
+from udcp_dsl.prediction.calibrate import Calibration, calibrate
+from udcp_dsl.prediction.calibrate.masses import steps
+
+WEIGHTS = st.sampled_from([0.0, 0.1, 0.2, 0.3, 1.0, 1 / 3, 2.5, 1e-12, 7e8])
+
+
+def by_definition(
+    scores: list[float], weights: list[float], harms: list[str], new: float, alpha: Fraction, most: Fraction
+) -> float:
+    """The least tau, of minus infinity and the scores, with the bound; in fractions."""
+    v, h = [Fraction(w) for w in weights], [Fraction(x) for x in harms]
+    for tau in [-math.inf, *sorted(set(scores))]:
+        missed = sum((v[i] * h[i] for i, s in enumerate(scores) if s > tau), Fraction(0))
+        if missed + Fraction(new) * most <= alpha * (sum(v, Fraction(0)) + Fraction(new)):
+            return tau
+    return math.inf
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 5), WEIGHTS, st.sampled_from(["0", "0.1", "0.3", "1"])), min_size=1, max_size=9),
+    WEIGHTS,
+    st.sampled_from([Fraction(1, 10), Fraction(1, 3), Fraction(3, 10), Fraction(2, 3)]),
+    st.booleans(),
+)
+def test_by_definition(points: list[tuple[int, float, str]], new: float, alpha: Fraction, by_harm: bool) -> None:
+    points.sort()
+    scores, weights, harms = ([float(p[0]) for p in points], [p[1] for p in points], [p[2] for p in points])
+    if not by_harm:
+        harms = ["1"] * len(points)
+    found = steps(
+        np.array(scores),
+        alpha,
+        weights=np.array(weights),
+        harms=np.array([float(x) for x in harms]) if by_harm else None,
+        most=Fraction(1) if by_harm else None,
+    )
+    assert found.tau(np.array([new]))[0] == by_definition(scores, weights, harms, new, alpha, Fraction(1))
+
+
+@given(
+    st.lists(st.integers(0, 9), min_size=1, max_size=30),
+    st.fractions(Fraction(1, 30), Fraction(2, 3), max_denominator=30),
+)
+def test_equal_weights_and_harms_are_the_plain_rank(scores: list[int], alpha: Fraction) -> None:
+    plain = calibrate(scores, alphas=alpha, warned=True).tau()
+    n = len(scores)
+    harm = calibrate(scores, alphas=alpha, harms=np.ones(n), most=Fraction(1), warned=True).tau()
+    weighted = calibrate(scores, alphas=alpha, weights=np.full(n, 0.1), warned=True)
+    assert harm == plain
+    assert weighted.tau(weights=[0.1])[0, 0] == plain  # type: ignore[index]
+
+
+def test_harms_are_the_decimals_that_were_written() -> None:
+    """Two misses of 0.1 among 29 points, and 0.1 for the new one: 0.3 / 30 is 0.01 exactly; floats are above it."""
+    scores, harms = np.arange(29.0), np.full(29, 0.1)
+    assert 0.1 + 0.1 + 0.1 > 0.3
+    assert calibrate(scores, alphas=0.01, harms=harms, most=Fraction(1, 10)).tau() == 26.0
+
+
+def test_a_bound_that_empty_sets_keep() -> None:
+    c = calibrate(np.arange(9.0), alphas=0.9, harms=np.zeros(9), most=Fraction(5))
+    assert c.tau() == -math.inf
+
+
+def mean_risk(n: int, draws: int, seed: int) -> tuple[float, float]:
+    """The mean harm of a new point over draws, with its error; alpha is 0.3, harms are 5, 1 and 0.2."""
+    rng = np.random.default_rng(seed)
+    kinds = np.array([5.0, 1.0, 0.2])
+    missed = np.empty(draws)
+    for i in range(draws):
+        y = rng.integers(0, 3, n + 1)
+        scores = rng.normal(size=n + 1) - y
+        harms = kinds[y]
+        tau = calibrate(scores[:-1], alphas=0.3, harms=harms[:-1], most=Fraction(5), warned=True).tau()
+        missed[i] = harms[-1] * (scores[-1] > tau)
+    return float(missed.mean()), float(missed.std() / math.sqrt(draws))
+
+
+def test_mean_risk_over_draws() -> None:
+    mean, error = mean_risk(60, 4000, 0)
+    assert 0.3 - 2 * 5 / 61 - 4 * error < mean < 0.3 + 4 * error
+
+
+@pytest.mark.slow
+def test_mean_risk_over_draws_at_full_size() -> None:
+    for n in (30, 200, 1000):
+        mean, error = mean_risk(n, 30_000, n)
+        assert 0.3 - 2 * 5 / (n + 1) - 4 * error < mean < 0.3 + 4 * error
+
+
+def shifted(draws: int, seed: int, *, weigh: bool) -> float:
+    """Coverage of a new point from N(1, 1), calibrated on N(0, 1) with the true ratio or with none; scores rise with
+    x, so that no weights means too little coverage."""
+    rng, n, covered = np.random.default_rng(seed), 120, 0
+    for _ in range(draws):
+        x, new = rng.normal(size=n), rng.normal(1.0, 1.0)
+        scores, s = x + 0.3 * rng.normal(size=n), new + 0.3 * rng.normal()
+        if weigh:
+            c = calibrate(scores, alphas=0.2, weights=np.exp(x - 0.5), warned=True)
+            tau = c.tau(weights=[np.exp(new - 0.5)])[0, 0]  # type: ignore[index]
+        else:
+            tau = float(calibrate(scores, alphas=0.2).tau())
+        covered += s <= tau
+    return covered / draws
+
+
+def test_coverage_under_a_known_shift() -> None:
+    draws = 1500
+    assert shifted(draws, 0, weigh=True) > 0.8 - 4 * math.sqrt(0.16 / draws)
+    assert shifted(draws, 0, weigh=False) < 0.6
+
+
+@pytest.mark.slow
+def test_coverage_under_a_known_shift_at_full_size() -> None:
+    draws = 40_000
+    found = shifted(draws, 1, weigh=True)
+    assert 0.8 - 4 * math.sqrt(0.16 / draws) < found < 0.87
+
+
+def test_weights_by_group_class_and_difficulty() -> None:
+    rng = np.random.default_rng(3)
+    n = 60
+    scores, weights, y = rng.normal(size=n), rng.random(n), rng.integers(0, 3, n)
+    new = np.array([0.5, 2.0])
+    groups = np.where(y == 0, "a", "b")
+    by_group = calibrate(scores, alphas=0.2, weights=weights, conditional="group", groups=groups, warned=True)
+    own = groups == "b"
+    alone = calibrate(scores[own], alphas=0.2, weights=weights[own], warned=True)
+    np.testing.assert_array_equal(by_group.tau(groups=["b", "b"], weights=new), alone.tau(weights=new))
+    by_class = calibrate(scores, alphas=0.2, weights=weights, conditional="class", y=y, n_classes=3, warned=True)
+    assert np.asarray(by_class.tau(weights=new)).shape == (2, 3)
+    v = rng.random(n)
+    by_bin = calibrate(scores, alphas=0.2, weights=weights, conditional="difficulty", difficulty=v, bins=2, warned=True)
+    assert np.asarray(by_bin.tau(difficulty=np.array([0.1, 0.9]), weights=new)).shape == (2, 1)
+    for c in (by_group, by_class, by_bin):
+        assert Calibration.from_dict(c.as_dict()).as_dict() == c.as_dict()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"weights": [1.0, -1.0]}, r"weights: row 1 \(counted from 0\) is -1"),
+        ({"weights": [1.0, math.nan]}, "row 1 .* is nan"),
+        ({"weights": [0.0, 0.0]}, "all 0"),
+        ({"weights": [1.0]}, "shape"),
+        ({"weights": [1.0, 1.0], "confidence": 0.9}, "confidence"),
+        ({"harms": [1.0, 1.0]}, "most="),
+        ({"harms": [1.0, 3.0], "most": Fraction(2)}, "above 2"),
+        ({"harms": [1.0, 1.0], "most": Fraction(1), "confidence": 0.9}, "confidence"),
+        ({"difficulty": [0.1, 0.2]}, "difficulty= goes with"),
+        ({"conditional": "difficulty", "difficulty": [0.1, 0.2], "bins": 1}, "bins is 1"),
+        ({"conditional": "difficulty", "difficulty": [0.1, math.nan]}, "NaN"),
+        ({"conditional": "difficulty", "difficulty": [0.1, 0.2], "pool": True}, "fewer bins"),
+    ],
+)  # fmt: skip
+def test_bad_input(options: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        calibrate([1.0, 2.0], alphas=0.5, **options)  # type: ignore[arg-type]
+
+
+def test_weights_that_are_missing_at_prediction_or_unasked() -> None:
+    weighted, plain = calibrate([1.0, 2.0], alphas=0.5, weights=[1.0, 1.0]), calibrate([1.0, 2.0], alphas=0.5)
+    with pytest.raises(InputError, match="needs the weight of each row"):
+        weighted.tau()
+    with pytest.raises(InputError, match="calibration had none"):
+        plain.tau(weights=[1.0])

@@ -1,0 +1,84 @@
+"""What can be promised together, and what is refused, with the reason."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import udcp_dsl as udcp
+from udcp_dsl.diagnostics import InputError
+
+LOSS = udcp.loads(
+    "labels {a, b, c}  costs harm {a: 5, b: 1, c: 0.5}  costs odd {a: -1, default: 1}  costs none {default: 0} "
+    "categories F {x: {a, b}, y: {c}}  costs of_family of F {x: 1, y: 2}  loss l = size"
+)
+HARM = {"risk": "harm", "alpha": 0.2}
+
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({"conditional": "hardness"}, 'choose None, "group", "class" or "difficulty"'),
+    ({"bins": 3}, 'bins= goes with conditional="difficulty"'),
+    ({"conditional": "difficulty", "bins": 1}, "bins is 1: give a whole number from 2"),
+    ({"conditional": "difficulty", "bins": 2.5}, "bins is 2.5"),
+    ({"conditional": "difficulty", "pool": True}, "of one size, so take fewer"),
+    ({"confidence": 1}, "confidence is 1: give a number strictly between 0 and 1"),
+    ({"confidence": "high"}, "confidence is 'high'"),
+    ({"simultaneous": True}, "goes with confidence"),
+    ({"simultaneous": True, "confidence": 0.9}, "goes with conditional"),
+    ({"confidence": 0.9, "randomize": True}, "no Beta law"),
+    ({"risk": "harms", "alpha": 0.1}, "no such costs; did you mean 'harm'"),
+    ({"risk": "F", "alpha": 0.1}, "no such costs"),
+    ({"risk": 3, "alpha": 0.1}, "no such costs"),
+    ({"risk": "of_family", "alpha": 0.1}, "costs of a family"),
+    ({"risk": "odd", "alpha": 0.1}, "label 'a' has -1, and a harm is never below 0"),
+    ({"risk": "none", "alpha": 0.1}, "0 for every label"),
+    ({"risk": "harm"}, "in the units of the harm"),
+    ({"risk": "harm", "confidence_level": 0.9}, "in the units of the harm"),
+    ({"risk": "harm", "alpha": 5}, "strictly between 0 and 5, the largest harm"),
+    ({"risk": "harm", "alpha": 0}, "strictly between 0 and 5"),
+    ({**HARM, "conditional": "class"}, "within a class every miss does the same harm"),
+    ({**HARM, "confidence": 0.9}, "the law of a mean harm over draws is not known"),
+    ({**HARM, "randomize": True}, "no exact randomised form"),
+    ({"temperature": "hot"}, "temperature is 'hot': give \"fit\""),
+    ({"temperature": 0}, "finite number above 0"),
+    ({"temperature": float("nan")}, "finite number above 0"),
+    ({"temperature": True}, "finite number above 0"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("settings", "message"), REFUSED)
+def test_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        udcp.SetPredictor(LOSS, "lac", **settings)
+
+
+def test_alpha_of_a_risk_may_exceed_1() -> None:
+    assert float(udcp.SetPredictor(LOSS, "lac", risk="harm", alpha=1.5).alphas[0]) == 1.5
+
+
+@pytest.mark.parametrize("settings", [{"randomize": True}, {"confidence": 0.9}])
+def test_weights_that_are_refused(settings: dict[str, Any]) -> None:
+    P = np.full((40, 3), 1 / 3)
+    predictor = udcp.SetPredictor(LOSS, "lac", **settings)
+    with pytest.raises(InputError, match="exclude each other"):
+        predictor.calibrate(P, ["a"] * 40, weights=np.ones(40))
+
+
+def test_what_is_told() -> None:
+    told = [
+        udcp.SetPredictor(LOSS, "lac", **settings).promises.told(udcp.SetPredictor(LOSS, "lac", **settings).alphas[0])
+        for settings in (
+            {},
+            {"conditional": "difficulty"},
+            {"conditional": "group", "confidence": 0.95, "simultaneous": True},
+            HARM,
+        )
+    ]
+    assert told == [
+        "covers the truth with probability at least 0.9",
+        "covers the truth with probability at least 0.9, within each of 4 bins by difficulty",
+        "covers the truth with probability at least 0.9, within each group, with confidence 0.95 over the draw of the "
+        "calibration rows, in all at once",
+        "keeps the mean of 'harm' over missed truths at most 0.2",
+    ]

@@ -1,0 +1,107 @@
+"""`weights`: how much likelier a row is among the new rows than among the old, estimated by a classifier.
+
+With q(x) the probability that a row of either kind is a new one, the ratio of the densities is q / (1 - q) times
+n_old / n_new. Weighted calibration covers the new rows exactly if the ratio is the true one; of an estimate there is no
+more than hope, so it is said.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from udcp_dsl.diagnostics import InputError, warn
+from udcp_dsl.prediction.oracle import Floats
+
+CLIP = 20.0
+_PENALTY = (
+    1.0  # on the squared slopes of standardised features: keeps them finite where the two kinds can be told apart
+)
+
+
+@dataclass(frozen=True, eq=False)
+class ShiftWeights:
+    """The weights of the old rows, for `calibrate`, and of the new, for `predict_set`; and how many old rows, equally
+    weighted, would be worth as much: (sum of w)^2 / sum of w^2."""
+
+    old: Floats
+    new: Floats
+    effective_size: float
+
+
+def weights_from_classifier(old: Any, new: Any, *, classifier: Any = None, clip: float = CLIP) -> ShiftWeights:
+    """Weights for a shift from old rows (n, d), those of calibration, to new ones (m, d), by what they look like.
+
+    The columns are features of the rows, or the classifier's own probabilities. `classifier` has `fit(X, y)` and
+    `predict_proba(X)`, as scikit-learn's have; by default it is a logistic regression. Ratios are kept between 1 / clip
+    and clip. Warns that coverage is exact for the true ratio only, and of the effective number of calibration rows.
+
+    >>> import numpy as np, warnings
+    >>> rng = np.random.default_rng(0)
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
+    ...     found = weights_from_classifier(rng.normal(0, 1, (500, 1)), rng.normal(1, 1, (500, 1)))
+    >>> bool(found.new.mean() > found.old.mean()), bool(found.effective_size < 500)
+    (True, True)
+    """
+    if isinstance(clip, bool) or not isinstance(clip, int | float) or not 1 <= clip < np.inf:
+        raise InputError(f"clip is {clip!r}: give a number from 1, the largest ratio that is believed")
+    a, b = _features(old, "old"), _features(new, "new")
+    if a.shape[1] != b.shape[1]:
+        raise InputError(
+            f"old rows have {a.shape[1]} columns and new ones {b.shape[1]}: give the same features of both"
+        )
+    X, kind = np.concatenate([a, b]), np.repeat([0, 1], [len(a), len(b)])
+    if classifier is None:
+        odds = _logistic(X, kind)
+    else:
+        if not (hasattr(classifier, "fit") and hasattr(classifier, "predict_proba")):
+            raise InputError(f"classifier is a {type(classifier).__name__}: give one with fit and predict_proba")
+        q = np.asarray(classifier.fit(X, kind).predict_proba(X), dtype=np.float64)
+        if q.shape != (len(X), 2) or np.isnan(q).any():
+            raise InputError(f"the classifier's predict_proba gave shape {q.shape}, or NaN: expected two columns")
+        with np.errstate(divide="ignore"):
+            odds = np.log(q[:, 1]) - np.log(q[:, 0])
+    with np.errstate(over="ignore"):
+        ratios = np.clip(np.exp(odds) * (len(a) / len(b)), 1 / clip, clip)
+    own = ratios[: len(a)]
+    effective = float(own.sum() ** 2 / (own**2).sum())
+    warn(
+        "the weights are estimated, and coverage is exact only for the true ratio of new to old rows; they leave an "
+        f"effective sample of {effective:.0f} of the {len(a)} old rows"
+    )
+    return ShiftWeights(own, ratios[len(a) :], effective)
+
+
+def _features(rows: Any, name: str) -> Floats:
+    try:
+        values = np.asarray(rows, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"the {name} rows are not numbers: {error}") from error
+    if values.ndim != 2 or 0 in values.shape:
+        raise InputError(f"the {name} rows have shape {values.shape}: give a row of features each, (n, d)")
+    bad = ~np.isfinite(values).all(axis=1)
+    if bad.any():
+        raise InputError(f"the {name} rows: row {int(bad.argmax())} (counted from 0) holds NaN or infinity")
+    return values
+
+
+def _logistic(X: Floats, kind: Any) -> Floats:
+    """The log-odds of each row by logistic regression on standardised features."""
+    from scipy.optimize import minimize  # slow to import
+    from scipy.special import expit
+
+    scale = X.std(axis=0)
+    Z = np.column_stack([np.ones(len(X)), (X - X.mean(axis=0)) / np.where(scale > 0, scale, 1.0)])
+    sign = np.where(kind == 1, 1.0, -1.0)
+
+    def objective(slopes: Floats) -> tuple[float, Floats]:
+        margins = sign * (Z @ slopes)
+        penalised = np.append(0.0, slopes[1:])
+        value = np.logaddexp(0.0, -margins).sum() + _PENALTY / 2 * (penalised @ penalised)
+        return float(value), _PENALTY * penalised - Z.T @ (sign * expit(-margins))
+
+    found = minimize(objective, np.zeros(Z.shape[1]), jac=True, method="L-BFGS-B")
+    return np.asarray(Z @ found.x)
