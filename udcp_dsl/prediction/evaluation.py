@@ -77,8 +77,7 @@ class Measures:
     `by_size` are the bins 0, 1, 2-4, 5-9, 10-49, 50-99, 100+; the `mean_true_probability` of a bin is what the
     classifier gave the true labels of its points. `by_difficulty` cuts the points at the quartiles of their highest
     probability, the hardest first; equal values stay together. `by_decision`, for a loss min(L, c), are the sets that
-    cost c, which are handed over, and those that are kept. `risk` is there where harm was
-    promised.
+    cost c, which are handed over, and those that are kept. `risk` is there where harm was promised.
     """
 
     alpha: Fraction
