@@ -35,8 +35,9 @@ from udcp_solvers.search.layout import (
 from udcp_solvers.search.lightest import by_threshold, lightest, settle, touching
 from udcp_solvers.search.lines import AT as _AT
 from udcp_solvers.search.lines import LEFT as _LEFT
-from udcp_solvers.search.lines import next_line
+from udcp_solvers.search.lines import KEPT_OF_LINES, next_line
 from udcp_solvers.search.minorant import lowest, minorant
+from udcp_solvers.search.pairs import by_pairs, grow
 
 # Values closer than this, relative to what they are made of, are equal.
 NEAR = 1e-12
@@ -46,7 +47,8 @@ _FIRST_MOVES, _MOVES = 14, 5
 
 class Scratch(NamedTuple):
     """Open branches by place on the stack: `marks` of labels, categories and operations; `reals`, bounds of quantities,
-    lines, and the bound of the branch. Rows of `ints`, `floats` and `small` are for the branch at hand."""
+    lines, and the bound of the branch. Rows of `ints`, `floats` and `small` are for the branch at hand. `warm`: where the
+    lines of the first branch were the last time."""
 
     marks: Marks
     reals: Floats
@@ -54,6 +56,7 @@ class Scratch(NamedTuple):
     floats: Floats
     small: Marks
     search: Floats
+    warm: Floats
     pool: Floats
     picks: Ints
 
@@ -81,7 +84,8 @@ def scratch_of(ints: Ints) -> Scratch:
         np.zeros((5, wide), np.int64),
         np.zeros((14, wide)),
         np.zeros((2, K), np.int8),
-        np.zeros(8),
+        np.zeros(KEPT_OF_LINES),
+        np.zeros(Q + N),
         np.zeros(inside + 2 * C + 2 * K + 4 if counts else 1),
         np.zeros((C + 1) * (K + 1) if counts else 1, np.int64),
     )
@@ -133,7 +137,7 @@ def best_set(
     T.marks[0, K:] = 0
     T.reals[0, :Q] = -np.inf
     T.reals[0, Q : 2 * Q] = np.inf
-    T.reals[0, 2 * Q : 3 * Q + N] = 0.0
+    T.reals[0, 2 * Q : 3 * Q + N] = T.warm
     T.reals[0, 3 * Q + N] = -np.inf
     slack = NEAR * scale
     best = np.inf
@@ -178,6 +182,12 @@ def best_set(
             if cost <= value + slack:
                 solved = not ties
                 break
+            if better and T.search[_SETTLES] > 0.0:
+                value_of, v = T.floats[_VALUE][:K], T.floats[_V][:C]
+                settled = settle(ints, x, labels, state, value_of, v, chosen, limit - value)
+                if settled and not touch(ints, x, said, labels, state):
+                    bound = np.inf
+                    break
             again = next_line(
                 ints,
                 floats,
@@ -188,16 +198,16 @@ def best_set(
                 point_q,
                 point,
                 heaviest,
-                better,
+                value,
+                limit,
                 T.floats[_FACTOR_OF][:N],
                 T.search,
             )
+        if looked == 1:
+            T.warm[:] = lines
         if solved or bound >= limit:
             continue
         reals[3 * Q + N] = bound
-        if T.search[_SETTLES] > 0.0:
-            v = T.floats[_V][:C]
-            settle(ints, x, labels, state, T.floats[_VALUE][:K], v, chosen, limit - value)
         top = _divided(ints, floats, p, top, labels, T)
     T.search[LOOKED] = looked
     gap = best - min(best, open_bound)
@@ -214,7 +224,7 @@ def _bounded(ints: Ints, floats: Floats, p: Floats, marks: Marks, lines: Floats,
     value, weight, v = T.floats[_VALUE][:K], T.floats[_WEIGHT][:C], T.floats[_V][:C]
     entry, chosen = T.floats[_ENTRY][:K], T.small[0]
     counted = counted_of(ints)
-    constant, threshold, f, of_count = minorant(
+    constant, threshold, f, of_count, pairs, of_pairs = minorant(
         ints, floats, p, T.floats[_WORTH][:K], x, decided, lines, labels, state, q, ends, counted, value, weight,
         T.ints[_WAITING], T.floats[_FACTORS], T.floats[_FACTOR_OF][:N],
     )  # fmt: skip
@@ -228,6 +238,15 @@ def _bounded(ints: Ints, floats: Floats, p: Floats, marks: Marks, lines: Floats,
         j = code[4 * counted + 1]
         constant += lowest(numbers(ints, floats, TABLES), code[4 * counted + 2], of_count, 0.0, q[0, j], q[1, j])
     total = lightest(ints, p, x, labels, state, value, weight, value, np.inf, v, chosen)
+    if threshold < 0 and pairs >= 0:
+        # Weights of categories are at least 0.
+        forced = 0.0
+        for y in labels:
+            forced += value[y] if x[y] == IN else 0.0
+        room = T.floats[_TRIAL][:K]
+        total = max(total, forced + by_pairs(ints, floats, pairs, of_pairs, x, labels, value, room, T.ints[_ORDER][:K]))
+        grow(ints, floats, pairs, of_pairs, x, labels, value, room, chosen)
+        return constant + total
     if threshold < 0:
         more = touching(ints, x, said, labels, value, v, chosen)
         T.search[_SETTLES] = 1.0 if more == 0.0 else 0.0

@@ -8,7 +8,8 @@ With an anchor m, and S* the best set at m: labels of S* are priced among the su
 above m, among the supersets of S*, or among all sets where the best sets up to m hold nothing beyond S*.
 
 A row asks for one best set after another, and what it asks next depends on the answer: so it is a machine of few
-states, and the search, which takes long to compile, is called in one place.
+states, and the search, which takes long to compile, is called in one place. What is asked depends neither on the label
+nor on the threshold that is wanted, only how far it goes: the faces agree even where a budget ended a search.
 """
 
 from __future__ import annotations
@@ -22,34 +23,35 @@ from udcp_solvers.numeric.double_double import Double, plus, ratio
 from udcp_solvers.search.best import LOOKED, NEAR, best_set, scratch_of
 from udcp_solvers.search.by_mass import advance, begin, best_of, branches_of, fixed_of, gap_of, price_of
 from udcp_solvers.search.intervals import cost_of
-from udcp_solvers.search.layout import FREE, IN, OUT, Floats, Ints, Marks, sizes_of
+from udcp_solvers.search.layout import FREE, IN, LEAST, OUT, Floats, Ints, Marks, numbers, sizes_of
 
 # What is wanted of a row: every score, that of one label, the set at a threshold, the best set at the anchor alone, the
 # cheapest set of a mass.
 ALL, ONE, SET, BEST, MASS = range(5)
 
-# Sets that wait at most; behind them the left end, the best set at the anchor, labels that are fixed, and these as they
-# were, where they are changed for a while.
+# Sets that wait at most; behind them the left end, the best set at the anchor, one from beyond it, and labels that are
+# fixed, as they are and as they were, where they are changed for a while.
 _WAIT = 48
-_LEFT, _STAR, _FIXED, _SAVED = range(_WAIT + 2, _WAIT + 6)
+_LEFT, _STAR, _OTHER, _FIXED, _SAVED = range(_WAIT + 2, _WAIT + 7)
 
 # Stretches of hull that a row may ask for: of all sets, of subsets of S*, up to the anchor, and beyond it.
 _PLAIN, _INSIDE, _UP_TO, _BEYOND = range(4)
-# What was asked for: S*, the set at the threshold, a left end, a right end, one with the label, the last, one between.
-_ASKED_STAR, _ASKED_SET, _ASKED_LEFT, _ASKED_RIGHT, _ASKED_WITH, _ASKED_LAST, _ASKED_BETWEEN = range(7)
+# What was asked for: S*, whether it is still the best beyond m, a left end, a right end, the last, one between.
+_ASKED_STAR, _ASKED_STILL, _ASKED_LEFT, _ASKED_RIGHT, _ASKED_LAST, _ASKED_BETWEEN = range(6)
 
 # Up to a price this much higher a set may be bought at the price itself, but for rounding.
 ABOVE = 1e-9
-_NOTHING = 1e-6
-# How often the price at which a label is bought is guessed higher, before the last set is asked for.
-_GUESSES = 12
+# Right ends of stretches: the first so much above the anchor, others so many times as far; so many, then the last set.
+_FIRST_STEP, _GROWTH, _ENDS = 0.03, 4.0, 12
 
 
 class Row(NamedTuple):
     """A row at hand: p, its scores and those kept from inside the anchor; sets and their costs; the machine's state.
 
     `at`: what was asked for, in which stretch, the set that is wanted next and whether it begins with one, how many
-    wait, how often was guessed. `real`: the price asked for, the last price, how much the loss may vary.
+    wait, how many right ends there were, whether the best sets up to the anchor hold nothing beyond S*, the branches
+    that are left, whether a new count of them begins. `real`: the price asked for, the last price, how much the loss may
+    vary, the price of the right end, the price up to which S* is the best, the first right end where there is no anchor.
     """
 
     p: Floats
@@ -61,8 +63,8 @@ class Row(NamedTuple):
     real: Floats
 
 
-_ASKED, _STRETCH, _TO, _STARTED, _TOP, _GUESSED = range(6)
-_MU, _PRICE, _SPAN = range(3)
+_ASKED, _STRETCH, _TO, _STARTED, _TOP, _END, _NESTED, _BRANCHES, _FRESH = range(9)
+_MU, _PRICE, _SPAN, _RIGHT, _FROM, _GUESS = range(6)
 
 
 @jit
@@ -99,8 +101,8 @@ def price_rows(
         np.empty(K),
         np.zeros((_SAVED + 1, K), np.int8),
         np.zeros(_SAVED + 1),
-        np.zeros(6, np.int64),
-        np.zeros(3),
+        np.zeros(9, np.int64),
+        np.zeros(6),
     )
     every, state, q, point = np.arange(K), np.zeros(C, np.int64), np.zeros(Q), np.zeros(N)
     R.real[_SPAN] = span
@@ -108,7 +110,7 @@ def price_rows(
     for n in range(start, stop):
         for k in range(K):
             R.p[k] = P[n, k]
-        ties = _repeats(R.p)
+        ties = _repeats(R.p, numbers(ints, floats, LEAST))
         gaps[n] = 0.0
         # A set may be bought at the threshold itself, but for rounding.
         upper = tau[n] * (1.0 + ABOVE) if face == SET else np.inf
@@ -121,22 +123,39 @@ def price_rows(
                 R.hold[_FIXED] = fixed[n]
         while more:
             if face == MASS:
-                R.hold[_FIXED], R.real[_MU] = fixed_of(W), price_of(W)
+                R.hold[_FIXED], R.real[_MU], R.at[_FRESH] = fixed_of(W), price_of(W), 1
+            if R.at[_FRESH] == 1:
+                T.warm[:] = 0.0
+                R.at[_FRESH], R.at[_BRANCHES] = 0, budget
             to = R.at[_TO]
             gap = best_set(
-                ints, floats, R.p, R.real[_MU], R.hold[_FIXED], span, budget, ties, T, R.hold[to], R.at[_STARTED] == 1
+                ints,
+                floats,
+                R.p,
+                R.real[_MU],
+                R.hold[_FIXED],
+                span,
+                max(R.at[_BRANCHES], 1),
+                ties,
+                T,
+                R.hold[to],
+                R.at[_STARTED] == 1,
             )
             gaps[n] = max(gaps[n], gap)
             R.cost[to] = cost_of(ints, floats, R.hold[to], every, state, q, point)
             if face == MASS:
                 more = advance(ints, floats, W, R.p, R.hold[0], R.cost[0], gap, int(T.search[LOOKED]))
                 continue
-            if R.at[_ASKED] == _ASKED_LEFT and face == ONE:
-                # What the label would add to the left end: its price is guessed from it.
-                R.hold[_SAVED] = R.hold[_LEFT]
-                R.hold[_SAVED, y[n]] = IN
-                R.cost[_SAVED] = cost_of(ints, floats, R.hold[_SAVED], every, state, q, point)
-            more = _advance(R, face, anchor[n], y[n], upper)
+            R.at[_BRANCHES] -= int(T.search[LOOKED])
+            if R.at[_ASKED] == _ASKED_LEFT:
+                # What the likeliest of the other labels would add: the first right end is guessed from it.
+                _, likeliest = _outside(R.p, R.hold[_LEFT])
+                if likeliest >= 0:
+                    R.hold[_SAVED] = R.hold[_LEFT]
+                    R.hold[_SAVED, likeliest] = IN
+                    rise = cost_of(ints, floats, R.hold[_SAVED], every, state, q, point) - R.cost[_LEFT]
+                    R.real[_GUESS] = (max(rise, 0.0) + ABOVE * span) / R.p[likeliest]
+            more = _advance(R, face, anchor[n], y[n], tau[n], upper)
         if face == ALL:
             for k in range(K):
                 scores[n, k] = R.score[k]
@@ -155,9 +174,11 @@ def price_rows(
 
 
 @jit
-def _repeats(p: Floats) -> bool:
+def _repeats(p: Floats, least: Floats) -> bool:
+    """Whether two labels that may be in a best set have the same mass."""
     ordered = np.sort(p)
-    return bool((ordered[1:] == ordered[:-1]).any())
+    same = (ordered[1:] == ordered[:-1]) & (ordered[1:] > 0.0)
+    return bool(same.any() or ((p == 0.0) & (least < 0.0)).any())
 
 
 @jit
@@ -172,31 +193,12 @@ def _begin(R: Row, face: int, m: float, tau: float) -> bool:
     """The first question of a row; False if there is none."""
     R.score[:] = np.inf
     R.hold[_FIXED] = FREE
+    R.at[_FRESH], R.at[_END], R.real[_RIGHT] = 1, 0, 0.0
     if face == SET and (tau < 0.0 or tau == np.inf):
         return False
     if face == BEST or m >= 0.0:
         return _ask(R, _ASKED_STAR, m if face == BEST else max(m, _lowest(R)), _STAR, 0)
-    return _stretch(R, _PLAIN, m, True)
-
-
-@jit
-def _stretch(R: Row, stretch: int, m: float, nested: bool) -> bool:
-    """Begin a stretch of hull: which labels are fixed, and where it starts."""
-    R.at[_STRETCH], R.at[_TOP], R.at[_GUESSED] = stretch, 0, 0
-    star, fixed = R.hold[_STAR], R.hold[_FIXED]
-    for k in range(len(R.p)):
-        fixed[k] = FREE
-        if stretch == _INSIDE and star[k] != IN:
-            fixed[k] = OUT
-        if stretch == _BEYOND and not nested and star[k] == IN:
-            fixed[k] = IN
-    if stretch == _BEYOND:
-        R.hold[_LEFT], R.cost[_LEFT] = star, R.cost[_STAR]
-        R.real[_PRICE] = m
-        _enter(R, _LEFT, m)
-        return False
-    R.real[_PRICE] = 0.0
-    return _ask(R, _ASKED_LEFT, _lowest(R), _LEFT, 0)
+    return _stretch(R, _PLAIN)
 
 
 @jit
@@ -206,79 +208,153 @@ def _lowest(R: Row) -> float:
 
 
 @jit
-def _advance(R: Row, face: int, m: float, y: int, upper: float) -> bool:
+def _stretch(R: Row, stretch: int) -> bool:
+    """Begin a stretch of hull at price 0."""
+    R.at[_STRETCH], R.at[_TOP] = stretch, -1
+    if stretch == _INSIDE:
+        R.at[_FRESH] = 1
+    for k in range(len(R.p)):
+        R.hold[_FIXED, k] = OUT if stretch == _INSIDE and R.hold[_STAR, k] != IN else FREE
+    R.real[_PRICE] = 0.0
+    return _ask(R, _ASKED_LEFT, _lowest(R), _LEFT, 0)
+
+
+@jit
+def _advance(R: Row, face: int, m: float, y: int, tau: float, upper: float) -> bool:
     """Take in the answer and ask the next question; False where the row is done."""
     asked, stretch = R.at[_ASKED], R.at[_STRETCH]
     if asked == _ASKED_STAR:
         if face == BEST:
             return False
-        if face == ALL or (face == ONE and R.hold[_STAR, y] == IN) or (face == SET and upper < m):
-            return _stretch(R, _INSIDE, m, True)
-        if face == SET:
-            return _ask(R, _ASKED_SET, upper, 0, 0)
-        return _stretch(R, _UP_TO, m, True)
-    if asked == _ASKED_SET:
-        if not _same(R.hold[0], R.hold[_STAR]):
-            return _stretch(R, _UP_TO, m, True)
-        for k in range(len(R.p)):
-            R.score[k] = m if R.hold[_STAR, k] == IN else np.inf
-        return False
+        if face == ALL or (face == ONE and R.hold[_STAR, y] == IN) or (face == SET and tau < m):
+            return _stretch(R, _INSIDE)
+        return _still(R, face, m)
+    if asked == _ASKED_STILL:
+        if not _same(R.hold[_OTHER], R.hold[_STAR]):
+            return _stretch(R, _UP_TO)
+        R.real[_FROM] = R.real[_RIGHT]
+        return upper > R.real[_FROM] and _still(R, face, m)
     done = False
     if asked == _ASKED_LEFT:
-        _enter(R, _LEFT, 0.0)
-        done = face == ONE and stretch != _UP_TO and R.score[y] < np.inf
-        if not done and _right(R, face, y, upper):
+        done = _left(R, face, y)
+        if stretch == _PLAIN and not done and _next_end(R, m):
             return True
-    elif asked == _ASKED_WITH and R.hold[0, y] != IN:
-        if _guess(R, y, 4.0 * R.real[_MU]):
-            return True
-        return _last(R)
     elif asked == _ASKED_LAST:
         R.hold[_FIXED] = R.hold[_SAVED]
     elif asked == _ASKED_BETWEEN:
         done = _between(R, y if face == ONE and stretch != _UP_TO else -1, upper)
-    while not done:
-        if _meet(R):
+    while True:
+        if not done and _meet(R):
             return True
-        # The stretch is at its end; another may follow.
-        done = True
-    return _finish(R, face, m, y, upper)
-
-
-@jit
-def _right(R: Row, face: int, y: int, upper: float) -> bool:
-    """Ask for the right end of a stretch; False where it is S*."""
-    stretch = R.at[_STRETCH]
-    if stretch in (_UP_TO, _INSIDE):
-        R.hold[0], R.cost[0] = R.hold[_STAR], R.cost[_STAR]
-        return False
-    # At prices near 0 the mass of unlikely labels is worth less than rounding.
-    if face == SET and upper > _NOTHING * R.real[_SPAN]:
-        return _ask(R, _ASKED_RIGHT, upper, 0, 0)
-    if face == ONE:
-        more = max(R.cost[_SAVED] - R.cost[_LEFT], 0.0) + ABOVE * R.real[_SPAN]
-        if R.p[y] > 0.0 and _guess(R, y, more / R.p[y]):
+        if stretch == _INSIDE:
+            _close_inside(R, face, m)
+            return face == ALL and _still(R, face, m)
+        if stretch != _UP_TO:
+            break
+        if _beyond(R, m):
             return True
-    return _last(R)
+        stretch, done = _BEYOND, False
+    # What is bought beyond a right end has a price above it, even where a search was not proved.
+    R.real[_PRICE] = max(R.real[_PRICE], R.real[_RIGHT])
+    if not done and R.real[_PRICE] < upper and _next_end(R, m):
+        return True
+    if stretch == _BEYOND:
+        _close_beyond(R, face, m)
+    return False
 
 
 @jit
-def _guess(R: Row, y: int, mu: float) -> bool:
-    """Ask for the set at a price at which a label may be bought, unless it is surely in the last set only."""
-    R.at[_GUESSED] += 1
-    if R.at[_GUESSED] > _GUESSES or mu * R.p[y] > R.real[_SPAN] or mu > 1e300:
+def _left(R: Row, face: int, y: int) -> bool:
+    """Take in the left end of a stretch; whether no more of it is wanted."""
+    _enter(R, _LEFT, 0.0)
+    if R.at[_STRETCH] != _PLAIN:
+        R.hold[0], R.cost[0], R.at[_TOP] = R.hold[_STAR], R.cost[_STAR], 0
+        R.at[_NESTED] = 1 if _within(R.hold[_LEFT], R.hold[_STAR]) else 0
+    if R.at[_STRETCH] == _UP_TO:
+        return bool(R.at[_NESTED] == 0)
+    return bool(face == ONE and R.score[y] < np.inf)
+
+
+@jit
+def _still(R: Row, face: int, m: float) -> bool:
+    """Ask whether S* stays the best beyond m; False if it has all mass."""
+    if R.at[_END] == 0:
+        R.at[_FRESH], R.real[_FROM] = 1, m
+        for k in range(len(R.p)):
+            R.score[k] = m if R.hold[_STAR, k] == IN else np.inf
+    R.hold[_LEFT], R.hold[_FIXED] = R.hold[_STAR], FREE
+    _, likeliest = _outside(R.p, R.hold[_STAR])
+    if likeliest < 0:
+        _close_beyond(R, face, m)
         return False
-    return _ask(R, _ASKED_WITH, mu, 0, 0)
+    if m > _lowest(R):
+        R.real[_RIGHT] = _next_price(R, m)
+        if R.real[_RIGHT] < np.inf:
+            R.hold[_OTHER] = R.hold[_STAR]
+            return _ask(R, _ASKED_STILL, R.real[_RIGHT], _OTHER, 1)
+    return _stretch(R, _UP_TO)
 
 
 @jit
-def _last(R: Row) -> bool:
-    """Ask for the set at prices without end: the cheapest of the heaviest."""
+def _beyond(R: Row, m: float) -> bool:
+    """Begin the stretch beyond the anchor; whether a set is asked for: False where the right end is known."""
+    R.at[_STRETCH], R.at[_TOP] = _BEYOND, -1
+    for k in range(len(R.p)):
+        R.hold[_FIXED, k] = IN if R.at[_NESTED] == 0 and R.hold[_STAR, k] == IN else FREE
+    R.hold[_LEFT], R.cost[_LEFT] = R.hold[_STAR], R.cost[_STAR]
+    R.real[_PRICE] = R.real[_FROM]
+    if R.at[_END] == 0:
+        return _next_end(R, m)
+    if R.at[_NESTED] == 1 and R.real[_RIGHT] < np.inf:
+        R.hold[0], R.cost[0], R.at[_TOP] = R.hold[_OTHER], R.cost[_OTHER], 0
+        return False
+    return _right(R)
+
+
+@jit
+def _next_end(R: Row, m: float) -> bool:
+    """Ask for the next right end; False if all mass is bought already."""
+    R.real[_RIGHT] = _next_price(R, m)
+    return R.real[_RIGHT] > 0.0 and _right(R)
+
+
+@jit
+def _next_price(R: Row, m: float) -> float:
+    """The price of the next right end; infinite for the last, 0 if there is none."""
+    least, likeliest = _outside(R.p, R.hold[_LEFT])
+    if likeliest < 0:
+        return 0.0
+    steps = _GROWTH ** R.at[_END]
+    R.at[_END] += 1
+    price = m * (1.0 + _FIRST_STEP * steps) if m > _lowest(R) else R.real[_GUESS] * steps
+    # At prices above this every label with mass is bought.
+    return np.inf if R.at[_END] > _ENDS or price * least > R.real[_SPAN] or price > 1e300 else price
+
+
+@jit
+def _right(R: Row) -> bool:
+    """Ask for the set at the right end; the last is the cheapest of the heaviest sets."""
+    R.at[_TOP] = 0
+    if R.real[_RIGHT] < np.inf:
+        R.hold[0] = R.hold[_LEFT]
+        return _ask(R, _ASKED_RIGHT, R.real[_RIGHT], 0, 1)
     R.hold[_SAVED] = R.hold[_FIXED]
     for k in range(len(R.p)):
         if R.hold[_FIXED, k] == FREE and R.p[k] > 0.0:
             R.hold[_FIXED, k] = IN
     return _ask(R, _ASKED_LAST, 0.0, 0, 0)
+
+
+@jit
+def _outside(p: Floats, marks: Marks) -> tuple[float, int]:
+    """The least mass above 0 of a label that is not in a set, and the likeliest of these labels, or -1."""
+    least, likeliest = np.inf, -1
+    for k in range(len(p)):
+        if marks[k] != IN and p[k] > 0.0:
+            least = min(least, p[k])
+            if likeliest < 0 or p[k] > p[likeliest]:
+                likeliest = k
+    return least, likeliest
 
 
 @jit
@@ -305,13 +381,17 @@ def _go_on(R: Row) -> None:
 
 @jit
 def _between(R: Row, y: int, upper: float) -> bool:
-    """Take in the best set where two meet; whether the stretch is done: label y is bought, or prices are above."""
+    """Take in the best set where two meet; whether the stretch is done: label y is bought, prices are above,
+    or a best set up to the anchor does not lie within S*."""
     top = R.at[_TOP]
     m, at = top + 1, R.real[_MU]
     gain, _ = _mass_between(R.p, R.hold[_LEFT], R.hold[m])
     rise, step = R.cost[top] - R.cost[_LEFT], R.cost[m] - R.cost[_LEFT]
     slack = NEAR * (R.real[_SPAN] + abs(rise) + abs(step))
     if gain > 0.0 and step - at * gain < -slack and not _same(R.hold[m], R.hold[top]):
+        if R.at[_STRETCH] == _UP_TO and not _within(R.hold[m], R.hold[_STAR]):
+            R.at[_NESTED] = 0
+            return True
         if m < _WAIT:
             R.at[_TOP] = m
         else:  # no room: the end before is forgotten, and found again from here
@@ -326,39 +406,30 @@ def _between(R: Row, y: int, upper: float) -> bool:
 
 
 @jit
-def _finish(R: Row, face: int, m: float, y: int, upper: float) -> bool:
-    """Close a stretch, and begin the next; False where the row is done."""
-    star, score = R.hold[_STAR], R.score
-    stretch = R.at[_STRETCH]
-    if stretch == _INSIDE:
-        for k in range(len(score)):
-            # Every label of S* is bought at m; in the set at a lower threshold only those that are found to be.
-            score[k] = min(score[k], m) if score[k] < np.inf or (face != SET and star[k] == IN) else np.inf
-        if face != ALL:
-            return False
-        R.kept[:] = score
-        score[:] = np.inf
-        return _stretch(R, _UP_TO, m, True)
-    if stretch == _UP_TO:
-        nested = True
-        for k in range(len(score)):
-            nested = nested and (score[k] == np.inf or star[k] == IN)
-            score[k] = np.inf
-        _stretch(R, _BEYOND, m, nested)
-        return _right(R, face, y, upper)
-    if stretch == _BEYOND:
-        beyond = np.nextafter(m, np.inf)
-        for k in range(len(score)):
-            if star[k] == IN:
-                score[k] = R.kept[k] if face == ALL else m
-            elif score[k] < np.inf:
-                score[k] = max(score[k], beyond)
-    return False
+def _close_inside(R: Row, face: int, m: float) -> None:
+    """Every label of S* is bought at m; in the set at a lower threshold only those that are found to be."""
+    for k in range(len(R.score)):
+        bought = R.score[k] < np.inf or (face != SET and R.hold[_STAR, k] == IN)
+        R.score[k] = min(R.score[k], m) if bought else np.inf
+    R.kept[:] = R.score
+
+
+@jit
+def _close_beyond(R: Row, face: int, m: float) -> None:
+    """Labels of S* have their prices from inside, others one above m."""
+    beyond = np.nextafter(m, np.inf)
+    for k in range(len(R.score)):
+        if R.hold[_STAR, k] == IN:
+            R.score[k] = R.kept[k] if face == ALL else m
+        elif R.score[k] < np.inf:
+            R.score[k] = max(R.score[k], beyond)
 
 
 @jit
 def _enter(R: Row, which: int, price: float) -> None:
     """The labels of a set are bought at a price, if they are not yet."""
+    if R.at[_STRETCH] == _UP_TO:
+        return
     for k in range(len(R.score)):
         if R.hold[which, k] == IN:
             R.score[k] = min(R.score[k], price)
@@ -370,6 +441,14 @@ def _same(a: Marks, b: Marks) -> bool:
     for k in range(len(a)):
         differ += (a[k] == IN) != (b[k] == IN)
     return differ == 0
+
+
+@jit
+def _within(a: Marks, b: Marks) -> bool:
+    beyond = 0
+    for k in range(len(a)):
+        beyond += a[k] == IN and b[k] != IN
+    return beyond == 0
 
 
 @jit

@@ -18,6 +18,7 @@ from udcp_solvers.search.layout import (
     CODE,
     COLUMN_ORDERS,
     COLUMN_STARTS,
+    COLUMN_ENDS,
     COLUMNS,
     FAR,
     FREE,
@@ -135,13 +136,15 @@ def touching(ints: Ints, x: Marks, said: Marks, labels: Ints, value: Floats, v: 
 @jit
 def settle(
     ints: Ints, x: Marks, labels: Ints, state: Ints, value: Floats, v: Floats, chosen: Marks, room: float
-) -> None:
-    """Fix the free labels whose change would raise the minorant by more than `room`, above the best set known.
+) -> bool:
+    """Fix the free labels whose change would raise the minorant by more than `room`, above the best set known; whether
+    there is one.
 
     Letting a label in adds its value and what the categories around it lack to be entered; leaving one out, of
     categories that are touched anyway, takes its value away.
     """
     home, above = part(ints, HOME), part(ints, ABOVE)
+    many = 0
     for y in labels:
         if x[y] != FREE:
             continue
@@ -153,8 +156,11 @@ def settle(
             c = above[c]
         if chosen[y] != IN and max(value[y], 0.0) + extra > room:
             x[y] = OUT
+            many += 1
         elif chosen[y] == IN and settled and -value[y] > room:
             x[y] = IN
+            many += 1
+    return many > 0
 
 
 @jit
@@ -183,6 +189,7 @@ def by_threshold(
     code, home = part(ints, CODE), part(ints, HOME)
     kind, k = code[4 * i], code[4 * i + 1]
     starts, orders, columns = part(ints, COLUMN_STARTS), part(ints, COLUMN_ORDERS), numbers(ints, floats, COLUMNS)
+    column_ends = numbers(ints, floats, COLUMN_ENDS)
     held, forced = 0, 0.0
     for y in labels:
         if x[y] == IN:
@@ -192,8 +199,9 @@ def by_threshold(
     best, at = (np.inf, 0.0) if held else (0.0, -np.inf)
     first, last = (starts[k], starts[k + 1]) if kind == WORST else (0, 1)
     for a in range(first, last):
-        base = -np.inf
+        base, end = -np.inf, np.inf
         if kind == WORST:
+            end = column_ends[a]
             for y in labels:
                 trial[y] = columns[a * K + y]
         else:
@@ -201,7 +209,7 @@ def by_threshold(
         for y in labels:
             if x[y] == IN:
                 base = max(base, trial[y])
-        if f * base + rest >= best:
+        if f * base + rest >= best or base > end:
             continue
         count = _ordered(
             labels, orders[a * K : (a + 1) * K] if kind == WORST else labels, kind == WORST, x, value, trial, order
@@ -213,7 +221,7 @@ def by_threshold(
         n = 0
         while n < count:
             t = max(base, trial[order[n]])
-            if f * t + rest >= best:
+            if f * t + rest >= best or t > end:
                 break
             while n < count and trial[order[n]] <= t:
                 total += _entered(ints, order[n], home[order[n]], value, state, v)

@@ -2,7 +2,8 @@
 
 The optimum of a minorant is concave in its lines. Whether it rises with one is read off the set that attains it: a
 table's line should rise while the set counts more than where the line touches the table, a bound's while the set is
-beyond it, a mixture should lean to the operand that is larger there. So each is found by halving.
+beyond it, a mixture should lean to the operand that is larger there. Tangents on both sides of the highest place meet
+above it: there it is looked for next, unless it could not be worth a look; before there are two, by halving.
 """
 
 from __future__ import annotations
@@ -26,8 +27,13 @@ from udcp_solvers.search.layout import (
     part,
 )
 
-# What is kept of the search for a line: which, where it lies, the best so far, moves left for it and for each.
+# What is kept of the search for a line: which, where it lies, the best so far, moves left for it and for each; the
+# bound and its slope at both ends, a slope of 0 where they are not known, and the highest bound.
 AT, LOW, HIGH, KEPT, MOVES, LEFT = range(6)
+_LOW_BOUND, _LOW_SLOPE, _HIGH_BOUND, _HIGH_SLOPE, _HIGHEST = range(8, 13)
+KEPT_OF_LINES = 13
+# Of what a branch lacks to its end: a smaller gain is not worth another bound.
+_WORTHWHILE = 0.03
 
 
 @jit
@@ -41,22 +47,30 @@ def next_line(
     point_q: Floats,
     point: Floats,
     steepest: float,
-    better: bool,
+    bound: float,
+    limit: float,
     factor_of: Floats,
     search: Floats,
 ) -> bool:
-    """Move a line, after the bound at the present ones is known (`better`: the highest so far); False where all have
-    been moved: then they are left at their best, unless that is where the bound was just taken."""
+    """Move a line, after the bound at the present ones is known; the branch ends if one reaches the limit. False where
+    all have been moved: then they are left at their best."""
     s = int(search[AT])
+    if s < 0 or bound > search[_HIGHEST]:
+        search[_HIGHEST] = bound
+        search[KEPT] = lines[s] if s >= 0 else 0.0
     if s >= 0:
-        if better:
-            search[KEPT] = lines[s]
-        way = _way(ints, floats, s, lines[s], q, point_q, point, factor_of)
-        if way != 0 and search[MOVES] > 0:
-            search[LOW if way > 0 else HIGH] = lines[s]
-            lines[s] = 0.5 * (search[LOW] + search[HIGH])
+        slope = _slope(ints, floats, s, lines[s], q, point_q, point, factor_of)
+        if slope != 0.0 and search[MOVES] > 0:
+            at = LOW if slope > 0.0 else HIGH
+            search[at], search[_LOW_BOUND + 2 * (at - LOW)], search[_LOW_SLOPE + 2 * (at - LOW)] = (
+                lines[s],
+                bound,
+                slope,
+            )
+            lines[s], hope = _summit(search)
             search[MOVES] -= 1
-            return True
+            if hope - search[_HIGHEST] > _WORTHWHILE * (limit - search[_HIGHEST]):
+                return True
         lines[s] = search[KEPT]
     code, tables = part(ints, CODE), numbers(ints, floats, TABLES)
     Q = len(point_q)
@@ -76,14 +90,19 @@ def next_line(
                 high = steepest
                 for k in range(code[4 * i + 2] + 1, code[4 * i + 2] + code[4 * i + 3]):
                     high = max(high, abs(factor_of[i] * (tables[k] - tables[k - 1])))
-        way = _way(ints, floats, s, lines[s], q, point_q, point, factor_of)
-        if way == 0 or high == 0.0:
+        slope = _slope(ints, floats, s, lines[s], q, point_q, point, factor_of)
+        if slope == 0.0 or high == 0.0:
             continue
         # Of a branch within another, near to where it was there.
         reach = 2.0 * high if lines[s] == 0.0 else 0.25 * high
         search[AT], search[KEPT], search[MOVES] = s, lines[s], search[LEFT]
         search[LOW], search[HIGH] = max(lines[s] - reach, -high), min(lines[s] + reach, high)
-        search[LOW if way > 0 else HIGH] = lines[s]
+        search[_LOW_SLOPE], search[_HIGH_SLOPE] = 0.0, 0.0
+        at = LOW if slope > 0.0 else HIGH
+        search[at] = lines[s]
+        # Where the bound was taken at lines that were then given up, its slope is not known here.
+        if bound == search[_HIGHEST]:
+            search[_LOW_BOUND + 2 * (at - LOW)], search[_LOW_SLOPE + 2 * (at - LOW)] = bound, slope
         lines[s] = 0.5 * (search[LOW] + search[HIGH])
         return True
     search[AT] = len(lines)
@@ -91,17 +110,32 @@ def next_line(
 
 
 @jit
-def _way(
+def _summit(search: Floats) -> tuple[float, float]:
+    """Where the bound may be highest, and how high at most: where two tangents meet, or half-way and without end."""
+    low, high = search[LOW], search[HIGH]
+    rise, fall = search[_LOW_SLOPE], search[_HIGH_SLOPE]
+    if rise <= 0.0 or fall >= 0.0 or high <= low:
+        return 0.5 * (low + high), np.inf
+    way = (search[_HIGH_BOUND] - search[_LOW_BOUND] - fall * (high - low)) / (rise - fall)
+    way = min(max(way, 0.0), high - low)
+    return low + way, search[_LOW_BOUND] + rise * way
+
+
+@jit
+def _slope(
     ints: Ints, floats: Floats, s: int, line: float, q: Floats, point_q: Floats, point: Floats, factor_of: Floats
-) -> int:
-    """Whether the minorant rises with a line (1), falls (-1), or is highest (0)."""
+) -> float:
+    """How steeply the minorant rises with a line, or falls; 0 where it is highest."""
     Q = len(point_q)
     if s < Q:
         v = point_q[s]
-        if line == 0.0:
-            return int(v > q[1, s] + WHOLE) - int(v < q[0, s] - WHOLE)
-        at = q[1, s] if line > 0.0 else q[0, s]
-        return int(v > at + WHOLE) - int(v < at - WHOLE)
+        if line > 0.0 or (line == 0.0 and v > q[1, s] + WHOLE):
+            slope = v - q[1, s]
+        elif line < 0.0 or v < q[0, s] - WHOLE:
+            slope = v - q[0, s]
+        else:
+            slope = 0.0
+        return slope if abs(slope) > WHOLE else 0.0
     code, tables = part(ints, CODE), numbers(ints, floats, TABLES)
     i = s - Q
     kind, a, b = code[4 * i], code[4 * i + 1], code[4 * i + 2]
@@ -116,6 +150,8 @@ def _way(
                 least, low, high = v, k, k
             elif v <= least + slack:
                 high = k
-        return int(point_q[a] > high + 0.5) - int(point_q[a] < low - 0.5)
-    more = f * (point[a] - point[b])
-    return int(more > 1e-12) - int(more < -1e-12)
+        if point_q[a] > high + 0.5:
+            return float(point_q[a] - high)
+        return float(point_q[a] - low) if point_q[a] < low - 0.5 else 0.0
+    slope = f * (point[a] - point[b])
+    return float(slope) if abs(slope) > 1e-12 else 0.0

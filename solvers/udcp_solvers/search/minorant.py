@@ -74,18 +74,20 @@ def minorant(
     waiting: Ints,
     factors: Floats,
     factor_of: Floats,
-) -> tuple[float, int, float, float]:
+) -> tuple[float, int, float, float, int, float]:
     """Fill label values (K,) and category weights (C,); `worth` is mu p. `factor_of` (N,) gets the factor of every
     operation that is reached.
 
     Returns the constant; the operation whose threshold is left, or -1, and its factor; the factor of the table
-    `counted` (an operation, or -1), which is left too.
+    `counted` (an operation, or -1), which is left too; the operation whose pairs of free labels are left, or -1, and its
+    factor.
     """
     K = len(x)
     code, number, tables = part(ints, CODE), numbers(ints, floats, NUMBERS), numbers(ints, floats, TABLES)
     Q = q.shape[1]
     constant, of_count = 0.0, 0.0
     threshold, of_threshold = -1, 0.0
+    pairs, of_pairs = -1, 0.0
     for y in labels:
         value[y] = -worth[y]
     weight[:] = 0.0
@@ -137,6 +139,7 @@ def minorant(
                 constant += f * ends[0, i]
         elif f > 0.0 and kind == PAIRS:
             constant += f * ends[0, i]
+            pairs, of_pairs = i, f
             entries = numbers(ints, floats, NEAR_PAIRS)
             for z in labels:
                 if x[z] == IN:
@@ -146,7 +149,7 @@ def minorant(
                             value[y] += f * entries[at + y]
         else:
             constant += f * ends[0 if f > 0.0 else 1, i]
-    return constant, threshold, of_threshold, of_count
+    return constant, threshold, of_threshold, of_count, pairs, of_pairs
 
 
 @jit

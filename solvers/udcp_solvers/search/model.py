@@ -255,6 +255,7 @@ class _Builder:
                 _starts(self.columns),
                 np.argsort(columns, axis=1, kind="stable").ravel(),
                 self._twins(costs, members, columns),
+                np.concatenate([flat, *(np.argsort(d, axis=1, kind="stable").ravel() for d in self.pairs)]),
             ],
             [K, len(keys), len(self.quantities), len(self.code), self._counted()],
             [
@@ -267,6 +268,7 @@ class _Builder:
                 np.concatenate([flat, *(d.ravel() for d in self.far)]),
                 np.concatenate([flat, *(d.ravel() for d in self.pairs)]),
                 self._least(),
+                np.concatenate([flat, *(_ends(table) for table in self.columns)]),
             ],
         )
         return Model(ints, floats)
@@ -321,6 +323,27 @@ class _Builder:
         for entries in (*self.far, *self.pairs):
             twin = _alike(entries, twin)
         return twin
+
+
+def _ends(columns: Floats) -> Floats:
+    """The entry of each column of an atom up to which no other has the same labels at less; -inf where there is none.
+
+    Labels up to an entry are known by a sum of random numbers of 128 bits: columns of a hierarchy agree in most.
+    """
+    A, K = columns.shape
+    marks = np.random.default_rng(0).integers(0, 2**64, (2, K), dtype=np.uint64)
+    orders = np.argsort(columns, axis=1, kind="stable")
+    entries = np.take_along_axis(columns, orders, axis=1)
+    last = np.ones((A, K), dtype=bool)
+    last[:, :-1] = entries[:, 1:] > entries[:, :-1]
+    first, second = (np.cumsum(mark[orders], axis=1, dtype=np.uint64)[last] for mark in marks)
+    column, entry = np.nonzero(last)[0], entries[last]
+    order = np.lexsort([column, entry, second, first])
+    least = np.ones(len(order), dtype=bool)
+    least[1:] = (np.diff(first[order]) != 0) | (np.diff(second[order]) != 0)
+    ends = np.full(A, -np.inf)
+    np.maximum.at(ends, column[order][least], entry[order][least])
+    return ends
 
 
 def _alike(d: Floats, group: Ints) -> Ints:

@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
     from udcp_dsl.prediction.oracle import Masks, Probabilities
 
-# Branches that one set may take.
+# Branches that each part of a row may take: its best set at the anchor, prices within it, prices beyond it. With many
+# labels a branch takes longer, and there are fewer.
 BUDGET = 20_000
+_LABELS_TIMES_BRANCHES = 4_000_000
 # Cells a row counts for, where it is decided whether threads pay.
 _HEAVY = 1 << 12
 
@@ -26,11 +28,11 @@ _HEAVY = 1 << 12
 class SearchPrices:
     """The prices of one loss, by row. `gaps` (n,), where given, gets what may have been missed in each row."""
 
-    def __init__(self, loss: Loss, budget: int = BUDGET) -> None:
+    def __init__(self, loss: Loss, budget: int | None = None) -> None:
         self._model = model_of(loss)
         low, high = loss.facts.interval
         self.span = high - low
-        self._budget = budget
+        self._budget = min(BUDGET, _LABELS_TIMES_BRANCHES // loss.K) if budget is None else budget
 
     @staticmethod
     def of(loss: Loss) -> Callable[[], SearchPrices] | None:

@@ -165,6 +165,59 @@ def test_a_budget_leaves_a_gap_that_is_true() -> None:
     assert opened, "the budgets were never used up"
 
 
+def made(K: int, text: str) -> udcp.Loss:
+    """A loss over K labels with overlapping families, costs and a matrix of distances."""
+    rng = np.random.default_rng(8)
+    costs = ", ".join(f"{y}: {0.05 + 0.9 * x:.3f}" for y, x in enumerate(rng.random(K)))
+    families = ", ".join(f"f{i}: {{ {i}, {i + 1}, {(i + 7) % K} }}" for i in range(0, K - 1, 2))
+    points = rng.normal(size=(K, 2))
+    d = np.round(np.abs(points[:, None] - points).sum(axis=-1), 3)
+    rows = "\n".join(f"{y},{','.join(map(str, row))}" for y, row in enumerate(d))
+    files = {"d.csv": f"label,{','.join(map(str, range(K)))}\n{rows}\n".encode()}
+    head = f'labels 0..{K - 1}  costs c {{ {costs} }}  categories F {{ {families} }}  distance d from "d.csv"'
+    return udcp.loads(f"{head}  loss l = {text}", files=files)
+
+
+UNPROVED = ["max(sum(c), count(F)) + 0.01 * size", "diameter(d) + sum(c)", "0.1 * spread(d) + count(F) + 0.01 * size"]
+
+
+@pytest.mark.parametrize("text", UNPROVED)
+def test_the_three_faces_agree_where_nothing_is_proved(text: str) -> None:
+    """Coverage rests on it: what calibrates and what predicts is one score, however early the search stops."""
+    K = 14
+    loss, rng = made(K, text), np.random.default_rng(9)
+    P = rng.dirichlet(np.full(K, 0.8), 8)
+    ended = 0
+    for budget in (1, 4, 15):
+        search = SearchPrices(loss, budget)
+        for m in (-1.0, 0.0, 4.0, 15.0):
+            anchor, gaps = np.full(len(P), m), np.zeros(len(P))
+            scores = search.scores(P, anchor, gaps)
+            ended += np.count_nonzero(gaps)
+            for y in range(K):
+                assert np.array_equal(search.score_of(P, np.full(len(P), y), anchor), scores[:, y])
+            around = [m * (1 - 1e-10), m, m * (1 + 1e-10), 1.03 * m, *rng.choice(scores[np.isfinite(scores)], 8)]
+            for tau in (0.0, *around, 1e3):
+                assert np.array_equal(search.sets(P, np.full(len(P), tau), anchor), scores <= tau), (budget, m, tau)
+            if m > 0:
+                assert np.array_equal(search.best(P, anchor), scores <= m)
+    assert ended, "the budgets were never used up"
+
+
+@pytest.mark.parametrize("text", UNPROVED)
+def test_gaps_are_true(text: str) -> None:
+    K = 14
+    loss, masks, rng = made(K, text), all_masks(K), np.random.default_rng(10)
+    costs, P = loss.batch(masks), rng.dirichlet(np.full(K, 0.8), 12)
+    for budget in (1, 3, 10, 40):
+        for price in (3.0, 12.0):
+            gaps = np.zeros(len(P))
+            found = SearchPrices(loss, budget).best(P, np.full(len(P), price), gaps)
+            values = loss.batch(found) - price * (found * P).sum(axis=1)
+            least = (costs[:, None] - price * masks @ P.T).min(axis=0)
+            assert (values - gaps <= least + 1e-9).all(), "a set better than the gap allows"
+
+
 def test_large_losses_agree_with_integer_programs() -> None:
     """K = 30: the best set at a price by the search and by a solver."""
     from udcp_dsl.expression.lower import lower
