@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -38,3 +39,16 @@ def test_what_is_measured_of_ours(peers: Any, monkeypatch: pytest.MonkeyPatch) -
     assert all(row["coverage"] > 0.84 for row in rows.values())
     assert rows["`base` (APS)"]["empty"] == 0 < rows["`base`, through (the paper's)"]["empty"]
     assert rows["`price`"]["cost"] == min(row["cost"] for row in rows.values())
+
+
+def test_the_readme_shows_what_was_measured(peers: Any) -> None:
+    """For each library and method size, coverage and cost beside the time."""
+    content = json.loads((peers.RESULTS / "peers.json").read_text(encoding="utf-8"))
+    text = peers.README.read_text(encoding="utf-8").split(peers.BEGIN)[1].split(peers.END)[0]
+    assert text.strip() == peers.shown(content)
+    assert {row["library"] for row in content["rows"]} == {peer[0] for peer in peers.PEERS}
+    of_lac = [row for row in content["rows"] if "LAC" in row["method"] or row["method"] == "`lac`"]
+    for problem in {row["problem"] for row in of_lac}:  # one method, in five libraries, but for labels at the threshold
+        sizes, costs = zip(*((row["size"], row["cost"]) for row in of_lac if row["problem"] == problem), strict=True)
+        assert max(sizes) - min(sizes) < 0.01
+        assert max(costs) - min(costs) < 0.01
