@@ -19,11 +19,14 @@ CARRIED = ("tests", "specs", "docs", "benchmarks", "README.md", "pyproject.toml"
 MUST_HOLD = (
     *("udcp_dsl/py.typed", "udcp_solvers/py.typed", "udcp_grammars/loss.lark"),
     *("udcp_dsl/report/page.css", "udcp_dsl/report/browser.js"),
+    *(f"udcp_dsl/studio/page/studio.{ending}" for ending in ("js", "css", "js.licenses.txt")),
+    *(f"udcp_dsl/datasets/spec_files/{name}" for name in ("dermatology/triage.loss", "dermatology/skin.csv")),
 )
 TESTS = (
     *(f"tests/udcp_dsl/cli/test_{name}.py" for name in ("calibrate", "check", "demo", "new", "predict", "process")),
     *(f"tests/udcp_dsl/{name}.py" for name in ("test_datasets", "test_pytest_plugin", "report/test_page")),
     *(f"tests/udcp_dsl/prediction/test_{name}.py" for name in ("oracle", "saved")),
+    *(f"tests/udcp_dsl/studio/test_{name}.py" for name in ("attack", "studio", "command")),
     *("tests/test_readme.py", "tests/test_reference.py"),
 )
 # Which package is imported, what it says of its version, and what its metadata says.
@@ -45,7 +48,9 @@ def main() -> None:
         venv.create(away / "env", with_pip=True)
         python = away / "env" / "bin" / "python"
         # From a copy, so that nothing is written into the source tree.
-        shutil.copytree(ROOT, away / "source", ignore=shutil.ignore_patterns(".git", ".venv", "__pycache__"))
+        shutil.copytree(
+            ROOT, away / "source", ignore=shutil.ignore_patterns(".git", ".venv", "__pycache__", "node_modules")
+        )
         run(python, "-m", "pip", "wheel", "-q", "--no-deps", "-w", away / "dist", away / "source", cwd=away)
         shutil.rmtree(away / "source")
         (wheel,) = (away / "dist").glob("*.whl")

@@ -257,7 +257,11 @@ class Studio:
         if not found or self._instances is None:
             return
         state, instances = self.state, self._instances[1]
-        row = _telling(next(iter(found.values())), instances) if state.row is None else min(state.row, len(instances.shown) - 1)
+        row = (
+            _telling(next(iter(found.values())), instances)
+            if state.row is None
+            else min(state.row, len(instances.shown) - 1)
+        )
         key = (tuple(found.values()), row, state.drags, state.why)
         if key == self._row_of:
             return

@@ -1,0 +1,111 @@
+"""`udcp studio` at the command line: what it refuses before anything is served, and two studios side by side."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from udcp_dsl.cli import main
+from udcp_dsl.datasets.specs import example_specs
+from udcp_dsl.studio import document
+from udcp_dsl.studio.place import open_spec
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["none.loss"], "cannot read"),
+        (["pets.csv"], "ends in .loss"),
+        (["."], "2 specs"),
+        (["pets.loss", "--probs", "p.npy"], "belong together"),
+        (["--probs", "p.npy", "--truth", "y.npy"], "needs the SPEC"),
+        (["pets.loss", "--alpha", "0.1", "--alpha", "0.2"], "give one"),
+        (["pets.loss", "--alpha", "2"], "strictly between 0 and 1"),
+        (["pets.loss", "--probs", "p.npy", "--truth", "y.npy"], "p.npy"),
+        (["bad.loss", "--probs", "p.npy", "--truth", "y.npy"], "no 'sizee'"),
+    ],
+)
+def test_a_mistake_is_told_before_anything_is_served(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], why: str
+) -> None:
+    (folder / "bad.loss").write_text("labels { a }  loss l = sizee")
+    monkeypatch.chdir(folder)
+    done = CliRunner().invoke(main, ["studio", "--no-browser", *arguments])
+    assert done.exit_code == 2
+    assert why in done.output
+    assert "Traceback" not in done.output
+
+
+def test_without_the_extra_it_says_how_to_get_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    done = CliRunner().invoke(main, ["studio", "--no-browser", str(folder / "pets.loss")])
+    assert done.exit_code == 2
+    assert "udcp_dsl[studio]" in done.output
+
+
+def test_two_studios_are_served_side_by_side_on_rows_of_ones_own(folder: Path) -> None:
+    rng = np.random.default_rng(0)
+    np.save(folder / "p.npy", rng.dirichlet(np.ones(6), size=300))
+    np.save(folder / "y.npy", rng.integers(0, 6, size=300))
+    command = [sys.executable, "-m", "udcp_dsl.cli", "studio", "pets.loss", "--no-browser", "--json", "--port", "18600"]
+    rows = ["--probs", "p.npy", "--truth", "y.npy"]
+    running = []
+    try:
+        addresses = []
+        for more in ([], rows):
+            process = subprocess.Popen([*command, *more], cwd=folder, stdout=subprocess.PIPE, text=True)
+            running.append(process)
+            assert process.stdout is not None
+            told = ""
+            while not told.rstrip().endswith("}"):
+                line = process.stdout.readline()
+                assert line, told
+                told += line
+            addresses.append(json.loads(told)["address"])
+        ports, tokens = zip(*(re.findall(r"127\.0\.0\.1:(\d+)/([\w-]+)/", x)[0] for x in addresses), strict=True)
+        assert ports[0] != ports[1]
+        assert tokens[0] != tokens[1]
+        for address in addresses:
+            assert httpx.get(address).status_code == 200
+        crossed = addresses[0].replace(tokens[0], tokens[1])
+        assert httpx.get(crossed).status_code == 403
+    finally:
+        for process in running:
+            process.terminate()
+            process.wait(20)
+
+
+def test_the_examples_are_all_there_with_their_data() -> None:
+    specs = example_specs()
+    assert {"dermatology/triage", "languages/branches", "tickets/tickets"} <= set(specs)
+    for path in specs.values():
+        place, text = open_spec(path)
+        assert text
+        assert place.name == path.name
+
+
+def test_the_bundle_is_whole_and_asks_for_nothing() -> None:
+    script = document.script()
+    assert len(script) > 200_000
+    assert "</script" not in script.lower()  # it stands inside a page that is exported
+    assert not re.findall(r"""(?:fetch|import|src=|href=)\s*\(?["'`]https?:""", script)
+    page = document.exported({"state": {"name": "</script><b>x"}})
+    assert "<b>x" not in page
+    assert page.count("</script>") == 2
+
+
+def test_the_lock_names_no_registry() -> None:
+    folder = Path(document.__file__).with_name("page")
+    lock = folder / "package-lock.json"
+    if not lock.exists():
+        pytest.skip("an installation has the bundle alone")
+    assert "resolved" not in lock.read_text(encoding="utf-8")
+    assert json.loads((folder / "package.json").read_text(encoding="utf-8"))["dependencies"]["codemirror"] == "6.0.2"
