@@ -1,12 +1,12 @@
 """`price` on losses without structure: milliseconds a row, the share proved, and the chain of programs beside it.
 
-    python benchmarks/any_loss.py [--k 30,100,300,1000] [--n 20] [--solved 2]
+    python benchmarks/any_loss.py [--k 30,100,300,1000] [--n 20] [--solved 2] [--seconds 60]
 
 Forms that users write, and every spec of specs/, on sure and unsure rows. Each is anchored where 9 of 10 rows are
 covered; `score_of` and `sets` are timed at that anchor, CPU time, compiling aside. Up to 100 labels, `--solved` rows
-are scored by `ilp` with `program="price", solver="HiGHS"`, the plain chain of integer programs, each within a minute,
+are scored by `ilp` with `program="price", solver="HiGHS"`, the plain chain of integer programs, each in `--seconds`,
 and by `price` without an anchor, which gives the same scores: the ratio is that of the times (`>`: some rows took
-longer than the minute). Writes benchmarks/results/any_loss.json and any_loss.md.
+longer than that). Writes benchmarks/results/any_loss.json, any_loss.md and any_loss.svg.
 """
 
 from __future__ import annotations
@@ -47,7 +47,6 @@ FORMS = {
     "handing over": "min(sum(c) + 2 * count(F) + diameter(h), 12)",
 }
 KINDS = {"sure": 4.0, "unsure": 1.5}  # the scale of normal logits
-SECONDS = 60.0  # for a row of the chain of programs
 
 
 def made(K: int, text: str) -> udcp.Loss:
@@ -102,20 +101,22 @@ def timed(call: Callable[[], Any]) -> tuple[Any, float]:
     return answer, time.process_time() - began
 
 
-def measured(loss: udcp.Loss, kind: str, n: int, solved: int) -> dict[str, Any]:
+def measured(loss: udcp.Loss, kind: str, n: int, solved: int, seconds: float) -> dict[str, Any]:
     """Milliseconds a row of both faces, the share proved, and how many times as long the programs take."""
     oracle: Any = udcp.make_oracle("price", loss)
     P, y = rows(loss.K, kind, n)
     anchor = find_anchor(oracle, P, y, 0.9) if oracle.wants_anchor else None
     at = oracle if anchor is None else oracle.anchored(np.full(n, anchor))
-    at.score_of(P[:1], y[:1]) if anchor is None else oracle.anchored(np.full(1, anchor)).score_of(P[:1], y[:1])
+    one = oracle if anchor is None else oracle.anchored(np.full(1, anchor))
+    one.score_of(P[:1], y[:1])  # compiles
+    one.sets(P[:1], 0.0 if anchor is None else anchor)
     scores, scoring = timed(lambda: at.score_of(P, y))
     proved = at.report.proved / at.report.rows if at.report.rows else 1.0
     tau = float(np.sort(scores)[int(0.9 * n) - 1])
     _, setting = timed(lambda: at.sets(P, tau))
     found = {"score_of": 1e3 * scoring / n, "sets": 1e3 * setting / n, "proved": proved, "ratio": None, "over": False}
     if solved and loss.K <= 100:
-        program: Any = udcp.make_oracle("ilp", loss, program="price", solver="HiGHS", time_limit=SECONDS)
+        program: Any = udcp.make_oracle("ilp", loss, program="price", solver="HiGHS", time_limit=seconds)
         _, mine = timed(lambda: oracle.score_of(P[:solved], y[:solved]))
         _, theirs = timed(lambda: program.score_of(P[:solved], y[:solved]))
         found |= {"ratio": theirs / max(mine, 1e-9), "over": program.report.hit_limit > 0}
@@ -127,6 +128,7 @@ def main() -> None:
     parser.add_argument("--k", default="30,100,300,1000")
     parser.add_argument("--n", type=int, default=20)
     parser.add_argument("--solved", type=int, default=2)
+    parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
     warnings.simplefilter("ignore", UserWarning)
@@ -137,7 +139,9 @@ def main() -> None:
     ]
     for name, loss in losses([int(k) for k in options.k.split(",")]):
         for kind in KINDS:
-            case = {"loss": name, "K": loss.K, "rows": kind} | measured(loss, kind, options.n, options.solved)
+            case = {"loss": name, "K": loss.K, "rows": kind} | measured(
+                loss, kind, options.n, options.solved, options.seconds
+            )
             found.append(case)
             ratio = "" if case["ratio"] is None else f"{'> ' if case['over'] else ''}{case['ratio']:,.0f}"
             lines.append(
@@ -146,10 +150,31 @@ def main() -> None:
             )
             print(lines[-1], flush=True)
     machine = {"python": platform.python_version(), "machine": platform.machine()}
-    write(
-        options.out / "any_loss.json", json.dumps({"machine": machine, "n": options.n, "cases": found}, indent=1) + "\n"
-    )
+    told = {"machine": machine, "n": options.n, "solved": options.solved, "seconds": options.seconds, "cases": found}
+    write(options.out / "any_loss.json", json.dumps(told, indent=1) + "\n")
     write(options.out / "any_loss.md", "\n".join(lines) + "\n")
+    drawn(found, options.out / "any_loss.svg")
+
+
+def drawn(found: list[dict[str, Any]], path: Path) -> None:
+    """Milliseconds a row of `score_of` on unsure rows, by form and number of labels."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    forms = list(FORMS)[::-1]
+    fig, axes = plt.subplots(figsize=(7, 4.6), layout="constrained")
+    for K in sorted({case["K"] for case in found if case["loss"] in FORMS}):
+        times = {case["loss"]: case["score_of"] for case in found if case["K"] == K and case["rows"] == "unsure"}
+        known = [form for form in forms if form in times]
+        axes.plot([times[form] for form in known], [forms.index(form) for form in known], "o", label=f"K = {K:,}")
+    axes.set_yticks(range(len(forms)), forms)
+    axes.set_xscale("log")
+    axes.set_xlabel("milliseconds a row, score_of, unsure rows")
+    axes.grid(axis="x", alpha=0.3)
+    axes.legend()
+    fig.savefig(path, metadata={"Date": None})
 
 
 if __name__ == "__main__":

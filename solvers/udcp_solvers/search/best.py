@@ -34,8 +34,8 @@ from udcp_solvers.search.layout import (
 )
 from udcp_solvers.search.lightest import by_threshold, lightest, settle, touching
 from udcp_solvers.search.lines import AT as _AT
-from udcp_solvers.search.lines import LEFT as _LEFT
 from udcp_solvers.search.lines import KEPT_OF_LINES, next_line
+from udcp_solvers.search.lines import LEFT as _LEFT
 from udcp_solvers.search.minorant import lowest, minorant
 from udcp_solvers.search.pairs import by_pairs, grow
 
@@ -47,8 +47,8 @@ _FIRST_MOVES, _MOVES = 14, 5
 
 class Scratch(NamedTuple):
     """Open branches by place on the stack: `marks` of labels, categories and operations; `reals`, bounds of quantities,
-    lines, and the bound of the branch. Rows of `ints`, `floats` and `small` are for the branch at hand. `warm`: where the
-    lines of the first branch were the last time."""
+    lines, and the bound of the branch. Rows of `ints`, `floats` and `small` are for the branch at hand. `warm`: where
+    the lines of the first branch were the last time."""
 
     marks: Marks
     reals: Floats

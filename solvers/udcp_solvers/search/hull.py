@@ -50,8 +50,8 @@ class Row(NamedTuple):
 
     `at`: what was asked for, in which stretch, the set that is wanted next and whether it begins with one, how many
     wait, how many right ends there were, whether the best sets up to the anchor hold nothing beyond S*, the branches
-    that are left, whether a new count of them begins. `real`: the price asked for, the last price, how much the loss may
-    vary, the price of the right end, the price up to which S* is the best, the first right end where there is no anchor.
+    that are left, whether a new count of them begins. `real`: the price asked for, the last price, how much the loss
+    may vary, the price of the right end, the price up to which S* is the best, the first right end without an anchor.
     """
 
     p: Floats

@@ -79,8 +79,8 @@ def minorant(
     operation that is reached.
 
     Returns the constant; the operation whose threshold is left, or -1, and its factor; the factor of the table
-    `counted` (an operation, or -1), which is left too; the operation whose pairs of free labels are left, or -1, and its
-    factor.
+    `counted` (an operation, or -1), which is left too; the operation whose pairs of free labels are left, or -1, and
+    its factor.
     """
     K = len(x)
     code, number, tables = part(ints, CODE), numbers(ints, floats, NUMBERS), numbers(ints, floats, TABLES)

@@ -17,7 +17,7 @@ from udcp_solvers.search.layout import CODE, FREE, IN, NEAR_PAIRS, NEIGHBOURS, F
 def by_pairs(
     ints: Ints, floats: Floats, i: int, f: float, x: Marks, labels: Ints, value: Floats, half: Floats, order: Ints
 ) -> float:
-    """A bound on the values of free labels plus f times the sum over pairs of them; `half` and `order` (K,) are room."""
+    """A bound on the values of free labels plus f times the sum over pairs of them; `half`, `order` (K,) are room."""
     K = len(x)
     at = part(ints, CODE)[4 * i + 1] * K * K
     entries = numbers(ints, floats, NEAR_PAIRS)[at : at + K * K]

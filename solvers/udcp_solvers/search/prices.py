@@ -86,7 +86,8 @@ class SearchPrices:
     ) -> None:
         n = len(P)
         rows = np.ascontiguousarray(P, dtype=np.float64)
-        if not rows.flags.writeable:  # a type of its own to numba, for which all would be compiled again
+        # Arrays that cannot be written to, or have gaps, are types of their own to numba: all would be compiled again.
+        if not rows.flags.writeable:
             rows = rows.copy()
         over_rows(
             price_rows,
@@ -95,14 +96,14 @@ class SearchPrices:
             *self._model,
             rows,
             face,
-            np.full(n, -1.0) if anchor is None else np.asarray(anchor, dtype=np.float64),
-            np.zeros(n, np.int64) if y is None else y,
-            np.zeros(n) if tau is None else tau,
+            np.full(n, -1.0) if anchor is None else np.array(anchor, dtype=np.float64),
+            np.zeros(n, np.int64) if y is None else np.array(y, dtype=np.int64),
+            np.zeros(n) if tau is None else np.array(tau, dtype=np.float64),
             self.span,
             self._budget,
             np.empty((0, 1)) if scores is None else scores,
             np.empty((0, 1), np.int8) if masks is None else masks,
             np.zeros(n) if gaps is None else gaps,
-            np.empty((0, 1), np.int8) if fixed is None else fixed,
+            np.empty((0, 1), np.int8) if fixed is None else np.array(fixed, dtype=np.int8),
             np.zeros(2) if grid is None else grid,
         )
