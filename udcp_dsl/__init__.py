@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from udcp_dsl import datasets as datasets
     from udcp_dsl import sklearn as sklearn
     from udcp_dsl import torch as torch
-    from udcp_dsl.comparison import Comparison, compare
+    from udcp_dsl.comparison import Comparison, Sweep, compare, sweep
     from udcp_dsl.loss import Loss, load, loads
     from udcp_dsl.prediction.evaluation import Evaluation, evaluate
     from udcp_dsl.prediction.monitor import Alarm, Monitor
@@ -28,6 +28,8 @@ __version__ = "0.2.0.dev0"
 _WHERE = {
     "Comparison": "udcp_dsl.comparison",
     "compare": "udcp_dsl.comparison",
+    "Sweep": "udcp_dsl.comparison",
+    "sweep": "udcp_dsl.comparison",
     "Evaluation": "udcp_dsl.prediction.evaluation",
     "evaluate": "udcp_dsl.prediction.evaluation",
     "Loss": "udcp_dsl.loss",
@@ -56,12 +58,14 @@ __all__ = [
     "SetPredictor",
     "SpecError",
     "SpecWarning",
+    "Sweep",
     "compare",
     "evaluate",
     "load",
     "loads",
     "make_oracle",
     "oracle_names",
+    "sweep",
     "weights_from_classifier",
 ]
 
@@ -80,3 +84,10 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *_WHERE, *_MODULES})
+
+
+def load_ipython_extension(shell: object) -> None:
+    """`%load_ext udcp_dsl`: cells that begin with `%%loss NAME` are specs."""
+    from udcp_dsl.notebook import register
+
+    register(shell)

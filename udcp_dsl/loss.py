@@ -55,6 +55,18 @@ class Loss:
         """The number of labels."""
         return len(self.labels)
 
+    def with_params(self, **params: float) -> Loss:
+        """The same loss with other values of some parameters. No file is read again; SpecError outside their ranges.
+
+        >>> import udcp_dsl as udcp
+        >>> loss = udcp.loads("labels {a, b}  param k = 1 in [0, 9]  loss l = k * size")
+        >>> loss({"a", "b"}), loss.with_params(k=3)({"a", "b"})
+        (2.0, 6.0)
+        """
+        from udcp_dsl.compile.passes import with_params
+
+        return Loss(with_params(self._compiled, params))
+
     def __reduce__(self) -> tuple[Callable[..., Loss], tuple[object, ...]]:
         """A copy, pickled or deep, is compiled anew from the text and the data that it carries."""
         params, files = dict(self.params), dict(self.files)

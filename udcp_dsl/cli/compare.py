@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -31,7 +31,7 @@ from udcp_dsl.diagnostics import InputError
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from udcp_dsl.comparison import Comparison
+    from udcp_dsl.comparison import Comparison, Sweep
     from udcp_dsl.loss import Loss
 
 
@@ -57,6 +57,7 @@ if TYPE_CHECKING:
 @click.option("--figures", metavar="FOLDER", help="Write the figures as SVG and PDF.")
 def command(
     losses: list[Loss],
+    swept: dict[str, list[float]],
     probs_file: str,
     truth_source: str,
     group_source: str | None,
@@ -79,9 +80,10 @@ def command(
 
     In each of the splits half of the rows set the thresholds, a quarter tunes the lambda of `penalized`, and a quarter
     is the test. Several specs are compared one after the other; they must have the same labels. With --group coverage
-    is shown by group too; the thresholds are those of all rows.
+    is shown by group too; the thresholds are those of all rows. --param coherence=0,1,2,5 shows cost and coverage
+    against that parameter, on the same splits; --figures draws them.
     """
-    from udcp_dsl.comparison import compare, runs_ending, write_runs
+    from udcp_dsl.comparison import compare, runs_ending, sweep, write_runs
     from udcp_dsl.prediction.oracle import oracle_names
 
     if out is not None:
@@ -92,6 +94,8 @@ def command(
         check_folder(figures)
     if report is not None or figures is not None:
         check_drawing()
+    if swept:
+        _check_sweep(swept, losses, out, report)
     diagnostics = [x for loss in losses for x in diagnostics_of(loss, oracles or oracle_names(), as_json)]
     with heeding_warnings(as_json) as warnings:
         rows = rows_from(
@@ -105,16 +109,16 @@ def command(
             logits=logits,
             normalize=normalize,
         )
-        comparison = compare(
-            losses,
-            rows,
-            alphas=alphas,
-            oracles=oracles or None,
-            splits=splits,
-            seed=seed,
-            label_names=label_names,
-            progress=tracked,
-        )
+        options: dict[str, Any] = {"alphas": alphas, "oracles": oracles or None, "splits": splits, "seed": seed}
+        options |= {"label_names": label_names, "progress": tracked}
+        if swept:
+            ((param, values),) = swept.items()
+            found = sweep(losses[0], rows, param=param, values=values, **options)
+            spec = {"diagnostics": diagnostics, "warnings": warnings}
+        else:
+            comparison = compare(losses, rows, **options)
+    if swept:
+        return _tell_sweep(found, spec, figures, as_json)
 
     def write() -> list[str]:
         written = write_outputs(comparison, report, figures, data=Path(probs_file).name)
@@ -132,6 +136,40 @@ def command(
     show(comparison, err=out == STDOUT)
     for name in write():
         click.echo(f"{visible(name)} is written", err=out == STDOUT)
+    return 0
+
+
+def _check_sweep(swept: dict[str, list[float]], losses: list[Loss], out: str | None, report: str | None) -> None:
+    if len(swept) > 1:
+        raise InputError(f"--param: {' and '.join(swept)} have several values; give one parameter several at a time")
+    if len(losses) > 1:
+        raise InputError("--param with several values is for one loss of one spec")
+    if out is not None or report is not None:
+        raise InputError("--param with several values goes with --figures and --json, not with --out and --report")
+
+
+def _tell_sweep(found: Sweep, spec: dict[str, Any], figures: str | None, as_json: bool) -> int:
+    def write() -> list[str]:
+        if figures is None:
+            return []
+        from udcp_dsl.prediction.files import atomic_write
+
+        Path(figures).mkdir(parents=True, exist_ok=True)
+        files = [Path(figures) / f"{found.loss}-{found.param}{ending}" for ending in (".svg", ".pdf")]
+        plot = found.plot()
+        for file in files:
+            with atomic_write(file) as temporary:
+                plot.savefig(temporary, format=file.suffix[1:])
+        return [str(file) for file in files]
+
+    if as_json:
+        written, faults = written_or_why(write)
+        spec["diagnostics"] += faults
+        emit({**spec, "files": written, **found.as_dict()}, ok=not faults)
+        return 2 if faults else 0
+    show(found)
+    for name in write():
+        click.echo(f"{visible(name)} is written")
     return 0
 
 

@@ -74,10 +74,13 @@ def reads_spec_or_saved(verb: Callable[..., int | None]) -> Callable[..., int | 
 
 
 def reads_specs(verb: Callable[..., int | None]) -> Callable[..., int | None]:
-    """The same for a command that takes several specs, and of each the losses that are named: called with `losses`."""
+    """The same for a command that takes several specs, and of each the losses that are named: called with `losses`.
+
+    Parameters may be given lists of values: called with them (`swept`), and the losses have the first of each.
+    """
 
     @click.argument("specs", metavar="SPEC...", type=click.Path(), nargs=-1, required=True)
-    @_PARAM
+    @_PARAMS_OR_LISTS
     @click.option(
         "--loss",
         "names",
@@ -90,8 +93,11 @@ def reads_specs(verb: Callable[..., int | None]) -> Callable[..., int | None]:
     @json_option
     @functools.wraps(verb)
     def command(specs: tuple[str, ...], names: tuple[str, ...], as_json: bool, **rest: Any) -> int | None:
+        lists: dict[str, list[float]] = rest["params"]
+        swept = {name: values for name, values in lists.items() if len(values) > 1}
+        rest["params"] = {name: values[0] for name, values in lists.items()}
         losses = [_loaded(spec, name, as_json, rest) for spec in specs for name in names or (None,)]
-        return verb(losses, as_json=as_json, **_without_settings(rest))
+        return verb(losses, swept=swept, as_json=as_json, **_without_settings(rest))
 
     return command
 
@@ -191,22 +197,38 @@ def _labels_of(path: Path) -> list[str]:
 
 
 def _params(ctx: click.Context, parameter: click.Parameter, settings: tuple[str, ...]) -> dict[str, float]:
-    params: dict[str, float] = {}
+    return {name: values[0] for name, values in _lists(ctx, parameter, settings, several=False).items()}
+
+
+def _lists(
+    ctx: click.Context, parameter: click.Parameter, settings: tuple[str, ...], several: bool = True
+) -> dict[str, list[float]]:
+    params: dict[str, list[float]] = {}
     for setting in settings:
-        name, equals, value = (part.strip() for part in setting.partition("="))
+        name, equals, text = (part.strip() for part in setting.partition("="))
         if not name or not equals:
             raise click.BadParameter(f"{setting!r} is not of the form name=value", ctx, parameter)
         if name in params:
             raise click.BadParameter(f"{name!r} is set twice", ctx, parameter)
-        try:
-            params[name] = float(value)
-        except ValueError:
-            raise click.BadParameter(f"{name}: {value!r} is not a number", ctx, parameter) from None
+        params[name] = []
+        for value in text.split(",") if several else [text]:
+            try:
+                params[name].append(float(value))
+            except ValueError:
+                raise click.BadParameter(f"{name}: {value!r} is not a number", ctx, parameter) from None
     return params
 
 
 _PARAM = click.option(
     "--param", "params", multiple=True, callback=_params, metavar="NAME=VALUE", help="Set a parameter."
+)
+_PARAMS_OR_LISTS = click.option(
+    "--param",
+    "params",
+    multiple=True,
+    callback=_lists,
+    metavar="NAME=VALUE[,VALUE...]",
+    help="Set a parameter; of several values each is compared.",
 )
 _LABELS = click.option(
     "--labels",

@@ -8,6 +8,7 @@ from udcp_dsl.comparison.export import runs_ending, write_runs
 from udcp_dsl.comparison.results import Comparison, Example, Run, Summary, median_of_means, side_by_side
 from udcp_dsl.comparison.running import compare, solves
 from udcp_dsl.comparison.splits import CURVE, FRACTIONS
+from udcp_dsl.comparison.sweeping import Sweep, sweep
 
 __all__ = [
     "CURVE",
@@ -16,10 +17,12 @@ __all__ = [
     "Example",
     "Run",
     "Summary",
+    "Sweep",
     "compare",
     "median_of_means",
     "runs_ending",
     "side_by_side",
     "solves",
+    "sweep",
     "write_runs",
 ]

@@ -289,6 +289,29 @@ def lines(
     return hover
 
 
+def against(
+    figure: Any,
+    *,
+    lines: Mapping[str, Sequence[tuple[float, float, float]]],
+    looks: Mapping[str, Style],
+    along: str,
+    level: float,
+) -> Hover:
+    """Points (x, cost, coverage) of each oracle, one above the other; the coverage that is promised as a line."""
+    above, below = figure.subplots(2, 1, sharex=True)
+    hover: Hover = []
+    for oracle, points in lines.items():
+        x = [point[0] for point in points]
+        for axes, at in ((above, 1), (below, 2)):
+            (line,) = axes.plot(x, [point[at] for point in points], label=shown(oracle, _NAME), **_line(looks[oracle]))
+            hover.append((line, [f"{oracle}, {along} {point[0]:g}: {number(point[at])}" for point in points]))
+    below.axhline(level, color=MUTED.light, linewidth=0.9, linestyle=":")
+    above.set(ylabel="cost")
+    below.set(xlabel=shown(along, _NAME), ylabel="coverage")
+    _legend(figure, above)
+    return hover
+
+
 def distribution(
     figure: Any, *, found: Mapping[str, Sequence[Point]], looks: Mapping[str, Style], level: float
 ) -> Hover:

@@ -17,7 +17,7 @@ from udcp_dsl.report.palette import styles
 from udcp_dsl.report.strata import FEWEST, QUARTERS, Point
 
 if TYPE_CHECKING:
-    from udcp_dsl.comparison import Comparison
+    from udcp_dsl.comparison import Comparison, Sweep
     from udcp_dsl.prediction.monitor import Monitor
 
 _WORST = 8  # classes and groups
@@ -67,6 +67,18 @@ def plot_comparison(comparison: Comparison, loss: str | None = None) -> Any:
         raise InputError(f"there is no loss {name!r} here; {did_you_mean(name, comparison.names)}")
     figures = figures_over_alpha(comparison, name) or figures_at(comparison, name, comparison.alphas[0])
     return _plotted(figures[0].draw, figures[0].height)
+
+
+def plot_sweep(sweep: Sweep) -> Any:
+    """Above the cost, below the coverage of each oracle against the parameter, at the first alpha."""
+    alpha = sweep.comparisons[0].alphas[0]
+    found = [(value, s) for value, s in sweep.summaries() if s.alpha == alpha]
+    lines = {
+        oracle: [(value, s.cost_mean, s.coverage) for value, s in found if s.oracle == oracle]
+        for oracle in dict.fromkeys(s.oracle for _, s in found)
+    }
+    draw = partial(plots.against, lines=lines, looks=styles(lines), along=sweep.param, level=float(1 - alpha))
+    return _plotted(draw, 4.6)
 
 
 def _point(kind: str, stratum: Stratum) -> Point:

@@ -276,3 +276,39 @@ def test_names_that_are_wrong(udcp: Udcp, text: str, message: str) -> None:
     result = udcp("compare", "pets.loss", *SOURCE, *QUICK, "--names", "names.csv")
     assert result.exit_code == 2
     assert message in result.stderr
+
+
+SWEPT = (
+    "labels { cat, dog, wolf, lynx }\nparam fear = 1 in [0, 9]\nparam k = 1\nloss l = k * size + fear * any({ wolf })\n"
+)
+
+
+def test_several_values_of_a_parameter_are_a_sweep(udcp: Udcp, folder: Path) -> None:
+    Path("swept.loss").write_text(SWEPT)
+    result = udcp("compare", "swept.loss", *SOURCE, *QUICK, "--param", "fear=0,2,5", "--param", "k=2", "--json")
+    assert result.exit_code == 0, result.output
+    data = json.loads(result.stdout)
+    loss = udcp_dsl.loads(SWEPT, params={"k": 2})
+    settings: dict[str, Any] = {"oracles": ["lac", "price"], "splits": 3, "seed": 2}
+    expected = udcp_dsl.sweep(loss, P, Y, param="fear", values=[0, 2, 5], **settings)
+    assert data["rows"] == json.loads(json.dumps(expected.as_dict()["rows"]))
+    told = udcp("compare", "swept.loss", *SOURCE, *QUICK, "--param", "fear=0,2", "--figures", "out")
+    assert told.exit_code == 0
+    assert sorted(x.name for x in Path("out").iterdir()) == ["l-fear.pdf", "l-fear.svg"]
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (("--param", "fear=0,1", "--param", "k=1,2"), "one parameter several at a time"),
+        (("--param", "fear=0,1", "--out", "x.csv"), "--figures and --json"),
+        (("--param", "fear=0,x"), "'x' is not a number"),
+        (("--param", "fear=0,99"), "outside [0, 9]"),
+        (("--param", "fer=0,1"), "did you mean 'fear'"),
+    ],
+)
+def test_a_wrong_sweep(udcp: Udcp, folder: Path, options: tuple[str, ...], why: str) -> None:
+    Path("swept.loss").write_text(SWEPT)
+    result = udcp("compare", "swept.loss", *SOURCE, *QUICK, *options)
+    assert result.exit_code == 2
+    assert why in result.stderr
