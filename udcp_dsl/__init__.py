@@ -88,6 +88,6 @@ def __dir__() -> list[str]:
 
 def load_ipython_extension(shell: object) -> None:
     """`%load_ext udcp_dsl`: cells that begin with `%%loss NAME` are specs."""
-    from udcp_dsl.notebook import register
+    from importlib import import_module
 
-    register(shell)
+    import_module("udcp_dsl.notebook").register(shell)

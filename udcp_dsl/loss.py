@@ -46,9 +46,15 @@ class Loss:
         self.costs: tuple[Costs, ...] = compiled.costs  # likewise, of labels and of families
         self.expression: Expression = compiled.expression
         self._terms: Mapping[str, Expression] = compiled.terms
-        self._index = {label: y for y, label in enumerate(self.labels)}
+
+    @cached_property
+    def _index(self) -> dict[str, int]:
+        return {label: y for y, label in enumerate(self.labels)}
+
+    @cached_property
+    def _integers_are(self) -> str:
         numbers = sum(WHOLE_NUMBER.fullmatch(label) is not None for label in self.labels)
-        self._integers_are = "names" if numbers == self.K else "ambiguous" if numbers else "positions"
+        return "names" if numbers == self.K else "ambiguous" if numbers else "positions"
 
     @property
     def K(self) -> int:

@@ -60,7 +60,7 @@ def completion(document: Document, position: dict[str, int]) -> dict[str, Any]:
     if _in_comment(document, offset):
         return {"isIncomplete": False, "items": []}
     place = _place(document, offset)
-    typed = document.text[place.start : offset].strip('"').casefold()
+    typed = place.typed
     fitting = [x for x in dict.fromkeys(_items(document, place)) if typed in (x.label or x.text).casefold()]
     fitting.sort(key=lambda x: not (x.label or x.text).strip('"').casefold().startswith(typed))
     range_ = document.lines.span(place.start, place.end)
@@ -90,6 +90,7 @@ class _Place:
     before: list[Token]
     expected: frozenset[str]
     first_of_line: bool
+    typed: str  # of the word, up to the cursor, without case
 
     def text(self, i: int) -> str:
         """The i-th token before the word; "" where there is none."""
@@ -120,7 +121,8 @@ def _place(document: Document, offset: int) -> _Place:
     expected = frozenset[str]()
     if before:
         expected = expected_after(document.text[before[0].start : start])
-    return _Place(start, end, before, expected, not line.strip())
+    word = document.text[start:offset].strip('"').casefold()
+    return _Place(start, end, before, expected, not line.strip(), word)
 
 
 def _items(document: Document, place: _Place) -> Iterator[_Item]:
@@ -288,10 +290,11 @@ def _labels(document: Document, place: _Place) -> Iterator[_Item]:
             family = family.level(family.levels.index(_unquoted(place.text(5))) + 1)
         names, what = (family.names, f"category of {family.name}") if isinstance(family, Family) else ((), "")
     colon = ": " if place.keyword == "costs" else ""
-    for name in names:
-        if name not in listed:
-            text = '"default"' if colon and name == "default" else written(name)
-            yield _Item(text + colon, Kind.LABEL, what, text)
+    fitting = [name for name in names if place.typed in name.casefold() and name not in listed]
+    fitting.sort(key=lambda name: not name.casefold().startswith(place.typed))
+    for name in fitting[: _MOST + 1]:  # of ten thousand the rest need not be written
+        text = '"default"' if colon and name == "default" else written(name)
+        yield _Item(text + colon, Kind.LABEL, what, text)
 
 
 def _columns(document: Document, place: _Place) -> Iterator[_Item]:
