@@ -8,6 +8,7 @@ RANKS = "tests/udcp_dsl/prediction/monitor/test_ranks.py"
 BETTING = "tests/udcp_dsl/prediction/monitor/test_betting.py"
 WATCHING = "tests/udcp_dsl/prediction/monitor/test_watching.py"
 KEPT = "tests/udcp_dsl/prediction/calibrate/test_kept.py"
+P_VALUES = "tests/udcp_dsl/prediction/calibrate/test_p_values.py"
 DECISIONS = "tests/udcp_dsl/expression/test_decisions.py"
 DECIDED = "tests/udcp_dsl/prediction/test_decisions.py"
 
@@ -67,6 +68,20 @@ WATCH_FAULTS = (
         "np.where(equal, below[at], upto[at]), dtype=np.intp)",
         "np.where(equal, np.append(self.upto, self.n)[at], upto[at]), dtype=np.intp)",
         (KEPT,),
+    ),
+    Fault(
+        "p-values: without the new row",
+        "udcp_dsl/prediction/calibrate/p_values.py",
+        "np.asarray((count + 1) / (n + 1), dtype=np.float64)",
+        "np.asarray(count / n, dtype=np.float64)",
+        (P_VALUES,),
+    ),
+    Fault(
+        "p-values: those on an edge are left out",
+        "udcp_dsl/prediction/calibrate/p_values.py",
+        "return [inside] if alone else [inside, inside + 1]",
+        "return [inside]",
+        (P_VALUES, "-k", "difficulty"),
     ),
     Fault(
         "actions: the best in the best case",

@@ -9,12 +9,14 @@ import click
 
 from udcp_dsl.cli.row_options import (
     check_folder,
+    check_output,
     check_table,
     column_option,
     group_option,
     heeding_warnings,
     id_option,
     reads_rows,
+    rows_from,
     source_from,
     weights_option,
 )
@@ -58,6 +60,12 @@ _OF_TEXT = ("csv", "jsonl")
     type=click.Choice(_FORMATS),
     help="What standard output (default: csv) or the parts of a folder (default: parquet) are.",
 )
+@click.option(
+    "--p-values",
+    "p_values_file",
+    metavar="FILE",
+    help="Also write the smallest alpha at which each label is left out: .npy (rows x labels) or .csv (a column each).",
+)
 @json_option
 def command(
     predictor_file: str,
@@ -74,6 +82,7 @@ def command(
     resume: str | None,
     output: str,
     form: str | None,
+    p_values_file: str | None,
     as_json: bool,
 ) -> None:
     """Write the prediction sets of new rows, one a line: id, labels, size and cost (as .npy: the boolean mask).
@@ -84,10 +93,11 @@ def command(
     Rows are read, scored and written a batch at a time, so that memory does not grow with them.
     """
     from udcp_dsl.prediction.calibrate import show_level
+    from udcp_dsl.prediction.files import known_ending
     from udcp_dsl.prediction.predictor import SetPredictor
     from udcp_dsl.prediction.streams.answering import check_groups
     from udcp_dsl.prediction.streams.identities import refuse_shared_ids
-    from udcp_dsl.prediction.writing import refuse_taken_names, sets_ending
+    from udcp_dsl.prediction.writing import P_VALUES, refuse_taken_names, sets_ending, write_p_values
 
     folder = _is_folder(output)
     if folder:
@@ -100,6 +110,9 @@ def command(
         if form not in (None, *_OF_TEXT):
             raise InputError(f"standard output is for text, {' or '.join(_OF_TEXT)}, not {form}: name a file with -o")
     refuse_taken_names(carry)
+    if p_values_file is not None:
+        check_output(p_values_file)
+        known_ending(Path(p_values_file), P_VALUES)
     with heeding_warnings(as_json) as warnings:
         predictor = SetPredictor.load(predictor_file)
         level = predictor.calibrated.level(alpha)
@@ -118,6 +131,18 @@ def command(
         )
         check_groups(predictor, group_source is not None)
         refuse_shared_ids(source)
+        if p_values_file is not None:  # of all rows at once: as many numbers as probabilities
+            rows = rows_from(
+                probs_file,
+                predictor.loss.labels,
+                class_names=class_names or predictor.class_names,
+                ignore=(*ignore, *carry),
+                id_source=id_source,
+                group_source=group_source,
+                logits=predictor.logits,
+                normalize=predictor.normalize,
+            )
+            write_p_values(p_values_file, predictor.p_values(rows), predictor.loss.labels, rows.ids)
         before = 0
         if folder:
             tally, before = _into_folder(predictor, source, level, output, f".{form or 'parquet'}", workers, resume)
@@ -130,6 +155,7 @@ def command(
             {
                 "warnings": warnings,
                 "file": output,
+                **({} if p_values_file is None else {"p_values": p_values_file}),
                 "loss": predictor.loss.name,
                 "oracle": predictor.oracle.name,
                 "alpha": show_level(level),

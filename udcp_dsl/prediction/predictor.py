@@ -28,7 +28,9 @@ from udcp_dsl.prediction.calibrate import (
     three_folds,
 )
 from udcp_dsl.prediction.calibrate.kept import Kept
+from udcp_dsl.prediction.calibrate.p_values import p_values
 from udcp_dsl.prediction.calibrate.partition import own_cells
+from udcp_dsl.prediction.calibrate.randomized import DRAWS
 from udcp_dsl.prediction.containers import flag, frame_index
 from udcp_dsl.prediction.doubts import (
     warn_of_another_order,
@@ -315,6 +317,33 @@ class SetPredictor:
             carry=carry,
             ignore=ignore,
         )
+
+    def p_values(
+        self, probs: Any, *, groups: Any = None, weights: Any = None, ids: Any = None, ignore: Sequence[str] = ()
+    ) -> npt.NDArray[np.float64]:
+        """The smallest alpha at which each label is left out, (n, K): the set at alpha is {y : p(y) > alpha}, exactly.
+
+        Arguments are as for `predict_set`. With anchors, or cells that are pooled, they are those of the smallest
+        alpha. Of scores that a file has thinned they are rounded up, but not past a calibrated alpha. Where harm is
+        bounded they are in its units.
+        """
+        calibration, level = self.calibrated, min(self.alphas)
+        rows = self.rows(probs, groups=groups, ids=ids, weights=weights, ignore=ignore, empty=True)
+        self._check_groups(rows, groups)
+        out = np.empty(rows.P.shape)
+        step = max(1, _BLOCK // self.loss.K)
+        for start in range(0, len(rows), step):
+            part = rows.take(slice(start, start + step))
+            seen = self.seen(part)
+            oracle = anchored(self.oracle, self.anchors, level, seen)
+            scores = oracle.scores(seen.P)
+            if self.nonempty:
+                scores[np.arange(len(part)), oracle.first(seen.P)] = -np.inf
+            codes = calibration.cells_of(level, seen.groups, len(part), seen.difficulty)
+            draws = row_draws(part.P, self.seed, part.ids) / DRAWS if self.randomize else None
+            kept = None if self.kept is None else self.kept.at(level)
+            out[start : start + step] = p_values(scores, calibration, kept, codes, draws=draws, weights=seen.weights)
+        return out
 
     @property
     def calibrated(self) -> Calibration:

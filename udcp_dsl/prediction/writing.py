@@ -240,3 +240,23 @@ def _npy(file: Path, ending: str) -> Iterator[Write]:
 
         yield write
         header()
+
+
+P_VALUES = (".npy", ".csv")
+
+
+def write_p_values(
+    path: PathLike, p: npt.NDArray[np.float64], labels: Sequence[str], ids: Sequence[str] | npt.NDArray[np.str_] | None
+) -> None:
+    """Write p-values (n, K): as .npy the matrix, as .csv with an id (else the row number) and a column a label."""
+    ending = known_ending(Path(path), P_VALUES)
+    with atomic_write(path) as temporary:
+        if ending == ".npy":
+            with temporary.open("wb") as out:
+                np.save(out, p)
+            return
+        with temporary.open("w", encoding="utf-8", newline="") as text:
+            writer = csv.writer(text, lineterminator="\n")
+            writer.writerow(["id", *map(to_cell, labels)])
+            for i, row in enumerate(p.tolist()):
+                writer.writerow([i if ids is None else to_cell(str(ids[i])), *map(short, row)])

@@ -219,3 +219,18 @@ def test_a_table_and_json_do_not_share_standard_output(udcp: Udcp) -> None:
     result = udcp("predict", "pets.json", "--probs", "new.npy", "-o", "-", "--json")
     assert result.exit_code == 2
     assert "both go to standard output" in json.loads(result.stdout)["diagnostics"][0]["message"]
+
+
+def test_p_values_are_written_beside_the_sets(udcp: Udcp, predictor: SetPredictor) -> None:
+    expected = predictor.p_values(NEW)
+    run(udcp, "--probs", "new.npy", "-o", "sets.npy", "--p-values", "p.npy")
+    assert np.array_equal(np.load("p.npy"), expected)
+    assert np.array_equal(np.load("p.npy") > 0.3, np.load("sets.npy"))
+    data = json.loads(run(udcp, "--probs", "new.npy", "-o", "sets.npy", "--p-values", "p.csv", "--json").stdout)
+    assert data["p_values"] == "p.csv"
+    with Path("p.csv").open(newline="") as stream:
+        header, *table = csv.reader(stream)
+    assert header == ["id", *predictor.loss.labels]
+    assert [float(x) for x in table[3][1:]] == pytest.approx(expected[3])
+    result = udcp("predict", "pets.json", "--probs", "new.npy", "-o", "sets.npy", "--p-values", "p.txt")
+    assert (result.exit_code, "unknown ending '.txt'" in result.stderr) == (2, True)
