@@ -24,9 +24,12 @@ except ImportError:
 
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.loss import Loss, load, loads
-from udcp_dsl.prediction.calibrate import Level
+from udcp_dsl.prediction.anchors import find_anchor
+from udcp_dsl.prediction.calibrate import Level, exact_level, levels_of, show_level
+from udcp_dsl.prediction.calibrate.cross import CrossCalibration, equal_folds
+from udcp_dsl.prediction.oracle import AnchoredOracle, Oracle, make_oracle
 from udcp_dsl.prediction.predictor import SetPredictor
-from udcp_dsl.prediction.rows import columns
+from udcp_dsl.prediction.rows import columns, rows_of
 from udcp_dsl.prediction.sets import PredictionSets
 
 LossLike: TypeAlias = Loss | str | os.PathLike[str] | Callable[[npt.NDArray[Any]], Loss] | None
@@ -44,13 +47,16 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
     oracle, options, conditional, nonempty, randomize, pool : as for `SetPredictor`; the oracle by its name.
     alpha : the share of instances whose true class may be missing from the set, or a list, one chosen at prediction.
     calibration_size : the share (or number) of the rows that `fit` keeps for calibration.
+    cv : a number of folds, for small data: every row trains and calibrates (cross-conformal prediction). Coverage is
+        then at least 1 - 2 alpha, exactly, and near 1 - alpha in practice; marginal coverage and a given lambda only.
     random_state : of the split, of the folds of an untuned oracle, and of randomised sets.
 
     Attributes
     ----------
     estimator_ : the fitted classifier.
     classes_ : the classes seen, sorted.
-    loss_, predictor_ : the Loss, and the calibrated SetPredictor.
+    loss_, predictor_ : the Loss, and the calibrated SetPredictor (with `cv` there is none, but `cross_`, the scores of
+        each fold by an estimator that was fitted on the others).
     n_features_in_, feature_names_in_ : those of `estimator_`, if it has them.
 
     Examples
@@ -73,6 +79,7 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         options: Mapping[str, object] | None = None,
         alpha: Level | Sequence[Level] = 0.1,
         calibration_size: float | int = 0.25,
+        cv: int | None = None,
         conditional: Literal["group", "class", "difficulty"] | None = None,
         nonempty: bool = False,
         randomize: bool = False,
@@ -85,6 +92,7 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         self.options = options
         self.alpha = alpha
         self.calibration_size = calibration_size
+        self.cv = cv
         self.conditional = conditional
         self.nonempty = nonempty
         self.randomize = randomize
@@ -95,11 +103,16 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         """Fit a clone of the estimator on one part of the rows, and calibrate on the rest.
 
         The rows are split at random and not by class: only then are the calibration rows like new ones. A class of
-        which no row is left for training has probability 0.
+        which no row is left for training has probability 0. With `cv`, k + 1 clones are fitted, one on all rows for
+        `predict`, and k more where the oracle finds an anchor, inside the training folds.
         """
         X, y, groups = indexable(X, y, groups)
         target = _checked_target(y)
         rng = check_random_state(self.random_state)
+        for name in ("cross_", "predictor_"):
+            self.__dict__.pop(name, None)
+        if self.cv is not None:
+            return self._fit_cross(X, y, target, groups, rng)
         training, held_out = train_test_split(
             np.arange(_num_samples(X)), test_size=self.calibration_size, random_state=rng
         )
@@ -133,13 +146,13 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The single classes that the estimator predicts."""
-        check_is_fitted(self, "predictor_")
+        check_is_fitted(self, "loss_")
         predicted: npt.NDArray[Any] = self.estimator_.predict(X)
         return predicted
 
     def predict_proba(self, X: Any) -> npt.NDArray[Any]:
         """The estimator's probabilities, one column for each of `classes_`."""
-        check_is_fitted(self, "predictor_")
+        check_is_fitted(self, "loss_")
         given: npt.NDArray[Any] = self.estimator_.predict_proba(X)
         out = np.zeros((len(given), len(self.classes_)), given.dtype)
         out[:, np.searchsorted(self.classes_, self.estimator_.classes_)] = given
@@ -147,16 +160,105 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
 
     def predict_set(self, X: Any, *, alpha: Level | None = None, groups: Any = None, ids: Any = None) -> PredictionSets:
         """The prediction sets: `.mask` with columns in the order of `loss_.labels`, `.labels`, `.sizes`, `.costs`."""
-        check_is_fitted(self, "predictor_")
+        check_is_fitted(self, "loss_")
+        if hasattr(self, "cross_"):
+            if groups is not None:
+                raise InputError('groups= goes with conditional="group", which cv excludes')
+            return self._cross_sets(X, alpha, ids)
         sets: PredictionSets = self.predictor_.predict_set(self._probabilities(X), alpha=alpha, groups=groups, ids=ids)
         return sets
 
-    def _probabilities(self, X: Any) -> npt.NDArray[Any]:
+    def p_values(self, X: Any, *, groups: Any = None) -> npt.NDArray[np.float64]:
+        """The smallest alpha at which each label of `loss_.labels` is left out; with `cv`, the mean over the folds."""
+        check_is_fitted(self, "loss_")
+        if hasattr(self, "cross_"):
+            found: npt.NDArray[np.float64] = self.cross_.p_values(self._cross_scores(X))
+            return found
+        own: npt.NDArray[np.float64] = self.predictor_.p_values(self._probabilities(X), groups=groups)
+        return own
+
+    def _probabilities(self, X: Any, estimator: Any = None) -> npt.NDArray[Any]:
         """The estimator's probabilities in the order of the loss; 0 for labels that it does not know."""
-        given = self.estimator_.predict_proba(X)
+        fitted = self.estimator_ if estimator is None else estimator
+        given = fitted.predict_proba(X)
         out = np.zeros((len(given), self.loss_.K), given.dtype)
-        out[:, _positions(self.estimator_.classes_, self.loss_.labels, "the estimator's classes")] = given
+        out[:, _positions(fitted.classes_, self.loss_.labels, "the estimator's classes")] = given
         return out
+
+    # Every row trains and calibrates
+
+    def _fit_cross(self, X: Any, y: Any, target: npt.NDArray[Any], groups: Any, rng: Any) -> UtilitySetClassifier:
+        if groups is not None or self.conditional is not None or self.randomize or self.pool:
+            raise InputError(
+                "cv gives coverage over all rows, by the mean of the folds' p-values: leave out groups, conditional, "
+                "randomize and pool, or cv"
+            )
+        _require_probabilities(self.estimator)
+        self._levels = levels_of(self.alpha)
+        n = _num_samples(X)
+        self._seed = int(rng.randint(1 << 31))
+        folds = equal_folds(n, self.cv, np.random.default_rng(self._seed))  # type: ignore[arg-type]  # None is not here
+
+        def fitted(rows: npt.NDArray[np.intp]) -> Any:
+            return clone(self.estimator).fit(_safe_indexing(X, rows), _safe_indexing(y, rows))
+
+        self.classes_, self._prefit = np.unique(target), False
+        self.estimator_ = fitted(np.arange(n))
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self.estimator_, name):
+                setattr(self, name, getattr(self.estimator_, name))
+        self.loss_ = self._compiled_loss()
+        classes, of = np.unique(target, return_inverse=True)
+        truth = _positions(classes, self.loss_.labels, "y")[of]
+        oracle = self._cross_oracle
+        if oracle.untuned:
+            raise InputError(f"cv leaves no rows to tune the lambda of {oracle.name!r} on: give lam among the options")
+        own, scores = [], []
+        for j, fold in enumerate(folds):
+            others = np.setdiff1d(np.arange(n), fold)
+            estimator, anchor = fitted(others), None
+            if isinstance(oracle, AnchoredOracle) and oracle.wants_anchor and len(folds) > 2:
+                inner = folds[(j + 1) % len(folds)]  # of the training folds, by an estimator that has not seen it
+                P = self._probabilities(_safe_indexing(X, inner), fitted(np.setdiff1d(others, inner)))
+                anchor = find_anchor(oracle, P, truth[inner], float(1 - min(self._levels)))
+            own.append((estimator, anchor))
+            P = self._probabilities(_safe_indexing(X, fold), estimator)
+            scores.append(_at(oracle, anchor, len(P)).score_of(P, truth[fold]))
+        self._folds, self.cross_ = own, CrossCalibration.of(scores)
+        return self
+
+    @property
+    def _cross_oracle(self) -> Oracle:
+        """Made for the loss, once; a copy makes its own."""
+        if self.__dict__.get("_made", (None,))[0] is not self.loss_:
+            if not isinstance(self.oracle, str):
+                raise TypeError(f"oracle is a {type(self.oracle).__name__}: give its name, and its options as options=")
+            self._made = self.loss_, make_oracle(self.oracle, self.loss_, **(self.options or {}))
+        oracle: Oracle = self._made[1]
+        return oracle
+
+    def _cross_scores(self, X: Any) -> list[npt.NDArray[np.float64]]:
+        """The scores of all labels, by the estimator of each fold."""
+        found = []
+        for estimator, anchor in self._folds:
+            rows = rows_of(self._probabilities(X, estimator), self.loss_.labels, empty=True)
+            found.append(_at(self._cross_oracle, anchor, len(rows)).scores(rows.P))
+        return found
+
+    def _cross_sets(self, X: Any, alpha: Level | None, ids: Any) -> PredictionSets:
+        if alpha is None and len(self._levels) > 1:
+            raise InputError("fitted for several alphas, so say which one")
+        level = self._levels[0] if alpha is None else exact_level(alpha)
+        if level not in self._levels:
+            raise InputError(
+                f"not fitted for alpha {show_level(level)}: choose from {list(map(show_level, self._levels))}"
+            )
+        scores = self._cross_scores(X)
+        mask = self.cross_.sets(scores, level)
+        if self.nonempty:
+            mask[np.arange(len(mask)), self.cross_.p_values(scores).argmax(axis=1)] = True
+        names = None if ids is None else np.array([str(name) for name in ids])
+        return PredictionSets(self.loss_, mask, names)
 
     def _compiled_loss(self) -> Loss:
         if self.loss is None:
@@ -196,6 +298,7 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
+        state.pop("_made", None)
         predictor: SetPredictor | None = state.pop("predictor_", None)
         if predictor is not None:  # compiled oracles are made anew
             state["_saved"] = (
@@ -212,6 +315,14 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
             oracle, options, calibration, tuning, anchors, kept = saved
             self.predictor_ = self._new_predictor(oracle, options)
             self.predictor_.restore(calibration, tuning, anchors, logits=False, normalize=False, kept=kept)
+
+
+def _at(oracle: Oracle, anchor: float | None, n: int) -> Oracle:
+    """The oracle at the anchor of a fold, if there is one."""
+    if anchor is None:
+        return oracle
+    assert isinstance(oracle, AnchoredOracle)
+    return oracle.anchored(np.full(n, anchor))
 
 
 def _checked_target(y: Any) -> npt.NDArray[Any]:

@@ -9,6 +9,7 @@ BETTING = "tests/udcp_dsl/prediction/monitor/test_betting.py"
 WATCHING = "tests/udcp_dsl/prediction/monitor/test_watching.py"
 KEPT = "tests/udcp_dsl/prediction/calibrate/test_kept.py"
 P_VALUES = "tests/udcp_dsl/prediction/calibrate/test_p_values.py"
+CROSS = "tests/udcp_dsl/prediction/calibrate/test_cross.py"
 DECISIONS = "tests/udcp_dsl/expression/test_decisions.py"
 DECIDED = "tests/udcp_dsl/prediction/test_decisions.py"
 
@@ -82,6 +83,20 @@ WATCH_FAULTS = (
         "return [inside] if alone else [inside, inside + 1]",
         "return [inside]",
         (P_VALUES, "-k", "difficulty"),
+    ),
+    Fault(
+        "cross-conformal: + 1 for all folds together",
+        "udcp_dsl/prediction/calibrate/cross.py",
+        "(fold.at_least(own) + 1) * (unit // (fold.n + 1))",
+        "(fold.at_least(own) + 1 / len(self.folds)).astype(np.intp) * (unit // (fold.n + 1))",
+        (CROSS,),
+    ),
+    Fault(
+        "cross-conformal: an estimator that has seen the fold",
+        "udcp_dsl/sklearn.py",
+        "estimator, anchor = fitted(others), None",
+        "estimator, anchor = fitted(np.arange(n)), None",
+        ("tests/udcp_dsl/test_sklearn.py", "-k", "has_not_seen_it"),
     ),
     Fault(
         "actions: the best in the best case",
