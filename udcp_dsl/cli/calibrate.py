@@ -161,8 +161,11 @@ def _shown(predictor: SetPredictor, output: str, accuracy: float) -> list[Render
     heading.append("".join(f"\n{predictor.promises.told(alpha)}" for alpha in predictor.alphas))
     if predictor.temperature is not None:
         heading.append(f"\nat temperature {predictor.temperature:.6g}")
-    if predictor.oracle.options:
-        heading.append("\nwith " + ", ".join(f"{key} = {value}" for key, value in predictor.oracle.options.items()))
+    if predictor.anchors is not None:
+        heading.append(f"\nby anchors, found on {predictor.anchors.n:,} other rows: udcp show {visible(output)}")
+    settings = [f"{key} = {value}" for key, value in predictor.oracle.options.items() if value is not None]
+    if settings:
+        heading.append("\nwith " + ", ".join(settings))
     shown: list[RenderableType] = [heading, "", threshold_table(predictor)]
     if tuning is not None:
         shown += ["", tuning_text(tuning)]

@@ -128,8 +128,9 @@ def _lines(predictor: SetPredictor, way: Applicability) -> Iterator[tuple[str, s
     exact = "" if way.exact is None else ", exact" if way.exact else ", a rule of thumb"
     time = "" if way.time is None else f"; {way.time} a row"
     yield "oracle", f"{predictor.oracle.name}, by {way.why}{exact}{time}"
-    if predictor.oracle.options:
-        yield "options", _settings(predictor.oracle.options)
+    settings = {name: x for name, x in predictor.oracle.options.items() if x is not None}
+    if settings:
+        yield "options", _settings(settings)
     yield "promise", _promise(predictor)
     yield "rows", _calibrated_on(predictor)
     takes = "logits" if predictor.logits else "numbers to be normalised" if predictor.normalize else "probabilities"

@@ -91,7 +91,7 @@ def test_settings(udcp: Udcp) -> None:
 def test_by_group(udcp: Udcp, group: list[str]) -> None:
     result = calibrate(udcp, *TABLE, "--truth", "truth", *group, "--oracle", "lac")
     assert same(expected(conditional="group"))
-    rows = [line.split() for line in result.stdout.split("\n")[4:6]]
+    rows = [line.split() for line in result.stdout.split("\n") if line.split()[:1] == ["0.1"]]
     thresholds: Any = expected(conditional="group").calibrated.thresholds()
     assert rows == [["0.1", site, n, f"{thresholds[site]:.10g}"] for site, n in (("north", "30"), ("south", "60"))]
 
@@ -136,6 +136,16 @@ def test_warnings_are_told_in_terms_of_the_options(udcp: Udcp) -> None:
         "warning: too few calibration points: alpha 0.02 needs 49, but group 'north' has 30"
     )
     assert "or --pool" in result.stderr
+
+
+def test_anchors_are_told_with_the_rows_they_took(udcp: Udcp) -> None:
+    text = Path("pets.loss").read_text() + "category tame { cat, dog }\n"
+    Path("pets.loss").write_text(text + "loss both = (any(wild) and any(tame)) + 0.1 * size\n")
+    shown = calibrate(udcp, *SOURCES[0], "--oracle", "price").stdout
+    anchors = SetPredictor.load("out.json").anchors
+    assert anchors is not None
+    assert f"by anchors, found on {anchors.n:,} other rows: udcp show out.json" in shown
+    assert "None" not in shown
 
 
 def test_a_tuned_lambda(udcp: Udcp) -> None:

@@ -96,6 +96,7 @@ def test_anchors(udcp: Udcp, folder: Path) -> None:
     assert predictor.anchors is not None
     (anchor,) = predictor.anchors.overall.values()
     assert f"at alpha 0.2: {anchor:.6g}" in line(run(udcp), "anchor")
+    assert "None" not in run(udcp).stdout  # the option `anchor` was not given; that one was found is told
     assert "225 for thresholds, 75 others for the anchor" in line(run(udcp), "rows")
     assert json.loads(run(udcp, "--json").stdout)["anchors"] == predictor.anchors.as_dict()
 
@@ -132,6 +133,12 @@ def test_what_is_no_predictor(udcp: Udcp, folder: Path, text: str | None, messag
     assert result.exit_code == 2
     assert message in result.stderr
     assert json.loads(udcp("show", "odd.json", "--json").stdout)["ok"] is False
+
+
+def test_a_spec_is_told_from_a_predictor(udcp: Udcp, folder: Path) -> None:
+    result = udcp("show", "pets.loss")
+    assert result.exit_code == 2
+    assert "pets.loss is a spec, not a saved predictor: udcp calibrate pets.loss" in result.stderr
 
 
 def test_help(udcp: Udcp) -> None:
