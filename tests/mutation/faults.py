@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fault import Fault
 from input_faults import INPUT_FAULTS
+from promise_faults import PROMISE_FAULTS
 from watch_faults import WATCH_FAULTS
 
 CALIBRATE = "tests/udcp_dsl/prediction/calibrate/test_calibration.py"
@@ -351,4 +352,5 @@ FAULTS = (
     ),
     *INPUT_FAULTS,
     *WATCH_FAULTS,
+    *PROMISE_FAULTS,
 )

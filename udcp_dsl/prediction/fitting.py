@@ -53,7 +53,7 @@ class Fitting:
         return Seen(
             P if harm is None else harm.bought(P, self.oracle),
             rows.groups if self.promises.conditional == "group" else None,
-            np.asarray(P.max(axis=1), np.float64) if self.promises.conditional == "difficulty" else None,
+            highest(P) if self.promises.conditional == "difficulty" else None,
             rows.weights,
         )
 
@@ -156,6 +156,12 @@ class Fitting:
 
         P = self.seen(rows, temperature).P
         return tuned(grid, P, y, folds, threshold=threshold, nonempty=self.promises.nonempty)
+
+
+def highest(P: Matrix) -> npt.NDArray[np.float64]:
+    """The highest probability of each row: by its place, which is found several times as quickly as the value."""
+    places = P.argmax(axis=1)
+    return np.take_along_axis(P, places[:, None], axis=1)[:, 0].astype(np.float64)
 
 
 def anchored(oracle: Oracle, anchors: Anchors | None, alpha: Fraction, seen: Seen) -> Oracle:

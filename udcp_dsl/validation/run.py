@@ -13,7 +13,7 @@ from udcp_dsl.prediction.calibrate import Level, levels_of
 from udcp_dsl.prediction.oracle import Oracle
 from udcp_dsl.prediction.rows import Rows
 from udcp_dsl.validation import cost as costs
-from udcp_dsl.validation import coverage, facts, meaning, oracles, own_rows
+from udcp_dsl.validation import coverage, facts, meaning, oracles, own_rows, promises
 from udcp_dsl.validation.cases import QUESTION, Case, cases_of, tried
 from udcp_dsl.validation.plan import Plan, Progress
 from udcp_dsl.validation.verdicts import MeanCost, Stage, Validation, Verdict
@@ -87,7 +87,8 @@ def _run(
     sound = list(chosen)  # less those that raise an error on generated rows: of these no more is asked
 
     def coverages() -> list[Verdict]:
-        found = coverage.coverage(loss, sound, levels, plan, of_coverage)
+        found = coverage.coverage(loss, sound, levels, plan, of_coverage / 2)
+        found += promises.promises(loss, sound, max(levels), plan, of_coverage / 2)
         if own is not None:
             found += own_rows.splits(loss, sound, levels, own, plan, of_coverage)
             found.append(own_rows.drift(loss, sound, own, plan.seed))

@@ -50,13 +50,18 @@ def rank_bins(difficulty: FloatArray, bins: int) -> tuple[tuple[float, ...], lis
     """
     n = difficulty.size
     ends = [b * (n + 1) // bins for b in range(bins + 1)]
-    ordered = np.sort(difficulty)
-    ranks = 1 + np.searchsorted(ordered, difficulty, side="left")
-    edges = tuple(float(ordered[end - 1]) if end else -np.inf for end in ends[1:-1])
+    wanted = sorted({place for end in ends for place in (end - 1, end - 2) if 0 <= place < n})
+    ordered = np.partition(difficulty, wanted)
+
+    def smallest(k: int) -> float:
+        """The k-th smallest of all; a point has a rank above k if and only if it is larger."""
+        return -np.inf if k < 1 else np.inf if k > n else float(ordered[k - 1])
+
     cells = []
     for low, high in pairwise(ends):
-        cells += [np.flatnonzero((low < ranks) & (ranks < high)), np.flatnonzero((low < ranks) & (ranks <= high))]
-    return edges, cells[:-1]  # nothing is above the last bin
+        above = difficulty > smallest(low)
+        cells += [np.flatnonzero(above & (difficulty <= smallest(k))) for k in (high - 1, high)]
+    return tuple(smallest(end) for end in ends[1:-1]), cells[:-1]  # nothing is above the last bin
 
 
 def bin_cells(difficulty: FloatArray, edges: tuple[float, ...]) -> IntArray:

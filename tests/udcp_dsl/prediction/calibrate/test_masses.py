@@ -70,6 +70,14 @@ def test_harms_are_the_decimals_that_were_written() -> None:
     assert calibrate(scores, alphas=0.01, harms=harms, most=Fraction(1, 10)).tau() == 26.0
 
 
+def test_a_limit_is_decided_to_the_last_bit() -> None:
+    """One point of weight 1 at alpha 1/4 carries a new one of weight 1/3 at most; the float below 1/3, not the next."""
+    found = steps(np.array([5.0]), Fraction(1, 4), weights=np.array([1.0]))
+    third = 1 / 3
+    assert Fraction(third) < Fraction(1, 3)
+    assert found.tau(np.array([third, math.nextafter(third, 1)])).tolist() == [5.0, math.inf]
+
+
 def test_a_bound_that_empty_sets_keep() -> None:
     c = calibrate(np.arange(9.0), alphas=0.9, harms=np.zeros(9), most=Fraction(5))
     assert c.tau() == -math.inf
