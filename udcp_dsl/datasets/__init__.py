@@ -1,6 +1,7 @@
 """Real classifiers with real mistakes, built from installed packages: nothing is downloaded.
 
-`languages` and `texts_through_torch` need the extra `demo` (the second torch too), `digits` needs scikit-learn.
+`languages` and `texts_through_torch` need the extra `demo` (the second torch too), `digits` needs scikit-learn,
+`medicine` the extra `medicine`.
 """
 
 from __future__ import annotations
@@ -10,18 +11,21 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from udcp_dsl.datasets.digit_images import Digits, digits
     from udcp_dsl.datasets.language_strings import Languages, languages
+    from udcp_dsl.datasets.medical_terms import Medicine, medicine
     from udcp_dsl.datasets.torch_texts import TorchTexts, texts_through_torch
 
 _WHERE = {
     "Digits": "digit_images",
     "Languages": "language_strings",
+    "Medicine": "medical_terms",
     "TorchTexts": "torch_texts",
     "digits": "digit_images",
     "languages": "language_strings",
+    "medicine": "medical_terms",
     "texts_through_torch": "torch_texts",
 }
 
-__all__ = ["Digits", "Languages", "TorchTexts", "digits", "languages", "texts_through_torch"]
+__all__ = ["Digits", "Languages", "Medicine", "TorchTexts", "digits", "languages", "medicine", "texts_through_torch"]
 
 
 def __getattr__(name: str) -> object:

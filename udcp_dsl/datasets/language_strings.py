@@ -62,10 +62,10 @@ def languages(seed: int = 0, cache: str | os.PathLike[str] | bool | None = None,
         probs_normalised=held["probs_normalised"],
         probs_raw=held["probs_raw"],
         y=held["y"],
-        labels=_unpacked(held["labels"]),
-        texts=_unpacked(held["texts"]),
-        catalogues=_unpacked(held["catalogues"]),
-        training_texts=_unpacked(held["training_texts"]),
+        labels=unpacked(held["labels"]),
+        texts=unpacked(held["texts"]),
+        catalogues=unpacked(held["catalogues"]),
+        training_texts=unpacked(held["training_texts"]),
         training_y=held["training_y"],
         origin=f"py3langid {versions[0]} on the translation catalogues of Django {versions[1]}",
     )
@@ -84,20 +84,20 @@ def _built(seed: int, rows: int) -> Arrays:
         "probs_normalised": normalised,
         "probs_raw": raw,
         "y": np.array([position[entry.code] for entry in chosen], np.int64),
-        "labels": _packed(identifier.labels),
-        "texts": _packed([entry.text for entry in chosen]),
-        "catalogues": _packed([entry.catalogue for entry in chosen]),
-        "training_texts": _packed([entry.text for entry in left]),
+        "labels": packed(identifier.labels),
+        "texts": packed([entry.text for entry in chosen]),
+        "catalogues": packed([entry.catalogue for entry in chosen]),
+        "training_texts": packed([entry.text for entry in left]),
         "training_y": np.array([position[entry.code] for entry in left], np.int64),
     }
 
 
-def _packed(strings: Sequence[str]) -> npt.NDArray[np.uint8]:
+def packed(strings: Sequence[str]) -> npt.NDArray[np.uint8]:
     """Strings as bytes of JSON: numpy would give each the room of the longest."""
     return np.frombuffer(json.dumps(list(strings)).encode("ascii"), np.uint8)
 
 
-def _unpacked(data: npt.NDArray[Any]) -> tuple[str, ...]:
+def unpacked(data: npt.NDArray[Any]) -> tuple[str, ...]:
     return tuple(json.loads(data.tobytes()))
 
 
