@@ -1,0 +1,164 @@
+"""benchmarks/rivals: each published formula against brute force, and equal to a loss of ours where it is one."""
+
+from __future__ import annotations
+
+import json
+from importlib import import_module
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import udcp_dsl as udcp
+from udcp_dsl.testing import all_masks
+
+FOLDER = Path(__file__).parent.parent / "benchmarks"
+TREE = "hierarchy h { A { 0, 1, B { 2, 3 } }, C { 4, 5 }, 6 }"
+
+
+@pytest.fixture
+def load(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(FOLDER)
+    return import_module
+
+
+def rows(K: int, n: int = 40) -> np.ndarray:
+    rng = np.random.default_rng(K)
+    P = rng.dirichlet(np.full(K, 0.5), size=n)
+    P[: n // 4] = np.round(P[: n // 4] * 16) + (np.arange(K) == 0)  # ties and labels without mass
+    return P / P.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("lam", [0.0, 0.05, 1.0])
+def test_socop_is_a_loss_under_price(load: Any, lam: float) -> None:
+    P = rows(8)
+    loss = udcp.loads(f"labels 0..7  loss singleton = (size >= 2) + {lam} * size")
+    found = load("rivals.socop").scores(P, lam)
+    if lam:
+        np.testing.assert_allclose(found, udcp.make_oracle("price", loss).scores(P), rtol=1e-9)
+    # By all sets: at every slope no set is better than the labels scored up to it.
+    masks = all_masks(8)
+    for mu in (0.05, 0.3, 0.8, 1.7, 4.0):
+        best = (loss.batch(masks)[:, None] - mu * (masks @ P.T)).min(axis=0)
+        sets = found <= mu
+        np.testing.assert_allclose(loss.batch(sets) - mu * (sets * P).sum(axis=1), best, atol=1e-9)
+
+
+def test_pas_is_label_costs_equal_to_prevalence(load: Any) -> None:
+    P, y = rows(6), np.arange(40) % 6
+    prevalence = load("rivals").frequencies(np.array([0, 0, 0, 1, 2, 2, 5]), 6)
+    assert prevalence.sum() == pytest.approx(1.0)
+    assert (prevalence > 0).all()
+    costs = ", ".join(f"{i}: {c}" for i, c in enumerate(prevalence.tolist()))
+    loss = udcp.loads(f"labels 0..5  costs prevalence {{ {costs} }}  loss l = sum(prevalence)")
+    ours, theirs = udcp.make_oracle("ratio", loss).scores(P), load("rivals.pas").scores(P, prevalence)
+    # One rises with the other, so every coverage has the same sets.
+    assert np.allclose(theirs[P > 0], -1 / ours[P > 0])
+    assert np.array_equal(ours, udcp.make_oracle("price", loss).scores(P))
+    k = load("rivals").ByScore(theirs).levels(y)[20]
+    assert (theirs <= k).any()
+
+
+def test_rac_is_worst_under_price(load: Any, tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    losses = np.round(rng.uniform(0, 5, size=(7, 3)), 1)
+    P = rows(7)
+    labels = list("abcdefg")
+    table = {y: {f"act{a}": u for a, u in enumerate(row)} for y, row in zip(labels, losses.tolist(), strict=True)}
+    (tmp_path / "u.json").write_text(json.dumps(table), encoding="utf-8")
+    loss = udcp.loads(
+        'labels { a, b, c, d, e, f, g }  actions treat from "u.json"  loss l = worst(treat)', folder=tmp_path
+    )
+    rac = load("rivals.rac")
+    rival = rac.Rac(P, losses)
+    masks = all_masks(7)
+    value = loss.batch(masks)
+    for b in (0.1, 0.7, 2.3, 6.1, 40.0):
+        theirs = rival.at(b)
+        best = (value[:, None] - b * (masks @ P.T)).min(axis=0)
+        found = loss.batch(theirs) - b * (theirs * P).sum(axis=1)
+        np.testing.assert_allclose(found, best, atol=1e-9)
+        ours = udcp.make_oracle("price", loss).best(P, np.full(len(P), b))
+        np.testing.assert_allclose((ours * P).sum(axis=1), (theirs * P).sum(axis=1), atol=1e-9)
+        # The same labels, but for those without mass, which RAC takes along where they cost nothing more.
+        same = ((ours == theirs) | (P == 0)).all(axis=1)
+        assert same.mean() > 0.9  # ties between sets of one value and mass aside
+    assert rac.certificate(losses, masks[5]) == loss.batch(masks[5:6])[0]
+
+
+def test_class_similarity_pays_a_fee_outside_the_group_of_the_likeliest(load: Any) -> None:
+    fargion, same = load("rivals.fargion"), load("rivals").same_group
+    groups = np.array([0, 0, 1, 1, 2])
+    P = rows(5, 12)
+    for p, plain, by_mass in zip(
+        P, fargion.scores(P, same(groups), 0.2), fargion.mass_scores(P, groups, 0.2), strict=True
+    ):
+        top = int(p.argmax())
+        rank = np.argsort(-p, kind="stable").tolist()
+        for y in range(5):
+            assert plain[y] == pytest.approx(1 - p[y] + 0.2 * (groups[y] != groups[top]))
+            above = rank[: rank.index(y)]
+            assert by_mass[y] == pytest.approx(1 - p[y] + 0.2 * sum(p[z] for z in above if groups[z] != groups[y]))
+    lac = udcp.make_oracle("lac", udcp.loads("labels 0..4  loss l = size")).scores(P)
+    assert np.allclose(fargion.scores(P, same(groups), 0.0), 1 + lac)
+
+
+@pytest.mark.parametrize("most", [1, 2, 3])
+def test_structured_sets_are_the_fewest_labels_of_so_many_nodes(load: Any, most: int) -> None:
+    loss = udcp.loads(f"labels 0..6  {TREE}  loss l = nodes(h)")
+    (tree,) = loss.hierarchies
+    P = rows(7, 16)
+    rival = load("rivals.structured").Structured(P, tree, most)
+    leaves = [frozenset(tree.members(v).tolist()) for v in range(len(tree.names))]
+    unions = {frozenset().union(*some) for m in range(most + 1) for some in combinations(leaves, m)}
+    for tau in (0.0, 0.3, 0.55, 0.9, 0.999):
+        for p, mask in zip(P, rival.at(tau), strict=True):
+            found = frozenset(np.flatnonzero(mask).tolist())
+            assert found in unions
+            assert sum(p[list(found)]) >= tau - 1e-9
+            assert len(found) == min(len(s) for s in unions if sum(p[y] for y in s) >= tau - 1e-12)
+
+
+def test_structured_prediction_is_a_loss_of_ours(load: Any) -> None:
+    """At one price of mass: fewest labels with at most two nodes."""
+    loss = udcp.loads(f"labels 0..6  {TREE}  loss l = size + 100 * (nodes(h) >= 3)")
+    P = rows(7, 16)
+    ours = udcp.make_oracle("price", loss).best(P, np.full(len(P), 6.0))
+    rival = load("rivals.structured").Structured(P, loss.hierarchies[0], 2)
+    for p, mask in zip(P, ours, strict=True):
+        theirs = load("rivals.structured").Structured(p[None], loss.hierarchies[0], 2).at(float(p[mask].sum()))[0]
+        assert theirs.sum() == mask.sum(), (p, mask, theirs)
+    assert rival.at(0.5).any()
+
+
+def test_stratcp_orders_by_likeness_among_the_likeliest(load: Any) -> None:
+    stratcp = load("rivals.stratcp")
+    similarity = np.array([[1, 0, 0.9, 0.1], [0, 1, 0, 0], [0.9, 0, 1, 0], [0.1, 0, 0, 1.0]])
+    p = np.array([0.4, 0.3, 0.05, 0.25])
+    assert stratcp.order(p, similarity) == [0, 2, 3, 1]
+    assert stratcp.order(p, similarity, most=2) == [0, 3, 2, 1]
+    assert stratcp.order(p, similarity, most=1) == [0, 1, 3, 2]
+    np.testing.assert_allclose(stratcp.scores(p[None], similarity)[0], [0.0, 1.0, 0.45, 0.7])
+
+
+def test_clusters_share_thresholds_and_cover(load: Any) -> None:
+    clustered = load("rivals.clustered")
+    rng = np.random.default_rng(0)
+    assert clustered.quantile(np.array([1.0, 2.0, 3.0]), 0.75) == 3.0
+    assert clustered.quantile(np.array([1.0, 2.0, 3.0]), 0.76) == np.inf
+    points = np.concatenate([rng.normal(0, 0.1, (9, 2)), rng.normal(3, 0.1, (7, 2))])
+    near = clustered.k_means(points, np.ones(16), 2, rng)
+    assert len(set(near[:9].tolist())) == 1 != len(set(near.tolist()))
+    y = rng.integers(0, 20, 8000)
+    easy = np.where(y < 10, 6.0, 1.5)
+    z = rng.normal(size=(8000, 20))
+    z[np.arange(8000), y] += easy
+    P = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
+    rival = clustered.Clustered(P[4000:], P[:4000], y[:4000], 0.1, rng)
+    assert rival.cluster.max() >= 1
+    assert not set(rival.cluster[:10].tolist()) & set(rival.cluster[10:].tolist())
+    covered = rival.at(0.9)[np.arange(4000), y[4000:]]
+    assert abs(covered.mean() - 0.9) < 0.03
+    assert min(covered[y[4000:] == c].mean() for c in range(20)) > 0.8
