@@ -116,7 +116,7 @@ def test_the_editor_is_helped_by_the_language_server(page: Any) -> None:
     told = page.post("hover", {"text": text, "at": {"line": line, "character": 8}}).json()["text"]
     assert "coherence" in told
     for body in (
-        None,
+        [],
         {},
         {"text": 1, "at": at},
         {"text": "x", "at": 3},
