@@ -20,7 +20,7 @@ from udcp_dsl.cli.row_options import (
     source_from,
     weights_option,
 )
-from udcp_dsl.cli.solving import solves_instances, solving
+from udcp_dsl.cli.solving import cores, solves_instances, solving
 from udcp_dsl.cli.spec import json_option
 from udcp_dsl.cli.terminal import STDOUT, emit, visible, written_to
 from udcp_dsl.diagnostics import InputError
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from udcp_dsl.prediction.predictor import SetPredictor
     from udcp_dsl.prediction.rows.source import Source
+    from udcp_dsl.prediction.streams.manifest import Parts
     from udcp_dsl.prediction.streams.predicting import Tally
 
 _FORMATS = ("parquet", "arrow", "csv", "jsonl", "npy")
@@ -66,6 +67,18 @@ _OF_TEXT = ("csv", "jsonl")
     metavar="FILE",
     help="Also write the smallest alpha at which each label is left out: .npy (rows x labels) or .csv (a column each).",
 )
+@click.option(
+    "--engine",
+    type=click.Choice(["local", "dask"]),
+    default="local",
+    show_default=True,
+    help="Who does the work: this process, or a Dask cluster, part by part (-o FOLDER/).",
+)
+@click.option(
+    "--scheduler",
+    metavar="ADDRESS",
+    help="Of the Dask cluster (default: --workers processes of this machine, one a core).",
+)
 @json_option
 def command(
     predictor_file: str,
@@ -83,6 +96,8 @@ def command(
     output: str,
     form: str | None,
     p_values_file: str | None,
+    engine: str,
+    scheduler: str | None,
     as_json: bool,
 ) -> None:
     """Write the prediction sets of new rows, one a line: id, labels, size and cost (as .npy: the boolean mask).
@@ -113,6 +128,12 @@ def command(
     if p_values_file is not None:
         check_output(p_values_file)
         known_ending(Path(p_values_file), P_VALUES)
+    if engine == "dask" and not folder:
+        raise InputError("--engine dask writes a part for each part that it reads: give a folder, -o sets/")
+    if engine == "dask" and resume is not None:
+        raise InputError("--resume is not for --engine dask, which goes on by the parts that are there")
+    if scheduler is not None and (engine != "dask" or workers is not None):
+        raise InputError("--scheduler goes with --engine dask, and without --workers, which are its own")
     with heeding_warnings(as_json) as warnings:
         predictor = SetPredictor.load(predictor_file)
         level = predictor.calibrated.level(alpha)
@@ -145,7 +166,12 @@ def command(
             write_p_values(p_values_file, predictor.p_values(rows), predictor.loss.labels, rows.ids)
         before = 0
         if folder:
-            tally, before = _into_folder(predictor, source, level, output, f".{form or 'parquet'}", workers, resume)
+            parts = _opened(predictor, source, level, output, f".{form or 'parquet'}")
+            before = len(parts.files) - len(parts.left)
+            if engine == "dask":
+                tally = _by_dask(predictor, source, parts, level, scheduler, workers)
+            else:
+                tally = _into_folder(predictor, source, parts, level, workers, resume)
         else:
             with written_to(output, f".{form or 'csv'}") as file:
                 tally = _into_file(predictor, source, level, file, workers, resume)
@@ -196,25 +222,45 @@ def _into_file(
         return predict_file(predictor, source, file, level, None if work is None else work.at)
 
 
-def _into_folder(
-    predictor: SetPredictor,
-    source: Source,
-    level: Fraction,
-    output: str,
-    ending: str,
-    workers: int | None,
-    resume: str | None,
-) -> tuple[Tally, int]:
-    """What the sets come to that were still to be made, and how many parts were there before."""
+def _opened(predictor: SetPredictor, source: Source, level: Fraction, output: str, ending: str) -> Parts:
     from udcp_dsl.prediction.rows.parts import STREAM
     from udcp_dsl.prediction.streams.manifest import open_folder
-    from udcp_dsl.prediction.streams.predicting import predict_parts
 
     if source.parts[0].name == STREAM:
         raise InputError("standard input has no parts: give -o a file")
-    parts = open_folder(output, ending, predictor, source, level)
+    if source.beside:
+        raise InputError(f"{next(iter(source.beside))}: give a column of the parts, not a file of their own")
+    return open_folder(output, ending, predictor, source, level)
+
+
+def _rows_left(source: Source, parts: Parts) -> int | None:
     counts = [source.parts[which].rows for which in parts.left]
-    total = None if None in counts else sum(counts)  # type: ignore[arg-type]  # None is not among them
-    with solving(predictor.oracle, total, workers=workers, resume=resume, doing="predicting", blocks=True) as work:
-        tally = predict_parts(predictor, source, parts, level, None if work is None else work.at)
-    return tally, len(parts.files) - len(parts.left)
+    return None if None in counts else sum(counts)  # type: ignore[arg-type]  # None is not among them
+
+
+def _into_folder(
+    predictor: SetPredictor, source: Source, parts: Parts, level: Fraction, workers: int | None, resume: str | None
+) -> Tally:
+    from udcp_dsl.prediction.streams.predicting import predict_parts
+
+    rows = _rows_left(source, parts)
+    with solving(predictor.oracle, rows, workers=workers, resume=resume, doing="predicting", blocks=True) as work:
+        return predict_parts(predictor, source, parts, level, None if work is None else work.at)
+
+
+def _by_dask(
+    predictor: SetPredictor,
+    source: Source,
+    parts: Parts,
+    level: Fraction,
+    scheduler: str | None,
+    workers: int | None,
+) -> Tally:
+    from udcp_dsl.cli.progress import waiting
+    from udcp_dsl.dask import connected, write_parts
+
+    with (
+        waiting("predicting", _rows_left(source, parts)) as work,
+        connected(scheduler, workers or cores()) as client,
+    ):
+        return write_parts(client, predictor, source, parts, level, work.reach)

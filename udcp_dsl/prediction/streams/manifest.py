@@ -69,8 +69,7 @@ def open_folder(folder: str | Path, ending: str, predictor: SetPredictor, source
             parts = {**before["parts"], **parts}
         elif folder.exists() and any(folder.iterdir()):
             raise InputError(f"{folder}: is not empty, and holds no sets that were begun here: give a new folder")
-        for leftover in folder.rglob(".udcp-*.tmp"):
-            leftover.unlink(missing_ok=True)
+        remove_leftovers(folder)
         for name in names:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
         content = {"format": _FORMAT, "format_version": _VERSION, **kind, "parts": parts}
@@ -80,6 +79,12 @@ def open_folder(folder: str | Path, ending: str, predictor: SetPredictor, source
         raise InputError(f"{folder}: cannot be written: {error.strerror or error}") from error
     files = tuple(folder / name for name in names)
     return Parts(folder, files, tuple(path.exists() for path in files))
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Take away what was being written by who was killed."""
+    for leftover in folder.rglob(".udcp-*.tmp"):
+        leftover.unlink(missing_ok=True)
 
 
 def digest(predictor: SetPredictor) -> str:

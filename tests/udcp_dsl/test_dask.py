@@ -1,0 +1,151 @@
+"""A cluster writes the bytes that one process writes, though a worker dies; what goes wrong is told by part and row."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("distributed")
+pytest.importorskip("pyarrow")
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from click.testing import CliRunner, Result
+
+import udcp_dsl as udcp
+from udcp_dsl.cli import main
+from udcp_dsl.dask import connected, predict_parts
+from udcp_dsl.diagnostics import InputError
+
+PARTS, ROWS = 12, 15
+rng = np.random.default_rng(0)
+P = rng.dirichlet(np.ones(3), PARTS * ROWS)
+Y = np.argmax(np.log(P) + rng.gumbel(size=P.shape), axis=1)
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    with connected(None, 2) as found:
+        yield found
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    made().save("pets.json")
+    Path("in").mkdir()
+    for number in range(PARTS):
+        write(number, P[number * ROWS : (number + 1) * ROWS])
+    run("predict", "pets.json", "--probs", "in", "--id", "photo", "-o", "alone/")
+    return tmp_path
+
+
+def made() -> udcp.SetPredictor:
+    loss = udcp.loads("labels {cat, dog, wolf}  loss l = size")
+    return udcp.SetPredictor(loss, "lac", alpha=0.3).calibrate(P, Y)
+
+
+def write(number: int, rows: np.ndarray) -> None:
+    table = pa.table({"photo": [f"{number}/{i}" for i in range(len(rows))], "p": rows.tolist()})
+    pq.write_table(table, f"in/part-{number}.parquet")
+
+
+def run(*arguments: str) -> Result:
+    result = CliRunner().invoke(main, list(arguments))
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def contents(name: str) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in Path(name).iterdir()}
+
+
+def slowly() -> None:
+    """In a worker: each batch takes a while, so that there is a middle of the work."""
+    import time
+
+    from udcp_dsl.prediction.streams import predicting
+
+    was: Callable[..., Any] = predicting.answers
+    predicting.answers = lambda *a, **k: (time.sleep(0.2), was(*a, **k))[1]  # type: ignore[assignment]
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_worker_that_dies_costs_its_part_and_no_more(client: Any) -> None:
+    client.run(slowly)
+    pids = list(client.run(os.getpid).values())
+    assert len(set(pids)) == 2
+
+    import threading
+
+    def kill() -> None:
+        while len(list(Path("out").glob("*.parquet"))) < 3:
+            time.sleep(0.01)
+        os.kill(pids[0], signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    tally = predict_parts(client, made(), "in", "out", id_column="photo")
+    killer.join()
+    assert tally.n == PARTS * ROWS
+    assert contents("out") == contents("alone")
+    assert predict_parts(client, made(), "in", "out", id_column="photo").n == 0
+
+
+@pytest.mark.usefixtures("folder")
+def test_kernels_take_one_thread_a_task(client: Any) -> None:
+    predict_parts(client, made(), "in", "out", id_column="photo")
+    threads = client.run(lambda: __import__("numba").config.NUMBA_NUM_THREADS)
+    assert 1 in threads.values()  # of a worker that had something to do
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_fault_is_told_by_part_and_row_and_finished_parts_stay(client: Any) -> None:
+    wrong = P[:ROWS].copy()
+    wrong[7, 1] = np.nan
+    write(11, wrong)
+    with pytest.raises(InputError, match=r"part-11\.parquet: probabilities: row 7, label 'dog', is NaN"):
+        predict_parts(client, made(), "in", "out", id_column="photo")
+    assert not Path("out/part-11.parquet").exists()
+    write(11, P[11 * ROWS :])
+    with pytest.raises(InputError, match=r"part-11\.parquet has changed since its sets were begun"):
+        predict_parts(client, made(), "in", "out", id_column="photo")
+
+
+RUN = "import sys; from udcp_dsl.cli import main\nif __name__ == '__main__': main(sys.argv[1:])"
+
+
+def test_the_whole_run_is_killed_and_run_again(folder: Path) -> None:
+    (folder / "run.py").write_text(RUN)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = "run.py predict pets.json --probs in --id photo -o out/ --engine dask --workers 2".split()
+    process = subprocess.Popen([sys.executable, *command], cwd=folder, env=environment, start_new_session=True)
+    while process.poll() is None and not list(folder.glob("out/*.parquet")):
+        time.sleep(0.002)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    done = subprocess.run([sys.executable, *command], cwd=folder, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert contents("out") == contents("alone")
+
+
+@pytest.mark.usefixtures("folder")
+def test_mistakes() -> None:
+    common = ["predict", "pets.json", "--probs", "in", "--id", "photo"]
+    for more, message in {
+        ("-o", "sets.csv", "--engine", "dask"): "give a folder, -o sets/",
+        ("-o", "out/", "--scheduler", "tcp://127.0.0.1:1"): "--scheduler goes with --engine dask",
+        ("-o", "out/", "--engine", "dask", "--scheduler", "nowhere"): "there is no scheduler at 'nowhere'",
+    }.items():
+        result = CliRunner().invoke(main, [*common, *more])
+        assert result.exit_code == 2
+        assert message in result.stderr
