@@ -5,8 +5,9 @@ real classifiers of the repository, where it is not, as they are and with a temp
 
 Synthetic: each oracle's threshold is where its sets have the mean mass 1 - alpha, two neighbouring thresholds mixed, so
 that coverage is equal exactly and no calibration adds noise. Real: the same with the empirical coverage of the rows
-judged. `penalized` has its lambda from other rows. Standard errors of differences to `price` are those of a paired
-bootstrap over rows. Writes dominance.json, .md and .svg to benchmarks/results, and the table into docs/price-oracle.md.
+judged. `penalized` has its lambda, and `price` its anchor, from other rows. Standard errors of differences to `price`
+are those of a paired bootstrap over rows. Writes dominance.json, .md and .svg to benchmarks/results, and the table into
+docs/price-oracle.md.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from rich.console import Console
 from writing import between_markers, write
 
 import udcp_dsl as udcp
+from udcp_dsl.prediction.anchors import MOST, find_anchor
 from udcp_dsl.prediction.calibrate import DEFAULT_GRID
 from udcp_dsl.prediction.files import atomic_write
 
@@ -166,7 +168,7 @@ class Curve:
 
 def judge(case: Case, rng: np.random.Generator) -> Iterator[Row]:
     """One row an alpha."""
-    samples = {name: Sample.of(udcp.make_oracle(name, case.loss), case.P, case.y) for name in ("price", *RIVALS[:3])}
+    samples = {name: Sample.of(udcp.make_oracle(name, case.loss), case.P, case.y) for name in RIVALS[:3]}
     samples["greedy"] = Sample.of(udcp.make_oracle("greedy", case.loss), case.P, case.y)
     penalized = [
         (lam, Sample.of(udcp.make_oracle("penalized", case.loss, lam=lam), case.tuning, case.tuning_y))
@@ -177,9 +179,11 @@ def judge(case: Case, rng: np.random.Generator) -> Iterator[Row]:
     samples["ilp"] = Sample.of(exact, case.P[:few], None if case.y is None else case.y[:few])
     weights = rng.multinomial(n, np.full(n, 1 / n), size=RESAMPLES) / n
     few_weights = rng.multinomial(few, np.full(few, 1 / few), size=RESAMPLES) / few
-    few_of_price = samples["price"].head(few)
+    truths = case.tuning_y if case.tuning_y is not None else drawn(case.tuning, rng)
     for alpha in ALPHAS:
         target = 1 - alpha
+        samples["price"] = Sample.of(anchored(case, truths, target), case.P, case.y)
+        few_of_price = samples["price"].head(few)
         lam = min((cost_at(sample, target), lam) for lam, sample in penalized)[1]
         samples["penalized"] = Sample.of(udcp.make_oracle("penalized", case.loss, lam=lam), case.P, case.y)
         on_all, on_few = (
@@ -194,6 +198,20 @@ def judge(case: Case, rng: np.random.Generator) -> Iterator[Row]:
             options: dict[str, object] = {"lam": lam} if name == "penalized" else {}
             rivals.append(Rival(name, draws.shape[1], cost_at(theirs, target), price_cost, error, options))
         yield Row(case.name, alpha, on_all[0], tuple(rivals))
+
+
+def anchored(case: Case, truths: NDArray[np.int64], target: float) -> Any:
+    """`price` with its anchor from as many rows of `tuning` as calibration would take for it."""
+    oracle: Any = udcp.make_oracle("price", case.loss)
+    if not oracle.wants_anchor:
+        return oracle
+    anchor = find_anchor(oracle, case.tuning[:MOST].astype(np.float64), truths[:MOST], target)
+    return oracle if anchor is None else oracle.anchored(np.full(len(case.P), anchor))
+
+
+def drawn(P: Floats, rng: np.random.Generator) -> NDArray[np.int64]:
+    """A true label of each row, by its p."""
+    return np.array([rng.choice(len(p), p=p) for p in P], dtype=np.int64)
 
 
 def share_not_nested(loss: Any, P: NDArray[np.floating[Any]]) -> float:

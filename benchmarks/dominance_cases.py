@@ -6,6 +6,7 @@ each in two states: as it is, and with a temperature that was fitted on other ro
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
@@ -85,6 +86,14 @@ def declarations(k: int) -> str:
     )
 
 
+def distances(k: int) -> bytes:
+    """A matrix of distances between k points of a plane, as a file."""
+    points = np.random.default_rng(1).normal(size=(k, 2))
+    data = io.BytesIO()
+    np.save(data, np.round(np.abs(points[:, None] - points).sum(axis=-1), 3))
+    return data.getvalue()
+
+
 # name, labels, rows, the loss, rows for ilp
 SYNTHETIC: tuple[tuple[str, int, int, str, int], ...] = (
     ("label costs", 100, 4000, "sum(cost)", 40),
@@ -102,6 +111,11 @@ SYNTHETIC: tuple[tuple[str, int, int, str, int], ...] = (
         " + 5 * (any(family.c0) and any(family.c1)) + 0.01 * size",
         100,
     ),
+    ("never together", 40, 2000, "8 * (any(family.c0) and any(family.c1)) + sum(cost)", 20),
+    ("a step of size", 40, 2000, "8 * (size > 3) + sum(cost) + count(family)", 20),
+    ("tree diameter + label costs", 60, 2000, "3 * diameter(tree) + sum(cost)", 20),
+    ("convex of counts", 40, 2000, "max(count(group) - 2, 0) ^ 2 + sum(cost)", 20),
+    ("diameter of a matrix", 40, 2000, "3 * diameter(far) + 0.2 * sum(cost)", 20),
 )  # fmt: skip
 
 
@@ -113,7 +127,9 @@ def synthetic(quick: bool) -> Iterator[tuple[str, Callable[[], Case]]]:
 def _synthetic(quick: bool, name: str, k: int, n: int, text: str, ilp_rows: int) -> Case:
     n, k, ilp_rows = (60, 12, 2) if quick else (n, k, ilp_rows)
     rng = np.random.default_rng(0)
-    loss = udcp.loads(f"{declarations(k)}\nloss l = {text}")
+    loss = udcp.loads(
+        f'{declarations(k)}\ndistance far from "far.npy"\nloss l = {text}', files={"far.npy": distances(k)}
+    )
     P, tuning = posteriors(n, k, rng), posteriors(max(n // 2, 60), k, rng)
     # Beyond 1 - 2^-8 of the mass, no set at these alphas is asked for.
     levels = {"levels": [1 - 0.5**j for j in range(1, 9)]}

@@ -197,7 +197,7 @@ def test_a_quick_run(dominance: ModuleType, tmp_path: Path, capsys: pytest.Captu
     before = dominance.PAGE.read_bytes()
     assert dominance.main(["--quick", "--output", str(tmp_path)]) == 0
     data = json.loads((tmp_path / "dominance.json").read_text())
-    assert len(data["rows"]) == 42
+    assert len(data["rows"]) == 57
     assert all(row["holds"] for row in data["rows"] if row["true_p"])
     assert {rival["oracle"] for row in data["rows"] for rival in row["rivals"]} == set(dominance.RIVALS)
     assert "| triage-like mix |  | 0.1 |" in (tmp_path / "dominance.md").read_text()

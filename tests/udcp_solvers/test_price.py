@@ -355,3 +355,24 @@ def test_many_labels_and_no_structure_go_to_the_search() -> None:
     P = np.zeros((1, 22))
     P[0, :3] = 0.5, 0.375, 0.125
     assert oracle.scores(P)[0, :3].tolist() == [0.0, pytest.approx(2 / 0.375), pytest.approx(4 / 0.125)]
+
+
+@pytest.mark.parametrize(
+    ("text", "p"),
+    [
+        # A mass below 2^-106 is a mass: what is free is bought at 0.
+        ("costs c { a: 0, b: 1, c: 2, d: 0 }  loss l = 3 * (size >= 3) + sum(c)", [0.5, 0.3, 0.2, 1e-36]),
+        # Categories of one label, and likeliest labels that tie.
+        (
+            "hierarchy h { x { a, b }, y { c }, z { d } }  loss l = diameter(h) + 0.1 * size + 0.2 * count(h.level(1))",
+            [0.4, 0.4, 0.2, 0.0],
+        ),
+        (
+            "hierarchy h { x { a }, y { b }, z { c, d } }  loss l = diameter(h) + 0.1 * size + 0.2 * count(h.level(1))",
+            [0.4, 0.4, 0.2, 0.0],
+        ),
+    ],
+)
+def test_small_masses_and_ties(text: str, p: list[float]) -> None:
+    loss = udcp.loads(f"labels {{ a, b, c, d }}  {text}")
+    np.testing.assert_allclose(udcp.make_oracle("price", loss).scores([p])[0], price_scores(loss, p), rtol=1e-12)

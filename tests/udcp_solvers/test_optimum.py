@@ -1,0 +1,115 @@
+"""With true p no oracle is cheaper than `price` at the same coverage, and none could be: the linear program over all
+sets, one mean mass for all rows, has as low a mean cost but for what an anchor from 1,000 rows leaves."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import udcp_dsl as udcp
+from udcp_dsl.prediction.anchors import find_anchor
+from udcp_dsl.testing import all_masks, losses
+
+DECLARED = """
+labels { a, b, c, d, e, f }
+hierarchy h { x { a, b, c }, y { d, e, f } }
+costs k { a: 0.1, b: 0.2, c: 1, d: 0.5, e: 0.7, f: 1.5 }
+categories over { m: { a, b, c }, n: { c, d, e }, o: { e, f, a }, r: { b, d } }
+distance far from "far.csv"
+"""
+FAR = b"label,a,b,c,d,e,f\na,0,1,2,3,2,4\nb,1,0,1,2,3,3\nc,2,1,0,4,1,2\nd,3,2,4,0,1,5\ne,2,3,1,1,0,1\nf,4,3,2,5,1,0\n"
+LOSSES = [
+    "8 * (any({ a, b }) and any({ c, d, e, f })) + sum(k)",
+    "8 * (size >= 2) + sum(k)",
+    "3 * diameter(h) + sum(k)",
+    "max(count(over) - 1, 0) ^ 2 + 0.5 * sum(k)",
+    "diameter(far) + sum(k)",
+    "if any({ a }) then 3 * count(over) else 2 * sum(k)",
+    "min(sum(k) + 2 * count(over), 4)",
+]
+RIVALS = [("base", {}), ("lac", {}), ("greedy", {}), *(("penalized", {"lam": lam}) for lam in (0.01, 0.1, 1.0))]
+ALPHA = 0.2
+
+
+def least_cost(masks: np.ndarray, costs: np.ndarray, P: np.ndarray, level: float) -> float:
+    """The linear program over all sets of all rows, by its dual: one price, at which the value is highest."""
+    mass = P @ masks.T
+
+    def dual(mu: float) -> float:
+        return float((costs - mu * mass).min(axis=1).mean()) + mu * level
+
+    low, high = 0.0, 1.0
+    while dual(2 * high) > dual(high):
+        high *= 2
+    low, high = 0.0, 2 * high
+    for _ in range(80):  # concave: thirds
+        third = (high - low) / 3
+        if dual(low + third) < dual(high - third):
+            low += third
+        else:
+            high -= third
+    return dual((low + high) / 2)
+
+
+def cost_at(loss: udcp.Loss, scores: np.ndarray, P: np.ndarray, level: float) -> float:
+    """The mean cost of the sets whose mean mass is the level, two neighbouring thresholds mixed."""
+    order = np.argsort(scores, axis=None, kind="stable")
+    ranked, mass = scores.ravel()[order], np.cumsum(P.ravel()[order]) / len(P)
+    last = np.append(ranked[1:] > ranked[:-1], True)
+    taus, masses = np.append(-np.inf, ranked[last]), np.append(0.0, mass[last])
+    at = min(int(np.searchsorted(masses, level)), len(taus) - 1)
+    below, above = (float(loss.batch(scores <= tau).mean()) for tau in (taus[at - 1], taus[at]))
+    share = (level - masses[at - 1]) / (masses[at] - masses[at - 1])
+    return below + share * (above - below)
+
+
+def compared(loss: udcp.Loss, rng: np.random.Generator, n: int, draws: int) -> tuple[float, float, dict[str, float]]:
+    """Mean costs at the same coverage over the draws: of the linear program, of `price`, of the others."""
+    masks = all_masks(loss.K)
+    costs, level = loss.batch(masks), 1 - ALPHA
+    price = udcp.make_oracle("price", loss)
+    rivals = {f"{name} {options}": udcp.make_oracle(name, loss, **options) for name, options in RIVALS}
+    least, mine, others = 0.0, 0.0, dict.fromkeys(rivals, 0.0)
+    for _ in range(draws):
+        P = rng.dirichlet(np.full(loss.K, 0.3), n + 1000)
+        y = np.array([rng.choice(loss.K, p=p) for p in P[:1000]])
+        oracle = price
+        if price.wants_anchor and (m := find_anchor(price, P[:1000], y, level)) is not None:
+            oracle = price.anchored(np.full(n, m))
+        P = P[1000:]
+        least += least_cost(masks, costs, P, level) / draws
+        mine += cost_at(loss, oracle.scores(P), P, level) / draws
+        for name, rival in rivals.items():
+            others[name] += cost_at(loss, rival.scores(P), P, level) / draws
+    return least, mine, others
+
+
+def assert_optimal(loss: udcp.Loss, seed: int, n: int, draws: int, near: float) -> None:
+    least, mine, others = compared(loss, np.random.default_rng(seed), n, draws)
+    assert least - 1e-6 * (1 + abs(least)) <= mine <= least + max(near * abs(least), 0.02), (least, mine)
+    for name, other in others.items():
+        assert mine <= other + max(near / 3 * abs(other), 0.01), (name, mine, other)
+
+
+@pytest.mark.parametrize("text", LOSSES)
+def test_price_is_the_optimum(text: str) -> None:
+    loss = udcp.loads(f"{DECLARED} loss l = {text}", files={"far.csv": FAR})
+    assert_optimal(loss, seed=0, n=1500, draws=2, near=0.06)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", LOSSES)
+def test_price_is_the_optimum_on_many_rows(text: str) -> None:
+    loss = udcp.loads(f"{DECLARED} loss l = {text}", files={"far.csv": FAR})
+    assert_optimal(loss, seed=1, n=20_000, draws=20, near=0.03)
+
+
+@pytest.mark.slow
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(losses(), st.integers(0, 2**32 - 1))
+def test_price_is_the_optimum_whatever_the_loss(loss: udcp.Loss, seed: int) -> None:
+    low, high = loss.facts.interval
+    if 2 <= loss.K <= 7 and max(abs(low), abs(high)) < 1e3:
+        assert_optimal(loss, seed, n=20_000, draws=3, near=0.03)
