@@ -4,7 +4,7 @@
     case "as the bill says": cost { melanoma } == 8.01
     case "the gap" of triage with coherence = 3: cost { melanoma, nevus } >= 12
     case "left open": row { melanoma: 0.6, nevus: 0.4 } by price { anchor: 70.5 } at 71.8 holds { melanoma, nevus }
-    case "not for this": row { wart: 0.9, nevus: 0.1 } by lac at -0.05 lacks { nevus }
+    case "not for this": row { wart: 0.9, nevus: 0.1 } by lac at -0.5 lacks { nevus }
 
 A row is a classifier's probabilities; labels that are not named have 0. `by` names the oracle, with its options, and
 `at` the threshold; so a case depends on nothing but the spec. Costs are compared as the language compares them.
@@ -317,7 +317,11 @@ class _Reader:
 
     def _word(self, word: str, said: str | None = None) -> None:
         if not self._taken(word):
-            self._fault("E701", f"{said or repr(word)} is expected", "see `udcp validate --help` on cases")
+            self._fault(
+                "E701",
+                f"{said or repr(word)} is expected",
+                'write: case "why": cost { a } > cost { b }, or row { a: 1 } by lac at -0.5 holds { a }',
+            )
 
     def _sign(self, sign: str) -> None:
         if not self._taken(sign):

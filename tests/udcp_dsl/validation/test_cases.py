@@ -191,3 +191,11 @@ def test_pytest_runs_each_as_a_test(folder: Path) -> None:
     assert "<CaseItem case mild>" in told
     (folder / "pets.cases").write_text("case: nonsense")
     assert "cost or row is expected" in run("pets.cases")
+
+
+def test_the_page_about_cases_is_right() -> None:
+    """Its example is read, and what it says of the language's labels holds."""
+    text = (Path(__file__).parents[3] / "docs" / "cases.md").read_text(encoding="utf-8")
+    cases = parse_cases(Source("cases.md", text.split("```")[1]))
+    assert [type(c.claim) for c in cases] == [CostCase, CostCase, CostCase, RowCase, RowCase]
+    assert (cases[2].loss, cases[2].params) == ("triage", {"coherence": 3.0})
