@@ -241,3 +241,31 @@ def test_what_goes_wrong_beside_the_work_is_raised_in_it() -> None:
     stopped = ahead(iter(range(10**9)))
     assert next(stopped) == 0
     stopped.close()  # type: ignore[attr-defined]  # a generator; the thread ends with it
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"conditional": "group"},
+        {"conditional": "class"},
+        {"conditional": "difficulty", "bins": 2},
+        {"conditional": "group", "pool": True},
+        {"randomize": True},
+        {"nonempty": True},
+        {"temperature": "fit"},
+        {"confidence": 0.8},
+    ],
+    ids=str,
+)
+def test_thresholds_from_40_parts_are_those_of_one_array(tmp_path: Path, options: dict[str, Any]) -> None:
+    in_parts(tmp_path / "in", 40)
+    rows = open_rows(tmp_path / "in", LABELS, id_column="photo", group_column="site", beside={"true labels": Y}).whole()
+    loss = udcp.loads("labels {cat, dog, wolf}  loss l = size")
+    groups = SITES if options.get("conditional") == "group" else None
+    ids = batch()["photo"].to_pylist()
+    for oracle in ("lac", "penalized"):
+        one, parts = (udcp.SetPredictor(loss, oracle, alpha=0.3, **options) for _ in range(2))
+        one.calibrate(P, Y, groups=groups, ids=ids)
+        parts.calibrate(rows)
+        assert parts.calibrated.as_dict() == one.calibrated.as_dict()

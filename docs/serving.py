@@ -1,0 +1,56 @@
+"""A saved predictor behind an HTTP endpoint (Starlette), warm before the first request.
+
+    PREDICTOR=triage.json uvicorn --app-dir docs serving:app
+    curl -d '{"probs": [[0.7, 0.2, 0.1]], "ids": ["a"]}' localhost:8000/sets
+
+Needs the extra `studio` (starlette, uvicorn).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import numpy as np
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+import udcp_dsl as udcp
+
+MOST = 1 << 24  # bytes of a request
+
+
+@asynccontextmanager
+async def warm(app: Starlette) -> AsyncIterator[None]:
+    """Load the predictor and compile what it needs, for one row and for several, before anything is asked."""
+    predictor = udcp.SetPredictor.load(os.environ["PREDICTOR"])
+    even = np.full((2, predictor.loss.K), 1 / predictor.loss.K)
+    if predictor.conditional != "group" and not predictor.calibrated.weighted:
+        for rows in (even[:1], even):
+            predictor.predict_set(rows, alpha=predictor.alphas[0])
+    app.state.predictor = predictor
+    yield
+
+
+async def sets(request: Request) -> JSONResponse:
+    """The sets of the rows in `probs`; with `ids` and `groups`, one a row, and `alpha`, where there are several."""
+    if int(request.headers.get("content-length", MOST + 1)) > MOST:
+        return JSONResponse({"error": f"send at most {MOST:,} bytes, and say how many"}, 413)
+    try:
+        asked = await request.json()
+        more = {name: asked[name] for name in ("ids", "groups", "alpha") if name in asked}
+        found = await run_in_threadpool(request.app.state.predictor.predict_set, asked["probs"], **more)
+    except KeyError as missing:
+        return JSONResponse({"error": f"there is no {missing}"}, 422)
+    except (ValueError, TypeError) as error:  # of JSON, or of the rows: it names them
+        return JSONResponse({"error": str(error)}, 422)
+    ids = range(len(found)) if found.ids is None else found.ids.tolist()
+    rows = zip(ids, found.labels, found.costs.tolist(), strict=True)
+    return JSONResponse([{"id": i, "labels": labels, "size": len(labels), "cost": cost} for i, labels, cost in rows])
+
+
+app = Starlette(routes=[Route("/sets", sets, methods=["POST"])], lifespan=warm)

@@ -1,0 +1,41 @@
+"""docs/serving.py: the sets of `predict_set` over HTTP, and a mistake is an answer, not a failure."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("starlette")
+pytest.importorskip("httpx")
+
+from starlette.testclient import TestClient
+
+import udcp_dsl as udcp
+
+FILE = Path(__file__).parents[1] / "docs" / "serving.py"
+
+
+def test_a_saved_predictor_is_served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    loss = udcp.loads("labels {cat, dog, wolf}  loss l = size")
+    predictor = udcp.SetPredictor(loss, "lac", alpha=0.5).calibrate(np.eye(3), ["cat", "dog", "wolf"])
+    predictor.save(tmp_path / "pets.json")
+    monkeypatch.setenv("PREDICTOR", str(tmp_path / "pets.json"))
+    spec = importlib.util.spec_from_file_location("serving", FILE)
+    assert spec is not None
+    assert spec.loader is not None
+    serving = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(serving)
+    with TestClient(serving.app) as client:
+        answer = client.post("/sets", json={"probs": [[1.0, 0.0, 0.0]], "ids": ["a"]})
+        assert answer.json() == [{"id": "a", "labels": ["cat"], "size": 1, "cost": 1.0}]
+        for wrong, message in {
+            '{"probs": [[2, 0, 0]]}': "row 0, label 'cat'",
+            "{}": "there is no 'probs'",
+            "[": "Expect",
+        }.items():
+            answer = client.post("/sets", content=wrong)
+            assert answer.status_code == 422
+            assert message in answer.json()["error"]
