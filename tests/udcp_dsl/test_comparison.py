@@ -24,6 +24,7 @@ from udcp_dsl.comparison import CURVE, Comparison, Run, median_of_means, results
 from udcp_dsl.comparison.splits import deal
 from udcp_dsl.prediction.calibrate import DEFAULT_GRID, CalibrationWarning
 from udcp_dsl.prediction.evaluation import Measures
+from udcp_dsl.prediction.promises.temperature import fit_temperature, temperature_fold, tempered
 
 SPEC = """
 labels { cat, dog, wolf, lynx, emu, rhea }
@@ -427,3 +428,16 @@ def _text(comparison: Comparison) -> str:
     text = StringIO()
     Console(file=text, width=200, color_system=None).print(comparison)
     return text.getvalue()
+
+
+def test_a_temperature_is_fitted_on_rows_that_are_in_no_fold() -> None:
+    found = compare(KINDS, P, Y, oracles=["base"], splits=2, seed=3, temperature="fit")
+    own = temperature_fold(len(P), 3)
+    rest = np.setdiff1d(np.arange(len(P)), own)
+    assert found.n == len(rest)
+    assert found.temperature == fit_temperature(P[own], Y[own])
+    assert found.as_dict()["temperature"] == found.temperature
+    same = compare(KINDS, tempered(P[rest], found.temperature), Y[rest], oracles=["base"], splits=2, seed=3)
+    assert [run.evaluation.mean_cost for run in found.runs] == [run.evaluation.mean_cost for run in same.runs]
+    with pytest.raises(InputError, match="temperature is 'warm'"):
+        compare(KINDS, P, Y, oracles=["base"], temperature="warm")  # type: ignore[arg-type]

@@ -21,6 +21,7 @@ from udcp_dsl.cli.row_options import (
     numbers_options,
     reads_rows,
     rows_from,
+    temperature_of,
     truth_option,
     written_or_why,
 )
@@ -52,6 +53,11 @@ if TYPE_CHECKING:
 )
 @click.option("--splits", type=click.IntRange(min=1), default=10, show_default=True, help="How many random splits.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the splits.")
+@click.option(
+    "--temperature",
+    metavar="fit|NUMBER",
+    help="Repair the probabilities first: by a number, or fitted on a fifth of the rows, which are then in no split.",
+)
 @click.option("--out", metavar="FILE", help="Write all runs, one a row: .parquet, .arrow, .csv; - prints CSV.")
 @click.option("--report", metavar="FILE", help="Write a page with figures and instances, as HTML that opens offline.")
 @click.option("--figures", metavar="FOLDER", help="Write the figures as SVG and PDF.")
@@ -71,6 +77,7 @@ def command(
     oracles: tuple[str, ...],
     splits: int,
     seed: int,
+    temperature: str | None,
     out: str | None,
     report: str | None,
     figures: str | None,
@@ -110,7 +117,7 @@ def command(
             normalize=normalize,
         )
         options: dict[str, Any] = {"alphas": alphas, "oracles": oracles or None, "splits": splits, "seed": seed}
-        options |= {"label_names": label_names, "progress": tracked}
+        options |= {"label_names": label_names, "temperature": temperature_of(temperature), "progress": tracked}
         if swept:
             ((param, values),) = swept.items()
             found = sweep(losses[0], rows, param=param, values=values, **options)

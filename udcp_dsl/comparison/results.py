@@ -113,7 +113,8 @@ class Comparison:
     (loss, oracle) the points (alpha, coverage, mean cost) of the first split. `examples`, by loss, begin with a row in
     which `price` is cheaper and right and one in which it misses, go on with those whose sets differ most in cost, for
     their size, and end with some that are spread evenly over the rest. `label_names` are those that readers see.
-    `about` says of an oracle which of several scores of its name it gave ("mass before").
+    `about` says of an oracle which of several scores of its name it gave ("mass before"). `temperature` is the one that
+    all probabilities are taken at; n does not count the rows that it was fitted on.
     """
 
     losses: tuple[Loss, ...]
@@ -131,6 +132,7 @@ class Comparison:
     K: int
     label_names: Mapping[str, str] = field(default_factory=dict)
     about: Mapping[str, str] = field(default_factory=dict)
+    temperature: float | None = None
 
     def called(self, label: str) -> str:
         """The name of a label that readers see."""
@@ -198,6 +200,7 @@ class Comparison:
             "splits": self.splits,
             "seed": self.seed,
             "fractions": list(self.fractions),
+            "temperature": self.temperature,
             "summaries": [_plain(summary) for summary in self.summaries()],
             "about": dict(self.about),
             "skipped": [{"loss": loss, "oracle": oracle, "why": why} for (loss, oracle), why in self.skipped.items()],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,6 +18,8 @@ from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.calibrate import DEFAULT_GRID, CalibrationWarning, Level, levels_of
 from udcp_dsl.prediction.doubts import warn_of_another_order, warn_of_free_labels, warn_of_zeros
 from udcp_dsl.prediction.oracle import Oracle, declaration_of, make_oracle, oracle_names, with_lambda
+from udcp_dsl.prediction.promises.options import Temperature, as_temperature
+from udcp_dsl.prediction.promises.temperature import fit_temperature, temperature_fold, tempered
 from udcp_dsl.prediction.rows import rows_of
 
 # Called with the units of work and what is done to them, it gives them back one after the other.
@@ -38,6 +41,7 @@ def compare(
     ignore: Sequence[str] = (),
     class_names: Sequence[object] | None = None,
     label_names: Mapping[str, str] | None = None,
+    temperature: Temperature = None,
     workers: int = 2,
     progress: Progress | None = None,
 ) -> Comparison:
@@ -48,8 +52,9 @@ def compare(
     `fractions` are those of the folds for thresholds, for tuning and for the test. `groups` (one a row) are strata of
     the measures; calibration is marginal. `ids` name the rows of the examples, and `label_names` the labels whose own
     names (codes, say) are not for readers; `ignore` names columns of a frame to leave unread. All losses must have the
-    same labels in the same order. `workers` threads share the splits; `progress` is told of each oracle and split.
-    Refuses what `SetPredictor` and `evaluate` refuse. The same seed gives the same result, but for the seconds.
+    same labels in the same order. `temperature` repairs the probabilities first: a number, or "fit", on a fifth of the
+    rows (at most 1,000) that are then in no fold. `workers` threads share the splits; `progress` is told of each oracle
+    and split. Refuses what `SetPredictor` and `evaluate` refuse. The same seed gives the same result, but for seconds.
 
     >>> import numpy as np, udcp_dsl as udcp
     >>> loss = udcp.loads("labels {cat, dog, wolf}  category wild {wolf}  loss l = size + 5 * any(wild)")
@@ -74,6 +79,12 @@ def compare(
             warn_of_free_labels(loss)
     data = rows_of(probs, compared[0].labels, y=y, groups=groups, ids=ids, ignore=ignore, class_names=class_names)
     warn_of_another_order(data)
+    heat = as_temperature(temperature)
+    if heat == "fit":
+        own = temperature_fold(len(data), int(seed))
+        heat = fit_temperature(data.P[own], data.truth[own])
+        data = data.take(np.setdiff1d(np.arange(len(data)), own))
+    data = replace(data, P=tempered(data.P, heat))
     folds = deal(len(data), fractions, int(seed), int(splits))
     warn_of_too_few(folds[0], min(levels), tuned=any(contender.tuned for contender in contenders))
     warn_of_zeros(data, min(levels))
@@ -114,6 +125,7 @@ def compare(
         K=compared[0].K,
         label_names=called,
         about={x.oracle_name: x.about for x in contenders if x.about is not None},
+        temperature=heat,
     )
 
 

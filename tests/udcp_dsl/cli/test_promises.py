@@ -113,3 +113,12 @@ def test_what_is_refused(udcp: Udcp, arguments: tuple[str, ...], message: str) -
     assert done.exit_code == 2, done.output
     assert message in " ".join(done.stderr.split())
     assert not Path("skin.json").exists()
+
+
+def test_compare_at_a_temperature(udcp: Udcp) -> None:
+    options = ("--oracle", "lac", "--splits", "2", "--json")
+    done = udcp("compare", "skin.loss", *SOURCE, *options, "--temperature", "fit")
+    assert done.exit_code == 0, done.output
+    data = json.loads(done.stdout)
+    assert (data["n"], data["temperature"] > 0) == (240, True)
+    assert udcp("compare", "skin.loss", *SOURCE, *options, "--temperature", "cold").exit_code == 2
