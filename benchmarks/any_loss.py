@@ -37,6 +37,8 @@ FORMS = {
     "spread of a matrix": "spread(d) + 0.01 * size",
     "mixed, count, tree diameter": "sum(c) + count(F) + 10 * (any(A) and any(B)) + diameter(h)",
     "radius of a hierarchy + count": "radius(h) + count(F)",
+    "nodes of a hierarchy": "nodes(h) + 0.01 * size",
+    "nodes of a hierarchy + count": "nodes(h) + count(h.level(1)) + 0.01 * size",
     "worst of four actions": "worst(acts) + 0.01 * size",
     "if": "if any(A) then 3 * count(F) else sum(c)",
     "max": "max(sum(c), 3 * count(F))",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -162,3 +164,29 @@ def test_clusters_share_thresholds_and_cover(load: Any) -> None:
     covered = rival.at(0.9)[np.arange(4000), y[4000:]]
     assert abs(covered.mean() - 0.9) < 0.03
     assert min(covered[y[4000:] == c].mean() for c in range(20)) > 0.8
+
+
+def test_the_page_shows_what_was_measured(load: Any) -> None:
+    """And says by name where a rival is cheaper than `price`; where the loss is no rival's own, none is."""
+    results = FOLDER / "results"
+    data = json.loads((results / "rivals.json").read_text(encoding="utf-8"))
+    script = _script()
+    assert (results / "rivals.md").read_text(encoding="utf-8") == script.report(data)
+    for row in data["rows"]:
+        named = {one["method"]: one for one in row["methods"]}
+        assert all(one["coverage"] == pytest.approx(1 - row["alpha"], abs=2e-3) for one in row["methods"]), row["case"]
+        if row["own"] is None:
+            assert all(one["verdict"] != "cheaper" for one in row["methods"]), row["case"]
+        elif row["own"] in named:
+            assert named[row["own"]]["verdict"] != "cheaper", row["case"]
+
+
+def _script() -> Any:
+    """benchmarks/rivals.py, whose name is also that of the folder beside it."""
+    spec = spec_from_file_location("rivals_script", FOLDER / "rivals.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    sys.modules["rivals_script"] = module
+    spec.loader.exec_module(module)
+    return module
