@@ -197,7 +197,7 @@ def test_a_file_that_is_there_is_replaced_whole_or_not_at_all(udcp: Udcp, monkey
         ),
         (["pets.json", "-o", "sets.csv"], "Missing option '--probs'"),
         (["pest.json", "--probs", "new.npy", "-o", "sets.csv"], "there is no file 'pest.json'"),
-        (["pets.loss", "--probs", "new.npy", "-o", "sets.csv"], "pets.loss is not a saved predictor"),
+        (["pets.loss", "--probs", "new.npy", "-o", "sets.csv"], "pets.loss is a spec, not a saved predictor"),
         (["pets.json", "--probs", "new.npy", "--alpha", "0.1", "-o", "sets.csv"], "not calibrated for alpha 0.1"),
         (["pets.json", "--probs", "new.npy", "--group", "sites.txt", "-o", "sets.csv"], "sites.txt: no such file"),
         (["pets.json", "--probs", "new.csv", "-o", "sets.csv"], "column 'photo' is not a label"),
