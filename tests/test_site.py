@@ -1,0 +1,79 @@
+"""The documentation site: what its pages run runs, and their links lead somewhere; the whole is built by `-m slow`."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+sys.path.insert(0, str(DOCS / "extensions"))
+
+import adopted  # noqa: E402, an extension of the site
+import executed  # noqa: E402, likewise
+
+PAGES = sorted(path for path in DOCS.rglob("*.md") if "made" not in path.relative_to(DOCS).parts)
+RUN = [page for page in PAGES if executed.blocks_of(page)]
+
+
+@pytest.mark.parametrize("page", RUN, ids=lambda page: page.stem)
+def test_what_a_page_runs_runs(page: Path) -> None:
+    for package in ("pyarrow", "matplotlib"):
+        pytest.importorskip(package)
+    import matplotlib
+
+    matplotlib.use("Agg")
+    names: dict[str, Any] = {"__name__": page.stem}
+    for i, code in enumerate(executed.blocks_of(page)):
+        _, figures = executed.run(code, f"{page.name}, block {i}", names)
+        if figures:
+            from matplotlib import pyplot
+
+            pyplot.close("all")
+
+
+def test_a_block_that_fails_is_not_passed_over() -> None:
+    with pytest.raises(ZeroDivisionError):
+        executed.run("1 / 0", "page", {})
+    assert executed.run("print(1)\n2", "page", {}) == ("1\n", [])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(DOCS).as_posix())
+def test_links_between_pages_lead_somewhere(page: Path) -> None:
+    if "made/" not in page.read_text(encoding="utf-8"):  # made when the site is built, which checks those links
+        docname = page.relative_to(DOCS).with_suffix("").as_posix()
+        adopted.turned(page.read_text(encoding="utf-8"), docname, f"docs/{docname}.md")
+
+
+@pytest.mark.parametrize(
+    ("path", "page"),
+    [
+        ("README.md", "index"),
+        ("docs/mass.md", "mass"),
+        ("specs/reference/diameter.md", "made/language/diameter"),
+        ("specs/reference/", "made/language/index"),
+        ("specs/tickets/", "made/gallery/tickets"),
+        ("specs/README.md", "made/gallery/index"),
+        ("benchmarks/floors.py", None),
+    ],
+)
+def test_where_a_file_is_shown(path: str, page: str | None) -> None:
+    assert adopted.page_of(path) == page
+
+
+def test_a_link_that_leads_nowhere_is_refused() -> None:
+    with pytest.raises(SystemExit, match="leads nowhere"):
+        adopted.turned("see [this](nothing.md)", "index", "docs/index.md")
+
+
+@pytest.mark.slow
+def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
+    pytest.importorskip("sphinx")
+    command = [sys.executable, "-m", "sphinx", "-W", "-q", "-b", "html", str(DOCS), str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "made" / "gallery" / "tickets.html").exists()
