@@ -70,9 +70,8 @@ def main() -> None:
                 stop = time.perf_counter()
                 times.setdefault(feature, []).append(1e3 * (stop - start))
                 start = stop
-    print(
-        f"{'milliseconds after a key, ' + format(LABELS, ',') + ' labels':<44}{'first':>8}{'median':>8}{'slowest':>9}"
-    )
+    title = f"milliseconds after a key, {LABELS:,} labels"
+    print(f"{title:<44}{'first':>8}{'median':>8}{'slowest':>9}")
     for feature, found in times.items():
         first, rest = found[0], found[1:]
         print(f"{feature:<44}{first:8.0f}{statistics.median(rest):8.1f}{max(rest):9.1f}")
