@@ -441,3 +441,15 @@ def test_a_temperature_is_fitted_on_rows_that_are_in_no_fold() -> None:
     assert [run.evaluation.mean_cost for run in found.runs] == [run.evaluation.mean_cost for run in same.runs]
     with pytest.raises(InputError, match="temperature is 'warm'"):
         compare(KINDS, P, Y, oracles=["base"], temperature="warm")  # type: ignore[arg-type]
+
+
+def test_examples_say_from_which_alpha_on_a_label_is_left_out() -> None:
+    loss = loads("labels { a, b, c }  category two { a, b }  loss l = size + 3 * all(two)")
+    rng = np.random.default_rng(0)
+    P = rng.dirichlet(np.ones(3), 300)
+    y = (P.cumsum(axis=1) > rng.random((300, 1))).argmax(axis=1)
+    found = compare(loss, P, y, alphas="0.2", oracles=["lac", "penalized", "price"], splits=2)
+    for example in found.examples["l"]:
+        for oracle, p in example.p_values.items():
+            assert {label for label in p if p[label] > 0.2} == set(example.sets[oracle])
+        assert set(example.p_values) == {"lac", "penalized", "price"}

@@ -28,7 +28,12 @@ _READABLE = 9  # labels of a set
 
 
 def examples(
-    loss: Loss, data: Rows, test: Places, masks: Mapping[str, Masks], called: Callable[[str], str] = str
+    loss: Loss,
+    data: Rows,
+    test: Places,
+    masks: Mapping[str, Masks],
+    called: Callable[[str], str] = str,
+    p_values: Mapping[str, Callable[[Places], Floats]] | None = None,
 ) -> tuple[Example, ...]:
     """Rows of the test fold with the set of each oracle, in the order above; `called` gives a label's name.
 
@@ -47,7 +52,9 @@ def examples(
     head, rest = differing[: _EXAMPLES // 2 - len(taught)], differing[_EXAMPLES // 2 - len(taught) :]
     places = np.unique(np.linspace(0, max(0, len(rest) - 1), _EXAMPLES // 2).astype(int)).tolist()
     found = []
-    for i in (*taught, *head, *(rest[place] for place in places[: len(rest)])):
+    chosen = [*taught, *head, *(rest[place] for place in places[: len(rest)])]
+    of_oracle = {name: p_of(np.array(chosen, dtype=np.intp)) for name, p_of in (p_values or {}).items()}
+    for at, i in enumerate(chosen):
         row = int(test[i])
         likeliest = np.argsort(-data.P[row], kind="stable").tolist()
         kept = np.any([mask[i] for mask in masks.values()], axis=0)
@@ -61,6 +68,9 @@ def examples(
             sets={name: tuple(loss.labels[y] for y in likeliest if mask[i, y]) for name, mask in masks.items()},
             costs={name: float(cost[i]) for name, cost in costs.items()},
             terms={name: loss.terms(mask[i]) for name, mask in masks.items()},
+            p_values={
+                name: {loss.labels[y]: float(p[at, y]) for y in likeliest if kept[y]} for name, p in of_oracle.items()
+            },
             decisions={name: _decision(loss, mask[i]) for name, mask in masks.items()} if _decides(loss) else {},
             pair=None if rival is None else (ours, rival),
             why="" if rival is None else _why(loss, masks, i, data.P[row], int(data.truth[row]), ours, rival, called),

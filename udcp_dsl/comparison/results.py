@@ -88,7 +88,8 @@ class Example:
     `row` is its position in the rows that were given, `name` its id where there are ids. `probabilities` are those of
     the 12 likeliest labels and of every label in one of the sets, falling; sets list their labels in the same order.
     `decisions` say, for a loss that leads to one, the action that each set asks for and what it costs at worst, or that
-    the case is handed over. `pair` are `price` (else the cheapest oracle on the whole) and the cheapest other one whose
+    the case is handed over; `p_values` of each oracle, the smallest alpha at which it leaves each of these labels out.
+    `pair` are `price` (else the cheapest oracle on the whole) and the cheapest other one whose
     set differs, None where none does; `why` says in words what the two differ in.
     """
 
@@ -100,6 +101,7 @@ class Example:
     costs: Mapping[str, float]
     terms: Mapping[str, Mapping[str, float]]
     decisions: Mapping[str, str] = field(default_factory=dict)
+    p_values: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     pair: tuple[str, str] | None = None
     why: str = ""
 

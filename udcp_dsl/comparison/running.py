@@ -117,6 +117,7 @@ def compare(
                 folds[0].test,
                 {oracle: x.mask for (of, oracle), x in first.items() if of == name and x.mask is not None},
                 lambda label: called.get(label, label),
+                {oracle: x.p_values for (of, oracle), x in first.items() if of == name and x.p_values is not None},
             )
             for name, loss in zip(names, compared, strict=True)
         },

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -19,6 +20,7 @@ from udcp_dsl.diagnostics import InputError, warn
 from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.anchors import MOST, find_anchor
 from udcp_dsl.prediction.calibrate import CalibrationWarning, Rule, Tuning, calibrate, points_needed, show_level
+from udcp_dsl.prediction.calibrate.kept import Counts
 from udcp_dsl.prediction.evaluation import Floats, measure
 from udcp_dsl.prediction.oracle import AnchoredOracle, Masks, Oracle
 from udcp_dsl.prediction.rows import Rows
@@ -129,6 +131,12 @@ class Scored:
         calibration = calibrate(self._true[rows], alphas=levels)
         return {level: float(calibration.tau(level)) for level in levels}
 
+    def p_values(self, folds: Folds, places: Places) -> Floats:
+        """Those of all labels at places of the test fold, by the fold for thresholds."""
+        rows = folds.test[places]
+        scores = self._oracle.scores(self._P[rows]) if self._scores is None else self._scores[rows]
+        return _p_values(scores, self._true[folds.calibration])
+
     def sets(self, rows: Places) -> Callable[[float], Masks]:
         """The sets of some rows, as a function of the threshold."""
         if self._scores is None:
@@ -140,11 +148,13 @@ class Scored:
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """Of a contender on a split: its run at each alpha; of the first split also the curve, and the first sets."""
+    """Of a contender on a split: its run at each alpha; of the first split also the curve, the first sets, and the
+    p-values of all labels there, as a function of places in the test fold."""
 
     runs: tuple[Run, ...]
     curve: tuple[tuple[float, float, float], ...]
     mask: Masks | None
+    p_values: Callable[[Places], Floats] | None
 
 
 def run_split(
@@ -161,9 +171,9 @@ def run_split(
     levels = tuple(dict.fromkeys((*alphas, *grid)))
     tested = data.take(test)
     runs, points = dict[Fraction, Run](), dict[Fraction, tuple[float, float, float]]()
-    first_mask = None
+    first_mask, first_p = None, None
     at_levels = _anchored if contender.anchored is not None else _scored
-    for level, lam, mask, seconds in at_levels(contender, scored, data, folds, levels):
+    for level, lam, mask, seconds, p_of in at_levels(contender, scored, data, folds, levels):
         sets = PredictionSets(contender.loss, mask)
         if level in grid:
             covered = mask[np.arange(len(test)), tested.truth]
@@ -173,12 +183,13 @@ def run_split(
             key = contender.loss_name, contender.oracle_name
             runs[level] = Run(*key, level, folds.split, measures, lam, seconds)
         if first and level == alphas[0]:
-            first_mask = mask
-    return Result(tuple(runs[level] for level in alphas), tuple(points[level] for level in grid), first_mask)
+            first_mask, first_p = mask, p_of
+    found = tuple(runs[level] for level in alphas), tuple(points[level] for level in grid)
+    return Result(*found, first_mask, first_p)
 
 
-# At each level: lambda, the sets of the test fold, and the seconds that they took.
-_Levels: TypeAlias = Iterator[tuple[Fraction, float | None, Masks, float]]
+# At each level: lambda, the sets of the test fold, the seconds that they took, and p-values of rows of that fold.
+_Levels: TypeAlias = Iterator[tuple[Fraction, float | None, Masks, float, Callable[[Places], Floats]]]
 
 
 def _scored(
@@ -197,7 +208,7 @@ def _scored(
         own = [level for level in levels if chosen[level] == lam]
         seconds = tuning_seconds + scored[lam].seconds_a_row * (len(folds.calibration) + len(folds.test))
         for level, tau in scored[lam].thresholds(folds.calibration, own).items():
-            yield level, lam, sets_at(tau), seconds
+            yield level, lam, sets_at(tau), seconds, partial(scored[lam].p_values, folds)
 
 
 def _anchored(
@@ -223,7 +234,17 @@ def _anchored(
 
         scores = at(calibrated).score_of(calibrated.P, calibrated.truth)
         tau = float(calibrate(scores, alphas=level).tau(level))
-        yield level, None, at(tested).sets(tested.P, tau), time.perf_counter() - began
+        mask, seconds = at(tested).sets(tested.P, tau), time.perf_counter() - began
+
+        def p_of(places: Places, at: Callable[[Rows], Oracle] = at, scores: Floats = scores) -> Floats:
+            some = tested.take(places)
+            return _p_values(at(some).scores(some.P), scores)
+
+        yield level, None, mask, seconds, p_of
+
+
+def _p_values(scores: Floats, calibrated: Floats) -> Floats:
+    return np.asarray((Counts.of(calibrated).at_least(scores) + 1) / (len(calibrated) + 1), dtype=np.float64)
 
 
 def _tuned(

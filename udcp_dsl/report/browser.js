@@ -89,6 +89,10 @@
   const labels = (loss, example, sets) => {
     const body = make("tbody", {}, part(loss.tree ? `labels, by ${loss.tree.name}` : "labels", loss, "probability"));
     const likeliest = Math.max(...example.p.map(([, p]) => p), 1e-12);
+    // Why is this label in, or out? Its p-value is the alpha from which on it is left out.
+    const place = new Map(example.p.map(([label], at) => [label, at]));
+    const because = (i, label) => (example.from.length > i
+      ? `p-value ${example.from[i][place.get(label)]}: in while alpha is below it` : "");
     const leaf = ([label, p], depth) => {
       const title = make("th", { scope: "row", "--depth": depth }, name(loss.labels[label]));
       if (label === example.truth) title.append(make("span", { class: "tag" }, "truth"));
@@ -96,9 +100,12 @@
       bar.style.width = `${(100 * p) / likeliest}%`;
       return make("tr", label === example.truth ? { class: "truth" } : {}, title,
         make("td", {}, make("span", { class: "p", "aria-hidden": "true" }, bar), p < 0.0001 ? p.toExponential(0) : p.toFixed(4)),
-        ...sets.map((set, i) => make("td", {}, set.has(label)
-          ? make("span", { class: "dot", role: "img", "aria-label": `in the set of ${loss.oracles[i]}`, "--c": colour(loss.oracles[i]) })
-          : make("span", { class: "out", role: "img", "aria-label": "not in it" }))));
+        ...sets.map((set, i) => {
+          const why = because(i, label);
+          return make("td", why ? { title: why } : {}, set.has(label)
+            ? make("span", { class: "dot", role: "img", "aria-label": `in the set of ${loss.oracles[i]}${why && `: ${why}`}`, "--c": colour(loss.oracles[i]) })
+            : make("span", { class: "out", role: "img", "aria-label": `not in it${why && `: ${why}`}` }));
+        }));
     };
     // What is folded away opens with a button; the truth never is.
     const opener = (text, open) => {

@@ -86,6 +86,12 @@ def _of_example(example: Example, place: dict[str, int], oracles: Sequence[str])
         "sets": [[place[label] for label in example.sets[oracle]] for oracle in oracles],
         "costs": [example.costs[oracle] for oracle in oracles],
         "terms": [list(example.terms[oracle].values()) for oracle in oracles],
+        # In the order of "p": from which alpha on each label is left out.
+        "from": [
+            [round(example.p_values[oracle][label], 4) for label in example.probabilities]
+            for oracle in oracles
+            if oracle in example.p_values
+        ],
         "decided": [shown(example.decisions[oracle]) for oracle in oracles if example.decisions],
         "why": shown(example.why),
     }
