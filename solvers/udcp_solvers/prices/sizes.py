@@ -29,16 +29,20 @@ if TYPE_CHECKING:
 _NEAR = 1e-12
 # How many ends of intervals wait at most.
 _HELD = 64
+# An order is mended from the one at the price before, unless that takes more moves than this for each label.
+_MOVES = 16
 
 
 END = np.dtype([("size", "i8"), ("cost", "f8"), ("cost_low", "f8"), ("rem", "f8"), ("rem_low", "f8")], align=True)
 
 
 class Ends(NamedTuple):
-    """Sets that were best at a price: size, cost and mass left out (high + low); labels."""
+    """Sets that were best at a price: size, cost and mass left out (high + low); labels. `order` is that of the labels
+    at the last price that was asked for."""
 
     sets: Records
     chosen: Masks
+    order: Ints
 
 
 class SizePrices:
@@ -107,7 +111,9 @@ def _walk(order: Ints, f: Floats, rem: Floats, low: Floats, corner: Ints, score:
 def _block(start: int, stop: int, P: Probabilities, f: Floats, costs: Floats, out: Floats) -> None:
     """A block of rows, with ends of its own."""
     many = _HELD + 2
-    _traced(start, stop, P, f, costs, Ends(records(many, END), np.empty((many, P.shape[1]), dtype=np.bool_)), out)
+    K = P.shape[1]
+    ends = Ends(records(many, END), np.empty((many, K), dtype=np.bool_), np.arange(K))
+    _traced(start, stop, P, f, costs, ends, out)
 
 
 @jit
@@ -182,14 +188,25 @@ def _best(
     value = np.empty(K)
     for y in range(K):
         value[y] = costs[y] * gain - step * p[y]
-    order = np.argsort(value, kind="mergesort")
-    for i in range(1, K):
-        y = order[i]
-        j = i
-        while j > 0 and _before(y, order[j - 1], value, step, step_low, gain, gain_low, p, costs):
-            order[j] = order[j - 1]
-            j -= 1
-        order[j] = y
+    order = ends.order
+    # Neighbouring prices have nearly the same order; the result does not depend on where it began.
+    for most in (_MOVES * K, K * K):
+        moves = 0
+        for i in range(1, K):
+            y = order[i]
+            j = i
+            while j > 0 and _before(y, order[j - 1], value, step, step_low, gain, gain_low, p, costs):
+                order[j] = order[j - 1]
+                j -= 1
+            order[j] = y
+            moves += i - j
+            if moves > most:
+                break
+        if moves <= most:
+            break
+        fresh = np.argsort(value, kind="mergesort")
+        for i in range(K):
+            order[i] = fresh[i]
     # Masses left out are summed from the end, so that small ones keep their digits; costs from the start.
     rem, rem_low = np.zeros(K + 1), np.zeros(K + 1)
     for k in range(K, 0, -1):
