@@ -71,11 +71,11 @@ def said(address: str, request: bytes, *more: bytes) -> bytes:
     """What is answered to bytes, sent as they are, until the other side has ended."""
     parts = urlsplit(address)
     with socket.create_connection((parts.hostname or "", parts.port or 0), timeout=20) as link:
-        link.sendall(request)
+        found = b""
         try:
+            link.sendall(request)
             for part in more:
                 link.sendall(part)
-            found = b""
             while chunk := link.recv(65536):
                 found += chunk
                 if b"\r\n\r\n" in found and len(more) == 0:
