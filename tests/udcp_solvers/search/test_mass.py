@@ -52,7 +52,7 @@ def test_no_set_that_has_the_mass_is_cheaper_whatever_the_loss(loss: udcp.Loss, 
     low, high = loss.facts.interval
     if loss.K > 8 or max(abs(low), abs(high)) > 1e6:
         return
-    assert against_all_sets(loss, np.random.default_rng(seed), 3, 400) == 3
+    assert against_all_sets(loss, np.random.default_rng(seed), 3, 5_000) == 3
 
 
 @pytest.mark.parametrize("seed", range(12))
