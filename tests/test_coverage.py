@@ -15,6 +15,7 @@ import pytest
 
 import udcp_dsl as udcp
 import udcp_dsl.prediction.calibrate.calibration as calibration
+import udcp_dsl.prediction.calibrate.rule as rule
 from udcp_dsl import InputError
 from udcp_dsl.prediction.calibrate import coverage_law, rank
 from udcp_dsl.prediction.oracle import Oracle
@@ -209,10 +210,12 @@ def authors(n: int, alpha: Fraction) -> int:
 
 @pytest.mark.parametrize("broken", [shifted(-1), shifted(+1), authors], ids=["k - 1", "k + 1", "authors' k"])
 def test_a_wrong_rank_is_caught(broken: Callable[[int, Any], int], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calibration, "rank", shifted(0))
+    for module in (calibration, rule):
+        monkeypatch.setattr(module, "rank", shifted(0))
     few = cases(N_PROBLEMS)[:24]
     assert not faults([case.trials(case.predictor("base"), repeats=20) for case in few])
-    monkeypatch.setattr(calibration, "rank", broken)
+    for module in (calibration, rule):
+        monkeypatch.setattr(module, "rank", broken)
     assert faults([case.trials(case.predictor("base"), repeats=20) for case in few])
 
 

@@ -99,7 +99,10 @@ def price_fault(
         inside, score = masks[:, y], float(scores[y])
         if np.isfinite(score) and least(score, inside) > least(score, ~inside) + slack(score):
             return y, f"is bought at {score!r}, where no set of least cost has it"
-        for at in between[between < score * (1 - tolerance)]:
+        lower = between[between < score * (1 - tolerance)]
+        if np.isfinite(score):  # rounding may make a change of price far above all others, and a wide gap below it
+            lower = np.append(lower, (prices[prices < score * (1 - tolerance)].max(initial=0.0) + score) / 2)
+        for at in lower[lower < score * (1 - tolerance)]:
             if least(at, inside) < least(at, ~inside) - slack(at):
                 return y, f"is bought at {score!r}, but every set of least cost has it at {float(at)!r} already"
     return None

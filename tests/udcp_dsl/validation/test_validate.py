@@ -15,6 +15,7 @@ import pytest
 
 import udcp_dsl as udcp
 import udcp_dsl.prediction.calibrate.calibration as calibration
+import udcp_dsl.prediction.calibrate.rule as rule
 from udcp_dsl.expression.atoms.any import Any as AnyAtom
 from udcp_dsl.expression.atoms.count import Count
 from udcp_dsl.expression.atoms.diameter import DiameterIncrement
@@ -372,7 +373,8 @@ def test_wrong_prices_are_caught_by_brute_force() -> None:
 
 
 def test_a_wrong_rank_is_caught_with_the_fewest_points(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calibration, "rank", lambda n, alpha: max(1, rank(n, alpha) - 1))
+    for module in (calibration, rule):
+        monkeypatch.setattr(module, "rank", lambda n, alpha: max(1, rank(n, alpha) - 1))
     found = failed(validate(small("size"), cases=4, oracles=["base"]))
     claim = "coverage: thresholds are the k-th smallest scores, k = ceil((n + 1)(1 - alpha))"
     assert found[claim].text.startswith("of the scores 1 to 1 at alpha 0.1 the threshold is 1.0, not infinite")

@@ -57,7 +57,7 @@ class Monitor:
     ()
     >>> wrong = monitor.update(probs[600:], (y[600:] + 1) % 3)
     >>> wrong[0].row, wrong[0].why
-    (636, 'misses')
+    (624, 'ranks')
     """
 
     def __init__(
