@@ -12,6 +12,7 @@ HARM = "tests/udcp_dsl/prediction/promises/test_harm.py"
 TEMPERATURE = "tests/udcp_dsl/prediction/promises/test_temperature.py"
 SHIFT = "tests/udcp_dsl/prediction/promises/test_shift.py"
 OPTIONS = "tests/udcp_dsl/prediction/promises/test_options.py"
+COMPARED = "tests/udcp_dsl/test_comparison_promises.py"
 
 _CALIBRATE = "udcp_dsl/prediction/calibrate"
 _PROMISES = "udcp_dsl/prediction/promises"
@@ -156,5 +157,19 @@ PROMISE_FAULTS = (
         '    if promises.confidence is not None:\n        raise InputError(\n            "weights and confidence',
         '    if False:\n        raise InputError(\n            "weights and confidence',
         (OPTIONS,),
+    ),
+    Fault(
+        "compare: beside, every row has the threshold of the hardest bin",
+        "udcp_dsl/comparison/splits.py",
+        "return calibration.tau(level, difficulty=self._tested, n=len(self.folds.test))",
+        "return float(np.ravel(calibration.tau(level, difficulty=self._tested, n=len(self.folds.test)))[0])",
+        (COMPARED, "-k", "predictors or covered_beside"),
+    ),
+    Fault(
+        "compare: confidence is left out of the thresholds",
+        "udcp_dsl/comparison/splits.py",
+        "confidence=self.promises.confidence,",
+        "confidence=None,",
+        (COMPARED, "-k", "predictors"),
     ),
 )

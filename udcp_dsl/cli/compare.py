@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from udcp_dsl.cli.progress import tracked
 from udcp_dsl.cli.row_options import (
-    alpha_option,
     check_folder,
     check_output,
     check_table,
@@ -30,20 +29,25 @@ from udcp_dsl.cli.terminal import STDOUT, emit, show, visible, written_to
 from udcp_dsl.diagnostics import InputError
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from udcp_dsl.comparison import Comparison, Sweep
     from udcp_dsl.loss import Loss
 
 
 @click.command(
     "compare",
-    epilog="Example:  udcp compare pets.loss --probs p.csv --truth label --alpha 0.1 --alpha 0.05 --report pets.html",
+    epilog="Example:  udcp compare pets.loss --probs p.csv --truth label --alpha 0.1 --alpha 0.05 "
+    "--conditional difficulty --report pets.html",
 )
 @reads_specs
 @reads_rows(truth_option, group_option, id_option, *numbers_options)
 @names_option
-@alpha_option
+@click.option(
+    "--alpha",
+    "alphas",
+    multiple=True,
+    metavar="LEVEL",
+    help="Miscoverage (default 0.1), or with --risk the mean harm to stay below; may be repeated.",
+)
 @click.option(
     "--oracle",
     "oracles",
@@ -53,6 +57,16 @@ if TYPE_CHECKING:
 )
 @click.option("--splits", type=click.IntRange(min=1), default=10, show_default=True, help="How many random splits.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the splits.")
+@click.option(
+    "--conditional",
+    type=click.Choice(["difficulty"]),
+    help="Show beside it what the same costs if it is promised within each of --bins by the highest probability.",
+)
+@click.option("--bins", type=click.IntRange(min=2), help="How many bins by difficulty (default 4).")
+@click.option(
+    "--confidence", metavar="LEVEL", help="Cover with this probability over the draw of the calibration rows."
+)
+@click.option("--risk", metavar="COSTS", help="Costs of the spec, the harm of missing a label: alpha bounds its mean.")
 @click.option(
     "--temperature",
     metavar="fit|NUMBER",
@@ -73,10 +87,14 @@ def command(
     logits: bool,
     normalize: bool,
     label_names: dict[str, str] | None,
-    alphas: tuple[Fraction, ...],
+    alphas: tuple[str, ...],
     oracles: tuple[str, ...],
     splits: int,
     seed: int,
+    conditional: Literal["difficulty"] | None,
+    bins: int | None,
+    confidence: str | None,
+    risk: str | None,
     temperature: str | None,
     out: str | None,
     report: str | None,
@@ -87,10 +105,11 @@ def command(
 
     In each of the splits half of the rows set the thresholds, a quarter tunes the lambda of `penalized`, and a quarter
     is the test. Several specs are compared one after the other; they must have the same labels. With --group coverage
-    is shown by group too; the thresholds are those of all rows. --param coherence=0,1,2,5 shows cost and coverage
-    against that parameter, on the same splits; --figures draws them.
+    is shown by group too; the thresholds are those of all rows. --conditional difficulty shows a second table beside
+    the first, on the same splits: what it costs to cover hard rows as often as easy ones. --param coherence=0,1,2,5
+    shows cost and coverage against that parameter, on the same splits; --figures draws them.
     """
-    from udcp_dsl.comparison import compare, runs_ending, sweep, write_runs
+    from udcp_dsl.comparison import compare, promises_of, runs_ending, sweep, write_runs
     from udcp_dsl.prediction.oracle import oracle_names
 
     if out is not None:
@@ -102,7 +121,11 @@ def command(
     if report is not None or figures is not None:
         check_drawing()
     if swept:
-        _check_sweep(swept, losses, out, report)
+        _check_sweep(swept, losses, out, report, conditional)
+    promises: dict[str, Any] = {"alphas": alphas or None, "conditional": conditional, "bins": bins}
+    promises |= {"confidence": confidence, "risk": risk, "temperature": temperature_of(temperature)}
+    with heeding_warnings(as_json):
+        promises_of(losses, **promises)  # refuses what cannot be promised before anything is read
     diagnostics = [x for loss in losses for x in diagnostics_of(loss, oracles or oracle_names(), as_json)]
     with heeding_warnings(as_json) as warnings:
         rows = rows_from(
@@ -116,8 +139,8 @@ def command(
             logits=logits,
             normalize=normalize,
         )
-        options: dict[str, Any] = {"alphas": alphas, "oracles": oracles or None, "splits": splits, "seed": seed}
-        options |= {"label_names": label_names, "temperature": temperature_of(temperature), "progress": tracked}
+        options: dict[str, Any] = {"oracles": oracles or None, "splits": splits, "seed": seed, "progress": tracked}
+        options |= {"label_names": label_names, **promises}
         if swept:
             ((param, values),) = swept.items()
             found = sweep(losses[0], rows, param=param, values=values, **options)
@@ -146,13 +169,17 @@ def command(
     return 0
 
 
-def _check_sweep(swept: dict[str, list[float]], losses: list[Loss], out: str | None, report: str | None) -> None:
+def _check_sweep(
+    swept: dict[str, list[float]], losses: list[Loss], out: str | None, report: str | None, conditional: str | None
+) -> None:
     if len(swept) > 1:
         raise InputError(f"--param: {' and '.join(swept)} have several values; give one parameter several at a time")
     if len(losses) > 1:
         raise InputError("--param with several values is for one loss of one spec")
     if out is not None or report is not None:
         raise InputError("--param with several values goes with --figures and --json, not with --out and --report")
+    if conditional is not None:
+        raise InputError("--param with several values does not go with --conditional: give one value")
 
 
 def _tell_sweep(found: Sweep, spec: dict[str, Any], figures: str | None, as_json: bool) -> int:

@@ -36,6 +36,8 @@ _OPTIONS = {
     "pool=True": "--pool",
     "randomize=True": "--randomize",
     "randomize=False": "no --randomize",
+    'bins= goes with conditional="difficulty"': "--bins goes with --conditional difficulty",
+    "in the units of the harm: give alpha=": "in the units of the harm: give --alpha",
     'conditional="group"': "--group",
     "groups=": "--group",
     "ids=,": "--id,",

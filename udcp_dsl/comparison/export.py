@@ -46,7 +46,8 @@ def _cell(value: Any) -> Any:
 def _write_arrow(file: Path, columns: dict[str, list[Any]], ending: str) -> None:
     pa = require_pyarrow(ending)
     # A column that is empty throughout has no type of its own.
-    types = dict.fromkeys(("lam", "handed_over", "size_violation"), pa.float64())
+    types = dict.fromkeys(("lam", "handed_over", "size_violation", "risk"), pa.float64())
+    types["conditional"] = pa.string()
     table = pa.table({name: pa.array(values, types.get(name)) for name, values in columns.items()})
     with (
         pa.parquet.ParquetWriter(file, table.schema)

@@ -17,8 +17,9 @@ import numpy.typing as npt
 
 from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.calibrate import show_level
-from udcp_dsl.prediction.evaluation import CONFIDENCE, HANDED_OVER, KEPT, SIZE_BINS, Measures, Stratum
+from udcp_dsl.prediction.evaluation import CONFIDENCE, HANDED_OVER, KEPT, QUARTERS, SIZE_BINS, Measures, Stratum
 from udcp_dsl.prediction.files import PathLike
+from udcp_dsl.prediction.promises.options import Promises
 from udcp_dsl.showing import as_html, as_text, plain_table, require_pandas, visible
 
 if TYPE_CHECKING:
@@ -60,8 +61,10 @@ class Summary:
     of up to 5 blocks of runs, and their median; `cost_mean` is the plain mean of the runs and `cost_error` its standard
     error, as if they were independent (None for a single split). `cost_by_term`, `size` and `seconds` are means over
     the splits; `empty` is the fraction of empty sets. `by_size` and `by_group` have for each bin of sizes and each
-    group its coverage and its share of the points, the splits taken together; `by_decision`, for a loss min(L, c), of
-    the sets that are kept and of those that are handed over.
+    group its coverage and its share of the points, the splits taken together; `by_difficulty` for each quarter of the
+    rows by their highest probability, the hardest first (of the splits where no tie leaves fewer); `by_decision`, for a
+    loss min(L, c), of the sets that are kept and of those that are handed over. `risk`, where harm is bounded, is its
+    mean over the splits.
     """
 
     loss: str
@@ -79,6 +82,8 @@ class Summary:
     by_size: Mapping[str, tuple[float, float]]
     by_group: Mapping[str, tuple[float, float]]
     by_decision: Mapping[str, tuple[float, float]]
+    by_difficulty: Mapping[str, tuple[float, float]]
+    risk: float | None
 
 
 @dataclass(frozen=True)
@@ -116,7 +121,9 @@ class Comparison:
     which `price` is cheaper and right and one in which it misses, go on with those whose sets differ most in cost, for
     their size, and end with some that are spread evenly over the rest. `label_names` are those that readers see.
     `about` says of an oracle which of several scores of its name it gave ("mass before"). `temperature` is the one that
-    all probabilities are taken at; n does not count the rows that it was fitted on.
+    all probabilities are taken at; n does not count the rows that it was fitted on. `promises` is what is kept, with
+    the harm of the first loss. `beside`, where it was asked for, is the same comparison with the same promised within
+    bins by difficulty; it has no curves and no examples of its own.
     """
 
     losses: tuple[Loss, ...]
@@ -132,13 +139,25 @@ class Comparison:
     accuracy: float
     n: int
     K: int
+    promises: Promises
     label_names: Mapping[str, str] = field(default_factory=dict)
     about: Mapping[str, str] = field(default_factory=dict)
     temperature: float | None = None
+    beside: Comparison | None = None
 
     def called(self, label: str) -> str:
         """The name of a label that readers see."""
         return self.label_names.get(label, label)
+
+    @property
+    def within(self) -> str:
+        """Of what each promise holds, as the end of a heading: nothing to say where it is of all rows together."""
+        return "" if self.promises.conditional is None else f", within each of {self.promises.bins} bins by difficulty"
+
+    @property
+    def kind(self) -> str:
+        """What is kept: coverage, or a bound on harm."""
+        return "coverage" if self.promises.harm is None else "harm"
 
     def summaries(self) -> tuple[Summary, ...]:
         """One for each loss, alpha and oracle, in this order."""
@@ -149,22 +168,31 @@ class Comparison:
         return tuple(_summary(cells[cell]) for cell in ranked)
 
     def table(self) -> dict[str, list[Any]]:
-        """The runs as columns, one row a run; `term_1` is the loss's first summand, `term_1_cost` what it costs."""
+        """The runs as columns, one row a run; `term_1` is the loss's first summand, `term_1_cost` what it costs.
+
+        Those of `beside` come after the others; `conditional` tells them apart. `risk` is the mean harm, if bounded.
+        """
+        kept = [(run, self.promises.conditional) for run in self.runs]
+        if self.beside is not None:
+            kept += [(run, self.beside.promises.conditional) for run in self.beside.runs]
+        runs = [run for run, _ in kept]
         columns: dict[str, list[Any]] = {
-            "loss": [run.loss for run in self.runs],
-            "oracle": [run.oracle for run in self.runs],
-            "alpha": [float(run.alpha) for run in self.runs],
-            "split": [run.split for run in self.runs],
-            "seed": [self.seed] * len(self.runs),
-            "lam": [run.lam for run in self.runs],
+            "loss": [run.loss for run in runs],
+            "oracle": [run.oracle for run in runs],
+            "conditional": [conditional for _, conditional in kept],
+            "alpha": [float(run.alpha) for run in runs],
+            "split": [run.split for run in runs],
+            "seed": [self.seed] * len(runs),
+            "lam": [run.lam for run in runs],
         }
         for name in ("n", "covered", "coverage", "mean_cost", "mean_size", "empty", "handed_over", "size_violation"):
-            columns[name] = [getattr(run.evaluation, name) for run in self.runs]
-        paid = [list(run.evaluation.cost_by_term.items()) for run in self.runs]
+            columns[name] = [getattr(run.evaluation, name) for run in runs]
+        columns["risk"] = [None if run.evaluation.risk is None else run.evaluation.risk.mean for run in runs]
+        paid = [list(run.evaluation.cost_by_term.items()) for run in runs]
         for i in range(max(map(len, paid))):
             columns[f"term_{i + 1}"] = [run[i][0] if i < len(run) else None for run in paid]
             columns[f"term_{i + 1}_cost"] = [run[i][1] if i < len(run) else None for run in paid]
-        columns["seconds"] = [run.seconds for run in self.runs]
+        columns["seconds"] = [run.seconds for run in runs]
         return columns
 
     def to_pandas(self) -> pd.DataFrame:
@@ -203,7 +231,16 @@ class Comparison:
             "seed": self.seed,
             "fractions": list(self.fractions),
             "temperature": self.temperature,
+            "confidence": None if self.promises.confidence is None else show_level(self.promises.confidence),
+            "risk": None if self.promises.harm is None else self.promises.harm.name,
             "summaries": [_plain(summary) for summary in self.summaries()],
+            "beside": None
+            if self.beside is None
+            else {
+                "conditional": self.beside.promises.conditional,
+                "bins": self.beside.promises.bins,
+                "summaries": [_plain(summary) for summary in self.beside.summaries()],
+            },
             "about": dict(self.about),
             "skipped": [{"loss": loss, "oracle": oracle, "why": why} for (loss, oracle), why in self.skipped.items()],
             "curves": [
@@ -232,27 +269,18 @@ class Comparison:
     def _tables(self) -> Iterator[Any]:
         from rich.text import Text
 
-        summaries = self.summaries()
         for name in self.names:
             for alpha in self.alphas:
-                found = [x for x in summaries if (x.loss, x.alpha) == (name, alpha)]
-                yield Text.assemble((visible(name), "bold"), f", alpha {show_level(alpha)}")
-                yield ""
-                yield side_by_side(found)
-                yield ""
-                if len(found[0].cost_by_term) > 1:
-                    terms = {x.oracle: {t: f"{cost:.4g}" for t, cost in x.cost_by_term.items()} for x in found}
-                    yield _crosswise("mean cost of", terms)
+                for kept in (self, *([] if self.beside is None else [self.beside])):
+                    found = [x for x in kept.summaries() if (x.loss, x.alpha) == (name, alpha)]
+                    yield Text.assemble((visible(name), "bold"), f", alpha {show_level(alpha)}{kept.within}")
                     yield ""
-                yield _crosswise("coverage by size", {x.oracle: _shown_strata(x.by_size) for x in found}, SIZE_BINS)
-                yield ""
-                if found[0].by_decision:
-                    handing = {x.oracle: _shown_strata(x.by_decision) for x in found}
-                    yield _crosswise("coverage by decision", handing, (KEPT, HANDED_OVER))
+                    yield side_by_side(found)
                     yield ""
-                if found[0].by_group:
-                    yield _crosswise("coverage by group", {x.oracle: _shown_strata(x.by_group) for x in found})
-                    yield ""
+                    yield from _details(found)
+        if self.promises.confidence is not None or self.promises.harm is not None:
+            told = "; ".join(f"alpha {show_level(alpha)} {self.promises.told(alpha)}" for alpha in self.alphas)
+            yield Text(visible(told), "dim")
         for about in dict.fromkeys(self.about.values()):
             alike = ", ".join(oracle for oracle, said in self.about.items() if said == about)
             yield Text(f"{visible(alike)}: {visible(about)}", "dim")
@@ -262,7 +290,7 @@ class Comparison:
         fractions = " : ".join(f"{f:.0%}" for f in self.fractions)
         yield Text(
             f"{self.n:,} rows, {self.K} labels, accuracy {self.accuracy:.3f}; {many} into {fractions} for thresholds, "
-            "tuning and test. * is the cheapest; costs compare only at equal coverage. "
+            f"tuning and test. * is the cheapest; costs compare only at equal {self.kind}. "
             + (
                 f"Coverage: mean over splits, and where one more would lie ({CONFIDENCE:.0%}); cost: mean over "
                 "splits, and its standard error as if they were independent."
@@ -281,6 +309,24 @@ def median_of_means(values: npt.ArrayLike) -> float:
     """
     array = np.asarray(values, dtype=np.float64)
     return float(np.median([block.mean() for block in np.array_split(array, min(_BLOCKS, len(array)))]))
+
+
+def _details(found: Sequence[Summary]) -> Iterator[Any]:
+    """Of the oracles for one loss at one alpha: what the cost is paid for, and who is covered."""
+    if len(found[0].cost_by_term) > 1:
+        terms = {x.oracle: {t: f"{cost:.4g}" for t, cost in x.cost_by_term.items()} for x in found}
+        yield _crosswise("mean cost of", terms)
+        yield ""
+    yield _crosswise("coverage by size", {x.oracle: _shown_strata(x.by_size) for x in found}, SIZE_BINS)
+    yield ""
+    for title, strata, order in (
+        ("coverage by difficulty", "by_difficulty", QUARTERS),
+        ("coverage by decision", "by_decision", (KEPT, HANDED_OVER)),
+        ("coverage by group", "by_group", ()),
+    ):
+        if getattr(found[0], strata):
+            yield _crosswise(title, {x.oracle: _shown_strata(getattr(x, strata)) for x in found}, order)
+            yield ""
 
 
 def _summary(runs: Sequence[Run]) -> Summary:
@@ -314,7 +360,20 @@ def _summary(runs: Sequence[Run]) -> Summary:
         by_size=_pooled([x.by_size for x in measured], n),
         by_group=_pooled([x.by_group for x in measured], n),
         by_decision=_pooled([x.by_decision for x in measured], n),
+        by_difficulty=_quarters(measured),
+        risk=None if measured[0].risk is None else float(np.mean([x.risk.mean for x in measured if x.risk])),
     )
+
+
+def _quarters(measured: Sequence[Measures]) -> dict[str, tuple[float, float]]:
+    """Their bounds differ from split to split, so place counts: the hardest quarter of each."""
+    whole = [x.by_difficulty for x in measured if len(x.by_difficulty) == len(QUARTERS)]
+    n = sum(s.n for quarters in whole for s in quarters)
+    placed = {name: [quarters[place] for quarters in whole] for place, name in enumerate(QUARTERS) if whole}
+    return {
+        name: (sum(s.covered for s in held) / sum(s.n for s in held), sum(s.n for s in held) / n)
+        for name, held in placed.items()
+    }
 
 
 def _pooled(strata: Sequence[Sequence[Stratum]], n: int) -> dict[str, tuple[float, float]]:
@@ -340,17 +399,20 @@ def _plain(summary: Summary) -> dict[str, Any]:
         "by_size": named(summary.by_size),
         "by_group": named(summary.by_group),
         "by_decision": named(summary.by_decision),
+        "by_difficulty": named(summary.by_difficulty),
     }
 
 
 def side_by_side(summaries: Sequence[Summary]) -> Any:
     """A table of the oracles for one loss at one alpha, the cheapest marked."""
-    table = plain_table("oracle", "coverage", "interval", "cost", "error", "size", "empty", "seconds")
+    harm = [] if summaries[0].risk is None else ["harm"]
+    table = plain_table("oracle", *harm, "coverage", "interval", "cost", "error", "size", "empty", "seconds")
     cheapest = min(x.cost_mean for x in summaries)
     for x in summaries:
         low, high = x.coverage_interval
         table.add_row(
             f"{x.oracle} *" if x.cost_mean == cheapest else x.oracle,
+            *([] if x.risk is None else [f"{x.risk:.4g}"]),
             f"{x.coverage:.4f}",
             f"{low:.3f} to {high:.3f}",
             f"{x.cost_mean:.5g}",

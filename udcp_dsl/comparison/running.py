@@ -6,24 +6,25 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from udcp_dsl.comparison.examples import examples
-from udcp_dsl.comparison.results import Comparison
+from udcp_dsl.comparison.results import Comparison, Run
 from udcp_dsl.comparison.splits import FRACTIONS, Contender, Result, deal, run_split, warn_of_too_few
 from udcp_dsl.diagnostics import InputError, OracleError, did_you_mean
 from udcp_dsl.loss import Loss
-from udcp_dsl.prediction.calibrate import DEFAULT_GRID, CalibrationWarning, Level, levels_of
+from udcp_dsl.prediction.calibrate import DEFAULT_GRID, CalibrationWarning, Level
 from udcp_dsl.prediction.doubts import warn_of_another_order, warn_of_free_labels, warn_of_zeros
 from udcp_dsl.prediction.oracle import Oracle, declaration_of, make_oracle, oracle_names, with_lambda
-from udcp_dsl.prediction.promises.options import Temperature, as_temperature
+from udcp_dsl.prediction.promises.options import Promises, Temperature, promised
 from udcp_dsl.prediction.promises.temperature import fit_temperature, temperature_fold, tempered
 from udcp_dsl.prediction.rows import rows_of
 
 # Called with the units of work and what is done to them, it gives them back one after the other.
 Progress: TypeAlias = Callable[[Sequence[Any], str], Iterable[Any]]
+Within: TypeAlias = Literal["difficulty"] | None
 
 
 def compare(
@@ -31,7 +32,7 @@ def compare(
     probs: Any,
     y: Any = None,
     *,
-    alphas: Level | Sequence[Level] = ("0.1",),
+    alphas: Level | Sequence[Level] | None = None,
     oracles: Sequence[str] | Mapping[str, tuple[str, Mapping[str, object]]] | None = None,
     splits: int = 10,
     fractions: tuple[float, float, float] = FRACTIONS,
@@ -41,6 +42,10 @@ def compare(
     ignore: Sequence[str] = (),
     class_names: Sequence[object] | None = None,
     label_names: Mapping[str, str] | None = None,
+    conditional: Within = None,
+    bins: int | None = None,
+    confidence: Level | None = None,
+    risk: str | None = None,
     temperature: Temperature = None,
     workers: int = 2,
     progress: Progress | None = None,
@@ -56,6 +61,10 @@ def compare(
     rows (at most 1,000) that are then in no fold. `workers` threads share the splits; `progress` is told of each oracle
     and split. Refuses what `SetPredictor` and `evaluate` refuse. The same seed gives the same result, but for seconds.
 
+    `alphas` (0.1), `confidence` and `risk` say what is promised, as they do to `SetPredictor`.
+    `conditional="difficulty"` adds a second comparison, `beside`, on the same splits: what every oracle costs, and whom
+    it covers, if the same is promised within each of `bins` (4) parts of the rows by their highest probability.
+
     >>> import numpy as np, udcp_dsl as udcp
     >>> loss = udcp.loads("labels {cat, dog, wolf}  category wild {wolf}  loss l = size + 5 * any(wild)")
     >>> rng = np.random.default_rng(0)
@@ -66,7 +75,15 @@ def compare(
     """
     compared = (losses,) if isinstance(losses, Loss) else tuple(losses)
     names = _names(compared)
-    levels = levels_of(alphas)
+    asked = promises_of(
+        compared,
+        alphas=alphas,
+        conditional=conditional,
+        bins=bins,
+        confidence=confidence,
+        risk=risk,
+        temperature=temperature,
+    )
     for name, value, least in (("splits", splits, 1), ("seed", seed, 0), ("workers", workers, 1)):
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
             raise InputError(f"{name} is {value!r}: give a whole number, {least} or more")
@@ -79,35 +96,49 @@ def compare(
             warn_of_free_labels(loss)
     data = rows_of(probs, compared[0].labels, y=y, groups=groups, ids=ids, ignore=ignore, class_names=class_names)
     warn_of_another_order(data)
-    heat = as_temperature(temperature)
+    heat = asked[0][0].temperature
     if heat == "fit":
         own = temperature_fold(len(data), int(seed))
         heat = fit_temperature(data.P[own], data.truth[own])
         data = data.take(np.setdiff1d(np.arange(len(data)), own))
     data = replace(data, P=tempered(data.P, heat))
     folds = deal(len(data), fractions, int(seed), int(splits))
-    warn_of_too_few(folds[0], min(levels), tuned=any(contender.tuned for contender in contenders))
-    warn_of_zeros(data, min(levels))
+    for promises in asked[0]:
+        warn_of_too_few(folds[0], promises, tuned=any(contender.tuned for contender in contenders))
+    if risk is None:
+        warn_of_zeros(data, min(asked[0][0].alphas))
+    of_loss = dict(zip(names, asked, strict=True))
+    contenders = [replace(contender, harm=of_loss[contender.loss_name][0].harm) for contender in contenders]
     tasks = [(contender, split) for contender in contenders for split in range(splits)]
-    results: dict[tuple[str, str], list[Result]] = {}
+    results: dict[tuple[str, str], list[list[Result]]] = {}
     with warnings.catch_warnings(), ThreadPoolExecutor(workers) as pool:
         warnings.simplefilter("ignore", CalibrationWarning)  # said above, once
-        running: list[Future[Result]] = []
+        running: list[list[Future[Result]]] = []
         for contender, split in tasks if progress is None else progress(tasks, f"comparing over {splits} splits"):
             if split == 0:
                 scored = contender.scored(data)
-                running = [pool.submit(run_split, contender, scored, data, fold, levels) for fold in folds]
-            results.setdefault((contender.loss_name, contender.oracle_name), []).append(running[split].result())
-    first = {key: found[0] for key, found in results.items()}
+                running = [
+                    [pool.submit(run_split, contender, scored, data, fold, p) for p in of_loss[contender.loss_name]]
+                    for fold in folds
+                ]
+            found = results.setdefault((contender.loss_name, contender.oracle_name), [])
+            found.append([one.result() for one in running[split]])
     called = dict(label_names or {})
-    return Comparison(
+    first = {key: found[0][0] for key, found in results.items()}
+
+    def runs(at: int) -> tuple[Run, ...]:
+        """Those under the promise of this place, in the order of losses, oracles, alphas, splits."""
+        levels = range(len(asked[0][0].alphas))
+        return tuple(split[at].runs[level] for found in results.values() for level in levels for split in found)
+
+    comparison = Comparison(
         losses=compared,
         names=names,
-        alphas=levels,
+        alphas=asked[0][0].alphas,
         splits=int(splits),
         seed=int(seed),
         fractions=fractions,
-        runs=tuple(result.runs[at] for found in results.values() for at in range(len(levels)) for result in found),
+        runs=runs(0),
         skipped=skipped,
         curves={key: result.curve for key, result in first.items()},
         examples={
@@ -124,10 +155,55 @@ def compare(
         accuracy=data.hits / len(data),
         n=len(data),
         K=compared[0].K,
+        promises=asked[0][0],
         label_names=called,
         about={x.oracle_name: x.about for x in contenders if x.about is not None},
         temperature=heat,
     )
+    if conditional is None:
+        return comparison
+    beside = replace(comparison, promises=asked[0][1], runs=runs(1), curves={}, examples={})
+    return replace(comparison, beside=beside)
+
+
+def promises_of(
+    losses: Sequence[Loss],
+    *,
+    alphas: Level | Sequence[Level] | None,
+    conditional: Within,
+    bins: int | None,
+    confidence: Level | None,
+    risk: str | None,
+    temperature: Temperature,
+) -> list[tuple[Promises, ...]]:
+    """For each loss what is promised of all rows, and after it, if asked for, the same within bins by difficulty.
+
+    Harm is in the units of each loss's own spec, so that alpha must be one of each.
+    """
+    if conditional not in (None, "difficulty"):
+        raise InputError(
+            f'conditional is {conditional!r}: a comparison shows None, or "difficulty" beside it; groups= are strata'
+        )
+
+    def promises(loss: Loss, within: Within, parts: int | None) -> Promises:
+        return promised(
+            loss,
+            alpha=alphas,
+            confidence_level=None,
+            conditional=within,
+            bins=parts,
+            confidence=confidence,
+            simultaneous=False,
+            risk=risk,
+            temperature=temperature,
+            nonempty=False,
+            randomize=False,
+            pool=False,
+        )
+
+    if conditional is None:
+        return [(promises(loss, None, bins),) for loss in losses]
+    return [(promises(loss, None, None), promises(loss, conditional, bins)) for loss in losses]
 
 
 def solves(oracle: str) -> bool:

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -18,16 +17,23 @@ import numpy.typing as npt
 from udcp_dsl.comparison.results import Run
 from udcp_dsl.diagnostics import InputError, warn
 from udcp_dsl.loss import Loss
-from udcp_dsl.prediction.anchors import MOST, find_anchor
-from udcp_dsl.prediction.calibrate import CalibrationWarning, Rule, Tuning, calibrate, points_needed, show_level
-from udcp_dsl.prediction.calibrate.kept import Counts
+from udcp_dsl.prediction.anchors import MOST, Anchors
+from udcp_dsl.prediction.calibrate import Calibration, CalibrationWarning, Rule, Tuning, calibrate, show_level
+from udcp_dsl.prediction.calibrate.difficulty import bins_needed
+from udcp_dsl.prediction.calibrate.kept import Kept
+from udcp_dsl.prediction.calibrate.p_values import p_values
+from udcp_dsl.prediction.calibrate.partition import own_cells
 from udcp_dsl.prediction.evaluation import Floats, measure
+from udcp_dsl.prediction.fitting import Fitting, anchored, highest
 from udcp_dsl.prediction.oracle import AnchoredOracle, Masks, Oracle
+from udcp_dsl.prediction.promises.harm import Harm
+from udcp_dsl.prediction.promises.options import Promises
 from udcp_dsl.prediction.rows import Rows
 from udcp_dsl.prediction.rows.probabilities import Matrix
 from udcp_dsl.prediction.sets import PredictionSets
 
 Places: TypeAlias = npt.NDArray[np.intp]  # of rows
+Threshold: TypeAlias = float | Floats  # one, or that of each row, (n, 1)
 
 FRACTIONS = (0.5, 0.25, 0.25)  # of the folds for thresholds, for tuning and for the test
 # The alphas of the curves of cost against coverage; those that need more points than a fold has are left out.
@@ -62,19 +68,27 @@ def deal(n: int, fractions: Sequence[float], seed: int, splits: int) -> list[Fol
     return folds
 
 
-def warn_of_too_few(folds: Folds, alpha: Fraction, *, tuned: bool) -> None:
+def warn_of_too_few(folds: Folds, promises: Promises, *, tuned: bool) -> None:
     """Say where a fold has too few rows for a finite threshold."""
-    need = points_needed(alpha)
+    alpha = min(promises.alphas)
+    need = _rule(promises).needed(alpha)
+    needed = f"alpha {show_level(alpha)} needs {need}"
     faults = []
-    if len(folds.calibration) < need:
-        faults.append((f"the fold for thresholds has {len(folds.calibration)} rows", "all sets hold every label"))
-    if tuned and len(folds.halves[0]) < need:
+    if promises.conditional is None and tuned and len(folds.halves[0]) < need:
         faults.append((f"half the fold for tuning has {len(folds.halves[0])} rows", "lambda cannot be tuned"))
+    if promises.conditional is not None:
+        need = bins_needed(promises.bins, need)
+        needed += f" in each of {promises.bins} bins by difficulty, {need} in all"
+    if len(folds.calibration) < need:
+        effect = "all sets hold every label" if promises.conditional is None else "sets of some bins hold every label"
+        faults.insert(0, (f"the fold for thresholds has {len(folds.calibration)} rows", effect))
+    remedy = "give more rows or a larger alpha" + ("" if promises.conditional is None else ", or fewer bins")
     for fold, effect in faults:
-        warn(
-            f"{fold}, and alpha {show_level(alpha)} needs {need}, so {effect}: give more rows or a larger alpha",
-            CalibrationWarning,
-        )
+        warn(f"{fold}, and {needed}, so {effect}: {remedy}", CalibrationWarning)
+
+
+def _rule(promises: Promises) -> Rule:
+    return promises.rule(1 if promises.conditional is None else promises.bins)
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +99,7 @@ class Contender:
     oracle_name: str
     loss: Loss
     oracles: Mapping[float | None, Oracle]
+    harm: Harm | None = None  # that is bounded, where it is not misses
 
     @property
     def tuned(self) -> bool:
@@ -107,18 +122,19 @@ class Contender:
         if self.anchored is not None:
             return {}
         held = data.P.size * len(self.oracles) <= _HELD
-        return {lam: Scored(oracle, data, held=held) for lam, oracle in self.oracles.items()}
+        P = data.P if self.harm is None else self.harm.bought(data.P, next(iter(self.oracles.values())))
+        return {lam: Scored(oracle, P, data.truth, held=held) for lam, oracle in self.oracles.items()}
 
 
 class Scored:
     """All rows scored by an oracle; where that would take too much room, only the true labels' scores are held."""
 
-    def __init__(self, oracle: Oracle, data: Rows, *, held: bool) -> None:
-        self._oracle, self._P = oracle, data.P
-        self._scored(data.P[:2], data.truth[:2], held)  # compiles the kernels, which no run should be charged for
+    def __init__(self, oracle: Oracle, P: Matrix, y: npt.NDArray[np.int64], *, held: bool) -> None:
+        self._oracle, self._P = oracle, P
+        self._scored(P[:2], y[:2], held)  # compiles the kernels, which no run should be charged for
         began = time.perf_counter()
-        self._scores, self._true = self._scored(data.P, data.truth, held)
-        self.seconds_a_row = (time.perf_counter() - began) / len(data)
+        self._scores, self.true = self._scored(P, y, held)
+        self.seconds_a_row = (time.perf_counter() - began) / len(P)
 
     def _scored(self, P: Matrix, y: npt.NDArray[np.int64], held: bool) -> tuple[Floats | None, Floats]:
         if not held:
@@ -126,18 +142,11 @@ class Scored:
         scores = self._oracle.scores(P)
         return scores, scores[np.arange(len(y)), y]
 
-    def thresholds(self, rows: Places, levels: Sequence[Fraction]) -> dict[Fraction, float]:
-        """The threshold at each level, from the true labels of some rows."""
-        calibration = calibrate(self._true[rows], alphas=levels)
-        return {level: float(calibration.tau(level)) for level in levels}
+    def scores(self, rows: Places) -> Floats:
+        """Those of all labels of some rows."""
+        return self._oracle.scores(self._P[rows]) if self._scores is None else self._scores[rows]
 
-    def p_values(self, folds: Folds, places: Places) -> Floats:
-        """Those of all labels at places of the test fold, by the fold for thresholds."""
-        rows = folds.test[places]
-        scores = self._oracle.scores(self._P[rows]) if self._scores is None else self._scores[rows]
-        return _p_values(scores, self._true[folds.calibration])
-
-    def sets(self, rows: Places) -> Callable[[float], Masks]:
+    def sets(self, rows: Places) -> Callable[[Threshold], Masks]:
         """The sets of some rows, as a function of the threshold."""
         if self._scores is None:
             P = self._P[rows]
@@ -146,10 +155,62 @@ class Scored:
         return lambda tau: scores <= tau
 
 
+class Keeping:
+    """What a split makes of the scores of true labels, by what is promised: thresholds and p-values."""
+
+    def __init__(self, promises: Promises, data: Rows, folds: Folds) -> None:
+        self.promises, self.folds = promises, folds
+        self._harms = None if promises.harm is None else promises.harm.values[data.truth]
+        self._truth = data.truth
+        self._own, self._tested = (
+            highest(data.P[rows]) if promises.conditional == "difficulty" else None
+            for rows in (folds.calibration, folds.test)
+        )
+
+    def calibrated(self, scores: Floats, levels: Sequence[Fraction]) -> Calibration:
+        """Thresholds from the true labels' scores of the fold for them."""
+        by = self.promises.conditional
+        return self._calibrated(scores, self.folds.calibration, levels, conditional=by, difficulty=self._own)
+
+    def for_all(self, scores: Floats, rows: Places, levels: Sequence[Fraction]) -> dict[Fraction, float]:
+        """One threshold at each level for all rows, whatever else is promised: what lambda is tuned at."""
+        calibration = self._calibrated(scores, rows, levels)
+        return {level: float(calibration.tau(level)) for level in levels}
+
+    def tau(self, calibration: Calibration, level: Fraction) -> Threshold:
+        """The threshold, or that of each row of the test fold."""
+        return calibration.tau(level, difficulty=self._tested, n=len(self.folds.test))
+
+    def p_values(
+        self, calibration: Calibration, level: Fraction, true: Floats, scores: Floats, places: Places
+    ) -> Floats:
+        """Those of all labels, of these scores, at places of the test fold; `true` set the thresholds."""
+        rows = self.folds.calibration
+        cells = own_cells(calibration, len(rows), groups=None, y=self._truth[rows], difficulty=self._own)
+        kept = Kept.of([true], cells, len(calibration.cells), (), None if self._harms is None else self._harms[rows])
+        tested = None if self._tested is None else self._tested[places]
+        codes = calibration.cells_of(level, None, len(places), tested)
+        return p_values(scores, calibration, kept.at(level), codes)
+
+    def _calibrated(self, scores: Floats, rows: Places, levels: Sequence[Fraction], **by: Any) -> Calibration:
+        harm = self.promises.harm
+        return calibrate(
+            scores,
+            alphas=levels,
+            bins=self.promises.bins,
+            confidence=self.promises.confidence,
+            harms=None if self._harms is None else self._harms[rows],
+            most=None if harm is None else harm.most,
+            warned=True,
+            **by,
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class Result:
-    """Of a contender on a split: its run at each alpha; of the first split also the curve, the first sets, and the
-    p-values of all labels there, as a function of places in the test fold."""
+    """Of a contender on a split: its run at each alpha. Of the first split, where nothing is promised within parts of
+    the rows, also the curve, the first sets, and the p-values of all labels, as a function of places in the test fold.
+    """
 
     runs: tuple[Run, ...]
     curve: tuple[tuple[float, float, float], ...]
@@ -162,30 +223,36 @@ def run_split(
     scored: Mapping[float | None, Scored],
     data: Rows,
     folds: Folds,
-    alphas: tuple[Fraction, ...],
+    promises: Promises,
 ) -> Result:
     """Calibrate, tune and measure a contender on a split, at every alpha and, on the first split, along the curve."""
-    test, first = folds.test, folds.split == 0
-    smallest = min(len(folds.calibration), len(folds.halves[0]))
-    grid = [level for level in CURVE if points_needed(level) <= smallest] if first else []
+    test, alphas = folds.test, promises.alphas
+    first = folds.split == 0 and promises.conditional is None
+    grid = _grid(promises, folds) if first else []
     levels = tuple(dict.fromkeys((*alphas, *grid)))
     tested = data.take(test)
     runs, points = dict[Fraction, Run](), dict[Fraction, tuple[float, float, float]]()
     first_mask, first_p = None, None
     at_levels = _anchored if contender.anchored is not None else _scored
-    for level, lam, mask, seconds, p_of in at_levels(contender, scored, data, folds, levels):
+    for level, lam, mask, seconds, p_of in at_levels(contender, scored, data, Keeping(promises, data, folds), levels):
         sets = PredictionSets(contender.loss, mask)
         if level in grid:
             covered = mask[np.arange(len(test)), tested.truth]
             points[level] = (float(level), float(covered.mean()), float(sets.costs.mean()))
         if level in alphas:
-            measures = measure(sets, tested, alpha=level, oracle=contender.oracle_name)
+            measures = measure(sets, tested, alpha=level, oracle=contender.oracle_name, harm=promises.harm)
             key = contender.loss_name, contender.oracle_name
             runs[level] = Run(*key, level, folds.split, measures, lam, seconds)
         if first and level == alphas[0]:
             first_mask, first_p = mask, p_of
     found = tuple(runs[level] for level in alphas), tuple(points[level] for level in grid)
     return Result(*found, first_mask, first_p)
+
+
+def _grid(promises: Promises, folds: Folds) -> list[Fraction]:
+    """The levels of the curve; where harm is bounded, as shares of the largest."""
+    rule, smallest = _rule(promises), min(len(folds.calibration), len(folds.halves[0]))
+    return [level for level in (share * rule.below for share in CURVE) if rule.needed(level) <= smallest]
 
 
 # At each level: lambda, the sets of the test fold, the seconds that they took, and p-values of rows of that fold.
@@ -196,67 +263,86 @@ def _scored(
     contender: Contender,
     scored: Mapping[float | None, Scored],
     data: Rows,
-    folds: Folds,
+    keeping: Keeping,
     levels: Sequence[Fraction],
 ) -> _Levels:
     """From the scores of all rows, with the lambda that is best at each level."""
-    chosen = _tuned(contender.loss, scored, folds.halves, levels) if contender.tuned else dict.fromkeys(levels)
+    folds = keeping.folds
+    chosen = _tuned(contender.loss, scored, keeping, levels) if contender.tuned else dict.fromkeys(levels)
     tuning_rows = sum(map(len, folds.halves)) if contender.tuned else 0
     tuning_seconds = tuning_rows * sum(x.seconds_a_row for x in scored.values())
     for lam in dict.fromkeys(chosen.values()):
-        sets_at = scored[lam].sets(folds.test)
+        held = scored[lam]
+        sets_at = held.sets(folds.test)
         own = [level for level in levels if chosen[level] == lam]
-        seconds = tuning_seconds + scored[lam].seconds_a_row * (len(folds.calibration) + len(folds.test))
-        for level, tau in scored[lam].thresholds(folds.calibration, own).items():
-            yield level, lam, sets_at(tau), seconds, partial(scored[lam].p_values, folds)
+        seconds = tuning_seconds + held.seconds_a_row * (len(folds.calibration) + len(folds.test))
+        true = held.true[folds.calibration]
+        calibration = keeping.calibrated(true, own)
+        for level in own:
+
+            def p_of(
+                places: Places,
+                held: Scored = held,
+                calibration: Calibration = calibration,
+                level: Fraction = level,
+                true: Floats = true,
+            ) -> Floats:
+                return keeping.p_values(calibration, level, true, held.scores(folds.test[places]), places)
+
+            yield level, lam, sets_at(keeping.tau(calibration, level)), seconds, p_of
 
 
 def _anchored(
     contender: Contender,
     scored: Mapping[float | None, Scored],
     data: Rows,
-    folds: Folds,
+    keeping: Keeping,
     levels: Sequence[Fraction],
 ) -> _Levels:
-    """With an anchor for each level, which is found on the fold for tuning."""
-    oracle = contender.anchored
+    """With anchors for each level, which are found on the fold for tuning."""
+    oracle, folds = contender.anchored, keeping.folds
     assert oracle is not None
     own, calibrated, tested = (
         data.take(rows) for rows in (np.concatenate(folds.halves)[:MOST], folds.calibration, folds.test)
     )
     oracle.best(own.P[:2], np.zeros(2))  # compiles the kernels, which no run should be charged for
+    fitting = Fitting(keeping.promises, oracle, seed=0)
+    known, new = (fitting.seen(rows, None) for rows in (calibrated, tested))
+    rule = fitting.rule(known)
     for level in levels:
         began = time.perf_counter()
-        m = find_anchor(oracle, own.P, own.truth, Rule().covered(len(calibrated), level))
+        at_level = replace(fitting, promises=replace(keeping.promises, alphas=(level,)))
+        anchors = at_level.anchors(own, None, len(calibrated), known, rule)
+        true = anchored(oracle, anchors, level, known).score_of(known.P, calibrated.truth)
+        calibration = keeping.calibrated(true, (level,))
+        mask = anchored(oracle, anchors, level, new).sets(new.P, keeping.tau(calibration, level))
+        seconds = time.perf_counter() - began
 
-        def at(rows: Rows, m: float | None = m) -> Oracle:
-            return oracle if m is None else oracle.anchored(np.full(len(rows), m))
-
-        scores = at(calibrated).score_of(calibrated.P, calibrated.truth)
-        tau = float(calibrate(scores, alphas=level).tau(level))
-        mask, seconds = at(tested).sets(tested.P, tau), time.perf_counter() - began
-
-        def p_of(places: Places, at: Callable[[Rows], Oracle] = at, scores: Floats = scores) -> Floats:
-            some = tested.take(places)
-            return _p_values(at(some).scores(some.P), scores)
+        def p_of(
+            places: Places,
+            level: Fraction = level,
+            anchors: Anchors = anchors,
+            calibration: Calibration = calibration,
+            true: Floats = true,
+        ) -> Floats:
+            some = fitting.seen(tested.take(places), None)
+            scores = anchored(oracle, anchors, level, some).scores(some.P)
+            return keeping.p_values(calibration, level, true, scores, places)
 
         yield level, None, mask, seconds, p_of
 
 
-def _p_values(scores: Floats, calibrated: Floats) -> Floats:
-    return np.asarray((Counts.of(calibrated).at_least(scores) + 1) / (len(calibrated) + 1), dtype=np.float64)
-
-
 def _tuned(
-    loss: Loss, scored: Mapping[float | None, Scored], halves: tuple[Places, Places], levels: Sequence[Fraction]
+    loss: Loss, scored: Mapping[float | None, Scored], keeping: Keeping, levels: Sequence[Fraction]
 ) -> dict[Fraction, float | None]:
     """The best lambda at each level: thresholds on the first half, mean costs on the second."""
-    grid = {lam: scores for lam, scores in scored.items() if lam is not None}
-    thresholds = {lam: scores.thresholds(halves[0], levels) for lam, scores in grid.items()}
-    sets = {lam: scores.sets(halves[1]) for lam, scores in grid.items()}
+    first, second = keeping.folds.halves
+    grid = {lam: held for lam, held in scored.items() if lam is not None}
+    thresholds = {lam: keeping.for_all(held.true[first], first, levels) for lam, held in grid.items()}
+    sets = {lam: held.sets(second) for lam, held in grid.items()}
     best: dict[Fraction, float | None] = {}
     for level in levels:
         taus = tuple(thresholds[lam][level] for lam in grid)
         costs = tuple(float(loss.batch(sets[lam](tau)).mean()) for lam, tau in zip(grid, taus, strict=True))
-        best[level] = Tuning(tuple(grid), taus, costs, len(halves[1]), *loss.facts.interval).best
+        best[level] = Tuning(tuple(grid), taus, costs, len(second), *loss.facts.interval).best
     return best

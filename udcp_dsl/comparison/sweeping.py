@@ -100,7 +100,7 @@ def sweep(loss: Loss, probs: Any, y: Any = None, *, param: str, values: Sequence
     """Compare oracles for several values of one parameter; `options` are those of `compare`.
 
     Files are not read again, and all values see the same splits. Refuses a parameter that the loss does not have, a
-    value outside its range, and what `compare` refuses.
+    value outside its range, `conditional`, as nothing stands beside a sweep, and what `compare` refuses.
 
     >>> import numpy as np, udcp_dsl as udcp
     >>> loss = udcp.loads("labels {cat, dog, wolf}  param fear = 1  loss l = size + fear * any({wolf})")
@@ -118,6 +118,8 @@ def sweep(loss: Loss, probs: Any, y: Any = None, *, param: str, values: Sequence
         raise InputError(f"the spec has no parameter {param!r}; {known}")
     if isinstance(values, str) or not len(values):
         raise InputError(f"values is {values!r}: give a list of numbers")
+    if options.get("conditional") is not None:
+        raise InputError("a sweep shows one promise: leave out conditional=, or compare at one value")
     losses = [loss.with_params(**{param: value}) for value in values]
     numbers = tuple(made.params[param] for made in losses)
     if len(set(numbers)) < len(numbers):

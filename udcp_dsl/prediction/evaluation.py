@@ -38,6 +38,7 @@ QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 KEPT, HANDED_OVER = "kept", "handed over"
 
 SIZE_BINS = ("0", "1", "2-4", "5-9", "10-49", "50-99", "100+")
+QUARTERS = ("hardest", "second", "third", "easiest")  # of the rows, by their highest probability
 
 _FIRST_SIZES = (0, 1, 2, 5, 10, 50, 100)  # of each bin
 _ROWS_SHOWN = 10

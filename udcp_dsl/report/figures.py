@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from udcp_dsl.prediction.calibrate import show_level
-from udcp_dsl.prediction.evaluation import Measures
+from udcp_dsl.prediction.evaluation import QUARTERS, Measures
 from udcp_dsl.report import palette, plots, strata
 from udcp_dsl.report.palette import Style
 from udcp_dsl.report.plots import Hover
@@ -25,7 +25,8 @@ GROUPS = 12  # that are shown
 HEADLINES = 3  # losses in the first figure
 _HEIGHT = 3.1  # inches
 
-_INTERVALS = "Bars: exact 95 % intervals of a single test fold. Dashed: the coverage asked for."
+_INTERVALS = "Bars: exact 95 % intervals of a single test fold."
+_DASHED = "Dashed: the coverage asked for"
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,8 @@ def figures(comparison: Comparison) -> list[Figure]:
     found = headline_figures(comparison)
     for loss in comparison.names:
         found += figures_over_alpha(comparison, loss)
-        found += [figure for alpha in comparison.alphas for figure in figures_at(comparison, loss, alpha)]
+        for alpha in comparison.alphas:
+            found += [*figures_at(comparison, loss, alpha), *figures_beside(comparison, loss, alpha)]
     return found
 
 
@@ -87,16 +89,22 @@ def figures_over_alpha(comparison: Comparison, loss: str) -> list[Figure]:
         return []
     ranges = {oracle: [cost for _, _, cost in points] for oracle, points in curves.items()}
     asked = ", ".join(target(alpha) for alpha in comparison.alphas)
+    by_coverage = comparison.promises.harm is None
     return [
         Figure(
             f"{_stem(comparison, loss)}-cost-by-coverage",
             "Cost against coverage",
-            "Each point is one alpha, on the first split; at equal coverage, lower is cheaper. "
-            f"Dotted: the coverage asked for ({asked}).",
+            "Each point is one alpha, on the first split; at equal coverage, lower is cheaper."
+            + (f" Dotted: the coverage asked for ({asked})." if by_coverage else ""),
             "Mean cost against coverage over many alphas. "
             + _listed({oracle: f"cost {number(min(r))} to {number(max(r))}" for oracle, r in ranges.items()}),
             _HEIGHT,
-            partial(plots.curves, curves=curves, looks=_looks(comparison), levels=_levels(comparison.alphas)),
+            partial(
+                plots.curves,
+                curves=curves,
+                looks=_looks(comparison),
+                levels=[float(1 - alpha) for alpha in comparison.alphas] if by_coverage else [],
+            ),
         )
     ]
 
@@ -108,26 +116,46 @@ def figures_at(comparison: Comparison, loss: str, alpha: Fraction) -> list[Figur
         return []
     summaries = {s.oracle: s for s in comparison.summaries() if s.loss == loss and s.alpha == alpha}
     looks = {oracle: style for oracle, style in _looks(comparison).items() if oracle in splits}
-    at, stem = show_level(alpha), _stem(comparison, loss)
-    return [
-        replace(figure, name=f"{stem}-{figure.name}-alpha-{at.replace('/', '-')}", text=f"Alpha {at}. {figure.text}")
-        for figure in [
-            _terms(summaries),
-            _sizes(splits, looks),
-            *_by_size(splits, looks, float(1 - alpha)),
-            *_by_difficulty(splits, looks, float(1 - alpha)),
-            *_by_group(splits, looks, float(1 - alpha)),
-            *_by_class(splits, looks, float(1 - alpha), comparison.called),
-        ]
+    level = asked_for(comparison, alpha)
+    found = [
+        _terms(summaries),
+        _sizes(splits, looks),
+        *_by_size(splits, looks, level),
+        *_by_difficulty(splits, looks, level),
+        *_by_group(splits, looks, level),
+        *_by_class(splits, looks, level, comparison.called),
     ]
+    return [_placed(figure, comparison, loss, alpha) for figure in found]
+
+
+def figures_beside(comparison: Comparison, loss: str, alpha: Fraction) -> list[Figure]:
+    """Of the comparison that stands beside, if any: whom it covers, and what that costs, by difficulty."""
+    beside = comparison.beside
+    if beside is None:
+        return []
+    splits = strata.evaluations(beside, loss, alpha)
+    looks = {oracle: style for oracle, style in _looks(beside).items() if oracle in splits}
+    found = _by_difficulty(splits, looks, asked_for(beside, alpha))
+    named = (
+        replace(figure, name=f"within-bins-{figure.name}", title=f"{figure.title}{beside.within}") for figure in found
+    )
+    return [_placed(figure, beside, loss, alpha) for figure in named]
+
+
+def asked_for(comparison: Comparison, alpha: Fraction) -> float | None:
+    """The coverage that is asked for; None where it is a bound on harm instead."""
+    return None if comparison.promises.harm is not None else float(1 - alpha)
+
+
+def _placed(figure: Figure, comparison: Comparison, loss: str, alpha: Fraction) -> Figure:
+    """With a name of its own, and with the level in its text."""
+    at = show_level(alpha)
+    name = f"{_stem(comparison, loss)}-{figure.name}-alpha-{at.replace('/', '-')}"
+    return replace(figure, name=name, text=f"Alpha {at}{comparison.within}. {figure.text}")
 
 
 def _looks(comparison: Comparison) -> dict[str, Style]:
     return palette.styles(run.oracle for run in comparison.runs)
-
-
-def _levels(alphas: Sequence[Fraction]) -> list[float]:
-    return [float(1 - alpha) for alpha in alphas]
 
 
 def _listed(values: Mapping[str, str]) -> str:
@@ -167,7 +195,9 @@ def _sizes(splits: Mapping[str, Sequence[Measures]], looks: Mapping[str, Style])
     )
 
 
-def _by_size(splits: Mapping[str, Sequence[Measures]], looks: Mapping[str, Style], level: float) -> Iterator[Figure]:
+def _by_size(
+    splits: Mapping[str, Sequence[Measures]], looks: Mapping[str, Style], level: float | None
+) -> Iterator[Figure]:
     # Empty sets cover nothing by their nature; the table counts them.
     found = {oracle: [p for p in strata.by_size(held) if p.name != "0"] for oracle, held in splits.items()}
     order = sorted({p.name for points in found.values() for p in points}, key=strata.first_size)
@@ -195,15 +225,13 @@ def _by_size(splits: Mapping[str, Sequence[Measures]], looks: Mapping[str, Style
 
 
 def _by_difficulty(
-    splits: Mapping[str, Sequence[Measures]], looks: Mapping[str, Style], level: float
+    splits: Mapping[str, Sequence[Measures]], looks: Mapping[str, Style], level: float | None
 ) -> Iterator[Figure]:
     found = {oracle: strata.by_difficulty(held) for oracle, held in splits.items()}
     if not any(found.values()):
         return
     along = "rows by the classifier's highest probability, in quarters"
-    yield from _side_by_side(
-        "coverage-by-difficulty", "Coverage by difficulty", along, found, strata.QUARTERS, looks, level
-    )
+    yield from _side_by_side("coverage-by-difficulty", "Coverage by difficulty", along, found, QUARTERS, looks, level)
     yield Figure(
         "cost-by-difficulty",
         "Cost by difficulty",
@@ -213,7 +241,7 @@ def _by_difficulty(
         partial(
             plots.lines,
             values={o: {p.name: p.cost for p in points} for o, points in found.items()},
-            order=strata.QUARTERS,
+            order=QUARTERS,
             looks=looks,
             along=along,
             up="mean cost",
@@ -221,13 +249,18 @@ def _by_difficulty(
     )
 
 
-def _by_group(splits: Mapping[str, Sequence[Measures]], looks: Mapping[str, Style], level: float) -> Iterator[Figure]:
+def _by_group(
+    splits: Mapping[str, Sequence[Measures]], looks: Mapping[str, Style], level: float | None
+) -> Iterator[Figure]:
     found = {oracle: strata.by_group(held) for oracle, held in splits.items()}
     yield from _least_covered("coverage-by-group", "Coverage by group", "groups", found, looks, level, GROUPS)
 
 
 def _by_class(
-    splits: Mapping[str, Sequence[Measures]], looks: Mapping[str, Style], level: float, called: Callable[[str], str]
+    splits: Mapping[str, Sequence[Measures]],
+    looks: Mapping[str, Style],
+    level: float | None,
+    called: Callable[[str], str],
 ) -> Iterator[Figure]:
     found = {
         oracle: [replace(point, name=called(point.name)) for point in strata.by_class(held)]
@@ -235,13 +268,17 @@ def _by_class(
     }
     kept, note = _large_enough(found)
     if kept:
-        below = {o: sum(p.coverage < level for p in points) / len(points) for o, points in kept.items()}
+        least = {o: f"least {min(p.coverage for p in points):.3f}" for o, points in kept.items()}
+        asked, text = "", f"Coverage over the classes. {_listed(least)}"
+        if level is not None:
+            below = {o: sum(p.coverage < level for p in points) / len(points) for o, points in kept.items()}
+            asked = f" {_DASHED}, which is promised on average, not for each class."
+            text = f"Classes covered less than asked for. {_listed({o: percent(x) for o, x in below.items()})}"
         yield Figure(
             "classes",
             "Coverage over the classes",
-            "For each coverage, the share of the classes that are covered no better. Dashed: the coverage asked for, "
-            f"which is promised on average, not for each class. {note}",
-            "Classes covered less than asked for. " + _listed({o: percent(share) for o, share in below.items()}),
+            f"For each coverage, the share of the classes that are covered no better.{asked} {note}".strip(),
+            text,
             _HEIGHT,
             partial(plots.distribution, found=kept, looks=looks, level=level),
         )
@@ -254,7 +291,7 @@ def _least_covered(
     kind: str,
     found: Mapping[str, Sequence[Point]],
     looks: Mapping[str, Style],
-    level: float,
+    level: float | None,
     most: int,
 ) -> Iterator[Figure]:
     """One below the other, as names may be long. Chosen by all oracles: the worst of one would do it an injustice."""
@@ -282,7 +319,7 @@ def _side_by_side(
     found: Mapping[str, Sequence[Point]],
     order: Sequence[str],
     looks: Mapping[str, Style],
-    level: float,
+    level: float | None,
 ) -> Iterator[Figure]:
     kept, note = _large_enough(found)
     there = {p.name for points in kept.values() for p in points}
@@ -296,13 +333,15 @@ def _coverage(
     name: str,
     title: str,
     found: Mapping[str, Sequence[Point]],
-    level: float,
+    level: float | None,
     note: str,
     height: float,
     draw: Callable[[Any], Hover],
 ) -> Figure:
-    text = f"{title}, asked for {level:g}. " + _points(found, lambda p: f"{p.coverage:.3f}")
-    return Figure(name, title, f"{_INTERVALS} {note}".strip(), text, height, draw)
+    asked = "" if level is None else f", asked for {level:g}"
+    text = f"{title}{asked}. " + _points(found, lambda p: f"{p.coverage:.3f}")
+    caption = _INTERVALS if level is None else f"{_INTERVALS} {_DASHED}."
+    return Figure(name, title, f"{caption} {note}".strip(), text, height, draw)
 
 
 def _large_enough(found: Mapping[str, Sequence[Point]]) -> tuple[dict[str, list[Point]], str]:

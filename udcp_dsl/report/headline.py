@@ -18,15 +18,14 @@ def finding(comparison: Comparison, loss: str, alpha: Fraction) -> str:
         (s for s in comparison.summaries() if s.loss == loss and s.alpha == alpha),
         key=lambda summary: summary.cost_mean,
     )
+    at = f"At alpha {show_level(alpha)}{comparison.within}{',' if comparison.within else ''}"
     if not ranked:
-        return f"At alpha {show_level(alpha)} no oracle was measured."
+        return f"{at} no oracle was measured."
     best = ranked[0]
     name = shown(best.oracle)
     if len(ranked) == 1:
-        return (
-            f"At alpha {show_level(alpha)} {name} alone was measured: cost {number(best.cost_mean)}, {_covered(best)}."
-        )
-    return f"At alpha {show_level(alpha)} {_against(comparison, best, ranked[1])}; {_covered(best)}."
+        return f"{at} {name} alone was measured: cost {number(best.cost_mean)}, {_covered(best)}."
+    return f"{at} {_against(comparison, best, ranked[1])}; {_covered(best)}."
 
 
 def _against(comparison: Comparison, best: Summary, next_best: Summary) -> str:
@@ -49,5 +48,7 @@ def _against(comparison: Comparison, best: Summary, next_best: Summary) -> str:
 
 
 def _covered(summary: Summary) -> str:
+    if summary.risk is not None:
+        return f"mean harm {number(summary.risk)} (at most: {show_level(summary.alpha)})"
     said = f"coverage {summary.coverage:.3f} (asked for: {target(summary.alpha)})"
     return f"{said}, too low" if summary.coverage_interval[1] < float(1 - summary.alpha) else said

@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING
 from udcp_dsl import __version__
 from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.calibrate import show_level
-from udcp_dsl.prediction.evaluation import HANDED_OVER, KEPT
+from udcp_dsl.prediction.evaluation import HANDED_OVER, KEPT, QUARTERS
 from udcp_dsl.prediction.files import PathLike, atomic_write
 from udcp_dsl.report.browser import as_script, browser_data
 from udcp_dsl.report.drawing import inline_svg, require_matplotlib
-from udcp_dsl.report.figures import Figure, figures_at, figures_over_alpha, headline_figures
+from udcp_dsl.report.figures import Figure, figures_at, figures_beside, figures_over_alpha, headline_figures
 from udcp_dsl.report.headline import finding
 from udcp_dsl.report.palette import styles, variables
 from udcp_dsl.report.wording import number, percent, seconds, shown
@@ -128,12 +128,18 @@ def _header(comparison: Comparison, title: str, origin: Origin, browser: bool) -
         "calibrate : tune : test": folds,
         "alpha": levels,
     }
+    promises = comparison.promises
+    if promises.confidence is not None:
+        facts["confidence over calibrations"] = show_level(promises.confidence)
+    if promises.harm is not None:
+        facts["alpha bounds the mean of"] = _text(promises.harm.name)
     listed = "".join(f"<li>{name} <b>{value}</b></li>" for name, value in facts.items())
     several = len(comparison.names) > 1
     findings = "".join(
-        f"<p>{f'<b>{_text(name)}.</b> ' if several else ''}{escape(finding(comparison, name, alpha))}</p>"
+        f"<p>{f'<b>{_text(name)}.</b> ' if several else ''}{escape(finding(kept, name, alpha))}</p>"
         for name in comparison.names
         for alpha in comparison.alphas
+        for kept in _both(comparison)
     )
     links = [(f"loss-{place}", _text(name)) for place, name in enumerate(comparison.names)]
     links += [("instances-shown", "Instances")] if browser else []
@@ -153,6 +159,11 @@ def _header(comparison: Comparison, title: str, origin: Origin, browser: bool) -
 </header>"""
 
 
+def _both(comparison: Comparison) -> list[Comparison]:
+    """The comparison, and what stands beside it."""
+    return [comparison] if comparison.beside is None else [comparison, comparison.beside]
+
+
 def _origin(origin: Origin) -> str:
     parts = [] if origin.data is None else [_text(origin.data)]
     parts += [] if origin.command is None else [f"<code>{escape(shown(origin.command))}</code>"]
@@ -163,20 +174,28 @@ def _origin(origin: Origin) -> str:
 def _loss_section(comparison: Comparison, place: int) -> str:
     name, loss = comparison.names[place], comparison.losses[place]
     first, *others = comparison.alphas
-    summaries = [s for s in comparison.summaries() if s.loss == name]
+    summaries = [(kept, [s for s in kept.summaries() if s.loss == name]) for kept in _both(comparison)]
     parts = [
         f'<section aria-labelledby="loss-{place}">',
         f'<h2 id="loss-{place}">The loss {_text(name)}</h2>',
         _spec(loss),
-        *(_table(comparison, alpha, [s for s in summaries if s.alpha == alpha]) for alpha in comparison.alphas),
+        *(
+            _table(kept, alpha, [s for s in found if s.alpha == alpha])
+            for alpha in comparison.alphas
+            for kept, found in summaries
+        ),
         _skipped(comparison, name),
         f"<h3>Figures at alpha {show_level(first)}</h3>" if others else "<h3>Figures</h3>",
-        _figures([*figures_over_alpha(comparison, name), *figures_at(comparison, name, first)], f"f{place}-0"),
+        _figures([*figures_over_alpha(comparison, name), *_figures_at(comparison, name, first)], f"f{place}-0"),
     ]
     for i, alpha in enumerate(others, start=1):
-        drawn = _figures(figures_at(comparison, name, alpha), f"f{place}-{i}")
+        drawn = _figures(_figures_at(comparison, name, alpha), f"f{place}-{i}")
         parts.append(f"<details><summary>Figures at alpha {show_level(alpha)}</summary>{drawn}</details>")
     return "\n".join([*parts, "</section>"])
+
+
+def _figures_at(comparison: Comparison, name: str, alpha: Fraction) -> list[Figure]:
+    return [*figures_at(comparison, name, alpha), *figures_beside(comparison, name, alpha)]
 
 
 def _spec(loss: Loss) -> str:
@@ -208,7 +227,8 @@ def _table(comparison: Comparison, alpha: Fraction, summaries: Sequence[Summary]
         rows.append(
             f'<tr style="--c:var({looks[s.oracle].colour.variable})"{" class=best" if s.cost_mean == least else ""}>'
             f'<th scope="row"><span class="swatch"></span>{_text(s.oracle)}{_about(comparison, s)}</th>'
-            f'<td>{s.coverage:.3f} <span class="range">{low:.3f} to {high:.3f}</span></td>'
+            f"{'' if s.risk is None else f'<td>{number(s.risk)}</td>'}"
+            f'<td>{s.coverage:.3f} <span class="range">{low:.3f} to {high:.3f}</span></td>{_quarters(s)}'
             f'<td>{number(s.cost_mean)}{error}</td><td aria-hidden="true">{bar}</td><td>{more}</td>'
             f"<td>{number(s.size)}</td><td>{percent(s.empty)}</td>{_handed(s)}<td>{seconds(s.seconds)}</td></tr>"
         )
@@ -216,7 +236,9 @@ def _table(comparison: Comparison, alpha: Fraction, summaries: Sequence[Summary]
         f'<th scope="col">{head}</th>' if head else "<td></td>"
         for head in (
             "oracle",
+            *([] if summaries[0].risk is None else [f'harm <span class="range">at most {show_level(alpha)}</span>']),
             f'coverage <span class="range">{interval}</span>',
+            *(['by quarter <span class="range">hardest first</span>'] if summaries[0].by_difficulty else []),
             "cost",
             "",
             "above cheapest",
@@ -226,12 +248,19 @@ def _table(comparison: Comparison, alpha: Fraction, summaries: Sequence[Summary]
             "time",
         )
     )
-    level = show_level(alpha)
+    level = f"{show_level(alpha)}{comparison.within}"
     return (
         f"<h3>At alpha {level}</h3>"
         f'<div class="scroll" tabindex="0" role="region" aria-label="Summary at alpha {level}">'
         f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
     )
+
+
+def _quarters(summary: Summary) -> str:
+    """How often the truth is in the set, in each quarter of the rows by their highest probability."""
+    if not summary.by_difficulty:
+        return ""
+    return f"<td>{', '.join(f'{summary.by_difficulty[quarter][0]:.2f}' for quarter in QUARTERS)}</td>"
 
 
 def _handed(summary: Summary) -> str:
@@ -293,10 +322,13 @@ shows how much the dealing of the rows matters, and understates how much fresh r
         else """<li><b>One split.</b> Another dealing of the rows would give other numbers; the intervals say roughly
 how different.</li>"""
     )
+    promised = "Coverage is promised" if comparison.promises.harm is None else "Harm is bounded"
+    beside = comparison.beside
+    parts = "" if beside is None else f", and beside that in {beside.promises.bins} bins by difficulty"
     return f"""<section aria-labelledby="limits">
 <h2 id="limits">What this does not show</h2>
 <ul>
-<li><b>Coverage is promised on average over all rows</b>, not for a class, a group, a size of set, or a row. The figures
+<li><b>{promised} on average over all rows</b>{parts}, not for a class, a group, a size of set, or a row. The figures
 by stratum show where it falls short; with many strata some do by chance alone.</li>
 {overlap}
 <li><b>Only rows like these.</b> The promise needs new rows to come from where the calibration rows came from; a shift

@@ -208,12 +208,13 @@ def coverage(
     order: Sequence[str],
     looks: Mapping[str, Style],
     along: str,
-    level: float,
+    level: float | None,
 ) -> Hover:
     """The strata side by side, and in each the oracles side by side."""
     axes = figure.subplots()
     hover: Hover = []
-    axes.axhline(level, color=INK.light, linestyle="--", linewidth=1, zorder=1)
+    if level is not None:
+        axes.axhline(level, color=INK.light, linestyle="--", linewidth=1, zorder=1)
     for oracle, offset in _apart(found):
         at, points = _placed(found[oracle], order, offset)
         middle = np.array([p.coverage for p in points])
@@ -238,12 +239,13 @@ def listed_coverage(
     found: Mapping[str, Sequence[Point]],
     order: Sequence[str],
     looks: Mapping[str, Style],
-    level: float,
+    level: float | None,
 ) -> Hover:
     """The strata one below the other, with names of any length."""
     axes = figure.subplots()
     hover: Hover = []
-    axes.axvline(level, color=INK.light, linestyle="--", linewidth=1, zorder=1)
+    if level is not None:
+        axes.axvline(level, color=INK.light, linestyle="--", linewidth=1, zorder=1)
     for oracle, offset in _apart(found):
         at, points = _placed(found[oracle], order, offset)
         middle = np.array([p.coverage for p in points])
@@ -295,7 +297,7 @@ def against(
     lines: Mapping[str, Sequence[tuple[float, float, float]]],
     looks: Mapping[str, Style],
     along: str,
-    level: float,
+    level: float | None,
 ) -> Hover:
     """Points (x, cost, coverage) of each oracle, one above the other; the coverage that is promised as a line."""
     above, below = figure.subplots(2, 1, sharex=True)
@@ -305,7 +307,8 @@ def against(
         for axes, at in ((above, 1), (below, 2)):
             (line,) = axes.plot(x, [point[at] for point in points], label=shown(oracle, _NAME), **_line(looks[oracle]))
             hover.append((line, [f"{oracle}, {along} {point[0]:g}: {number(point[at])}" for point in points]))
-    below.axhline(level, color=MUTED.light, linewidth=0.9, linestyle=":")
+    if level is not None:
+        below.axhline(level, color=MUTED.light, linewidth=0.9, linestyle=":")
     above.set(ylabel="cost")
     below.set(xlabel=shown(along, _NAME), ylabel="coverage")
     _legend(figure, above)
@@ -313,11 +316,12 @@ def against(
 
 
 def distribution(
-    figure: Any, *, found: Mapping[str, Sequence[Point]], looks: Mapping[str, Style], level: float
+    figure: Any, *, found: Mapping[str, Sequence[Point]], looks: Mapping[str, Style], level: float | None
 ) -> Hover:
     axes = figure.subplots()
     hover: Hover = []
-    axes.axvline(level, color=INK.light, linestyle="--", linewidth=1, zorder=1)
+    if level is not None:
+        axes.axvline(level, color=INK.light, linestyle="--", linewidth=1, zorder=1)
     for oracle, points in found.items():
         values = np.sort([p.coverage for p in points])
         share = np.arange(1, len(values) + 1) / len(values)

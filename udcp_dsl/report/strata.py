@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from udcp_dsl.prediction.evaluation import Measures, Stratum, clopper_pearson
+from udcp_dsl.prediction.evaluation import QUARTERS, Measures, Stratum, clopper_pearson
 
 if TYPE_CHECKING:
     from udcp_dsl.comparison import Comparison
 
 FEWEST = 5  # points of a fold for which a coverage is worth drawing
-QUARTERS = ("hardest", "second", "third", "easiest")
 
 
 @dataclass(frozen=True)

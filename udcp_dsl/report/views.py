@@ -8,13 +8,13 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from udcp_dsl.diagnostics import InputError, did_you_mean
-from udcp_dsl.prediction.evaluation import Measures, Stratum
+from udcp_dsl.prediction.evaluation import QUARTERS, Measures, Stratum
 from udcp_dsl.prediction.sets import PredictionSets
 from udcp_dsl.report import plots
 from udcp_dsl.report.drawing import drawn, require_matplotlib
-from udcp_dsl.report.figures import Figure, figures_at, figures_over_alpha
+from udcp_dsl.report.figures import Figure, asked_for, figures_at, figures_over_alpha
 from udcp_dsl.report.palette import styles
-from udcp_dsl.report.strata import FEWEST, QUARTERS, Point
+from udcp_dsl.report.strata import FEWEST, Point
 
 if TYPE_CHECKING:
     from udcp_dsl.comparison import Comparison, Sweep
@@ -46,7 +46,7 @@ def plot_evaluation(evaluation: Measures) -> Any:
         found={evaluation.oracle: points},
         order=[point.name for point in points],
         looks=styles([evaluation.oracle]),
-        level=float(1 - evaluation.alpha),
+        level=None if evaluation.risk is not None else float(1 - evaluation.alpha),
     )
     return _plotted(draw, plots.listed_height(len(points), 1))
 
@@ -77,7 +77,8 @@ def plot_sweep(sweep: Sweep) -> Any:
         oracle: [(value, s.cost_mean, s.coverage) for value, s in found if s.oracle == oracle]
         for oracle in dict.fromkeys(s.oracle for _, s in found)
     }
-    draw = partial(plots.against, lines=lines, looks=styles(lines), along=sweep.param, level=float(1 - alpha))
+    level = asked_for(sweep.comparisons[0], alpha)
+    draw = partial(plots.against, lines=lines, looks=styles(lines), along=sweep.param, level=level)
     return _plotted(draw, 4.6)
 
 

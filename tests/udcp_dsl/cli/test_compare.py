@@ -53,7 +53,7 @@ def expected(*specs: str, **settings: Any) -> udcp_dsl.Comparison:
 
 
 def untimed(data: dict[str, Any]) -> dict[str, Any]:
-    for row in (*data["runs"], *data["summaries"]):
+    for row in (*data["runs"], *data["summaries"], *(data["beside"] or {"summaries": []})["summaries"]):
         del row["seconds"]
     return data
 
@@ -100,6 +100,21 @@ def test_the_table(udcp: Udcp) -> None:
             row = next(line for line in lines[lines.index("") :] if line.split()[:1] == [name])
             assert f"{covered:.3f} ({share:.0%})" in row
     assert "240 rows, 4 labels" in text
+
+
+def test_what_is_promised_beside(udcp: Udcp) -> None:
+    asked = ("--conditional", "difficulty", "--bins", "3", "--confidence", "0.9")
+    data = untimed(json.loads(udcp("compare", "pets.loss", *SOURCE, *QUICK, *asked, "--json").stdout))
+    whole = expected(conditional="difficulty", bins=3, confidence="0.9")
+    assert data["beside"] == plain(whole)["beside"]
+    assert data["confidence"] == "0.9"
+    text = udcp("compare", "pets.loss", *SOURCE, *QUICK, *asked).stdout
+    assert "pets, alpha 0.1, within each of 3 bins by difficulty" in text
+    assert "coverage by difficulty" in text
+    risk = ("other.loss", *SOURCE, *QUICK, "--risk", "fees", "--alpha", "1.5")
+    data = untimed(json.loads(udcp("compare", *risk, "--json").stdout))
+    assert data["summaries"] == plain(expected("other.loss", risk="fees", alphas="1.5"))["summaries"]
+    assert data["summaries"][0]["risk"] is not None
 
 
 def test_the_losses_of_one_spec(udcp: Udcp) -> None:
@@ -225,6 +240,11 @@ def test_warnings(udcp: Udcp) -> None:
         (["pets.loss", *SOURCE, "--figures", "p.npy"], "is a file, not a folder"),
         (["pets.loss", *SOURCE, "--figures", "absent/figures"], "there is no folder 'absent'"),
         (["pets.loss", "--probs", "y.npy", "--truth", "y.npy"], "a vector of 240"),
+        (["pets.loss", *SOURCE, "--bins", "3"], "--bins goes with --conditional difficulty"),
+        (["pets.loss", *SOURCE, "--conditional", "group"], "'group' is not 'difficulty'"),
+        (["pets.loss", *SOURCE, "--confidence", "95"], "confidence is '95'"),
+        (["other.loss", *SOURCE, "--risk", "fees"], "in the units of the harm: give --alpha"),
+        (["other.loss", *SOURCE, "--risk", "fee", "--alpha", "1"], "did you mean 'fees'"),
         (["pets.loss", "--probs", "p.npy", "--truth", "p.npy"], "true labels"),
     ],
 )
@@ -302,6 +322,7 @@ def test_several_values_of_a_parameter_are_a_sweep(udcp: Udcp, folder: Path) -> 
     [
         (("--param", "fear=0,1", "--param", "k=1,2"), "one parameter several at a time"),
         (("--param", "fear=0,1", "--out", "x.csv"), "--figures and --json"),
+        (("--param", "fear=0,1", "--conditional", "difficulty"), "does not go with --conditional"),
         (("--param", "fear=0,x"), "'x' is not a number"),
         (("--param", "fear=0,99"), "outside [0, 9]"),
         (("--param", "fer=0,1"), "did you mean 'fear'"),

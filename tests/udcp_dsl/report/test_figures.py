@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import udcp_dsl as udcp
 from udcp_dsl import InputError
 from udcp_dsl.comparison import Comparison
-from udcp_dsl.prediction.evaluation import Stratum, clopper_pearson
+from udcp_dsl.prediction.evaluation import QUARTERS, Stratum, clopper_pearson
 from udcp_dsl.report import drawing, palette, strata, write_figures
 from udcp_dsl.report.figures import figures
 from udcp_dsl.report.tree import tree_of
@@ -217,7 +217,7 @@ def test_strata_of_a_comparison(ordinary: Comparison) -> None:
     splits = strata.evaluations(ordinary, "far", Fraction(1, 5))
     assert list(splits) == ["lac", "penalized", "price"]
     for held in splits.values():
-        assert [p.name for p in strata.by_difficulty(held)] == list(strata.QUARTERS)
+        assert [p.name for p in strata.by_difficulty(held)] == list(QUARTERS)
         assert [p.name for p in strata.by_group(held)] == ["a third", "the rest"]
         assert sum(p.n for p in strata.by_class(held)) == pytest.approx(held[0].n)
         sizes = [strata.first_size(p.name) for p in strata.by_size(held)]
