@@ -91,7 +91,7 @@ PROMISE_FAULTS = (
     Fault(
         "risk: oracles buy probability",
         "udcp_dsl/prediction/fitting.py",
-        "P if harm is None else harm.bought(P, self.oracle),",
+        "P if harm is None else changed(P, lambda block: harm.bought(block, self.oracle)),",
         "P,",
         (HARM,),
     ),
@@ -133,8 +133,8 @@ PROMISE_FAULTS = (
     Fault(
         "temperature: its rows set the threshold too",
         "udcp_dsl/prediction/fitting.py",
-        "return fit_temperature(fold.P, fold.truth), rows.take(left)",
-        "return fit_temperature(fold.P, fold.truth), rows",
+        "return fit_temperature(held(fold.P), fold.truth), rows.take(left)",
+        "return fit_temperature(held(fold.P), fold.truth), rows",
         (TEMPERATURE,),
     ),
     Fault(

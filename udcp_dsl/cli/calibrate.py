@@ -14,7 +14,7 @@ from udcp_dsl.cli.row_options import (
     id_option,
     numbers_options,
     reads_rows,
-    rows_from,
+    source_from,
     temperature_of,
     truth_option,
     weights_option,
@@ -119,7 +119,7 @@ def command(
             seed=seed,
             class_names=class_names,
         )
-        rows = rows_from(
+        rows = source_from(
             probs_file,
             loss.labels,
             class_names=class_names,
@@ -130,7 +130,7 @@ def command(
             weights_source=weights_source,
             logits=logits,
             normalize=normalize,
-        )
+        ).read()
         with solving(predictor.oracle, len(rows), workers=workers, resume=resume, doing="calibrating"):
             predictor.calibrate(rows, logits=logits, normalize=normalize)
     accuracy = rows.hits / len(rows)

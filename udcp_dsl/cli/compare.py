@@ -19,7 +19,7 @@ from udcp_dsl.cli.row_options import (
     names_option,
     numbers_options,
     reads_rows,
-    rows_from,
+    source_from,
     temperature_of,
     truth_option,
     written_or_why,
@@ -107,7 +107,8 @@ def command(
     is the test. Several specs are compared one after the other; they must have the same labels. With --group coverage
     is shown by group too; the thresholds are those of all rows. --conditional difficulty shows a second table beside
     the first, on the same splits: what it costs to cover hard rows as often as easy ones. --param coherence=0,1,2,5
-    shows cost and coverage against that parameter, on the same splits; --figures draws them.
+    shows cost and coverage against that parameter, on the same splits; --figures draws them. Of more rows
+    than can be held, 16 million probabilities, a random sample is taken, by --seed, and a warning says so.
     """
     from udcp_dsl.comparison import compare, promises_of, runs_ending, sweep, write_runs
     from udcp_dsl.prediction.oracle import oracle_names
@@ -128,7 +129,7 @@ def command(
         promises_of(losses, **promises)  # refuses what cannot be promised before anything is read
     diagnostics = [x for loss in losses for x in diagnostics_of(loss, oracles or oracle_names(), as_json)]
     with heeding_warnings(as_json) as warnings:
-        rows = rows_from(
+        rows = source_from(
             probs_file,
             losses[0].labels,
             class_names=class_names,
@@ -138,7 +139,7 @@ def command(
             truth_source=truth_source,
             logits=logits,
             normalize=normalize,
-        )
+        ).sampled(seed)
         options: dict[str, Any] = {"oracles": oracles or None, "splits": splits, "seed": seed, "progress": tracked}
         options |= {"label_names": label_names, **promises}
         if swept:

@@ -11,7 +11,7 @@ from udcp_dsl.cli.row_options import (
     heeding_warnings,
     id_option,
     reads_rows,
-    rows_from,
+    source_from,
     truth_option,
     weights_option,
 )
@@ -59,7 +59,7 @@ def command(
     with heeding_warnings(as_json) as warnings:
         predictor = SetPredictor.load(predictor_file)
         levels = predictor.alphas if alpha is None else (predictor.calibrated.level(alpha),)
-        rows = rows_from(
+        rows = source_from(
             probs_file,
             predictor.loss.labels,
             class_names=class_names or predictor.class_names,
@@ -70,7 +70,7 @@ def command(
             weights_source=weights_source,
             logits=predictor.logits,
             normalize=predictor.normalize,
-        )
+        ).read()
         warn_of_another_order(rows)
         with solving(predictor.oracle, len(levels) * len(rows), workers=workers, resume=resume, doing="evaluating"):
             found = [evaluate(predictor, rows, alpha=level) for level in levels]

@@ -12,7 +12,7 @@ from udcp_dsl.cli.row_options import (
     heeding_warnings,
     id_option,
     reads_rows,
-    rows_from,
+    source_from,
     truth_option,
 )
 from udcp_dsl.cli.solving import solves_instances, solving
@@ -86,7 +86,7 @@ def command(
             _refuse_others(monitor, alpha, level, watch)
         else:
             monitor = Monitor(predictor, level=level or "0.05", alpha=alpha, watch=watch or "both")  # type: ignore[arg-type]  # a choice
-        rows = rows_from(
+        rows = source_from(
             probs_file,
             predictor.loss.labels,
             class_names=class_names or predictor.class_names,
@@ -96,7 +96,7 @@ def command(
             truth_source=truth_source,
             logits=predictor.logits,
             normalize=predictor.normalize,
-        )
+        ).read()
         with solving(predictor.oracle, len(rows), workers=workers, resume=resume, doing="watching"):
             new = monitor.update(rows)
     if plot is not None:

@@ -1,18 +1,96 @@
 """What Python hands over, as a plain array or list: arrays, tensors, frames, series, lists.
 
-torch, pandas and polars are recognised, never imported. Nothing here knows what the numbers mean.
+torch, pandas and polars are recognised, never imported. Nothing here knows what the numbers mean. And what is too large
+to hand over: `Stored`, a matrix that is read in blocks of rows.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Set
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError, RowFault
+
+S = TypeVar("S", bound=np.generic)
+
+
+class Stored:
+    """A matrix (n, K) that is not held: whoever asks something of its rows goes through blocks of them, in order.
+
+    `read` gives the blocks, anew each time it is called. Some of the rows, in rising order, are such a matrix again; so
+    is what a function makes of each block.
+
+    >>> P = Stored((4, 2), lambda: iter([np.eye(2), np.ones((2, 2))]))
+    >>> by_rows(P[1:3], lambda block, rows: block.sum(axis=1)), held(P[np.array([0, 3])]).tolist()
+    (array([1., 2.]), [[1.0, 0.0], [1.0, 1.0]])
+    """
+
+    def __init__(self, shape: tuple[int, int], read: Callable[[], Iterator[npt.NDArray[Any]]]) -> None:
+        self.shape = shape
+        self._read = read
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def blocks(self) -> Iterator[tuple[slice, npt.NDArray[Any]]]:
+        """The blocks, each with its place among the rows."""
+        at = 0
+        for block in self._read():
+            yield slice(at, at + len(block)), block
+            at += len(block)
+
+    def map(self, change: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]) -> Stored:
+        """What a function makes of the rows, whichever of them it is given at a time."""
+        return Stored(self.shape, lambda: map(change, self._read()))
+
+    def __getitem__(self, rows: slice | npt.NDArray[np.integer[Any]]) -> Stored:
+        chosen = np.arange(len(self))[rows]
+        if (np.diff(chosen) <= 0).any():
+            raise IndexError("rows that are read in blocks are taken in rising order")
+
+        def read() -> Iterator[npt.NDArray[Any]]:
+            first = 0
+            for at, block in self.blocks():
+                last = int(np.searchsorted(chosen, at.stop))
+                if last > first:
+                    yield block[chosen[first:last] - at.start]
+                first = last
+                if last == len(chosen):
+                    return
+
+        return Stored((len(chosen), self.shape[1]), read)
+
+
+def by_rows(P: npt.NDArray[Any] | Stored, ask: Callable[[npt.NDArray[Any], slice], npt.NDArray[S]]) -> npt.NDArray[S]:
+    """What is asked of a matrix row by row: at once of an array, and block by block of one that is stored.
+
+    `ask` takes some rows and their place, and gives an entry for each of them.
+    """
+    if not isinstance(P, Stored):
+        return ask(P, slice(0, len(P)))
+    out: npt.NDArray[S] | None = None
+    for at, block in P.blocks():
+        answer = ask(block, at)
+        out = np.empty((len(P), *answer.shape[1:]), dtype=answer.dtype) if out is None else out
+        out[at] = answer
+    return ask(np.empty((0, P.shape[1])), slice(0, 0)) if out is None else out
+
+
+def changed(P: Any, change: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]) -> Any:
+    """What a function of rows makes of a matrix, whether it is stored or not."""
+    return P.map(change) if isinstance(P, Stored) else change(P)
+
+
+def held(P: npt.NDArray[Any] | Stored) -> npt.NDArray[Any]:
+    """The matrix as an array."""
+    if not isinstance(P, Stored):
+        return P
+    blocks = [block for _, block in P.blocks()]
+    return np.concatenate(blocks) if blocks else np.empty(P.shape)
 
 
 def flag(value: object, name: str) -> bool:

@@ -14,6 +14,7 @@ import numpy as np
 from udcp_dsl.diagnostics import SpecWarning, warn
 from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.calibrate import CalibrationWarning, row_draws
+from udcp_dsl.prediction.containers import by_rows
 from udcp_dsl.prediction.rows import Rows
 from udcp_dsl.prediction.rows.columns import Positions
 
@@ -49,7 +50,8 @@ def warn_of_shared_draws(rows: Rows, seed: int) -> None:
     """Warn where rows without ids have the probabilities of another, and so its draw: rounded or constant ones."""
     if rows.ids is not None:
         return
-    _, counts = np.unique(row_draws(rows.P, seed), return_counts=True)
+    draws = by_rows(rows.P, lambda block, at: row_draws(block, seed))
+    _, counts = np.unique(draws, return_counts=True)
     shared = int(counts[counts > 1].sum())
     if shared > _SHARED * len(rows):
         warn(
@@ -80,9 +82,8 @@ def _better_order(rows: Rows) -> str | None:
     with a chance of at most exp(-z^2 / 2m) (Hoeffding). Of z the column that wins most is left out: a classifier that
     says one label nearly always gains by calling that one another.
     """
-    P, K = rows.P, len(rows.labels)
-    likeliest, truth = P.argmax(axis=1), rows.truth
-    below = np.count_nonzero(rows.highest_probabilities[:, None] > P, axis=1)
+    K, likeliest, truth, highest = len(rows.labels), rows.likeliest, rows.truth, rows.highest_probabilities
+    below = by_rows(rows.P, lambda block, at: np.count_nonzero(highest[at, None] > block, axis=1))
     order = np.random.default_rng(0).permutation(np.flatnonzero(below == K - 1))  # in a tie there is no likeliest label
     chosen_on, judged_on = order[: len(order) // 2], order[len(order) // 2 :]
     label_of = _labels_of_columns(likeliest[chosen_on], truth[chosen_on], K)

@@ -6,7 +6,7 @@ Marginal coverage can hide strata that are covered too little, so the strata are
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.calibrate import Level, show_level
-from udcp_dsl.prediction.containers import frame_index
-from udcp_dsl.prediction.doubts import warn_of_shared_draws
+from udcp_dsl.prediction.containers import Stored, frame_index
+from udcp_dsl.prediction.doubts import warn_of_full_sets, warn_of_shared_draws
 from udcp_dsl.prediction.predictor import SetPredictor
 from udcp_dsl.prediction.promises.harm import Harm
 from udcp_dsl.prediction.promises.temperature import tempered
@@ -27,6 +27,8 @@ from udcp_dsl.showing import as_html, as_text, plain_table, require_pandas, visi
 if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Group
+
+    from udcp_dsl.loss import Loss
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
@@ -275,8 +277,15 @@ class Evaluation(Measures):
     it (`price`, `ilp`), else None.
     """
 
-    sets: PredictionSets = field(repr=False, compare=False)
+    made: PredictionSets | None = field(repr=False, compare=False)
     certified: float | None = None
+
+    @property
+    def sets(self) -> PredictionSets:
+        """The sets; refuses where the rows were not held, and neither are they."""
+        if self.made is None:
+            raise InputError("the rows were read in blocks, and their sets are not kept: udcp predict writes them")
+        return self.made
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
@@ -331,46 +340,57 @@ def evaluate(
         raise InputError("calibrated by group, so the evaluation needs the group of each row: give groups=")
     if predictor.randomize:
         warn_of_shared_draws(rows, predictor.seed)
-    sets = PredictionSets(predictor.loss, predictor.sets(rows, level), rows.ids, index=frame_index(probs))
-    repaired = replace(rows, P=tempered(rows.P, predictor.temperature))
-    measures = measure(sets, repaired, alpha=level, oracle=predictor.oracle.name, harm=predictor.promises.harm)
-    return Evaluation(**vars(measures), sets=sets, certified=_certified(predictor, len(rows)))
-
-
-def _certified(predictor: SetPredictor, n: int) -> float | None:
-    """The share of n sets, just made, that are proved to be the best; some are made in several calls, and of those it
-    is not known."""
-    unproved = predictor.oracle.unproved
-    return None if unproved is None or predictor.in_blocks else 1 - unproved / n
+    points, unproved, full = [], list[int | None](), 0
+    sets: PredictionSets | None = None
+    for some in rows.blocks():
+        mask, without = predictor.sets_and_full(some, level)
+        full += without
+        unproved.append(None if predictor.in_blocks else predictor.oracle.unproved)
+        sets = PredictionSets(predictor.loss, mask, rows.ids, index=frame_index(probs))
+        points.append(_Points.of(sets, replace(some, P=tempered(some.P, predictor.temperature))))
+    if full:
+        warn_of_full_sets(full, len(rows))
+    proved = [many for many in unproved if many is not None]
+    measures = _measures(
+        _Points.joined(points), predictor.loss, alpha=level, oracle=predictor.oracle.name, harm=predictor.promises.harm
+    )
+    return Evaluation(
+        **vars(measures),
+        made=None if isinstance(rows.P, Stored) else sets,
+        certified=1 - sum(proved) / len(rows) if len(proved) == len(unproved) else None,
+    )
 
 
 def measure(sets: PredictionSets, rows: Rows, *, alpha: Fraction, oracle: str, harm: Harm | None = None) -> Measures:
     """The measures of the sets of rows whose true labels are known; of `harm`, where alpha bounds it."""
-    n, truth, groups = len(rows), rows.truth, rows.groups
-    points = _Points(sets.mask[np.arange(n), truth], sets.sizes, sets.costs, rows.true_probabilities)
+    return _measures(_Points.of(sets, rows), sets.loss, alpha=alpha, oracle=oracle, harm=harm)
+
+
+def _measures(points: _Points, loss: Loss, *, alpha: Fraction, oracle: str, harm: Harm | None) -> Measures:
+    n, truth, groups = len(points.truth), points.truth, points.groups
     (whole,) = points.strata(["all"], np.zeros(n, dtype=np.intp))
-    sizes, counts = np.unique(sets.sizes, return_counts=True)
-    quantiles = np.quantile(sets.sizes, QUANTILES, method="inverted_cdf").astype(int).tolist()
-    handed = sets.handed_over
+    sizes, counts = np.unique(points.sizes, return_counts=True)
+    quantiles = np.quantile(points.sizes, QUANTILES, method="inverted_cdf").astype(int).tolist()
+    handed = points.handed_over
     group_names, group_of = np.unique(np.empty(0, np.str_) if groups is None else groups, return_inverse=True)
     return Measures(
         alpha=alpha,
         oracle=oracle,
-        loss=sets.loss.name,
+        loss=loss.name,
         n=n,
         covered=whole.covered,
         coverage=whole.coverage,
         interval=whole.interval,
         mean_cost=whole.mean_cost,
-        cost_error=float(sets.costs.std(ddof=1) / np.sqrt(n)) if n > 1 else None,
-        cost_by_term={term: float(paid.mean()) for term, paid in sets.loss.terms_batch(sets.mask).items()},
+        cost_error=float(points.costs.std(ddof=1) / np.sqrt(n)) if n > 1 else None,
+        cost_by_term={term: float(paid.mean()) for term, paid in points.paid.items()},
         mean_size=whole.mean_size,
         size_quantiles=dict(zip(QUANTILES, quantiles, strict=True)),
         size_counts=dict(zip(sizes.tolist(), counts.tolist(), strict=True)),
-        empty=int(np.count_nonzero(sets.sizes == 0)),
-        by_size=points.strata(SIZE_BINS, np.searchsorted(_FIRST_SIZES, sets.sizes, side="right") - 1),
-        by_difficulty=points.strata(*_difficulty(rows.highest_probabilities)),
-        by_class=points.strata(sets.loss.labels, truth),
+        empty=int(np.count_nonzero(points.sizes == 0)),
+        by_size=points.strata(SIZE_BINS, np.searchsorted(_FIRST_SIZES, points.sizes, side="right") - 1),
+        by_difficulty=points.strata(*_difficulty(points.highest_probabilities)),
+        by_class=points.strata(loss.labels, truth),
         by_group=() if groups is None else points.strata(group_names.tolist(), group_of),
         by_decision=() if handed is None else points.strata((KEPT, HANDED_OVER), handed.astype(np.intp)),
         risk=None if harm is None else _risk(harm, points.covered, truth, alpha),
@@ -400,10 +420,44 @@ def clopper_pearson(covered: npt.ArrayLike, n: npt.ArrayLike, confidence: float 
 
 @dataclass(frozen=True)
 class _Points:
+    """What is measured of each set, and of its row: one entry each."""
+
     covered: Bools
     sizes: npt.NDArray[np.int64]
     costs: Floats
+    paid: Mapping[str, Floats]
+    handed_over: Bools | None
+    truth: npt.NDArray[np.int64]
     true_probabilities: Floats
+    highest_probabilities: Floats
+    groups: npt.NDArray[np.str_] | None
+
+    @classmethod
+    def of(cls, sets: PredictionSets, rows: Rows) -> _Points:
+        return cls(
+            covered=sets.mask[np.arange(len(rows)), rows.truth],
+            sizes=sets.sizes,
+            costs=sets.costs,
+            paid=sets.loss.terms_batch(sets.mask),
+            handed_over=sets.handed_over,
+            truth=rows.truth,
+            true_probabilities=rows.true_probabilities,
+            highest_probabilities=rows.highest_probabilities,
+            groups=rows.groups,
+        )
+
+    @classmethod
+    def joined(cls, parts: Sequence[_Points]) -> _Points:
+        """Points that were looked at some at a time."""
+        if len(parts) == 1:
+            return parts[0]
+        columns: dict[str, Any] = {
+            f.name: None if getattr(parts[0], f.name) is None else np.concatenate([getattr(p, f.name) for p in parts])
+            for f in fields(cls)
+            if f.name != "paid"
+        }
+        paid = {term: np.concatenate([part.paid[term] for part in parts]) for term in parts[0].paid}
+        return cls(**columns, paid=paid)
 
     def strata(self, names: Sequence[str], codes: npt.NDArray[np.integer[Any]]) -> tuple[Stratum, ...]:
         """The points by code, which is the position of a stratum's name; strata without points are left out."""

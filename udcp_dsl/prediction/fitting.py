@@ -16,6 +16,7 @@ from udcp_dsl.diagnostics import warn
 from udcp_dsl.prediction.anchors import Anchors, Tuned, anchor_fold, find_anchors, stretch_edges, stretches
 from udcp_dsl.prediction.calibrate import CalibrationWarning, Rule, Tuning, make_cell, show_level, warn_of_too_few
 from udcp_dsl.prediction.calibrate.difficulty import bin_names, bins_needed, rank_bins
+from udcp_dsl.prediction.containers import by_rows, changed, held
 from udcp_dsl.prediction.doubts import warn_of_zeros
 from udcp_dsl.prediction.lambdas import tuned
 from udcp_dsl.prediction.oracle import AnchoredOracle, Oracle
@@ -51,7 +52,7 @@ class Fitting:
         P = tempered(rows.P, temperature)
         harm = self.promises.harm
         return Seen(
-            P if harm is None else harm.bought(P, self.oracle),
+            P if harm is None else changed(P, lambda block: harm.bought(block, self.oracle)),
             rows.groups if self.promises.conditional == "group" else None,
             highest(P) if self.promises.conditional == "difficulty" else None,
             rows.weights,
@@ -65,7 +66,7 @@ class Fitting:
         own = temperature_fold(len(rows), self.seed)
         left = np.setdiff1d(np.arange(len(rows)), own)
         fold = rows.take(own)
-        return fit_temperature(fold.P, fold.truth), rows.take(left)
+        return fit_temperature(held(fold.P), fold.truth), rows.take(left)
 
     def rule(self, seen: Seen) -> Rule:
         """What each threshold keeps, once it is known how many groups there are."""
@@ -135,7 +136,7 @@ class Fitting:
             groups = stretches(tuning.difficulty, edges)
             left_of = Counter({str(b): left // self.promises.bins for b in range(len(edges) + 1)})
         harms = None if harm is None else harm.values[own.truth]
-        found = Tuned(tuning.P, own.truth, groups, harms, own.weights)
+        found = Tuned(held(tuning.P), own.truth, groups, harms, own.weights)
         return find_anchors(self.oracle, found, self.promises.alphas, rule, left=left, left_of=left_of, edges=edges)
 
     def tune(
@@ -160,8 +161,12 @@ class Fitting:
 
 def highest(P: Matrix) -> npt.NDArray[np.float64]:
     """The highest probability of each row: by its place, which is found several times as quickly as the value."""
-    places = P.argmax(axis=1)
-    return np.take_along_axis(P, places[:, None], axis=1)[:, 0].astype(np.float64)
+
+    def of(block: Matrix, at: slice) -> npt.NDArray[np.float64]:
+        places = block.argmax(axis=1)
+        return np.take_along_axis(block, places[:, None], axis=1)[:, 0].astype(np.float64)
+
+    return by_rows(P, of)
 
 
 def anchored(oracle: Oracle, anchors: Anchors | None, alpha: Fraction, seen: Seen) -> Oracle:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from udcp_dsl.prediction.calibrate import CalibrationWarning, Tuning, tune
+from udcp_dsl.prediction.containers import by_rows
 
 if TYPE_CHECKING:
     from udcp_dsl.prediction.calibrate.arrays import FloatArray, IntArray
@@ -34,10 +35,13 @@ def tuned(
         return threshold(true_scores(oracles[lam], P[rows], y[rows], nonempty=nonempty), rows)
 
     def mean_cost_of(lam: float, tau: float, rows: IntArray) -> float:
-        mask = oracles[lam].sets(P[rows], tau)
-        if nonempty:
-            mask[np.arange(len(rows)), oracles[lam].first(P[rows])] = True
-        return float(loss.batch(mask).mean())
+        def costs(block: Probabilities, at: slice) -> FloatArray:
+            mask = oracles[lam].sets(block, tau)
+            if nonempty:
+                mask[np.arange(len(block)), oracles[lam].first(block)] = True
+            return loss.batch(mask)
+
+        return float(by_rows(P[rows], costs).mean())
 
     lo, hi = loss.facts.interval
     with warnings.catch_warnings():

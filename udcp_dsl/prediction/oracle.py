@@ -17,12 +17,13 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from udcp_dsl.diagnostics import InputError, OracleError, did_you_mean
+from udcp_dsl.prediction.containers import Stored, held
 from udcp_dsl.prediction.declaration import Declaration
 
 if TYPE_CHECKING:
@@ -121,53 +122,60 @@ class Oracle(ABC):
     def scores(self, P: ArrayLike) -> Floats:
         """Every label's score: probabilities (n, K) -> (n, K)."""
         probabilities = as_probabilities(P, len(self.loss.labels))
-        return self._in_steps(len(probabilities), lambda oracle, rows: oracle._scores(probabilities[rows]))
+        return self._in_steps(probabilities, lambda oracle, block, rows: oracle._scores(block))
 
     def score_of(self, P: ArrayLike, y: ArrayLike) -> Floats:
         """The scores of the labels y, given as n indices: (n,)."""
         probabilities = as_probabilities(P, len(self.loss.labels))
         truth = as_indices(y, *probabilities.shape)
-        return self._in_steps(len(truth), lambda oracle, rows: oracle._score_of(probabilities[rows], truth[rows]))
+        return self._in_steps(probabilities, lambda oracle, block, rows: oracle._score_of(block, truth[rows]))
 
     def sets(self, P: ArrayLike, tau: ArrayLike) -> Masks:
         """The prediction sets at tau: (n, K) bool. tau is a number, (n, 1) or (n,) by row, (1, K) or (K,) by class."""
         probabilities = as_probabilities(P, len(self.loss.labels))
         taus = as_thresholds(tau, *probabilities.shape)
 
-        def part(oracle: Oracle, rows: slice) -> Masks:
-            return oracle._sets(probabilities[rows], taus[rows] if taus.shape[1] == 1 else taus)
+        def part(oracle: Oracle, block: Probabilities, rows: slice) -> Masks:
+            return oracle._sets(block, taus[rows] if taus.shape[1] == 1 else taus)
 
-        return self._in_steps(len(probabilities), part)
+        return self._in_steps(probabilities, part)
 
     def first(self, P: ArrayLike) -> Indices:
         """The label that comes first in each row's order: least score, then higher p, then lower index."""
         probabilities = as_probabilities(P, len(self.loss.labels))
-        return self._in_steps(len(probabilities), lambda oracle, rows: oracle._first(probabilities[rows]))
+        return self._in_steps(probabilities, lambda oracle, block, rows: oracle._first(block))
 
-    def _in_steps(self, n: int, answer: Callable[[Oracle, slice], NDArray[S]]) -> NDArray[S]:
-        """What an oracle answers for the rows of a call: at once or, where somebody listens, in steps of a moment."""
-        if not self._heard_by or n == 0:
-            return answer(self, slice(0, n))
+    def _in_steps(
+        self, P: Probabilities | Stored, answer: Callable[[Oracle, Probabilities, slice], NDArray[S]]
+    ) -> NDArray[S]:
+        """What an oracle answers for the rows of a call: at once or, where somebody listens, in steps of a moment. Rows
+        that are stored come in blocks."""
+        n = len(P)
+        if n == 0 or not (self._heard_by or isinstance(P, Stored)):
+            return answer(self, held(P), slice(0, n))
         out: NDArray[S] | None = None
-        for rows in self._steps(n):
-            part = answer(self._part(rows), rows)
+        for block, rows in self._steps(P):
+            part = answer(self._part(rows), block, rows)
             out = np.empty((n, *part.shape[1:]), dtype=part.dtype) if out is None else out
             out[rows] = part
         assert out is not None
         return out
 
-    def _steps(self, n: int) -> Iterator[slice]:
-        """Slices of n rows, each as long as should take a moment by what the one before took; none is of one row alone,
-        for which some kernels would be compiled anew."""
-        start, many = 0, _FIRST_STEP
-        while start < n:
-            stop = n if n - start < many + 2 else start + many
-            self._tell(start, n)
-            began = time.monotonic()
-            yield slice(start, stop)
-            took = max(1e-6, time.monotonic() - began)
-            many = int(min(8 * many, max(many / 4, 2, many * _MOMENT / took)))
-            start = stop
+    def _steps(self, P: Probabilities | Stored) -> Iterator[tuple[Probabilities, slice]]:
+        """Some of the rows and their place, each time as many as should take a moment by what those before took; never
+        one row alone of several, for which some kernels would be compiled anew. Where nobody listens, whole blocks."""
+        n, many = len(P), _FIRST_STEP if self._heard_by else len(P)
+        for at, block in P.blocks() if isinstance(P, Stored) else [(slice(0, n), P)]:
+            start = at.start
+            while start < at.stop:
+                stop = at.stop if at.stop - start < many + 2 else start + many
+                self._tell(start, n)
+                began = time.monotonic()
+                yield block[start - at.start : stop - at.start], slice(start, stop)
+                took = max(1e-6, time.monotonic() - began)
+                if self._heard_by:
+                    many = int(min(8 * many, max(many / 4, 2, many * _MOMENT / took)))
+                start = stop
         self._tell(n, n)
 
     def _tell(self, done: int, n: int) -> None:
@@ -372,8 +380,13 @@ def is_number(value: object) -> TypeGuard[float]:
         return False
 
 
-def as_probabilities(P: ArrayLike, K: int) -> Probabilities:
-    """P as a C-contiguous float32 or float64 array (n, K), copied only if it is not one; refuses what cannot be p."""
+def as_probabilities(P: ArrayLike | Stored, K: int) -> Probabilities:
+    """P as a C-contiguous float32 or float64 array (n, K), copied only if it is not one; refuses what cannot be p.
+
+    Of a matrix that is stored each block is made so when it is read.
+    """
+    if isinstance(P, Stored):
+        return cast(Probabilities, P.map(lambda block: as_probabilities(block, K)))
     array = _numbers("probabilities", P)
     if array.ndim != 2 or array.shape[1] != K:
         raise InputError(f"probabilities must have shape (n, {K}), one column a label, not {array.shape}")

@@ -433,6 +433,13 @@ class SetPredictor:
 
     def sets(self, rows: Rows, level: Fraction) -> npt.NDArray[np.bool_]:
         """The sets of rows, (n, K) bool, at one of the alphas: what `predict_set` comes to."""
+        mask, full = self.sets_and_full(rows, level)
+        if full:
+            warn_of_full_sets(full, len(rows))
+        return mask
+
+    def sets_and_full(self, rows: Rows, level: Fraction) -> tuple[npt.NDArray[np.bool_], int]:
+        """The same, and how many of them are full as no threshold is high enough for the weight of the row."""
         if rows.weights is None and self.calibrated.weighted:
             raise InputError("calibrated with weights, so that new rows need theirs: give weights=")
         mask = np.empty(rows.P.shape, dtype=bool)
@@ -442,9 +449,7 @@ class SetPredictor:
             part = slice(start, start + step)
             mask[part], without = self._sets(rows.take(part), level)
             full += without
-        if full:
-            warn_of_full_sets(full, len(rows))
-        return mask
+        return mask, full
 
     @property
     def in_blocks(self) -> bool:
@@ -453,7 +458,6 @@ class SetPredictor:
         return other or (self.conditional == "class" and (self.randomize or self.calibrated.weighted))
 
     def _sets(self, rows: Rows, level: Fraction) -> tuple[npt.NDArray[np.bool_], int]:
-        """The sets, and how many of them are full because no threshold is high enough for the weight of the row."""
         calibration, seen = self.calibrated, self.seen(rows)
         oracle = anchored(self.oracle, self.anchors, level, seen)
         if self.randomize:

@@ -21,10 +21,10 @@ import pyarrow.parquet as pq
 
 import udcp_dsl as udcp
 from udcp_dsl.diagnostics import InputError
+from udcp_dsl.prediction.rows.overlap import ahead, behind
 from udcp_dsl.prediction.rows.source import open_rows
 from udcp_dsl.prediction.streams.identities import refuse_shared_ids
 from udcp_dsl.prediction.streams.manifest import open_folder
-from udcp_dsl.prediction.streams.overlap import ahead, behind
 from udcp_dsl.prediction.streams.predicting import predict_file, predict_parts
 
 LABELS = ["cat", "dog", "wolf"]

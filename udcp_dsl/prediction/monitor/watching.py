@@ -137,9 +137,12 @@ class Monitor:
         Arguments are as for `evaluate`; a single row may be given as (K,) probabilities and one label. One batch or
         many come to the same.
         """
-        rows = self._read(probs, y, groups, ids, ignore)
+        new = [alarm for rows in self._read(probs, y, groups, ids, ignore).blocks() for alarm in self._update(rows)]
+        return tuple(sorted(new, key=lambda alarm: alarm.row))
+
+    def _update(self, rows: Rows) -> list[Alarm]:
         if len(rows) == 0:
-            return ()
+            return []
         judged, cells = self._judged(rows)
         had = [stream.alarm is not None for stream in self._streams]
         streams = [self._streams[0].after(judged)]
@@ -157,8 +160,7 @@ class Monitor:
                 named = replace(stream.alarm, id=str(rows.ids[stream.alarm.row - first - 1]))
                 streams[i] = replace(stream, alarm=named)
         self._streams = streams
-        new = [stream.alarm for stream, before in zip(streams, had, strict=True) if stream.alarm and not before]
-        return tuple(sorted(new, key=lambda alarm: alarm.row))
+        return [stream.alarm for stream, before in zip(streams, had, strict=True) if stream.alarm and not before]
 
     def _read(self, probs: Any, y: Any, groups: Any, ids: Any, ignore: Sequence[str]) -> Rows:
         predictor = self.predictor

@@ -59,7 +59,7 @@ class Harm:
         scale = math.ldexp(1.0, -math.frexp(float(self.values.max()))[1])
         worth: npt.NDArray[Any] = np.multiply(P, (self.values * scale).astype(P.dtype), dtype=P.dtype)
         if oracle.normalized:
-            sums = worth @ np.ones(worth.shape[1], dtype=np.float64)
+            sums = worth.sum(axis=1, dtype=np.float64)  # not by BLAS, which sums a row alone in another order
             worth /= np.where(sums > 0, sums, 1.0).astype(P.dtype)[:, None]
         return worth
 

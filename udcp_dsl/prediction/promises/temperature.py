@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from udcp_dsl.diagnostics import InputError, warn
+from udcp_dsl.prediction.containers import changed
 from udcp_dsl.prediction.oracle import Floats, Indices, Probabilities
 
 # Of the rows that are calibrated with, a fifth is for the temperature, but no more than this many.
@@ -70,6 +71,11 @@ def tempered(P: Probabilities, temperature: float | None) -> Probabilities:
     """The probabilities at a temperature, of the same type; at 1, or none, the same array."""
     if temperature is None or temperature == 1.0:
         return P
+    repaired: Probabilities = changed(P, lambda block: _tempered(block, temperature))
+    return repaired
+
+
+def _tempered(P: Probabilities, temperature: float) -> Probabilities:
     out = np.empty_like(P)
     for rows in _pieces(*P.shape):
         piece: Floats = P[rows].astype(np.float64)

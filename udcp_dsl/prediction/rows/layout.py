@@ -7,7 +7,7 @@ is in the order of the labels, or in that of class names, and what else the tabl
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy.typing as npt
@@ -54,6 +54,17 @@ class Wanted:
     ignore: tuple[str, ...] = ()
     column: str | None = None  # the one of lists, where it is named
     carry: tuple[str, ...] = ()
+    matrix: bool = True  # whether the numbers are wanted, and not only what is beside them
+
+    @property
+    def numbers_alone(self) -> Wanted:
+        """The same without what is beside the numbers."""
+        return replace(self, others={}, ignore=(*self.ignore, *self.others.values(), *self.carry), carry=())
+
+    @property
+    def others_alone(self) -> Wanted:
+        """The same without the numbers, and what is carried along."""
+        return replace(self, ignore=(*self.ignore, *self.carry), carry=(), matrix=False)
 
     def choose(self, names: Sequence[str], lists: Sequence[int] = ()) -> Choice:
         """Of a table with these columns; `lists` are the positions of those that hold lists."""
@@ -68,6 +79,8 @@ class Wanted:
             numbers, width = [at], len(self.labels)
         position = {name: place for place, name in enumerate(names)}
         texts = [position[name] for name in self.others.values()]
+        if not self.matrix:
+            return Choice([], texts)
         return Choice(numbers, texts, [position[name] for name in self.carry], width)
 
     def _list_column(self, names: list[str], lists: Sequence[int]) -> int | None:

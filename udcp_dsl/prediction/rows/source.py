@@ -9,22 +9,25 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from udcp_dsl.diagnostics import InputError, RowFault
+from udcp_dsl.diagnostics import InputError, RowFault, warn
 from udcp_dsl.expression.domain import WHOLE_NUMBER
-from udcp_dsl.prediction.containers import listed
+from udcp_dsl.prediction.containers import Stored, held, listed
 from udcp_dsl.prediction.files import PathLike
 from udcp_dsl.prediction.rows.columns import id_texts, sample_ids
 from udcp_dsl.prediction.rows.layout import Block, Wanted
+from udcp_dsl.prediction.rows.overlap import ahead
 from udcp_dsl.prediction.rows.parts import Part, blamed_on, find_parts
-from udcp_dsl.prediction.rows.probabilities import arrange, names_of_classes
+from udcp_dsl.prediction.rows.probabilities import Matrix, arrange, names_of_classes
 from udcp_dsl.prediction.rows.text_tables import csv_column
 from udcp_dsl.prediction.rows.value import Rows, rows_of
 
 BATCH = 1 << 22  # entries of the matrix that are in memory at a time, as often as there are stages of work
+HELD = 1 << 24  # entries of a matrix that is held as a whole; a larger one stays where it is
+_HELD_BYTES = 1 << 26  # of files that do not say how many rows they have
 
 
 @dataclass(frozen=True)
@@ -86,22 +89,35 @@ class Source:
                     raise fault.moved(start) from fault
                 if not start:
                     raise InputError("has no rows")
+        self._check_beside(at)
+
+    def _counted(self) -> int | None:
+        """How many rows there are, by reading them where nothing else tells; None of a stream."""
+        if self.rows is not None or self.parts[0].stream is not None:
+            return self.rows
+        return sum(len(block.values) for part in self.parts for block in part.blocks(self.wanted, None))
+
+    def _check_beside(self, n: int) -> None:
         for role, column in self.beside.items():
-            if len(column) != at:
-                raise InputError(f"{role}: {len(column)} entries for {at} rows")
+            if len(column) != n:
+                raise InputError(f"{role}: {len(column)} entries for {n} rows")
 
     def _checked(self, block: Block, part: Part, at: int, kinds: _Kinds) -> Rows:
-        values = arrange(block.values, self.labels, None if block.named else self.wanted.class_names)
+        if not self.wanted.matrix:
+            rows = Rows(self.labels, block.values)
+        else:
+            values = arrange(block.values, self.labels, None if block.named else self.wanted.class_names)
+            rows = rows_of(values, self.labels, logits=self.logits, normalize=self.normalize)
         texts = [csv_column(cells) for cells in block.texts] if part.ending == ".csv" else block.texts
         found: dict[str, Any] = dict(zip(self.wanted.others, texts, strict=True))
         for role, column in self.beside.items():
-            found[role] = column[at : at + len(values)]
-            if len(found[role]) < len(values):
-                raise InputError(f"{role}: {len(column)} entries for more than {at + len(found[role])} rows")
+            found[role] = column[at : at + len(rows)]
+            if len(found[role]) < len(rows):
+                self._check_beside(self._counted() or at + len(rows))
         if "true labels" in found:
             found["true labels"] = kinds.checked(listed(found["true labels"], "true labels"))
         rows = rows_of(
-            rows_of(values, self.labels, logits=self.logits, normalize=self.normalize),
+            rows,
             self.labels,
             y=found.get("true labels"),
             groups=found.get("groups"),
@@ -115,6 +131,59 @@ class Source:
         batches = list(self.batches(_ALL))
         rows = batches[0].rows if len(batches) == 1 else _joined([batch.rows for batch in batches])
         return rows if rows.ids is None else replace(rows, ids=sample_ids(rows.ids, len(rows)))
+
+    def stored(self) -> Rows:
+        """All rows, whose probabilities stay in their files: they are read in blocks, and checked, whenever something
+        is asked of them. What is beside them is read now. Refuses a stream, which cannot be read again."""
+        if self.parts[0].stream is not None:
+            raise InputError(f"{self.parts[0].path}: a stream is read once, and its rows are asked several times")
+        numbers = replace(self, wanted=self.wanted.numbers_alone, beside={})
+        rows = self._others()
+        n = len(rows)
+
+        def read() -> Iterator[Matrix]:
+            found = 0
+            for batch in ahead(numbers.batches()):
+                found += len(batch.rows)
+                if found <= n:
+                    yield batch.rows.P
+            if found != n:
+                raise InputError(f"{self.parts[0].path}: there were {n} rows, and now {found}: was a file changed?")
+
+        return replace(rows, P=cast(Matrix, Stored((n, len(self.labels)), read)))
+
+    def _others(self) -> Rows:
+        """What is beside the probabilities of all rows, and of these no column."""
+        bare = replace(self, wanted=self.wanted.others_alone)
+        if self.wanted.others:
+            rows = _joined([batch.rows for batch in bare.batches(_ALL)])
+        else:
+            n = self._counted() or 0
+            self._check_beside(n)
+            rows = bare._checked(Block(np.empty((n, 0)), []), self.parts[0], 0, _Kinds(self.labels))
+        return rows if rows.ids is None else replace(rows, ids=sample_ids(rows.ids, len(rows)))
+
+    def read(self) -> Rows:
+        """All rows: held, where they are few or come from a stream, and else stored."""
+        packed = self.parts[0].stream is not None or self.parts[0].ending == ".npz"
+        return self.whole() if packed or self._few else self.stored()
+
+    def sampled(self, seed: int) -> Rows:
+        """All rows where they are few, else as many of them, drawn by `seed`, as are held; then a warning says so."""
+        rows = self.read()
+        if not isinstance(rows.P, Stored):
+            return rows
+        most = min(len(rows), max(1, HELD // len(self.labels)))
+        if most < len(rows):
+            warn(f"of {len(rows):,} rows a random sample of {most:,} is taken, as only so many are held (seed {seed})")
+        some = rows.take(np.sort(np.random.default_rng([seed, HELD]).choice(len(rows), most, replace=False)))
+        return replace(some, P=held(some.P))
+
+    @property
+    def _few(self) -> bool:
+        if self.rows is not None:
+            return self.rows * len(self.labels) <= HELD
+        return sum(part.identity["bytes"] for part in self.parts) <= _HELD_BYTES
 
     def one(self, row: int) -> Rows:
         """The row with this number, counted from 0; the others are not looked at."""

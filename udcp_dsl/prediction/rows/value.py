@@ -1,12 +1,13 @@
 """One value for rows, and the one door to it.
 
 Rows are the probabilities of n instances over K labels, checked and in the order of the labels, and what belongs to
-each instance. What has too many rows for one value comes as batches, each of which is `Rows` of its own.
+each instance. Where there are too many of them to hold, the probabilities stay in their files (`Stored`), or the rows
+come as batches, each of which is `Rows` of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -16,7 +17,7 @@ import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError, warn
 from udcp_dsl.expression.domain import WHOLE_NUMBER
-from udcp_dsl.prediction.containers import frame_column, is_frame, listed, refuse_another_index
+from udcp_dsl.prediction.containers import Stored, by_rows, frame_column, is_frame, listed, refuse_another_index
 from udcp_dsl.prediction.rows.columns import Names, Positions, groups_of, sample_ids, truth, weights_of
 from udcp_dsl.prediction.rows.probabilities import (
     Matrix,
@@ -31,7 +32,8 @@ from udcp_dsl.prediction.rows.probabilities import (
 class Rows:
     """Made by `rows_of`: `P` (n, K), columns in the order of `labels`; the rest (n,), or None where it is not given.
 
-    `y` are positions in `labels`, whatever the labels are called. Every field but `labels` has one entry a row.
+    `y` are positions in `labels`, whatever the labels are called. Every field but `labels` has one entry a row. `P` of
+    rows that a source keeps (`Source.stored`) is `Stored`; it is typed as the array that it stands for.
     """
 
     labels: tuple[str, ...]
@@ -48,7 +50,20 @@ class Rows:
         """Some of the rows, by their positions, in that order; of a slice nothing is copied."""
         columns = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "labels"}
         taken: dict[str, Any] = {name: None if column is None else column[part] for name, column in columns.items()}
-        return replace(self, **taken)
+        rows = replace(self, **taken)
+        if "_looks" in vars(self):
+            vars(rows)["_looks"] = self._looks[part]
+        return rows
+
+    def blocks(self) -> Iterator[Rows]:
+        """The same rows in order: all at once, or where they are stored some at a time, with probabilities that are
+        held."""
+        if not isinstance(self.P, Stored):
+            yield self
+            return
+        others = replace(self, P=np.empty((len(self), 0)))
+        for at, block in self.P.blocks():
+            yield replace(others.take(at), P=block)
 
     @property
     def truth(self) -> Positions:
@@ -57,20 +72,40 @@ class Rows:
             raise InputError("the true labels are missing: give y")
         return self.y
 
-    @cached_property
-    def true_probabilities(self) -> npt.NDArray[np.float64]:
-        """p of the true labels."""
-        return np.asarray(self.P[np.arange(len(self)), self.truth], np.float64)
+    @property
+    def likeliest(self) -> Positions:
+        """The label of highest p, of several the first."""
+        return self._looks[:, 0].astype(np.int64)
 
-    @cached_property
+    @property
     def highest_probabilities(self) -> npt.NDArray[np.float64]:
         """p of the likeliest labels."""
-        return np.asarray(self.P.max(axis=1), np.float64)
+        return self._looks[:, 1]
 
-    @cached_property
+    @property
+    def true_probabilities(self) -> npt.NDArray[np.float64]:
+        """p of the true labels."""
+        _ = self.truth
+        return self._looks[:, 2]
+
+    @property
     def hits(self) -> int:
         """In how many rows the likeliest label is the true one."""
-        return int((self.P.argmax(axis=1) == self.truth).sum())
+        return int((self.likeliest == self.truth).sum())
+
+    @cached_property
+    def _looks(self) -> npt.NDArray[np.float64]:
+        """What is asked of all rows, at one go: the likeliest label, its p, and p of the true one (else NaN)."""
+
+        def look(P: npt.NDArray[Any], at: slice) -> npt.NDArray[np.float64]:
+            rows, likeliest = np.arange(len(P)), P.argmax(axis=1)
+            found = np.full((len(P), 3), np.nan)
+            found[:, 0], found[:, 1] = likeliest, P[rows, likeliest]
+            if self.y is not None:
+                found[:, 2] = P[rows, self.y[at]]
+            return found
+
+        return by_rows(self.P, look)
 
 
 def rows_of(

@@ -12,10 +12,10 @@ import numpy as np
 
 from udcp_dsl.diagnostics import InputError, RowFault
 from udcp_dsl.prediction.files import PathLike
+from udcp_dsl.prediction.rows.overlap import ahead, behind
 from udcp_dsl.prediction.rows.source import Batch, Source
 from udcp_dsl.prediction.streams.answering import answers
 from udcp_dsl.prediction.streams.manifest import Parts
-from udcp_dsl.prediction.streams.overlap import ahead, behind
 from udcp_dsl.prediction.writing import Answers, open_sets
 
 if TYPE_CHECKING:
