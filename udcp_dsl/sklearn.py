@@ -26,9 +26,12 @@ from udcp_dsl.diagnostics import InputError
 from udcp_dsl.loss import Loss, load, loads
 from udcp_dsl.prediction.anchors import find_anchor
 from udcp_dsl.prediction.calibrate import Level, exact_level, levels_of, show_level
+from udcp_dsl.prediction.calibrate.arrays import as_weights
 from udcp_dsl.prediction.calibrate.cross import CrossCalibration, equal_folds
-from udcp_dsl.prediction.oracle import AnchoredOracle, Oracle, make_oracle
+from udcp_dsl.prediction.oracle import AnchoredOracle, Oracle, Probabilities, make_oracle
 from udcp_dsl.prediction.predictor import SetPredictor
+from udcp_dsl.prediction.promises.options import Temperature, as_temperature
+from udcp_dsl.prediction.promises.temperature import tempered
 from udcp_dsl.prediction.rows import columns, rows_of
 from udcp_dsl.prediction.sets import PredictionSets
 
@@ -44,11 +47,15 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
     estimator : a classifier with `predict_proba`; cloned by `fit`, used as it is by `calibrate`.
     loss : a Loss, the path of a `.loss` file, or a function from the classes to a Loss; None means the size of the set.
         Classes and labels are matched by name; integers are positions unless all labels are numbers.
-    oracle, options, conditional, nonempty, randomize, pool : as for `SetPredictor`; the oracle by its name.
-    alpha : the share of instances whose true class may be missing from the set, or a list, one chosen at prediction.
+    oracle, options, nonempty, randomize, pool : as for `SetPredictor`; the oracle by its name.
+    conditional, bins, confidence, simultaneous, risk, temperature : what is promised beyond coverage on average, as for
+        `SetPredictor` (docs/guarantees.md); the fold of a temperature is of the calibration rows.
+    alpha : the share of instances whose true class may be missing from the set, or a list, one chosen at prediction;
+        with `risk` the mean harm to stay below, in its units.
     calibration_size : the share (or number) of the rows that `fit` keeps for calibration.
     cv : a number of folds, for small data: every row trains and calibrates (cross-conformal prediction). Coverage is
-        then at least 1 - 2 alpha, exactly, and near 1 - alpha in practice; marginal coverage and a given lambda only.
+        then at least 1 - 2 alpha, exactly, and near 1 - alpha in practice; coverage over all rows, and a lambda and a
+        temperature that are given, only.
     random_state : of the split, of the folds of an untuned oracle, and of randomised sets.
 
     Attributes
@@ -81,6 +88,11 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         calibration_size: float | int = 0.25,
         cv: int | None = None,
         conditional: Literal["group", "class", "difficulty"] | None = None,
+        bins: int | None = None,
+        confidence: Level | None = None,
+        simultaneous: bool = False,
+        risk: str | None = None,
+        temperature: Temperature = None,
         nonempty: bool = False,
         randomize: bool = False,
         pool: bool = False,
@@ -94,25 +106,33 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         self.calibration_size = calibration_size
         self.cv = cv
         self.conditional = conditional
+        self.bins = bins
+        self.confidence = confidence
+        self.simultaneous = simultaneous
+        self.risk = risk
+        self.temperature = temperature
         self.nonempty = nonempty
         self.randomize = randomize
         self.pool = pool
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, *, groups: Any = None) -> UtilitySetClassifier:
+    def fit(self, X: Any, y: Any, *, groups: Any = None, weights: Any = None) -> UtilitySetClassifier:
         """Fit a clone of the estimator on one part of the rows, and calibrate on the rest.
 
         The rows are split at random and not by class: only then are the calibration rows like new ones. A class of
         which no row is left for training has probability 0. With `cv`, k + 1 clones are fitted, one on all rows for
-        `predict`, and k more where the oracle finds an anchor, inside the training folds.
+        `predict`, and k more where the oracle finds an anchor, inside the training folds. `weights`, one a row, are how
+        much likelier each row is among the new rows than among these; they calibrate, and are not handed to the
+        estimator: `predict_set` needs those of the new rows.
         """
         X, y, groups = indexable(X, y, groups)
+        given = None if weights is None else as_weights(weights, _num_samples(X))
         target = _checked_target(y)
         rng = check_random_state(self.random_state)
         for name in ("cross_", "predictor_"):
             self.__dict__.pop(name, None)
         if self.cv is not None:
-            return self._fit_cross(X, y, target, groups, rng)
+            return self._fit_cross(X, y, target, groups, weights, rng)
         training, held_out = train_test_split(
             np.arange(_num_samples(X)), test_size=self.calibration_size, random_state=rng
         )
@@ -120,18 +140,19 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         self.estimator_ = clone(self.estimator).fit(_safe_indexing(X, training), _safe_indexing(y, training))
         self.classes_, self._prefit = np.unique(target), False
         kept = None if groups is None else _safe_indexing(groups, held_out)
-        return self._calibrate(_safe_indexing(X, held_out), target[held_out], kept, rng)
+        own = None if given is None else given[held_out]
+        return self._calibrate(_safe_indexing(X, held_out), target[held_out], kept, own, rng)
 
-    def calibrate(self, X: Any, y: Any, *, groups: Any = None) -> UtilitySetClassifier:
+    def calibrate(self, X: Any, y: Any, *, groups: Any = None, weights: Any = None) -> UtilitySetClassifier:
         """Calibrate on rows that the estimator was not fitted on: after `fit`, or with an estimator that is fitted."""
         if getattr(self, "_prefit", True):
             _require_probabilities(self.estimator)
             check_is_fitted(self.estimator)
             self.estimator_, self._prefit = self.estimator, True
             self.classes_ = np.unique(self.estimator.classes_)
-        return self._calibrate(X, _checked_target(y), groups, check_random_state(self.random_state))
+        return self._calibrate(X, _checked_target(y), groups, weights, check_random_state(self.random_state))
 
-    def _calibrate(self, X: Any, y: npt.NDArray[Any], groups: Any, rng: Any) -> UtilitySetClassifier:
+    def _calibrate(self, X: Any, y: npt.NDArray[Any], groups: Any, weights: Any, rng: Any) -> UtilitySetClassifier:
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
@@ -141,7 +162,8 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         names = [self.loss_.labels[i] for i in _positions(classes, self.loss_.labels, "y")]
         self._seed = int(rng.randint(1 << 31))
         self.predictor_ = self._new_predictor(self.oracle, self.options)
-        self.predictor_.calibrate(self._probabilities(X), [names[row] for row in rows], groups=groups)
+        truth = [names[row] for row in rows]
+        self.predictor_.calibrate(self._probabilities(X), truth, groups=groups, weights=weights)
         return self
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
@@ -158,23 +180,26 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         out[:, np.searchsorted(self.classes_, self.estimator_.classes_)] = given
         return out
 
-    def predict_set(self, X: Any, *, alpha: Level | None = None, groups: Any = None, ids: Any = None) -> PredictionSets:
+    def predict_set(
+        self, X: Any, *, alpha: Level | None = None, groups: Any = None, weights: Any = None, ids: Any = None
+    ) -> PredictionSets:
         """The prediction sets: `.mask` with columns in the order of `loss_.labels`, `.labels`, `.sizes`, `.costs`."""
         check_is_fitted(self, "loss_")
         if hasattr(self, "cross_"):
-            if groups is not None:
-                raise InputError('groups= goes with conditional="group", which cv excludes')
+            _refuse_with_cv(groups=groups, weights=weights)
             return self._cross_sets(X, alpha, ids)
-        sets: PredictionSets = self.predictor_.predict_set(self._probabilities(X), alpha=alpha, groups=groups, ids=ids)
+        more = {"groups": groups, "weights": weights, "ids": ids}
+        sets: PredictionSets = self.predictor_.predict_set(self._probabilities(X), alpha=alpha, **more)
         return sets
 
-    def p_values(self, X: Any, *, groups: Any = None) -> npt.NDArray[np.float64]:
+    def p_values(self, X: Any, *, groups: Any = None, weights: Any = None) -> npt.NDArray[np.float64]:
         """The smallest alpha at which each label of `loss_.labels` is left out; with `cv`, the mean over the folds."""
         check_is_fitted(self, "loss_")
         if hasattr(self, "cross_"):
+            _refuse_with_cv(groups=groups, weights=weights)
             found: npt.NDArray[np.float64] = self.cross_.p_values(self._cross_scores(X))
             return found
-        own: npt.NDArray[np.float64] = self.predictor_.p_values(self._probabilities(X), groups=groups)
+        own: npt.NDArray[np.float64] = self.predictor_.p_values(self._probabilities(X), groups=groups, weights=weights)
         return own
 
     def _probabilities(self, X: Any, estimator: Any = None) -> npt.NDArray[Any]:
@@ -187,14 +212,16 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
 
     # Every row trains and calibrates
 
-    def _fit_cross(self, X: Any, y: Any, target: npt.NDArray[Any], groups: Any, rng: Any) -> UtilitySetClassifier:
-        if groups is not None or self.conditional is not None or self.randomize or self.pool:
-            raise InputError(
-                "cv gives coverage over all rows, by the mean of the folds' p-values: leave out groups, conditional, "
-                "randomize and pool, or cv"
-            )
+    def _fit_cross(
+        self, X: Any, y: Any, target: npt.NDArray[Any], groups: Any, weights: Any, rng: Any
+    ) -> UtilitySetClassifier:
+        names = ("conditional", "bins", "confidence", "simultaneous", "risk", "randomize", "pool")
+        _refuse_with_cv(groups=groups, weights=weights, **{name: getattr(self, name) for name in names})
+        temperature = as_temperature(self.temperature)
+        if temperature == "fit":
+            raise InputError("cv leaves no rows to fit a temperature on: give a number, or leave out cv")
         _require_probabilities(self.estimator)
-        self._levels = levels_of(self.alpha)
+        self._levels, self._temperature = levels_of(self.alpha), temperature
         n = _num_samples(X)
         self._seed = int(rng.randint(1 << 31))
         folds = equal_folds(n, self.cv, np.random.default_rng(self._seed))  # type: ignore[arg-type]  # None is not here
@@ -219,10 +246,10 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
             estimator, anchor = fitted(others), None
             if isinstance(oracle, AnchoredOracle) and oracle.wants_anchor and len(folds) > 2:
                 inner = folds[(j + 1) % len(folds)]  # of the training folds, by an estimator that has not seen it
-                P = self._probabilities(_safe_indexing(X, inner), fitted(np.setdiff1d(others, inner)))
+                P = self._cross_probabilities(_safe_indexing(X, inner), fitted(np.setdiff1d(others, inner)))
                 anchor = find_anchor(oracle, P, truth[inner], float(1 - min(self._levels)))
             own.append((estimator, anchor))
-            P = self._probabilities(_safe_indexing(X, fold), estimator)
+            P = self._cross_probabilities(_safe_indexing(X, fold), estimator)
             scores.append(_at(oracle, anchor, len(P)).score_of(P, truth[fold]))
         self._folds, self.cross_ = own, CrossCalibration.of(scores)
         return self
@@ -237,12 +264,17 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         oracle: Oracle = self._made[1]
         return oracle
 
+    def _cross_probabilities(self, X: Any, estimator: Any) -> Probabilities:
+        """Those by the estimator of a fold, checked, at the temperature if there is one."""
+        rows = rows_of(self._probabilities(X, estimator), self.loss_.labels, empty=True)
+        return tempered(rows.P, self._temperature)
+
     def _cross_scores(self, X: Any) -> list[npt.NDArray[np.float64]]:
         """The scores of all labels, by the estimator of each fold."""
         found = []
         for estimator, anchor in self._folds:
-            rows = rows_of(self._probabilities(X, estimator), self.loss_.labels, empty=True)
-            found.append(_at(self._cross_oracle, anchor, len(rows)).scores(rows.P))
+            P = self._cross_probabilities(X, estimator)
+            found.append(_at(self._cross_oracle, anchor, len(P)).scores(P))
         return found
 
     def _cross_sets(self, X: Any, alpha: Level | None, ids: Any) -> PredictionSets:
@@ -283,6 +315,11 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
             options=options,
             alpha=self.alpha,
             conditional=self.conditional,
+            bins=self.bins,
+            confidence=self.confidence,
+            simultaneous=self.simultaneous,
+            risk=self.risk,
+            temperature=self.temperature,
             nonempty=self.nonempty,
             randomize=self.randomize,
             pool=self.pool,
@@ -303,7 +340,7 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         if predictor is not None:  # compiled oracles are made anew
             state["_saved"] = (
                 *(predictor.oracle.name, predictor.oracle.options),
-                *(predictor.calibration, predictor.tuning, predictor.anchors, predictor.kept),
+                *(predictor.calibration, predictor.tuning, predictor.anchors, predictor.kept, predictor.temperature),
             )
         return state
 
@@ -312,9 +349,20 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         saved = rest.pop("_saved", None)
         super().__setstate__(rest)
         if saved is not None:
-            oracle, options, calibration, tuning, anchors, kept = saved
+            oracle, options, calibration, tuning, anchors, kept, temperature = saved
             self.predictor_ = self._new_predictor(oracle, options)
-            self.predictor_.restore(calibration, tuning, anchors, logits=False, normalize=False, kept=kept)
+            plain = {"logits": False, "normalize": False, "kept": kept, "temperature": temperature}
+            self.predictor_.restore(calibration, tuning, anchors, **plain)
+
+
+def _refuse_with_cv(**asked: Any) -> None:
+    """A mean of p-values promises coverage over all rows, and nothing else."""
+    wrong = [name for name, given in asked.items() if given is not None and given is not False]
+    if wrong:
+        raise InputError(
+            "cv gives coverage over all rows, by the mean of the folds' p-values, and no other promise: leave out "
+            f"{', '.join(wrong)}, or cv"
+        )
 
 
 def _at(oracle: Oracle, anchor: float | None, n: int) -> Oracle:

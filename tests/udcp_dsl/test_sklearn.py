@@ -17,12 +17,13 @@ from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils import check_random_state
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import udcp_dsl as udcp
@@ -182,9 +183,79 @@ def test_another_estimator_is_taken_up(data: Any) -> None:
     assert fitted.calibrate(X[400:], y[400:]).estimator_ is inner
 
 
+HARMFUL = udcp.loads(SPEC + "  costs harm { boa: 4, default: 0.5 }  loss m = size")
+PROMISES: tuple[dict[str, Any], ...] = (
+    {"conditional": "difficulty", "bins": 3},
+    {"confidence": "0.9"},
+    {"conditional": "difficulty", "confidence": 0.8, "simultaneous": True},
+    {"risk": "harm", "alpha": 0.3},
+    {"temperature": "fit"},
+    {"temperature": 1.7, "conditional": "class"},
+)
+
+
+@pytest.mark.parametrize("promise", PROMISES, ids=lambda promise: ", ".join(promise))
+def test_what_is_promised_is_what_a_predictor_promises(data: Any, promise: dict[str, Any]) -> None:
+    X, y = data
+    estimator = LogisticRegression().fit(X[:400], NAMES[y[:400]])
+    model = UtilitySetClassifier(estimator, HARMFUL, oracle="lac", **promise)
+    assert {name: model.get_params(deep=False)[name] for name in promise} == promise
+    model.calibrate(X[400:900], NAMES[y[400:900]])
+    by_hand = udcp.SetPredictor(HARMFUL, "lac", seed=model._seed, class_names=estimator.classes_, **promise)
+    by_hand.calibrate(estimator.predict_proba(X[400:900]), NAMES[y[400:900]])
+    expected = by_hand.predict_set(estimator.predict_proba(X[900:])).mask
+    np.testing.assert_array_equal(model.predict_set(X[900:]).mask, expected)
+    plain = UtilitySetClassifier(estimator, HARMFUL, oracle="lac").calibrate(X[400:900], NAMES[y[400:900]])
+    assert (plain.predict_set(X[900:]).mask != expected).any()  # or the promise was dropped on both ways
+    P = by_hand.p_values(estimator.predict_proba(X[900:]))
+    np.testing.assert_array_equal(model.p_values(X[900:]), P)
+    for twin in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
+        np.testing.assert_array_equal(twin.predict_set(X[900:]).mask, expected)
+        np.testing.assert_array_equal(twin.p_values(X[900:]), P)
+    fresh = clone(model)
+    assert {name: fresh.get_params(deep=False)[name] for name in promise} == promise
+    np.testing.assert_array_equal(fresh.fit(X, NAMES[y]).predict(X).shape, y.shape)
+
+
+def test_weights_of_shifted_rows(data: Any) -> None:
+    """They set thresholds, those of the rows that `fit` holds out; the estimator does not see them."""
+    X, y = data
+    weights = np.exp(X[:, 0] / 3)
+    model = UtilitySetClassifier(GaussianNB(), oracle="lac").fit(X[:900], y[:900], weights=weights[:900])
+    plain = UtilitySetClassifier(GaussianNB(), oracle="lac").fit(X[:900], y[:900])
+    np.testing.assert_array_equal(model.predict_proba(X), plain.predict_proba(X))
+    held_out = train_test_split(np.arange(900), test_size=0.25, random_state=check_random_state(0))[1]
+    by_hand = udcp.SetPredictor(model.loss_, "lac")
+    by_hand.calibrate(model.predict_proba(X[held_out]), y[held_out], weights=weights[held_out])
+    expected = by_hand.predict_set(model.predict_proba(X[900:]), weights=weights[900:]).mask
+    for twin in (model, pickle.loads(pickle.dumps(model))):
+        np.testing.assert_array_equal(twin.predict_set(X[900:], weights=weights[900:]).mask, expected)
+        assert twin.p_values(X[900:], weights=weights[900:]).shape == expected.shape
+    assert (plain.predict_set(X[900:]).mask != expected).any()
+    prefit = UtilitySetClassifier(model.estimator_, oracle="lac")
+    prefit.calibrate(X[held_out], y[held_out], weights=weights[held_out])
+    np.testing.assert_array_equal(prefit.predict_set(X[900:], weights=weights[900:]).mask, expected)
+    with pytest.raises(udcp.InputError, match="new rows need theirs"):
+        model.predict_set(X)
+    with pytest.raises(udcp.InputError, match="calibration had none"):
+        plain.predict_set(X, weights=weights)
+    for wrong, words in ((-weights, "row 0"), (weights[:5], "each of 1200 rows"), (0 * weights, "all 0")):
+        with pytest.raises(udcp.InputError, match=words):
+            UtilitySetClassifier(GaussianNB()).fit(X, y, weights=wrong)
+    with pytest.raises(udcp.InputError, match="weights and confidence exclude each other"):
+        UtilitySetClassifier(GaussianNB(), confidence=0.9).fit(X, y, weights=weights)
+
+
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
+        ({"bins": 3}, udcp.InputError, "bins= goes with conditional"),
+        ({"conditional": "difficulty", "bins": 1}, udcp.InputError, "bins is 1"),
+        ({"confidence": 1.2}, udcp.InputError, "confidence is 1.2"),
+        ({"simultaneous": True}, udcp.InputError, "simultaneous=True goes with confidence"),
+        ({"risk": "harm"}, udcp.InputError, "the spec declares no costs"),
+        ({"loss": HARMFUL, "risk": "harn"}, udcp.InputError, "did you mean 'harm'"),
+        ({"temperature": "warm"}, udcp.InputError, "temperature is 'warm'"),
         ({"estimator": LinearSVC()}, udcp.InputError, "CalibratedClassifierCV"),
         ({"loss": 3}, TypeError, "function of the classes"),
         ({"loss": lambda classes: classes}, TypeError, "not a Loss"),
@@ -246,19 +317,48 @@ def test_the_scores_of_a_fold_are_by_an_estimator_that_has_not_seen_it() -> None
         assert made.cross_.folds[j].values == pytest.approx(np.unique(-own))
 
 
+def test_a_temperature_that_is_given_goes_with_cv() -> None:
+    X, y = small(60, 0)
+    made = UtilitySetClassifier(LogisticRegression(), alpha=0.2, cv=3, oracle="lac", temperature=3.0).fit(X, y)
+    folds = equal_folds(60, 3, np.random.default_rng(made._seed))
+    for j, fold in enumerate(folds):
+        others = np.setdiff1d(np.arange(60), fold)
+        own = LogisticRegression().fit(X[others], y[others]).predict_proba(X[fold]) ** (1 / 3)
+        own /= own.sum(axis=1, keepdims=True)
+        assert made.cross_.folds[j].values == pytest.approx(np.unique(-own[np.arange(20), y[fold]]))
+    new, _ = small(50, 1)
+    assert np.array_equal(made.predict_set(new).mask, made.p_values(new) > 0.2)
+    twin = pickle.loads(pickle.dumps(made))
+    assert np.array_equal(twin.p_values(new), made.p_values(new))
+
+
 def test_what_cv_excludes_is_refused() -> None:
     X, y = small(30, 0)
-    for options, message in [
-        ({"conditional": "class"}, "cv gives coverage over all rows"),
-        ({"randomize": True}, "cv gives coverage over all rows"),
+    cases: list[tuple[dict[str, Any], str]] = [
+        ({"conditional": "class"}, "cv gives coverage over all rows.*: leave out conditional, or cv"),
+        ({"randomize": True}, "leave out randomize, or cv"),
+        ({"conditional": "difficulty", "bins": 3}, "leave out conditional, bins, or cv"),
+        ({"confidence": 0.9}, "leave out confidence, or cv"),
+        ({"simultaneous": True}, "leave out simultaneous, or cv"),
+        ({"risk": "harm"}, "leave out risk, or cv"),
+        ({"temperature": "fit"}, "cv leaves no rows to fit a temperature on: give a number"),
+        ({"temperature": -1.0}, "temperature is -1.0"),
         ({"oracle": "penalized"}, "lambda of 'penalized'"),
         ({"cv": 1}, "2 or more"),
         ({"cv": 40}, "30 rows cannot be split into 40 folds"),
         ({"alpha": 2.0}, "alpha is 2.0"),
-    ]:
+    ]
+    for options, message in cases:
         with pytest.raises(udcp.InputError, match=message):
-            UtilitySetClassifier(LogisticRegression(), **{"cv": 3, **options}).fit(X, y)  # type: ignore[arg-type]
+            UtilitySetClassifier(LogisticRegression(), **{"cv": 3, **options}).fit(X, y)
+    with pytest.raises(udcp.InputError, match="leave out weights, or cv"):
+        UtilitySetClassifier(LogisticRegression(), cv=3).fit(X, y, weights=np.ones(30))
     made = UtilitySetClassifier(LogisticRegression(), alpha=[0.1, 0.3], cv=3, nonempty=True).fit(X, y)
+    for ask in (made.predict_set, made.p_values):
+        with pytest.raises(udcp.InputError, match="leave out groups, or cv"):
+            ask(X, groups=np.zeros(30))
+        with pytest.raises(udcp.InputError, match="leave out weights, or cv"):
+            ask(X, weights=np.ones(30))
     with pytest.raises(udcp.InputError, match="say which one"):
         made.predict_set(X)
     with pytest.raises(udcp.InputError, match=r"not fitted for alpha 0\.2"):
