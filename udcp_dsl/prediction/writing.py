@@ -50,6 +50,12 @@ class Answers:
         return np.asarray(np.count_nonzero(self.mask, axis=1), dtype=np.int64)
 
     @property
+    def members(self) -> npt.NDArray[np.int32]:
+        """The labels of all sets, one set after the other, by their positions."""
+        # Of one dimension: numpy takes four times as long to find what is true in two.
+        return np.asarray(np.flatnonzero(self.mask) % max(1, self.mask.shape[1]), dtype=np.int32)
+
+    @property
     def header(self) -> list[str]:
         """The names of the columns."""
         cost = [] if self.costs is None else ["cost"]
@@ -58,7 +64,7 @@ class Answers:
 
     def rows(self) -> Iterator[list[Any]]:
         """One list an instance, as the header has it, of Python's own values."""
-        members = [self.labels[label] for label in np.nonzero(self.mask)[1].tolist()]
+        members = [self.labels[label] for label in self.members.tolist()]
         ends = np.cumsum(self.sizes).tolist()
         lists = [members[end - size : end] for end, size in zip(ends, self.sizes.tolist(), strict=True)]
         columns: list[Sequence[Any]] = [self.ids, lists, self.sizes.tolist()]
@@ -71,7 +77,7 @@ class Answers:
         """The same as a pyarrow.RecordBatch: labels are a list column."""
         pa = require_pyarrow("Arrow")
         ids = pa.array(self.ids, pa.int64() if isinstance(self.ids, range) else pa.string())
-        members = pa.array(list(self.labels), pa.string()).take(pa.array(np.nonzero(self.mask)[1]))
+        members = pa.array(list(self.labels), pa.string()).take(pa.array(self.members))
         offsets = np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.int32)
         columns = [ids, pa.ListArray.from_arrays(pa.array(offsets), members), pa.array(self.sizes)]
         columns += [] if self.costs is None else [pa.array(self.costs)]
@@ -208,8 +214,11 @@ def _arrow(file: Path, ending: str) -> Iterator[Write]:
         nonlocal writer
         batch = block.batch()
         if writer is None:
-            opening = pa.parquet.ParquetWriter if ending == ".parquet" else pa.ipc.new_file
-            writer = opening(file, batch.schema)
+            if ending == ".parquet":  # nobody looks for the least label of all sets, which takes a third of the time
+                told = [name for name in block.header if name != "labels"]
+                writer = pa.parquet.ParquetWriter(file, batch.schema, write_statistics=told)
+            else:
+                writer = pa.ipc.new_file(file, batch.schema)
         writer.write_batch(batch)
 
     try:

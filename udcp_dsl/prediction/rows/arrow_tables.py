@@ -160,8 +160,7 @@ def _of_numbers(pa: Any, batch: Any, position: int) -> npt.NDArray[Any]:
     if column.null_count:
         row = int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
         raise RowFault(row, f"column {name!r}: ", " (counted from 0) is missing")
-    numbers: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
-    return numbers
+    return numbers_of(column)
 
 
 def _of_lists(pa: Any, batch: Any, position: int, K: int) -> npt.NDArray[Any]:
@@ -176,7 +175,7 @@ def _of_lists(pa: Any, batch: Any, position: int, K: int) -> npt.NDArray[Any]:
         if kind.list_size != K:
             raise InputError(f"column {name!r} holds lists of {kind.list_size}, but there are {K} labels")
     else:
-        lengths = np.diff(column.offsets.to_numpy())
+        lengths = np.diff(numbers_of(column.offsets))
         wrong = np.flatnonzero(lengths != K)
         if wrong.size:
             has = f" (counted from 0) has {lengths[wrong[0]]} entries, but there are {K} labels"
@@ -186,4 +185,12 @@ def _of_lists(pa: Any, batch: Any, position: int, K: int) -> npt.NDArray[Any]:
         row, entry = divmod(int(np.flatnonzero(flat.is_null().to_numpy(zero_copy_only=False))[0]), K)
         raise RowFault(row, before, f", entry {entry} (both counted from 0), is missing")
     # A copy, since what is read-only is a type of its own to compiled code, for which all would be compiled again.
-    return np.array(flat.to_numpy()).reshape(-1, K)
+    return np.array(numbers_of(flat)).reshape(-1, K)
+
+
+def numbers_of(column: Any) -> npt.NDArray[Any]:
+    """The numbers of an array of Arrow without missing ones, where they are; `to_numpy` would import pandas first."""
+    kind = column.type.to_pandas_dtype()
+    if not len(column):
+        return np.empty(0, kind)
+    return np.frombuffer(column.buffers()[1], kind)[column.offset : column.offset + len(column)]

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from udcp_dsl.diagnostics import InputError, RowFault
+from udcp_dsl.diagnostics import InputError, OracleError, RowFault
 from udcp_dsl.prediction.files import PathLike
 from udcp_dsl.prediction.rows.overlap import ahead, behind
 from udcp_dsl.prediction.rows.source import Batch, Source
 from udcp_dsl.prediction.streams.answering import answers
 from udcp_dsl.prediction.streams.manifest import Parts
-from udcp_dsl.prediction.writing import Answers, open_sets
+from udcp_dsl.prediction.writing import Answers, Write, open_sets
 
 if TYPE_CHECKING:
     from udcp_dsl.prediction.predictor import SetPredictor
@@ -64,13 +64,66 @@ def predict_file(
 def predict_parts(
     predictor: SetPredictor, source: Source, parts: Parts, level: Fraction, tell: Tell | None = None
 ) -> Tally:
-    """Write the parts that are left, one after the other; what is told is counted over these."""
-    tally = Tally()
-    for which in parts.left:
-        before = tally.n
-        told = None if tell is None else lambda at, tell=tell, before=before: tell(before + at)
-        tally += predict_file(predictor, source.part(which), parts.files[which], level, told)
+    """Write the parts that are left, one after the other; what is told is counted over these.
+
+    A part is read while the one before is still scored and written. Where something is wrong with one, those before it
+    are finished.
+    """
+    tally, failed = Tally(), None
+    with closing(_Writer(parts)) as writer, behind(writer) as put:
+        try:
+            for which, batch in ahead(_batches(source, parts.left)):
+                if batch is None:
+                    put((which, None))
+                    continue
+                if tell is not None:
+                    tell(tally.n)
+                with blamed(source.part(which), batch):
+                    block = answers(predictor, batch.rows, level, first=batch.at, carried=batch.carried)
+                tally += Tally.of(block)
+                put((which, block))
+        except (InputError, OracleError) as error:
+            failed = error
+    if failed is not None:
+        raise failed
     return tally
+
+
+def _batches(source: Source, left: Iterable[int]) -> Iterator[tuple[int, Batch | None]]:
+    """The batches of some parts, each with the position of its part, and None at the end of one."""
+    for which in left:
+        for batch in source.part(which).batches():
+            yield which, batch
+        yield which, None
+
+
+class _Writer:
+    """Writes blocks to the file of their part, which appears at the end of the part; what is not ended is dropped."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._open: ExitStack | None = None
+        self._write: Write
+
+    def __call__(self, item: tuple[int, Answers | None]) -> None:
+        which, block = item
+        if self._open is None:
+            self._open = ExitStack()
+            self._write = self._open.enter_context(open_sets(self._parts.files[which]))
+        if block is not None:
+            self._write(block)
+            return
+        self._open.close()
+        self._open = None
+
+    def close(self) -> None:
+        if self._open is not None:
+            with suppress(_Dropped), self._open:
+                raise _Dropped
+
+
+class _Dropped(Exception):
+    """A part that was not finished."""
 
 
 @contextmanager
