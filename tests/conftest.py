@@ -2,7 +2,8 @@
 
 One tree is tested: processes that a test starts import it too, and so find the kernels that are compiled already. The
 whole suite runs in several processes, ordered so that they seldom compile the same kernel at once; a part of it runs in
-this one. Generated examples are the same in every run, in any order; with `-m slow` every property gets fresh ones.
+this one. Generated examples are the same in every run, in any order; with `-m slow` every property gets fresh ones. A
+run of the whole suite tries a property on a third of its examples, a run of a part and the slow one on all.
 """
 
 from __future__ import annotations
@@ -34,6 +35,9 @@ WITHOUT_KERNELS = tuple(
     """.split()
 )
 
+# A run of the whole suite tries a property on one example of so many, but on no fewer than LEAST.
+ONE_OF, LEAST = 3, 20
+
 settings.register_profile("same", derandomize=True, deadline=None, print_blob=True)
 settings.register_profile("fresh", deadline=None, print_blob=True)
 
@@ -46,6 +50,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     hide(config.getoption("--without"))
+    # Kernels are kept beside the source, and so is bytecode: each process would make it anew, in half a second.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     roots = [str(path) for path in config.getini("pythonpath")]
     if roots:  # none where what is tested is an installed package
         os.environ["PYTHONPATH"] = os.pathsep.join([*roots, *filter(None, [os.environ.get("PYTHONPATH")])])
@@ -69,7 +75,13 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     """A part of the suite runs in this process: soon there, and open to a debugger; the whole, as xdist decides."""
-    return None if config.args_source is pytest.Config.ArgsSource.TESTPATHS else 0
+    return None if whole(config) else 0
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """A worker is given every path by name: what was asked for is known here alone."""
+    node.workerinput["whole"] = whole(node.config)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -80,10 +92,27 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         others = [item for item in items if item.nodeid.startswith(WITHOUT_KERNELS)]
         half = len(items) // 2  # where xdist has the second of two begin
         items[:] = [*kernels[:half], *others, *kernels[half:]]
+    properties = [item for item in items if getattr(getattr(item, "obj", None), "is_hypothesis_test", False)]
     if fresh(config):
-        for item in items:
-            if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
-                item.add_marker(pytest.mark.slow)
+        for item in properties:
+            item.add_marker(pytest.mark.slow)
+    elif whole(config):
+        for test in {id(item.obj): item.obj for item in properties}.values():  # type: ignore[attr-defined]  # functions
+            try_fewer(test)
+
+
+def try_fewer(test: Any) -> None:
+    """Let a property be tried on fewer examples. hypothesis has no public way; without this one it is tried on all."""
+    declared = getattr(test, "_hypothesis_internal_use_settings", None)
+    if declared is not None:
+        fewer = max(LEAST, declared.max_examples // ONE_OF)
+        test._hypothesis_internal_use_settings = settings(declared, max_examples=min(declared.max_examples, fewer))
+
+
+def whole(config: pytest.Config) -> bool:
+    """Whether the whole suite was asked for, not a part of it."""
+    told: bool | None = getattr(config, "workerinput", {}).get("whole")
+    return config.args_source is pytest.Config.ArgsSource.TESTPATHS if told is None else told
 
 
 def fresh(config: pytest.Config) -> bool:

@@ -34,6 +34,7 @@ from udcp_dsl.testing.coverage import (
 pytestmark = pytest.mark.filterwarnings("ignore::udcp_dsl.prediction.calibrate.CalibrationWarning")
 
 N_PROBLEMS = 204
+SOME = 51  # of them, in the default run: every kind of classifier as often; broken predictors are caught on 24
 FAMILY_WISE = 1e-5  # for each of the tests below, of which there are fewer than ten an oracle
 
 Options = dict[str, object]
@@ -42,6 +43,8 @@ NAMES = [name for name in udcp.oracle_names() if name != SLOW]
 # Every other oracle with its defaults; the lambda of `penalized` is given, and in one test tuned.
 ORACLES: list[tuple[str, Options]] = [(name, {"lam": 0.3} if name == "penalized" else {}) for name in NAMES]
 every_oracle = pytest.mark.parametrize(("oracle", "options"), ORACLES, ids=NAMES)
+some_or_all = pytest.mark.parametrize("count", [SOME, pytest.param(N_PROBLEMS, marks=pytest.mark.slow)])
+few_or_more = pytest.mark.parametrize("count", [8, pytest.param(24, marks=pytest.mark.slow)])
 
 
 @dataclass(frozen=True)
@@ -121,10 +124,10 @@ def faults(every: list[Trials]) -> list[str]:
     )
 
 
+@some_or_all
 @every_oracle
-def test_coverage_follows_its_law(oracle: str, options: Options) -> None:
-    every = [case.trials(case.predictor(oracle, options=options), repeats=8) for case in cases(N_PROBLEMS)]
-    assert len(every) >= 200
+def test_coverage_follows_its_law(oracle: str, options: Options, count: int) -> None:
+    every = [case.trials(case.predictor(oracle, options=options), repeats=8) for case in cases(N_PROBLEMS)[:count]]
     assert not faults(every)
 
 
@@ -133,16 +136,18 @@ def test_coverage_follows_its_law(oracle: str, options: Options) -> None:
 def test_coverage_by_another_mass(oracle: str, mass: str) -> None:
     """Not the default. With randomize=True and the same seed, too: its draws are others than those of the scores."""
     options: Options = {"mass": mass, **dict(ORACLES)[oracle]}
-    few = cases(N_PROBLEMS)[:60]
+    few = cases(N_PROBLEMS)[:24]
     assert not faults([case.trials(case.predictor(oracle, options=options), repeats=8) for case in few])
     drawn = [case.predictor(oracle, options=options, randomize=True) for case in few]
     assert not faults([case.trials(predictor, repeats=4) for case, predictor in zip(few, drawn, strict=True)])
 
 
-def test_coverage_with_a_tuned_lambda() -> None:
+@some_or_all
+def test_coverage_with_a_tuned_lambda(count: int) -> None:
     """Of the calibration points a third is left for the threshold; the rest chose lambda."""
-    every = [case.trials(case.predictor("penalized"), repeats=1, n_cal=3 * case.n_cal) for case in cases(N_PROBLEMS)]
-    assert [t.n_cal for t in every] == [case.n_cal for case in cases(N_PROBLEMS)]
+    tried = cases(N_PROBLEMS)[:count]
+    every = [case.trials(case.predictor("penalized"), repeats=1, n_cal=3 * case.n_cal) for case in tried]
+    assert [t.n_cal for t in every] == [case.n_cal for case in tried]
     assert not faults(every)
 
 
@@ -270,22 +275,24 @@ def test_ties_broken_by_chance_give_the_law_exactly(values: int, draws: int) -> 
     assert np.abs(counts / total - law).max() < 5 * np.sqrt(0.25 / total)
 
 
+@few_or_more
 @every_oracle
-def test_nonempty_sets_cover_and_are_never_empty(oracle: str, options: Options) -> None:
+def test_nonempty_sets_cover_and_are_never_empty(oracle: str, options: Options, count: int) -> None:
     every = []
-    for case in cases(N_PROBLEMS)[:24]:
+    for case in cases(N_PROBLEMS)[:count]:
         predictor = case.predictor(oracle, options=options, nonempty=True)
         every.append(case.trials(predictor, repeats=10))
         assert predictor.predict_set(case.problem.draw(40, np.random.default_rng(1))[0]).sizes.min() > 0
     assert not faults(every)
 
 
+@few_or_more
 @every_oracle
-def test_randomized_coverage_is_exact(oracle: str, options: Options) -> None:
+def test_randomized_coverage_is_exact(oracle: str, options: Options, count: int) -> None:
     """One test point and a fresh seed for each calibration, so that the number covered is binomial, ties or none."""
     repeats = 40
     every = []
-    for case in cases(N_PROBLEMS)[:24]:
+    for case in cases(N_PROBLEMS)[:count]:
         made = case.predictor(oracle, options=options).oracle
         rng = np.random.default_rng(case.seed)
         covered = 0
@@ -296,11 +303,12 @@ def test_randomized_coverage_is_exact(oracle: str, options: Options) -> None:
     assert not faults(every)
 
 
+@few_or_more
 @every_oracle
-def test_coverage_within_groups(oracle: str, options: Options) -> None:
+def test_coverage_within_groups(oracle: str, options: Options, count: int) -> None:
     """Two groups of different problems over the same labels, with different numbers of calibration points."""
     every = []
-    for case in cases(N_PROBLEMS)[:16]:
+    for case in cases(N_PROBLEMS)[:count]:
         predictor = case.predictor(oracle, options=options, conditional="group")
         rng = np.random.default_rng(case.seed)
         other = Problem.generated(case.problem.prior.size, rng)
@@ -309,11 +317,12 @@ def test_coverage_within_groups(oracle: str, options: Options) -> None:
     assert not faults(every)
 
 
+@few_or_more
 @every_oracle
-def test_coverage_within_classes(oracle: str, options: Options) -> None:
+def test_coverage_within_classes(oracle: str, options: Options, count: int) -> None:
     """As many calibration points of each class as are wanted, by choosing among many."""
     every = []
-    for case in cases(N_PROBLEMS)[:16]:
+    for case in cases(N_PROBLEMS)[:count]:
         predictor = case.predictor(oracle, options=options, conditional="class")
         rng = np.random.default_rng(case.seed)
         sources: dict[int, tuple[Source, int]] = {y: (OneClass(case.problem, y), case.n_cal + y) for y in (0, 1)}
@@ -363,12 +372,13 @@ def conditional_trials(
     ]
 
 
+@few_or_more
 @every_oracle
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
-def test_coverage_of_saturated_classifiers(oracle: str, options: Options, dtype: Any) -> None:
+def test_coverage_of_saturated_classifiers(oracle: str, options: Options, dtype: Any, count: int) -> None:
     """Probabilities that run to 1 - 1e-30 and, in half and single precision, to exactly 0 and 1."""
     every = []
-    for case in cases(24, kind="saturated", dtype=dtype):
+    for case in cases(24, kind="saturated", dtype=dtype)[:count]:
         P, _ = case.problem.draw(500, np.random.default_rng(0))
         assert (P.max(axis=1) == 1).any()
         every.append(case.trials(case.predictor(oracle, options=options), repeats=10))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -35,3 +36,22 @@ def test_no_module_that_is_loaded_changes_the_examples(tmp_path: Path, monkeypat
     spec.loader.exec_module(module)
     monkeypatch.setitem(sys.modules, "words", module)
     assert repr(drawn()) == before
+
+
+def test_the_whole_suite_tries_fewer_examples(pytestconfig: pytest.Config) -> None:
+    (conftest,) = (p for p in pytestconfig.pluginmanager.get_plugins() if hasattr(p, "try_fewer"))
+    tried = dict.fromkeys((60, 21, 5), 0)
+
+    def counting(n: int) -> Any:
+        @settings(max_examples=n, database=None)
+        @given(st.integers())
+        def count(x: int) -> None:
+            tried[n] += 1
+
+        return count
+
+    for n in tried:
+        test = counting(n)
+        conftest.try_fewer(test)
+        test()
+    assert tried == {60: 20, 21: 20, 5: 5}

@@ -22,7 +22,7 @@ import numpy as np
 
 from udcp_dsl import __version__
 from udcp_dsl.diagnostics import OracleError, warn
-from udcp_dsl.expression.lower import LoweringError
+from udcp_dsl.expression.lower import LoweringError, check_linear
 from udcp_dsl.prediction.declaration import Declaration, Refusal, Way
 from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Probabilities, SolvingOracle, is_number
 from udcp_solvers.numeric.blocks import block_scores
@@ -43,6 +43,9 @@ if TYPE_CHECKING:
 # factor of two in what it leaves out. Most rows have the mass of several levels at once and ask far fewer questions.
 LEVELS = tuple(1 - 0.5**j for j in range(1, 21))
 
+# Labels up to which the size of the linear model is told beforehand.
+_SIZED = 1000
+
 
 @dataclass(frozen=True)
 class _Run:
@@ -54,16 +57,20 @@ class _Run:
 
 
 def _way(loss: Loss) -> Way | Refusal:
-    """By mass, with the solver that is there; what a row takes in programs is known afterwards alone."""
+    """By mass, with the solver that is there; what a row takes in programs is known afterwards alone.
+
+    With very many labels the linear model, which takes seconds, is left to whoever asks for it (`udcp check --ilp`).
+    """
     try:
-        model = loss.linear_model
+        check_linear(loss)
     except LoweringError as error:
         return Refusal(str(error), blame=error.span)
     around = shortcut(loss)
     if around is not None:
         return Way(f"{around.words}, without a solver", exact=True, seconds=max(1e-3, 2e-4 * loss.K))
-    size = f"{model.variables:,} variables, {model.rows:,} rows"
-    program = f"integer programs ({size})"
+    program = "integer programs"
+    if loss.K <= _SIZED:
+        program += f" ({loss.linear_model.variables:,} variables, {loss.linear_model.rows:,} rows)"
     if searchable(loss):
         program = f"a search, and where it does not end {program}"
     return Way(f"{program}, at each of up to {len(LEVELS)} masses", exact=True, seconds=math.inf)

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from udcp_dsl.diagnostics import OracleError, warn
-from udcp_dsl.expression.lower import LoweringError
+from udcp_dsl.expression.lower import LoweringError, check_linear
 from udcp_dsl.prediction.declaration import Declaration, Refusal, Way
 from udcp_dsl.prediction.oracle import (
     AnchoredOracle,
@@ -110,7 +110,7 @@ def _way(loss: Loss) -> Way | Refusal:
     found, _ = chosen(loss)
     if found.solves:
         try:
-            _ = loss.linear_model
+            check_linear(loss)
         except LoweringError as error:
             return Refusal(str(error), blame=error.span)
     return Way(found.algorithm, found.exact, found.seconds(loss))

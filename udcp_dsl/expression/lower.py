@@ -20,7 +20,7 @@ from udcp_dsl.expression.values import node_values
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
 
-__all__ = ["LinearModel", "LoweringError", "grids", "lower"]
+__all__ = ["LinearModel", "LoweringError", "check_linear", "grids", "lower"]
 
 # With so few labels the values of an expression are found by looking at all sets.
 _FEW = 12
@@ -33,6 +33,20 @@ def lower(loss: Loss) -> LinearModel:
     >>> model = lower(udcp.loads("labels 0..3  category C { 0..2 }  loss l = size + 5 * any(C)"))
     >>> model.variables, model.rows, model.objective.tolist()
     (5, 3, [1.0, 1.0, 1.0, 1.0, 5.0])
+    """
+    model = Lowering(loss.K)
+    return model.done(_lowered(loss, model))
+
+
+def check_linear(loss: Loss) -> None:
+    """Raise the LoweringError that `lower` would; atoms that always have a linear form are not lowered to say so."""
+    _lowered(loss, Lowering(loss.K), outline=True)
+
+
+def _lowered(loss: Loss, model: Lowering, *, outline: bool = False) -> Affine:
+    """The loss in terms of the model's variables; in an outline one variable stands in for an atom that declines never.
+
+    Whether an operator has a linear form rests on the intervals and values of its operands, not on their forms.
     """
     expression = loss.expression
     interval = {id(node): loss.facts_of(node).interval for node in expression.nodes}
@@ -49,8 +63,6 @@ def lower(loss: Loss) -> LinearModel:
                 pushed[id(child)] |= need
     compared = any(isinstance(node, AtLeast | Equal) for node in expression.nodes)
     values = (_all_values(expression) if loss.K <= _FEW else grids(expression)) if compared else {}
-
-    model = Lowering(loss.K)
     parts: dict[int, Part] = {}
     atoms: dict[tuple[object, ...], Affine] = {}
     for node in expression.nodes:
@@ -59,12 +71,15 @@ def lower(loss: Loss) -> LinearModel:
             form = Affine(lo, {})
         elif isinstance(node, Leaf):
             if node.atom.key not in atoms:
-                atoms[node.atom.key] = node.lower(model, of_atom[node.atom.key])
+                stands_in = outline and node.atom.always_linear
+                atoms[node.atom.key] = (
+                    model.continuous(lo, hi) if stands_in else node.lower(model, of_atom[node.atom.key])
+                )
             form = atoms[node.atom.key]
         else:
             form = node.lower(model, pushed[id(node)], *(parts[id(child)] for child in node.children))
         parts[id(node)] = Part(form, lo, hi, values.get(id(node)))
-    return model.done(parts[id(expression.root)].form)
+    return parts[id(expression.root)].form
 
 
 def grids(expression: Expression) -> dict[int, Grid | None]:

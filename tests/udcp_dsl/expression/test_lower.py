@@ -16,9 +16,10 @@ from udcp_dsl.expression.atoms import Atom
 from udcp_dsl.expression.atoms.spread import Spread
 from udcp_dsl.expression.attainable import Grid
 from udcp_dsl.expression.linear import Affine, Lowering, NoLinearForm, Push
-from udcp_dsl.expression.lower import _FEW, LoweringError, grids, lower
+from udcp_dsl.expression.lower import _FEW, LoweringError, check_linear, grids, lower
 from udcp_dsl.expression.values import node_values
 from udcp_dsl.loss import Loss
+from udcp_dsl.prediction.applicability import applicability
 from udcp_dsl.prediction.oracle import make_oracle
 from udcp_dsl.testing import GeneratedSpec, all_masks, assert_lowers, specs
 
@@ -30,6 +31,7 @@ GENERATED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow,
 def test_the_model_of_any_loss_has_its_value_on_every_set(spec: GeneratedSpec) -> None:
     loss = spec.compile()
     assert_lowers(loss, all_masks(loss.K))
+    check_linear(loss)
 
 
 @settings(GENERATED, max_examples=100)
@@ -105,6 +107,8 @@ def refusal(text: str) -> str:
     with pytest.raises(LoweringError) as refused:
         lower(loss)
     assert isinstance(refused.value, OracleError)
+    with pytest.raises(LoweringError, match=re.escape(str(refused.value))):
+        check_linear(loss)
     return str(refused.value)
 
 
@@ -123,15 +127,33 @@ def test_an_atom_may_say_that_it_has_no_linear_form(monkeypatch: pytest.MonkeyPa
         raise NoLinearForm("its rows have not been found")
 
     monkeypatch.setattr(Spread, "lower", declined)
+    monkeypatch.setattr(Spread, "always_linear", False)
     loss = udcp.loads("labels 0..2  hierarchy h { a { 0, 1 }, 2 }\nlet far = spread(h)  loss l = size + 2 * far")
     message = "<text>:2:11: 'spread(h)' has no exact linear form: its rows have not been found"
     with pytest.raises(LoweringError) as refused:
         lower(loss)
     assert str(refused.value) == message
+    with pytest.raises(LoweringError, match=re.escape(message)):
+        check_linear(loss)
     with pytest.raises(OracleError, match=re.escape(message)):
         make_oracle("ilp", loss)
     unused = udcp.loads("labels 0..2  hierarchy h { a { 0, 1 }, 2 }  loss l = size + 0 * spread(h)")
     assert lower(unused).rows == 0
+
+
+def test_with_many_labels_no_model_is_made_to_say_that_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    def made(self: Lowering, *given: object) -> None:
+        raise AssertionError("lowered")
+
+    for method in ("touches", "done"):  # what a count is lowered with, and what makes the model
+        monkeypatch.setattr(Lowering, method, made)
+    nodes = ", ".join(f"n{i} {{ {20 * i}..{20 * i + 19} }}" for i in range(60))
+    text = f"labels 0..1199  hierarchy h {{ {nodes} }}  loss l = diameter(h) * any({{ 0..9 }}) + count(h.level(1))"
+    loss = udcp.loads(text)
+    for name in ("ilp", "price"):
+        found = applicability(name, loss)
+        assert found.applies
+        assert "variables" not in found.why
 
 
 def test_what_an_atom_does_not_say_about_its_values_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:

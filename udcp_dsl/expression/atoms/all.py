@@ -18,6 +18,7 @@ from udcp_dsl.expression.linear import Affine, Lowering, Push
 class All(Atom):
     name = "all"
     signatures = (("category",),)
+    always_linear = True
     indicator = True
 
     def __init__(self, K: int, category: Category) -> None:

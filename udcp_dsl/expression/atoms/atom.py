@@ -69,6 +69,8 @@ class Atom(ABC):
     name: ClassVar[str]
     signatures: ClassVar[tuple[tuple[str, ...], ...]]  # the kinds of argument that it takes
     indicator: ClassVar[bool] = False
+    # Whether `lower` never declines, so that it need not be tried to know: it takes a second with 10,000 labels.
+    always_linear: ClassVar[bool] = False
     K: int
 
     @property

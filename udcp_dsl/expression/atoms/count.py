@@ -19,6 +19,7 @@ from udcp_dsl.expression.linear import Affine, Lowering, Push, total
 class Count(Atom):
     name = "count"
     signatures = (("family",), ("family", "costs of family"))
+    always_linear = True
 
     def __init__(self, K: int, family: Family, costs: Costs | None = None) -> None:
         self.K = K

@@ -25,6 +25,7 @@ from udcp_dsl.expression.linear import Affine, Lowering, Push, total
 class Diameter(Atom):
     name = "diameter"
     signatures = (("any distance",),)
+    always_linear = True
 
     def __init__(self, K: int, metric: Metric) -> None:
         self.K = K

@@ -17,6 +17,7 @@ from udcp_dsl.expression.linear import Affine, Lowering, Push
 class Empty(Atom):
     name = "empty"
     signatures = ((),)
+    always_linear = True
     indicator = True
 
     def __init__(self, K: int) -> None:

@@ -26,6 +26,7 @@ _MOST_MEMBERS = 1 << 23
 class Max(Atom):
     name = "max"
     signatures = (("costs",),)
+    always_linear = True
 
     def __init__(self, K: int, costs: Costs) -> None:
         self.K = K

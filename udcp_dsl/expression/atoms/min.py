@@ -22,6 +22,7 @@ from udcp_dsl.expression.linear import Affine, Lowering, Push
 class Min(Atom):
     name = "min"
     signatures = (("costs",),)
+    always_linear = True
 
     def __init__(self, K: int, costs: Costs) -> None:
         self.K = K

@@ -25,6 +25,7 @@ _PROBED = 6
 class Nodes(Atom):
     name = "nodes"
     signatures = (("hierarchy",),)
+    always_linear = True
 
     def __init__(self, K: int, hierarchy: Hierarchy) -> None:
         self.K = K

@@ -23,6 +23,7 @@ from udcp_dsl.expression.linear import Affine, Lowering, Push
 class Radius(Atom):
     name = "radius"
     signatures = (("distance",),)
+    always_linear = True
 
     def __init__(self, K: int, metric: Metric) -> None:
         self.K = K

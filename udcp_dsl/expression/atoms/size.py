@@ -17,6 +17,7 @@ from udcp_dsl.expression.linear import Affine, Lowering, Push
 class Size(Atom):
     name = "size"
     signatures = ((), ("category",))
+    always_linear = True
 
     def __init__(self, K: int, category: Category | None = None) -> None:
         self.K = K

@@ -21,6 +21,7 @@ from udcp_dsl.expression.linear import Affine, Lowering, Push, total
 class Spread(Atom):
     name = "spread"
     signatures = (("distance",),)
+    always_linear = True
 
     def __init__(self, K: int, metric: Metric) -> None:
         self.K = K

@@ -16,6 +16,7 @@ from udcp_dsl.expression.linear import Affine, Lowering, Push
 class Sum(Atom):
     name = "sum"
     signatures = (("costs",),)
+    always_linear = True
 
     def __init__(self, K: int, costs: Costs) -> None:
         self.K = K

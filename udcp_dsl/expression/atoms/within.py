@@ -17,6 +17,7 @@ from udcp_dsl.expression.linear import Affine, Lowering, Push
 class Within(Atom):
     name = "within"
     signatures = (("category",),)
+    always_linear = True
     indicator = True
 
     def __init__(self, K: int, category: Category) -> None:

@@ -20,6 +20,7 @@ from udcp_dsl.expression.linear import Affine, Lowering, Push
 class Worst(Atom):
     name = "worst"
     signatures = (("actions",),)
+    always_linear = True
 
     def __init__(self, K: int, actions: Actions) -> None:
         self.K = K

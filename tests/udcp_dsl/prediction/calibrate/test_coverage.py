@@ -68,13 +68,14 @@ def shifted(by: int) -> ThresholdOf:
     return threshold_of
 
 
-def test_coverage_follows_its_law_and_an_off_by_one_is_caught() -> None:
-    cases = problems(200)
+@pytest.mark.parametrize("count", [40, pytest.param(200, marks=pytest.mark.slow)])
+def test_coverage_follows_its_law_and_an_off_by_one_is_caught(count: int) -> None:
+    cases = problems(count)
     warnings.simplefilter("ignore")
     assert alarms(trials(threshold, case) for case in cases) == []
     assert alarms(trials(shifted(0), case) for case in cases[:20]) == []  # the broken one is broken by its shift alone
-    assert len(alarms(trials(shifted(-1), case) for case in cases)) > 75
-    assert len(alarms(trials(shifted(+1), case) for case in cases)) > 75
+    assert len(alarms(trials(shifted(-1), case) for case in cases)) > 0.37 * count
+    assert len(alarms(trials(shifted(+1), case) for case in cases)) > 0.37 * count
 
 
 def test_randomized_coverage_in_simulation() -> None:
