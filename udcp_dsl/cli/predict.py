@@ -16,7 +16,6 @@ from udcp_dsl.cli.row_options import (
     heeding_warnings,
     id_option,
     reads_rows,
-    rows_from,
     source_from,
     weights_option,
 )
@@ -112,7 +111,8 @@ def command(
     from udcp_dsl.prediction.predictor import SetPredictor
     from udcp_dsl.prediction.streams.answering import check_groups
     from udcp_dsl.prediction.streams.identities import refuse_shared_ids
-    from udcp_dsl.prediction.writing import P_VALUES, refuse_taken_names, sets_ending, write_p_values
+    from udcp_dsl.prediction.streams.predicting import write_p_values
+    from udcp_dsl.prediction.writing import P_VALUES, refuse_taken_names, sets_ending
 
     folder = _is_folder(output)
     if folder:
@@ -152,18 +152,12 @@ def command(
         )
         check_groups(predictor, group_source is not None)
         refuse_shared_ids(source)
-        if p_values_file is not None:  # of all rows at once: as many numbers as probabilities
-            rows = rows_from(
-                probs_file,
-                predictor.loss.labels,
-                class_names=class_names or predictor.class_names,
-                ignore=(*ignore, *carry),
-                id_source=id_source,
-                group_source=group_source,
-                logits=predictor.logits,
-                normalize=predictor.normalize,
-            )
-            write_p_values(p_values_file, predictor.p_values(rows), predictor.loss.labels, rows.ids)
+        if p_values_file is not None:
+            local = None if engine == "dask" else workers
+            with solving(
+                predictor.oracle, source.rows, workers=local, resume=resume, doing="p-values", blocks=True
+            ) as work:
+                write_p_values(predictor, source, p_values_file, None if work is None else work.at)
         before = 0
         if folder:
             parts = _opened(predictor, source, level, output, f".{form or 'parquet'}")

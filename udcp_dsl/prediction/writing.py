@@ -230,42 +230,56 @@ def _arrow(file: Path, ending: str) -> Iterator[Write]:
 
 @contextmanager
 def _npy(file: Path, ending: str) -> Iterator[Write]:
+    with _growing_array(file, "|b1") as append:
+        yield lambda block: append(block.mask)
+
+
+@contextmanager
+def _growing_array(file: Path, kind: str) -> Iterator[Callable[[npt.NDArray[Any]], None]]:
+    """A .npy of numbers of a kind, to which rows are added."""
     with file.open("wb") as out:
         rows, K = 0, 0
 
         def header() -> None:
             # numpy leaves room in it for the first number to grow, so that it can be written again at the end.
-            layout = {"descr": "|b1", "fortran_order": False, "shape": (rows, K)}
             out.seek(0)
-            np.lib.format.write_array_header_1_0(out, layout)
+            np.lib.format.write_array_header_1_0(out, {"descr": kind, "fortran_order": False, "shape": (rows, K)})
 
-        def write(block: Answers) -> None:
+        def append(block: npt.NDArray[Any]) -> None:
             nonlocal rows, K
-            K = block.mask.shape[1]
+            K = block.shape[1]
             if not rows:
                 header()
-            out.write(np.ascontiguousarray(block.mask).data)
-            rows += len(block.mask)
+            out.write(np.ascontiguousarray(block, dtype=kind).data)
+            rows += len(block)
 
-        yield write
+        yield append
         header()
 
 
 P_VALUES = (".npy", ".csv")
 
 
-def write_p_values(
-    path: PathLike, p: npt.NDArray[np.float64], labels: Sequence[str], ids: Sequence[str] | npt.NDArray[np.str_] | None
-) -> None:
-    """Write p-values (n, K): as .npy the matrix, as .csv with an id (else the row number) and a column a label."""
+@contextmanager
+def open_p_values(
+    path: PathLike, labels: Sequence[str]
+) -> Iterator[Callable[[tuple[npt.NDArray[np.float64], Sequence[str] | range]], None]]:
+    """A file of p-values to write to, some rows (m, K) with their ids, or numbers, at a time; it appears at the end.
+
+    As .npy it is the matrix, as .csv it has an id and a column a label.
+    """
     ending = known_ending(Path(path), P_VALUES)
     with atomic_write(path) as temporary:
         if ending == ".npy":
-            with temporary.open("wb") as out:
-                np.save(out, p)
+            with _growing_array(temporary, "<f8") as append:
+                yield lambda block: append(block[0])
             return
         with temporary.open("w", encoding="utf-8", newline="") as text:
             writer = csv.writer(text, lineterminator="\n")
             writer.writerow(["id", *map(to_cell, labels)])
-            for i, row in enumerate(p.tolist()):
-                writer.writerow([i if ids is None else to_cell(str(ids[i])), *map(short, row)])
+
+            def write(block: tuple[npt.NDArray[np.float64], Sequence[str] | range]) -> None:
+                for name, row in zip(block[1], block[0].tolist(), strict=True):
+                    writer.writerow([to_cell(name) if isinstance(name, str) else name, *map(short, row)])
+
+            yield write

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +24,11 @@ import pyarrow.parquet as pq
 import udcp_dsl as udcp
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.rows.overlap import ahead, behind
+from udcp_dsl.prediction.rows.parts import stream_part
 from udcp_dsl.prediction.rows.source import open_rows
 from udcp_dsl.prediction.streams.identities import refuse_shared_ids
 from udcp_dsl.prediction.streams.manifest import open_folder
-from udcp_dsl.prediction.streams.predicting import predict_file, predict_parts
+from udcp_dsl.prediction.streams.predicting import predict_file, predict_parts, write_p_values
 
 LABELS = ["cat", "dog", "wolf"]
 rng = np.random.default_rng(0)
@@ -269,3 +272,53 @@ def test_thresholds_from_40_parts_are_those_of_one_array(tmp_path: Path, options
         one.calibrate(P, Y, groups=groups, ids=ids)
         parts.calibrate(rows)
         assert parts.calibrated.as_dict() == one.calibrated.as_dict()
+
+
+@pytest.mark.parametrize("options", [{}, {"conditional": "group"}, {"randomize": True}, {"nonempty": True}], ids=str)
+def test_p_values_in_blocks_are_those_of_one_array(
+    tmp_path: Path, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("udcp_dsl.prediction.streams.predicting.BATCH", 2 * 3 * 4)  # four rows at a time
+    predictor = made(**options)
+    by_group = {"group_column": "site"} if predictor.conditional == "group" else {}
+    ids = batch()["photo"].to_pylist()
+    source = open_rows(in_parts(tmp_path / "in"), LABELS, id_column="photo", column="p", **by_group)
+    told: list[int] = []
+    write_p_values(predictor, source, tmp_path / "p.npy", told.append)
+    expected = predictor.p_values(P, ids=ids, groups=SITES if by_group else None)
+    assert np.load(tmp_path / "p.npy").tolist() == expected.tolist()
+    assert told[:5] == [0, 4, 8, 12, 15]  # in parts of 15 rows
+    write_p_values(predictor, source, tmp_path / "p.csv")
+    lines = (tmp_path / "p.csv").read_text().splitlines()
+    assert lines[0] == "id,cat,dog,wolf"
+    assert [line.split(",")[0] for line in lines[1:]] == ids
+    assert np.array([line.split(",")[1:] for line in lines[1:]], float) == pytest.approx(expected)
+
+
+def test_p_values_of_a_stream_are_refused_and_a_fault_leaves_nothing(tmp_path: Path) -> None:
+    source = open_rows(in_parts(tmp_path / "in"), LABELS, column="p")
+    bad = P.copy()
+    bad[50] = np.nan
+    lists = pa.array(bad[45:].tolist(), pa.list_(pa.float64()))
+    pq.write_table(pa.table(batch(slice(45, 60)).set_column(3, "p", lists).to_pydict()), tmp_path / "in/part-3.parquet")
+    with pytest.raises(InputError, match=r"part-3.parquet: .*row 5.* NaN"):
+        write_p_values(made(), source, tmp_path / "p.npy")
+    streamed = replace(source, parts=(stream_part(io.BufferedReader(io.BytesIO(b"{}"))),))  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="is read once"):
+        write_p_values(made(), streamed, tmp_path / "p.npy")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in"]
+
+
+def test_parts_before_a_fault_are_finished(tmp_path: Path) -> None:
+    folder = in_parts(tmp_path / "in")
+    (folder / "part-2.parquet").write_bytes(b"PAR1 and then nothing")
+    predictor = made()
+    source = open_rows(folder, LABELS, column="p")
+    parts = open_folder(tmp_path / "out", ".parquet", predictor, source, predictor.alphas[0])
+    with pytest.raises(InputError, match=r"part-2\.parquet"):
+        predict_parts(predictor, source, parts, predictor.alphas[0])
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        "_udcp.json",
+        "part-0.parquet",
+        "part-1.parquet",
+    ]

@@ -13,10 +13,10 @@ import numpy as np
 from udcp_dsl.diagnostics import InputError, OracleError, RowFault
 from udcp_dsl.prediction.files import PathLike
 from udcp_dsl.prediction.rows.overlap import ahead, behind
-from udcp_dsl.prediction.rows.source import Batch, Source
+from udcp_dsl.prediction.rows.source import BATCH, Batch, Source
 from udcp_dsl.prediction.streams.answering import answers
 from udcp_dsl.prediction.streams.manifest import Parts
-from udcp_dsl.prediction.writing import Answers, Write, open_sets
+from udcp_dsl.prediction.writing import Answers, Write, open_p_values, open_sets
 
 if TYPE_CHECKING:
     from udcp_dsl.prediction.predictor import SetPredictor
@@ -87,6 +87,21 @@ def predict_parts(
     if failed is not None:
         raise failed
     return tally
+
+
+def write_p_values(predictor: SetPredictor, source: Source, path: PathLike, tell: Tell | None = None) -> None:
+    """Write the p-values of all rows of a source to one file, in order; it appears whole or not at all."""
+    if source.parts[0].stream is not None:
+        raise InputError(f"{source.parts[0].path}: is read once, for the sets: for p-values, save the rows in a file")
+    step = max(1, BATCH // (2 * predictor.loss.K))  # p-values are of double precision
+    with open_p_values(path, predictor.loss.labels) as write, behind(write) as put:
+        for batch in ahead(source.batches(step)):
+            if tell is not None:
+                tell(batch.at)
+            with blamed(source, batch):
+                p = predictor.p_values(batch.rows)
+            ids = batch.rows.ids
+            put((p, range(batch.at, batch.at + len(p)) if ids is None else ids.tolist()))
 
 
 def _batches(source: Source, left: Iterable[int]) -> Iterator[tuple[int, Batch | None]]:
