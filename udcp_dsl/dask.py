@@ -1,11 +1,12 @@
-"""Sets of parts by the workers of a Dask cluster, in the same bytes as one process writes them.
+"""Sets of parts by the workers of a Dask cluster, in the same bytes as one process writes them, and their calibration.
 
     client = distributed.Client("tcp://...")
+    predictor.calibrate(rows_of_parts(client, "labelled/*.parquet", loss.labels, truth_column="label"))
     predict_parts(client, predictor, "day/*.parquet", "sets/", id_column="photo")
 
 A task is a part: it reads its rows and writes its sets itself, so that files must be where the workers see them, and
-nothing but counts travels back. A worker that dies costs the part that it was at. Kernels take one thread a task: a
-worker has as many tasks at a time as it has threads, which are its share of the machine.
+nothing but counts travels back, or of calibration rows their scores. A worker that dies costs the part that it was at.
+Kernels take one thread a task: a worker has as many tasks at a time as it has threads, its share of the machine.
 """
 
 from __future__ import annotations
@@ -13,18 +14,25 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError, OracleError, warn
 from udcp_dsl.prediction.calibrate import Level
+from udcp_dsl.prediction.containers import Stored
 from udcp_dsl.prediction.files import PathLike
 from udcp_dsl.prediction.predictor import SetPredictor
+from udcp_dsl.prediction.rows import Rows
+from udcp_dsl.prediction.rows.probabilities import Matrix
 from udcp_dsl.prediction.rows.source import Source, open_rows
 from udcp_dsl.prediction.streams.answering import check_groups
 from udcp_dsl.prediction.streams.identities import refuse_shared_ids
@@ -76,8 +84,6 @@ def write_parts(
     tell: Callable[[int], None] | None = None,
 ) -> Tally:
     """Write the parts that are left; `tell` hears how many rows are done, whichever worker did them."""
-    from distributed import as_completed
-
     # As a task, so that it is made again where all who had it are gone.
     loaded = client.submit(_loaded, _saved(predictor), pure=False)
     here = replace(source, parts=tuple(replace(part, path=part.path.absolute()) for part in source.parts))
@@ -85,23 +91,122 @@ def write_parts(
         client.submit(_write, loaded, here.part(which), parts.files[which].absolute(), level, pure=False)
         for which in parts.left
     ]
-    tally, told = Tally(), set[str]()
+    tally = Tally()
+    for _, of_part in _answers(client, futures):
+        tally += of_part
+        if tell is not None:
+            tell(tally.n)
+    remove_leftovers(parts.folder)  # of workers that died
+    return tally
+
+
+def rows_of_parts(client: Any, probs: PathLike, labels: Sequence[str], **columns: Any) -> Rows:
+    """Rows for `SetPredictor.calibrate`, whose scores are found by the workers of a `distributed.Client`, part by part.
+
+    `columns` are those of `open_rows`: `truth_column`, `group_column`, `weight_column`, `logits` and so on.
+    """
+    return spread(client, open_rows(probs, labels, **columns))
+
+
+def spread(client: Any, source: Source, tell: Callable[[int], None] | None = None) -> Rows:
+    """The rows of a source, which stay in their parts; `tell` hears how many have answered the question just asked."""
+    rows = source.stored()
+    numbers = replace(
+        source,
+        wanted=source.wanted.numbers_alone,
+        beside={},
+        parts=tuple(replace(part, path=part.path.absolute()) for part in source.parts),
+    )
+    counts = [len(numbers.part(which).stored()) for which in range(len(source.parts))]
+    if sum(counts) != len(rows):
+        raise InputError(f"{source.parts[0].path}: there were {len(rows)} rows, and now {sum(counts)}")
+    ends = np.cumsum([0, *counts])
+    return replace(rows, P=cast(Matrix, Spread(client, numbers, ends, np.arange(len(rows)), (), tell)))
+
+
+class Spread(Stored):
+    """A matrix in parts, each of which a worker reads to answer what is asked of its rows; `changes` come before."""
+
+    elsewhere = True
+
+    def __init__(
+        self,
+        client: Any,
+        numbers: Source,
+        ends: npt.NDArray[np.int64],
+        chosen: npt.NDArray[np.int64],
+        changes: tuple[Callable[[Any], Any], ...],
+        tell: Callable[[int], None] | None,
+    ) -> None:
+        super().__init__((len(chosen), len(numbers.labels)), lambda: iter([self.ask(_itself)]))
+        self._client, self._numbers, self._ends, self._tell = client, numbers, ends, tell
+        self._chosen, self._changes = chosen, changes
+
+    def map(self, change: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]) -> Spread:
+        changes = (*self._changes, change)
+        return Spread(self._client, self._numbers, self._ends, self._chosen, changes, self._tell)
+
+    def __getitem__(self, rows: slice | npt.NDArray[np.integer[Any]]) -> Spread:
+        return Spread(self._client, self._numbers, self._ends, self._chosen[rows], self._changes, self._tell)
+
+    def ask(self, ask: Callable[..., npt.NDArray[Any]], *columns: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """As of any stored matrix: a part is a task, and is sent what its own rows have in the columns."""
+        places = np.searchsorted(self._chosen, self._ends)
+        question = self._client.submit(_itself, (ask, self._changes), pure=False)
+        futures, slices = [], {}
+        for which, (first, last) in enumerate(pairwise(places.tolist())):
+            if last > first:
+                own = self._chosen[first:last] - self._ends[which]
+                sent = [column[first:last] for column in columns]
+                future = self._client.submit(_asked, question, self._numbers.part(which), own, sent, pure=False)
+                futures.append(future)
+                slices[future.key] = slice(first, last)
+        out: npt.NDArray[Any] | None = None
+        done = 0
+        for future, answer in _answers(self._client, futures):
+            at = slices[future.key]
+            out = np.empty((len(self), *answer.shape[1:]), dtype=answer.dtype) if out is None else out
+            out[at] = answer
+            done += at.stop - at.start
+            if self._tell is not None:
+                self._tell(done)
+        return super().ask(ask, *columns) if out is None else out
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def _asked(question: Any, source: Source, own: npt.NDArray[np.int64], columns: list[Any]) -> tuple[Any, list[str]]:
+    """What a worker does with a part: its rows, changed, are asked the question."""
+    ask, changes = question
+
+    def answer() -> Any:
+        P: Any = source.stored().P[own]
+        for change in changes:
+            P = P.map(change)
+        return P.ask(ask, *columns)
+
+    return _heard(answer)
+
+
+def _answers(client: Any, futures: list[Any]) -> Iterator[tuple[Any, Any]]:
+    """The futures as they are done, and what is answered; warnings are passed on, each once, and faults raised."""
+    from distributed import as_completed
+
+    told = set[str]()
     try:
-        for _, (of_part, messages) in as_completed(futures, loop=client.loop, with_results=True):
-            if isinstance(of_part, str):
-                raise InputError(of_part)
-            tally += of_part
-            if tell is not None:
-                tell(tally.n)
+        for future, (answer, messages) in as_completed(futures, loop=client.loop, with_results=True):
+            if isinstance(answer, str):
+                raise InputError(answer)
             for message in messages:
                 if message not in told:
                     told.add(message)
                     warn(message)
+            yield future, answer
     except BaseException:
         client.cancel(futures)
         raise
-    remove_leftovers(parts.folder)  # of workers that died
-    return tally
 
 
 @contextmanager
@@ -147,18 +252,23 @@ def _loaded(text: str) -> SetPredictor:
 
 
 def _write(predictor: SetPredictor, source: Source, file: Path, level: Fraction) -> tuple[Tally | str, list[str]]:
-    """What a worker does: one part, in one thread of kernels; what was warned of on the way, and what is wrong with it.
+    """What a worker does: one part."""
+    return _heard(lambda: predict_file(predictor, source, file, level))
 
-    That is handed back and not raised: a fault of the input is no failure of the worker, and is not tried again.
+
+def _heard(work: Callable[[], Any]) -> tuple[Any, list[str]]:
+    """What a worker finds, in one thread of kernels, or what is wrong with its part; and what was warned of on the way.
+
+    A fault is handed back and not raised: one of the input is no failure of the worker, and is not tried again.
     """
     _one_thread()
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always", UserWarning)
         try:
-            tally: Tally | str = predict_file(predictor, source, file, level)
+            found = work()
         except (InputError, OracleError) as error:
-            tally = str(error)
-    return tally, [str(message.message) for message in heard if issubclass(message.category, UserWarning)]
+            found = str(error)
+    return found, [str(message.message) for message in heard if issubclass(message.category, UserWarning)]
 
 
 def _one_thread() -> None:

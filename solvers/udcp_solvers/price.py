@@ -254,8 +254,12 @@ class Price(AnchoredOracle):
                 return self._prices.sets(P, tau[:, 0])
         return super()._sets(P, tau)
 
-    def _part(self, rows: slice) -> Price:
-        return self if self._anchors is None else self.anchored(self._anchors[rows])
+    @property
+    def _own_columns(self) -> tuple[Floats, ...]:
+        return () if self._anchors is None else (self._anchors,)
+
+    def _of_rows(self, *own: Floats) -> Price:
+        return self.anchored(*own) if own else self
 
     def _row_anchors(self, P: Probabilities) -> Floats | None:
         """The anchor of each row, below 0 for none; None where no row has one."""

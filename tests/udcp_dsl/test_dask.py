@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from click.testing import CliRunner, Result
 
 import udcp_dsl as udcp
 from udcp_dsl.cli import main
-from udcp_dsl.dask import connected, predict_parts
+from udcp_dsl.dask import connected, predict_parts, rows_of_parts
 from udcp_dsl.diagnostics import InputError
 
 PARTS, ROWS = 12, 15
@@ -149,3 +150,48 @@ def test_mistakes() -> None:
         result = CliRunner().invoke(main, [*common, *more])
         assert result.exit_code == 2
         assert message in result.stderr
+
+
+SPEC = """
+labels {cat, dog, wolf}
+costs harm { wolf: 4, default: 1 }
+distance far from "far.csv"
+loss plain = size
+loss wide = spread(far) + 0.1 * size
+"""
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--loss", "wide", "--oracle", "price"),
+        ("--loss", "wide", "--oracle", "price", "--conditional", "difficulty", "--bins", "2", "--temperature", "fit"),
+        ("--loss", "plain", "--oracle", "penalized", "--nonempty"),
+        ("--loss", "plain", "--oracle", "base", "--risk", "harm", "--alpha", "0.5"),
+        ("--loss", "plain", "--oracle", "lac", "--conditional", "class", "--randomize"),
+        ("--loss", "wide", "--oracle", "ilp"),
+    ],
+    ids=lambda options: " ".join(options[1:]),
+)
+def test_a_cluster_calibrates_to_the_bytes_of_one_process(
+    folder: Path, client: Any, options: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("far.csv").write_text("label,cat,dog,wolf\ncat,0,1,3\ndog,1,0,2\nwolf,3,2,0\n")
+    Path("pets.loss").write_text(SPEC)
+    Path("y.txt").write_text("\n".join(np.array(["cat", "dog", "wolf"])[Y]))
+    # The cluster of the module, and not one for each command.
+    monkeypatch.setattr("udcp_dsl.dask.connected", lambda scheduler, workers: nullcontext(client))
+    rows = ("calibrate", "pets.loss", "--probs", "in", "--truth", "y.txt", "--id", "photo", *options)
+    run(*rows, "-o", "alone.json")
+    run(*rows, "-o", "cluster.json", "--engine", "dask")
+    assert Path("cluster.json").read_bytes() == Path("alone.json").read_bytes()
+
+
+def test_a_fault_of_calibration_rows_is_told_by_part_and_row(folder: Path, client: Any) -> None:
+    rows = rows_of_parts(client, "in", ["cat", "dog", "wolf"], beside={"true labels": Y}, column="p")
+    bad = P[:ROWS].copy()
+    bad[7] = np.nan
+    write(9, bad)
+    loss = udcp.loads("labels {cat, dog, wolf}  loss l = size")
+    with pytest.raises(InputError, match=r"part-9\.parquet: .*row 7.* NaN"):
+        udcp.SetPredictor(loss, "lac").calibrate(rows)

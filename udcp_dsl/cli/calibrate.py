@@ -20,7 +20,7 @@ from udcp_dsl.cli.row_options import (
     weights_option,
     written_or_why,
 )
-from udcp_dsl.cli.solving import solves_instances, solving
+from udcp_dsl.cli.solving import check_engine, chooses_engine, cores, solves_instances, solving
 from udcp_dsl.cli.spec import diagnostics_of, reads_spec
 from udcp_dsl.cli.terminal import emit, show, visible
 from udcp_dsl.cli.thresholds import calibration_as_data, threshold_table, tuning_text
@@ -62,6 +62,7 @@ if TYPE_CHECKING:
 @click.option("--randomize", is_flag=True, help="Cover 1 - alpha exactly, by chance at the boundary.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of folds and of --randomize.")
 @solves_instances
+@chooses_engine
 @click.option("-o", "--output", required=True, metavar="FILE", help="Where to save the predictor, as JSON.")
 def command(
     loss: Loss,
@@ -89,6 +90,8 @@ def command(
     seed: int,
     workers: int | None,
     resume: str | None,
+    engine: str,
+    scheduler: str | None,
     output: str,
     as_json: bool,
 ) -> int:
@@ -100,6 +103,7 @@ def command(
     if group_source is None and conditional == "group":
         raise InputError("--conditional group needs the group of each row: --group COLUMN")
     check_output(output, ".json")
+    check_engine(engine, scheduler, workers, resume)
     diagnostics = diagnostics_of(loss, [oracle], as_json)
     with heeding_warnings(as_json) as warnings:
         predictor = SetPredictor(
@@ -119,7 +123,7 @@ def command(
             seed=seed,
             class_names=class_names,
         )
-        rows = source_from(
+        source = source_from(
             probs_file,
             loss.labels,
             class_names=class_names,
@@ -130,10 +134,20 @@ def command(
             weights_source=weights_source,
             logits=logits,
             normalize=normalize,
-        ).read()
-        with solving(predictor.oracle, len(rows), workers=workers, resume=resume, doing="calibrating"):
-            predictor.calibrate(rows, logits=logits, normalize=normalize)
-    accuracy = rows.hits / len(rows)
+        )
+        if engine == "dask":
+            from udcp_dsl.cli.progress import waiting
+            from udcp_dsl.dask import connected, spread
+
+            with waiting("calibrating", source.rows) as work, connected(scheduler, workers or cores()) as client:
+                rows = spread(client, source, work.reach)
+                predictor.calibrate(rows, logits=logits, normalize=normalize)
+                accuracy = rows.hits / len(rows)
+        else:
+            rows = source.read()
+            with solving(predictor.oracle, len(rows), workers=workers, resume=resume, doing="calibrating"):
+                predictor.calibrate(rows, logits=logits, normalize=normalize)
+            accuracy = rows.hits / len(rows)
 
     def write() -> list[str]:
         predictor.save(output)

@@ -19,7 +19,7 @@ from udcp_dsl.cli.row_options import (
     source_from,
     weights_option,
 )
-from udcp_dsl.cli.solving import cores, solves_instances, solving
+from udcp_dsl.cli.solving import check_engine, chooses_engine, cores, solves_instances, solving
 from udcp_dsl.cli.spec import json_option
 from udcp_dsl.cli.terminal import STDOUT, emit, visible, written_to
 from udcp_dsl.diagnostics import InputError
@@ -66,18 +66,7 @@ _OF_TEXT = ("csv", "jsonl")
     metavar="FILE",
     help="Also write the smallest alpha at which each label is left out: .npy (rows x labels) or .csv (a column each).",
 )
-@click.option(
-    "--engine",
-    type=click.Choice(["local", "dask"]),
-    default="local",
-    show_default=True,
-    help="Who does the work: this process, or a Dask cluster, part by part (-o FOLDER/).",
-)
-@click.option(
-    "--scheduler",
-    metavar="ADDRESS",
-    help="Of the Dask cluster (default: --workers processes of this machine, one a core).",
-)
+@chooses_engine
 @json_option
 def command(
     predictor_file: str,
@@ -130,10 +119,7 @@ def command(
         known_ending(Path(p_values_file), P_VALUES)
     if engine == "dask" and not folder:
         raise InputError("--engine dask writes a part for each part that it reads: give a folder, -o sets/")
-    if engine == "dask" and resume is not None:
-        raise InputError("--resume is not for --engine dask, which goes on by the parts that are there")
-    if scheduler is not None and (engine != "dask" or workers is not None):
-        raise InputError("--scheduler goes with --engine dask, and without --workers, which are its own")
+    check_engine(engine, scheduler, workers, resume)
     with heeding_warnings(as_json) as warnings:
         predictor = SetPredictor.load(predictor_file)
         level = predictor.calibrated.level(alpha)

@@ -37,6 +37,30 @@ def solves_instances(verb: F) -> F:
     )(verb)
 
 
+def chooses_engine(verb: F) -> F:
+    """Give a command --engine and --scheduler."""
+    verb = click.option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="Of the Dask cluster (default: --workers processes of this machine, one a core).",
+    )(verb)
+    return click.option(
+        "--engine",
+        type=click.Choice(["local", "dask"]),
+        default="local",
+        show_default=True,
+        help="Who does the work: this process, or a Dask cluster, part by part.",
+    )(verb)
+
+
+def check_engine(engine: str, scheduler: str | None, workers: int | None, resume: str | None) -> None:
+    """Refuse options that do not go with the engine."""
+    if engine == "dask" and resume is not None:
+        raise InputError("--resume is not for --engine dask, which goes on by the parts that are there")
+    if scheduler is not None and (engine != "dask" or workers is not None):
+        raise InputError("--scheduler goes with --engine dask, and without --workers, which are its own")
+
+
 @contextmanager
 def solving(
     oracle: Oracle,

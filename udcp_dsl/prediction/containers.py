@@ -25,9 +25,11 @@ class Stored:
     is what a function makes of each block.
 
     >>> P = Stored((4, 2), lambda: iter([np.eye(2), np.ones((2, 2))]))
-    >>> by_rows(P[1:3], lambda block, rows: block.sum(axis=1)), held(P[np.array([0, 3])]).tolist()
+    >>> by_rows(P[1:3], lambda block: block.sum(axis=1)), held(P[np.array([0, 3])]).tolist()
     (array([1., 2.]), [[1.0, 0.0], [1.0, 1.0]])
     """
+
+    elsewhere = False  # whether what is asked is answered by others, so that it has to be such as can be sent
 
     def __init__(self, shape: tuple[int, int], read: Callable[[], Iterator[npt.NDArray[Any]]]) -> None:
         self.shape = shape
@@ -64,20 +66,26 @@ class Stored:
 
         return Stored((len(chosen), self.shape[1]), read)
 
+    def ask(self, ask: Callable[..., npt.NDArray[S]], *columns: npt.NDArray[Any]) -> npt.NDArray[S]:
+        """What `ask` says of each row, given some rows and what the columns have for them at a time."""
+        out: npt.NDArray[S] | None = None
+        for at, block in self.blocks():
+            answer = ask(block, *(column[at] for column in columns))
+            out = np.empty((len(self), *answer.shape[1:]), dtype=answer.dtype) if out is None else out
+            out[at] = answer
+        if out is None:
+            return ask(np.empty((0, self.shape[1])), *(column[:0] for column in columns))
+        return out
 
-def by_rows(P: npt.NDArray[Any] | Stored, ask: Callable[[npt.NDArray[Any], slice], npt.NDArray[S]]) -> npt.NDArray[S]:
+
+def by_rows(
+    P: npt.NDArray[Any] | Stored, ask: Callable[..., npt.NDArray[S]], *columns: npt.NDArray[Any]
+) -> npt.NDArray[S]:
     """What is asked of a matrix row by row: at once of an array, and block by block of one that is stored.
 
-    `ask` takes some rows and their place, and gives an entry for each of them.
+    `ask` takes some rows and, of each of the columns, what they have for these, and gives an entry for each row.
     """
-    if not isinstance(P, Stored):
-        return ask(P, slice(0, len(P)))
-    out: npt.NDArray[S] | None = None
-    for at, block in P.blocks():
-        answer = ask(block, at)
-        out = np.empty((len(P), *answer.shape[1:]), dtype=answer.dtype) if out is None else out
-        out[at] = answer
-    return ask(np.empty((0, P.shape[1])), slice(0, 0)) if out is None else out
+    return P.ask(ask, *columns) if isinstance(P, Stored) else ask(P, *columns)
 
 
 def changed(P: Any, change: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]) -> Any:

@@ -50,7 +50,7 @@ def warn_of_shared_draws(rows: Rows, seed: int) -> None:
     """Warn where rows without ids have the probabilities of another, and so its draw: rounded or constant ones."""
     if rows.ids is not None:
         return
-    draws = by_rows(rows.P, lambda block, at: row_draws(block, seed))
+    draws = by_rows(rows.P, lambda block: row_draws(block, seed))
     _, counts = np.unique(draws, return_counts=True)
     shared = int(counts[counts > 1].sum())
     if shared > _SHARED * len(rows):
@@ -83,7 +83,7 @@ def _better_order(rows: Rows) -> str | None:
     says one label nearly always gains by calling that one another.
     """
     K, likeliest, truth, highest = len(rows.labels), rows.likeliest, rows.truth, rows.highest_probabilities
-    below = by_rows(rows.P, lambda block, at: np.count_nonzero(highest[at, None] > block, axis=1))
+    below = by_rows(rows.P, lambda block, top: np.count_nonzero(top[:, None] > block, axis=1), highest)
     order = np.random.default_rng(0).permutation(np.flatnonzero(below == K - 1))  # in a tie there is no likeliest label
     chosen_on, judged_on = order[: len(order) // 2], order[len(order) // 2 :]
     label_of = _labels_of_columns(likeliest[chosen_on], truth[chosen_on], K)

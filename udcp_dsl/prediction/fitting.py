@@ -161,12 +161,12 @@ class Fitting:
 
 def highest(P: Matrix) -> npt.NDArray[np.float64]:
     """The highest probability of each row: by its place, which is found several times as quickly as the value."""
+    return by_rows(P, _highest)
 
-    def of(block: Matrix, at: slice) -> npt.NDArray[np.float64]:
-        places = block.argmax(axis=1)
-        return np.take_along_axis(block, places[:, None], axis=1)[:, 0].astype(np.float64)
 
-    return by_rows(P, of)
+def _highest(P: Matrix) -> npt.NDArray[np.float64]:
+    places = P.argmax(axis=1)
+    return np.take_along_axis(P, places[:, None], axis=1)[:, 0].astype(np.float64)
 
 
 def anchored(oracle: Oracle, anchors: Anchors | None, alpha: Fraction, seen: Seen) -> Oracle:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,18 +36,19 @@ def tuned(
         return threshold(true_scores(oracles[lam], P[rows], y[rows], nonempty=nonempty), rows)
 
     def mean_cost_of(lam: float, tau: float, rows: IntArray) -> float:
-        def costs(block: Probabilities, at: slice) -> FloatArray:
-            mask = oracles[lam].sets(block, tau)
-            if nonempty:
-                mask[np.arange(len(block)), oracles[lam].first(block)] = True
-            return loss.batch(mask)
-
-        return float(by_rows(P[rows], costs).mean())
+        return float(by_rows(P[rows], partial(_costs, oracles[lam], tau, nonempty)).mean())
 
     lo, hi = loss.facts.interval
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)  # said before the work
         return tune(list(oracles), threshold_of, mean_cost_of, folds=folds, cost_range=(lo, hi))
+
+
+def _costs(oracle: Oracle, tau: float, nonempty: bool, P: Probabilities) -> FloatArray:
+    mask = oracle.sets(P, tau)
+    if nonempty:
+        mask[np.arange(len(P)), oracle.first(P)] = True
+    return oracle.loss.batch(mask)
 
 
 def true_scores(oracle: Oracle, P: Probabilities, y: Indices, *, nonempty: bool) -> FloatArray:

@@ -128,6 +128,8 @@ class Oracle(ABC):
         """The scores of the labels y, given as n indices: (n,)."""
         probabilities = as_probabilities(P, len(self.loss.labels))
         truth = as_indices(y, *probabilities.shape)
+        if isinstance(P, Stored) and P.elsewhere:
+            return P.ask(Sent(self, "score_of"), *self._own_columns, truth)
         return self._in_steps(probabilities, lambda oracle, block, rows: oracle._score_of(block, truth[rows]))
 
     def sets(self, P: ArrayLike, tau: ArrayLike) -> Masks:
@@ -142,6 +144,8 @@ class Oracle(ABC):
 
     def first(self, P: ArrayLike) -> Indices:
         """The label that comes first in each row's order: least score, then higher p, then lower index."""
+        if isinstance(P, Stored) and P.elsewhere:
+            return P.ask(Sent(self, "first"), *self._own_columns)
         probabilities = as_probabilities(P, len(self.loss.labels))
         return self._in_steps(probabilities, lambda oracle, block, rows: oracle._first(block))
 
@@ -183,7 +187,16 @@ class Oracle(ABC):
             tell(done, n)
 
     def _part(self, rows: slice) -> Oracle:
-        """The oracle of some of the rows, for one that knows something of each."""
+        """The oracle of some of the rows."""
+        return self._of_rows(*(column[rows] for column in self._own_columns))
+
+    @property
+    def _own_columns(self) -> tuple[Floats, ...]:
+        """What it knows of each row, an entry each: nothing, as a rule."""
+        return ()
+
+    def _of_rows(self, *own: Floats) -> Oracle:
+        """The oracle of rows of which it knows this."""
         return self
 
     @abstractmethod
@@ -209,6 +222,18 @@ class Oracle(ABC):
             least = scores == scores.min(axis=1, keepdims=True)
             out[rows] = np.where(least, P[rows], -1).argmax(axis=1)
         return out
+
+
+class Sent:
+    """A question to an oracle that is sent to where the rows are: what it knows of each goes as columns of its own."""
+
+    def __init__(self, oracle: Oracle, method: str) -> None:
+        self.oracle, self.method, self.own = oracle, method, len(oracle._own_columns)
+
+    def __call__(self, P: Probabilities, *columns: NDArray[Any]) -> NDArray[Any]:
+        oracle = self.oracle._of_rows(*columns[: self.own])
+        answer: NDArray[Any] = getattr(oracle, self.method)(P, *columns[self.own :])
+        return answer
 
 
 class AnchoredOracle(Oracle):

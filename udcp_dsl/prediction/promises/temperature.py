@@ -8,6 +8,7 @@ best b. A label with p = 0 keeps it, whatever T is, so a row whose truth has p =
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 
@@ -71,11 +72,11 @@ def tempered(P: Probabilities, temperature: float | None) -> Probabilities:
     """The probabilities at a temperature, of the same type; at 1, or none, the same array."""
     if temperature is None or temperature == 1.0:
         return P
-    repaired: Probabilities = changed(P, lambda block: _tempered(block, temperature))
+    repaired: Probabilities = changed(P, partial(_tempered, temperature))
     return repaired
 
 
-def _tempered(P: Probabilities, temperature: float) -> Probabilities:
+def _tempered(temperature: float, P: Probabilities) -> Probabilities:
     out = np.empty_like(P)
     for rows in _pieces(*P.shape):
         piece: Floats = P[rows].astype(np.float64)

@@ -96,16 +96,16 @@ class Rows:
     @cached_property
     def _looks(self) -> npt.NDArray[np.float64]:
         """What is asked of all rows, at one go: the likeliest label, its p, and p of the true one (else NaN)."""
+        return by_rows(self.P, _look, *(() if self.y is None else (self.y,)))
 
-        def look(P: npt.NDArray[Any], at: slice) -> npt.NDArray[np.float64]:
-            rows, likeliest = np.arange(len(P)), P.argmax(axis=1)
-            found = np.full((len(P), 3), np.nan)
-            found[:, 0], found[:, 1] = likeliest, P[rows, likeliest]
-            if self.y is not None:
-                found[:, 2] = P[rows, self.y[at]]
-            return found
 
-        return by_rows(self.P, look)
+def _look(P: Matrix, y: Positions | None = None) -> npt.NDArray[np.float64]:
+    rows, likeliest = np.arange(len(P)), P.argmax(axis=1)
+    found = np.full((len(P), 3), np.nan)
+    found[:, 0], found[:, 1] = likeliest, P[rows, likeliest]
+    if y is not None:
+        found[:, 2] = P[rows, y]
+    return found
 
 
 def rows_of(

@@ -221,7 +221,7 @@ def test_rows_of_a_stored_matrix_are_taken_and_changed_block_by_block() -> None:
     chosen = stored[np.array([0, 4, 9])]
     assert held(changed(chosen, lambda block: -block)).tolist() == [[0, -1], [-8, -9], [-18, -19]]
     assert held(chosen[1:]).tolist() == [[8, 9], [18, 19]]
-    assert by_rows(stored[:0], lambda block, at: block.sum(axis=1)).shape == (0,)
+    assert by_rows(stored[:0], lambda block: block.sum(axis=1)).shape == (0,)
     with pytest.raises(IndexError, match="rising"):
         stored[np.array([2, 1])]
     rows = Rows(("a", "b"), stored, np.zeros(10, dtype=np.int64))  # type: ignore[arg-type]  # stands for the array
