@@ -20,6 +20,7 @@ RATIO = "tests/udcp_solvers/test_ratio.py"
 BY_MASS = "tests/udcp_solvers/programs/test_by_mass.py"
 SHORTCUTS = "tests/udcp_solvers/programs/test_shortcuts.py"
 PREDICTOR = "tests/udcp_dsl/prediction/test_predictor.py"
+SEARCH = "tests/udcp_solvers/search/test_search.py"
 
 
 def _validate(spec: str, *more: str) -> tuple[str, ...]:
@@ -27,6 +28,20 @@ def _validate(spec: str, *more: str) -> tuple[str, ...]:
 
 
 FAULTS = (
+    Fault(
+        "search: labels fixed between two sets that may change there",
+        "solvers/udcp_solvers/search/hull.py",
+        "height = share * (b - mu) * R.real[_GAIN]",
+        "height = 0.2 * share * (b - mu) * R.real[_GAIN]",
+        (SEARCH,),
+    ),
+    Fault(
+        "search: the second threshold forgotten, so that labels settle that may change",
+        "solvers/udcp_solvers/search/bound.py",
+        "T.search[_CAP], T.search[_T] = second - total, t",
+        "T.search[_CAP], T.search[_T] = np.inf, t",
+        (SEARCH,),
+    ),
     Fault(
         "quantile: n instead of n + 1",
         "udcp_dsl/prediction/calibrate/levels.py",

@@ -7,23 +7,57 @@ are covered; with the budget used up, the least bound of what is left open tells
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from udcp_solvers.numeric.compiled import jit
-from udcp_solvers.search.branching import by_label, culprit, divide, undecided
-from udcp_solvers.search.counts import by_count
-from udcp_solvers.search.intervals import cost_of, intervals, touch
+from udcp_solvers.search.bound import (
+    ALL_WITH_ROW,
+    ALL_WITHOUT_ROW,
+    BASE_ROW,
+    EVERYONE_ROW,
+    FACTOR_OF_ROW,
+    FACTORS_ROW,
+    HIGH_ROW,
+    LABELS_ROW,
+    LOOKED,
+    LOW_ROW,
+    ORDER_ROW,
+    POINT_Q_ROW,
+    POINT_ROW,
+    POINT_STATE_ROW,
+    QHIGH_ROW,
+    QLOW_ROW,
+    STATE_ROW,
+    TOUCHED_ROW,
+    V_ROW,
+    VALUE_ROW,
+    WAITING_ROW,
+    WITH_ROW,
+    WITHOUT_ROW,
+    WORTH_ROW,
+    Scratch,
+    bounded,
+    ended,
+    margins,
+    settled,
+)
+from udcp_solvers.search.branching import by_label, culprit, divide, nearest, undecided
+from udcp_solvers.search.intervals import cost_beside, intervals, touch
 from udcp_solvers.search.layout import (
-    CATEGORY_LABELS,
     CODE,
+    CONSTANTS,
+    COSTS,
+    FARTHEST,
     FREE,
     IN,
+    LABEL_CATEGORIES,
+    LABEL_STARTS,
     LARGER,
     LEAST,
     OUT,
-    TABLES,
+    PAIRS,
+    TOUCHED,
+    WORST,
     Floats,
     Ints,
     Marks,
@@ -32,63 +66,20 @@ from udcp_solvers.search.layout import (
     part,
     sizes_of,
 )
-from udcp_solvers.search.lightest import by_threshold, lightest, settle, touching
 from udcp_solvers.search.lines import AT as _AT
-from udcp_solvers.search.lines import KEPT_OF_LINES, next_line
+from udcp_solvers.search.lines import COUNTED, next_line
 from udcp_solvers.search.lines import LEFT as _LEFT
-from udcp_solvers.search.minorant import lowest, minorant
-from udcp_solvers.search.pairs import by_pairs, grow
 
 # Values closer than this, relative to what they are made of, are equal.
 NEAR = 1e-12
+# Labels that are tried, one by one, to better the set of the first branch.
+_NEAR_LABELS = 16
+# With so many free labels at most a table of their number is optimised count by count.
+_COUNTABLE = 64
+# Of trees of so few branches it is known what changes of labels make of them.
+_FEW_BRANCHES = 8
 # How often a line is moved at most, in the first branch and in others.
 _FIRST_MOVES, _MOVES = 14, 5
-
-
-class Scratch(NamedTuple):
-    """Open branches by place on the stack: `marks` of labels, categories and operations; `reals`, bounds of quantities,
-    lines, and the bound of the branch. Rows of `ints`, `floats` and `small` are for the branch at hand. `warm`: where
-    the lines of the first branch were the last time."""
-
-    marks: Marks
-    reals: Floats
-    ints: Ints
-    floats: Floats
-    small: Marks
-    search: Floats
-    warm: Floats
-    pool: Floats
-    picks: Ints
-
-
-# Behind what is kept of lines: whether the label values of the minorant are all there is to it; the branches looked at.
-_SETTLES, LOOKED = 6, 7
-# Rows of the scratch.
-_LABELS, _STATE, _POINT_STATE, _WAITING, _ORDER = range(5)
-_FACTORS, _VALUE, _WEIGHT, _V, _ENTRY, _TRIAL, _POINT_Q, _POINT, _LOW, _HIGH, _QLOW, _QHIGH, _FACTOR_OF, _WORTH = range(
-    14
-)
-
-
-@jit
-def scratch_of(ints: Ints) -> Scratch:
-    """Room for the search of one thread."""
-    K, C, Q, N = sizes_of(ints)
-    deep = 2 * K + 2 * C + 64 * (Q + N) + 64
-    wide = max(max(K, C), 3 * (Q + N)) + 2
-    counts = counted_of(ints) >= 0
-    inside = len(part(ints, CATEGORY_LABELS))
-    return Scratch(
-        np.zeros((deep, K + C + N), np.int8),
-        np.zeros((deep, 3 * Q + N + 1)),
-        np.zeros((5, wide), np.int64),
-        np.zeros((14, wide)),
-        np.zeros((2, K), np.int8),
-        np.zeros(KEPT_OF_LINES),
-        np.zeros(Q + N),
-        np.zeros(inside + 2 * C + 2 * K + 4 if counts else 1),
-        np.zeros((C + 1) * (K + 1) if counts else 1, np.int64),
-    )
 
 
 @jit
@@ -109,30 +100,40 @@ def best_set(
 
     With `started`, `found` is a set to begin with. `span` is how much the loss may vary. With `ties` sets of equal
     value are looked for too: of them the heaviest, then the smallest, then the first by indices is found. Returns by
-    how much another set may be better at most: 0 unless the budget of branches was used up.
+    how much another set may be better at most: 0 unless the budget of branches was used up. `T.margin` is filled for
+    the labels that are free.
     """
     K, C, Q, N = sizes_of(ints)
     least = numbers(ints, floats, LEAST)
-    chosen, root, worth = T.small[0], T.small[1], T.floats[_WORTH][:K]
-    state, point_state = T.ints[_STATE][:C], T.ints[_POINT_STATE][:C]
-    point_q, point = T.floats[_POINT_Q][:Q], T.floats[_POINT][:N]
+    chosen, root, worth = T.small[0], T.small[1], T.floats[WORTH_ROW][:K]
+    state, point_state = T.ints[STATE_ROW][:C], T.ints[POINT_STATE_ROW][:C]
+    point_q, point = T.floats[POINT_Q_ROW][:Q], T.floats[POINT_ROW][:N]
+    base, touched = T.floats[BASE_ROW][:Q], T.ints[TOUCHED_ROW][:C]
+    base[:] = numbers(ints, floats, CONSTANTS)
+    touched[:] = 0
     many, scale, heaviest = 0, span, 0.0
     for y in range(K):
         root[y] = fixed[y]
         if fixed[y] == FREE:
-            if least[y] > mu * p[y] or (p[y] == 0.0 and least[y] >= 0.0):
+            T.margin[y] = least[y] - mu * p[y]
+            if T.margin[y] > 0.0 or (p[y] == 0.0 and least[y] >= 0.0):
                 root[y] = OUT
             elif mu * p[y] > (1.0 + 1e-9) * span and p[y] > 0.0:
                 root[y] = IN
+                T.margin[y] = mu * p[y] - span
         if root[y] != OUT:
-            T.ints[_LABELS, many] = y
+            T.ints[LABELS_ROW, many] = y
             many += 1
             # What every set has does not count: beside it small values would lose their digits.
             worth[y] = mu * p[y] if root[y] == FREE else 0.0
             scale += worth[y]
             heaviest = max(heaviest, worth[y])
-    labels = T.ints[_LABELS][:many]
     chosen[:] = 0
+    labels, everyone, _ = _fewer(
+        ints, floats, root, T.ints[LABELS_ROW][:many], T.ints[EVERYONE_ROW], worth, base, touched, chosen
+    )
+    T.floats[WITH_ROW : WITHOUT_ROW + 1, :K] = -np.inf
+    T.floats[ALL_WITH_ROW : ALL_WITHOUT_ROW + 1, :K] = np.inf
     T.marks[0, :K] = root
     T.marks[0, K:] = 0
     T.reals[0, :Q] = -np.inf
@@ -142,52 +143,55 @@ def best_set(
     slack = NEAR * scale
     best = np.inf
     if started and _agrees(found, root):
-        best = _net(ints, floats, worth, found, labels, point_state, point_q, point)
+        best = _net(ints, floats, base, touched, worth, found, labels, everyone, point_state, point_q, point)
     top, looked = 1, 0
-    open_bound = np.inf
+    by_sum = _is_sum(ints)
+    open_bound, shift = np.inf, 0.0
+    # Whether every branch that ended so far told what changes make of it, and nothing was settled.
+    told = True
     while top > 0:
         top -= 1
         marks, reals = T.marks[top], T.reals[top]
         limit = best + slack if ties else best - slack
         bound = reals[3 * Q + N]
         if bound >= limit:
+            if told:
+                ended(ints, bound, -np.inf, marks, labels, T)
             continue
         if looked >= budget:
             open_bound = min(open_bound, bound)
             continue
         looked += 1
+        told = told and looked <= _FEW_BRANCHES
         x, said, decided = marks[:K], marks[K : K + C], marks[K + C :]
-        ends, q = T.floats[_LOW : _HIGH + 1, :N], T.floats[_QLOW : _QHIGH + 1, :Q]
-        if not touch(ints, x, said, labels, state):
+        ends, q = T.floats[LOW_ROW : HIGH_ROW + 1, :N], T.floats[QLOW_ROW : QHIGH_ROW + 1, :Q]
+        if not touch(ints, x, said, labels, touched, state):
             continue
-        if not intervals(ints, floats, x, decided, reals[: 2 * Q], labels, state, q, ends):
+        if not intervals(ints, floats, base, x, decided, reals[: 2 * Q], labels, everyone, state, q, ends):
             continue
         lines = reals[2 * Q : 3 * Q + N]
         T.search[_AT] = -1.0
         T.search[_LEFT] = _FIRST_MOVES if looked == 1 else _MOVES
+        T.search[COUNTED] = _countable(ints, x, labels, by_sum)
         solved, again = False, True
         while again:
-            value = _bounded(ints, floats, p, marks, lines, labels, T)
+            value = bounded(ints, floats, p, marks, lines, labels, everyone, T)
             better = value > bound
             bound = max(bound, value)
             if bound >= limit:
                 break
-            cost = _net(ints, floats, worth, chosen, labels, point_state, point_q, point)
+            cost = _net(ints, floats, base, touched, worth, chosen, labels, everyone, point_state, point_q, point)
             if cost < best - slack or (ties and cost <= best + slack and _comes_first(p, chosen, found, best < np.inf)):
                 best = min(best, cost)
-                found[:] = 0
-                for y in labels:
-                    found[y] = chosen[y]
+                found[:] = chosen
                 limit = best + slack if ties else best - slack
             if cost <= value + slack:
                 solved = not ties
                 break
-            if better and T.search[_SETTLES] > 0.0:
-                value_of, v = T.floats[_VALUE][:K], T.floats[_V][:C]
-                settled = settle(ints, x, labels, state, value_of, v, chosen, limit - value)
-                if settled and not touch(ints, x, said, labels, state):
-                    bound = np.inf
-                    break
+            settles = better and not told and looked > 1 and settled(ints, marks, labels, limit - value, T)
+            if settles and not touch(ints, x, said, labels, touched, state):
+                bound = np.inf
+                break
             again = next_line(
                 ints,
                 floats,
@@ -200,75 +204,176 @@ def best_set(
                 heaviest,
                 value,
                 limit,
-                T.floats[_FACTOR_OF][:N],
+                T.floats[FACTOR_OF_ROW][:N],
                 T.search,
             )
+            if not again and looked == 1 and T.search[COUNTED] < 0.0:
+                # At the best lines; what is settled here is so in all branches.
+                if value < bound:
+                    value = bounded(ints, floats, p, marks, lines, labels, everyone, T)
+                best = _polished(
+                    ints, floats, base, touched, worth, x, labels, everyone, T.floats[VALUE_ROW][:K], found, best,
+                    slack, point_state, point_q, point, T.ints[ORDER_ROW],
+                )  # fmt: skip
+                limit = best + slack if ties else best - slack
+                margins(ints, value, x, labels, T)
+                settles = settled(ints, marks, labels, limit - value, T)
+                told = not settles
+                if settles and not touch(ints, x, said, labels, touched, state):
+                    bound = np.inf
+                    break
+            if not again and T.search[COUNTED] < 0.0:
+                # Lines have settled what they could: few labels may be left.
+                T.search[COUNTED] = _countable(ints, x, labels, by_sum)
+                again = T.search[COUNTED] >= 0.0
         if looked == 1:
             T.warm[:] = lines
         if solved or bound >= limit:
+            if told:
+                ended(ints, bound, value, marks, labels, T)
             continue
+        if looked == 1:
+            labels, everyone, shift = _fewer(
+                ints, floats, x, labels, T.ints[EVERYONE_ROW], worth, base, touched, chosen
+            )
+            best += shift
+            bound += shift
         reals[3 * Q + N] = bound
-        top = _divided(ints, floats, p, top, labels, T)
+        end = _divided(ints, floats, p, top, labels, T)
+        if told and end == top:
+            ended(ints, bound, -np.inf, marks, labels, T)
+        top = end
     T.search[LOOKED] = looked
     gap = best - min(best, open_bound)
-    return gap if gap > slack else 0.0
+    gap = gap if gap > slack else 0.0
+    for y in range(K):
+        if fixed[y] == FREE and root[y] == FREE:
+            other, of_all = (WITHOUT_ROW, ALL_WITHOUT_ROW) if found[y] == IN else (WITH_ROW, ALL_WITH_ROW)
+            lowest = max(T.floats[other, y], T.floats[of_all, y] if told else -np.inf)
+            T.margin[y] = max(lowest - best + shift, -gap)
+    return gap
 
 
 @jit
-def _bounded(ints: Ints, floats: Floats, p: Floats, marks: Marks, lines: Floats, labels: Ints, T: Scratch) -> float:
-    """The bound of a branch at these lines, and the set that attains it."""
-    K, C, Q, N = sizes_of(ints)
-    x, said, decided = marks[:K], marks[K : K + C], marks[K + C :]
-    state = T.ints[_STATE][:C]
-    ends, q = T.floats[_LOW : _HIGH + 1, :N], T.floats[_QLOW : _QHIGH + 1, :Q]
-    value, weight, v = T.floats[_VALUE][:K], T.floats[_WEIGHT][:C], T.floats[_V][:C]
-    entry, chosen = T.floats[_ENTRY][:K], T.small[0]
-    counted = counted_of(ints)
-    constant, threshold, f, of_count, pairs, of_pairs = minorant(
-        ints, floats, p, T.floats[_WORTH][:K], x, decided, lines, labels, state, q, ends, counted, value, weight,
-        T.ints[_WAITING], T.floats[_FACTORS], T.floats[_FACTOR_OF][:N],
-    )  # fmt: skip
-    T.search[_SETTLES] = 0.0
-    if of_count != 0.0 and threshold < 0:
-        return constant + by_count(
-            ints, floats, counted, of_count, x, labels, state, value, weight, q, T.pool, T.picks, chosen
-        )
-    if of_count != 0.0:
-        code = part(ints, CODE)
-        j = code[4 * counted + 1]
-        constant += lowest(numbers(ints, floats, TABLES), code[4 * counted + 2], of_count, 0.0, q[0, j], q[1, j])
-    total = lightest(ints, p, x, labels, state, value, weight, value, np.inf, v, chosen)
-    if threshold < 0 and pairs >= 0:
-        # Weights of categories are at least 0.
-        forced = 0.0
-        for y in labels:
-            forced += value[y] if x[y] == IN else 0.0
-        room = T.floats[_TRIAL][:K]
-        total = max(total, forced + by_pairs(ints, floats, pairs, of_pairs, x, labels, value, room, T.ints[_ORDER][:K]))
-        grow(ints, floats, pairs, of_pairs, x, labels, value, room, chosen)
-        return constant + total
-    if threshold < 0:
-        more = touching(ints, x, said, labels, value, v, chosen)
-        T.search[_SETTLES] = 1.0 if more == 0.0 else 0.0
-        return constant + total + more
-    total, t = by_threshold(
-        ints, floats, threshold, f, x, labels, state, value, weight, total, v, entry, T.floats[_TRIAL][:K],
-        T.ints[_ORDER][:K],
-    )  # fmt: skip
-    lightest(ints, p, x, labels, state, value, weight, entry, t, v, chosen)
-    return constant + total
+def _is_sum(ints: Ints) -> bool:
+    """Whether quantities are all that a loss is made of: no hard atom asks which labels are in."""
+    code = part(ints, CODE)
+    hard = 0
+    for i in range(len(code) // 4):
+        hard += code[4 * i] in (WORST, FARTHEST, PAIRS)
+    return hard == 0
+
+
+@jit
+def _countable(ints: Ints, x: Marks, labels: Ints, by_sum: bool) -> float:
+    """The table that is optimised count by count, where few labels are free; -1 for none."""
+    free = 0
+    for y in labels:
+        free += x[y] == FREE
+    return float(counted_of(ints)) if by_sum and free <= _COUNTABLE else -1.0
+
+
+@jit
+def _polished(
+    ints: Ints,
+    floats: Floats,
+    base: Floats,
+    touched: Ints,
+    worth: Floats,
+    x: Marks,
+    labels: Ints,
+    everyone: Ints,
+    value: Floats,
+    found: Marks,
+    best: float,
+    slack: float,
+    state: Ints,
+    q: Floats,
+    point: Floats,
+    near: Ints,
+) -> float:
+    """Let free labels into the set found, or out of it, one by one, where that makes it better: those that hardly pay,
+    or hardly do not. What it costs then, less what it is worth."""
+    by_value = np.argsort(np.abs(value[labels]), kind="mergesort")
+    many = 0
+    for n in by_value:
+        if x[labels[n]] == FREE and many < _NEAR_LABELS:
+            near[many] = labels[n]
+            many += 1
+    n, since = 0, 0
+    while since < many:
+        y = near[n % many]
+        found[y] = IN if found[y] != IN else 0
+        cost = _net(ints, floats, base, touched, worth, found, labels, everyone, state, q, point)
+        since += 1
+        if cost < best - slack:
+            best, since = cost, 0
+        else:
+            found[y] = IN if found[y] != IN else 0
+        n += 1
+    return best
+
+
+@jit
+def _fewer(
+    ints: Ints,
+    floats: Floats,
+    x: Marks,
+    labels: Ints,
+    everyone: Ints,
+    worth: Floats,
+    base: Floats,
+    touched: Ints,
+    chosen: Marks,
+) -> tuple[Ints, Ints, float]:
+    """Labels that are fixed in every branch no longer go along: what those that are in cost and touch is noted. The
+    labels that stay; everyone: these and those that are in; what the others are worth, which counts no more."""
+    costs = numbers(ints, floats, COSTS)
+    starts, of = part(ints, LABEL_STARTS), part(ints, LABEL_CATEGORIES)
+    K = len(x)
+    many, held, gone = 0, 0, 0.0
+    for y in labels:
+        if x[y] == FREE:
+            labels[many] = y
+            many += 1
+            continue
+        chosen[y] = x[y] == IN
+        if x[y] == IN:
+            gone += worth[y]
+            for j in range(len(base)):
+                base[j] += costs[j * K + y]
+            for e in range(starts[y], starts[y + 1]):
+                touched[of[e]] = TOUCHED
+    everyone[:many] = labels[:many]
+    for y in range(K):
+        if x[y] == IN:
+            everyone[many + held] = y
+            held += 1
+    return labels[:many], everyone[: many + held], gone
 
 
 @jit
 def _net(
-    ints: Ints, floats: Floats, worth: Floats, chosen: Marks, labels: Ints, state: Ints, q: Floats, point: Floats
+    ints: Ints,
+    floats: Floats,
+    base: Floats,
+    touched: Ints,
+    worth: Floats,
+    chosen: Marks,
+    labels: Ints,
+    everyone: Ints,
+    state: Ints,
+    q: Floats,
+    point: Floats,
 ) -> float:
     """What a set costs, less what it is worth."""
     gained = 0.0
     for y in labels:
         if chosen[y] == IN:
             gained += worth[y]
-    return cost_of(ints, floats, chosen, labels, state, q, point) - gained
+    state[:] = touched
+    q[:] = base
+    return cost_beside(ints, floats, chosen, labels, everyone, state, q, point) - gained
 
 
 @jit
@@ -305,18 +410,20 @@ def _divided(ints: Ints, floats: Floats, p: Floats, top: int, labels: Ints, T: S
     reals_here, reals_there = T.reals[top + 1], T.reals[top]
     here[:] = there
     reals_here[:] = reals_there
-    state, chosen = T.ints[_STATE][:C], T.small[0]
-    ends, q = T.floats[_LOW : _HIGH + 1, :N], T.floats[_QLOW : _QHIGH + 1, :Q]
-    point_q, point = T.floats[_POINT_Q][:Q], T.floats[_POINT][:N]
+    state, chosen = T.ints[STATE_ROW][:C], T.small[0]
+    ends, q = T.floats[LOW_ROW : HIGH_ROW + 1, :N], T.floats[QLOW_ROW : QHIGH_ROW + 1, :Q]
+    point_q, point = T.floats[POINT_Q_ROW][:Q], T.floats[POINT_ROW][:N]
     i, category = culprit(
-        ints, floats, here[K + C :], reals_here[2 * Q :], state, q, ends, chosen, point_q, point, counted_of(ints),
-        T.ints[_WAITING], T.floats[_FACTORS],
+        ints, floats, here[K + C :], reals_here[2 * Q :], state, q, ends, chosen, point_q, point,
+        int(T.search[COUNTED]), T.ints[WAITING_ROW], T.floats[FACTORS_ROW],
     )  # fmt: skip
     mixed = i >= 0 and part(ints, CODE)[4 * i] == LARGER
     if i >= 0 and category < 0:
         i = undecided(ints, i, ends, point)
+    if mixed:
+        category = nearest(ints, labels, here[:K], state, T.floats[VALUE_ROW][:K], T.floats[V_ROW][:C])
     if i >= 0 and divide(
         ints, floats, i, category, state, q, chosen, point_q, point, here, there, reals_here, reals_there
     ):
         return top + 2
-    return top + 2 if by_label(ints, p, labels, T.floats[_VALUE][:K], chosen, mixed, here, there) else top
+    return top + 2 if by_label(ints, p, labels, T.floats[VALUE_ROW][:K], chosen, mixed, here, there) else top

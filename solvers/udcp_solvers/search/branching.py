@@ -23,6 +23,7 @@ from udcp_solvers.search.layout import (
     FIRST,
     FREE,
     GATE,
+    HOME,
     IF,
     IN,
     INDICATOR,
@@ -34,11 +35,13 @@ from udcp_solvers.search.layout import (
     QUANTITY,
     QUANTITY_CATEGORIES,
     QUANTITY_STARTS,
+    RISING,
     SCALE,
     SECOND,
     SMALLER,
     TABLE,
     TABLES,
+    TOUCHED,
     TWIN,
     WEIGHTS,
     WHOLE,
@@ -212,6 +215,20 @@ def divide(
         here[K + C + i], there[K + C + i] = (FIRST, SECOND) if point[a] <= point[b] else (SECOND, FIRST)
         return True
     return False
+
+
+@jit
+def nearest(ints: Ints, labels: Ints, x: Marks, state: Ints, value: Floats, v: Floats) -> int:
+    """The category that hardly pays, or hardly does not, where no label does so less; -1 if there is none."""
+    home, above, rising = part(ints, HOME), part(ints, ABOVE), part(ints, RISING)
+    least, found = np.inf, -1
+    for c in rising:
+        if state[c] == MAY and abs(v[c]) < least and (above[c] < 0 or state[above[c]] & TOUCHED):
+            least, found = abs(v[c]), c
+    for y in labels:
+        if x[y] == FREE and abs(value[y]) < least and (home[y] < 0 or state[home[y]] & TOUCHED):
+            return -1
+    return int(found)
 
 
 @jit

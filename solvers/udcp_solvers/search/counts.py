@@ -38,6 +38,7 @@ def by_count(
     floats: Floats,
     i: int,
     f: float,
+    base: Floats,
     x: Marks,
     labels: Ints,
     state: Ints,
@@ -48,20 +49,30 @@ def by_count(
     picks: Ints,
     chosen: Marks,
 ) -> float:
-    """The least of f table(count) + the value of the minorant, and the set that has it. i is the table's operation."""
+    """The least of f table(count) + the value of the minorant, and the set that has it. i is the table's operation;
+    `base` (Q,) is what quantities are without the labels."""
     K, C = len(x), len(weight)
     home, above, rising = part(ints, HOME), part(ints, ABOVE), part(ints, RISING)
     code, tables = part(ints, CODE), numbers(ints, floats, TABLES)
     j, start = code[4 * i + 1], code[4 * i + 2]
     counts = numbers(ints, floats, COSTS)[j * K : (j + 1) * K]
-    first, last = math.ceil(q[0, j] - WHOLE), math.floor(q[1, j] + WHOLE)
+    # Labels that are in count before all others.
+    before, forced = int(base[j] + 0.5), 0.0
+    for y in labels:
+        chosen[y] = 0
+        if x[y] == IN:
+            chosen[y] = IN
+            before += counts[y] > 0.0
+            forced += value[y]
+    start += before
+    first, last = math.ceil(q[0, j] - WHOLE) - before, math.floor(q[1, j] + WHOLE) - before
     # Category C is all labels. `room` is one more than the labels that count in each, as far as they may.
     room, place, long = np.ones(C + 1, np.int64), np.zeros(C + 1, np.int64), np.zeros(C + 1, np.int64)
     head, following = np.full(C + 1, -1), np.full(K, -1)
     by_value = np.argsort(value[labels], kind="mergesort")
     for n in range(len(labels) - 1, -1, -1):
         y = labels[by_value[n]]
-        if x[y] < FREE:
+        if x[y] != FREE:
             continue
         c = home[y] if home[y] >= 0 else C
         following[y], head[c] = head[c], y
@@ -81,7 +92,7 @@ def by_count(
     for n in range(len(rising) + 1):
         c = rising[n] if n < len(rising) else C
         if long[c] == 0:
-            long[c] = _alone(head[c], following, counts, x, value, weight[c] if c < C else 0.0, room[c], pool, place[c])
+            long[c] = _alone(head[c], following, counts, value, weight[c] if c < C else 0.0, room[c], pool, place[c])
         if c == C:
             break
         here = pool[place[c] : place[c] + long[c]]
@@ -91,7 +102,7 @@ def by_count(
         out = above[c] if above[c] >= 0 else C
         if long[out] == 0:
             outer = weight[out] if out < C else 0.0
-            long[out] = _alone(head[out], following, counts, x, value, outer, room[out], pool, place[out])
+            long[out] = _alone(head[out], following, counts, value, outer, room[out], pool, place[out])
         wide = min(long[out] + long[c] - 1, room[out])
         there = pool[place[out] : place[out] + room[out]]
         for k in range(wide):
@@ -113,8 +124,6 @@ def by_count(
         total = whole[k] + f * tables[start + k]
         if total <= least:
             least, at = total, k
-    for y in labels:
-        chosen[y] = 0
     if at < 0 or least == np.inf:
         return np.inf
     left = np.zeros(C + 1, np.int64)
@@ -130,63 +139,41 @@ def by_count(
         enters[c] = enters[out] and (enters[c] or s > 0)
     for c in range(C + 1):
         if enters[c]:
-            _take(head[c], following, counts, x, value, left[c], chosen)
-    return least
+            _take(head[c], following, counts, value, left[c], chosen)
+    return forced + least
 
 
 @jit
 def _alone(
-    y: int,
-    following: Ints,
-    counts: Floats,
-    x: Marks,
-    value: Floats,
-    weight: float,
-    room: int,
-    pool: Floats,
-    place: int,
+    y: int, following: Ints, counts: Floats, value: Floats, weight: float, room: int, pool: Floats, place: int
 ) -> int:
-    """The least value of the labels of one category, those of inner ones aside, for every number; how many numbers."""
-    held = 0
-    base = weight
+    """The least value of the free labels of one category, those of inner ones aside, for every number; how many
+    numbers."""
+    total = weight
     z = y
     while z >= 0:
-        if x[z] == IN:
-            base += value[z]
-            held += counts[z] > 0.0
-        elif counts[z] == 0.0:
-            base += min(value[z], 0.0)
+        if counts[z] == 0.0:
+            total += min(value[z], 0.0)
         z = following[z]
-    n = 0
-    while n < min(held, room):
-        pool[place + n] = np.inf
-        n += 1
-    if n < room:
-        pool[place + n] = base
-        n += 1
+    pool[place] = total
+    n = 1
     while y >= 0 and n < room:
-        if x[y] == FREE and counts[y] > 0.0:
-            base += value[y]
-            pool[place + n] = base
+        if counts[y] > 0.0:
+            total += value[y]
+            pool[place + n] = total
             n += 1
         y = following[y]
     return n
 
 
 @jit
-def _take(y: int, following: Ints, counts: Floats, x: Marks, value: Floats, number: int, chosen: Marks) -> None:
-    """Choose labels of a category: those that are in, those that pay, and of those that count the first, in all
-    `number` of them."""
-    z = y
-    while z >= 0:
-        if x[z] == IN:
-            chosen[z] = IN
-            number -= counts[z] > 0.0
-        elif counts[z] == 0.0 and value[z] < 0.0:
-            chosen[z] = IN
-        z = following[z]
-    while y >= 0 and number > 0:
-        if x[y] == FREE and counts[y] > 0.0:
+def _take(y: int, following: Ints, counts: Floats, value: Floats, number: int, chosen: Marks) -> None:
+    """Choose labels of a category: those that pay, and of those that count the first `number`."""
+    while y >= 0:
+        if counts[y] == 0.0:
+            if value[y] < 0.0:
+                chosen[y] = IN
+        elif number > 0:
             chosen[y] = IN
             number -= 1
         y = following[y]

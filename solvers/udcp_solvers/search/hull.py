@@ -20,7 +20,8 @@ import numpy as np
 
 from udcp_solvers.numeric.compiled import jit
 from udcp_solvers.numeric.double_double import Double, plus, ratio
-from udcp_solvers.search.best import LOOKED, NEAR, best_set, scratch_of
+from udcp_solvers.search.best import NEAR, best_set
+from udcp_solvers.search.bound import LOOKED, scratch_of
 from udcp_solvers.search.by_mass import advance, begin, best_of, branches_of, fixed_of, gap_of, price_of
 from udcp_solvers.search.intervals import cost_of
 from udcp_solvers.search.layout import FREE, IN, LEAST, OUT, Floats, Ints, Marks, numbers, sizes_of
@@ -30,9 +31,9 @@ from udcp_solvers.search.layout import FREE, IN, LEAST, OUT, Floats, Ints, Marks
 ALL, ONE, SET, BEST, MASS = range(5)
 
 # Sets that wait at most; behind them the left end, the best set at the anchor, one from beyond it, and labels that are
-# fixed, as they are and as they were, where they are changed for a while.
+# fixed, as they are, as they were where they are changed for a while, and as the next question has them.
 _WAIT = 48
-_LEFT, _STAR, _OTHER, _FIXED, _SAVED = range(_WAIT + 2, _WAIT + 7)
+_LEFT, _STAR, _OTHER, _FIXED, _SAVED, _ASKED_OF = range(_WAIT + 2, _WAIT + 8)
 
 # Stretches of hull that a row may ask for: of all sets, of subsets of S*, up to the anchor, and beyond it.
 _PLAIN, _INSIDE, _UP_TO, _BEYOND = range(4)
@@ -46,12 +47,14 @@ _FIRST_STEP, _GROWTH, _ENDS = 0.03, 4.0, 12
 
 
 class Row(NamedTuple):
-    """A row at hand: p, its scores and those kept from inside the anchor; sets and their costs; the machine's state.
+    """A row at hand: p, its scores and those kept from inside the anchor; sets, their costs, the prices at which they
+    were found to be the best and how much worse they are there with a label changed; the machine's state.
 
     `at`: what was asked for, in which stretch, the set that is wanted next and whether it begins with one, how many
     wait, how many right ends there were, whether the best sets up to the anchor hold nothing beyond S*, the branches
     that are left, whether a new count of them begins. `real`: the price asked for, the last price, how much the loss
-    may vary, the price of the right end, the price up to which S* is the best, the first right end without an anchor.
+    may vary, the price of the right end, the price up to which S* is the best, the first right end without an anchor,
+    the mass between two sets that meet.
     """
 
     p: Floats
@@ -59,12 +62,14 @@ class Row(NamedTuple):
     kept: Floats
     hold: Marks
     cost: Floats
+    found_at: Floats
+    margin: Floats
     at: Ints
     real: Floats
 
 
 _ASKED, _STRETCH, _TO, _STARTED, _TOP, _END, _NESTED, _BRANCHES, _FRESH = range(9)
-_MU, _PRICE, _SPAN, _RIGHT, _FROM, _GUESS = range(6)
+_MU, _PRICE, _SPAN, _RIGHT, _FROM, _GUESS, _GAIN = range(7)
 
 
 @jit
@@ -99,10 +104,12 @@ def price_rows(
         np.empty(K),
         np.empty(K),
         np.empty(K),
-        np.zeros((_SAVED + 1, K), np.int8),
-        np.zeros(_SAVED + 1),
+        np.zeros((_ASKED_OF + 1, K), np.int8),
+        np.zeros(_ASKED_OF + 1),
+        np.zeros(_ASKED_OF + 1),
+        np.zeros((_ASKED_OF + 1, K)),
         np.zeros(9, np.int64),
-        np.zeros(6),
+        np.zeros(7),
     )
     every, state, q, point = np.arange(K), np.zeros(C, np.int64), np.zeros(Q), np.zeros(N)
     R.real[_SPAN] = span
@@ -128,24 +135,20 @@ def price_rows(
                 T.warm[:] = 0.0
                 R.at[_FRESH], R.at[_BRANCHES] = 0, budget
             to = R.at[_TO]
+            R.hold[_ASKED_OF] = R.hold[_FIXED]
+            T.margin[:] = np.inf
+            if face != MASS and R.at[_ASKED] == _ASKED_BETWEEN:
+                _fix(R, T.margin)
             gap = best_set(
-                ints,
-                floats,
-                R.p,
-                R.real[_MU],
-                R.hold[_FIXED],
-                span,
-                max(R.at[_BRANCHES], 1),
-                ties,
-                T,
-                R.hold[to],
+                ints, floats, R.p, R.real[_MU], R.hold[_ASKED_OF], span, max(R.at[_BRANCHES], 1), ties, T, R.hold[to],
                 R.at[_STARTED] == 1,
-            )
+            )  # fmt: skip
             gaps[n] = max(gaps[n], gap)
             R.cost[to] = cost_of(ints, floats, R.hold[to], every, state, q, point)
             if face == MASS:
                 more = advance(ints, floats, W, R.p, R.hold[0], R.cost[0], gap, int(T.search[LOOKED]))
                 continue
+            R.found_at[to], R.margin[to] = R.real[_MU], T.margin
             R.at[_BRANCHES] -= int(T.search[LOOKED])
             if R.at[_ASKED] == _ASKED_LEFT:
                 # What the likeliest of the other labels would add: the first right end is guessed from it.
@@ -268,7 +271,8 @@ def _left(R: Row, face: int, y: int) -> bool:
     """Take in the left end of a stretch; whether no more of it is wanted."""
     _enter(R, _LEFT, 0.0)
     if R.at[_STRETCH] != _PLAIN:
-        R.hold[0], R.cost[0], R.at[_TOP] = R.hold[_STAR], R.cost[_STAR], 0
+        _copy(R, _STAR, 0)
+        R.at[_TOP] = 0
         R.at[_NESTED] = 1 if _within(R.hold[_LEFT], R.hold[_STAR]) else 0
     if R.at[_STRETCH] == _UP_TO:
         return bool(R.at[_NESTED] == 0)
@@ -301,12 +305,13 @@ def _beyond(R: Row, m: float) -> bool:
     R.at[_STRETCH], R.at[_TOP] = _BEYOND, -1
     for k in range(len(R.p)):
         R.hold[_FIXED, k] = IN if R.at[_NESTED] == 0 and R.hold[_STAR, k] == IN else FREE
-    R.hold[_LEFT], R.cost[_LEFT] = R.hold[_STAR], R.cost[_STAR]
+    _copy(R, _STAR, _LEFT)
     R.real[_PRICE] = R.real[_FROM]
     if R.at[_END] == 0:
         return _next_end(R, m)
     if R.at[_NESTED] == 1 and R.real[_RIGHT] < np.inf:
-        R.hold[0], R.cost[0], R.at[_TOP] = R.hold[_OTHER], R.cost[_OTHER], 0
+        _copy(R, _OTHER, 0)
+        R.at[_TOP] = 0
         return False
     return _right(R)
 
@@ -365,6 +370,7 @@ def _meet(R: Row) -> bool:
         gain, gain_low = _mass_between(R.p, R.hold[_LEFT], R.hold[top])
         if gain > 0.0:
             at = max(ratio(R.cost[top] - R.cost[_LEFT], 0.0, gain, gain_low), R.real[_PRICE])
+            R.real[_GAIN] = gain
             R.hold[top + 1] = R.hold[top]
             return _ask(R, _ASKED_BETWEEN, at, top + 1, 1)
         _go_on(R)
@@ -372,10 +378,38 @@ def _meet(R: Row) -> bool:
 
 
 @jit
+def _fix(R: Row, margin: Floats) -> None:
+    """Of labels that are in both of two sets, or in neither, fix those that are so in every best set where they meet.
+
+    What the best set with a label changed costs, less what it is worth, is concave in the price: it lies above the line
+    between what it is at least where the two sets were found. These are `height` above theirs where they meet.
+    """
+    left, top, mu = _LEFT, R.at[_TOP], R.real[_MU]
+    a, b = R.found_at[left], R.found_at[top]
+    if not a < mu < b < np.inf or mu <= R.real[_PRICE]:
+        return
+    share = (mu - a) / (b - a)
+    height = share * (b - mu) * R.real[_GAIN]
+    slack = ABOVE * height + NEAR * (R.real[_SPAN] + mu)
+    for k in range(len(R.p)):
+        if R.hold[_FIXED, k] == FREE and (R.hold[left, k] == IN) == (R.hold[top, k] == IN):
+            more = (1.0 - share) * R.margin[left, k] + share * R.margin[top, k] - height
+            if more > slack:
+                R.hold[_ASKED_OF, k] = IN if R.hold[top, k] == IN else OUT
+                margin[k] = more
+
+
+@jit
+def _copy(R: Row, of: int, to: int) -> None:
+    """Put a set in another place, with what is known of it."""
+    R.hold[to], R.cost[to], R.found_at[to], R.margin[to] = R.hold[of], R.cost[of], R.found_at[of], R.margin[of]
+
+
+@jit
 def _go_on(R: Row) -> None:
     """The next set that waits becomes the left end."""
     top = R.at[_TOP]
-    R.hold[_LEFT], R.cost[_LEFT] = R.hold[top], R.cost[top]
+    _copy(R, top, _LEFT)
     R.at[_TOP] = top - 1
 
 
@@ -395,7 +429,7 @@ def _between(R: Row, y: int, upper: float) -> bool:
         if m < _WAIT:
             R.at[_TOP] = m
         else:  # no room: the end before is forgotten, and found again from here
-            R.hold[top], R.cost[top] = R.hold[m], R.cost[m]
+            _copy(R, m, top)
         return False
     if at > upper:
         return True

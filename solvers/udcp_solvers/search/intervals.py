@@ -14,7 +14,6 @@ from udcp_solvers.search.layout import (
     ABOVE,
     ADD,
     AT_LEAST,
-    CATEGORY_STARTS,
     CODE,
     COLUMN_STARTS,
     COLUMNS,
@@ -38,6 +37,7 @@ from udcp_solvers.search.layout import (
     NUMBERS,
     ONE,
     OUT,
+    PREFIX_STARTS,
     QUANTITY,
     QUANTITY_CATEGORIES,
     QUANTITY_STARTS,
@@ -64,13 +64,13 @@ _FEW = 12
 
 
 @jit
-def touch(ints: Ints, x: Marks, said: Marks, labels: Ints, state: Ints) -> bool:
-    """The state of each category; False if one that is said to be touched cannot be."""
+def touch(ints: Ints, x: Marks, said: Marks, labels: Ints, touched: Ints, state: Ints) -> bool:
+    """The state of each category, from what is touched anyway; False if one that is said to be touched cannot be."""
     starts, of = part(ints, LABEL_STARTS), part(ints, LABEL_CATEGORIES)
     rising, above = part(ints, RISING), part(ints, ABOVE)
     C = len(above)
     for c in range(C):
-        state[c] = 0
+        state[c] = touched[c]
     for y in labels:
         if x[y] != OUT:
             bit = TOUCHED if x[y] == IN else MAY
@@ -91,22 +91,25 @@ def touch(ints: Ints, x: Marks, said: Marks, labels: Ints, state: Ints) -> bool:
 def intervals(
     ints: Ints,
     floats: Floats,
+    base: Floats,
     x: Marks,
     decided: Marks,
     bounds: Floats,
     labels: Ints,
+    everyone: Ints,
     state: Ints,
     q: Floats,
     ends: Floats,
 ) -> bool:
-    """The ends of every quantity, q (2, Q), and operation, ends (2, N); False where the branch has no set."""
+    """The ends of every quantity, q (2, Q), and operation, ends (2, N); False where the branch has no set. `base` (Q,)
+    is what quantities are without the labels, `everyone` the labels and those behind it."""
     K = len(x)
     code, number = part(ints, CODE), numbers(ints, floats, NUMBERS)
     tables = numbers(ints, floats, TABLES)
-    if not _quantities(ints, floats, x, bounds, labels, state, q):
+    if not _quantities(ints, floats, base, x, bounds, labels, state, q):
         return False
     free, held = 0, 0
-    for y in labels:
+    for y in everyone:
         free += x[y] == FREE
         held += x[y] == IN
     for i in range(len(code) // 4):
@@ -157,12 +160,12 @@ def intervals(
         else:
             low, high = min(g, 0.0), f
             if held > 0:
-                low = hard(ints, floats, kind, a, x, IN, labels)
+                low = hard(ints, floats, kind, a, x, IN, everyone)
             elif free == 0:
                 low, high = 0.0, 0.0
             if 0 < free <= _FEW:
                 # The empty set has the value 0.
-                high = max(hard(ints, floats, kind, a, x, FREE, labels), low if held > 0 else 0.0)
+                high = max(hard(ints, floats, kind, a, x, FREE, everyone), low if held > 0 else 0.0)
             elif free == 0:
                 high = low
         if decided[i] == ZERO or decided[i] == ONE:
@@ -175,14 +178,16 @@ def intervals(
 
 
 @jit
-def _quantities(ints: Ints, floats: Floats, x: Marks, bounds: Floats, labels: Ints, state: Ints, q: Floats) -> bool:
+def _quantities(
+    ints: Ints, floats: Floats, base: Floats, x: Marks, bounds: Floats, labels: Ints, state: Ints, q: Floats
+) -> bool:
     """The ends of every quantity; False where one has no value within its bounds."""
     K = len(x)
-    constants, costs = numbers(ints, floats, CONSTANTS), numbers(ints, floats, COSTS)
+    costs = numbers(ints, floats, COSTS)
     starts, of, weights = part(ints, QUANTITY_STARTS), part(ints, QUANTITY_CATEGORIES), numbers(ints, floats, WEIGHTS)
-    Q = len(constants)
+    Q = len(base)
     for j in range(Q):
-        low, high, size = constants[j], constants[j], abs(constants[j])
+        low, high, size = base[j], base[j], abs(base[j])
         for y in labels:
             v = costs[j * K + y]
             if x[y] == OUT:
@@ -211,9 +216,14 @@ def hard(ints: Ints, floats: Floats, kind: int, k: int, x: Marks, least: int, la
     """The value of a hard atom on the labels whose mark is at least `least`; there is one."""
     K = len(x)
     if kind == WORST:
-        starts, columns = part(ints, COLUMN_STARTS), numbers(ints, floats, COLUMNS)
+        starts, columns, prefix = part(ints, COLUMN_STARTS), numbers(ints, floats, COLUMNS), part(ints, PREFIX_STARTS)
+        held = 0
+        for y in labels:
+            held += x[y] >= least
         value = np.inf
         for a in range(starts[k], starts[k + 1]):
+            if prefix[a + 1] - prefix[a] < held:
+                continue
             most = -np.inf
             for y in labels:
                 if x[y] >= least:
@@ -243,21 +253,38 @@ def hard(ints: Ints, floats: Floats, kind: int, k: int, x: Marks, least: int, la
 @jit
 def cost_of(ints: Ints, floats: Floats, chosen: Marks, labels: Ints, state: Ints, q: Floats, value: Floats) -> float:
     """L of the chosen labels; the values of quantities and operations on the way."""
+    state[:] = 0
+    q[:] = numbers(ints, floats, CONSTANTS)
+    return cost_beside(ints, floats, chosen, labels, labels, state, q, value)
+
+
+@jit
+def cost_beside(
+    ints: Ints,
+    floats: Floats,
+    chosen: Marks,
+    labels: Ints,
+    everyone: Ints,
+    state: Ints,
+    q: Floats,
+    value: Floats,
+) -> float:
+    """L of the chosen ones of everyone, by what others than the labels touch and make of the quantities, to which the
+    labels are added."""
     K = len(chosen)
     label_starts, categories = part(ints, LABEL_STARTS), part(ints, LABEL_CATEGORIES)
-    constants, costs = numbers(ints, floats, CONSTANTS), numbers(ints, floats, COSTS)
+    costs = numbers(ints, floats, COSTS)
     starts, of, weights = part(ints, QUANTITY_STARTS), part(ints, QUANTITY_CATEGORIES), numbers(ints, floats, WEIGHTS)
     code, number, tables = part(ints, CODE), numbers(ints, floats, NUMBERS), numbers(ints, floats, TABLES)
-    for c in range(len(part(ints, CATEGORY_STARTS)) - 1):
-        state[c] = 0
     held = 0
+    for y in everyone:
+        held += chosen[y] == IN
     for y in labels:
         if chosen[y] == IN:
-            held += 1
             for e in range(label_starts[y], label_starts[y + 1]):
                 state[categories[e]] = TOUCHED
-    for j in range(len(constants)):
-        v = constants[j]
+    for j in range(len(q)):
+        v = q[j]
         for y in labels:
             if chosen[y] == IN:
                 v += costs[j * K + y]
@@ -295,6 +322,6 @@ def cost_of(ints: Ints, floats: Floats, chosen: Marks, labels: Ints, state: Ints
         elif kind == IF:
             v = value[b] if value[a] > 0.5 else value[c]
         elif held > 0:
-            v = hard(ints, floats, kind, a, chosen, IN, labels)
+            v = hard(ints, floats, kind, a, chosen, IN, everyone)
         value[i] = v
     return float(value[N - 1])

@@ -35,10 +35,11 @@ WHOLE = 1e-9
 # The parts of `ints`: (K,) the innermost category of the forest around each label, or -1; (C,) the one around each
 # category, -1 or CROSSING; the forest, inner ones first; categories of labels and labels of categories, by where each
 # begins; (Q + 1) where the categories of quantities begin, and they; (4 N) kind, operands of operations, a table's
-# being its quantity, its place and its length; where the columns of each WORST begin; (A K) labels of each column by
-# rising entry; (K,) interchangeable labels have one number; (E K K) labels by rising entry of their pair with each;
-# sizes K, C, Q, N and the operation that is counted.
-_INT_PARTS = 14
+# being its quantity, its place and its length; where the columns of each WORST begin; where the first labels of each
+# column begin, and they, by rising entry, as far as no other column has the same at less; (K,) interchangeable labels
+# have one number; (E K K) labels by rising entry of their pair with each; sizes K, C, Q, N and the operation that is
+# counted.
+_INT_PARTS = 15
 (
     HOME,
     ABOVE,
@@ -51,7 +52,8 @@ _INT_PARTS = 14
     QUANTITY_CATEGORIES,
     CODE,
     COLUMN_STARTS,
-    COLUMN_ORDERS,
+    PREFIX_STARTS,
+    PREFIX,
     TWIN,
     NEIGHBOURS,
 ) = range(_INT_PARTS)
@@ -61,9 +63,8 @@ FLOATS = _INTS
 
 # The parts of `floats`: (Q,) constants, (Q K) label costs, weights of the categories of quantities; (2 N) factor,
 # threshold and tolerance, or the ends of a hard atom; tables; (A K) columns; (D K K) and (E K K) entries of pairs;
-# (K,) what a label adds to any set, at least; (A,) the entry up to which a column has labels that no other
-# has with less.
-(CONSTANTS, COSTS, WEIGHTS, NUMBERS, TABLES, COLUMNS, FAR, NEAR_PAIRS, LEAST, COLUMN_ENDS) = range(10)
+# (K,) what a label adds to any set, at least; the entries of the first labels of columns.
+(CONSTANTS, COSTS, WEIGHTS, NUMBERS, TABLES, COLUMNS, FAR, NEAR_PAIRS, LEAST, PREFIX_ENTRIES) = range(10)
 _FLOAT_PARTS = 10
 _HEADER = _INTS + _FLOAT_PARTS + 1
 

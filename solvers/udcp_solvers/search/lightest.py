@@ -16,8 +16,6 @@ from udcp_solvers.search.layout import (
     CATEGORY_LABELS,
     CATEGORY_STARTS,
     CODE,
-    COLUMN_ENDS,
-    COLUMN_ORDERS,
     COLUMN_STARTS,
     COLUMNS,
     FAR,
@@ -25,6 +23,9 @@ from udcp_solvers.search.layout import (
     HOME,
     IN,
     OUT,
+    PREFIX,
+    PREFIX_ENTRIES,
+    PREFIX_STARTS,
     RISING,
     TOUCHED,
     WORST,
@@ -52,7 +53,8 @@ def lightest(
 ) -> float:
     """The least value of a minorant over labels whose entry is at most `most`, and the set that has it.
 
-    At a tie labels with mass are in, others out. `v` is left at 0 for categories that are entered, above for others.
+    At a tie labels with mass are in, others out. `v` is left at 0 or below for categories that are entered, above for
+    others; at 0 for those that are touched anyway.
     """
     home, above, rising = part(ints, HOME), part(ints, ABOVE), part(ints, RISING)
     total = 0.0
@@ -72,7 +74,8 @@ def lightest(
                 v[above[c]] += v[c]
             else:
                 total += v[c]
-            v[c] = 0.0
+            if state[c] & TOUCHED:
+                v[c] = 0.0
     _leave(ints, x, labels, v, chosen)
     return total
 
@@ -114,7 +117,7 @@ def touching(ints: Ints, x: Marks, said: Marks, labels: Ints, value: Floats, v: 
             extra = max(value[y], 0.0)
             around = home[y]
             while around >= 0:
-                extra += v[around]
+                extra += max(v[around], 0.0)
                 around = above[around]
             if extra < least:
                 least, cheapest = extra, y
@@ -134,33 +137,74 @@ def touching(ints: Ints, x: Marks, said: Marks, labels: Ints, value: Floats, v: 
 
 
 @jit
-def settle(
-    ints: Ints, x: Marks, labels: Ints, state: Ints, value: Floats, v: Floats, chosen: Marks, room: float
-) -> bool:
-    """Fix the free labels whose change would raise the minorant by more than `room`, above the best set known; whether
-    there is one.
+def changes(
+    ints: Ints,
+    x: Marks,
+    labels: Ints,
+    state: Ints,
+    value: Floats,
+    v: Floats,
+    entry: Floats,
+    t: float,
+    cap: float,
+    chosen: Marks,
+    change: Floats,
+) -> None:
+    """By how much the minorant rises at least if a free label is in where it is out, or out where it is in; at most
+    `cap`, which all sets beyond the threshold t lie above.
 
-    Letting a label in adds its value and what the categories around it lack to be entered; leaving one out, of
-    categories that are touched anyway, takes its value away.
+    Letting a label in adds its value and what the categories around it lack to be entered. Leaving one out takes its
+    value away, or all that a category around it gains, where that is less.
     """
     home, above = part(ints, HOME), part(ints, ABOVE)
-    many = 0
     for y in labels:
         if x[y] != FREE:
             continue
-        extra, settled = 0.0, True
-        c = home[y]
-        while c >= 0:
-            extra += v[c]
-            settled = settled and state[c] & TOUCHED != 0
+        if chosen[y] == IN:
+            change[y] = min(_loss(above, home[y], max(-value[y], 0.0), state, v), cap)
+            continue
+        extra, c = max(value[y], 0.0) if entry[y] <= t else np.inf, home[y]
+        while c >= 0 and extra < cap:
+            extra += max(v[c], 0.0)
             c = above[c]
-        if chosen[y] != IN and max(value[y], 0.0) + extra > room:
-            x[y] = OUT
+        change[y] = min(extra, cap)
+
+
+@jit
+def settle(
+    ints: Ints,
+    x: Marks,
+    said: Marks,
+    labels: Ints,
+    state: Ints,
+    v: Floats,
+    chosen: Marks,
+    change: Floats,
+    room: float,
+) -> bool:
+    """Fix the free labels and categories whose change would raise the minorant by more than `room`, above the best set
+    known; whether there is one."""
+    above, rising = part(ints, ABOVE), part(ints, RISING)
+    many = 0
+    for c in rising:
+        if state[c] & TOUCHED == 0 and -v[c] > room and _loss(above, c, np.inf, state, v) > room:
+            said[c] = 1
             many += 1
-        elif chosen[y] == IN and settled and -value[y] > room:
-            x[y] = IN
+    for y in labels:
+        if x[y] == FREE and change[y] > room:
+            x[y] = IN if chosen[y] == IN else OUT
             many += 1
     return many > 0
+
+
+@jit
+def _loss(above: Ints, c: int, own: float, state: Ints, v: Floats) -> float:
+    """What the minorant loses at least without a part of category c that is worth `own`."""
+    while c >= 0:
+        if state[c] & TOUCHED == 0:
+            own = min(own, max(-v[c], 0.0))
+        c = above[c]
+    return own
 
 
 @jit
@@ -177,88 +221,99 @@ def by_threshold(
     rest: float,
     v: Floats,
     entry: Floats,
-    trial: Floats,
-    order: Ints,
-) -> tuple[float, float]:
-    """The least of f t + the value of the minorant over labels of entry at most t, and that t.
+    everyone: Ints,
+    low: float,
+) -> tuple[float, float, float]:
+    """The least of f t + the value of the minorant over labels of entry at most t, that t, and the least beside it.
 
-    `rest` is the least value without a threshold. `entry` is left with the entries of the best column; for the farthest
-    of pairs, an entry is the distance to the farthest label that is in.
+    `rest` is the least value without a threshold, `low` the value of the atom on the labels that are in. `entry` is
+    left with the entries of the best column; for the farthest of pairs, an entry is the distance to the farthest label
+    that is in.
     """
     K = len(x)
-    code, home = part(ints, CODE), part(ints, HOME)
+    code = part(ints, CODE)
     kind, k = code[4 * i], code[4 * i + 1]
-    starts, orders, columns = part(ints, COLUMN_STARTS), part(ints, COLUMN_ORDERS), numbers(ints, floats, COLUMNS)
-    column_ends = numbers(ints, floats, COLUMN_ENDS)
     held, forced = 0, 0.0
+    for y in everyone:
+        held += x[y] == IN
     for y in labels:
-        if x[y] == IN:
-            held += 1
-            forced += value[y]
+        forced += value[y] if x[y] == IN else 0.0
     # The empty set has no entry.
-    best, at = (np.inf, 0.0) if held else (0.0, -np.inf)
-    first, last = (starts[k], starts[k + 1]) if kind == WORST else (0, 1)
-    for a in range(first, last):
-        base, end = -np.inf, np.inf
-        if kind == WORST:
-            end = column_ends[a]
+    best, at, second = (np.inf, 0.0, np.inf) if held else (0.0, -np.inf, np.inf)
+    if kind == WORST:
+        starts, columns = part(ints, COLUMN_STARTS), numbers(ints, floats, COLUMNS)
+        prefix, order, entries = part(ints, PREFIX_STARTS), part(ints, PREFIX), numbers(ints, floats, PREFIX_ENTRIES)
+        which = -1
+        for a in range(starts[k], starts[k + 1]):
+            # What a column has to offer is its first labels, and these must hold all that are in.
+            first, last = prefix[a], prefix[a + 1]
+            if last - first >= held:
+                better, t, second = _along(
+                    ints, order[first:last], entries[first:last], f, x, held, forced, state, value, weight, rest, best,
+                    second, v,
+                )  # fmt: skip
+                if better < best:
+                    best, at, which = better, t, a
+        if which >= 0:
             for y in labels:
-                trial[y] = columns[a * K + y]
-        else:
-            _farthest(numbers(ints, floats, FAR)[k * K * K : (k + 1) * K * K], x, labels, trial)
-        for y in labels:
-            if x[y] == IN:
-                base = max(base, trial[y])
-        if f * base + rest >= best or base > end:
-            continue
-        count = _ordered(
-            labels, orders[a * K : (a + 1) * K] if kind == WORST else labels, kind == WORST, x, value, trial, order
-        )
-        v[:] = weight
-        total, better = forced, False
-        if held and f * base + forced < best:
-            best, at, better = f * base + forced, base, True
-        n = 0
-        while n < count:
-            t = max(base, trial[order[n]])
-            if f * t + rest >= best or t > end:
-                break
-            while n < count and trial[order[n]] <= t:
-                total += _entered(ints, order[n], home[order[n]], value, state, v)
-                n += 1
-            if f * t + total < best:
-                best, at, better = f * t + total, t, True
-        if better:
-            for y in labels:
-                entry[y] = trial[y]
-    return best, at
-
-
-@jit
-def _farthest(entries: Floats, x: Marks, labels: Ints, trial: Floats) -> None:
-    K = len(x)
+                entry[y] = columns[which * K + y]
+        return best, at, second
+    far = numbers(ints, floats, FAR)[k * K * K : (k + 1) * K * K]
+    if held:
+        best, at = f * low + forced, low
     for y in labels:
-        trial[y] = entries[y * K + y]
-    for z in labels:
+        entry[y] = max(far[y * K + y], low) if held else far[y * K + y]
+    for z in everyone:
         if x[z] == IN:
             for y in labels:
-                trial[y] = max(trial[y], entries[z * K + y])
+                entry[y] = max(entry[y], far[z * K + y])
+    order = labels[(x[labels] == FREE) & (value[labels] < 0.0)]
+    order = order[np.argsort(entry[order], kind="mergesort")]
+    better, t, second = _along(ints, order, entry[order], f, x, 0, forced, state, value, weight, rest, best, second, v)
+    return (better, t, second) if better < best else (best, at, second)
 
 
 @jit
-def _ordered(
-    labels: Ints, source: Ints, sorted_already: bool, x: Marks, value: Floats, trial: Floats, order: Ints
-) -> int:
-    """The free labels of value below 0 by rising entry; how many there are."""
-    count = 0
-    for y in source:
-        if x[y] == FREE and value[y] < 0.0:
-            order[count] = y
-            count += 1
-    if not sorted_already:
-        by_entry = np.argsort(trial[order[:count]], kind="mergesort")
-        order[:count] = order[:count][by_entry]
-    return count
+def _along(
+    ints: Ints,
+    order: Ints,
+    entries: Floats,
+    f: float,
+    x: Marks,
+    held: int,
+    forced: float,
+    state: Ints,
+    value: Floats,
+    weight: Floats,
+    rest: float,
+    best: float,
+    second: float,
+    v: Floats,
+) -> tuple[float, float, float]:
+    """The least of f t + the value of the minorant over labels that come by rising entry, if below `best`, and t; the
+    least beside the best so far, from below."""
+    home = part(ints, HOME)
+    total, at, seen, n = forced, 0.0, 0, 0
+    v[:] = weight
+    while n < len(order):
+        t = entries[n]
+        if f * t + rest >= best:
+            second = min(second, f * t + rest)
+            break
+        while n < len(order) and entries[n] == t:
+            y = order[n]
+            if x[y] == IN:
+                seen += 1
+            elif x[y] == FREE and value[y] < 0.0:
+                total += _entered(ints, y, home[y], value, state, v)
+            n += 1
+        if seen < held:
+            continue
+        here = f * t + total
+        if here < best:
+            best, at, here = here, t, best
+        second = min(second, here)
+    return best, at, second
 
 
 @jit

@@ -15,23 +15,23 @@ import numpy as np
 from udcp_solvers.numeric.compiled import jit
 from udcp_solvers.search.layout import (
     CODE,
-    LARGER,
-    SMALLER,
     TABLE,
     TABLES,
     WHOLE,
     Floats,
     Ints,
-    counted_of,
     numbers,
     part,
 )
+from udcp_solvers.search.minorant import mixes
 
 # What is kept of the search for a line: which, where it lies, the best so far, moves left for it and for each; the
 # bound and its slope at both ends, a slope of 0 where they are not known, and the highest bound.
 AT, LOW, HIGH, KEPT, MOVES, LEFT = range(6)
 _LOW_BOUND, _LOW_SLOPE, _HIGH_BOUND, _HIGH_SLOPE, _HIGHEST = range(8, 13)
-KEPT_OF_LINES = 13
+# The table that is optimised count by count, and has no line, or -1.
+COUNTED = 13
+KEPT_OF_LINES = 14
 # Of what a branch lacks to its end: a smaller gain is not worth another bound.
 _WORTHWHILE = 0.03
 
@@ -83,8 +83,8 @@ def next_line(
         else:
             i = s - Q
             kind = code[4 * i]
-            open_here = factor_of[i] != 0.0 and ends[0, i] < ends[1, i] and i != counted_of(ints)
-            if not open_here or kind not in (TABLE, LARGER, SMALLER):
+            open_here = factor_of[i] != 0.0 and ends[0, i] < ends[1, i] and i != search[COUNTED]
+            if not open_here or not (kind == TABLE or mixes(kind, factor_of[i])):
                 continue
             if kind == TABLE:
                 high = steepest

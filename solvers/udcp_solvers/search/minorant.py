@@ -20,7 +20,6 @@ from udcp_solvers.search.layout import (
     CATEGORY_LABELS,
     CATEGORY_STARTS,
     CODE,
-    CONSTANTS,
     COSTS,
     CROSSING,
     FARTHEST,
@@ -59,12 +58,14 @@ from udcp_solvers.search.layout import (
 def minorant(
     ints: Ints,
     floats: Floats,
+    base: Floats,
     p: Floats,
     worth: Floats,
     x: Marks,
     decided: Marks,
     lines: Floats,
     labels: Ints,
+    everyone: Ints,
     state: Ints,
     q: Floats,
     ends: Floats,
@@ -75,8 +76,9 @@ def minorant(
     factors: Floats,
     factor_of: Floats,
 ) -> tuple[float, int, float, float, int, float]:
-    """Fill label values (K,) and category weights (C,); `worth` is mu p. `factor_of` (N,) gets the factor of every
-    operation that is reached.
+    """Fill label values (K,) and category weights (C,); `worth` is mu p, `base` (Q,) what
+    quantities are without the labels, `everyone` the labels and those behind it. `factor_of` (N,) gets the factor of
+    every operation that is reached.
 
     Returns the constant; the operation whose threshold is left, or -1, and its factor; the factor of the table
     `counted` (an operation, or -1), which is left too; the operation whose pairs of free labels are left, or -1, and
@@ -95,7 +97,7 @@ def minorant(
     for j in range(Q):
         if lines[j] != 0.0:
             constant -= lines[j] * (q[1, j] if lines[j] > 0.0 else q[0, j])
-            constant += _add(ints, floats, j, lines[j], p, x, labels, state, value, weight)
+            constant += _add(ints, floats, base, j, lines[j], p, x, labels, state, value, weight)
     waiting[0], factors[0] = len(code) // 4 - 1, 1.0
     top = 1
     while top > 0:
@@ -117,13 +119,13 @@ def minorant(
             waiting[top + 1], factors[top + 1] = b, f
             top += 2
         elif kind == QUANTITY:
-            constant += _add(ints, floats, a, f, p, x, labels, state, value, weight)
+            constant += _add(ints, floats, base, a, f, p, x, labels, state, value, weight)
         elif i == counted:
             of_count = f
         elif kind == TABLE:
             constant += lowest(tables, b, f, lines[Q + i], q[0, a], q[1, a])
             if lines[Q + i] != 0.0:
-                constant += _add(ints, floats, a, lines[Q + i], p, x, labels, state, value, weight)
+                constant += _add(ints, floats, base, a, lines[Q + i], p, x, labels, state, value, weight)
         elif mixes(kind, f):
             mix = min(max(0.5 + lines[Q + i], 0.0), 1.0)
             waiting[top], factors[top] = a, f * mix
@@ -141,7 +143,7 @@ def minorant(
             constant += f * ends[0, i]
             pairs, of_pairs = i, f
             entries = numbers(ints, floats, NEAR_PAIRS)
-            for z in labels:
+            for z in everyone:
                 if x[z] == IN:
                     at = (a * K + z) * K
                     for y in labels:
@@ -194,6 +196,7 @@ def lowest(tables: Floats, start: int, f: float, line: float, low: float, high: 
 def _add(
     ints: Ints,
     floats: Floats,
+    base: Floats,
     j: int,
     f: float,
     p: Floats,
@@ -208,7 +211,7 @@ def _add(
     costs, above = numbers(ints, floats, COSTS), part(ints, ABOVE)
     starts, of, weights = part(ints, QUANTITY_STARTS), part(ints, QUANTITY_CATEGORIES), numbers(ints, floats, WEIGHTS)
     members, member = part(ints, CATEGORY_STARTS), part(ints, CATEGORY_LABELS)
-    constant = f * numbers(ints, floats, CONSTANTS)[j]
+    constant = f * base[j]
     for y in labels:
         value[y] += f * costs[j * K + y]
     for e in range(starts[j], starts[j + 1]):

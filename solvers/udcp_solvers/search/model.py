@@ -240,6 +240,10 @@ class _Builder:
         # Larger categories come first, so from the last to the first goes from the inner to the outer.
         rising = [c for c in range(len(keys) - 1, -1, -1) if above[c] != CROSSING]
         flat = np.zeros(0)
+        orders = np.argsort(columns, axis=1, kind="stable")
+        sorted_columns = np.take_along_axis(columns, orders, axis=1)
+        ends = np.concatenate([flat, *(_ends(table) for table in self.columns)])
+        offered = sorted_columns <= ends[:, None]
         ints, floats = pack(
             [
                 home,
@@ -253,7 +257,8 @@ class _Builder:
                 _flat([[c for c, _ in e] for e in entries]),
                 np.array(self.code, dtype=np.int64).ravel(),
                 _starts(self.columns),
-                np.argsort(columns, axis=1, kind="stable").ravel(),
+                np.cumsum([0, *offered.sum(axis=1)]),
+                orders[offered],
                 self._twins(costs, members, columns),
                 np.concatenate([flat, *(np.argsort(d, axis=1, kind="stable").ravel() for d in self.pairs)]),
             ],
@@ -268,7 +273,7 @@ class _Builder:
                 np.concatenate([flat, *(d.ravel() for d in self.far)]),
                 np.concatenate([flat, *(d.ravel() for d in self.pairs)]),
                 self._least(),
-                np.concatenate([flat, *(_ends(table) for table in self.columns)]),
+                sorted_columns[offered],
             ],
         )
         return Model(ints, floats)

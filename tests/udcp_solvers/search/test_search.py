@@ -247,6 +247,45 @@ def test_large_losses_agree_with_integer_programs() -> None:
                 assert mine_net == pytest.approx(solved_net, abs=1e-6)
 
 
+WIDE = [
+    "if any(F.f0) then 3 * count(F) else sum(c)",
+    "max(sum(c), count(F)) + 0.01 * size",
+    "count(F) + 5 * (size > 5) + 0.01 * size",
+    "count(F) + 0.02 * size ^ 2",
+    "sum(c) + count(F) + 10 * (any(F.f0) and any(F.f4)) + diameter(h)",
+    "radius(h) + count(F)",
+]
+
+
+@pytest.mark.parametrize("text", WIDE)
+def test_what_is_fixed_between_two_sets_is_so_in_every_best_set(text: str) -> None:
+    """Along a hull, labels that cannot change there are left out of the questions: a search that is asked afresh at
+    each price knows nothing of it, and must find the same sets."""
+    K = 120
+    rng = np.random.default_rng(11)
+    costs = ", ".join(f"{y}: {0.05 + 0.9 * x:.3f}" for y, x in enumerate(rng.random(K)))
+    families = ", ".join(f"f{i}: {{ {', '.join(map(str, range(i, K, 12)))} }}" for i in range(12))
+    tree = ", ".join(f"g{i} {{ {10 * i}..{10 * i + 9} }}" for i in range(12))
+    head = f"labels 0..{K - 1}  costs c {{ {costs} }}  categories F {{ {families} }}  hierarchy h {{ {tree} }}"
+    loss = udcp.loads(f"{head}  loss l = {text}")
+    search = SearchPrices(loss)
+    P = rng.dirichlet(np.full(K, 0.5), 3)
+    scores = search.scores(P)
+    for p, got in zip(P, scores, strict=True):
+        prices = np.unique(got[np.isfinite(got)])
+        # Half-way between two prices, where the best set is one alone.
+        between = 0.5 * (prices[1:] + prices[:-1])[np.diff(prices) > 1e-6 * prices[1:]]
+        asked = between[:: max(1, len(between) // 40)]
+        best = search.best(np.repeat(p[None], len(asked), axis=0), asked)
+        for mu, mask in zip(asked, best, strict=True):
+            assert (got[mask] < mu).all(), "a best set holds a label that the hull has not bought"
+        # Every label is in the best set just above its price, or no set of the hull begins with it.
+        rise = prices[1:] * (1 + 1e-7)
+        new = search.best(np.repeat(p[None], len(rise), axis=0), rise)
+        for price, mask in zip(prices[1:], new, strict=True):
+            assert mask[got == price].all()
+
+
 def test_a_table_too_large_is_left_to_programs() -> None:
     loss = udcp.loads("labels 0..5999  hierarchy h { a { 0..2999 }, b { 3000..5999 } }  loss l = spread(h)")
     assert not searchable(loss)
