@@ -12,6 +12,7 @@ P_VALUES = "tests/udcp_dsl/prediction/calibrate/test_p_values.py"
 CROSS = "tests/udcp_dsl/prediction/calibrate/test_cross.py"
 DECISIONS = "tests/udcp_dsl/expression/test_decisions.py"
 DECIDED = "tests/udcp_dsl/prediction/test_decisions.py"
+VALIDATED = ("validate", "specs/grades/grades.loss", "--cases", "1", "--seed", "0", "--oracle", "lac")
 
 WATCH_FAULTS = (
     Fault(
@@ -111,5 +112,19 @@ WATCH_FAULTS = (
         "self.costs >= self.loss.ceiling",
         "self.costs > self.loss.ceiling",
         (DECIDED, "-k", "ceiling"),
+    ),
+    Fault(
+        "monitor: ranks among the fixed calibration rows, seen by a validation",
+        "udcp_dsl/prediction/monitor/ranks.py",
+        "return replace(self, counts=counts), p, missed, chance",
+        "return self, p, missed, chance",
+        VALIDATED,
+    ),
+    Fault(
+        "cross-conformal: nothing added for the new row, seen by a validation",
+        "udcp_dsl/prediction/calibrate/cross.py",
+        "(fold.at_least(own) + 1) * (unit // (fold.n + 1))",
+        "fold.at_least(own) * (unit // (fold.n + 1))",
+        VALIDATED,
     ),
 )

@@ -3,7 +3,10 @@
 Given what is promised each trial succeeds with a chance of at least p, known exactly: k / (m + 1) by rank k of the m
 calibration points that count, in a bin by difficulty, at the rank of a confidence or after a temperature's fold;
 1 - alpha under weights that are the true ratio. So the number of successes is never below a binomial one. Harm is
-bounded, and its mean is held to alpha by Chernoff's bound for what lies between 0 and the largest harm.
+bounded, and its mean is held to alpha by Chernoff's bound for what lies between 0 and the largest harm. Mean p-values
+of folds have a law that is known where the folds' scores are independent, and where they agree. A monitor has no alarm
+with a chance of at least 1 - level; and it rests on p-values that are uniform and independent, so that the number of
+them below x is binomial, which the test of Kolmogorov holds it to, ties broken by chance.
 """
 
 from __future__ import annotations
@@ -11,7 +14,8 @@ from __future__ import annotations
 import json
 import math
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +24,12 @@ import numpy as np
 from udcp_dsl.diagnostics import InputError, SpecError
 from udcp_dsl.loss import loads
 from udcp_dsl.prediction.calibrate import points_needed, rank, show_level
+from udcp_dsl.prediction.calibrate.cross import CrossCalibration, equal_folds
 from udcp_dsl.prediction.calibrate.difficulty import bins_needed
+from udcp_dsl.prediction.calibrate.kept import Counts
 from udcp_dsl.prediction.calibrate.rule import confident_points, confident_rank
+from udcp_dsl.prediction.monitor import Monitor
+from udcp_dsl.prediction.monitor.ranks import Ranks
 from udcp_dsl.prediction.predictor import SetPredictor
 from udcp_dsl.testing.coverage import Problem
 from udcp_dsl.validation.verdicts import CounterExample, Verdict
@@ -38,50 +46,69 @@ _MOST_POINTS = 400  # calibration points of a trial; a smaller alpha is not trie
 _BINS = 2
 _CONFIDENCE = Fraction(4, 5)
 _HARM = 3.0  # of the first label; all others have 1
+_FOLDS = 3
+_WATCHED = 96  # rows of a monitor
+_LEVEL = Fraction(1, 5)
 
-# Of a generator, one trial: what was reached, and what it is held to.
-_Trial = Callable[[np.random.Generator], tuple[float, float]]
+# Of each trial what was reached, and what it is held to.
+_Found = Sequence[tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class _Claim:
+    """What is tried, by one trial of a generator; what its numbers are; and the chance of such numbers, or worse."""
+
+    trial: Callable[[np.random.Generator], tuple[float, float]]
+    about: str
+    chance: Callable[[_Found], float]
+    trials: int = _TRIALS
+    rows: int = 0  # that a trial scores beside those of a calibration
 
 
 def promises(loss: Loss, chosen: list[Chosen], alpha: Fraction, plan: Plan, family_wise: float) -> Iterator[Verdict]:
     """A verdict for each promise, with the quickest oracle that is not tuned: promises do not depend on the oracle."""
     quick = [item for item in chosen if not item.slow and not item.tuned and not item.oracle.wants_anchor]
-    claims: dict[str, tuple[_Trial, bool]] = {}
+    claims: dict[str, _Claim] = {}
     if quick:
         tried = _Tried(loss, min(quick, key=lambda item: item.name != "lac").oracle, alpha)
+        covered, quiet = "share covered", "share without an alarm"
         claims = {
-            "by difficulty: every bin is covered": (tried.difficulty, False),
-            "confidence: coverage is that of its rank": (tried.confidence, False),
-            "risk: the mean harm stays below alpha": (tried.risk, True),
-            "weights: shifted rows are covered": (tried.weights, False),
-            "temperature: its rows take nothing from coverage": (tried.temperature, False),
+            "by difficulty: every bin is covered": _Claim(tried.difficulty, covered, _success_chance),
+            "confidence: coverage is that of its rank": _Claim(tried.confidence, covered, _success_chance),
+            "risk: the mean harm stays below alpha": _Claim(tried.risk, "mean harm", _harm_chance),
+            "weights: shifted rows are covered": _Claim(tried.weights, covered, _success_chance),
+            "temperature: its rows take nothing from coverage": _Claim(tried.temperature, covered, _success_chance),
+            "cross-conformal: mean p-values of folds cover": _Claim(tried.cross, covered, _success_chance, 2 * _TRIALS),
+            "monitor: like rows raise no more alarms than its level": _Claim(
+                tried.monitor, quiet, _success_chance, _TRIALS // 2, _WATCHED
+            ),
+            "monitor: ranks among all rows so far are uniform": _Claim(tried.ranks, "mean", _uniform_chance),
         }
-    for number, (claim, (trial, bounded)) in enumerate(claims.items()):
-        if plan.late("coverage", _FEWEST * tried.seconds(plan)):
-            yield Verdict(claim, None, 0, "no time was left")
+    for number, (name, claim) in enumerate(claims.items()):
+        if plan.late("coverage", _FEWEST * tried.seconds(plan, claim.rows)):
+            yield Verdict(name, None, 0, "no time was left")
             continue
         rng = np.random.default_rng([plan.seed, 77, number])
         found = list[tuple[float, float]]()
         why = ""
         try:
-            for _ in range(_TRIALS):
+            for _ in range(claim.trials):
                 if len(found) >= _FEWEST and plan.late("coverage"):
                     break
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
-                    found.append(trial(rng))
+                    found.append(claim.trial(rng))
         except (SpecError, InputError) as error:  # a risk that the spec leaves no name for; an alpha too small to try
             why = str(error).splitlines()[0]
         if why:
-            yield Verdict(claim, None, 0, f"not tried: {why}", applies=False)
+            yield Verdict(name, None, 0, f"not tried: {why}", applies=False)
             continue
-        chance = _harm_chance(found, alpha) if bounded else _success_chance(found)
-        mean = sum(x for x, _ in found) / len(found)
-        about = f"{'mean harm' if bounded else 'share covered'} {mean:.3f} in {len(found)} calibrations"
+        chance = claim.chance(found)
+        about = f"{claim.about} {sum(x for x, _ in found) / len(found):.3f} in {len(found)} calibrations"
         example = None
         if chance < family_wise / len(claims):
-            example = CounterExample(f"{claim}, at alpha {show_level(alpha)}: {about}; the chance is {chance:.1e}")
-        yield Verdict(claim, example is None, len(found), f"{about}, p = {chance:.2g}", example)
+            example = CounterExample(f"{name}, at alpha {show_level(alpha)}: {about}; the chance is {chance:.1e}")
+        yield Verdict(name, example is None, len(found), f"{about}, p = {chance:.2g}", example)
 
 
 class _Tried:
@@ -91,7 +118,7 @@ class _Tried:
         self._loss, self._oracle, self._alpha = loss, oracle, alpha
         self._names = np.array(loss.labels)
 
-    def seconds(self, plan: Plan) -> float:
+    def seconds(self, plan: Plan, more: int) -> float:
         """What a trial takes, roughly: once kernels are compiled, most of it is scoring rows."""
         if plan.rounds is not None:
             return 0.0
@@ -99,7 +126,7 @@ class _Tried:
         self._oracle.score_of(*rows)
         began = plan.now()
         self._oracle.score_of(*rows)
-        return points_needed(self._alpha) * 3 * (plan.now() - began) / 2
+        return (points_needed(self._alpha) * 3 + more) * (plan.now() - began) / 2
 
     def difficulty(self, rng: np.random.Generator) -> tuple[float, float]:
         n = bins_needed(_BINS, points_needed(self._alpha)) + int(rng.integers(8))
@@ -149,6 +176,68 @@ class _Tried:
         missed = 1.0 - self._inside(predictor.predict_set(P[-1:]).mask, y[-1:])
         return missed * (_HARM if y[-1] == 0 else 1.0), float(self._alpha)
 
+    def cross(self, rng: np.random.Generator) -> tuple[float, float]:
+        """Folds whose scores are drawn anew, so that counts are independent; that agree; or that learn from others."""
+        m = 1 + int(rng.integers(min(2 * points_needed(self._alpha), _MOST_POINTS // _FOLDS)))
+        kind = rng.choice(3, p=[0.3, 0.5, 0.2])
+        if kind == 2:
+            return self._cross_learnt(rng, m), max(0.0, float(1 - 2 * self._alpha))
+        if kind == 0:
+            scores, new = [rng.random(m) for _ in range(_FOLDS)], [rng.random((1, 1)) for _ in range(_FOLDS)]
+            law = np.ones(1)
+            for _ in range(_FOLDS):
+                law = np.convolve(law, np.full(m + 1, 1 / (m + 1)))
+        else:
+            scores, new = [rng.random(m)] * _FOLDS, [rng.random((1, 1))] * _FOLDS
+            law = np.zeros(_FOLDS * m + 1)
+            law[::_FOLDS] = 1 / (m + 1)
+        left_out = math.floor(self._alpha * _FOLDS * (m + 1)) - _FOLDS  # the most that the counts may sum to
+        mask = CrossCalibration.of(scores).sets(new, self._alpha)
+        return float(mask[0, 0]), max(0.0, float(1 - law[: max(0, left_out + 1)].sum()))
+
+    def _cross_learnt(self, rng: np.random.Generator, m: int) -> float:
+        """By the oracle, on probabilities to which each fold adds what labels are frequent in the others."""
+        n, K = _FOLDS * m, self._loss.K
+        P, y = self._problem(rng).draw(n + 1, rng)
+        scores, new = [], []
+        for fold in equal_folds(n, _FOLDS, rng):
+            others = np.setdiff1d(np.arange(n), fold)
+            learnt = P * (1 + np.bincount(y[others], minlength=K))
+            learnt = learnt / learnt.sum(axis=1, keepdims=True)
+            scores.append(self._oracle.score_of(learnt[fold], y[fold]))
+            new.append(self._oracle.scores(learnt[-1:]))
+        return self._inside(CrossCalibration.of(scores).sets(new, self._alpha), y[-1:])
+
+    def monitor(self, rng: np.random.Generator) -> tuple[float, float]:
+        """Few calibration rows, whose luck a monitor must not take for a change."""
+        n = bins_needed(_BINS, points_needed(self._alpha)) + int(rng.integers(8))
+        self._check(n)
+        P, y = self._problem(rng).draw(n + _WATCHED, rng)
+        settings: dict[str, Any] = {"conditional": "difficulty", "bins": _BINS} if rng.random() < 0.5 else {}
+        predictor = SetPredictor(self._loss, self._oracle, alpha=self._alpha, **settings)
+        predictor.calibrate(P[:n], self._names[y[:n]])
+        monitor = Monitor(predictor, level=_LEVEL, seed=int(rng.integers(1 << 31)))
+        for part in np.array_split(np.arange(n, len(P)), 2):
+            monitor.update(P[part], self._names[y[part]])
+        return float(not monitor.alarms), float(1 - _LEVEL)
+
+    def ranks(self, rng: np.random.Generator) -> tuple[float, float]:
+        """Of scores that tie or do not: uniform; or 1, where p and its chance of a miss do not say which rows miss."""
+        from scipy.special import bdtr  # slow to import
+
+        n = points_needed(self._alpha) + int(rng.integers(4))
+        self._check(n)
+        scores = rng.random(n + _WATCHED) if rng.random() < 0.5 else rng.integers(0, 3, n + _WATCHED).astype(float)
+        ranks = Ranks.among(Counts.of(scores[:n]), rank(n, self._alpha), rng)
+        x, below = rng.uniform(0.2, 0.8), 0
+        for part in np.array_split(scores[n:], _WATCHED // 8):
+            ranks, p, missed, chance = ranks.after(ranks.places(part, rng.random(len(part))), rng.random(len(part)))
+            below += int((p < x).sum())
+            if not np.array_equal(missed, p <= chance):
+                return 1.0, 0.5
+        low, high = (float(bdtr(k, _WATCHED, x)) if k >= 0 else 0.0 for k in (below - 1, below))
+        return abs(2 * (low + rng.random() * (high - low)) - 1), 0.5  # near 1 for too many and too few alike
+
     @property
     def _with_harm(self) -> Loss:
         loss = self._loss
@@ -181,21 +270,30 @@ class _Tried:
         return float(mask[0, y[0]])
 
 
-def _success_chance(found: list[tuple[float, float]]) -> float:
+def _success_chance(found: _Found) -> float:
     """The chance of so few successes or fewer, where each has at least its own chance: a Poisson binomial law."""
+    if any(x < p == 1 for x, p in found):  # what was certain did not come to pass
+        return 0.0
     law = np.ones(1)
     for _, p in found:
         law = np.convolve(law, [1 - p, p])
     return float(min(1.0, law[: int(sum(x for x, _ in found)) + 1].sum()))
 
 
-def _harm_chance(found: list[tuple[float, float]], alpha: Fraction) -> float:
+def _harm_chance(found: _Found) -> float:
     """A bound of the chance of so large a mean, of independent numbers from 0 to the largest harm whose mean is at most
     alpha: exp(-n KL(mean, alpha)), both as shares of the largest."""
-    share, least = sum(x for x, _ in found) / len(found) / _HARM, float(alpha) / _HARM
+    share, least = (sum(x) / len(found) / _HARM for x in zip(*found, strict=True))
     if share <= least:
         return 1.0
     divergence = share * math.log(share / least)
     if share < 1:
         divergence += (1 - share) * math.log((1 - share) / (1 - least))
     return math.exp(-len(found) * divergence)
+
+
+def _uniform_chance(found: _Found) -> float:
+    """The chance that independent uniform numbers are so far from uniform, or further: the test of Kolmogorov."""
+    from scipy.stats import kstest  # slow to import
+
+    return float(kstest([x for x, _ in found], "uniform").pvalue)

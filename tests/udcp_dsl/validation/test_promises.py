@@ -1,0 +1,109 @@
+"""What `udcp validate` tries of the monitor and of cross-conformal p-values: it holds, and it can fail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import udcp_dsl as udcp
+from udcp_dsl.prediction.calibrate.arrays import FloatArray, IntArray
+from udcp_dsl.prediction.calibrate.cross import CrossCalibration
+from udcp_dsl.prediction.monitor import Monitor, stream
+from udcp_dsl.prediction.monitor.betting import Bools, Floats, Ints, rank_bets
+from udcp_dsl.prediction.monitor.ranks import Ranks
+from udcp_dsl.validation import promises as stage
+from udcp_dsl.validation.oracles import chosen_oracles
+from udcp_dsl.validation.plan import Plan
+from udcp_dsl.validation.verdicts import Verdict
+
+LOSS = udcp.loads("labels { a, b, c, d }  loss l = size + any({ a, b })")
+CROSS = "cross-conformal: mean p-values of folds cover"
+ALARMS = "monitor: like rows raise no more alarms than its level"
+RANKS = "monitor: ranks among all rows so far are uniform"
+
+
+def verdicts(alpha: Fraction = Fraction(1, 10), seed: int = 0) -> dict[str, Verdict]:
+    chosen, _ = chosen_oracles(LOSS, ["lac"])
+    found = stage.promises(LOSS, chosen, alpha, Plan(seed, 1, None), 1e-6)
+    return {verdict.claim: verdict for verdict in found}
+
+
+@pytest.mark.parametrize("alpha", [Fraction(1, 10), Fraction(1, 3), Fraction(1, 100)], ids=str)
+def test_correct_ones_hold(alpha: Fraction) -> None:
+    found = verdicts(alpha)
+    for claim in (CROSS, ALARMS, RANKS):
+        assert found[claim].holds, found[claim]
+        assert found[claim].cases >= 40
+    assert "share without an alarm" in found[ALARMS].note
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(20))
+def test_correct_ones_hold_for_every_seed(seed: int) -> None:
+    assert all(verdict.holds is not False for verdict in verdicts(seed=seed).values())
+
+
+def test_what_is_tried_has_the_law_that_it_is_held_to() -> None:
+    """Of trials whose chance is known the mean is within 4.5 standard errors of theirs."""
+    tried = stage._Tried(LOSS, udcp.make_oracle("lac", LOSS), Fraction(3, 10))
+    rng = np.random.default_rng(1)
+    bound = float(1 - 2 * Fraction(3, 10))
+    known = np.array([trial for trial in (tried.cross(rng) for _ in range(800)) if abs(trial[1] - bound) > 1e-9])
+    error = np.sqrt((known[:, 1] * (1 - known[:, 1])).sum()) / len(known)
+    assert len(known) > 500
+    assert abs(known[:, 0].mean() - known[:, 1].mean()) < 4.5 * error
+    uniform = [tried.ranks(rng) for _ in range(300)]
+    assert stage._uniform_chance(uniform) > 1e-5
+
+
+def without_the_new_row(self: CrossCalibration, scores: list[FloatArray]) -> tuple[IntArray, int]:
+    """The usual (sum of counts + 1) / (n + 1), as a sum of so many parts."""
+    counts = sum(fold.at_least(own) for fold, own in zip(self.folds, scores, strict=True))
+    return np.asarray((counts + 1) * len(self.folds)), sum(fold.n for fold in self.folds) + 1
+
+
+def test_the_usual_plus_1_of_folds_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(CrossCalibration, "_sums", without_the_new_row)
+    found = verdicts()
+    assert found[CROSS].holds is False
+    example = found[CROSS].counter_example
+    assert example is not None
+    assert example.text.startswith(f"{CROSS}, at alpha 0.1: share covered")
+    assert found[ALARMS].holds
+    assert found[RANKS].holds
+
+
+_AFTER = Ranks.after
+
+
+def fixed(self: Ranks, gaps: Ints, draws: Floats) -> tuple[Ranks, Floats, Bools, Floats]:
+    """Among the calibration rows alone, and those of the same batch."""
+    return self, *_AFTER(self, gaps, draws)[1:]
+
+
+def without_its_own_place(self: Ranks, gaps: Ints, draws: Floats) -> tuple[Ranks, Floats, Bools, Floats]:
+    ranks, p, missed, chance = _AFTER(self, gaps, draws)
+    return ranks, p, missed, chance / 2
+
+
+@pytest.mark.parametrize("fault", [fixed, without_its_own_place])
+def test_ranks_that_are_not_uniform_are_caught(fault: Callable[..., object], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Ranks, "after", fault)
+    assert verdicts()[RANKS].holds is False
+
+
+def test_bets_that_are_not_fair_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream, "rank_bets", lambda p: rank_bets(p) + 0.1)
+    found = verdicts()
+    assert found[ALARMS].holds is False
+    assert found[RANKS].holds
+    assert found[CROSS].holds
+
+
+def test_a_level_that_is_not_kept_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stage, "_LEVEL", Fraction(1, 1000))  # promised, while the monitor raises alarms at 0.9
+    monkeypatch.setattr(stage, "Monitor", lambda predictor, level, seed: Monitor(predictor, level="0.9", seed=seed))
+    assert verdicts()[ALARMS].holds is False
