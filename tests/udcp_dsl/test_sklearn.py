@@ -286,10 +286,10 @@ def small(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize("loss", ["size", "size + 2 * all({ 0, 1 })"])
 def test_cross_conformal_sets_cover_and_give_up_no_row(loss: str) -> None:
-    """Coverage is at least 1 - 2 alpha on average over draws; near 1 - alpha in practice: over 12 draws of 40 rows the
-    mean at 100 new ones has a standard error of about 0.015, and lies within 4.5 of these of 0.87."""
+    """Coverage is at least 1 - 2 alpha on average over draws; near 1 - alpha in practice: over 6 draws of 40 rows the
+    mean at 100 new ones has a standard error of about 0.02, and lies within 4.5 of these of 0.87."""
     covered, made = [], None
-    for seed in range(12):
+    for seed in range(6):
         X, y = small(40, seed)
         made = UtilitySetClassifier(
             LogisticRegression(), udcp.loads(f"labels 0..2  loss l = {loss}"), alpha=0.15, cv=4, random_state=seed
