@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -39,3 +42,22 @@ def test_a_saved_predictor_is_served(tmp_path: Path, monkeypatch: pytest.MonkeyP
             answer = client.post("/sets", content=wrong)
             assert answer.status_code == 422
             assert message in answer.json()["error"]
+
+
+@pytest.mark.slow
+def test_the_load_test_ends_and_tells_latencies() -> None:
+    pytest.importorskip("uvicorn")
+    root = FILE.parents[1]
+    path = os.pathsep.join([str(root), str(root / "solvers"), str(root / "grammars")])
+    command = [sys.executable, str(root / "benchmarks" / "serving.py"), "--labels", "40", "--requests", "40"]
+    done = subprocess.run(
+        [*command, "--seconds", "5"],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert [line.split(":")[0] for line in lines[1:]] == ["in process", "over HTTP, 1 client", "over HTTP, 4 clients"]

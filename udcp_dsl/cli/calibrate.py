@@ -9,6 +9,7 @@ import click
 from udcp_dsl.cli.row_options import (
     check_output,
     chooses_oracle,
+    column_option,
     group_option,
     heeding_warnings,
     id_option,
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     epilog="Example:  udcp calibrate pets.loss --probs p.csv --truth label --oracle greedy --alpha 0.1 -o pets.json",
 )
 @reads_spec
-@reads_rows(truth_option, group_option, id_option, weights_option, *numbers_options)
+@reads_rows(truth_option, group_option, id_option, column_option, weights_option, *numbers_options)
 @chooses_oracle
 @click.option(
     "--alpha",
@@ -70,6 +71,7 @@ def command(
     truth_source: str,
     group_source: str | None,
     id_source: str | None,
+    column: str | None,
     weights_source: str | None,
     class_names: list[str] | None,
     ignore: tuple[str, ...],
@@ -127,6 +129,7 @@ def command(
             probs_file,
             loss.labels,
             class_names=class_names,
+            column=column,
             ignore=ignore,
             id_source=id_source,
             group_source=group_source,

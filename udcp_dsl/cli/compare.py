@@ -13,6 +13,7 @@ from udcp_dsl.cli.row_options import (
     check_folder,
     check_output,
     check_table,
+    column_option,
     group_option,
     heeding_warnings,
     id_option,
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     "--conditional difficulty --report pets.html",
 )
 @reads_specs
-@reads_rows(truth_option, group_option, id_option, *numbers_options)
+@reads_rows(truth_option, group_option, id_option, column_option, *numbers_options)
 @names_option
 @click.option(
     "--alpha",
@@ -82,6 +83,7 @@ def command(
     truth_source: str,
     group_source: str | None,
     id_source: str | None,
+    column: str | None,
     class_names: list[str] | None,
     ignore: tuple[str, ...],
     logits: bool,
@@ -133,6 +135,7 @@ def command(
             probs_file,
             losses[0].labels,
             class_names=class_names,
+            column=column,
             ignore=ignore,
             id_source=id_source,
             group_source=group_source,

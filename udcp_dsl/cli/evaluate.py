@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from udcp_dsl.cli.row_options import (
+    column_option,
     group_option,
     heeding_warnings,
     id_option,
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 @click.command("evaluate", epilog="Example:  udcp evaluate pets.json --probs fresh.csv --truth label")
 @click.argument("predictor_file", metavar="FILE", type=click.Path())
-@reads_rows(truth_option, group_option, id_option, weights_option)
+@reads_rows(truth_option, group_option, id_option, column_option, weights_option)
 @click.option("--alpha", metavar="LEVEL", help="One of the calibrated levels (default: all of them).")
 @solves_instances
 @json_option
@@ -40,6 +41,7 @@ def command(
     ignore: tuple[str, ...],
     group_source: str | None,
     id_source: str | None,
+    column: str | None,
     weights_source: str | None,
     alpha: str | None,
     workers: int | None,
@@ -63,6 +65,7 @@ def command(
             probs_file,
             predictor.loss.labels,
             class_names=class_names or predictor.class_names,
+            column=column,
             ignore=ignore,
             group_source=group_source,
             id_source=id_source,

@@ -8,6 +8,7 @@ import click
 
 from udcp_dsl.cli.row_options import (
     check_output,
+    column_option,
     group_option,
     heeding_warnings,
     id_option,
@@ -26,7 +27,7 @@ _ALARM = 1
 
 @click.command("monitor", epilog="Example:  udcp monitor pets.json --probs july.csv --truth label --state watch.json")
 @click.argument("predictor_file", metavar="FILE", type=click.Path())
-@reads_rows(truth_option, group_option, id_option)
+@reads_rows(truth_option, group_option, id_option, column_option)
 @click.option("--alpha", metavar="LEVEL", help="Which of the calibrated levels, where there are several.")
 @click.option(
     "--level",
@@ -51,6 +52,7 @@ def command(
     ignore: tuple[str, ...],
     group_source: str | None,
     id_source: str | None,
+    column: str | None,
     alpha: str | None,
     level: str | None,
     watch: str | None,
@@ -90,6 +92,7 @@ def command(
             probs_file,
             predictor.loss.labels,
             class_names=class_names or predictor.class_names,
+            column=column,
             ignore=ignore,
             group_source=group_source,
             id_source=id_source,

@@ -183,7 +183,6 @@ def rows_from(
     id_source: str | None = None,
     group_source: str | None = None,
     truth_source: str | None = None,
-    weights_source: str | None = None,
     logits: bool = False,
     normalize: bool = False,
     row: int | None = None,
@@ -219,7 +218,6 @@ def rows_from(
         y=other(truth_source),
         groups=other(group_source),
         ids=other(id_source),
-        weights=other(weights_source),
         class_names=class_names,
     )
 

@@ -14,8 +14,10 @@ pytest.importorskip("pyarrow")
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from click.testing import CliRunner
 
 import udcp_dsl as udcp
+from udcp_dsl.cli import main
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.containers import Stored, by_rows, changed, held
 from udcp_dsl.prediction.rows import Rows
@@ -270,3 +272,34 @@ def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
     out = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300).stdout
     few, many = (int(x) for x in out.split("PEAK ")[1].split())
     assert many - few < 40, (few, many)
+
+
+def test_of_several_columns_of_lists_every_command_is_told_which(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("s.loss").write_text(SPEC)
+    pq.write_table(table(P).append_column("seen", pa.array([[1.0, 2.0]] * N)), "p.parquet")
+    rows = ("--probs", "p.parquet", "--truth", "truth", "--json")
+    unnamed = CliRunner().invoke(main, ["calibrate", "s.loss", *rows, "-o", "p.json"])
+    assert unnamed.exit_code == 2
+    assert "by --column" in unnamed.output
+    for command in (
+        ["calibrate", "s.loss", "--oracle", "lac", "-o", "p.json"],
+        ["evaluate", "p.json"],
+        ["monitor", "p.json"],
+        ["compare", "s.loss", "--oracle", "lac", "--splits", "1"],
+    ):
+        done = CliRunner().invoke(main, [*command, *rows, "--column", "p"])
+        assert done.exit_code in (0, 1), done.output
+
+
+def test_weights_of_a_column_beside_the_lists_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("s.loss").write_text(SPEC)
+    pq.write_table(table(P), "p.parquet")
+    command = ["calibrate", "s.loss", "--probs", "p.parquet", "--truth", "truth", "--weights", "weight", "-o", "p.json"]
+    assert CliRunner().invoke(main, [*command, "--oracle", "lac"]).exit_code == 0
+    loss = udcp.loads(SPEC, loss="far")
+    expected = udcp.SetPredictor(loss, "lac").calibrate(P, Y, weights=WEIGHTS)
+    assert udcp.SetPredictor.load("p.json").calibrated.as_dict() == expected.calibrated.as_dict()
