@@ -299,7 +299,11 @@ def test_a_refutation_by_the_wrong_sets_is_shown(
 
 
 @pytest.mark.parametrize(
-    "spec", ["languages/branches", "languages/diameter", "dermatology/triage", "referral/teams", "tickets/tickets"]
+    "spec",
+    [
+        *("languages/branches", "dermatology/triage", "referral/teams", "tickets/tickets"),
+        pytest.param("languages/diameter", marks=pytest.mark.slow),  # the interpreter looks at all pairs of 140 labels
+    ],
 )
 def test_example_specs_with_many_labels(spec: str, pytestconfig: pytest.Config) -> None:
     loss = udcp.load(pytestconfig.rootpath / "specs" / f"{spec}.loss")

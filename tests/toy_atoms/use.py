@@ -1,12 +1,13 @@
 """Everything that a new atom is good for, with no word about it anywhere but in its own file, line and page.
 
-    python use.py NAME
+    python use.py NAME ...
 
-Run by tests/test_toy_atom.py in a folder of its own, on a copy of the package to which the atom NAME was added.
+Run by tests/test_toy_atom.py in a folder of its own, on a copy of the package to which the atoms were added.
 """
 
 from __future__ import annotations
 
+import functools
 import sys
 from pathlib import Path
 
@@ -25,28 +26,31 @@ from udcp_dsl.testing import GeneratedSpec, all_masks, assert_facts, assert_lowe
 from udcp_dsl.testing.formulas import FORMULAS, greedy_fault
 from udcp_solvers.growth.growing import grow
 
-NAME = sys.argv[1]
-HAS_FORM, IS_COMPILED = {"gravest": (True, True), "swing": (False, False)}[NAME]
-TEXT = f"labels 0..9  costs c {{ 1: 3, 4: -2, 5: 0.5, 8: 2.5, default: 1 }}\nloss toy = {NAME}(c) + 0.1 * size\n"
-loss = udcp.loads(TEXT)
+NAMES = sys.argv[1:]
+# Whether it has a linear form, and whether compiled orders know how it grows.
+KINDS = {"gravest": (True, True), "swing": (False, False)}
 
 
-def parse() -> None:
-    assert list(ATOMS)[-1] == NAME
+def spec(name: str) -> str:
+    return f"labels 0..9  costs c {{ 1: 3, 4: -2, 5: 0.5, 8: 2.5, default: 1 }}\nloss toy = {name}(c) + 0.1 * size\n"
+
+
+def parse(name: str, loss: udcp.Loss) -> None:
+    assert name in list(ATOMS)[-len(NAMES) :]
     assert loss(["1", "4"]) == loss.interpret(["1", "4"])
-    with pytest.raises(udcp.SpecError, match=f"did you mean '{NAME}'?"):
-        udcp.loads(TEXT.replace(NAME, f"{NAME}s"))
+    with pytest.raises(udcp.SpecError, match=f"did you mean '{name}'?"):
+        udcp.loads(spec(name).replace(name, f"{name}s"))
 
 
-def prove() -> None:
+def prove(name: str, loss: udcp.Loss) -> None:
     assert loss.facts.monotone
-    assert bool(loss.facts.laminar) == IS_COMPILED
+    assert bool(loss.facts.laminar) == KINDS[name][1]
     assert_meaning(loss)
     assert_facts(loss)
 
 
-def order() -> None:
-    assert (grow(loss) is not None) == IS_COMPILED
+def order(name: str, loss: udcp.Loss) -> None:
+    assert (grow(loss) is not None) == KINDS[name][1]
     P = np.random.default_rng(0).dirichlet(np.full(loss.K, 0.5), size=5)
     greedy = make_oracle("greedy", loss)
     penalized = make_oracle("penalized", loss, lam=0.1)
@@ -56,15 +60,15 @@ def order() -> None:
         assert np.allclose(scores, FORMULAS["penalized"](loss, p.tolist(), {"lam": 0.1}))
 
 
-def lower_or_decline() -> None:
-    Path("toy.loss").write_text(TEXT, encoding="utf-8")
+def lower_or_decline(name: str, loss: udcp.Loss) -> None:
+    Path("toy.loss").write_text(spec(name), encoding="utf-8")
     shown = CliRunner().invoke(main, ["check", "toy.loss", "--ilp"])
-    if HAS_FORM:
+    if KINDS[name][0]:
         assert_lowers(loss, all_masks(loss.K)[::40])
         assert shown.exit_code == 0, shown.output
         assert lower(loss).rows > 0
         return
-    why = f"2:12: '{NAME}(c)' has no exact linear form: nobody has written the rows of {NAME}"
+    why = f"2:12: '{name}(c)' has no exact linear form: nobody has written the rows of {name}"
     assert shown.exit_code == 1
     assert f"ilp: toy.loss:{why}" in " ".join(shown.output.split()), shown.output
     for use in (lower, lambda loss: make_oracle("ilp", loss)):
@@ -73,29 +77,35 @@ def lower_or_decline() -> None:
         assert str(declined.value) == f"<text>:{why}"
 
 
-def generate() -> None:
+@functools.cache
+def generated() -> list[GeneratedSpec]:
     found: list[GeneratedSpec] = []
 
     @settings(max_examples=150, derandomize=True, phases=[Phase.generate], deadline=None,
               suppress_health_check=list(HealthCheck))  # fmt: skip
     @given(specs(max_labels=4))
     def collect(spec: GeneratedSpec) -> None:
-        if f"{NAME}(" in spec.text:
-            found.append(spec)
+        found.append(spec)
 
     collect()
+    return found
+
+
+def generate(name: str, loss: udcp.Loss) -> None:
+    found = [spec for spec in generated() if f"{name}(" in spec.text]
     assert len(found) >= 3, f"{len(found)} of 150 generated specs have it"
     for spec in found[:3]:
         assert_meaning(spec.compile())
         assert_facts(spec.compile())
 
 
-def validate() -> None:
+def validate(name: str, loss: udcp.Loss) -> None:
     arguments = ["toy.loss", "--cases", "1", "--oracle", "greedy", "--oracle", "penalized"]
     shown = CliRunner().invoke(main, ["validate", *arguments])
     assert shown.exit_code == 0, shown.output
 
 
-for step in (parse, prove, order, lower_or_decline, generate, validate):
-    step()
-    print(step.__name__)
+for added in NAMES:
+    for step in (parse, prove, order, lower_or_decline, generate, validate):
+        step(added, udcp.loads(spec(added)))
+        print(step.__name__)

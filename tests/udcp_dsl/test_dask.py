@@ -125,6 +125,7 @@ def test_a_fault_is_told_by_part_and_row_and_finished_parts_stay(client: Any) ->
 RUN = "import sys; from udcp_dsl.cli import main\nif __name__ == '__main__': main(sys.argv[1:])"
 
 
+@pytest.mark.slow  # two clusters in processes of their own; one of the default run loses a worker (above)
 def test_the_whole_run_is_killed_and_run_again(folder: Path) -> None:
     (folder / "run.py").write_text(RUN)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
