@@ -127,6 +127,37 @@ def test_anchored_prices_are_those_of_all_sets(text: str) -> None:
             assert m == 0.0 or set(np.flatnonzero(got <= m).tolist()) == set(star)
 
 
+def _prices_are_those_of_all_sets(loss: udcp.Loss, seed: int, most: int) -> None:
+    """Plain and anchored, against all sets in rationals; ties and zeros included."""
+    rng = np.random.default_rng(seed)
+    low, high = loss.facts.interval
+    if loss.K > most or max(abs(low), abs(high)) > 1e6:
+        return
+    search, known = SearchPrices(loss, 100_000), Remembered(loss)
+    p = row(loss.K, rng, bool(rng.integers(2)))
+    near = 1e-9 * (1.0 + high - low)
+    (got,) = search.scores(p[None])
+    np.testing.assert_allclose(got, price_scores(known, p), rtol=1e-9, atol=near / p[p > 0].min())
+    m = float(np.exp(rng.uniform(-3, 3))) * (high - low + 0.1)
+    (got,) = search.scores(p[None], np.array([m]))
+    want, star = anchored_scores(known, p, m)
+    assert set(np.flatnonzero(got <= m).tolist()) == set(star)
+    np.testing.assert_allclose(got, want, rtol=1e-9, atol=near / p[p > 0].min())
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(losses(), st.integers(0, 2**32 - 1))
+def test_prices_of_generated_specs_are_those_of_all_sets(loss: udcp.Loss, seed: int) -> None:
+    _prices_are_those_of_all_sets(loss, seed, 7)
+
+
+@pytest.mark.slow
+@settings(max_examples=1500, deadline=None, suppress_health_check=list(HealthCheck))
+@given(losses(), st.integers(0, 2**32 - 1))
+def test_prices_of_generated_specs_of_ten_labels_are_those_of_all_sets(loss: udcp.Loss, seed: int) -> None:
+    _prices_are_those_of_all_sets(loss, seed, 10)
+
+
 @pytest.mark.parametrize("text", LOSSES)
 def test_the_three_faces_agree_to_the_last_bit(text: str) -> None:
     loss, search = prices_of(text)
