@@ -131,7 +131,7 @@ def _prices_are_those_of_all_sets(loss: udcp.Loss, seed: int, most: int) -> None
     """Plain and anchored, against all sets in rationals; ties and zeros included."""
     rng = np.random.default_rng(seed)
     low, high = loss.facts.interval
-    if loss.K > most or max(abs(low), abs(high)) > 1e6:
+    if most < loss.K or max(abs(low), abs(high)) > 1e6:
         return
     search, known = SearchPrices(loss, 100_000), Remembered(loss)
     p = row(loss.K, rng, bool(rng.integers(2)))
@@ -288,17 +288,22 @@ WIDE = [
 ]
 
 
+def wide(K: int, text: str) -> udcp.Loss:
+    """A loss over K labels in 12 families across 12 groups."""
+    rng, many = np.random.default_rng(11), K // 12
+    costs = ", ".join(f"{y}: {0.05 + 0.9 * x:.3f}" for y, x in enumerate(rng.random(K)))
+    families = ", ".join(f"f{i}: {{ {', '.join(map(str, range(i, K, 12)))} }}" for i in range(12))
+    tree = ", ".join(f"g{i} {{ {many * i}..{many * (i + 1) - 1} }}" for i in range(12))
+    head = f"labels 0..{K - 1}  costs c {{ {costs} }}  categories F {{ {families} }}  hierarchy h {{ {tree} }}"
+    return udcp.loads(f"{head}  loss l = {text}")
+
+
 @pytest.mark.parametrize("text", WIDE)
 def test_what_is_fixed_between_two_sets_is_so_in_every_best_set(text: str) -> None:
     """Along a hull, labels that cannot change there are left out of the questions: a search that is asked afresh at
     each price knows nothing of it, and must find the same sets."""
     K = 120
-    rng = np.random.default_rng(11)
-    costs = ", ".join(f"{y}: {0.05 + 0.9 * x:.3f}" for y, x in enumerate(rng.random(K)))
-    families = ", ".join(f"f{i}: {{ {', '.join(map(str, range(i, K, 12)))} }}" for i in range(12))
-    tree = ", ".join(f"g{i} {{ {10 * i}..{10 * i + 9} }}" for i in range(12))
-    head = f"labels 0..{K - 1}  costs c {{ {costs} }}  categories F {{ {families} }}  hierarchy h {{ {tree} }}"
-    loss = udcp.loads(f"{head}  loss l = {text}")
+    loss, rng = wide(K, text), np.random.default_rng(11)
     search = SearchPrices(loss)
     P = rng.dirichlet(np.full(K, 0.5), 3)
     scores = search.scores(P)
@@ -315,6 +320,17 @@ def test_what_is_fixed_between_two_sets_is_so_in_every_best_set(text: str) -> No
         new = search.best(np.repeat(p[None], len(rise), axis=0), rise)
         for price, mask in zip(prices[1:], new, strict=True):
             assert mask[got == price].all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", WIDE)
+@pytest.mark.parametrize("K", [36, 96])
+def test_prices_are_those_of_a_chain_of_programs(text: str, K: int) -> None:
+    loss, rng = wide(K, text), np.random.default_rng(12)
+    P = rng.dirichlet(np.full(K, 0.3), 2)
+    y = P.argsort(axis=1)[:, -4]
+    programs = udcp.make_oracle("ilp", loss, program="price", solver="HiGHS")
+    np.testing.assert_allclose(SearchPrices(loss).score_of(P, y), programs.score_of(P, y), rtol=1e-6)
 
 
 def test_a_table_too_large_is_left_to_programs() -> None:
