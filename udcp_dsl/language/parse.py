@@ -25,7 +25,7 @@ from lark.grammar import Rule
 from lark.lexer import TerminalDef
 from lark.visitors import Transformer_NonRecursive
 
-from udcp_dsl.diagnostics import Diagnostic, Source, Span, SpecError
+from udcp_dsl.diagnostics import Diagnostic, Source, Span, SpecError, nearest
 from udcp_dsl.language import ast
 from udcp_dsl.language.faults import CLAUSES, Stop, explain
 from udcp_dsl.language.scan import Token, scan
@@ -37,6 +37,16 @@ _IN_LABEL_RUN = re.compile(rf"[{WORD}]+")
 _IN_COST_RUN = re.compile(rf"([{WORD}]+)[^:]*:\s*([^\s,]+)")
 
 
+def _near_path(name: str) -> str:
+    """What to do about a path that cannot be read: the spec of its folder whose name is nearest."""
+    try:
+        folder = Path(name).parent
+        close = nearest(Path(name).name, (entry.name for entry in folder.iterdir() if entry.suffix == ".loss"))
+    except (OSError, ValueError):
+        close = []
+    return f"did you mean {str(folder / close[0])!r}?" if close else "check the path"
+
+
 def read_source(path: str | os.PathLike[str]) -> Source:
     """The text of a spec file; a byte-order mark at its start is skipped. Refuses what is not a UTF-8 text."""
     name = os.fspath(path)
@@ -44,8 +54,8 @@ def read_source(path: str | os.PathLike[str]) -> Source:
         data = Path(path).read_bytes()
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        fault = Diagnostic("E100", Span(Source(name, ""), 0, 0), f"cannot read {name}: {reason}", "check the path")
-        raise SpecError([fault]) from None
+        span = Span(Source(name, ""), 0, 0)
+        raise SpecError([Diagnostic("E100", span, f"cannot read {name}: {reason}", _near_path(name))]) from None
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

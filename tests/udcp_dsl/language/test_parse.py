@@ -421,6 +421,10 @@ def test_a_nul_character(tmp_path: Path) -> None:
 def test_no_file(tmp_path: Path) -> None:
     assert refusal(tmp_path / "absent.loss").message.endswith("absent.loss: No such file or directory")
     assert refusal(tmp_path).code == "E100"
+    (tmp_path / "triage.loss").write_text("labels { a }  loss l = size")
+    assert refusal(tmp_path / "triag.loss").help == f"did you mean {str(tmp_path / 'triage.loss')!r}?"
+    assert refusal(tmp_path / "other.loss").help == "check the path"
+    assert refusal(Path("a\0.loss")).help == "check the path"
 
 
 # The grammar's tables ------------------------------------------------------------------------------------------------
