@@ -6,7 +6,7 @@ MAPIE, puncc, crepes and TorchCP are measured where they are installed (`pip ins
 gets the same float32 probabilities, n rows to calibrate on and n rows to predict. Two problems: drawn probabilities of
 k labels with true labels drawn from them, and the classifier of languages, where p is not the truth. No library but
 ours knows of the cost. Times are the least of some runs, each method beside an argsort of its own moment. Writes
-benchmarks/results/peers.json and peers.svg, and, where all are installed, the table of the README.
+benchmarks/results/peers.json and peers.svg, and, where all are installed, the table of docs/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from udcp_dsl.datasets.specs import language_losses
 from udcp_dsl.prediction.files import atomic_write
 
 RESULTS = Path(__file__).parent / "results"
-README = Path(__file__).parent.parent / "README.md"
+PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 BEGIN, END = "<!-- peers: made by benchmarks/peers.py -->", "<!-- end of peers -->"
 ALPHA = 0.1
 
@@ -241,7 +241,7 @@ def measured(on: Problem, repeats: int) -> Iterator[dict[str, Any]]:
 
 
 def shown(content: dict[str, Any]) -> str:
-    """The table of the README: the classifier's sets, and the time on the drawn rows."""
+    """The table of docs/benchmarks.md: the classifier's sets, and the time on the drawn rows."""
     drawn_name, real_name = dict.fromkeys(row["problem"] for row in content["rows"])
     times = {(row["library"], row["method"]): row["ratio"] for row in content["rows"] if row["problem"] == drawn_name}
     lines = ["| library, method | mean size | empty | coverage | mean cost | time |", "|---|---|---|---|---|---|"]
@@ -273,7 +273,7 @@ def main() -> None:
     content = {"n": options.n, "k": options.k, "alpha": ALPHA, "rows": rows}
     write(RESULTS / "peers.json", json.dumps(content, indent=1) + "\n")
     if len(rows) == 2 * len(PEERS):
-        write(README, between_markers(README.read_text(encoding="utf-8"), BEGIN, END, shown(content)))
+        write(PAGE, between_markers(PAGE.read_text(encoding="utf-8"), BEGIN, END, shown(content)))
     aps = [row for row in rows if "APS" in row["method"] and row["problem"] == f"drawn, K = {options.k}"]
     plot({f"{row['library']} {row['method']}": float(row["ratio"]) for row in aps}, options.n, options.k)
 

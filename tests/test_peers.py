@@ -41,10 +41,10 @@ def test_what_is_measured_of_ours(peers: Any, monkeypatch: pytest.MonkeyPatch) -
     assert rows["`price`"]["cost"] == min(row["cost"] for row in rows.values())
 
 
-def test_the_readme_shows_what_was_measured(peers: Any) -> None:
+def test_the_page_shows_what_was_measured(peers: Any) -> None:
     """For each library and method size, coverage and cost beside the time."""
     content = json.loads((peers.RESULTS / "peers.json").read_text(encoding="utf-8"))
-    text = peers.README.read_text(encoding="utf-8").split(peers.BEGIN)[1].split(peers.END)[0]
+    text = peers.PAGE.read_text(encoding="utf-8").split(peers.BEGIN)[1].split(peers.END)[0]
     assert text.strip() == peers.shown(content)
     assert {row["library"] for row in content["rows"]} == {peer[0] for peer in peers.PEERS}
     of_lac = [row for row in content["rows"] if "LAC" in row["method"] or row["method"] == "`lac`"]
