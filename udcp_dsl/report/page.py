@@ -228,7 +228,7 @@ def _table(comparison: Comparison, alpha: Fraction, summaries: Sequence[Summary]
             f'<tr style="--c:var({looks[s.oracle].colour.variable})"{" class=best" if s.cost_mean == least else ""}>'
             f'<th scope="row"><span class="swatch"></span>{_text(s.oracle)}{_about(comparison, s)}</th>'
             f"{'' if s.risk is None else f'<td>{number(s.risk)}</td>'}"
-            f'<td>{s.coverage:.3f} <span class="range">{low:.3f} to {high:.3f}</span></td>{_quarters(s)}'
+            f'<td>{s.coverage:.3f} <span class="range">{low:.3f} to {high:.3f}</span>{_quarters(s)}</td>'
             f'<td>{number(s.cost_mean)}{error}</td><td aria-hidden="true">{bar}</td><td>{more}</td>'
             f"<td>{number(s.size)}</td><td>{percent(s.empty)}</td>{_handed(s)}<td>{seconds(s.seconds)}</td></tr>"
         )
@@ -237,8 +237,7 @@ def _table(comparison: Comparison, alpha: Fraction, summaries: Sequence[Summary]
         for head in (
             "oracle",
             *([] if summaries[0].risk is None else [f'harm <span class="range">at most {show_level(alpha)}</span>']),
-            f'coverage <span class="range">{interval}</span>',
-            *(['by quarter <span class="range">hardest first</span>'] if summaries[0].by_difficulty else []),
+            f'coverage <span class="range">{interval}{_quarters_head(summaries[0])}</span>',
             "cost",
             "",
             "above cheapest",
@@ -256,11 +255,16 @@ def _table(comparison: Comparison, alpha: Fraction, summaries: Sequence[Summary]
     )
 
 
+def _quarters_head(summary: Summary) -> str:
+    return "<br>by quarter of the rows, hardest first" if summary.by_difficulty else ""
+
+
 def _quarters(summary: Summary) -> str:
-    """How often the truth is in the set, in each quarter of the rows by their highest probability."""
+    """How often the truth is in the set, in each quarter of the rows by their highest probability: a second line."""
     if not summary.by_difficulty:
         return ""
-    return f"<td>{', '.join(f'{summary.by_difficulty[quarter][0]:.2f}' for quarter in QUARTERS)}</td>"
+    covered = ", ".join(f"{summary.by_difficulty[quarter][0]:.2f}" for quarter in QUARTERS)
+    return f'<br><span class="range">{covered}</span>'
 
 
 def _handed(summary: Summary) -> str:
