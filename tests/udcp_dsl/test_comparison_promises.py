@@ -246,3 +246,11 @@ def test_too_few_rows_in_a_bin_are_told() -> None:
     (message,) = [str(warning.message) for warning in told]
     assert "the fold for thresholds has 50 rows, and alpha 0.1 needs 9 in each of 8 bins by difficulty, 79" in message
     assert "so sets of some bins hold every label: give more rows or a larger alpha, or fewer bins" in message
+
+
+def test_too_few_rows_for_the_harm_of_any_loss_are_told() -> None:
+    graver = loads(SPEC.replace("wolf: 4", "wolf: 40"), loss="far")
+    with pytest.warns(CalibrationWarning) as told:
+        compare([KINDS, graver], P[:100], Y[:100], oracles=["lac"], splits=1, risk="harm", alphas="0.5")
+    (message,) = [str(warning.message) for warning in told]
+    assert message.startswith("the fold for thresholds has 50 rows, and alpha 0.5 needs 79, so all sets hold every")

@@ -103,7 +103,7 @@ def compare(
         data = data.take(np.setdiff1d(np.arange(len(data)), own))
     data = replace(data, P=tempered(data.P, heat))
     folds = deal(len(data), fractions, int(seed), int(splits))
-    for promises in asked[0]:
+    for promises in {(p.conditional, p.rule(1)): p for own in asked for p in own}.values():  # harm: that of each loss
         warn_of_too_few(folds[0], promises, tuned=any(contender.tuned for contender in contenders))
     if risk is None:
         warn_of_zeros(data, min(asked[0][0].alphas))
