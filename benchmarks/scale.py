@@ -1,6 +1,6 @@
 """Sets from parquet in bounded memory: rows a second and peak memory as n grows, and two Dask workers against one.
 
-    python benchmarks/scale.py [--rows 10000 100000 1000000] [--labels 1000] [--dask] [--stages]
+    python benchmarks/scale.py [--rows 10000 100000 1000000] [--labels 1000] [--oracle price] [--dask] [--stages]
 
 Rows are made on the fly, a list column of float32 in parts of 10,000 rows. Each size is predicted in a process of its
 own, from files to files, against `predict_set` on rows that are in memory, in the same process and by the same kernels;
@@ -74,7 +74,7 @@ def measured(folder: Path, K: int) -> dict[str, float]:
     began, cpu = time.perf_counter(), time.process_time()
     n = predict_parts(predictor, source, parts, level).n
     streamed, cpu = n / (time.perf_counter() - began), (time.process_time() - cpu) / n
-    again = udcp.SetPredictor(predictor.loss, "price", alpha=0.1)
+    again = udcp.SetPredictor(predictor.loss, predictor.oracle.name, alpha=0.1)
     began = time.perf_counter()
     again.calibrate(open_rows(folder / "in", predictor.loss.labels, truth_column="y").stored())
     calibrated = n / (time.perf_counter() - began)
@@ -152,6 +152,7 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--rows", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
     options.add_argument("--labels", type=int, default=1000)
+    options.add_argument("--oracle", default="price")
     options.add_argument("--dask", action="store_true", help="two workers against one, on the largest n")
     options.add_argument("--stages", action="store_true", help="what reading, scoring and writing take")
     options.add_argument("--measure", metavar="FOLDER", help=argparse.SUPPRESS)
@@ -164,8 +165,10 @@ def main() -> None:
     K = chosen.labels
     P = rows(2000, K, 10**6)
     y = [np.random.default_rng(i).choice(K, p=p / p.sum()) for i, p in enumerate(P.astype(np.float64))]
-    predictor = udcp.SetPredictor(udcp.loads(spec(K)), "price", alpha=0.1).calibrate(P, [str(label) for label in y])
-    print(f"{K} labels, {os.cpu_count()} cores, oracle price, parquet with a list column of float32")
+    predictor = udcp.SetPredictor(udcp.loads(spec(K)), chosen.oracle, alpha=0.1).calibrate(
+        P, [str(label) for label in y]
+    )
+    print(f"{K} labels, {os.cpu_count()} cores, oracle {chosen.oracle}, parquet with a list column of float32")
     print(f"{'rows':>10} {'rows/s':>9} {'in memory':>10} {'ratio':>6} {'of CPU':>7} {'calibrate':>10} {'MiB':>5}")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

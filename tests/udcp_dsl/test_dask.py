@@ -24,8 +24,9 @@ from click.testing import CliRunner, Result
 
 import udcp_dsl as udcp
 from udcp_dsl.cli import main
-from udcp_dsl.dask import connected, predict_parts, rows_of_parts
+from udcp_dsl.dask import connected, predict_parts, rows_of_parts, spread
 from udcp_dsl.diagnostics import InputError
+from udcp_dsl.prediction.rows.source import open_rows
 
 PARTS, ROWS = 12, 15
 rng = np.random.default_rng(0)
@@ -196,3 +197,21 @@ def test_a_fault_of_calibration_rows_is_told_by_part_and_row(folder: Path, clien
     loss = udcp.loads("labels {cat, dog, wolf}  loss l = size")
     with pytest.raises(InputError, match=r"part-9\.parquet: .*row 7.* NaN"):
         udcp.SetPredictor(loss, "lac").calibrate(rows)
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_worker_that_dies_in_the_middle_of_calibration_changes_nothing(client: Any) -> None:
+    pids = list(client.run(os.getpid).values())
+    killed: list[int] = []
+
+    def kill(done: int) -> None:
+        if not killed and done >= 3 * ROWS:
+            killed.append(pids[0])
+            os.kill(pids[0], signal.SIGKILL)
+
+    source = open_rows("in", ["cat", "dog", "wolf"], beside={"true labels": Y}, column="p")
+    loss = udcp.loads("labels {cat, dog, wolf}  loss l = size")
+    udcp.SetPredictor(loss, "penalized", alpha=0.3).calibrate(spread(client, source, kill)).save("cluster.json")
+    udcp.SetPredictor(loss, "penalized", alpha=0.3).calibrate(P, Y).save("alone.json")
+    assert killed
+    assert Path("cluster.json").read_bytes() == Path("alone.json").read_bytes()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import signal
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -322,3 +324,27 @@ def test_parts_before_a_fault_are_finished(tmp_path: Path) -> None:
         "part-0.parquet",
         "part-1.parquet",
     ]
+
+
+def test_a_full_disk_leaves_finished_parts_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from udcp_dsl.prediction.streams import predicting
+
+    whole = predicting.open_sets
+
+    @contextmanager
+    def full(path: Any) -> Iterator[Any]:
+        with whole(path) as write:
+
+            def fail(block: Any) -> None:
+                write(block)
+                raise OSError(errno.ENOSPC, "No space left on device")
+
+            yield fail if Path(path).name == "part-1.parquet" else write
+
+    monkeypatch.setattr(predicting, "open_sets", full)
+    predictor = made()
+    source = open_rows(in_parts(tmp_path / "in"), LABELS, column="p")
+    parts = open_folder(tmp_path / "out", ".parquet", predictor, source, predictor.alphas[0])
+    with pytest.raises(OSError, match="No space"):
+        predict_parts(predictor, source, parts, predictor.alphas[0])
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["_udcp.json", "part-0.parquet"]
