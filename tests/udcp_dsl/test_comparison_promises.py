@@ -85,7 +85,8 @@ def test_anchors_are_those_of_a_predictor_on_the_fold_for_tuning(
     many = sum(map(len, folds.halves))
     monkeypatch.setattr(Fitting, "anchor_fold", lambda self, rows: np.arange(many))
     asked = {key: value for key, value in settings.items() if key in ("confidence", "risk")}
-    for kept, within in ((both, {}), (both.beside, {"conditional": "difficulty", "bins": settings.get("bins")})):
+    by_bins: dict[str, Any] = {"conditional": "difficulty", "bins": settings.get("bins")}
+    for kept, within in ((both, dict[str, Any]()), (both.beside, by_bins)):
         for run in kept.runs:
             predictor = SetPredictor(TOGETHER, "price", alpha=run.alpha, **asked, **within).calibrate(P[rows], Y[rows])
             assert predictor.anchors is not None
@@ -231,7 +232,7 @@ def test_mistakes(settings: dict[str, Any], message: str) -> None:
 
 
 def test_a_sweep_shows_one_promise() -> None:
-    values = {"param": "fear", "values": [1, 2], "oracles": ["lac"], "splits": 1}
+    values: dict[str, Any] = {"param": "fear", "values": [1, 2], "oracles": ["lac"], "splits": 1}
     with pytest.raises(InputError, match="a sweep shows one promise"):
         sweep(FAR, P, Y, conditional="difficulty", **values)
     swept = sweep(FAR, P, Y, risk="harm", alphas="0.3", **values)
