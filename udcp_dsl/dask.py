@@ -151,6 +151,8 @@ class Spread(Stored):
 
     def ask(self, ask: Callable[..., npt.NDArray[Any]], *columns: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """As of any stored matrix: a part is a task, and is sent what its own rows have in the columns."""
+        if not len(self):
+            return ask(np.empty(self.shape), *columns)
         places = np.searchsorted(self._chosen, self._ends)
         question = self._client.submit(_itself, (ask, self._changes), pure=False)
         futures, slices = [], {}
@@ -161,16 +163,16 @@ class Spread(Stored):
                 future = self._client.submit(_asked, question, self._numbers.part(which), own, sent, pure=False)
                 futures.append(future)
                 slices[future.key] = slice(first, last)
-        out: npt.NDArray[Any] | None = None
-        done = 0
+        out, done = np.empty(0), 0
         for future, answer in _answers(self._client, futures):
             at = slices[future.key]
-            out = np.empty((len(self), *answer.shape[1:]), dtype=answer.dtype) if out is None else out
+            if not done:
+                out = np.empty((len(self), *answer.shape[1:]), dtype=answer.dtype)
             out[at] = answer
             done += at.stop - at.start
             if self._tell is not None:
                 self._tell(done)
-        return super().ask(ask, *columns) if out is None else out
+        return out
 
 
 def _itself(value: Any) -> Any:

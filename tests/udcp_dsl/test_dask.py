@@ -26,6 +26,7 @@ import udcp_dsl as udcp
 from udcp_dsl.cli import main
 from udcp_dsl.dask import connected, predict_parts, rows_of_parts, spread
 from udcp_dsl.diagnostics import InputError
+from udcp_dsl.prediction.containers import held
 from udcp_dsl.prediction.rows.source import open_rows
 
 PARTS, ROWS = 12, 15
@@ -194,6 +195,10 @@ def test_a_fault_of_calibration_rows_is_told_by_part_and_row(folder: Path, clien
     bad = P[:ROWS].copy()
     bad[7] = np.nan
     write(9, bad)
+    assert (
+        held(rows.P[np.array([3, ROWS, PARTS * ROWS - 1])]).tolist() == P[[3, ROWS, -1]].tolist()
+    )  # part 9 is not asked
+    assert held(rows.P[:0]).shape == (0, 3)
     loss = udcp.loads("labels {cat, dog, wolf}  loss l = size")
     with pytest.raises(InputError, match=r"part-9\.parquet: .*row 7.* NaN"):
         udcp.SetPredictor(loss, "lac").calibrate(rows)

@@ -73,7 +73,7 @@ class Source:
 
     def batches(self, most: int | None = None) -> Iterator[Batch]:
         """The rows in order, at most `most` at a time (without it, as many as fit into `BATCH`)."""
-        most = most or max(1, BATCH // len(self.labels))
+        most = most or self._most
         model = self.model or self.parts[0]
         like = model.schema() if self.parts != (model,) else None
         at, kinds = 0, _Kinds(self.labels)
@@ -95,7 +95,16 @@ class Source:
         """How many rows there are, by reading them where nothing else tells; None of a stream."""
         if self.rows is not None or self.parts[0].stream is not None:
             return self.rows
-        return sum(len(block.values) for part in self.parts for block in part.blocks(self.wanted, None))
+        n = 0
+        for part in self.parts:
+            with blamed_on(part.path):
+                n += sum(len(block.values) for block in part.blocks(self.wanted, self._most))
+        return n
+
+    @property
+    def _most(self) -> int:
+        """As many rows as are in memory at a time."""
+        return max(1, BATCH // len(self.labels))
 
     def _check_beside(self, n: int) -> None:
         for role, column in self.beside.items():

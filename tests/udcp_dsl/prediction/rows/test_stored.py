@@ -176,6 +176,12 @@ def test_a_file_of_true_labels_has_one_for_each_row(tmp_path: Path) -> None:
     np.save(tmp_path / "p.npy", P)
     with pytest.raises(InputError, match="true labels: 239 entries for 240 rows"):
         open_rows(tmp_path / "p.npy", LABELS, beside={"true labels": Y[1:]}).stored()
+    pq.write_table(table(P).select(["p"]), tmp_path / "p.parquet")
+    with pa.OSFile(str(tmp_path / "p.arrow"), "w") as file, pa.ipc.new_file(file, table(P).schema) as writer:
+        writer.write_table(table(P), max_chunksize=50)
+    for name in ("p.parquet", "p.arrow"):  # of which the second does not say how many rows it has
+        with pytest.raises(InputError, match="true labels: 241 entries for 240 rows"):
+            open_rows(tmp_path / name, LABELS, column="p", beside={"true labels": [*Y, 0]}).stored()
 
 
 def test_faults_name_part_and_row(tmp_path: Path) -> None:
