@@ -51,11 +51,11 @@ def test_what_fails_is_shown_without_a_traceback(folder: Path) -> None:
         "from udcp_dsl.expression.atoms.any import Any\n"
         "Any.batch = lambda self, sets: sets.mask[:, self.category.members].all(axis=1) * 1.0\n"
     )
-    done = run(folder, "--udcp", "--udcp-cases", "1", "--udcp-seed", "3", "pets.loss::dear", "pets.loss::plain")
+    done = run(folder, "--udcp", "--udcp-cases", "1", "--udcp-seed", "3", "pets.loss::dear")
     assert done.returncode == 1
     assert "meaning: evaluators agree with the interpreter fails" in done.stdout
     assert "on {cat} the interpreter gives 2.0 and batch gives 1.0" in done.stdout
-    assert "1 failed, 1 passed" in done.stdout
+    assert "1 failed" in done.stdout
 
 
 def test_nothing_is_done_without_the_option(folder: Path) -> None:

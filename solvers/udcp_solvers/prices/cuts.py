@@ -112,7 +112,7 @@ def _scores(start: int, stop: int, P: Probabilities, parts: Parts, out: Floats) 
     order, ends = np.empty(K, np.int64), np.empty(K + 2, np.int64)
     for n in range(start, stop):
         out[n] = np.inf
-        many = 0
+        many = len(p) - K  # none yet: a literal 0 would have `_row`, and all that it calls, compiled once more
         for y in range(K):
             p[y] = P[n, y]
             # A label without mass may be bought only where it is a gain.
@@ -136,7 +136,10 @@ def _row(
     """The first `many` labels of the order are divided into runs; those bought together are a run."""
     state.paid[:] = False
     state.held[:] = 0.0
-    low = _buy(0.0, order, 0, _divide(0.0, True, order, 0, many, p, parts, state, graph), p, parts, state, graph, score)
+    low = many - many  # not a literal, as above
+    low = _buy(
+        0.0, order, low, _divide(0.0, True, order, low, many, p, parts, state, graph), p, parts, state, graph, score
+    )
     ends[0] = _divide(np.inf, True, order, low, many, p, parts, state, graph)
     top = 0
     while top >= 0:
