@@ -99,7 +99,7 @@ def test_weights(udcp: Udcp, file: str) -> None:
         (("--temperature", "warm"), "give fit, or a number above 0"),
         (("--temperature", "-1"), "above 0"),
         (("--confidence", "2"), "strictly between 0 and 1"),
-        (("--bins", "3"), "goes with conditional"),
+        (("--bins", "3"), "--bins goes with --conditional difficulty"),
         (("--simultaneous",), "goes with confidence"),
         (("--confidence", "0.9", "--randomize"), "exclude each other"),
         (("--confidence", "0.9", "--weights", "w.npy"), "exclude each other"),
