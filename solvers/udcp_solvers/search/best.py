@@ -14,6 +14,8 @@ from udcp_solvers.search.bound import (
     ALL_WITH_ROW,
     ALL_WITHOUT_ROW,
     BASE_ROW,
+    CAP,
+    CHANGE_ROW,
     EVERYONE_ROW,
     FACTOR_OF_ROW,
     FACTORS_ROW,
@@ -39,7 +41,6 @@ from udcp_solvers.search.bound import (
     bounded,
     ended,
     margins,
-    settled,
 )
 from udcp_solvers.search.branching import by_label, culprit, divide, nearest, undecided
 from udcp_solvers.search.intervals import cost_beside, intervals, touch
@@ -66,6 +67,7 @@ from udcp_solvers.search.layout import (
     part,
     sizes_of,
 )
+from udcp_solvers.search.lightest import settle
 from udcp_solvers.search.lines import AT as _AT
 from udcp_solvers.search.lines import COUNTED, next_line
 from udcp_solvers.search.lines import LEFT as _LEFT
@@ -156,7 +158,7 @@ def best_set(
         bound = reals[3 * Q + N]
         if bound >= limit:
             if told:
-                ended(ints, bound, -np.inf, marks, labels, T)
+                ended(bound, -np.inf, marks, labels, T)
             continue
         if looked >= budget:
             open_bound = min(open_bound, bound)
@@ -173,7 +175,7 @@ def best_set(
         T.search[_AT] = -1.0
         T.search[_LEFT] = _FIRST_MOVES if looked == 1 else _MOVES
         T.search[COUNTED] = _countable(ints, x, labels, by_sum)
-        solved, again = False, True
+        solved, again, last = False, True, False
         while again:
             value = bounded(ints, floats, p, marks, lines, labels, everyone, T)
             better = value > bound
@@ -188,38 +190,31 @@ def best_set(
             if cost <= value + slack:
                 solved = not ties
                 break
-            settles = better and not told and looked > 1 and settled(ints, marks, labels, limit - value, T)
-            if settles and not touch(ints, x, said, labels, touched, state):
-                bound = np.inf
-                break
-            again = next_line(
-                ints,
-                floats,
-                lines,
-                reals[: 2 * Q],
-                q,
-                ends,
-                point_q,
-                point,
-                heaviest,
-                value,
-                limit,
-                T.floats[FACTOR_OF_ROW][:N],
-                T.search,
-            )
-            if not again and looked == 1 and T.search[COUNTED] < 0.0:
-                # At the best lines; what is settled here is so in all branches.
-                if value < bound:
-                    value = bounded(ints, floats, p, marks, lines, labels, everyone, T)
+            at_root = last and T.search[COUNTED] < 0.0
+            again = not last and next_line(
+                ints, floats, lines, reals[: 2 * Q], q, ends, point_q, point, heaviest, value, limit,
+                T.floats[FACTOR_OF_ROW][:N], T.search,
+            )  # fmt: skip
+            if not again and not last and looked == 1 and T.search[COUNTED] < 0.0:
+                # What is settled in the first branch, at its best lines, is so in all.
+                at_root = value == bound
+                again = last = not at_root
+            if at_root:
                 best = _polished(
                     ints, floats, base, touched, worth, x, labels, everyone, T.floats[VALUE_ROW][:K], found, best,
                     slack, point_state, point_q, point, T.ints[ORDER_ROW],
                 )  # fmt: skip
                 limit = best + slack if ties else best - slack
-                margins(ints, value, x, labels, T)
-                settles = settled(ints, marks, labels, limit - value, T)
-                told = not settles
-                if settles and not touch(ints, x, said, labels, touched, state):
+                margins(value, labels, T)
+            room = limit - value
+            settles = at_root or (better and not told and looked > 1)
+            if (
+                settles
+                and T.search[CAP] > room
+                and settle(ints, x, said, labels, state, T.floats[V_ROW][:C], chosen, T.floats[CHANGE_ROW][:K], room)
+            ):
+                told = False
+                if not touch(ints, x, said, labels, touched, state):
                     bound = np.inf
                     break
             if not again and T.search[COUNTED] < 0.0:
@@ -230,7 +225,7 @@ def best_set(
             T.warm[:] = lines
         if solved or bound >= limit:
             if told:
-                ended(ints, bound, value, marks, labels, T)
+                ended(bound, value, marks, labels, T)
             continue
         if looked == 1:
             labels, everyone, shift = _fewer(
@@ -241,7 +236,7 @@ def best_set(
         reals[3 * Q + N] = bound
         end = _divided(ints, floats, p, top, labels, T)
         if told and end == top:
-            ended(ints, bound, -np.inf, marks, labels, T)
+            ended(bound, -np.inf, marks, labels, T)
         top = end
     T.search[LOOKED] = looked
     gap = best - min(best, open_bound)

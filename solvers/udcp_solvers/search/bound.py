@@ -24,7 +24,7 @@ from udcp_solvers.search.layout import (
     part,
     sizes_of,
 )
-from udcp_solvers.search.lightest import by_threshold, changes, lightest, settle, touching
+from udcp_solvers.search.lightest import by_threshold, changes, lightest, touching
 from udcp_solvers.search.lines import COUNTED, KEPT_OF_LINES
 from udcp_solvers.search.minorant import minorant
 from udcp_solvers.search.pairs import by_pairs, grow
@@ -49,8 +49,8 @@ class Scratch(NamedTuple):
 
 
 # Behind what is kept of lines: where changes of labels are known, what they are at most, else 0; the branches looked
-# at; the threshold on entries.
-_CAP, LOOKED, _T = 6, 7, 14
+# at.
+CAP, LOOKED = 6, 7
 # Rows of the scratch.
 LABELS_ROW, STATE_ROW, POINT_STATE_ROW, WAITING_ROW, ORDER_ROW, TOUCHED_ROW, EVERYONE_ROW = range(7)
 (
@@ -74,7 +74,7 @@ def scratch_of(ints: Ints) -> Scratch:
         np.zeros((7, wide), np.int64),
         np.zeros((20, wide)),
         np.zeros((2, K), np.int8),
-        np.zeros(KEPT_OF_LINES + 1),
+        np.zeros(KEPT_OF_LINES),
         np.zeros(Q + N),
         np.zeros(K),
         np.zeros(inside + 2 * C + 2 * K + 4 if counts else 1),
@@ -86,19 +86,20 @@ def scratch_of(ints: Ints) -> Scratch:
 def bounded(
     ints: Ints, floats: Floats, p: Floats, marks: Marks, lines: Floats, labels: Ints, everyone: Ints, T: Scratch
 ) -> float:
-    """The bound of a branch at these lines, and the set that attains it."""
+    """The bound of a branch at these lines, the set that attains it, and by how much it rises with a label changed."""
     K, C, Q, N = sizes_of(ints)
     x, said, decided = marks[:K], marks[K : K + C], marks[K + C :]
     state = T.ints[STATE_ROW][:C]
     ends, q = T.floats[LOW_ROW : HIGH_ROW + 1, :N], T.floats[QLOW_ROW : QHIGH_ROW + 1, :Q]
     value, weight, v = T.floats[VALUE_ROW][:K], T.floats[WEIGHT_ROW][:C], T.floats[V_ROW][:C]
-    entry, chosen = T.floats[ENTRY_ROW][:K], T.small[0]
+    entry, chosen, change = T.floats[ENTRY_ROW][:K], T.small[0], T.floats[CHANGE_ROW][:K]
     counted = int(T.search[COUNTED])
     constant, threshold, f, of_count, pairs, of_pairs = minorant(
         ints, floats, T.floats[BASE_ROW][:Q], p, T.floats[WORTH_ROW][:K], x, decided, lines, labels, everyone, state, q,
         ends, counted, value, weight, T.ints[WAITING_ROW], T.floats[FACTORS_ROW], T.floats[FACTOR_OF_ROW][:N],
     )  # fmt: skip
-    T.search[_CAP], T.search[_T] = 0.0, np.inf
+    T.search[CAP] = 0.0
+    change[:] = 0.0
     if of_count != 0.0:
         return constant + by_count(
             ints, floats, counted, of_count, T.floats[BASE_ROW][:Q], x, labels, state, value, weight, q, T.pool,
@@ -116,59 +117,38 @@ def bounded(
         )
         grow(ints, floats, pairs, of_pairs, x, labels, value, room, chosen)
         return constant + total
+    t, cap = np.inf, np.inf
     if threshold < 0:
         more = touching(ints, x, said, labels, value, v, chosen)
-        T.search[_CAP] = np.inf if more == 0.0 else 0.0
-        return constant + total + more
-    total, t, second = by_threshold(
-        ints, floats, threshold, f, x, labels, state, value, weight, total, v, entry, everyone, ends[0, threshold]
-    )
-    lightest(ints, p, x, labels, state, value, weight, entry, t, v, chosen)
-    T.search[_CAP], T.search[_T] = second - total, t
+        if more > 0.0:
+            return constant + total + more
+    else:
+        total, t, second = by_threshold(
+            ints, floats, threshold, f, x, labels, state, value, weight, total, v, entry, everyone, ends[0, threshold]
+        )
+        lightest(ints, p, x, labels, state, value, weight, entry, t, v, chosen)
+        cap = second - total
+    T.search[CAP] = cap
+    changes(ints, x, labels, state, value, v, entry, t, cap, chosen, change)
     return constant + total
 
 
 @jit
-def settled(ints: Ints, marks: Marks, labels: Ints, room: float, T: Scratch) -> bool:
-    """Fix what cannot be otherwise in a set better than the best known, by `room` above the bound just found."""
-    K, C, _, _ = sizes_of(ints)
-    if T.search[_CAP] <= room:
-        return False
-    x, said, state, v = marks[:K], marks[K : K + C], T.ints[STATE_ROW][:C], T.floats[V_ROW][:C]
-    return settle(ints, x, said, labels, state, v, T.small[0], _changes(ints, x, labels, T), room)
-
-
-@jit
-def _changes(ints: Ints, x: Marks, labels: Ints, T: Scratch) -> Floats:
-    """By how much the bound just found rises if a label is changed (K,); 0 where it is not known."""
-    K, C, _, _ = sizes_of(ints)
-    change: Floats = T.floats[CHANGE_ROW][:K]
-    if T.search[_CAP] > 0.0:
-        changes(
-            ints, x, labels, T.ints[STATE_ROW][:C], T.floats[VALUE_ROW][:K], T.floats[V_ROW][:C],
-            T.floats[ENTRY_ROW][:K], T.search[_T], T.search[_CAP], T.small[0], change,
-        )  # fmt: skip
-    else:
-        change[:] = 0.0
-    return change
-
-
-@jit
-def margins(ints: Ints, value: float, x: Marks, labels: Ints, T: Scratch) -> None:
+def margins(value: float, labels: Ints, T: Scratch) -> None:
     """What sets with and without each label cost at least, by the bound just found, less what they are worth."""
-    change, chosen = _changes(ints, x, labels, T), T.small[0]
+    change, chosen = T.floats[CHANGE_ROW], T.small[0]
     for y in labels:
         here, there = (WITH_ROW, WITHOUT_ROW) if chosen[y] == IN else (WITHOUT_ROW, WITH_ROW)
         T.floats[here, y], T.floats[there, y] = value, value + change[y]
 
 
 @jit
-def ended(ints: Ints, bound: float, value: float, marks: Marks, labels: Ints, T: Scratch) -> None:
+def ended(bound: float, value: float, marks: Marks, labels: Ints, T: Scratch) -> None:
     """A branch ends: what its sets with and without each label cost at least counts for all. `value` is the bound just
     found, -inf if there is none."""
     x, chosen = marks[: len(T.margin)], T.small[0]
     known = value > -np.inf
-    change = _changes(ints, x, labels, T) if known else T.floats[CHANGE_ROW]
+    change = T.floats[CHANGE_ROW]
     for y in labels:
         free = x[y] == FREE
         more = max(bound, value + change[y]) if free and known else bound if free else np.inf
