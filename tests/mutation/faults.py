@@ -38,8 +38,8 @@ FAULTS = (
     Fault(
         "search: the second threshold forgotten, so that labels settle that may change",
         "solvers/udcp_solvers/search/bound.py",
-        "T.search[_CAP], T.search[_T] = second - total, t",
-        "T.search[_CAP], T.search[_T] = np.inf, t",
+        "cap = second - total",
+        "cap = np.inf",
         (SEARCH,),
     ),
     Fault(

@@ -54,7 +54,8 @@ def least_cost(masks: np.ndarray, costs: np.ndarray, P: np.ndarray, level: float
 
 
 def cost_at(loss: udcp.Loss, scores: np.ndarray, P: np.ndarray, level: float) -> float:
-    """The mean cost of the sets whose mean mass is the level, two neighbouring thresholds mixed."""
+    """The mean cost of the sets whose mean mass is the level, two neighbouring thresholds mixed; or is above it, where
+    that costs less: a loss need not rise with its set."""
     order = np.argsort(scores, axis=None, kind="stable")
     ranked, mass = scores.ravel()[order], np.cumsum(P.ravel()[order]) / len(P)
     last = np.append(ranked[1:] > ranked[:-1], True)
@@ -62,7 +63,7 @@ def cost_at(loss: udcp.Loss, scores: np.ndarray, P: np.ndarray, level: float) ->
     at = min(int(np.searchsorted(masses, level)), len(taus) - 1)
     below, above = (float(loss.batch(scores <= tau).mean()) for tau in (taus[at - 1], taus[at]))
     share = (level - masses[at - 1]) / (masses[at] - masses[at - 1])
-    return below + share * (above - below)
+    return min(below + share * (above - below), above)
 
 
 def compared(loss: udcp.Loss, rng: np.random.Generator, n: int, draws: int) -> tuple[float, float, dict[str, float]]:
