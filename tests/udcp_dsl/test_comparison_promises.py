@@ -196,7 +196,7 @@ def test_in_the_report(found: Comparison, tmp_path: Path) -> None:
         assert finding(kept, "far", kept.alphas[0]) in page
         for summary in kept.summaries():
             quarters = ", ".join(f"{covered:.2f}" for covered, _ in summary.by_difficulty.values())
-            assert f'<br><span class="range">{quarters}</span></td>' in page
+            assert f'<br><span class="range">{quarters}</span></span></td>' in page
     assert "and beside that in 4 bins by difficulty" in page
 
 

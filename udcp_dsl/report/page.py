@@ -256,7 +256,7 @@ def _table(comparison: Comparison, alpha: Fraction, summaries: Sequence[Summary]
 
 
 def _quarters_head(summary: Summary) -> str:
-    return "<br>by quarter of the rows, hardest first" if summary.by_difficulty else ""
+    return '<span class="quarters"><br>by quarter of the rows, hardest first</span>' if summary.by_difficulty else ""
 
 
 def _quarters(summary: Summary) -> str:
@@ -264,7 +264,7 @@ def _quarters(summary: Summary) -> str:
     if not summary.by_difficulty:
         return ""
     covered = ", ".join(f"{summary.by_difficulty[quarter][0]:.2f}" for quarter in QUARTERS)
-    return f'<br><span class="range">{covered}</span>'
+    return f'<span class="quarters"><br><span class="range">{covered}</span></span>'
 
 
 def _handed(summary: Summary) -> str:
