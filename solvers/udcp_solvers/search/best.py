@@ -162,6 +162,7 @@ def best_set(
             continue
         if looked >= budget:
             open_bound = min(open_bound, bound)
+            told = False
             continue
         looked += 1
         told = told and looked <= _FEW_BRANCHES
