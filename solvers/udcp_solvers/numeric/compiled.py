@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterable
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -43,20 +43,16 @@ class Kernel:
     """A function that is handed to numba when it is first called, from Python or from another kernel.
 
     Compiled code finds its callees among the globals of its module, and numba asks those that it does not know for
-    their `_numba_type_`; all else that it wants to know of a callee (whether to inline it) it asks of the dispatcher.
+    their `_numba_type_`: it gets that of a part. All else that it wants to know of a callee it asks of its dispatcher.
     """
 
     def __init__(self, function: Callable[..., Any], fastmath: Iterable[str] = (), inline: str = "never") -> None:
         self.function, self._name = function, function.__qualname__
         self._settings = {"nogil": True, "error_model": "numpy", "fastmath": set(fastmath), "inline": inline}
 
-    @property
+    @cached_property
     def dispatcher(self) -> Any:
-        """What numba makes of the function; compiled for the types of its arguments when it is called."""
-        made = self.__dict__.get("made")
-        return self.__dict__.setdefault("made", self._dispatcher()) if made is None else made  # threads share the first
-
-    def _dispatcher(self) -> Any:
+        """What numba makes of the function for Python; compiled for the types of its arguments when it is called."""
         import numba
 
         # numba's cache on disk looks only at the file of a kernel, not at the files of what it calls, and would go on
@@ -68,6 +64,20 @@ class Kernel:
             return njit(cache=True, **self._settings)(function)
         except RuntimeError:  # no folder that can be written to
             return njit(**self._settings)(function)
+
+    @cached_property
+    def _part(self) -> Any:
+        """What numba makes of the function for other kernels."""
+        import numba
+
+        from udcp_solvers.numeric.parts import PartCompiler
+
+        njit: Any = numba.njit
+        return njit(pipeline_class=PartCompiler, **self._settings)(self.function)
+
+    @property
+    def _numba_type_(self) -> Any:
+        return self._part._numba_type_
 
     def __call__(self, *arguments: object) -> Any:
         return self.dispatcher(*arguments)
@@ -94,8 +104,11 @@ def jit_any_order(function: F) -> F:
 
 
 def over_rows(kernel: Callable[..., None], n: int, K: int, *arguments: object) -> None:
-    """Call kernel(start, stop, *arguments) on blocks that cover the n rows (of K cells each), in threads."""
-    from concurrent.futures import ThreadPoolExecutor
+    """Call kernel(start, stop, *arguments) on blocks that cover the n rows (of K cells each), in threads.
+
+    The thread that calls works too: with two cores one more is started, which is soon done where rows are few.
+    """
+    import threading
 
     import numba
 
@@ -105,6 +118,21 @@ def over_rows(kernel: Callable[..., None], n: int, K: int, *arguments: object) -
         kernel(0, n, *arguments)
         return
     step = max(1, -(-n // (4 * threads)))
-    with ThreadPoolExecutor(threads) as pool:
-        for done in [pool.submit(kernel, i, min(i + step, n), *arguments) for i in range(0, n, step)]:
-            done.result()
+    starts = iter(range(0, n, step))  # each is taken by one thread, whichever has nothing to do
+    failed: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            for i in starts:
+                kernel(i, min(i + step, n), *arguments)
+        except BaseException as error:
+            failed.append(error)
+
+    helpers = [threading.Thread(target=work, daemon=True) for _ in range(min(threads, len(range(0, n, step))) - 1)]
+    for helper in helpers:
+        helper.start()
+    work()
+    for helper in helpers:
+        helper.join()
+    if failed:
+        raise failed[0]

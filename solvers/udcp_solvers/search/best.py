@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from udcp_solvers.numeric.compiled import jit
+from udcp_solvers.numeric.filling import fill, order_by, put
 from udcp_solvers.search.bound import (
     ALL_WITH_ROW,
     ALL_WITHOUT_ROW,
@@ -29,8 +30,10 @@ from udcp_solvers.search.bound import (
     POINT_STATE_ROW,
     QHIGH_ROW,
     QLOW_ROW,
+    SPARE_ROW,
     STATE_ROW,
     TOUCHED_ROW,
+    TRIAL_ROW,
     V_ROW,
     VALUE_ROW,
     WAITING_ROW,
@@ -75,7 +78,7 @@ from udcp_solvers.search.lines import LEFT as _LEFT
 # Values closer than this, relative to what they are made of, are equal.
 NEAR = 1e-12
 # Labels that are tried, one by one, to better the set of the first branch.
-_NEAR_LABELS = 16
+_NEAR_LABELS = 8
 # With so many free labels at most a table of their number is optimised count by count.
 _COUNTABLE = 64
 # Of trees of so few branches it is known what changes of labels make of them.
@@ -111,8 +114,8 @@ def best_set(
     state, point_state = T.ints[STATE_ROW][:C], T.ints[POINT_STATE_ROW][:C]
     point_q, point = T.floats[POINT_Q_ROW][:Q], T.floats[POINT_ROW][:N]
     base, touched = T.floats[BASE_ROW][:Q], T.ints[TOUCHED_ROW][:C]
-    base[:] = numbers(ints, floats, CONSTANTS)
-    touched[:] = 0
+    put(base, numbers(ints, floats, CONSTANTS))
+    fill(touched, 0)
     many, scale, heaviest = 0, span, 0.0
     for y in range(K):
         root[y] = fixed[y]
@@ -130,18 +133,19 @@ def best_set(
             worth[y] = mu * p[y] if root[y] == FREE else 0.0
             scale += worth[y]
             heaviest = max(heaviest, worth[y])
-    chosen[:] = 0
+    fill(chosen, 0)
     labels, everyone, _ = _fewer(
         ints, floats, root, T.ints[LABELS_ROW][:many], T.ints[EVERYONE_ROW], worth, base, touched, chosen
     )
-    T.floats[WITH_ROW : WITHOUT_ROW + 1, :K] = -np.inf
-    T.floats[ALL_WITH_ROW : ALL_WITHOUT_ROW + 1, :K] = np.inf
-    T.marks[0, :K] = root
-    T.marks[0, K:] = 0
-    T.reals[0, :Q] = -np.inf
-    T.reals[0, Q : 2 * Q] = np.inf
-    T.reals[0, 2 * Q : 3 * Q + N] = T.warm
-    T.reals[0, 3 * Q + N] = -np.inf
+    for row in (WITH_ROW, WITHOUT_ROW):
+        fill(T.floats[row], -np.inf)
+    for row in (ALL_WITH_ROW, ALL_WITHOUT_ROW):
+        fill(T.floats[row], np.inf)
+    fill(T.marks[0], 0)
+    put(T.marks[0][:K], root)
+    fill(T.reals[0], -np.inf)
+    fill(T.reals[0][Q : 2 * Q], np.inf)
+    put(T.reals[0][2 * Q : 3 * Q + N], T.warm)
     slack = NEAR * scale
     best = np.inf
     if started and _agrees(found, root):
@@ -186,7 +190,7 @@ def best_set(
             cost = _net(ints, floats, base, touched, worth, chosen, labels, everyone, point_state, point_q, point)
             if cost < best - slack or (ties and cost <= best + slack and _comes_first(p, chosen, found, best < np.inf)):
                 best = min(best, cost)
-                found[:] = chosen
+                put(found, chosen)
                 limit = best + slack if ties else best - slack
             if cost <= value + slack:
                 solved = not ties
@@ -203,7 +207,7 @@ def best_set(
             if at_root:
                 best = _polished(
                     ints, floats, base, touched, worth, x, labels, everyone, T.floats[VALUE_ROW][:K], found, best,
-                    slack, point_state, point_q, point, T.ints[ORDER_ROW],
+                    slack, point_state, point_q, point, T.ints[ORDER_ROW], T.ints[SPARE_ROW], T.floats[TRIAL_ROW],
                 )  # fmt: skip
                 limit = best + slack if ties else best - slack
                 margins(value, labels, T)
@@ -223,7 +227,7 @@ def best_set(
                 T.search[COUNTED] = _countable(ints, x, labels, by_sum)
                 again = T.search[COUNTED] >= 0.0
         if looked == 1:
-            T.warm[:] = lines
+            put(T.warm, lines)
         if solved or bound >= limit:
             if told:
                 ended(bound, value, marks, labels, T)
@@ -248,6 +252,19 @@ def best_set(
             lowest = max(T.floats[other, y], T.floats[of_all, y] if told else -np.inf)
             T.margin[y] = max(lowest - best + shift, -gap)
     return gap
+
+
+@jit
+def repeats(p: Floats, least: Floats, order: Ints, spare: Ints) -> bool:
+    """Whether two labels that may be in a best set have the same mass."""
+    K, many = len(p), 0
+    for y in range(K):
+        order[y] = y
+    order_by(p, order[:K], spare)
+    for n in range(K):
+        y = order[n]
+        many += (p[y] == 0.0 and least[y] < 0.0) or (n > 0 and p[y] > 0.0 and p[y] == p[order[n - 1]])
+    return many > 0
 
 
 @jit
@@ -287,15 +304,18 @@ def _polished(
     q: Floats,
     point: Floats,
     near: Ints,
+    spare: Ints,
+    distance: Floats,
 ) -> float:
     """Let free labels into the set found, or out of it, one by one, where that makes it better: those that hardly pay,
     or hardly do not. What it costs then, less what it is worth."""
-    by_value = np.argsort(np.abs(value[labels]), kind="mergesort")
-    many = 0
-    for n in by_value:
-        if x[labels[n]] == FREE and many < _NEAR_LABELS:
-            near[many] = labels[n]
-            many += 1
+    free = 0
+    for y in labels:
+        if x[y] == FREE:
+            near[free], distance[y] = y, abs(value[y])
+            free += 1
+    order_by(distance, near[:free], spare)
+    many = min(free, _NEAR_LABELS)
     n, since = 0, 0
     while since < many:
         y = near[n % many]
@@ -340,7 +360,7 @@ def _fewer(
                 base[j] += costs[j * K + y]
             for e in range(starts[y], starts[y + 1]):
                 touched[of[e]] = TOUCHED
-    everyone[:many] = labels[:many]
+    put(everyone[:many], labels[:many])
     for y in range(K):
         if x[y] == IN:
             everyone[many + held] = y
@@ -367,8 +387,8 @@ def _net(
     for y in labels:
         if chosen[y] == IN:
             gained += worth[y]
-    state[:] = touched
-    q[:] = base
+    put(state, touched)
+    put(q, base)
     return cost_beside(ints, floats, chosen, labels, everyone, state, q, point) - gained
 
 
@@ -404,8 +424,8 @@ def _divided(ints: Ints, floats: Floats, p: Floats, top: int, labels: Ints, T: S
     K, C, Q, N = sizes_of(ints)
     here, there = T.marks[top + 1], T.marks[top]
     reals_here, reals_there = T.reals[top + 1], T.reals[top]
-    here[:] = there
-    reals_here[:] = reals_there
+    put(here, there)
+    put(reals_here, reals_there)
     state, chosen = T.ints[STATE_ROW][:C], T.small[0]
     ends, q = T.floats[LOW_ROW : HIGH_ROW + 1, :N], T.floats[QLOW_ROW : QHIGH_ROW + 1, :Q]
     point_q, point = T.floats[POINT_Q_ROW][:Q], T.floats[POINT_ROW][:N]

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from udcp_solvers.numeric.compiled import jit
+from udcp_solvers.numeric.filling import fill
 from udcp_solvers.search.counts import by_count
 from udcp_solvers.search.layout import (
     CATEGORY_LABELS,
@@ -52,7 +53,7 @@ class Scratch(NamedTuple):
 # at.
 CAP, LOOKED = 6, 7
 # Rows of the scratch.
-LABELS_ROW, STATE_ROW, POINT_STATE_ROW, WAITING_ROW, ORDER_ROW, TOUCHED_ROW, EVERYONE_ROW = range(7)
+LABELS_ROW, STATE_ROW, POINT_STATE_ROW, WAITING_ROW, ORDER_ROW, SPARE_ROW, TOUCHED_ROW, EVERYONE_ROW = range(8)
 (
     FACTORS_ROW, VALUE_ROW, WEIGHT_ROW, V_ROW, ENTRY_ROW, TRIAL_ROW, POINT_Q_ROW, POINT_ROW, LOW_ROW, HIGH_ROW,
     QLOW_ROW, QHIGH_ROW, FACTOR_OF_ROW, WORTH_ROW, BASE_ROW, CHANGE_ROW, WITH_ROW, WITHOUT_ROW, ALL_WITH_ROW,
@@ -71,7 +72,7 @@ def scratch_of(ints: Ints) -> Scratch:
     return Scratch(
         np.zeros((deep, K + C + N), np.int8),
         np.zeros((deep, 3 * Q + N + 1)),
-        np.zeros((7, wide), np.int64),
+        np.zeros((8, wide), np.int64),
         np.zeros((20, wide)),
         np.zeros((2, K), np.int8),
         np.zeros(KEPT_OF_LINES),
@@ -99,11 +100,11 @@ def bounded(
         ends, counted, value, weight, T.ints[WAITING_ROW], T.floats[FACTORS_ROW], T.floats[FACTOR_OF_ROW][:N],
     )  # fmt: skip
     T.search[CAP] = 0.0
-    change[:] = 0.0
+    fill(change, 0.0)
     if of_count != 0.0:
         return constant + by_count(
             ints, floats, counted, of_count, T.floats[BASE_ROW][:Q], x, labels, state, value, weight, q, T.pool,
-            T.picks, chosen,
+            T.picks, T.ints[ORDER_ROW], T.ints[SPARE_ROW], chosen,
         )  # fmt: skip
     total = lightest(ints, p, x, labels, state, value, weight, value, np.inf, v, chosen)
     if threshold < 0 and pairs >= 0:
@@ -113,7 +114,9 @@ def bounded(
             forced += value[y] if x[y] == IN else 0.0
         room = T.floats[TRIAL_ROW][:K]
         total = max(
-            total, forced + by_pairs(ints, floats, pairs, of_pairs, x, labels, value, room, T.ints[ORDER_ROW][:K])
+            total,
+            forced
+            + by_pairs(ints, floats, pairs, of_pairs, x, labels, value, room, T.ints[ORDER_ROW][:K], T.ints[SPARE_ROW]),
         )
         grow(ints, floats, pairs, of_pairs, x, labels, value, room, chosen)
         return constant + total
@@ -124,8 +127,9 @@ def bounded(
             return constant + total + more
     else:
         total, t, second = by_threshold(
-            ints, floats, threshold, f, x, labels, state, value, weight, total, v, entry, everyone, ends[0, threshold]
-        )
+            ints, floats, threshold, f, x, labels, state, value, weight, total, v, entry, everyone, ends[0, threshold],
+            T.ints[ORDER_ROW], T.ints[SPARE_ROW], T.floats[TRIAL_ROW],
+        )  # fmt: skip
         lightest(ints, p, x, labels, state, value, weight, entry, t, v, chosen)
         cap = second - total
     T.search[CAP] = cap

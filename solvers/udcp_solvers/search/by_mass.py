@@ -6,7 +6,7 @@ asked next is where the lines of a set that is short of t and of one that is not
 no better than the cheapest set known that has the mass; else a label is put in or left out, the heaviest of those in
 which the two sets that meet differ. Where the loss takes values on a grid, bounds are rounded up to it.
 
-As in `hull`, what is asked next depends on the answer: `begin` and `advance` say so, and the caller asks.
+What is asked next depends on the answer: `_begin` and `_advance` say so, and best sets are found in one place.
 """
 
 from __future__ import annotations
@@ -17,8 +17,11 @@ import numpy as np
 
 from udcp_solvers.numeric.compiled import jit
 from udcp_solvers.numeric.double_double import plus
+from udcp_solvers.numeric.filling import fill, order_by, put
+from udcp_solvers.search.best import best_set, repeats
+from udcp_solvers.search.bound import LOOKED, ORDER_ROW, SPARE_ROW, Scratch, scratch_of
 from udcp_solvers.search.intervals import cost_of
-from udcp_solvers.search.layout import FREE, IN, OUT, TWIN, Floats, Ints, Marks, part, sizes_of
+from udcp_solvers.search.layout import FREE, IN, LEAST, OUT, TWIN, Floats, Ints, Marks, numbers, part, sizes_of
 
 # Prices that are asked for in the first branch, and in others.
 _FIRST_ASKS, _ASKS = 40, 3
@@ -56,7 +59,50 @@ class Branches(NamedTuple):
 
 
 @jit
-def branches_of(ints: Ints, budget: int, span: float, grid: Floats) -> Branches:
+def mass_rows(
+    start: int,
+    stop: int,
+    ints: Ints,
+    floats: Floats,
+    P: Floats,
+    t: Floats,
+    branches: int,
+    span: float,
+    budget: int,
+    masks: Marks,
+    gaps: Floats,
+    fixed: Marks,
+    grid: Floats,
+) -> None:
+    """Fill masks (n, K) with the cheapest sets of the masses t (n,), found within so many branches, each of whose best
+    sets takes at most the budget; gaps (n,): by how much a set may be cheaper.
+
+    `fixed` (n, K): labels that the set holds or leaves out. `grid`: the offset and step of what the loss costs; a step
+    of 0 for none.
+    """
+    K, _, _, _ = sizes_of(ints)
+    T = scratch_of(ints)
+    W = _branches_of(ints, branches, span, grid)
+    p, found = np.empty(K), np.zeros(K, np.int8)
+    for n in range(start, stop):
+        put(p, P[n])
+        ties = repeats(p, numbers(ints, floats, LEAST), T.ints[ORDER_ROW], T.ints[SPARE_ROW])
+        more = _begin(ints, floats, W, p, t[n], fixed[n], branches, found, T)
+        while more:
+            fill(T.warm, 0.0)
+            fill(T.margin, np.inf)
+            gap = best_set(
+                ints, floats, p, W.kept[_MU], W.marks[_HERE, _FIXED], span, max(budget, 1), ties, T, found, True
+            )
+            cost = _cost(ints, floats, W, found)
+            more = _advance(ints, floats, W, p, found, cost, gap, int(T.search[LOOKED]))
+        gaps[n] = _gap_of(W)
+        for k in range(K):
+            masks[n, k] = W.marks[_BEST, _HAS, k] == IN
+
+
+@jit
+def _branches_of(ints: Ints, budget: int, span: float, grid: Floats) -> Branches:
     """Room for the branches of a row."""
     K, C, Q, N = sizes_of(ints)
     places = _WAITING + budget + 3
@@ -69,39 +115,24 @@ def branches_of(ints: Ints, budget: int, span: float, grid: Floats) -> Branches:
 
 
 @jit
-def begin(
-    ints: Ints, floats: Floats, W: Branches, p: Floats, t: float, inside: Marks, budget: int, found: Marks
+def _begin(
+    ints: Ints, floats: Floats, W: Branches, p: Floats, t: float, inside: Marks, budget: int, found: Marks, T: Scratch
 ) -> bool:
-    """The first question of a row, about the sets that agree with `inside`: the price is `price_of`, the labels fixed
-    `fixed_of`, and `found` a set to begin with. False where there is none."""
-    W.at[:] = 0
+    """The first question of a row, about the sets that agree with `inside`; `found` is a set to begin with. False where
+    there is none."""
+    fill(W.at, 0)
     W.at[_BUDGET] = budget
     W.kept[_T], W.kept[_LEAST] = t, np.inf
-    W.order[:] = np.argsort(p)
-    W.marks[_HERE, _FIXED] = inside
+    for k in range(len(p)):
+        W.order[k] = k
+    order_by(p, W.order, T.ints[SPARE_ROW])
+    put(W.marks[_HERE, _FIXED], inside)
     W.at[_HALF] = _ROOT
     return _open(ints, floats, W, p, found, False)
 
 
 @jit
-def price_of(W: Branches) -> float:
-    return float(W.kept[_MU])
-
-
-@jit
-def fixed_of(W: Branches) -> Marks:
-    fixed: Marks = W.marks[_HERE, _FIXED]
-    return fixed
-
-
-@jit
-def best_of(W: Branches) -> Marks:
-    best: Marks = W.marks[_BEST, _HAS]
-    return best
-
-
-@jit
-def gap_of(W: Branches) -> float:
+def _gap_of(W: Branches) -> float:
     """By how much a set may be cheaper than the best one."""
     bound = W.kept[_LEAST]
     for i in range(_WAITING, _WAITING + W.at[_COUNT]):
@@ -110,7 +141,7 @@ def gap_of(W: Branches) -> float:
 
 
 @jit
-def advance(
+def _advance(
     ints: Ints, floats: Floats, W: Branches, p: Floats, found: Marks, cost: float, gap: float, work: int
 ) -> bool:
     """Take in the best set at the price asked for, and ask the next question; False where the row is done.
@@ -155,13 +186,13 @@ def _next(ints: Ints, floats: Floats, W: Branches, p: Floats, found: Marks) -> b
             if least < 0 or W.at[_WORK] >= W.at[_BUDGET] or W.reals[least, _BOUND] >= _enough(W):
                 return False
             last = _WAITING + W.at[_COUNT] - 1
-            W.marks[_WHOLE_BRANCH], W.reals[_WHOLE_BRANCH] = W.marks[least], W.reals[least]
-            W.marks[least], W.reals[least] = W.marks[last], W.reals[last]
+            _copy(W, least, _WHOLE_BRANCH)
+            _copy(W, last, least)
             W.at[_COUNT] -= 1
             W.at[_LABEL] = _divides(W, p)
             W.at[_HALF] = _WITH
         W.at[_WORK] += 1
-        W.marks[_HERE], W.reals[_HERE] = W.marks[_WHOLE_BRANCH], W.reals[_WHOLE_BRANCH]
+        _copy(W, _WHOLE_BRANCH, _HERE)
         _halve(ints, W, p)
         if _open(ints, floats, W, p, found, True):
             return True
@@ -202,7 +233,7 @@ def _open(ints: Ints, floats: Floats, W: Branches, p: Floats, found: Marks, half
     if least_over >= 0.0:  # every set of the branch has the mass
         W.at[_SETTLED] = 1
         W.kept[_MU] = 0.0
-        found[:] = trial[1]
+        put(found, trial[1])
         return True
     least = _cost(ints, floats, W, trial[0])
     kept_short, kept_has = half, half
@@ -220,7 +251,7 @@ def _open(ints: Ints, floats: Floats, W: Branches, p: Floats, found: Marks, half
                 _consider(W, mine, here[1 + 2 * (which - 1)], here[2 + 2 * (which - 1)])
         kept_short, kept_has = here[_SHORT_OVER] < 0.0, here[_HAS_OVER] >= 0.0
         if not kept_short and not kept_has:  # they have changed places
-            trial[2] = W.marks[_HERE, _SHORT]
+            put(trial[2], W.marks[_HERE, _SHORT])
             cost, over = here[_SHORT_COST], here[_SHORT_OVER]
             _put(W, _SHORT, W.marks[_HERE, _HAS], here[_HAS_COST], here[_HAS_OVER])
             _put(W, _HAS, trial[2], cost, over)
@@ -242,7 +273,7 @@ def _meet(W: Branches, found: Marks) -> None:
     W.kept[_MU] = mu
     short, has = here[_SHORT_COST] - mu * here[_SHORT_OVER], here[_HAS_COST] - mu * here[_HAS_OVER]
     W.kept[_VALUE] = min(short, has)
-    found[:] = W.marks[_HERE, _SHORT if short < has else _HAS]
+    put(found, W.marks[_HERE, _SHORT if short < has else _HAS])
 
 
 @jit
@@ -267,7 +298,7 @@ def _wait(W: Branches) -> None:
         free += mark == FREE
     if free > 0:
         i = _WAITING + W.at[_COUNT]
-        W.marks[i], W.reals[i] = W.marks[_HERE], W.reals[_HERE]
+        _copy(W, _HERE, i)
         W.at[_COUNT] += 1
 
 
@@ -275,7 +306,7 @@ def _wait(W: Branches) -> None:
 def _improve(ints: Ints, floats: Floats, W: Branches, p: Floats) -> None:
     """Try what lies between the two sets: leave out what the one can do without, or add one label to the other."""
     here, short, has, trial = W.reals[_HERE], W.marks[_HERE, _SHORT], W.marks[_HERE, _HAS], W.marks[_TRIAL, 0]
-    trial[:] = has
+    put(trial, has)
     cost, over = here[_HAS_COST], here[_HAS_OVER]
     for k in W.order:
         if trial[k] == IN and short[k] != IN and p[k] <= over:
@@ -286,7 +317,7 @@ def _improve(ints: Ints, floats: Floats, W: Branches, p: Floats) -> None:
             else:
                 trial[k] = IN
     _consider(W, trial, cost, _over(W, p, trial))
-    trial[:] = short
+    put(trial, short)
     for k in W.order:
         if has[k] == IN and short[k] != IN and p[k] >= -here[_SHORT_OVER]:
             trial[k] = IN
@@ -295,8 +326,16 @@ def _improve(ints: Ints, floats: Floats, W: Branches, p: Floats) -> None:
 
 
 @jit
+def _copy(W: Branches, of: int, to: int) -> None:
+    """Put a branch in another place."""
+    for which in range(3):
+        put(W.marks[to, which], W.marks[of, which])
+    put(W.reals[to], W.reals[of])
+
+
+@jit
 def _put(W: Branches, which: int, mask: Marks, cost: float, over: float) -> None:
-    W.marks[_HERE, which] = mask
+    put(W.marks[_HERE, which], mask)
     W.reals[_HERE, 2 * which - 1], W.reals[_HERE, 2 * which] = cost, over
 
 

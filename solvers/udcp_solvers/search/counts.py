@@ -13,6 +13,7 @@ import math
 import numpy as np
 
 from udcp_solvers.numeric.compiled import jit
+from udcp_solvers.numeric.filling import order_by
 from udcp_solvers.search.layout import (
     ABOVE,
     CODE,
@@ -47,10 +48,12 @@ def by_count(
     q: Floats,
     pool: Floats,
     picks: Ints,
+    order: Ints,
+    spare: Ints,
     chosen: Marks,
 ) -> float:
     """The least of f table(count) + the value of the minorant, and the set that has it. i is the table's operation;
-    `base` (Q,) is what quantities are without the labels."""
+    `base` (Q,) is what quantities are without the labels; `order` and `spare` are room for labels."""
     K, C = len(x), len(weight)
     home, above, rising = part(ints, HOME), part(ints, ABOVE), part(ints, RISING)
     code, tables = part(ints, CODE), numbers(ints, floats, TABLES)
@@ -69,11 +72,14 @@ def by_count(
     # Category C is all labels. `room` is one more than the labels that count in each, as far as they may.
     room, place, long = np.ones(C + 1, np.int64), np.zeros(C + 1, np.int64), np.zeros(C + 1, np.int64)
     head, following = np.full(C + 1, -1), np.full(K, -1)
-    by_value = np.argsort(value[labels], kind="mergesort")
-    for n in range(len(labels) - 1, -1, -1):
-        y = labels[by_value[n]]
-        if x[y] != FREE:
-            continue
+    free = 0
+    for y in labels:
+        if x[y] == FREE:
+            order[free] = y
+            free += 1
+    order_by(value, order[:free], spare)
+    for n in range(free - 1, -1, -1):
+        y = order[n]
         c = home[y] if home[y] >= 0 else C
         following[y], head[c] = head[c], y
         while counts[y] > 0.0:

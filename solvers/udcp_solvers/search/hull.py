@@ -20,15 +20,14 @@ import numpy as np
 
 from udcp_solvers.numeric.compiled import jit
 from udcp_solvers.numeric.double_double import Double, plus, ratio
-from udcp_solvers.search.best import NEAR, best_set
-from udcp_solvers.search.bound import LOOKED, scratch_of
-from udcp_solvers.search.by_mass import advance, begin, best_of, branches_of, fixed_of, gap_of, price_of
+from udcp_solvers.numeric.filling import fill, put
+from udcp_solvers.search.best import NEAR, best_set, repeats
+from udcp_solvers.search.bound import LOOKED, ORDER_ROW, SPARE_ROW, scratch_of
 from udcp_solvers.search.intervals import cost_of
 from udcp_solvers.search.layout import FREE, IN, LEAST, OUT, Floats, Ints, Marks, numbers, sizes_of
 
-# What is wanted of a row: every score, that of one label, the set at a threshold, the best set at the anchor alone, the
-# cheapest set of a mass.
-ALL, ONE, SET, BEST, MASS = range(5)
+# What is wanted of a row: every score, that of one label, the set at a threshold, the best set at the anchor alone.
+ALL, ONE, SET, BEST = range(4)
 
 # Sets that wait at most; behind them the left end, the best set at the anchor, one from beyond it, and labels that are
 # fixed, as they are, as they were where they are changed for a while, and as the next question has them.
@@ -89,14 +88,12 @@ def price_rows(
     masks: Marks,
     gaps: Floats,
     fixed: Marks,
-    grid: Floats,
 ) -> None:
-    """Fill scores (n, K), scores (n, 1) of the labels y, masks (n, K) at the thresholds tau, of the best sets at the
-    anchors, or of the cheapest sets of the masses tau within y branches, by `face`.
+    """Fill scores (n, K), scores (n, 1) of the labels y, masks (n, K) at the thresholds tau, or of the best sets at the
+    anchors, by `face`.
 
     `anchor` is (n,), below 0 for none. `gaps` (n,) says by how much a better set may have been missed, with the budget
-    of branches used up; 0 where all is exact. `fixed` (n, K), or none: labels that a best set, or one of a mass, holds
-    or leaves out. `grid`: the offset and step of what the loss costs; a step of 0 for none.
+    of branches used up; 0 where all is exact. `fixed` (n, K), or none: labels that a best set holds or leaves out.
     """
     K, C, Q, N = sizes_of(ints)
     T = scratch_of(ints)
@@ -113,31 +110,24 @@ def price_rows(
     )
     every, state, q, point = np.arange(K), np.zeros(C, np.int64), np.zeros(Q), np.zeros(N)
     R.real[_SPAN] = span
-    W = branches_of(ints, y[start] if face == MASS else 0, span, grid)
     for n in range(start, stop):
         for k in range(K):
             R.p[k] = P[n, k]
-        ties = _repeats(R.p, numbers(ints, floats, LEAST))
+        ties = repeats(R.p, numbers(ints, floats, LEAST), T.ints[ORDER_ROW], T.ints[SPARE_ROW])
         gaps[n] = 0.0
         # A set may be bought at the threshold itself, but for rounding.
         upper = tau[n] * (1.0 + ABOVE) if face == SET else np.inf
-        if face == MASS:
-            R.at[_TO], R.at[_STARTED] = 0, 1
-            more = begin(ints, floats, W, R.p, tau[n], fixed[n], y[n], R.hold[0])
-        else:
-            more = _begin(R, face, anchor[n], tau[n])
-            if len(fixed) > 0:
-                R.hold[_FIXED] = fixed[n]
+        more = _begin(R, face, anchor[n], tau[n])
+        if len(fixed) > 0:
+            put(R.hold[_FIXED], fixed[n])
         while more:
-            if face == MASS:
-                R.hold[_FIXED], R.real[_MU], R.at[_FRESH] = fixed_of(W), price_of(W), 1
             if R.at[_FRESH] == 1:
-                T.warm[:] = 0.0
+                fill(T.warm, 0.0)
                 R.at[_FRESH], R.at[_BRANCHES] = 0, budget
             to = R.at[_TO]
-            R.hold[_ASKED_OF] = R.hold[_FIXED]
-            T.margin[:] = np.inf
-            if face != MASS and R.at[_ASKED] == _ASKED_BETWEEN:
+            put(R.hold[_ASKED_OF], R.hold[_FIXED])
+            fill(T.margin, np.inf)
+            if R.at[_ASKED] == _ASKED_BETWEEN:
                 _fix(R, T.margin)
             gap = best_set(
                 ints, floats, R.p, R.real[_MU], R.hold[_ASKED_OF], span, max(R.at[_BRANCHES], 1), ties, T, R.hold[to],
@@ -145,16 +135,14 @@ def price_rows(
             )  # fmt: skip
             gaps[n] = max(gaps[n], gap)
             R.cost[to] = cost_of(ints, floats, R.hold[to], every, state, q, point)
-            if face == MASS:
-                more = advance(ints, floats, W, R.p, R.hold[0], R.cost[0], gap, int(T.search[LOOKED]))
-                continue
-            R.found_at[to], R.margin[to] = R.real[_MU], T.margin
+            R.found_at[to] = R.real[_MU]
+            put(R.margin[to], T.margin)
             R.at[_BRANCHES] -= int(T.search[LOOKED])
             if R.at[_ASKED] == _ASKED_LEFT:
                 # What the likeliest of the other labels would add: the first right end is guessed from it.
                 _, likeliest = _outside(R.p, R.hold[_LEFT])
                 if likeliest >= 0:
-                    R.hold[_SAVED] = R.hold[_LEFT]
+                    put(R.hold[_SAVED], R.hold[_LEFT])
                     R.hold[_SAVED, likeliest] = IN
                     rise = cost_of(ints, floats, R.hold[_SAVED], every, state, q, point) - R.cost[_LEFT]
                     R.real[_GUESS] = (max(rise, 0.0) + ABOVE * span) / R.p[likeliest]
@@ -167,21 +155,9 @@ def price_rows(
         elif face == SET:
             for k in range(K):
                 masks[n, k] = R.score[k] <= tau[n]
-        elif face == MASS:
-            gaps[n] = gap_of(W)
-            for k in range(K):
-                masks[n, k] = best_of(W)[k] == IN
         else:
             for k in range(K):
                 masks[n, k] = R.hold[_STAR, k] == IN
-
-
-@jit
-def _repeats(p: Floats, least: Floats) -> bool:
-    """Whether two labels that may be in a best set have the same mass."""
-    ordered = np.sort(p)
-    same = (ordered[1:] == ordered[:-1]) & (ordered[1:] > 0.0)
-    return bool(same.any() or ((p == 0.0) & (least < 0.0)).any())
 
 
 @jit
@@ -194,8 +170,8 @@ def _ask(R: Row, what: int, mu: float, to: int, started: int) -> bool:
 @jit
 def _begin(R: Row, face: int, m: float, tau: float) -> bool:
     """The first question of a row; False if there is none."""
-    R.score[:] = np.inf
-    R.hold[_FIXED] = FREE
+    fill(R.score, np.inf)
+    fill(R.hold[_FIXED], FREE)
     R.at[_FRESH], R.at[_END], R.real[_RIGHT] = 1, 0, 0.0
     if face == SET and (tau < 0.0 or tau == np.inf):
         return False
@@ -243,7 +219,7 @@ def _advance(R: Row, face: int, m: float, y: int, tau: float, upper: float) -> b
         if stretch == _PLAIN and not done and _next_end(R, m):
             return True
     elif asked == _ASKED_LAST:
-        R.hold[_FIXED] = R.hold[_SAVED]
+        put(R.hold[_FIXED], R.hold[_SAVED])
     elif asked == _ASKED_BETWEEN:
         done = _between(R, y if face == ONE and stretch != _UP_TO else -1, upper)
     while True:
@@ -286,7 +262,8 @@ def _still(R: Row, face: int, m: float) -> bool:
         R.at[_FRESH], R.real[_FROM] = 1, m
         for k in range(len(R.p)):
             R.score[k] = m if R.hold[_STAR, k] == IN else np.inf
-    R.hold[_LEFT], R.hold[_FIXED] = R.hold[_STAR], FREE
+    put(R.hold[_LEFT], R.hold[_STAR])
+    fill(R.hold[_FIXED], FREE)
     _, likeliest = _outside(R.p, R.hold[_STAR])
     if likeliest < 0:
         _close_beyond(R, face, m)
@@ -294,7 +271,7 @@ def _still(R: Row, face: int, m: float) -> bool:
     if m > _lowest(R):
         R.real[_RIGHT] = _next_price(R, m)
         if R.real[_RIGHT] < np.inf:
-            R.hold[_OTHER] = R.hold[_STAR]
+            put(R.hold[_OTHER], R.hold[_STAR])
             return _ask(R, _ASKED_STILL, R.real[_RIGHT], _OTHER, 1)
     return _stretch(R, _UP_TO)
 
@@ -341,9 +318,9 @@ def _right(R: Row) -> bool:
     """Ask for the set at the right end; the last is the cheapest of the heaviest sets."""
     R.at[_TOP] = 0
     if R.real[_RIGHT] < np.inf:
-        R.hold[0] = R.hold[_LEFT]
+        put(R.hold[0], R.hold[_LEFT])
         return _ask(R, _ASKED_RIGHT, R.real[_RIGHT], 0, 1)
-    R.hold[_SAVED] = R.hold[_FIXED]
+    put(R.hold[_SAVED], R.hold[_FIXED])
     for k in range(len(R.p)):
         if R.hold[_FIXED, k] == FREE and R.p[k] > 0.0:
             R.hold[_FIXED, k] = IN
@@ -371,7 +348,7 @@ def _meet(R: Row) -> bool:
         if gain > 0.0:
             at = max(ratio(R.cost[top] - R.cost[_LEFT], 0.0, gain, gain_low), R.real[_PRICE])
             R.real[_GAIN] = gain
-            R.hold[top + 1] = R.hold[top]
+            put(R.hold[top + 1], R.hold[top])
             return _ask(R, _ASKED_BETWEEN, at, top + 1, 1)
         _go_on(R)
     return False
@@ -402,7 +379,9 @@ def _fix(R: Row, margin: Floats) -> None:
 @jit
 def _copy(R: Row, of: int, to: int) -> None:
     """Put a set in another place, with what is known of it."""
-    R.hold[to], R.cost[to], R.found_at[to], R.margin[to] = R.hold[of], R.cost[of], R.found_at[of], R.margin[of]
+    R.cost[to], R.found_at[to] = R.cost[of], R.found_at[of]
+    put(R.hold[to], R.hold[of])
+    put(R.margin[to], R.margin[of])
 
 
 @jit
@@ -445,7 +424,7 @@ def _close_inside(R: Row, face: int, m: float) -> None:
     for k in range(len(R.score)):
         bought = R.score[k] < np.inf or (face != SET and R.hold[_STAR, k] == IN)
         R.score[k] = min(R.score[k], m) if bought else np.inf
-    R.kept[:] = R.score
+    put(R.kept, R.score)
 
 
 @jit

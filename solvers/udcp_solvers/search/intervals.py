@@ -10,6 +10,7 @@ import math
 import numpy as np
 
 from udcp_solvers.numeric.compiled import jit
+from udcp_solvers.numeric.filling import fill, put
 from udcp_solvers.search.layout import (
     ABOVE,
     ADD,
@@ -253,8 +254,8 @@ def hard(ints: Ints, floats: Floats, kind: int, k: int, x: Marks, least: int, la
 @jit
 def cost_of(ints: Ints, floats: Floats, chosen: Marks, labels: Ints, state: Ints, q: Floats, value: Floats) -> float:
     """L of the chosen labels; the values of quantities and operations on the way."""
-    state[:] = 0
-    q[:] = numbers(ints, floats, CONSTANTS)
+    fill(state, 0)
+    put(q, numbers(ints, floats, CONSTANTS))
     return cost_beside(ints, floats, chosen, labels, labels, state, q, value)
 
 

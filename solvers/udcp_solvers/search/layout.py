@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from udcp_solvers.numeric.compiled import jit, jit_in_caller
+from udcp_solvers.numeric.compiled import jit
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -80,13 +80,13 @@ def pack(int_parts: Sequence[Ints], sizes: Sequence[int], float_parts: Sequence[
     return ints, np.concatenate(float_parts).astype(np.float64)
 
 
-@jit_in_caller
+@jit
 def part(ints: Ints, k: int) -> Ints:
     """A part of `ints`."""
     return ints[ints[k] : ints[k + 1]]
 
 
-@jit_in_caller
+@jit
 def numbers(ints: Ints, floats: Floats, k: int) -> Floats:
     """A part of `floats`."""
     return floats[ints[FLOATS + k] : ints[FLOATS + k + 1]]

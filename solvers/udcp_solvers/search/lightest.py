@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from udcp_solvers.numeric.compiled import jit
+from udcp_solvers.numeric.filling import order_by, put
 from udcp_solvers.search.layout import (
     ABOVE,
     CATEGORY_LABELS,
@@ -58,7 +59,7 @@ def lightest(
     """
     home, above, rising = part(ints, HOME), part(ints, ABOVE), part(ints, RISING)
     total = 0.0
-    v[:] = weight
+    put(v, weight)
     for y in labels:
         chosen[y] = 0
         takes = value[y] < 0.0 or (value[y] == 0.0 and p[y] > 0.0)
@@ -223,6 +224,9 @@ def by_threshold(
     entry: Floats,
     everyone: Ints,
     low: float,
+    order: Ints,
+    spare: Ints,
+    sorted_entries: Floats,
 ) -> tuple[float, float, float]:
     """The least of f t + the value of the minorant over labels of entry at most t, that t, and the least beside it.
 
@@ -242,14 +246,14 @@ def by_threshold(
     best, at, second = (np.inf, 0.0, np.inf) if held else (0.0, -np.inf, np.inf)
     if kind == WORST:
         starts, columns = part(ints, COLUMN_STARTS), numbers(ints, floats, COLUMNS)
-        prefix, order, entries = part(ints, PREFIX_STARTS), part(ints, PREFIX), numbers(ints, floats, PREFIX_ENTRIES)
+        prefix, along, entries = part(ints, PREFIX_STARTS), part(ints, PREFIX), numbers(ints, floats, PREFIX_ENTRIES)
         which = -1
         for a in range(starts[k], starts[k + 1]):
             # What a column has to offer is its first labels, and these must hold all that are in.
             first, last = prefix[a], prefix[a + 1]
             if last - first >= held:
                 better, t, second = _along(
-                    ints, order[first:last], entries[first:last], f, x, held, forced, state, value, weight, rest, best,
+                    ints, along[first:last], entries[first:last], f, x, held, forced, state, value, weight, rest, best,
                     second, v,
                 )  # fmt: skip
                 if better < best:
@@ -267,9 +271,17 @@ def by_threshold(
         if x[z] == IN:
             for y in labels:
                 entry[y] = max(entry[y], far[z * K + y])
-    order = labels[(x[labels] == FREE) & (value[labels] < 0.0)]
-    order = order[np.argsort(entry[order], kind="mergesort")]
-    better, t, second = _along(ints, order, entry[order], f, x, 0, forced, state, value, weight, rest, best, second, v)
+    many = 0
+    for y in labels:
+        if x[y] == FREE and value[y] < 0.0:
+            order[many] = y
+            many += 1
+    order_by(entry, order[:many], spare)
+    for n in range(many):
+        sorted_entries[n] = entry[order[n]]
+    better, t, second = _along(
+        ints, order[:many], sorted_entries[:many], f, x, 0, forced, state, value, weight, rest, best, second, v
+    )
     return (better, t, second) if better < best else (best, at, second)
 
 
@@ -294,7 +306,7 @@ def _along(
     least beside the best so far, from below."""
     home = part(ints, HOME)
     total, at, seen, n = forced, 0.0, 0, 0
-    v[:] = weight
+    put(v, weight)
     while n < len(order):
         t = entries[n]
         if f * t + rest >= best:

@@ -14,6 +14,7 @@ import math
 import numpy as np
 
 from udcp_solvers.numeric.compiled import jit
+from udcp_solvers.numeric.filling import fill
 from udcp_solvers.search.layout import (
     ABOVE,
     ADD,
@@ -92,8 +93,8 @@ def minorant(
     pairs, of_pairs = -1, 0.0
     for y in labels:
         value[y] = -worth[y]
-    weight[:] = 0.0
-    factor_of[:] = 0.0
+    fill(weight, 0.0)
+    fill(factor_of, 0.0)
     for j in range(Q):
         if lines[j] != 0.0:
             constant -= lines[j] * (q[1, j] if lines[j] > 0.0 else q[0, j])

@@ -10,14 +10,25 @@ from __future__ import annotations
 import numpy as np
 
 from udcp_solvers.numeric.compiled import jit
+from udcp_solvers.numeric.filling import order_by
 from udcp_solvers.search.layout import CODE, FREE, IN, NEAR_PAIRS, NEIGHBOURS, Floats, Ints, Marks, numbers, part
 
 
 @jit
 def by_pairs(
-    ints: Ints, floats: Floats, i: int, f: float, x: Marks, labels: Ints, value: Floats, half: Floats, order: Ints
+    ints: Ints,
+    floats: Floats,
+    i: int,
+    f: float,
+    x: Marks,
+    labels: Ints,
+    value: Floats,
+    half: Floats,
+    order: Ints,
+    spare: Ints,
 ) -> float:
-    """A bound on the values of free labels plus f times the sum over pairs of them; `half`, `order` (K,) are room."""
+    """A bound on the values of free labels plus f times the sum over pairs of them; `half`, `order`, `spare` (K,) are
+    room."""
     K = len(x)
     at = part(ints, CODE)[4 * i + 1] * K * K
     entries = numbers(ints, floats, NEAR_PAIRS)[at : at + K * K]
@@ -30,13 +41,21 @@ def by_pairs(
     alive = np.zeros(K, np.bool_)
     for n in range(many):
         alive[order[n]] = True
-    next_of, least = np.zeros(K, np.int64), np.empty(many)
+    next_of, least = np.zeros(K, np.int64), np.empty(K)
     bound, k = 0.0, 1
     while many >= k:
         for n in range(many):
-            least[n] = value[order[n]] + half[order[n]]
-        total = np.sort(least[:many])[:k].sum()
+            least[order[n]] = value[order[n]] + half[order[n]]
+        # From one number to the next the order hardly changes.
+        order_by(least, order[:many], spare)
+        total, lowest = 0.0, 0.0
+        for n in range(many):
+            if n < k:
+                total += least[order[n]]
+            lowest += min(least[order[n]], 0.0)
         bound = min(bound, total)
+        if lowest >= bound:  # with more labels each pays more: no number beyond this one is better
+            break
         # One more label: each that stays pays for its next neighbour.
         k += 1
         stay = 0

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from udcp_solvers.numeric.compiled import over_rows
-from udcp_solvers.search.hull import ABOVE, ALL, BEST, MASS, ONE, SET, price_rows
-from udcp_solvers.search.layout import Floats, Ints, Marks
+from udcp_solvers.search.by_mass import mass_rows
+from udcp_solvers.search.hull import ABOVE, ALL, BEST, ONE, SET, price_rows
+from udcp_solvers.search.layout import CODE, PAIRS, Floats, Ints, Marks
 from udcp_solvers.search.model import model_of, searchable
 
 if TYPE_CHECKING:
@@ -18,9 +19,10 @@ if TYPE_CHECKING:
     from udcp_dsl.prediction.oracle import Masks, Probabilities
 
 # Branches that each part of a row may take: its best set at the anchor, prices within it, prices beyond it. With many
-# labels a branch takes longer, and there are fewer.
+# labels a branch takes longer, and there are fewer; far fewer where pairs of them are summed for sets of every size.
 BUDGET = 20_000
 _LABELS_TIMES_BRANCHES = 4_000_000
+_TRIPLES_TIMES_BRANCHES = 400_000_000_000
 # Cells a row counts for, where it is decided whether threads pay.
 _HEAVY = 1 << 12
 
@@ -32,7 +34,12 @@ class SearchPrices:
         self._model = model_of(loss)
         low, high = loss.facts.interval
         self.span = high - low
-        self._budget = min(BUDGET, _LABELS_TIMES_BRANCHES // loss.K) if budget is None else budget
+        self._budget = self._branches(loss.K) if budget is None else budget
+
+    def _branches(self, K: int) -> int:
+        ints = self._model[0]
+        pairs = PAIRS in ints[ints[CODE] : ints[CODE + 1] : 4]
+        return min(BUDGET, _LABELS_TIMES_BRANCHES // K, _TRIPLES_TIMES_BRANCHES // K**3 if pairs else BUDGET)
 
     @staticmethod
     def of(loss: Loss) -> Callable[[], SearchPrices] | None:
@@ -68,7 +75,21 @@ class SearchPrices:
     def of_mass(self, P: Probabilities, t: Floats, fixed: Marks, branches: int, grid: Floats, gaps: Floats) -> Masks:
         """The cheapest set of mass t (n,) of each row, within so many branches; `grid`: offset and step of costs."""
         out = np.empty(P.shape, np.int8)
-        self._run(P, MASS, None, gaps, y=np.full(len(P), branches), tau=t, masks=out, fixed=fixed, grid=grid)
+        over_rows(
+            mass_rows,
+            len(P),
+            _HEAVY,
+            *self._model,
+            _plain(P),
+            np.array(t, dtype=np.float64),
+            branches,
+            self.span,
+            self._budget,
+            out,
+            gaps,
+            np.array(fixed, dtype=np.int8),
+            grid,
+        )
         return out.view(np.bool_)
 
     def _run(
@@ -82,19 +103,14 @@ class SearchPrices:
         scores: Floats | None = None,
         masks: Marks | None = None,
         fixed: Marks | None = None,
-        grid: Floats | None = None,
     ) -> None:
         n = len(P)
-        rows = np.ascontiguousarray(P, dtype=np.float64)
-        # Arrays that cannot be written to, or have gaps, are types of their own to numba: all would be compiled again.
-        if not rows.flags.writeable:
-            rows = rows.copy()
         over_rows(
             price_rows,
             n,
             _HEAVY,
             *self._model,
-            rows,
+            _plain(P),
             face,
             np.full(n, -1.0) if anchor is None else np.array(anchor, dtype=np.float64),
             np.zeros(n, np.int64) if y is None else np.array(y, dtype=np.int64),
@@ -105,5 +121,10 @@ class SearchPrices:
             np.empty((0, 1), np.int8) if masks is None else masks,
             np.zeros(n) if gaps is None else gaps,
             np.empty((0, 1), np.int8) if fixed is None else np.array(fixed, dtype=np.int8),
-            np.zeros(2) if grid is None else grid,
         )
+
+
+def _plain(P: Probabilities) -> Floats:
+    """Arrays that cannot be written to, or have gaps, are types of their own to numba: all would be compiled again."""
+    rows = np.ascontiguousarray(P, dtype=np.float64)
+    return rows if rows.flags.writeable else rows.copy()

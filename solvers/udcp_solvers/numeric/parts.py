@@ -1,0 +1,64 @@
+"""Kernels that only other kernels call, compiled as parts of these: optimised once, where they end up.
+
+numba makes each function ready for Python: it wraps it, optimises it with all that it calls, and makes machine code
+of it. For a kernel that only other kernels call nothing of this is used, and what it calls is optimised anew at every
+level above it. A part stops at its own code, linked with that of the parts that it calls; the kernel that Python calls
+is optimised with all its parts at once. The code means the same, so that results do not change by a bit.
+
+This is a pass and a library of numba's compiler, in place of its own two.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_machinery import register_pass
+from numba.core.typed_passes import NativeLowering
+
+# numba is typed in part: what is not is called through these.
+_dynfunc: Any = import_module("numba._dynfunc")
+_default_passes: Any = DefaultPassBuilder
+_register: Any = register_pass
+
+
+class _Unoptimised(JITCodeLibrary):
+    """Code that is linked, and neither optimised as a whole nor made into machine code."""
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_final_module(self) -> None:
+        self._finalized = True
+
+
+@_register(mutates_CFG=True, analysis_only=False)
+class _PartLowering(NativeLowering):
+    _name = "udcp_part_lowering"
+
+    def run_pass(self, state: Any) -> bool:
+        context = state.targetctx
+        library: Any = _Unoptimised
+        state.library = library(context.codegen(), state.func_id.func_qualname)
+        state.flags.no_compile = state.flags.no_cpython_wrapper = state.flags.no_cfunc_wrapper = True
+        lowering: Any = super()
+        lowering.run_pass(state)
+        lowered = state["cr"]
+        # What stands for it among numba's functions: one that Python cannot call.
+        name = lowered.fndesc.qualname.rpartition(".")[2]
+        stand_in = _dynfunc.make_function(lowered.fndesc.lookup_module(), name, "", 0, lowered.env, (state.library,))
+        context.insert_user_function(stand_in, lowered.fndesc, [state.library])
+        state["cr"] = lowered._replace(cfunc=stand_in)
+        return True
+
+
+class PartCompiler(CompilerBase):
+    """numba's compiler, but for the last step."""
+
+    def define_pipelines(self) -> list[Any]:
+        passes = _default_passes.define_nopython_pipeline(self.state)
+        passes.passes = [(_PartLowering if step is NativeLowering else step, said) for step, said in passes.passes]
+        passes.finalize()
+        return [passes]
