@@ -41,6 +41,9 @@ from udcp_dsl.prediction.streams.predicting import Tally, predict_file
 from udcp_dsl.prediction.writing import refuse_taken_names, sets_ending
 
 _PATIENCE = 10  # seconds for a scheduler to answer
+# Dask has its workers give memory back to the system at once: of batches, which come and go, every page would be asked
+# for again and cleared, which is a sixth of all work. What a worker holds is bounded anyway.
+_KEEP_MEMORY = {"MALLOC_TRIM_THRESHOLD_": 1 << 28, "MALLOC_MMAP_THRESHOLD_": 1 << 26}
 
 
 def predict_parts(
@@ -228,13 +231,17 @@ def connected(scheduler: str | None, workers: int) -> Iterator[Any]:
         with client:
             yield client
         return
-    cluster = distributed.LocalCluster(
-        n_workers=workers,
-        threads_per_worker=1,
-        processes=True,
-        dashboard_address=None,
-        silence_logs=logging.CRITICAL,
-    )
+    import dask
+
+    kept = {f"distributed.nanny.pre-spawn-environ.{name}": value for name, value in _KEEP_MEMORY.items()}
+    with dask.config.set(kept):
+        cluster = distributed.LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=None,
+            silence_logs=logging.CRITICAL,
+        )
     with cluster, distributed.Client(cluster, set_as_default=False) as client:
         yield client
 
@@ -254,8 +261,9 @@ def _loaded(text: str) -> SetPredictor:
 
 
 def _write(predictor: SetPredictor, source: Source, file: Path, level: Fraction) -> tuple[Tally | str, list[str]]:
-    """What a worker does: one part."""
-    return _heard(lambda: predict_file(predictor, source, file, level))
+    """What a worker does: one part, in one thread. To read and write beside the scoring would take a second core, which
+    on a machine full of workers is that of the next one."""
+    return _heard(lambda: predict_file(predictor, source, file, level, overlap=False))
 
 
 def _heard(work: Callable[[], Any]) -> tuple[Any, list[str]]:

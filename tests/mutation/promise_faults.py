@@ -49,8 +49,8 @@ PROMISE_FAULTS = (
     Fault(
         "difficulty: the highest w p instead of the highest p",
         "udcp_dsl/prediction/fitting.py",
-        "            highest(P) if",
-        "            highest(P if harm is None else harm.bought(P, self.oracle)) if",
+        "rows.highest_probabilities if P is rows.P else highest(P)",
+        "highest(P if harm is None else harm.bought(P, self.oracle))",
         (TOGETHER, "-k", "difficulty_is"),
     ),
     Fault(

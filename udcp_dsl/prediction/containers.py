@@ -230,6 +230,8 @@ def texts_of(values: Any, noun: str, n: int | None) -> list[str]:
         texts = [_text(entry, noun, row) for row, entry in enumerate(texts)]
     if "" in texts:
         raise RowFault(texts.index(""), f"{noun}: ", " (counted from 0) is missing")
+    if "\0" not in "".join(texts):
+        return texts
     for row, text in enumerate(texts):
         if text[-1] == "\0":  # arrays of text drop it, so that "a" and "a\0" would become one
             raise RowFault(row, f"{noun}: ", " (counted from 0) ends in the character NUL: strip it, .rstrip('\\0')")

@@ -50,11 +50,13 @@ class Fitting:
 
     def seen(self, rows: Rows, temperature: float | None) -> Seen:
         P = tempered(rows.P, temperature)
-        harm = self.promises.harm
+        harm, difficulty = self.promises.harm, None
+        if self.promises.conditional == "difficulty":  # rows as they are may have been looked at before
+            difficulty = rows.highest_probabilities if P is rows.P else highest(P)
         return Seen(
             P if harm is None else changed(P, lambda block: harm.bought(block, self.oracle)),
             rows.groups if self.promises.conditional == "group" else None,
-            highest(P) if self.promises.conditional == "difficulty" else None,
+            difficulty,
             rows.weights,
         )
 

@@ -442,9 +442,10 @@ class SetPredictor:
         """The same, and how many of them are full as no threshold is high enough for the weight of the row."""
         if rows.weights is None and self.calibrated.weighted:
             raise InputError("calibrated with weights, so that new rows need theirs: give weights=")
-        mask = np.empty(rows.P.shape, dtype=bool)
-        step = max(1, _BLOCK // self.loss.K) if self.in_blocks else max(1, len(rows))
-        full = 0
+        step = max(1, _BLOCK // self.loss.K)
+        if not self.in_blocks or len(rows) <= step:
+            return self._sets(rows, level)
+        mask, full = np.empty(rows.P.shape, dtype=bool), 0
         for start in range(0, len(rows), step):
             part = slice(start, start + step)
             mask[part], without = self._sets(rows.take(part), level)

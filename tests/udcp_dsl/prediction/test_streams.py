@@ -192,8 +192,8 @@ SLOWLY = """
 import sys, time
 from udcp_dsl.prediction.streams import predicting
 from udcp_dsl.cli import main
-was = predicting.answers
-predicting.answers = lambda *a, **k: (time.sleep(0.05), was(*a, **k))[1]
+was = predicting.masks
+predicting.masks = lambda *a, **k: (time.sleep(0.05), was(*a, **k))[1]
 main(sys.argv[1:])
 """
 

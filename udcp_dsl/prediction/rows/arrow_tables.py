@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
@@ -17,6 +18,7 @@ import numpy.typing as npt
 from udcp_dsl.diagnostics import InputError, RowFault
 from udcp_dsl.prediction.files import require_pyarrow
 from udcp_dsl.prediction.rows.layout import Block, Choice
+from udcp_dsl.prediction.rows.list_pages import Pages, plain_pages
 
 # What is wanted of a table with these columns, of which those at these positions hold lists.
 Choose: TypeAlias = Callable[[Sequence[str], Sequence[int]], Choice]
@@ -71,12 +73,55 @@ def schema_of(file: Path) -> Any:
 def _parquet_blocks(pa: Any, file: Path, choose: Choose, most: int | None, like: Any) -> Iterator[Block]:
     schema = pa.parquet.read_schema(file)
     choice = _chosen(pa, schema, choose, like)
-    names = [schema.names[position] for position in choice.columns]
+    known = schema.names  # made anew at each asking
+    names = [known[position] for position in choice.columns]
     buffer = max(_LEAST_READ_AHEAD, _READ_AHEAD // max(1, len(names)))
-    with pa.parquet.ParquetFile(file, buffer_size=buffer, page_checksum_verification=True) as parquet:
-        rows = min(most or _ALL, max(1, parquet.metadata.num_rows))
+    with (
+        file.open("rb", buffering=0) as bare,
+        pa.parquet.ParquetFile(file, buffer_size=buffer, page_checksum_verification=True) as parquet,
+    ):
+        n = parquet.metadata.num_rows
+        rows = min(most or _ALL, max(1, n))
+        pages = _pages(pa, parquet, bare, schema, choice)
+        if pages is not None:
+            yield from _page_blocks(pa, parquet, bare, pages, choice, known, rows)
+            return
         for batch in parquet.iter_batches(batch_size=rows, columns=names):
-            yield _block(pa, batch, _within(choice, schema.names, batch.schema.names))
+            yield _block(pa, batch, _within(choice, known, batch.schema.names))
+
+
+def _pages(pa: Any, parquet: Any, bare: IO[bytes], schema: Any, choice: Choice) -> Pages | None:
+    """The pages of the lists that are chosen, where they need no decoding."""
+    if choice.width is None or choice.numbers[0] in (*choice.texts, *choice.carried):
+        return None
+    kind = schema.types[choice.numbers[0]]
+    if not pa.types.is_floating(kind.value_type) or getattr(kind, "list_size", choice.width) != choice.width:
+        return None
+    return plain_pages(parquet, bare, schema.names[choice.numbers[0]], kind, choice.width)
+
+
+def _page_blocks(
+    pa: Any, parquet: Any, bare: IO[bytes], pages: Pages, choice: Choice, names: Sequence[str], rows: int
+) -> Iterator[Block]:
+    """Numbers from their pages, and what is beside them as Arrow reads it, as many rows at a time."""
+    n = parquet.metadata.num_rows
+    beside = replace(choice, numbers=[], width=None)
+    others = [names[position] for position in beside.columns]
+    batches = parquet.iter_batches(batch_size=rows, columns=others) if others else None
+    start = 0
+    while start < n:
+        batch = next(batches) if batches is not None else None
+        stop = start + len(batch) if batch is not None else min(start + rows, n)
+        try:
+            values = pages.read(bare, start, stop)
+        except EOFError as error:
+            raise InputError(f"was changed while it was read: {error}") from error
+        if batch is None:
+            yield Block(values, [])
+        else:
+            found = _block(pa, batch, _within(beside, names, batch.schema.names))
+            yield replace(found, values=values, named=False)
+        start = stop
 
 
 def _ipc_blocks(pa: Any, opened: Any, choose: Choose, most: int | None, like: Any) -> Iterator[Block]:
@@ -84,19 +129,39 @@ def _ipc_blocks(pa: Any, opened: Any, choose: Choose, most: int | None, like: An
     batches: Any = reader
     if hasattr(reader, "num_record_batches"):
         batches = (reader.get_batch(i) for i in range(reader.num_record_batches))
-    yield from _batch_blocks(pa, reader.schema, batches, choose, most, like)
+    yield from _batch_blocks(pa, reader.schema, batches, choose, most, like, gather=batches is not reader)
+
+
+def _gathered(pa: Any, batches: Iterator[Any], most: int) -> Iterator[Any]:
+    """The rows of small batches in fewer: each block that is worked on costs something, however few rows it has."""
+    waiting, rows = list[Any](), 0
+    for batch in batches:
+        waiting, rows = [*waiting, batch], rows + len(batch)
+        if 2 * rows >= most:
+            yield from _as_one(pa, waiting)
+            waiting, rows = [], 0
+    yield from _as_one(pa, waiting)
+
+
+def _as_one(pa: Any, batches: list[Any]) -> list[Any]:
+    if len(batches) < 2:
+        return batches
+    for batch in batches:
+        batch.validate(full=True)  # before anything in it is followed
+    return list(pa.Table.from_batches(batches).combine_chunks().to_batches())
 
 
 def _batch_blocks(
-    pa: Any, schema: Any, batches: Any, choose: Choose, most: int | None, like: Any = None
+    pa: Any, schema: Any, batches: Any, choose: Choose, most: int | None, like: Any = None, gather: bool = False
 ) -> Iterator[Block]:
     choice = _chosen(pa, schema, choose, like)
     kept = choice.columns
-    choice = _within(choice, schema.names, [schema.names[position] for position in kept])
-    for batch in batches:
-        chosen = batch.select(kept)
-        for start in range(0, len(chosen), most or max(1, len(chosen))):
-            yield _block(pa, chosen.slice(start, most), choice)
+    names = schema.names
+    choice = _within(choice, names, [names[position] for position in kept])
+    chosen = (batch.select(kept) for batch in batches)
+    for batch in _gathered(pa, chosen, most) if gather and most is not None else chosen:
+        for start in range(0, len(batch), most or max(1, len(batch))):
+            yield _block(pa, batch.slice(start, most), choice)
 
 
 def _opened(pa: Any, opened: Any) -> Any:
@@ -120,13 +185,14 @@ def _chosen(pa: Any, schema: Any, choose: Choose, like: Any) -> Choice:
     """What is wanted of a table, which must be of the same kind as in the schema `like`."""
     choice = choose(schema.names, _lists(pa, schema))
     if like is not None:
+        names, kinds, others = schema.names, schema.types, dict(zip(like.names, like.types, strict=True))
         for position in choice.columns:
-            name, kind = schema.names[position], schema.types[position]
-            if name not in like.names:
+            name, kind = names[position], kinds[position]
+            if name not in others:
                 raise InputError(f"its schema differs: column {name!r} is not in the first part")
-            if like.field(name).type != kind:
+            if others[name] != kind:
                 raise InputError(
-                    f"its schema differs: column {name!r} holds {kind}, but {like.field(name).type} in the first part"
+                    f"its schema differs: column {name!r} holds {kind}, but {others[name]} in the first part"
                 )
     return choice
 
@@ -146,15 +212,15 @@ def _block(pa: Any, batch: Any, choice: Choice) -> Block:
     if choice.width is not None:
         values = _of_lists(pa, batch, choice.numbers[0], choice.width)
     else:
-        columns = [_of_numbers(pa, batch, position) for position in choice.numbers]
+        names = batch.schema.names
+        columns = [_of_numbers(pa, names[position], batch.column(position)) for position in choice.numbers]
         values = np.stack(columns, axis=1) if columns else np.empty((len(batch), 0))
     texts = [batch.column(position).to_pylist() for position in choice.texts]
     carried = batch.select(choice.carried) if choice.carried else None
     return Block(values, texts, carried, named=choice.width is None)
 
 
-def _of_numbers(pa: Any, batch: Any, position: int) -> npt.NDArray[Any]:
-    name, column = batch.schema.names[position], batch.column(position)
+def _of_numbers(pa: Any, name: str, column: Any) -> npt.NDArray[Any]:
     if not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
         raise InputError(f"column {name!r} holds {column.type}, not numbers")
     if column.null_count:
@@ -184,8 +250,7 @@ def _of_lists(pa: Any, batch: Any, position: int, K: int) -> npt.NDArray[Any]:
     if flat.null_count:
         row, entry = divmod(int(np.flatnonzero(flat.is_null().to_numpy(zero_copy_only=False))[0]), K)
         raise RowFault(row, before, f", entry {entry} (both counted from 0), is missing")
-    # A copy, since what is read-only is a type of its own to compiled code, for which all would be compiled again.
-    return np.array(numbers_of(flat)).reshape(-1, K)
+    return numbers_of(flat).reshape(-1, K)
 
 
 def numbers_of(column: Any) -> npt.NDArray[Any]:
@@ -193,4 +258,18 @@ def numbers_of(column: Any) -> npt.NDArray[Any]:
     kind = column.type.to_pandas_dtype()
     if not len(column):
         return np.empty(0, kind)
-    return np.frombuffer(column.buffers()[1], kind)[column.offset : column.offset + len(column)]
+    return np.asarray(_Memory(column.buffers()[1], np.dtype(kind)))[column.offset : column.offset + len(column)]
+
+
+class _Memory:
+    """A buffer of Arrow as an array that is not read-only, which is a type of its own to compiled code, for which all
+    would be compiled again. Nothing writes to rows, not to those that a user passes either."""
+
+    def __init__(self, buffer: Any, dtype: np.dtype[Any]) -> None:
+        self._buffer = buffer  # kept for as long as the array is
+        self.__array_interface__ = {
+            "version": 3,
+            "data": (buffer.address, False),
+            "shape": (buffer.size // dtype.itemsize,),
+            "typestr": dtype.str,
+        }

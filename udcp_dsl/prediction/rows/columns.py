@@ -34,6 +34,8 @@ def truth(y: Any, labels: Sequence[str], n: int | None = None) -> Positions:
         raise InputError("true labels: empty")
     index = {label: position for position, label in enumerate(labels)}
     numeric = sum(WHOLE_NUMBER.fullmatch(label) is not None for label in labels)
+    if not numeric and set(map(type, entries)) == {int} and min(entries) >= 0 and max(entries) < len(labels):
+        return np.array(entries, np.int64)
     positions = np.empty(len(entries), np.int64)
     for row, entry in enumerate(entries):
         if isinstance(entry, str) or (_is_integer(entry) and numeric == len(labels)):
@@ -65,16 +67,21 @@ def sample_ids(values: Any, n: int) -> Names:
 
     What is found out about rows is told apart by their ids alone.
     """
-    names = id_texts(values, n).tolist()
-    repeated = {name: count for name, count in Counter(names).items() if count > 1}
-    if repeated:
+    return np.array(sample_texts(values, n), dtype=np.str_)
+
+
+def sample_texts(values: Any, n: int) -> list[str]:
+    """The same as a list."""
+    names = texts_of(values, "sample ids", n)
+    if len(set(names)) < len(names):
+        repeated = {name: count for name, count in Counter(names).items() if count > 1}
         name = next(iter(repeated))
         first = names.index(name)
         warn(
             f"sample ids: {name!r} is the id of rows {first} and {names.index(name, first + 1)} (counted from 0), and "
             f"{sum(repeated.values())} of {len(names)} rows share theirs: joined by id, what is theirs gets mixed up"
         )
-    return np.array(names, dtype=np.str_)
+    return names
 
 
 def weights_of(values: Any, n: int) -> npt.NDArray[np.float64]:

@@ -11,12 +11,13 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError, RowFault
 from udcp_dsl.prediction.calibrate import Level
 from udcp_dsl.prediction.rows import Rows, rows_of
 from udcp_dsl.prediction.rows.arrow_tables import block_of
-from udcp_dsl.prediction.rows.columns import id_texts
+from udcp_dsl.prediction.rows.columns import Names, id_texts
 from udcp_dsl.prediction.rows.layout import Wanted
 from udcp_dsl.prediction.rows.probabilities import arrange
 from udcp_dsl.prediction.sets import PredictionSets
@@ -26,12 +27,23 @@ if TYPE_CHECKING:
     from udcp_dsl.prediction.predictor import SetPredictor
 
 
+def masks(predictor: SetPredictor, rows: Rows, level: Fraction) -> npt.NDArray[np.bool_]:
+    """The sets of rows, of none too."""
+    return predictor.sets(rows, level) if len(rows) else np.zeros(rows.P.shape, dtype=bool)
+
+
+def told(
+    predictor: SetPredictor, mask: npt.NDArray[np.bool_], ids: Names | None, *, first: int = 0, carried: Any = None
+) -> Answers:
+    """What is said of rows with these sets, which are numbered from `first` on where they have no ids."""
+    sets = PredictionSets(predictor.loss, mask, ids)
+    names: Sequence[str] | range = range(first, first + len(mask)) if ids is None else ids.tolist()
+    return Answers(predictor.loss.labels, mask, names, sets.costs, sets.decisions, carried)
+
+
 def answers(predictor: SetPredictor, rows: Rows, level: Fraction, *, first: int = 0, carried: Any = None) -> Answers:
-    """What is said of rows, which are numbered from `first` on where they have no ids."""
-    mask = predictor.sets(rows, level) if len(rows) else np.zeros(rows.P.shape, dtype=bool)
-    sets = PredictionSets(predictor.loss, mask, rows.ids)
-    ids: Sequence[str] | range = range(first, first + len(rows)) if rows.ids is None else rows.ids.tolist()
-    return Answers(predictor.loss.labels, sets.mask, ids, sets.costs, sets.decisions, carried)
+    """Both, one after the other."""
+    return told(predictor, masks(predictor, rows, level), rows.ids, first=first, carried=carried)
 
 
 def check_groups(predictor: SetPredictor, given: bool) -> None:

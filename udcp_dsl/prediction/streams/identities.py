@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction.rows.columns import Names, sample_ids
+from udcp_dsl.prediction.rows.columns import sample_texts
 from udcp_dsl.prediction.rows.parts import blamed_on
 from udcp_dsl.prediction.rows.reading import read_column
 from udcp_dsl.prediction.rows.source import Source
@@ -18,19 +18,19 @@ from udcp_dsl.prediction.rows.source import Source
 def refuse_shared_ids(source: Source) -> None:
     """Refuse an id that is in two parts, by both its places; one that is twice in a part is warned of."""
     if "ids" in source.beside:
-        sample_ids(source.beside["ids"], len(source.beside["ids"]))
+        sample_texts(source.beside["ids"], len(source.beside["ids"]))
     column = source.wanted.others.get("ids")
     if column is None or source.parts[0].stream is not None:
         return
     seen: list[npt.NDArray[np.int64]] = []
     for which in range(len(source.parts)):
         names = _ids(source, which, column)
-        hashes = np.unique(np.fromiter(map(hash, names.tolist()), np.int64, len(names)))
+        hashes = np.sort(np.fromiter(map(hash, names), np.int64, len(names)))
         if any(_meet(hashes, others) for others in seen):
             for earlier in range(which):
                 _refuse(source, earlier, which, column)
         while seen and len(seen[-1]) <= len(hashes):  # few and long, so that each part is looked up in few
-            hashes = np.union1d(seen.pop(), hashes)
+            hashes = np.sort(np.concatenate([seen.pop(), hashes]))
         seen.append(hashes)
 
 
@@ -40,16 +40,16 @@ def _meet(some: npt.NDArray[np.int64], others: npt.NDArray[np.int64]) -> bool:
     return bool((others[np.minimum(place, len(others) - 1)] == some).any())
 
 
-def _ids(source: Source, which: int, column: str) -> Names:
+def _ids(source: Source, which: int, column: str) -> list[str]:
     values = read_column(source.parts[which].path, column)
     with blamed_on(source.parts[which].path):
-        return sample_ids(values, len(values))
+        return sample_texts(values, len(values))
 
 
 def _refuse(source: Source, first: int, second: int, column: str) -> None:
     """Two ids may share a hash: only the ids themselves tell."""
-    place = {name: row for row, name in reversed(list(enumerate(_ids(source, first, column).tolist())))}
-    for row, name in enumerate(_ids(source, second, column).tolist()):
+    place = {name: row for row, name in reversed(list(enumerate(_ids(source, first, column))))}
+    for row, name in enumerate(_ids(source, second, column)):
         if name in place:
             raise InputError(
                 f"{source.parts[second].path}: sample ids: row {row} (counted from 0) has the id {name!r}, that of row "

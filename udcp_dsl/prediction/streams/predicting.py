@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError, OracleError, RowFault
 from udcp_dsl.prediction.files import PathLike
 from udcp_dsl.prediction.rows.overlap import ahead, behind
 from udcp_dsl.prediction.rows.source import BATCH, Batch, Source
-from udcp_dsl.prediction.streams.answering import answers
+from udcp_dsl.prediction.streams.answering import masks, told
 from udcp_dsl.prediction.streams.manifest import Parts
 from udcp_dsl.prediction.writing import Answers, Write, open_p_values, open_sets
 
@@ -46,19 +47,28 @@ class Tally:
 
 
 def predict_file(
-    predictor: SetPredictor, source: Source, path: PathLike, level: Fraction, tell: Tell | None = None
+    predictor: SetPredictor,
+    source: Source,
+    path: PathLike,
+    level: Fraction,
+    tell: Tell | None = None,
+    *,
+    overlap: bool = True,
 ) -> Tally:
-    """Write the sets of all rows of a source to one file, in order; it appears whole or not at all."""
-    tally = Tally()
-    with open_sets(path) as write, behind(write) as put:
-        for batch in ahead(source.batches()):
-            if tell is not None:
-                tell(batch.at)
-            with blamed(source, batch):
-                block = answers(predictor, batch.rows, level, first=batch.at, carried=batch.carried)
-            tally += Tally.of(block)
-            put(block)
-    return tally
+    """Write the sets of all rows of a source to one file, in order; it appears whole or not at all.
+
+    `overlap=False` reads, scores and writes by turns, in this thread alone.
+    """
+    with open_sets(path) as write:
+        writer = _File(predictor, write)
+        with behind(writer) if overlap else nullcontext(writer) as put:
+            for batch in ahead(source.batches()) if overlap else source.batches():
+                if tell is not None:
+                    tell(batch.at)
+                with blamed(source, batch):
+                    found = _Found(masks(predictor, batch.rows, level), batch)
+                put(found)
+    return writer.tally
 
 
 def predict_parts(
@@ -69,24 +79,24 @@ def predict_parts(
     A part is read while the one before is still scored and written. Where something is wrong with one, those before it
     are finished.
     """
-    tally, failed = Tally(), None
-    with closing(_Writer(parts)) as writer, behind(writer) as put:
+    done, failed = 0, None
+    with closing(_Folder(predictor, parts)) as writer, behind(writer) as put:
         try:
             for which, batch in ahead(_batches(source, parts.left)):
                 if batch is None:
                     put((which, None))
                     continue
                 if tell is not None:
-                    tell(tally.n)
+                    tell(done)
                 with blamed(source.part(which), batch):
-                    block = answers(predictor, batch.rows, level, first=batch.at, carried=batch.carried)
-                tally += Tally.of(block)
-                put((which, block))
+                    found = _Found(masks(predictor, batch.rows, level), batch)
+                done += len(found.mask)
+                put((which, found))
         except (InputError, OracleError) as error:
             failed = error
     if failed is not None:
         raise failed
-    return tally
+    return writer.tally
 
 
 def write_p_values(predictor: SetPredictor, source: Source, path: PathLike, tell: Tell | None = None) -> None:
@@ -112,24 +122,46 @@ def _batches(source: Source, left: Iterable[int]) -> Iterator[tuple[int, Batch |
         yield which, None
 
 
-class _Writer:
-    """Writes blocks to the file of their part, which appears at the end of the part; what is not ended is dropped."""
+class _Found:
+    """The sets of a batch; of its rows what is still needed of them, and not the probabilities."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
+    def __init__(self, mask: npt.NDArray[np.bool_], batch: Batch) -> None:
+        self.mask, self.ids, self.at, self.carried = mask, batch.rows.ids, batch.at, batch.carried
+
+
+class _File:
+    """Writes sets to an open file. What they cost is found here, beside the scoring of the next, and added up."""
+
+    def __init__(self, predictor: SetPredictor, write: Write) -> None:
+        self._predictor, self._write = predictor, write
+        self.tally = Tally()
+
+    def __call__(self, found: _Found) -> None:
+        block = told(self._predictor, found.mask, found.ids, first=found.at, carried=found.carried)
+        self.tally += Tally.of(block)
+        self._write(block)
+
+
+class _Folder:
+    """Writes sets to the file of their part, which appears at the end of the part; what is not ended is dropped."""
+
+    def __init__(self, predictor: SetPredictor, parts: Parts) -> None:
+        self._predictor, self._parts = predictor, parts
         self._open: ExitStack | None = None
-        self._write: Write
+        self._file: _File
+        self.tally = Tally()
 
-    def __call__(self, item: tuple[int, Answers | None]) -> None:
-        which, block = item
+    def __call__(self, item: tuple[int, _Found | None]) -> None:
+        which, found = item
         if self._open is None:
             self._open = ExitStack()
-            self._write = self._open.enter_context(open_sets(self._parts.files[which]))
-        if block is not None:
-            self._write(block)
+            self._file = _File(self._predictor, self._open.enter_context(open_sets(self._parts.files[which])))
+        if found is not None:
+            self._file(found)
             return
         self._open.close()
         self._open = None
+        self.tally += self._file.tally
 
     def close(self) -> None:
         if self._open is not None:
