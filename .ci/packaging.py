@@ -20,11 +20,12 @@ MUST_HOLD = (
     *("udcp_dsl/py.typed", "udcp_solvers/py.typed", "udcp_grammars/loss.lark"),
     *("udcp_dsl/report/page.css", "udcp_dsl/report/browser.js"),
     *(f"udcp_dsl/studio/page/studio.{ending}" for ending in ("js", "css", "js.licenses.txt")),
+    *(f"udcp_dsl/datasets/arrays/{name}.npz" for name in ("source_code", "icons")),
     *(f"udcp_dsl/datasets/spec_files/{name}" for name in ("dermatology/triage.loss", "dermatology/skin.csv")),
 )
 # What an installation could break, one file or so for each: the script and the grammar, the oracles (entry points), the
-# plugin of pytest, the page of the report, that of the studio, the manual that editors show. Tests that compile many
-# kernels are not among them: the suite has run those.
+# plugin of pytest, the page of the report, that of the studio, the manual that editors show, the rows of classifiers.
+# Tests that compile many kernels are not among them: the suite has run those.
 TESTS = (
     *(f"tests/udcp_dsl/cli/test_{name}.py" for name in ("new", "predict", "process")),
     "tests/udcp_dsl/prediction/test_oracle.py",
@@ -37,7 +38,7 @@ TESTS = (
         for name in ("a_spec_that_does_not_compile_fails_as_a_compiler_says_it", "nothing_is_done_without_the_option")
     ),
     *(f"tests/udcp_dsl/studio/test_{name}.py" for name in ("studio", "command")),
-    *("tests/udcp_dsl/lsp/test_hover.py", "tests/test_reference.py"),
+    *("tests/udcp_dsl/lsp/test_hover.py", "tests/test_reference.py", "tests/udcp_dsl/test_kept_rows.py"),
 )
 # Which package is imported, what it says of its version, and what its metadata says.
 TELL = """

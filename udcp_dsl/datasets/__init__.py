@@ -1,7 +1,7 @@
-"""Real classifiers with real mistakes, built from installed packages: nothing is downloaded.
+"""Real classifiers with real mistakes, built from installed packages or kept as arrays: nothing is downloaded.
 
-`languages` and `texts_through_torch` need the extra `demo` (the second torch too), `digits` needs scikit-learn,
-`medicine` the extra `medicine`.
+`source_code` and `icons` come with the package and need nothing; `languages` and `texts_through_torch` need the extra
+`demo` (the second torch too), `digits` needs scikit-learn, `medicine` the extra `medicine`.
 """
 
 from __future__ import annotations
@@ -9,23 +9,42 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from udcp_dsl.datasets.code_snippets import SourceCode, source_code
     from udcp_dsl.datasets.digit_images import Digits, digits
+    from udcp_dsl.datasets.icon_drawings import Icons, icons
     from udcp_dsl.datasets.language_strings import Languages, languages
     from udcp_dsl.datasets.medical_terms import Medicine, medicine
     from udcp_dsl.datasets.torch_texts import TorchTexts, texts_through_torch
 
 _WHERE = {
     "Digits": "digit_images",
+    "Icons": "icon_drawings",
     "Languages": "language_strings",
     "Medicine": "medical_terms",
+    "SourceCode": "code_snippets",
     "TorchTexts": "torch_texts",
     "digits": "digit_images",
+    "icons": "icon_drawings",
     "languages": "language_strings",
     "medicine": "medical_terms",
+    "source_code": "code_snippets",
     "texts_through_torch": "torch_texts",
 }
 
-__all__ = ["Digits", "Languages", "Medicine", "TorchTexts", "digits", "languages", "medicine", "texts_through_torch"]
+__all__ = [
+    "Digits",
+    "Icons",
+    "Languages",
+    "Medicine",
+    "SourceCode",
+    "TorchTexts",
+    "digits",
+    "icons",
+    "languages",
+    "medicine",
+    "source_code",
+    "texts_through_torch",
+]
 
 
 def __getattr__(name: str) -> object:
