@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from importlib import import_module
-from importlib.util import module_from_spec, spec_from_file_location
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ import udcp_dsl as udcp
 from udcp_dsl.testing import all_masks
 
 FOLDER = Path(__file__).parent.parent / "benchmarks"
+MODULES = {"mapie": "mapie", "torchcp": "torchcp", "crepes": "crepes", "puncc": "deel"}
 TREE = "hierarchy h { A { 0, 1, B { 2, 3 } }, C { 4, 5 }, 6 }"
 
 
@@ -123,6 +124,15 @@ def test_structured_sets_are_the_fewest_labels_of_so_many_nodes(load: Any, most:
             assert len(found) == min(len(s) for s in unions if sum(p[y] for y in s) >= tau - 1e-12)
 
 
+def test_structured_sets_are_the_same_for_one_level_and_for_all_at_once(load: Any) -> None:
+    (tree,) = udcp.loads(f"labels 0..6  {TREE}  loss l = nodes(h)").hierarchies
+    structured, P = load("rivals.structured"), rows(7)
+    rival = structured.Structured(P, tree, 2)
+    for level in structured.GRID[::5].tolist():
+        alone = structured._sets(rival.P, np.array([level]), *rival.tree, 2)[0]
+        np.testing.assert_array_equal(rival.at(level), alone)
+
+
 def test_structured_prediction_is_a_loss_of_ours(load: Any) -> None:
     """At one price of mass: fewest labels with at most two nodes."""
     loss = udcp.loads(f"labels 0..6  {TREE}  loss l = size + 100 * (nodes(h) >= 3)")
@@ -166,6 +176,47 @@ def test_clusters_share_thresholds_and_cover(load: Any) -> None:
     assert min(covered[y[4000:] == c].mean() for c in range(20)) > 0.8
 
 
+def test_a_library_that_fails_is_named_and_the_others_go_on(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without an environment of its own a library is not there, and its process ends at once."""
+    libraries = load("rivals.libraries")
+    monkeypatch.setattr(libraries, "environment", lambda folder, library: Path(sys.executable))
+    monkeypatch.setenv("PYTHONPATH", "")
+    P, y = rows(5), np.arange(40) % 5
+    with libraries.Asked(FOLDER, P, y, P) as asked:
+        absent = [library for library in libraries.INSTALLED if find_spec(MODULES[library]) is None]
+        for library in absent:
+            with pytest.raises(libraries.Refused, match=f"{libraries.NAMES[library]}, lac at level 0.9: it ended"):
+                libraries.Library(asked, library, "lac").at(0.9)
+
+
+def test_how_a_library_is_asked(load: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """By a stand-in for the process: sets by level, an error by its words, each level asked for once."""
+    worker = """
+import sys, numpy as np
+Q = np.load(sys.argv[2])["Q"]
+for line in sys.stdin:
+    method, level, file = line.rstrip().split("\\t")
+    if method == "raps":
+        print("ValueError: too few", flush=True)
+        continue
+    np.save(file, np.packbits(Q >= 1 - float(level), axis=1))
+    print(0.25, flush=True)
+"""
+    libraries = load("rivals.libraries")
+    (tmp_path / "library_worker.py").write_text(worker, encoding="utf-8")
+    monkeypatch.setattr(libraries, "__file__", str(tmp_path / "libraries.py"))
+    monkeypatch.setattr(libraries, "environment", lambda folder, library: Path(sys.executable))
+    P, y = rows(11), np.arange(40) % 11
+    with libraries.Asked(FOLDER, P, y, P) as asked:
+        found = libraries.Library(asked, "mapie", "lac")
+        for level in (0.6, 0.9, 0.6):
+            np.testing.assert_array_equal(found.at(level), P.astype(np.float32) >= 1 - level)
+        assert len(asked._held) == 2
+        assert asked.ms_a_row("mapie", "lac") == 1000 * 0.25 / 40
+        with pytest.raises(libraries.Refused, match=r"MAPIE, raps at level 0\.9: ValueError: too few"):
+            asked.sets("mapie", "raps", 0.9)
+
+
 def test_the_page_shows_what_was_measured(load: Any) -> None:
     """And says by name where a rival is cheaper than `price`; where the loss is no rival's own, none is."""
     results = FOLDER / "results"
@@ -174,7 +225,9 @@ def test_the_page_shows_what_was_measured(load: Any) -> None:
     assert (results / "rivals.md").read_text(encoding="utf-8") == script.report(data)
     for row in data["rows"]:
         named = {one["method"]: one for one in row["methods"]}
-        assert all(one["coverage"] == pytest.approx(1 - row["alpha"], abs=2e-3) for one in row["methods"]), row["case"]
+        for one in row["methods"]:
+            unmatched = one["method"] in script.LIBRARIES and one["coverage"] > 1 - row["alpha"]  # shown in brackets
+            assert unmatched or one["coverage"] == pytest.approx(1 - row["alpha"], abs=2e-3), (row["case"], one)
         if row["own"] is None:
             assert all(one["verdict"] != "cheaper" for one in row["methods"]), row["case"]
         elif row["own"] in named:

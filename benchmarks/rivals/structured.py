@@ -13,60 +13,70 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numba import njit, prange
 
 from rivals import Family, Floats, Ints, Masks, as_rows
 
-_ROWS = 40  # at once
+GRID = np.append(0.0, np.append(np.linspace(0.02, 0.98, 25), 1 - np.geomspace(0.01, 1e-6, 8)))
 
 
 class Structured(Family):
     def __init__(self, P: Floats, hierarchy: Any, most: int = 2) -> None:
-        self.P, self.tree, self.most = as_rows(P), hierarchy, most
-        tree = hierarchy
-        nodes = len(tree.names)
+        self.P, self.most = as_rows(P), most
+        low, high = (np.asarray(a, dtype=np.int64) for a in (hierarchy.low, hierarchy.high))
         # The nodes below v are those after it in preorder whose leaves begin before its leaves end.
-        self.after = [v + 1 + int(np.sum(tree.low[v + 1 :] < tree.high[v])) for v in range(nodes)]
-        self.leaves = (tree.high - tree.low).tolist()
-
-    def _tables(self, P: Floats) -> list[Floats]:
-        n, K = P.shape
-        tree, nodes = self.tree, len(self.leaves)
-        before = np.append(np.zeros((n, 1)), np.cumsum(P[:, tree.order], axis=1), axis=1)
-        empty = np.full((n, self.most + 1, K + 1), -1.0)
-        empty[:, :, 0] = 0.0
-        tables: list[Floats] = [empty] * (nodes + 1)
-        for v in range(nodes - 1, -1, -1):
-            many = self.leaves[v]
-            mass = before[:, tree.high[v]] - before[:, tree.low[v]]
-            table = tables[v + 1].copy()
-            skipped = tables[self.after[v]][:, :-1, : K + 1 - many]
-            taken = np.where(skipped >= 0, skipped + mass[:, None, None], -1.0)
-            np.maximum(table[:, 1:, many:], taken, out=table[:, 1:, many:])
-            tables[v] = table
-        return tables
+        after = [v + 1 + int(np.sum(low[v + 1 :] < high[v])) for v in range(len(low))]
+        self.tree = low, high, np.array(after), np.asarray(hierarchy.order, dtype=np.int64)
+        self._held: Masks | None = None
 
     def at(self, level: float) -> Masks:
         """At tau = `level`; where no set of so few nodes has the mass, all labels (the root)."""
-        out = np.ones(self.P.shape, dtype=bool)
-        for start in range(0, len(self.P), _ROWS):
-            P = self.P[start : start + _ROWS]
-            tables = self._tables(P)
-            enough = tables[0][:, -1] >= level - 1e-12
-            for i in range(len(P)):
-                if enough[i].any():
-                    out[start + i] = self._traced(tables, P[i], i, int(enough[i].argmax()))
-        return out
-
-    def _traced(self, tables: list[Floats], p: Floats, i: int, s: int) -> Masks:
-        tree, v, j = self.tree, 0, self.most
-        mask = np.zeros(len(p), dtype=bool)
-        while s > 0:
-            if tables[v][i, j, s] == tables[v + 1][i, j, s]:
-                v += 1
-                continue
-            mask[tree.order[tree.low[v] : tree.high[v]]] = True
-            s, j, v = s - self.leaves[v], j - 1, self.after[v]
-        return mask
+        (known,) = np.nonzero(np.equal(GRID, level))
+        if not len(known):
+            return np.asarray(_sets(self.P, np.array([level]), *self.tree, self.most)[0])
+        if self._held is None:
+            self._held = np.packbits(_sets(self.P, GRID, *self.tree, self.most), axis=2)
+        return np.unpackbits(self._held[known[0]], axis=1, count=self.P.shape[1]).astype(bool)
 
     def levels(self, y: Ints) -> Floats:
-        return np.append(0.0, np.append(np.linspace(0.02, 0.98, 25), 1 - np.geomspace(0.01, 1e-6, 8)))
+        return GRID
+
+
+@njit(parallel=True)
+def _sets(P: Floats, taus: Floats, low: Ints, high: Ints, after: Ints, order: Ints, most: int) -> Masks:
+    """(levels, n, K)."""
+    n, K = P.shape
+    nodes = len(low)
+    out = np.ones((len(taus), n, K), dtype=np.bool_)
+    for i in prange(n):
+        before = np.zeros(K + 1)
+        for k in range(K):
+            before[k + 1] = before[k] + P[i, order[k]]
+        table = np.full((nodes + 1, most + 1, K + 1), -1.0)
+        table[nodes, :, 0] = 0.0
+        for v in range(nodes - 1, -1, -1):
+            many, mass = high[v] - low[v], before[high[v]] - before[low[v]]
+            table[v] = table[v + 1]
+            for j in range(1, most + 1):
+                for s in range(many, K + 1):
+                    skipped = table[after[v], j - 1, s - many]
+                    if skipped >= 0 and skipped + mass > table[v, j, s]:
+                        table[v, j, s] = skipped + mass
+        for t in range(len(taus)):
+            least = -1
+            for s in range(K + 1):
+                if table[0, most, s] >= taus[t] - 1e-12:
+                    least = s
+                    break
+            if least < 0:
+                continue
+            out[t, i] = False
+            v, j, s = 0, most, least
+            while s > 0:
+                if table[v, j, s] == table[v + 1, j, s]:
+                    v += 1
+                else:
+                    for k in range(low[v], high[v]):
+                        out[t, i, order[k]] = True
+                    s, j, v = s - (high[v] - low[v]), j - 1, after[v]
+    return out
