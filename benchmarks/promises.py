@@ -2,11 +2,12 @@
 
     python benchmarks/promises.py [--rows 12000] [--splits 5]
 
-Languages (normalised: underconfident; raw: overconfident) and digits, at a fitted temperature: coverage on average, by
-difficulty, with confidence 0.95, and a bound on harm; each on random halves. Mean cost with its standard error over the
-splits, coverage in each quarter of the rows by their highest probability, the hardest first. Also the time of
-conditional="difficulty" beside that of none. Writes benchmarks/results/promises.json, the table into docs/guarantees.md
-and docs/figures/promises.svg. Exit status 1 if `price` is not lowest, or within two standard errors of it, in a row.
+Languages (normalised: underconfident; raw: overconfident), digits, source code and icons, at a fitted temperature:
+coverage on average, by difficulty, with confidence 0.95, and a bound on harm; each on random halves. Mean cost with its
+standard error over the splits, coverage in each quarter of the rows by their highest probability, the hardest first.
+Also the time of conditional="difficulty" beside that of none. Writes benchmarks/results/promises.json, the table into
+docs/guarantees.md and docs/figures/promises.svg. Exit status 1 if `price` is not lowest, or within two standard errors
+of it, in a row.
 """
 
 from __future__ import annotations
@@ -25,11 +26,12 @@ from rich.console import Console
 from writing import between_markers, write
 
 import udcp_dsl as udcp
-from udcp_dsl.datasets import digits, languages
+from udcp_dsl.datasets import digits, icons, languages, source_code
 from udcp_dsl.datasets.specs import digit_losses, language_losses
 from udcp_dsl.prediction.promises.temperature import tempered
 
 ROOT = Path(__file__).parent.parent
+SPECS = ROOT / "specs"
 RESULTS = ROOT / "benchmarks" / "results" / "promises.json"
 FIGURE = ROOT / "docs" / "figures" / "promises.svg"
 PAGE = ROOT / "docs" / "guarantees.md"
@@ -62,6 +64,9 @@ def classifiers(rows: int) -> Iterator[tuple[str, udcp.Loss, np.ndarray, np.ndar
     held = digits()
     for loss in digit_losses():
         yield "digits", with_harm(loss, held.y), held.probs, held.y
+    snippets, drawings = source_code(), icons()
+    yield "source code", with_harm(udcp.load(SPECS / "code" / "languages.loss"), snippets.y), snippets.probs, snippets.y
+    yield "icons", with_harm(udcp.load(SPECS / "icons" / "icons.loss"), drawings.y), drawings.probs, drawings.y
 
 
 def measured(rows: int, splits: int) -> dict[str, Any]:
