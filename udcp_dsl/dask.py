@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import os
 import sys
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -26,7 +25,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from udcp_dsl.diagnostics import InputError, OracleError, warn
+from udcp_dsl.diagnostics import InputError, OracleError, keeping_warnings, warn
 from udcp_dsl.prediction.calibrate import Level
 from udcp_dsl.prediction.containers import Stored
 from udcp_dsl.prediction.files import PathLike
@@ -272,13 +271,12 @@ def _heard(work: Callable[[], Any]) -> tuple[Any, list[str]]:
     A fault is handed back and not raised: one of the input is no failure of the worker, and is not tried again.
     """
     _one_thread()
-    with warnings.catch_warnings(record=True) as heard:
-        warnings.simplefilter("always", UserWarning)
+    with keeping_warnings() as heard:
         try:
             found = work()
         except (InputError, OracleError) as error:
             found = str(error)
-    return found, [str(message.message) for message in heard if issubclass(message.category, UserWarning)]
+    return found, heard
 
 
 def _one_thread() -> None:

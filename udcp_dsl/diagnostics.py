@@ -11,7 +11,9 @@ import difflib
 import re
 import sys
 import warnings
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import islice
 from types import FrameType
@@ -23,6 +25,8 @@ OWN_PACKAGES = ("udcp_dsl", "udcp_solvers", "udcp_grammars")
 _MOST_COMPARED = 20_000
 # A string (kept, whatever it holds) or a comment.
 _COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|#[^\n]*')
+# Who keeps our warnings in this thread, the innermost last: what kinds, and where.
+_KEEPERS: ContextVar[tuple[tuple[type[Warning], list[str]], ...]] = ContextVar("keepers", default=())
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,6 +139,10 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
     A fixed `stacklevel` would point into the project, where the same warning is reached by several ways. In a thread of
     ours there is no such line, and the warning is at the place where it is made.
     """
+    for kind, kept in reversed(_KEEPERS.get()):
+        if issubclass(category, kind):
+            kept.append(message)
+            return
     made = sys._getframe(1)
     frame: FrameType | None = made
     while frame is not None and _not_the_users(frame):
@@ -144,6 +152,26 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
     registry = names.setdefault("__warningregistry__", {})  # where Python keeps what was said at a line before
     module = names.get("__name__", "<unknown>")
     warnings.warn_explicit(message, category, place.f_code.co_filename, place.f_lineno, module, registry)
+
+
+@contextmanager
+def keeping_warnings(category: type[Warning] = UserWarning) -> Iterator[list[str]]:
+    """Keep our own warnings of a kind instead of saying them.
+
+    In this thread alone: `warnings.catch_warnings` changes what every thread does, and two that overlap leave the
+    filters of one of them behind.
+
+    >>> with keeping_warnings() as kept:
+    ...     warn("few rows")
+    >>> kept
+    ['few rows']
+    """
+    kept: list[str] = []
+    token = _KEEPERS.set((*_KEEPERS.get(), (category, kept)))
+    try:
+        yield kept
+    finally:
+        _KEEPERS.reset(token)
 
 
 def _not_the_users(frame: FrameType) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
@@ -11,7 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from udcp_dsl.diagnostics import Diagnostic, InputError, Source, SpecWarning, did_you_mean, warn
+from udcp_dsl.diagnostics import (
+    Diagnostic,
+    InputError,
+    Source,
+    SpecWarning,
+    did_you_mean,
+    keeping_warnings,
+    warn,
+)
 from udcp_dsl.expression.decisions import actions_of, ceiling_of
 from udcp_dsl.expression.domain import WHOLE_NUMBER, Actions, Bools, Costs, Floats, Hierarchy
 from udcp_dsl.expression.facts import Facts
@@ -278,6 +285,5 @@ def _finish(compiled: Compiled) -> Loss:
 def _recompiled(
     text: str, labels: tuple[str, ...], params: dict[str, float], loss: str, files: dict[str, bytes], name: str
 ) -> Loss:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SpecWarning)  # said when it was first compiled
+    with keeping_warnings(SpecWarning):  # said when it was first compiled
         return loads(text, labels, params=params, loss=loss, files=files, name=name)

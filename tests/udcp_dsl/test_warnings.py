@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import threading
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +14,7 @@ import pytest
 
 import udcp_dsl as udcp
 from udcp_dsl import SetPredictor
-from udcp_dsl.diagnostics import warn
+from udcp_dsl.diagnostics import keeping_warnings, warn
 from udcp_dsl.prediction.calibrate import CalibrationWarning, threshold
 from udcp_dsl.prediction.oracle import Oracle
 
@@ -120,3 +121,31 @@ def test_they_come_before_the_work_and_once(settings: dict[str, Any], rows: Any,
         predictor.calibrate(rows, Y[: len(rows)], groups=groups)
     assert len(caught) == 1
     assert oracle.calls > 0
+
+
+def test_what_a_thread_keeps_is_its_own() -> None:
+    kept_before, both = threading.Barrier(2), threading.Barrier(2)
+
+    def keep() -> list[str]:
+        with keeping_warnings() as kept:
+            kept_before.wait(10)
+            both.wait(10)  # the other thread warns meanwhile, with filters of its own
+            warn("of the thread")
+        return kept
+
+    with ThreadPoolExecutor(1) as pool, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        other = pool.submit(keep)
+        kept_before.wait(10)
+        warn("of the main thread")
+        both.wait(10)
+        assert other.result() == ["of the thread"]
+    assert [str(w.message) for w in caught] == ["of the main thread"]
+
+
+def test_warnings_of_other_kinds_pass_a_keeper() -> None:
+    with keeping_warnings(CalibrationWarning) as kept:
+        warn("kept", CalibrationWarning)
+        with pytest.warns(udcp.SpecWarning, match="said"):
+            warn("said", udcp.SpecWarning)
+    assert kept == ["kept"]

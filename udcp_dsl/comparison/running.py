@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
@@ -13,7 +13,7 @@ import numpy as np
 from udcp_dsl.comparison.examples import examples
 from udcp_dsl.comparison.results import Comparison, Run
 from udcp_dsl.comparison.splits import FRACTIONS, Contender, Result, deal, run_split, warn_of_too_few
-from udcp_dsl.diagnostics import InputError, OracleError, did_you_mean
+from udcp_dsl.diagnostics import InputError, OracleError, did_you_mean, keeping_warnings
 from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.calibrate import DEFAULT_GRID, CalibrationWarning, Level
 from udcp_dsl.prediction.doubts import warn_of_another_order, warn_of_free_labels, warn_of_zeros
@@ -111,14 +111,16 @@ def compare(
     contenders = [replace(contender, harm=of_loss[contender.loss_name][0].harm) for contender in contenders]
     tasks = [(contender, split) for contender in contenders for split in range(splits)]
     results: dict[tuple[str, str], list[list[Result]]] = {}
-    with warnings.catch_warnings(), ThreadPoolExecutor(workers) as pool:
-        warnings.simplefilter("ignore", CalibrationWarning)  # said above, once
+    with keeping_warnings(CalibrationWarning), ThreadPoolExecutor(workers) as pool:  # said above, once
         running: list[list[Future[Result]]] = []
         for contender, split in tasks if progress is None else progress(tasks, f"comparing over {splits} splits"):
             if split == 0:
                 scored = contender.scored(data)
                 running = [
-                    [pool.submit(run_split, contender, scored, data, fold, p) for p in of_loss[contender.loss_name]]
+                    [
+                        pool.submit(copy_context().run, run_split, contender, scored, data, fold, p)
+                        for p in of_loss[contender.loss_name]
+                    ]
                     for fold in folds
                 ]
             found = results.setdefault((contender.loss_name, contender.oracle_name), [])

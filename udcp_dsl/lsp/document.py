@@ -7,7 +7,6 @@ position) that gives plain data in the shapes of the protocol. Nothing here, and
 from __future__ import annotations
 
 import os
-import warnings
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
@@ -15,7 +14,7 @@ from threading import Lock
 from udcp_dsl.compile.declare import Declared, Kept
 from udcp_dsl.compile.passes import Checked, check_spec, choose
 from udcp_dsl.compile.sources import FileFault, Files, Table, read_csv
-from udcp_dsl.diagnostics import Diagnostic, Source, SpecError
+from udcp_dsl.diagnostics import Diagnostic, Source, SpecError, keeping_warnings
 from udcp_dsl.expression.facts import Facts
 from udcp_dsl.expression.ir import Expression, Node
 from udcp_dsl.language import ast
@@ -168,8 +167,7 @@ class Document:
         from udcp_dsl.expression.prove import prove
 
         if id(node) not in self._facts:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+            with keeping_warnings():  # said with the loss
                 self._facts[id(node)] = prove(Expression(node), self.declared.labels)[id(node)]
         return self._facts[id(node)]
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from udcp_dsl.diagnostics import keeping_warnings
 from udcp_dsl.prediction.calibrate import CalibrationWarning, Tuning, tune
 from udcp_dsl.prediction.containers import by_rows
 
@@ -39,8 +39,7 @@ def tuned(
         return float(by_rows(P[rows], partial(_costs, oracles[lam], tau, nonempty)).mean())
 
     lo, hi = loss.facts.interval
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrationWarning)  # said before the work
+    with keeping_warnings(CalibrationWarning):  # said before the work
         return tune(list(oracles), threshold_of, mean_cost_of, folds=folds, cost_range=(lo, hi))
 
 

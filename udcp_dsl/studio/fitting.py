@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from udcp_dsl.diagnostics import keeping_warnings
 from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.calibrate import points_needed
 from udcp_dsl.prediction.evaluation import Evaluation, evaluate
@@ -64,14 +64,13 @@ class Fitted:
 
 def fit(loss: Loss, oracle: str, alpha: Fraction, instances: Instances, heed: Heed) -> Fitted:
     """Calibrate and judge; OracleError where the oracle does not apply, InputError where the rows do not do."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with keeping_warnings() as kept:
         predictor = SetPredictor(loss, oracle, alpha=alpha)
         with heeding(predictor.oracle, heed):
             predictor.calibrate(instances.calibration)
         with heeding(predictor.oracle, heed):
             evaluation = evaluate(predictor, instances.shown)
-    told = (str(w.message) for w in caught if issubclass(w.category, UserWarning) and "W601" not in str(w.message))
+    told = (message for message in kept if "W601" not in message)
     return Fitted(predictor, evaluation, tuple(dict.fromkeys(told)))
 
 
@@ -82,8 +81,7 @@ def curve(fitted: Fitted, instances: Instances, heed: Heed) -> list[tuple[float,
     if not grid:
         return []
     options = dict(predictor.oracle.options)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # said when it was fitted
+    with keeping_warnings():  # said when it was fitted
         made = SetPredictor(fitted.loss, predictor.oracle.name, options=options, alpha=grid)
         with heeding(made.oracle, heed):
             made.calibrate(instances.calibration)
