@@ -28,22 +28,23 @@ PROMISE_FAULTS = (
     Fault(
         "difficulty: the point at the border stays in its bin",
         f"{_CALIBRATE}/difficulty.py",
-        "for k in (high - 1, high)]",
-        "for k in (high, high)]",
+        "(smallest(low), smallest(high - 1), smallest(high))",
+        "(smallest(low), smallest(high), smallest(high))",
         (DIFFICULTY,),
     ),
     Fault(
         "difficulty: tied points are torn apart",
         f"{_CALIBRATE}/difficulty.py",
-        "    n = difficulty.size\n",
-        '    n = difficulty.size\n    difficulty = np.argsort(np.argsort(difficulty, kind="stable")).astype(float)\n',
+        "    bounds = _bounds(difficulty, bins)\n    cells",
+        '    difficulty = np.argsort(np.argsort(difficulty, kind="stable")).astype(float)\n'
+        "    bounds = _bounds(difficulty, bins)\n    cells",
         (DIFFICULTY,),
     ),
     Fault(
         "difficulty: a row on an edge is taken for one inside",
         f"{_CALIBRATE}/difficulty.py",
-        'return 2 * below + (np.searchsorted(edges, difficulty, side="right") > below)',
-        "return 2 * below",
+        "cells += 2 * many * (difficulty > edge) + (difficulty == edge)",
+        "cells += 2 * many * (difficulty > edge)",
         (DIFFICULTY,),
     ),
     Fault(
@@ -141,7 +142,7 @@ PROMISE_FAULTS = (
         "anchor by difficulty: the bins of the thresholds enter the scores",
         "udcp_dsl/prediction/fitting.py",
         "edges = stretch_edges(tuning.difficulty, self.promises.bins)",
-        "edges = rank_bins(seen.difficulty, self.promises.bins)[0] if seen.difficulty is not None else ()",
+        "edges = rank_bin_sizes(seen.difficulty, self.promises.bins)[0] if seen.difficulty is not None else ()",
         (TOGETHER, "-k", "anchors_by_difficulty"),
     ),
     Fault(

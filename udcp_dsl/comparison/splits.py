@@ -24,12 +24,13 @@ from udcp_dsl.prediction.calibrate.kept import Kept
 from udcp_dsl.prediction.calibrate.p_values import p_values
 from udcp_dsl.prediction.calibrate.partition import own_cells
 from udcp_dsl.prediction.evaluation import Floats, measure
-from udcp_dsl.prediction.fitting import Fitting, anchored, highest
+from udcp_dsl.prediction.fitting import Fitting, anchored
 from udcp_dsl.prediction.oracle import AnchoredOracle, Masks, Oracle
 from udcp_dsl.prediction.promises.harm import Harm
 from udcp_dsl.prediction.promises.options import Promises
 from udcp_dsl.prediction.rows import Rows
 from udcp_dsl.prediction.rows.probabilities import Matrix
+from udcp_dsl.prediction.rows.value import highest
 from udcp_dsl.prediction.sets import PredictionSets
 
 Places: TypeAlias = npt.NDArray[np.intp]  # of rows

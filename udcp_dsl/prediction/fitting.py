@@ -15,8 +15,8 @@ import numpy.typing as npt
 from udcp_dsl.diagnostics import warn
 from udcp_dsl.prediction.anchors import Anchors, Tuned, anchor_fold, find_anchors, stretch_edges, stretches
 from udcp_dsl.prediction.calibrate import CalibrationWarning, Rule, Tuning, make_cell, show_level, warn_of_too_few
-from udcp_dsl.prediction.calibrate.difficulty import bin_names, bins_needed, rank_bins
-from udcp_dsl.prediction.containers import by_rows, changed, held
+from udcp_dsl.prediction.calibrate.difficulty import bin_names, bins_needed, rank_bin_sizes
+from udcp_dsl.prediction.containers import changed, held
 from udcp_dsl.prediction.doubts import warn_of_zeros
 from udcp_dsl.prediction.lambdas import tuned
 from udcp_dsl.prediction.oracle import AnchoredOracle, Oracle
@@ -24,6 +24,7 @@ from udcp_dsl.prediction.promises.options import Promises
 from udcp_dsl.prediction.promises.temperature import fit_temperature, temperature_fold, tempered
 from udcp_dsl.prediction.rows import Rows
 from udcp_dsl.prediction.rows.probabilities import Matrix
+from udcp_dsl.prediction.rows.value import highest
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,8 +86,8 @@ class Fitting:
         elif self.promises.conditional == "class":
             sizes = np.bincount(rows.truth, minlength=self.oracle.loss.K).tolist()
         elif seen.difficulty is not None:
-            edges, cells = rank_bins(seen.difficulty, self.promises.bins)
-            names, sizes = bin_names(edges), [len(cell) for cell in cells[::2]]
+            edges, sizes = rank_bin_sizes(seen.difficulty, self.promises.bins)
+            names = bin_names(edges)
         if tuned_anew and len(rows) < need:
             warn(
                 f"two thirds of the {len(every)} rows are used to tune lambda, and {len(rows)} are left for the "
@@ -159,16 +160,6 @@ class Fitting:
 
         P = self.seen(rows, temperature).P
         return tuned(grid, P, y, folds, threshold=threshold, nonempty=self.promises.nonempty)
-
-
-def highest(P: Matrix) -> npt.NDArray[np.float64]:
-    """The highest probability of each row: by its place, which is found several times as quickly as the value."""
-    return by_rows(P, _highest)
-
-
-def _highest(P: Matrix) -> npt.NDArray[np.float64]:
-    places = P.argmax(axis=1)
-    return np.take_along_axis(P, places[:, None], axis=1)[:, 0].astype(np.float64)
 
 
 def anchored(oracle: Oracle, anchors: Anchors | None, alpha: Fraction, seen: Seen) -> Oracle:

@@ -48,6 +48,24 @@ def rank_bins(difficulty: FloatArray, bins: int) -> tuple[tuple[float, ...], lis
     >>> edges, [cell.tolist() for cell in cells]
     ((0.3,), [[0, 1], [0, 1, 2], [3, 4]])
     """
+    bounds = _bounds(difficulty, bins)
+    cells = [np.flatnonzero((difficulty > low) & (difficulty <= high)) for low, *highs in bounds for high in highs]
+    return tuple(edge for _, _, edge in bounds[:-1]), cells[:-1]  # nothing is above the last bin
+
+
+def rank_bin_sizes(difficulty: FloatArray, bins: int) -> tuple[tuple[float, ...], list[int]]:
+    """The edges between the bins, and how many points are inside each.
+
+    >>> rank_bin_sizes(np.array([0.1, 0.2, 0.3, 0.4, 0.5]), 2)
+    ((0.3,), [2, 2])
+    """
+    bounds = _bounds(difficulty, bins)
+    sizes = [int(np.count_nonzero((difficulty > low) & (difficulty <= high))) for low, high, _ in bounds]
+    return tuple(edge for _, _, edge in bounds[:-1]), sizes
+
+
+def _bounds(difficulty: FloatArray, bins: int) -> list[tuple[float, float, float]]:
+    """For each bin what its points are above, and what those inside and those on the edge too are not above."""
     n = difficulty.size
     ends = [b * (n + 1) // bins for b in range(bins + 1)]
     wanted = sorted({place for end in ends for place in (end - 1, end - 2) if 0 <= place < n})
@@ -57,17 +75,16 @@ def rank_bins(difficulty: FloatArray, bins: int) -> tuple[tuple[float, ...], lis
         """The k-th smallest of all; a point has a rank above k if and only if it is larger."""
         return -np.inf if k < 1 else np.inf if k > n else float(ordered[k - 1])
 
-    cells = []
-    for low, high in pairwise(ends):
-        above = difficulty > smallest(low)
-        cells += [np.flatnonzero(above & (difficulty <= smallest(k))) for k in (high - 1, high)]
-    return tuple(smallest(end) for end in ends[1:-1]), cells[:-1]  # nothing is above the last bin
+    return [(smallest(low), smallest(high - 1), smallest(high)) for low, high in pairwise(ends)]
 
 
 def bin_cells(difficulty: FloatArray, edges: tuple[float, ...]) -> IntArray:
     """Which of the cells of `rank_bins` each of some new points belongs to."""
-    below = np.searchsorted(edges, difficulty, side="left")
-    return 2 * below + (np.searchsorted(edges, difficulty, side="right") > below)
+    cells: IntArray = np.zeros(difficulty.shape, dtype=np.intp)  # of few edges sooner than by a search for each point
+    for edge in sorted(set(edges)):
+        many = edges.count(edge)  # bins without room between them
+        cells += 2 * many * (difficulty > edge) + (difficulty == edge)
+    return cells
 
 
 def bin_names(edges: tuple[float, ...]) -> tuple[str, ...]:

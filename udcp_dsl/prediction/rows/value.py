@@ -80,7 +80,7 @@ class Rows:
     @property
     def highest_probabilities(self) -> npt.NDArray[np.float64]:
         """p of the likeliest labels."""
-        return self._looks[:, 1]
+        return highest(self.P) if self.y is None else self._looks[:, 1]
 
     @property
     def true_probabilities(self) -> npt.NDArray[np.float64]:
@@ -97,6 +97,17 @@ class Rows:
     def _looks(self) -> npt.NDArray[np.float64]:
         """What is asked of all rows, at one go: the likeliest label, its p, and p of the true one (else NaN)."""
         return by_rows(self.P, _look, *(() if self.y is None else (self.y,)))
+
+
+def highest(P: Matrix) -> npt.NDArray[np.float64]:
+    """The highest probability of each row."""
+    return by_rows(P, _highest)
+
+
+def _highest(P: Matrix) -> npt.NDArray[np.float64]:
+    # Numbers that are not negative have the order of their bits, and whole numbers are compared in half the time.
+    bits = P.view(f"i{P.dtype.itemsize}").max(axis=1)
+    return bits.view(P.dtype).astype(np.float64)
 
 
 def _look(P: Matrix, y: Positions | None = None) -> npt.NDArray[np.float64]:

@@ -12,6 +12,7 @@ import pytest
 import udcp_dsl as udcp
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.rows import Rows, rows_of
+from udcp_dsl.prediction.rows.value import highest
 
 ABC = ["a", "b", "c"]
 GOOD = np.array([[0.5, 0.25, 0.25], [0.125, 0.375, 0.5], [0.0, 1.0, 0.0]])
@@ -160,3 +161,14 @@ def test_frames_and_series_of_different_indexes_are_not_joined_by_position() -> 
     assert rows_of(plain, ABC, y=turned.reset_index(drop=True)).truth.tolist() == [1, 0, 2]
     with pytest.raises(InputError, match="true labels: 2 entries for 3 rows"):
         rows_of(frame, ABC, y=y[:2])
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_the_highest_probability_is_that_of_any_layout(dtype: type) -> None:
+    P = np.random.default_rng(0).dirichlet(np.full(7, 0.05), 500).astype(dtype)
+    P[0] = [1, 0, 0, 0, 0, 0, -0.0]
+    P[1] = [0, 0, 0, np.finfo(dtype).tiny / 2, 1, 0, 0]
+    for laid in (P, np.asfortranarray(P), np.repeat(P, 2, axis=1)[:, ::2], P[::-1][::-1]):
+        found = highest(laid)
+        assert found.dtype == np.float64
+        np.testing.assert_array_equal(found, P.max(axis=1))
