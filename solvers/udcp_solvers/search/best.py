@@ -77,8 +77,8 @@ from udcp_solvers.search.lines import LEFT as _LEFT
 
 # Values closer than this, relative to what they are made of, are equal.
 NEAR = 1e-12
-# Labels that are tried, one by one, to better the set of the first branch.
-_NEAR_LABELS = 8
+# Labels that are tried, one by one, to better the set of the first branch; where a trial is a few sums, and where not.
+_NEAR_LABELS, _NEAR_LABELS_OF_ATOMS = 16, 8
 # With so many free labels at most a table of their number is optimised count by count.
 _COUNTABLE = 64
 # Of trees of so few branches it is known what changes of labels make of them.
@@ -208,6 +208,7 @@ def best_set(
                 best = _polished(
                     ints, floats, base, touched, worth, x, labels, everyone, T.floats[VALUE_ROW][:K], found, best,
                     slack, point_state, point_q, point, T.ints[ORDER_ROW], T.ints[SPARE_ROW], T.floats[TRIAL_ROW],
+                    _NEAR_LABELS if by_sum else _NEAR_LABELS_OF_ATOMS,
                 )  # fmt: skip
                 limit = best + slack if ties else best - slack
                 margins(value, labels, T)
@@ -306,6 +307,7 @@ def _polished(
     near: Ints,
     spare: Ints,
     distance: Floats,
+    most: int,
 ) -> float:
     """Let free labels into the set found, or out of it, one by one, where that makes it better: those that hardly pay,
     or hardly do not. What it costs then, less what it is worth."""
@@ -315,7 +317,7 @@ def _polished(
             near[free], distance[y] = y, abs(value[y])
             free += 1
     order_by(distance, near[:free], spare)
-    many = min(free, _NEAR_LABELS)
+    many = min(free, most)
     n, since = 0, 0
     while since < many:
         y = near[n % many]
