@@ -77,8 +77,9 @@ from udcp_solvers.search.lines import LEFT as _LEFT
 
 # Values closer than this, relative to what they are made of, are equal.
 NEAR = 1e-12
-# Labels that are tried, one by one, to better the set of the first branch; where a trial is a few sums, and where not.
-_NEAR_LABELS, _NEAR_LABELS_OF_ATOMS = 16, 8
+# Labels that are tried, one by one, to better the set of the first branch: twice as many of a sum of many labels, where
+# a trial is quick and a better set ends many branches.
+_NEAR_LABELS, _MANY_LABELS = 8, 256
 # With so many free labels at most a table of their number is optimised count by count.
 _COUNTABLE = 64
 # Of trees of so few branches it is known what changes of labels make of them.
@@ -208,7 +209,7 @@ def best_set(
                 best = _polished(
                     ints, floats, base, touched, worth, x, labels, everyone, T.floats[VALUE_ROW][:K], found, best,
                     slack, point_state, point_q, point, T.ints[ORDER_ROW], T.ints[SPARE_ROW], T.floats[TRIAL_ROW],
-                    _NEAR_LABELS if by_sum else _NEAR_LABELS_OF_ATOMS,
+                    2 * _NEAR_LABELS if by_sum and K > _MANY_LABELS else _NEAR_LABELS,
                 )  # fmt: skip
                 limit = best + slack if ties else best - slack
                 margins(value, labels, T)

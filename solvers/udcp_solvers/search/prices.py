@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 # Branches that each part of a row may take: its best set at the anchor, prices within it, prices beyond it. With many
 # labels a branch takes longer, and there are fewer; far fewer where pairs of them are summed for sets of every size.
 BUDGET = 20_000
-_LABELS_TIMES_BRANCHES = 3_000_000
+_LABELS_TIMES_BRANCHES = 2_500_000
 _TRIPLES_TIMES_BRANCHES = 400_000_000_000
 # Cells a row counts for, where it is decided whether threads pay.
 _HEAVY = 1 << 12

@@ -106,8 +106,9 @@ def highest(P: Matrix) -> npt.NDArray[np.float64]:
 
 def _highest(P: Matrix) -> npt.NDArray[np.float64]:
     # Numbers that are not negative have the order of their bits, and whole numbers are compared in half the time.
-    bits = P.view(f"i{P.dtype.itemsize}").max(axis=1)
-    return bits.view(P.dtype).astype(np.float64)
+    bits: npt.NDArray[Any] = P.view(f"i{P.dtype.itemsize}").max(axis=1)
+    found: npt.NDArray[np.float64] = bits.view(P.dtype).astype(np.float64)
+    return found
 
 
 def _look(P: Matrix, y: Positions | None = None) -> npt.NDArray[np.float64]:
