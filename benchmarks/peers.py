@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
+from rivals.library_worker import Given
 from writing import between_markers, write
 
 import udcp_dsl as udcp
@@ -83,26 +84,6 @@ def ours(oracle: str, **options: object) -> Peer:
         return job, np.asarray
 
     return peer
-
-
-class Given:
-    """A fitted classifier whose input is its probabilities."""
-
-    def __init__(self, k: int) -> None:
-        self.classes_ = np.arange(k)
-        self.n_features_in_ = k
-
-    def fit(self, X: Any, y: Any) -> Given:
-        return self
-
-    def predict_proba(self, X: NDArray[np.float32]) -> NDArray[np.float32]:
-        return X
-
-    def predict(self, X: NDArray[np.float32]) -> NDArray[np.int64]:
-        return np.asarray(X.argmax(axis=1))
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
 
 
 def mapie(score: str, last: bool | str = True) -> Peer:

@@ -9,19 +9,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from udcp_dsl.datasets.code_snippets import SourceCode, source_code
+    from udcp_dsl.datasets.code_snippets import source_code
     from udcp_dsl.datasets.digit_images import Digits, digits
-    from udcp_dsl.datasets.icon_drawings import Icons, icons
+    from udcp_dsl.datasets.icon_drawings import icons
+    from udcp_dsl.datasets.kept_rows import KeptRows
     from udcp_dsl.datasets.language_strings import Languages, languages
     from udcp_dsl.datasets.medical_terms import Medicine, medicine
     from udcp_dsl.datasets.torch_texts import TorchTexts, texts_through_torch
 
 _WHERE = {
     "Digits": "digit_images",
-    "Icons": "icon_drawings",
+    "KeptRows": "kept_rows",
     "Languages": "language_strings",
     "Medicine": "medical_terms",
-    "SourceCode": "code_snippets",
     "TorchTexts": "torch_texts",
     "digits": "digit_images",
     "icons": "icon_drawings",
@@ -33,10 +33,9 @@ _WHERE = {
 
 __all__ = [
     "Digits",
-    "Icons",
+    "KeptRows",
     "Languages",
     "Medicine",
-    "SourceCode",
     "TorchTexts",
     "digits",
     "icons",

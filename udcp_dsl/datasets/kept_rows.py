@@ -6,28 +6,49 @@ the classifier gave. Built by benchmarks/classifiers, which needs Node; to read 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from udcp_dsl.datasets.specs import example_specs
 from udcp_dsl.diagnostics import InputError
+from udcp_dsl.loss import load
 
 _FOLDER = Path(__file__).parent / "arrays"
 _STEPS = 64
 
 
-def kept(name: str, K: int, seed: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
-    """Probabilities (n, K) and true labels (n,) of a kept classifier; the rows are in another order for each seed."""
+@dataclass(frozen=True, eq=False)
+class KeptRows:
+    """n rows in random order, so that any slice is a fair sample. `labels` are those of the example's spec, in its
+    order; `y` are positions in it."""
+
+    probs: npt.NDArray[np.float64]
+    y: npt.NDArray[np.int64]
+    labels: tuple[str, ...]
+    origin: str
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+
+def kept(name: str, spec: str, origin: str, seed: int) -> KeptRows:
+    """What a kept classifier said, over the labels of an example; the rows are in another order for each seed."""
     if seed < 0:
         raise InputError(f"seed is {seed}: give 0 or more")
+    labels = load(example_specs()[spec]).labels
     try:
         with np.load(_FOLDER / f"{name}.npz", allow_pickle=False) as held:
             logits, y = (256.0 * held["high"] + held["low"]) / -_STEPS, held["y"]
     except OSError:
         raise InputError(f"the rows of {name} are not part of this installation: install udcp_dsl again") from None
-    if logits.shape[1] != K:
-        raise InputError(f"the rows of {name} have {logits.shape[1]} labels, its spec has {K}: install udcp_dsl again")
+    if logits.shape[1] != len(labels):
+        raise InputError(
+            f"the rows of {name} have {logits.shape[1]} labels, its spec has {len(labels)}: install udcp_dsl again"
+        )
     powers = np.exp(logits)
     order = np.random.default_rng(seed).permutation(len(y))
-    return (powers / powers.sum(axis=1, keepdims=True))[order], y[order].astype(np.int64)
+    probs = (powers / powers.sum(axis=1, keepdims=True))[order]
+    return KeptRows(probs, y[order].astype(np.int64), labels, origin)
