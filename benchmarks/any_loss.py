@@ -1,6 +1,6 @@
 """`price` on losses without structure: milliseconds a row, the share proved, and the chain of programs beside it.
 
-    python benchmarks/any_loss.py [--k 30,100,300,1000] [--n 20] [--solved 1] [--seconds 10] [--only NAME]
+    python benchmarks/any_loss.py [--k 30,100,300,1000] [--n 20] [--solved 5] [--seconds 4] [--only NAME]
 
 Forms that users write, and every spec of specs/, on sure and unsure rows (`--n`, fewer from 200 labels on, four of
 dense diameters, radii and spreads; unsure rows under spreads of 1,000 labels take some ten seconds each, for a truth
@@ -135,8 +135,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--k", default="30,100,300,1000")
     parser.add_argument("--n", type=int, default=20)
-    parser.add_argument("--solved", type=int, default=1)
-    parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--solved", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=4.0)
     parser.add_argument("--only", help="the beginning of a loss's name")
     parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
