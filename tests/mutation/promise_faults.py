@@ -35,16 +35,16 @@ PROMISE_FAULTS = (
     Fault(
         "difficulty: tied points are torn apart",
         f"{_CALIBRATE}/difficulty.py",
-        "    bounds = _bounds(difficulty, bins)\n    cells",
+        "    bounds = _bounds(np.sort(difficulty), bins)\n",
         '    difficulty = np.argsort(np.argsort(difficulty, kind="stable")).astype(float)\n'
-        "    bounds = _bounds(difficulty, bins)\n    cells",
+        "    bounds = _bounds(np.sort(difficulty), bins)\n",
         (DIFFICULTY,),
     ),
     Fault(
         "difficulty: a row on an edge is taken for one inside",
         f"{_CALIBRATE}/difficulty.py",
-        "cells += 2 * many * (difficulty > edge) + (difficulty == edge)",
-        "cells += 2 * many * (difficulty > edge)",
+        "cells += difficulty > edge if edge == before else difficulty >= edge",
+        "cells += difficulty > edge",
         (DIFFICULTY,),
     ),
     Fault(

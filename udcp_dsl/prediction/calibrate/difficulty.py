@@ -48,7 +48,7 @@ def rank_bins(difficulty: FloatArray, bins: int) -> tuple[tuple[float, ...], lis
     >>> edges, [cell.tolist() for cell in cells]
     ((0.3,), [[0, 1], [0, 1, 2], [3, 4]])
     """
-    bounds = _bounds(difficulty, bins)
+    bounds = _bounds(np.sort(difficulty), bins)
     cells = [np.flatnonzero((difficulty > low) & (difficulty <= high)) for low, *highs in bounds for high in highs]
     return tuple(edge for _, _, edge in bounds[:-1]), cells[:-1]  # nothing is above the last bin
 
@@ -59,17 +59,17 @@ def rank_bin_sizes(difficulty: FloatArray, bins: int) -> tuple[tuple[float, ...]
     >>> rank_bin_sizes(np.array([0.1, 0.2, 0.3, 0.4, 0.5]), 2)
     ((0.3,), [2, 2])
     """
-    bounds = _bounds(difficulty, bins)
-    sizes = [int(np.count_nonzero((difficulty > low) & (difficulty <= high))) for low, high, _ in bounds]
+    ordered = np.sort(difficulty)
+    bounds = _bounds(ordered, bins)
+    sizes = [int(np.diff(np.searchsorted(ordered, (low, high), side="right"))[0]) for low, high, _ in bounds]
     return tuple(edge for _, _, edge in bounds[:-1]), sizes
 
 
-def _bounds(difficulty: FloatArray, bins: int) -> list[tuple[float, float, float]]:
-    """For each bin what its points are above, and what those inside and those on the edge too are not above."""
-    n = difficulty.size
+def _bounds(ordered: FloatArray, bins: int) -> list[tuple[float, float, float]]:
+    """For each bin of sorted points: what all of its own are above, and what those inside, or on the edge too, are
+    not above."""
+    n = ordered.size
     ends = [b * (n + 1) // bins for b in range(bins + 1)]
-    wanted = sorted({place for end in ends for place in (end - 1, end - 2) if 0 <= place < n})
-    ordered = np.partition(difficulty, wanted)
 
     def smallest(k: int) -> float:
         """The k-th smallest of all; a point has a rank above k if and only if it is larger."""
@@ -81,9 +81,9 @@ def _bounds(difficulty: FloatArray, bins: int) -> list[tuple[float, float, float
 def bin_cells(difficulty: FloatArray, edges: tuple[float, ...]) -> IntArray:
     """Which of the cells of `rank_bins` each of some new points belongs to."""
     cells: IntArray = np.zeros(difficulty.shape, dtype=np.intp)  # of few edges sooner than by a search for each point
-    for edge in sorted(set(edges)):
-        many = edges.count(edge)  # bins without room between them
-        cells += 2 * many * (difficulty > edge) + (difficulty == edge)
+    for edge, before in zip(edges, (None, *edges), strict=False):
+        cells += difficulty > edge
+        cells += difficulty > edge if edge == before else difficulty >= edge  # on an edge once, however often it is one
     return cells
 
 
