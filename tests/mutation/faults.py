@@ -80,8 +80,8 @@ FAULTS = (
     Fault(
         "classes: the scores of another class",
         "udcp_dsl/prediction/calibrate/calibration.py",
-        "parts = _split(codes, classes)",
-        "parts = _split((codes + 1) % classes, classes)",
+        "parts = points_of_cells(codes, classes)",
+        "parts = points_of_cells((codes + 1) % classes, classes)",
         (CALIBRATE,),
     ),
     Fault(

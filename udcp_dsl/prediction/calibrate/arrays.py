@@ -19,6 +19,17 @@ Groups: TypeAlias = ArrayLike | Sequence[object]  # names or numbers, mixed or n
 _WHOLE_FLOAT = re.compile(r"(?:0|-?[1-9][0-9]*)\.0+")
 
 
+def points_of_cells(codes: IntArray, cells: int) -> list[IntArray]:
+    """The points of each cell, in their order, from the cell of each.
+
+    >>> [cell.tolist() for cell in points_of_cells(np.array([1, 0, 1]), 3)]
+    [[1], [0, 2], []]
+    """
+    ends = np.cumsum(np.bincount(codes, minlength=cells))[:-1]
+    small = codes.astype(np.uint16) if cells <= 1 << 16 else codes  # short whole numbers are sorted digit by digit
+    return np.split(np.argsort(small, kind="stable"), ends)
+
+
 def as_scores(scores: ArrayLike) -> FloatArray:
     """The scores of the true labels as (n,) float64; infinite ones are legal."""
     try:

@@ -23,6 +23,7 @@ from udcp_dsl.prediction.calibrate.arrays import (
     as_scores,
     as_weights,
     group_names,
+    points_of_cells,
 )
 from udcp_dsl.prediction.calibrate.cells import Cell, cell_as_dict, cell_from_dict, joined, make_cell
 from udcp_dsl.prediction.calibrate.difficulty import as_bins, as_difficulty, bin_cells, bin_names, rank_bins
@@ -314,10 +315,10 @@ def calibrate(
         rows = group_names(groups, values.size)
         names = tuple(sorted(set(rows)))
         index = {name: i for i, name in enumerate(names)}
-        parts = _split(np.array([index[name] for name in rows], dtype=np.intp), len(names))
+        parts = points_of_cells(np.array([index[name] for name in rows], dtype=np.intp), len(names))
     elif conditional == "class":
         classes, codes = as_classes(y, n_classes, values.size)
-        parts = _split(codes, classes)
+        parts = points_of_cells(codes, classes)
     elif conditional == "difficulty":
         edges, parts = rank_bins(as_difficulty(difficulty, values.size), as_bins(bins))
     many = len(edges) + 1 if edges else len(parts)
@@ -371,12 +372,6 @@ def merged(calibrations: Iterable[Calibration]) -> Calibration:
         cells=tuple(joined(cells) for cells in zip(*(c.cells for c in every), strict=True)),
         pooled=joined(pooled) if pooled else None,
     )
-
-
-def _split(codes: IntArray, cells: int) -> list[IntArray]:
-    """The points of each cell."""
-    ends = np.cumsum(np.bincount(codes, minlength=cells))[:-1]
-    return np.split(np.argsort(codes, kind="stable"), ends)
 
 
 def _check_options(

@@ -15,7 +15,7 @@ from fractions import Fraction
 import numpy as np
 
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction.calibrate.arrays import FloatArray, IntArray
+from udcp_dsl.prediction.calibrate.arrays import FloatArray, IntArray, points_of_cells
 from udcp_dsl.prediction.calibrate.plain import RESAVE, decode, encode, fields
 
 # A file keeps so many scores of all cells together as they are; of more, each cell is thinned to at most `_PARTS`.
@@ -50,11 +50,11 @@ class Counts:
         >>> c.values.tolist(), c.below.tolist(), c.upto.tolist(), c.at_least(np.array([0, 3, 4.0])).tolist()
         ([1.0, 3.0], [0, 1], [1, 3], [3, 2, 0])
         """
-        values, at, counts = np.unique(scores, return_inverse=True, return_counts=True)
+        values, counts = np.unique(scores, return_counts=True)
         upto = np.cumsum(counts).astype(np.intp)
         harm = None
         if harms is not None:
-            own = np.bincount(at, weights=harms, minlength=values.size)
+            own = np.bincount(np.searchsorted(values, scores), weights=harms, minlength=values.size)
             harm = np.cumsum(own[::-1])[::-1].astype(np.float64)
         return cls(scores.size, values, upto - counts.astype(np.intp), upto, harm=harm)
 
@@ -166,10 +166,11 @@ class Kept:
         harms: FloatArray | None = None,
     ) -> Kept:
         """Scores of the true labels, one array or one for each alpha, with the cell of each row, and its harm."""
-        ends = np.cumsum(np.bincount(codes, minlength=cells))[:-1]
-        order = np.argsort(codes, kind="stable")
-        parts = [None] * cells if harms is None else np.split(harms[order], ends)
-        return cls(tuple(alphas), tuple(tuple(map(Counts.of, np.split(own[order], ends), parts)) for own in scores))
+        parts = points_of_cells(codes, cells)
+        return cls(
+            tuple(alphas),
+            tuple(tuple(Counts.of(own[at], None if harms is None else harms[at]) for at in parts) for own in scores),
+        )
 
     def at(self, alpha: Fraction) -> tuple[Counts, ...]:
         """The cells' scores at a level."""
