@@ -11,7 +11,6 @@ import doctest
 import io
 import re
 import tempfile
-import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import chdir
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ import numpy as np
 import pytest
 
 import udcp_dsl as udcp
+from udcp_dsl.diagnostics import keeping_warnings
 from udcp_dsl.expression.atoms import ATOMS
 
 SOURCE = Path(udcp.__file__).parent
@@ -97,13 +97,13 @@ def compiled(example: Example, folder: Path) -> tuple[udcp.Loss | None, str, str
     labels = given.pop("labels").split(",") if "labels" in given else None
     chosen = given.pop("loss", None)
     params = {name: float(value) for name, value in given.items()}
-    with chdir(folder), warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    # Not by `warnings.catch_warnings`: numba does that too, in threads that a studio before may have left compiling.
+    with chdir(folder), keeping_warnings() as kept:
         try:
             loss = udcp.load("spec.loss", labels=labels, loss=chosen, params=params)
         except udcp.SpecError as error:
             return None, "", str(error)
-    return loss, "\n\n".join(str(w.message) for w in caught), ""
+    return loss, "\n\n".join(kept), ""
 
 
 ALL = [example for page in sorted(PAGES.glob("*.md")) for example in examples(page)]
