@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -73,6 +72,3 @@ def page(folder: Path) -> Iterator[Page]:
     with TestClient(application(studio, TOKEN, PORT), base_url=f"http://127.0.0.1:{PORT}") as client:
         yield Page(client, studio, folder)
     studio.close()
-    for thread in threading.enumerate():  # numba changes the filters of warnings, of all threads, as it compiles
-        if thread.name.startswith("studio "):
-            thread.join(60)
