@@ -3,6 +3,8 @@
 Open branches wait on a stack, the one of the set just found on top. A branch ends where its bound is no better than the
 best set known, where its set costs what the minorant says, or where nothing in it is free. Whatever the loss, all sets
 are covered; with the budget used up, the least bound of what is left open tells how much better another set could be.
+
+Of min(L, c) branches are those of L; beside them there is one set more, all labels at the limit c.
 """
 
 from __future__ import annotations
@@ -52,12 +54,14 @@ from udcp_solvers.search.layout import (
     CONSTANTS,
     COSTS,
     FARTHEST,
+    FIRST,
     FREE,
     IN,
     LABEL_CATEGORIES,
     LABEL_STARTS,
     LARGER,
     LEAST,
+    NUMBERS,
     OUT,
     PAIRS,
     TOUCHED,
@@ -66,6 +70,7 @@ from udcp_solvers.search.layout import (
     Ints,
     Marks,
     counted_of,
+    limit_of,
     numbers,
     part,
     sizes_of,
@@ -110,7 +115,7 @@ def best_set(
     the labels that are free.
     """
     K, C, Q, N = sizes_of(ints)
-    least = numbers(ints, floats, LEAST)
+    adds = numbers(ints, floats, LEAST)
     chosen, root, worth = T.small[0], T.small[1], T.floats[WORTH_ROW][:K]
     state, point_state = T.ints[STATE_ROW][:C], T.ints[POINT_STATE_ROW][:C]
     point_q, point = T.floats[POINT_Q_ROW][:Q], T.floats[POINT_ROW][:N]
@@ -121,8 +126,8 @@ def best_set(
     for y in range(K):
         root[y] = fixed[y]
         if fixed[y] == FREE:
-            T.margin[y] = least[y] - mu * p[y]
-            if T.margin[y] > 0.0 or (p[y] == 0.0 and least[y] >= 0.0):
+            T.margin[y] = adds[y] - mu * p[y]
+            if T.margin[y] > 0.0 or (p[y] == 0.0 and adds[y] >= 0.0):
                 root[y] = OUT
             elif mu * p[y] > (1.0 + 1e-9) * span and p[y] > 0.0:
                 root[y] = IN
@@ -147,19 +152,28 @@ def best_set(
     fill(T.reals[0], -np.inf)
     fill(T.reals[0][Q : 2 * Q], np.inf)
     put(T.reals[0][2 * Q : 3 * Q + N], T.warm)
+    best, ceiling = np.inf, np.inf
+    capped = limit_of(ints)
+    if capped >= 0:
+        T.marks[0][K + C + N - 1] = FIRST
+        ceiling = numbers(ints, floats, NUMBERS)[2 * capped]
+        for y in range(K):
+            if fixed[y] == FREE and root[y] != IN:
+                ceiling -= mu * p[y]
+                scale += mu * p[y] if root[y] == OUT else 0.0
     slack = NEAR * scale
-    best = np.inf
     if started and _agrees(found, root):
         best = _net(ints, floats, base, touched, worth, found, labels, everyone, point_state, point_q, point)
     top, looked = 1, 0
     by_sum = _is_sum(ints)
+    room_of_ties = slack if ties else -slack
     open_bound, shift = np.inf, 0.0
     # Whether every branch that ended so far told what changes make of it, and nothing was settled.
     told = True
     while top > 0:
         top -= 1
         marks, reals = T.marks[top], T.reals[top]
-        limit = best + slack if ties else best - slack
+        limit = min(best, ceiling) + room_of_ties
         bound = reals[3 * Q + N]
         if bound >= limit:
             if told:
@@ -192,7 +206,7 @@ def best_set(
             if cost < best - slack or (ties and cost <= best + slack and _comes_first(p, chosen, found, best < np.inf)):
                 best = min(best, cost)
                 put(found, chosen)
-                limit = best + slack if ties else best - slack
+                limit = min(best, ceiling) + room_of_ties
             if cost <= value + slack:
                 solved = not ties
                 break
@@ -211,7 +225,7 @@ def best_set(
                     slack, point_state, point_q, point, T.ints[ORDER_ROW], T.ints[SPARE_ROW], T.floats[TRIAL_ROW],
                     2 * _NEAR_LABELS if by_sum and K > _MANY_LABELS else _NEAR_LABELS,
                 )  # fmt: skip
-                limit = best + slack if ties else best - slack
+                limit = min(best, ceiling) + room_of_ties
                 margins(value, labels, T)
             room = limit - value
             settles = at_root or (better and not told and looked > 1)
@@ -239,6 +253,7 @@ def best_set(
                 ints, floats, x, labels, T.ints[EVERYONE_ROW], worth, base, touched, chosen
             )
             best += shift
+            ceiling += shift
             bound += shift
         reals[3 * Q + N] = bound
         end = _divided(ints, floats, p, top, labels, T)
@@ -246,13 +261,26 @@ def best_set(
             ended(bound, -np.inf, marks, labels, T)
         top = end
     T.search[LOOKED] = looked
-    gap = best - min(best, open_bound)
+    least = min(best, ceiling)
+    gap = least - min(least, open_bound)
     gap = gap if gap > slack else 0.0
+    at_limit = False
+    if capped >= 0 and ceiling <= best + slack:
+        for y in range(K):
+            chosen[y] = IN if fixed[y] == IN or (fixed[y] == FREE and p[y] > 0.0) else 0
+        at_limit = ceiling < best - slack or _comes_first(p, chosen, found, best < np.inf)
+        if at_limit:
+            put(found, chosen)
     for y in range(K):
-        if fixed[y] == FREE and root[y] == FREE:
+        if fixed[y] == FREE:
             other, of_all = (WITHOUT_ROW, ALL_WITHOUT_ROW) if found[y] == IN else (WITH_ROW, ALL_WITH_ROW)
-            lowest = max(T.floats[other, y], T.floats[of_all, y] if told else -np.inf)
-            T.margin[y] = max(lowest - best + shift, -gap)
+            if root[y] == FREE:
+                lowest = max(T.floats[other, y], T.floats[of_all, y] if told else -np.inf)
+                T.margin[y] = max(lowest - least + shift, -gap)
+            elif at_limit and root[y] == OUT:
+                T.margin[y] = 0.0
+            if capped >= 0:
+                T.margin[y] = min(T.margin[y], ceiling - least + (mu * p[y] if found[y] == IN else 0.0))
     return gap
 
 

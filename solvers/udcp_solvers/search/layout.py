@@ -37,8 +37,8 @@ WHOLE = 1e-9
 # begins; (Q + 1) where the categories of quantities begin, and they; (4 N) kind, operands of operations, a table's
 # being its quantity, its place and its length; where the columns of each WORST begin; where the first labels of each
 # column begin, and they, by rising entry, as far as no other column has the same at less; (K,) interchangeable labels
-# have one number; (E K K) labels by rising entry of their pair with each; sizes K, C, Q, N and the operation that is
-# counted.
+# have one number; (E K K) labels by rising entry of their pair with each; sizes K, C, Q, N, the operation that is
+# counted and that of the limit of a loss that has one, or -1.
 _INT_PARTS = 15
 (
     HOME,
@@ -63,7 +63,7 @@ FLOATS = _INTS
 
 # The parts of `floats`: (Q,) constants, (Q K) label costs, weights of the categories of quantities; (2 N) factor,
 # threshold and tolerance, or the ends of a hard atom; tables; (A K) columns; (D K K) and (E K K) entries of pairs;
-# (K,) what a label adds to any set, at least; the entries of the first labels of columns.
+# (K,) what a label adds to any set, at least, but for a limit; the entries of the first labels of columns.
 (CONSTANTS, COSTS, WEIGHTS, NUMBERS, TABLES, COLUMNS, FAR, NEAR_PAIRS, LEAST, PREFIX_ENTRIES) = range(10)
 _FLOAT_PARTS = 10
 _HEADER = _INTS + _FLOAT_PARTS + 1
@@ -103,3 +103,9 @@ def sizes_of(ints: Ints) -> tuple[int, int, int, int]:
 def counted_of(ints: Ints) -> int:
     """The table of a count of labels that is optimised count by count, or -1."""
     return int(ints[ints[SIZES] + 4])
+
+
+@jit
+def limit_of(ints: Ints) -> int:
+    """The constant that the loss is never above, the second operand of the minimum that is all of it; or -1."""
+    return int(ints[ints[SIZES] + 5])

@@ -166,6 +166,7 @@ class _Builder:
             case ir.Gate():
                 return self._op(GATE, *places)
             case ir.Extremum():
+                places.sort(key=lambda place: self.code[place][0] == CONSTANT)  # behind the others, see `_limit`
                 return self._fold(LARGER if node.largest else SMALLER, places)
             case ir.Junction():
                 return self._fold(SMALLER if node.both else LARGER, places, INDICATOR)
@@ -262,7 +263,7 @@ class _Builder:
                 self._twins(costs, members, columns),
                 np.concatenate([flat, *(np.argsort(d, axis=1, kind="stable").ravel() for d in self.pairs)]),
             ],
-            [K, len(keys), len(self.quantities), len(self.code), self._counted()],
+            [K, len(keys), len(self.quantities), len(self.code), self._counted(), self._limit()],
             [
                 np.array([form.constant for form in self.quantities]),
                 costs.ravel(),
@@ -278,10 +279,16 @@ class _Builder:
         )
         return Model(ints, floats)
 
+    def _limit(self) -> int:
+        """Of `min(L, c)` the place of c; -1 for other losses."""
+        kind, _, last, third = self.code[-1]
+        is_limit = kind == SMALLER and third != INDICATOR and self.code[last][0] == CONSTANT
+        return last if is_limit else -1
+
     def _counted(self) -> int:
         """Of the tables of a number of labels in the outermost sum, the one that can cost most; -1 if there is none."""
         most, found = 0.0, -1
-        waiting = [len(self.code) - 1]
+        waiting = [len(self.code) - 1 if self._limit() < 0 else self.code[-1][1]]
         factor = {waiting[0]: 1.0}
         while waiting:
             i = waiting.pop()
@@ -302,6 +309,9 @@ class _Builder:
     def _least(self) -> Floats:
         """Label costs of the outermost sum, if all the rest of it never falls as labels are added."""
         root = self.loss.expression.root
+        if self._limit() >= 0:
+            others = [child for child in root.children if self.code[self.at[id(child)]][0] != CONSTANT]
+            root = others[0] if len(others) == 1 else root
         terms = root.terms if isinstance(root, ir.Add) else (root,)
         least = np.zeros(self.K)
         for term in terms:

@@ -35,6 +35,10 @@ LOSSES = [
     "if any(A) then 3 * count(over) else sum(k)",
     "max(sum(k), count(over))",
     "min(sum(k) + 2 * count(over), 3)",
+    "min(2, 3 * diameter(h) + sum(k) + (any(A) and any(B)))",
+    "min(sum(s) + count(over), 1.5)",
+    "min(max(sum(k), count(over)), radius(h) + 1, 2.5)",
+    "min(0.25 * size ^ 2 + sum(k), 2.125)",
     "count(over) + 4 * all(B) + 0.125 * size",
     "count(u.level(1)) + 0.25 * size ^ 2 + sum(s)",
     "count(u.level(2)) + 2 * (size(B) > 1) + 0.5 * max(size - 4, 0)",
@@ -151,6 +155,15 @@ def test_prices_of_generated_specs_are_those_of_all_sets(loss: udcp.Loss, seed: 
     _prices_are_those_of_all_sets(loss, seed, 7)
 
 
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(losses(), st.sampled_from([0.1, 0.3, 0.5, 0.9]), st.integers(0, 2**32 - 1))
+def test_prices_of_generated_specs_with_a_limit_are_those_of_all_sets(loss: udcp.Loss, share: float, seed: int) -> None:
+    """Handing over: the limit is somewhere within what the loss can cost."""
+    low, high = loss.facts.interval
+    text = f"{loss.source.text}\nloss limited = min({loss.name}, {low + share * (high - low)})"
+    _prices_are_those_of_all_sets(udcp.loads(text, labels=loss.labels, loss="limited", files=loss.files), seed, 7)
+
+
 @pytest.mark.slow
 @settings(max_examples=1500, deadline=None, suppress_health_check=list(HealthCheck))
 @given(losses(), st.integers(0, 2**32 - 1))
@@ -209,7 +222,12 @@ def made(K: int, text: str) -> udcp.Loss:
     return udcp.loads(f"{head}  loss l = {text}", files=files)
 
 
-UNPROVED = ["max(sum(c), count(F)) + 0.01 * size", "diameter(d) + sum(c)", "0.1 * spread(d) + count(F) + 0.01 * size"]
+UNPROVED = [
+    "max(sum(c), count(F)) + 0.01 * size",
+    "diameter(d) + sum(c)",
+    "0.1 * spread(d) + count(F) + 0.01 * size",
+    "min(max(sum(c), count(F)) + 0.01 * size, 4)",
+]
 
 
 @pytest.mark.parametrize("text", UNPROVED)
@@ -285,6 +303,8 @@ WIDE = [
     "count(F) + 0.02 * size ^ 2",
     "sum(c) + count(F) + 10 * (any(F.f0) and any(F.f4)) + diameter(h)",
     "radius(h) + count(F)",
+    "min(sum(c) + count(F) + diameter(h), 8)",
+    "min(max(sum(c), count(F)) + 0.01 * size, 6)",
 ]
 
 
