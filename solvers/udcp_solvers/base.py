@@ -58,6 +58,7 @@ class Base(MassOracle):
         choose_for="a baseline",
         chooses=by_sorting,
         by_cost=False,
+        in_threads=True,
     )
 
     def __init__(self, loss: Loss, *, mass: str = "before", seed: int | None = None) -> None:

@@ -77,6 +77,7 @@ class Greedy(ByMass):
         does="what keeps the set cheap, one label at a time (the paper's heuristic)",
         choose_for="any loss",
         chooses=_way,
+        in_threads=True,
     )
 
     def __init__(

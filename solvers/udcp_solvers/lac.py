@@ -24,6 +24,7 @@ class Lac(Oracle):
         chooses=lambda loss: Way("one comparison a label", exact=False, seconds=2e-9 * loss.K),
         by_cost=False,
         normalized=False,
+        in_threads=True,
     )
 
     def __init__(self, loss: Loss) -> None:

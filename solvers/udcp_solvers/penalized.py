@@ -55,6 +55,7 @@ class Penalized(ByMass):
         choose_for="any loss",
         chooses=_way,
         tuned=True,
+        in_threads=True,
     )
 
     def __init__(self, loss: Loss, *, lam: float | None = None, mass: str = "before", seed: int | None = None) -> None:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
 from itertools import accumulate
+from threading import get_ident
 from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -133,6 +134,7 @@ class Price(AnchoredOracle):
         quick_with=("laminar", "tree_diameter"),
         anchored=takes_anchor,
         normalized=False,
+        in_threads=True,
     )
 
     def __init__(self, loss: Loss, *, anchor: float | None = None, exact: bool = False) -> None:
@@ -144,12 +146,12 @@ class Price(AnchoredOracle):
         _, make = chosen(loss)
         self._prices = make()
         self._anchors: Floats | None = None
-        self._last = [_NOTHING]  # one list, which those that are anchored share
+        self._last: dict[int, Certified] = {}  # by thread; one, which those that are anchored share
 
     @property
     def report(self) -> Certified:
-        """What the last call searched, of whichever anchored oracle it was asked."""
-        return self._last[0]
+        """What the last call by this thread searched, of whichever anchored oracle it was asked."""
+        return self._last.get(get_ident(), _NOTHING)
 
     @property
     def unproved(self) -> int | None:
@@ -282,7 +284,7 @@ class Price(AnchoredOracle):
 
     def _reported(self, call: Callable[..., A], *arguments: ArrayLike) -> A:
         """The answer of a call, which may search in several parts, and a warning where some of it is not proved."""
-        self._last[0] = _NOTHING
+        self._last[get_ident()] = _NOTHING
         answer = call(*arguments)
         if self.report.proved < self.report.rows:
             warn(f"{self._unproved()}; coverage does not depend on it")
@@ -291,7 +293,7 @@ class Price(AnchoredOracle):
     def _told(self, answer: A, gaps: Floats) -> A:
         """The answer of a search, once it is noted how much of it is not proved."""
         proved, gap, before = int((gaps == 0).sum()), float(gaps.max(initial=0.0)), self.report
-        self._last[0] = Certified(before.rows + len(gaps), before.proved + proved, max(before.gap, gap))
+        self._last[get_ident()] = Certified(before.rows + len(gaps), before.proved + proved, max(before.gap, gap))
         if self.options["exact"] and proved < len(gaps):
             raise OracleError(f"{self._unproved()}: leave out exact=True to take them, or simplify the loss")
         return answer

@@ -30,6 +30,7 @@ class Raps(MassOracle):
         choose_for="small sets with fewer outliers",
         chooses=by_sorting,
         by_cost=False,
+        in_threads=True,
     )
 
     def __init__(

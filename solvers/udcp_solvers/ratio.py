@@ -29,6 +29,7 @@ class Ratio(Oracle):
         chooses=lambda loss: Way("one division a label", exact=True, seconds=2e-9 * loss.K),
         needs=("separable", "monotone"),
         normalized=False,
+        in_threads=True,
     )
 
     def __init__(self, loss: Loss) -> None:

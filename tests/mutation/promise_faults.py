@@ -43,8 +43,8 @@ PROMISE_FAULTS = (
     Fault(
         "difficulty: a row on an edge is taken for one inside",
         f"{_CALIBRATE}/difficulty.py",
-        "cells += difficulty > edge if edge == before else difficulty >= edge",
-        "cells += difficulty > edge",
+        "cells += above if edge == before else difficulty >= edge",
+        "cells += above",
         (DIFFICULTY,),
     ),
     Fault(

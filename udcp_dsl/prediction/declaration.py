@@ -84,7 +84,7 @@ class Declaration:
     an anchor, which a predictor finds on rows of their own; it is an `AnchoredOracle`. solves: it solves a program for
     each row, and is a `SolvingOracle`. by_cost: the cost has a say in which labels it adds, so that one which costs
     nothing is in every set. normalized: it goes by the mass of a row, so that rows must sum to 1; one that is not takes
-    what each label is worth, on one scale for all rows.
+    what each label is worth, on one scale for all rows. in_threads: it may be asked by several threads at once.
     """
 
     does: str
@@ -97,6 +97,7 @@ class Declaration:
     solves: bool = False
     by_cost: bool = True
     normalized: bool = True
+    in_threads: bool = False
 
     def way(self, loss: Loss) -> Way | Refusal:
         """What it would do with this loss, or why it does not apply."""

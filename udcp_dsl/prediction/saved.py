@@ -46,6 +46,18 @@ _FLAGS = ("nonempty", "randomize", "pool", "logits", "normalize")
 
 def save(predictor: SetPredictor, path: str | Path) -> None:
     """Write the predictor; the file appears whole or not at all."""
+    text = json.dumps(_content(predictor), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    with atomic_write(path) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="\n")
+
+
+def digest(predictor: SetPredictor) -> str:
+    """What tells a predictor from every other: the hash of what is saved of it."""
+    return str(_content(predictor)["sha256"])
+
+
+def _content(predictor: SetPredictor) -> dict[str, Any]:
+    """What is saved of a predictor, and the hash of it."""
     if predictor.calibration is None:
         raise InputError("the predictor is not calibrated, so there is nothing to save: call calibrate first")
     if predictor.oracle.name not in oracle_names():
@@ -96,13 +108,11 @@ def save(predictor: SetPredictor, path: str | Path) -> None:
     }
     try:
         content["sha256"] = _hash(content)
-        text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     except (TypeError, ValueError) as error:  # all else in it is plain data
         raise InputError(
             f"the options of oracle {predictor.oracle.name!r} cannot be written as JSON, so it cannot be saved: {error}"
         ) from error
-    with atomic_write(path) as temporary:
-        temporary.write_text(text, encoding="utf-8", newline="\n")
+    return content
 
 
 def load(path: str | Path) -> SetPredictor:
@@ -154,7 +164,7 @@ def _read(path: Path) -> Mapping[str, Any]:
 def _hash(content: Mapping[str, Any]) -> str:
     """The hash of everything but the hash, in one canonical form."""
     rest = {key: value for key, value in content.items() if key != "sha256"}
-    text = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    text = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
     return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 

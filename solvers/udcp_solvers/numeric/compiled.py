@@ -17,6 +17,8 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+from udcp_dsl.threads import share_of
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 # Cells below which starting threads costs more than it saves.
@@ -113,7 +115,7 @@ def over_rows(kernel: Callable[..., None], n: int, K: int, *arguments: object) -
     import numba
 
     settings: Any = numba.config
-    threads = int(settings.NUMBA_NUM_THREADS)
+    threads = share_of(int(settings.NUMBA_NUM_THREADS))
     if threads == 1 or n * K < _SMALL:
         kernel(0, n, *arguments)
         return

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,8 +30,10 @@ from udcp_dsl.prediction.rows.overlap import ahead, behind
 from udcp_dsl.prediction.rows.parts import stream_part
 from udcp_dsl.prediction.rows.source import open_rows
 from udcp_dsl.prediction.streams.identities import refuse_shared_ids
+from udcp_dsl.prediction.streams.lanes import in_lanes
 from udcp_dsl.prediction.streams.manifest import open_folder
 from udcp_dsl.prediction.streams.predicting import predict_file, predict_parts, write_p_values
+from udcp_dsl.threads import share_of
 
 LABELS = ["cat", "dog", "wolf"]
 rng = np.random.default_rng(0)
@@ -192,8 +195,8 @@ SLOWLY = """
 import sys, time
 from udcp_dsl.prediction.streams import predicting
 from udcp_dsl.cli import main
-was = predicting.masks
-predicting.masks = lambda *a, **k: (time.sleep(0.05), was(*a, **k))[1]
+was = predicting.answers
+predicting.answers = lambda *a, **k: (time.sleep(0.05), was(*a, **k))[1]
 main(sys.argv[1:])
 """
 
@@ -246,6 +249,55 @@ def test_what_goes_wrong_beside_the_work_is_raised_in_it() -> None:
     stopped = ahead(iter(range(10**9)))
     assert next(stopped) == 0
     stopped.close()  # type: ignore[attr-defined]  # a generator; the thread ends with it
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 5])
+def test_lanes_use_results_in_order_however_long_each_takes(lanes: int) -> None:
+    rng, used, working, most = np.random.default_rng(0), list[int](), 0, 0
+    pauses, lock = rng.uniform(0, 0.01, 30), threading.Lock()
+
+    def work(item: int) -> int:
+        nonlocal working, most
+        with lock:
+            working += 1
+            most = max(most, working)
+        time.sleep(pauses[item])
+        with lock:
+            working -= 1
+        return item
+
+    in_lanes(range(30), work, used.append, lanes)
+    assert used == list(range(30))
+    assert most == lanes
+
+
+@pytest.mark.parametrize("where", ["made", "worked on", "used"])
+def test_of_lanes_those_before_a_fault_are_used_and_none_after_it(where: str) -> None:
+    used = list[int]()
+
+    def fail(here: str, item: int) -> int:
+        if here == where and item == 7:
+            raise InputError(f"{here}: no")
+        return item
+
+    def use(item: int) -> None:
+        used.append(fail("used", item))
+
+    with pytest.raises(InputError, match=f"{where}: no"):
+        in_lanes((fail("made", item) for item in range(50)), lambda item: fail("worked on", item), use, 3)
+    assert used == list(range(7))
+
+
+def test_kernels_leave_cores_to_other_lanes_and_take_them_when_these_have_ended() -> None:
+    begun, shares = threading.Barrier(2), list[int]()
+
+    def work(item: int) -> int:
+        begun.wait() if item < 2 else time.sleep(0.05)  # by the third the other lane has found nothing left
+        return share_of(6)
+
+    in_lanes(range(3), work, shares.append, 2)
+    assert shares == [3, 3, 6]
+    assert share_of(6) == 6
 
 
 @pytest.mark.parametrize(

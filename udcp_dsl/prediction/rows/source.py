@@ -25,7 +25,7 @@ from udcp_dsl.prediction.rows.probabilities import Matrix, arrange, names_of_cla
 from udcp_dsl.prediction.rows.text_tables import csv_column
 from udcp_dsl.prediction.rows.value import Rows, rows_of
 
-BATCH = 1 << 22  # entries of the matrix that are in memory at a time, as often as there are stages of work
+BATCH = 1 << 21  # entries of the matrix that are in memory at a time, in each lane
 HELD = 1 << 24  # entries of a matrix that is held as a whole; a larger one stays where it is
 _HELD_BYTES = 1 << 26  # of files that do not say how many rows they have
 

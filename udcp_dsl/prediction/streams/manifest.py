@@ -7,17 +7,16 @@ of change the parts of the input, so that a folder never holds sets of two kinds
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.files import atomic_write
 from udcp_dsl.prediction.rows.source import Source
+from udcp_dsl.prediction.saved import digest
 
 if TYPE_CHECKING:
     from udcp_dsl.prediction.predictor import SetPredictor
@@ -85,14 +84,6 @@ def remove_leftovers(folder: Path) -> None:
     """Take away what was being written by who was killed."""
     for leftover in folder.rglob(".udcp-*.tmp"):
         leftover.unlink(missing_ok=True)
-
-
-def digest(predictor: SetPredictor) -> str:
-    """What tells a predictor from every other: the hash of what is saved of it."""
-    with TemporaryDirectory() as folder:
-        file = Path(folder, "predictor.json")
-        predictor.save(file)
-        return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
 def _columns(source: Source) -> dict[str, Any]:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from udcp_dsl.diagnostics import InputError, OracleError, RowFault
+from udcp_dsl.diagnostics import InputError, RowFault
+from udcp_dsl.prediction.declaration import Time, Way
 from udcp_dsl.prediction.files import PathLike
 from udcp_dsl.prediction.rows.overlap import ahead, behind
 from udcp_dsl.prediction.rows.source import BATCH, Batch, Source
-from udcp_dsl.prediction.streams.answering import masks, told
+from udcp_dsl.prediction.streams.answering import answers
+from udcp_dsl.prediction.streams.lanes import in_lanes, lanes_here
 from udcp_dsl.prediction.streams.manifest import Parts
 from udcp_dsl.prediction.writing import Answers, Write, open_p_values, open_sets
 
@@ -59,15 +60,17 @@ def predict_file(
 
     `overlap=False` reads, scores and writes by turns, in this thread alone.
     """
+    answering = _Answering(predictor, level)
+
+    def batches() -> Iterator[Batch]:
+        for batch in source.batches():
+            if tell is not None:
+                tell(batch.at)
+            yield batch
+
     with open_sets(path) as write:
-        writer = _File(predictor, write)
-        with behind(writer) if overlap else nullcontext(writer) as put:
-            for batch in ahead(source.batches()) if overlap else source.batches():
-                if tell is not None:
-                    tell(batch.at)
-                with blamed(source, batch):
-                    found = _Found(masks(predictor, batch.rows, level), batch)
-                put(found)
+        writer = _File(write)
+        in_lanes(batches(), lambda batch: answering(source, batch), writer, answering.lanes if overlap else 1)
     return writer.tally
 
 
@@ -79,23 +82,14 @@ def predict_parts(
     A part is read while the one before is still scored and written. Where something is wrong with one, those before it
     are finished.
     """
-    done, failed = 0, None
-    with closing(_Folder(predictor, parts)) as writer, behind(writer) as put:
-        try:
-            for which, batch in ahead(_batches(source, parts.left)):
-                if batch is None:
-                    put((which, None))
-                    continue
-                if tell is not None:
-                    tell(done)
-                with blamed(source.part(which), batch):
-                    found = _Found(masks(predictor, batch.rows, level), batch)
-                done += len(found.mask)
-                put((which, found))
-        except (InputError, OracleError) as error:
-            failed = error
-    if failed is not None:
-        raise failed
+    answering = _Answering(predictor, level)
+
+    def answered(item: tuple[int, Batch | None]) -> tuple[int, Answers | None]:
+        which, batch = item
+        return which, None if batch is None else answering(source.part(which), batch)
+
+    with closing(_Folder(parts)) as writer:
+        in_lanes(_batches(source, parts.left, tell), answered, writer, answering.lanes)
     return writer.tally
 
 
@@ -114,30 +108,41 @@ def write_p_values(predictor: SetPredictor, source: Source, path: PathLike, tell
             put((p, range(batch.at, batch.at + len(p)) if ids is None else ids.tolist()))
 
 
-def _batches(source: Source, left: Iterable[int]) -> Iterator[tuple[int, Batch | None]]:
+def _batches(source: Source, left: Iterable[int], tell: Tell | None) -> Iterator[tuple[int, Batch | None]]:
     """The batches of some parts, each with the position of its part, and None at the end of one."""
+    done = 0
     for which in left:
         for batch in source.part(which).batches():
+            if tell is not None:
+                tell(done)
+            done += len(batch.rows)
             yield which, batch
         yield which, None
 
 
-class _Found:
-    """The sets of a batch; of its rows what is still needed of them, and not the probabilities."""
+class _Answering:
+    """From a batch to what is written of it, by several threads at once where the oracle may be asked so."""
 
-    def __init__(self, mask: npt.NDArray[np.bool_], batch: Batch) -> None:
-        self.mask, self.ids, self.at, self.carried = mask, batch.rows.ids, batch.at, batch.carried
+    def __init__(self, predictor: SetPredictor, level: Fraction) -> None:
+        self._predictor, self._level = predictor, level
+        declared = predictor.oracle.declaration
+        way = None if declared is None else declared.way(predictor.loss)
+        quick = isinstance(way, Way) and way.time is not Time.LONGER
+        self.lanes = lanes_here() if declared is not None and declared.in_threads and quick else 1
+
+    def __call__(self, source: Source, batch: Batch) -> Answers:
+        with blamed(source, batch):
+            return answers(self._predictor, batch.rows, self._level, first=batch.at, carried=batch.carried)
 
 
 class _File:
-    """Writes sets to an open file. What they cost is found here, beside the scoring of the next, and added up."""
+    """Writes sets to an open file, and adds up what they come to."""
 
-    def __init__(self, predictor: SetPredictor, write: Write) -> None:
-        self._predictor, self._write = predictor, write
+    def __init__(self, write: Write) -> None:
+        self._write = write
         self.tally = Tally()
 
-    def __call__(self, found: _Found) -> None:
-        block = told(self._predictor, found.mask, found.ids, first=found.at, carried=found.carried)
+    def __call__(self, block: Answers) -> None:
         self.tally += Tally.of(block)
         self._write(block)
 
@@ -145,17 +150,17 @@ class _File:
 class _Folder:
     """Writes sets to the file of their part, which appears at the end of the part; what is not ended is dropped."""
 
-    def __init__(self, predictor: SetPredictor, parts: Parts) -> None:
-        self._predictor, self._parts = predictor, parts
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
         self._open: ExitStack | None = None
         self._file: _File
         self.tally = Tally()
 
-    def __call__(self, item: tuple[int, _Found | None]) -> None:
+    def __call__(self, item: tuple[int, Answers | None]) -> None:
         which, found = item
         if self._open is None:
             self._open = ExitStack()
-            self._file = _File(self._predictor, self._open.enter_context(open_sets(self._parts.files[which])))
+            self._file = _File(self._open.enter_context(open_sets(self._parts.files[which])))
         if found is not None:
             self._file(found)
             return
