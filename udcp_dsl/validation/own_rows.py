@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 _SPLITS = 12
 _MOST_ROWS = 2000  # of a split, and of the test for drift: more would only take longer
 _PERMUTATIONS = 9999
+_ENOUGH = 50  # permutations as far from chance as the file: more only tell a large p better (Besag and Clifford, 1991)
 _SLOW = "it is slow: each row is solved on its own"
 DRIFT_ERROR = 1e-3  # the chance that a file without drift fails
 
@@ -108,10 +109,13 @@ def drift(loss: Loss, chosen: Sequence[Chosen], own: OwnRows, seed: int) -> Verd
     ranks /= np.maximum(ranks.std(axis=1, keepdims=True), 1e-12)  # all equal: there is nothing to drift
     seen = _statistics(ranks)
     rng = np.random.default_rng([seed, len(rows), 1])
-    at_least = np.ones(2)
-    for _ in range(_PERMUTATIONS):
+    at_least, p = np.zeros(2), np.full(2, np.nan)
+    for drawn in range(1, _PERMUTATIONS + 1):
         at_least += _statistics(ranks[:, rng.permutation(len(rows))]) >= seen - 1e-9
-    p = at_least / (_PERMUTATIONS + 1)
+        p = np.where(np.isnan(p) & (at_least == _ENOUGH), _ENOUGH / drawn, p)
+        if not np.isnan(p).any():
+            break
+    p = np.where(np.isnan(p), (at_least + 1) / (_PERMUTATIONS + 1), p)
     names = ("rank correlation with the place in the file", "CUSUM")
     told = ", ".join(f"{name}: p = {value:.4f}" for name, value in zip(names, p, strict=True))
     note = f"{told}; rows without drift fail with a chance of at most {DRIFT_ERROR:g}"
