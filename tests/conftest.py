@@ -53,7 +53,7 @@ def pytest_configure(config: pytest.Config) -> None:
     hide(config.getoption("--without"))
     # Kernels are kept beside the source, and so is bytecode: each process would make it anew, in half a second.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    # Thousands of tests and all modules are objects that stay: to look for garbage among them takes a tenth of the time.
+    # Thousands of tests and all modules are objects that stay: to look for garbage among them takes a tenth of the run.
     gc.set_threshold(100_000, 50, 50)
     roots = [str(path) for path in config.getini("pythonpath")]
     if roots:  # none where what is tested is an installed package
