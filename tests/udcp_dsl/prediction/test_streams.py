@@ -288,6 +288,24 @@ def test_of_lanes_those_before_a_fault_are_used_and_none_after_it(where: str) ->
     assert used == list(range(7))
 
 
+@pytest.mark.parametrize("helper", [False, True])
+def test_of_lanes_that_are_interrupted_nothing_more_is_used(helper: bool) -> None:
+    used, here = list[int](), threading.current_thread()
+
+    def work(item: int) -> int:
+        if item >= 4 and (threading.current_thread() is not here) == helper:
+            raise KeyboardInterrupt
+        time.sleep(0.01)
+        return item
+
+    with pytest.raises(KeyboardInterrupt):
+        in_lanes(range(100), work, used.append, 2)
+    until = len(used)
+    time.sleep(0.05)
+    assert used == list(range(until))
+    assert until < 8
+
+
 def test_kernels_leave_cores_to_other_lanes_and_take_them_when_these_have_ended() -> None:
     begun, shares = threading.Barrier(2), list[int]()
 

@@ -38,16 +38,16 @@ def in_lanes(items: Iterable[T], work: Callable[[T], U], use: Callable[[U], None
     [0, 1, 4, 9, 16]
     """
     lane = _Lanes(iter(items), work, use)
-    helpers = [threading.Thread(target=copy_context().run, args=(lane.run,), daemon=True) for _ in range(lanes - 1)]
+    helpers = [threading.Thread(target=copy_context().run, args=(lane.help,), daemon=True) for _ in range(lanes - 1)]
     for helper in helpers:
         helper.start()
     try:
         lane.run()
+        for helper in helpers:
+            helper.join()
     except BaseException as error:  # Ctrl-C: nobody waits for what the others are at, and nothing of it is used
         lane.stop(error)
         raise
-    for helper in helpers:
-        helper.join()
     if lane.failed is not None:
         raise lane.failed
 
@@ -86,6 +86,13 @@ class _Lanes:
                     self._take_turn(number, result)
         finally:
             self._count(-1)
+
+    def help(self) -> None:
+        """The same in a thread of its own, where nobody hears what is raised."""
+        try:
+            self.run()
+        except BaseException as error:
+            self.stop(error)
 
     def stop(self, error: BaseException) -> None:
         with self._turns:
