@@ -166,8 +166,12 @@ class _Builder:
             case ir.Gate():
                 return self._op(GATE, *places)
             case ir.Extremum():
-                places.sort(key=lambda place: self.code[place][0] == CONSTANT)  # behind the others, see `_limit`
-                return self._fold(LARGER if node.largest else SMALLER, places)
+                # One constant decides among all, and comes last: see `_limit`.
+                constants = [place for place in places if self.code[place][0] == CONSTANT]
+                others = [place for place in places if self.code[place][0] != CONSTANT]
+                decides = max if node.largest else min
+                last = [decides(constants, key=lambda place: self.number[place][0])] if constants else []
+                return self._fold(LARGER if node.largest else SMALLER, [*others, *last])
             case ir.Junction():
                 return self._fold(SMALLER if node.both else LARGER, places, INDICATOR)
             case ir.AtLeast():
