@@ -48,9 +48,17 @@ class Kernel:
     their `_numba_type_`: it gets that of a part. All else that it wants to know of a callee it asks of its dispatcher.
     """
 
-    def __init__(self, function: Callable[..., Any], fastmath: Iterable[str] = (), inline: str = "never") -> None:
+    def __init__(
+        self, function: Callable[..., Any], fastmath: Iterable[str] = (), inline: str = "never", counted: bool = True
+    ) -> None:
         self.function, self._name = function, function.__qualname__
-        self._settings = {"nogil": True, "error_model": "numpy", "fastmath": set(fastmath), "inline": inline}
+        self._settings = {
+            "nogil": True,
+            "error_model": "numpy",
+            "fastmath": set(fastmath),
+            "inline": inline,
+            "_nrt": counted,
+        }
 
     @cached_property
     def dispatcher(self) -> Any:
@@ -98,6 +106,12 @@ def jit(function: F) -> F:
 def jit_in_caller(function: F) -> F:
     """Compile as a part of what calls it: sooner done, if that is one place alone."""
     return cast(F, Kernel(function, inline="always"))
+
+
+def jit_uncounted(function: F) -> F:
+    """Compile without counting who refers to an array, sooner and for quicker code: for kernels that make no array and
+    are called by none that counts."""
+    return cast(F, Kernel(function, counted=False))
 
 
 def jit_any_order(function: F) -> F:

@@ -5,7 +5,7 @@ of it. For a kernel that only other kernels call nothing of this is used, and wh
 level above it. A part stops at its own code, linked with that of the parts that it calls; the kernel that Python calls
 is optimised with all its parts at once. The code means the same, so that results do not change by a bit.
 
-This is a pass and a library of numba's compiler, in place of its own two.
+These are two passes and a library of numba's compiler, in place of its own.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import register_pass
-from numba.core.typed_passes import NativeLowering
+from numba.core.typed_passes import NativeLowering, NopythonTypeInference
 
 # numba is typed in part: what is not is called through these.
 _dynfunc: Any = import_module("numba._dynfunc")
@@ -32,6 +32,22 @@ class _Unoptimised(JITCodeLibrary):
 
     def _finalize_final_module(self) -> None:
         self._finalized = True
+
+
+@_register(mutates_CFG=True, analysis_only=False)
+class _PartInference(NopythonTypeInference):
+    """Lets a part return an array where references are not counted: who calls it does not count them either."""
+
+    _name = "udcp_part_inference"
+
+    def run_pass(self, state: Any) -> bool:
+        context = state.targetctx
+        state.targetctx = context.subtarget(enable_nrt=True)
+        try:
+            inferring: Any = super()
+            return bool(inferring.run_pass(state))
+        finally:
+            state.targetctx = context
 
 
 @_register(mutates_CFG=True, analysis_only=False)
@@ -59,6 +75,7 @@ class PartCompiler(CompilerBase):
 
     def define_pipelines(self) -> list[Any]:
         passes = _default_passes.define_nopython_pipeline(self.state)
-        passes.passes = [(_PartLowering if step is NativeLowering else step, said) for step, said in passes.passes]
+        own = {NativeLowering: _PartLowering, NopythonTypeInference: _PartInference}
+        passes.passes = [(own.get(step, step), said) for step, said in passes.passes]
         passes.finalize()
         return [passes]

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from udcp_solvers.numeric.compiled import jit
+from udcp_solvers.numeric.compiled import jit_uncounted as jit
 from udcp_solvers.numeric.filling import fill
-from udcp_solvers.search.counts import by_count
+from udcp_solvers.search.counts import ROOMS, ROWS, by_count
 from udcp_solvers.search.layout import (
     CATEGORY_LABELS,
     FREE,
@@ -21,8 +21,7 @@ from udcp_solvers.search.layout import (
     Floats,
     Ints,
     Marks,
-    counted_of,
-    part,
+    size_numbers,
     sizes_of,
 )
 from udcp_solvers.search.lightest import by_threshold, changes, lightest, touching
@@ -53,7 +52,7 @@ class Scratch(NamedTuple):
 # at.
 CAP, LOOKED = 6, 7
 # Rows of the scratch.
-LABELS_ROW, STATE_ROW, POINT_STATE_ROW, WAITING_ROW, ORDER_ROW, SPARE_ROW, TOUCHED_ROW, EVERYONE_ROW = range(8)
+LABELS_ROW, STATE_ROW, POINT_STATE_ROW, WAITING_ROW, ORDER_ROW, SPARE_ROW, TOUCHED_ROW, EVERYONE_ROW = range(ROOMS)
 (
     FACTORS_ROW, VALUE_ROW, WEIGHT_ROW, V_ROW, ENTRY_ROW, TRIAL_ROW, POINT_Q_ROW, POINT_ROW, LOW_ROW, HIGH_ROW,
     QLOW_ROW, QHIGH_ROW, FACTOR_OF_ROW, WORTH_ROW, BASE_ROW, CHANGE_ROW, WITH_ROW, WITHOUT_ROW, ALL_WITH_ROW,
@@ -61,18 +60,17 @@ LABELS_ROW, STATE_ROW, POINT_STATE_ROW, WAITING_ROW, ORDER_ROW, SPARE_ROW, TOUCH
 ) = range(20)  # fmt: skip
 
 
-@jit
 def scratch_of(ints: Ints) -> Scratch:
     """Room for the search of one thread."""
-    K, C, Q, N = sizes_of(ints)
+    K, C, Q, N, counted = size_numbers(ints)[:5]
     deep = 2 * K + 2 * C + 64 * (Q + N) + 64
     wide = max(max(K, C), 3 * (Q + N)) + 2
-    counts = counted_of(ints) >= 0
-    inside = len(part(ints, CATEGORY_LABELS))
+    counts = counted >= 0
+    inside = int(ints[CATEGORY_LABELS + 1] - ints[CATEGORY_LABELS])
     return Scratch(
         np.zeros((deep, K + C + N), np.int8),
         np.zeros((deep, 3 * Q + N + 1)),
-        np.zeros((8, wide), np.int64),
+        np.zeros((ROWS, wide), np.int64),
         np.zeros((20, wide)),
         np.zeros((2, K), np.int8),
         np.zeros(KEPT_OF_LINES),
@@ -104,7 +102,7 @@ def bounded(
     if of_count != 0.0:
         return constant + by_count(
             ints, floats, counted, of_count, T.floats[BASE_ROW][:Q], x, labels, state, value, weight, q, T.pool,
-            T.picks, T.ints[ORDER_ROW], T.ints[SPARE_ROW], chosen,
+            T.picks, T.ints[ORDER_ROW], T.ints[SPARE_ROW], T.ints, T.floats[TRIAL_ROW], chosen,
         )  # fmt: skip
     total = lightest(ints, p, x, labels, state, value, weight, value, np.inf, v, chosen)
     if threshold < 0 and pairs >= 0:
@@ -113,11 +111,11 @@ def bounded(
         for y in labels:
             forced += value[y] if x[y] == IN else 0.0
         room = T.floats[TRIAL_ROW][:K]
-        total = max(
-            total,
-            forced
-            + by_pairs(ints, floats, pairs, of_pairs, x, labels, value, room, T.ints[ORDER_ROW][:K], T.ints[SPARE_ROW]),
-        )
+        below = by_pairs(
+            ints, floats, pairs, of_pairs, x, labels, value, room, T.floats[ENTRY_ROW], T.ints[ORDER_ROW],
+            T.ints[SPARE_ROW], T.ints[ROOMS], T.ints[ROOMS + 1],
+        )  # fmt: skip
+        total = max(total, forced + below)
         grow(ints, floats, pairs, of_pairs, x, labels, value, room, chosen)
         return constant + total
     t, cap = np.inf, np.inf

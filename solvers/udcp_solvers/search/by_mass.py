@@ -15,13 +15,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from udcp_solvers.numeric.compiled import jit
+from udcp_solvers.numeric.compiled import jit_uncounted as jit
 from udcp_solvers.numeric.double_double import plus
 from udcp_solvers.numeric.filling import fill, order_by, put
 from udcp_solvers.search.best import best_set, repeats
 from udcp_solvers.search.bound import LOOKED, ORDER_ROW, SPARE_ROW, Scratch, scratch_of
 from udcp_solvers.search.intervals import cost_of
-from udcp_solvers.search.layout import FREE, IN, LEAST, OUT, TWIN, Floats, Ints, Marks, numbers, part, sizes_of
+from udcp_solvers.search.layout import FREE, IN, LEAST, OUT, TWIN, Floats, Ints, Marks, numbers, part, size_numbers
 
 # Prices that are asked for in the first branch, and in others.
 _FIRST_ASKS, _ASKS = 40, 3
@@ -58,8 +58,7 @@ class Branches(NamedTuple):
     point: Floats
 
 
-@jit
-def mass_rows(
+def mass_block(
     start: int,
     stop: int,
     ints: Ints,
@@ -74,16 +73,38 @@ def mass_rows(
     fixed: Marks,
     grid: Floats,
 ) -> None:
+    """`mass_rows`, with room of its own. `grid`: the offset and step of what the loss costs; a step of 0 for none."""
+    K = P.shape[1]
+    W, p, found = _branches_of(ints, branches, span, grid), np.empty(K), np.zeros(K, np.int8)
+    rest = (P, t, branches, span, budget, masks, gaps, fixed)
+    mass_rows(start, stop, ints, floats, scratch_of(ints), W, p, found, *rest)
+
+
+@jit
+def mass_rows(
+    start: int,
+    stop: int,
+    ints: Ints,
+    floats: Floats,
+    T: Scratch,
+    W: Branches,
+    p: Floats,
+    found: Marks,
+    P: Floats,
+    t: Floats,
+    branches: int,
+    span: float,
+    budget: int,
+    masks: Marks,
+    gaps: Floats,
+    fixed: Marks,
+) -> None:
     """Fill masks (n, K) with the cheapest sets of the masses t (n,), found within so many branches, each of whose best
     sets takes at most the budget; gaps (n,): by how much a set may be cheaper.
 
-    `fixed` (n, K): labels that the set holds or leaves out. `grid`: the offset and step of what the loss costs; a step
-    of 0 for none.
+    `fixed` (n, K): labels that the set holds or leaves out.
     """
-    K, _, _, _ = sizes_of(ints)
-    T = scratch_of(ints)
-    W = _branches_of(ints, branches, span, grid)
-    p, found = np.empty(K), np.zeros(K, np.int8)
+    K = len(p)
     for n in range(start, stop):
         put(p, P[n])
         ties = repeats(p, numbers(ints, floats, LEAST), T.ints[ORDER_ROW], T.ints[SPARE_ROW])
@@ -101,10 +122,9 @@ def mass_rows(
             masks[n, k] = W.marks[_BEST, _HAS, k] == IN
 
 
-@jit
 def _branches_of(ints: Ints, budget: int, span: float, grid: Floats) -> Branches:
     """Room for the branches of a row."""
-    K, C, Q, N = sizes_of(ints)
+    K, C, Q, N = size_numbers(ints)[:4]
     places = _WAITING + budget + 3
     kept = np.zeros(7)
     kept[_SPAN], kept[_OFFSET], kept[_STEP] = span, grid[0], grid[1]

@@ -12,8 +12,8 @@ import math
 
 import numpy as np
 
-from udcp_solvers.numeric.compiled import jit
-from udcp_solvers.numeric.filling import order_by
+from udcp_solvers.numeric.compiled import jit_uncounted as jit
+from udcp_solvers.numeric.filling import fill, order_by
 from udcp_solvers.search.layout import (
     ABOVE,
     CODE,
@@ -31,6 +31,9 @@ from udcp_solvers.search.layout import (
     numbers,
     part,
 )
+
+# Rows of the room that is lent: those before belong to the branch at hand; so many, and how many there are then.
+ROOMS, ROWS = 8, 17
 
 
 @jit
@@ -50,10 +53,13 @@ def by_count(
     picks: Ints,
     order: Ints,
     spare: Ints,
+    rooms: Ints,
+    trial: Floats,
     chosen: Marks,
 ) -> float:
     """The least of f table(count) + the value of the minorant, and the set that has it. i is the table's operation;
-    `base` (Q,) is what quantities are without the labels; `order` and `spare` are room for labels."""
+    `base` (Q,) is what quantities are without the labels; `order` and `spare` are room for labels, the rows of `rooms`
+    from ROOMS on for categories or labels, `trial` for numbers of labels."""
     K, C = len(x), len(weight)
     home, above, rising = part(ints, HOME), part(ints, ABOVE), part(ints, RISING)
     code, tables = part(ints, CODE), numbers(ints, floats, TABLES)
@@ -70,8 +76,16 @@ def by_count(
     start += before
     first, last = math.ceil(q[0, j] - WHOLE) - before, math.floor(q[1, j] + WHOLE) - before
     # Category C is all labels. `room` is one more than the labels that count in each, as far as they may.
-    room, place, long = np.ones(C + 1, np.int64), np.zeros(C + 1, np.int64), np.zeros(C + 1, np.int64)
-    head, following = np.full(C + 1, -1), np.full(K, -1)
+    room, place, long, head, following, merged, pick_place, enters, left = (
+        rooms[ROOMS], rooms[ROOMS + 1], rooms[ROOMS + 2], rooms[ROOMS + 3], rooms[ROOMS + 4], rooms[ROOMS + 5],
+        rooms[ROOMS + 6], rooms[ROOMS + 7], rooms[ROOMS + 8],
+    )  # fmt: skip
+    fill(room, 1)
+    fill(long, 0)
+    fill(head, -1)
+    fill(following, -1)
+    fill(enters, 0)
+    fill(left, 0)
     free = 0
     for y in labels:
         if x[y] == FREE:
@@ -91,9 +105,6 @@ def by_count(
     for c in range(C + 1):
         place[c] = end
         end += room[c]
-    merged, pick_place = np.empty(C, np.int64), np.empty(C, np.int64)
-    enters = np.zeros(C + 1, np.bool_)
-    trial = np.empty(last + 1)
     many, pick_end = 0, 0
     for n in range(len(rising) + 1):
         c = rising[n] if n < len(rising) else C
@@ -102,8 +113,8 @@ def by_count(
         if c == C:
             break
         here = pool[place[c] : place[c] + long[c]]
-        enters[c] = bool(state[c] & TOUCHED) or here[0] <= 0.0
-        if not enters[c]:
+        enters[c] = 1 if state[c] & TOUCHED or here[0] <= 0.0 else 0
+        if enters[c] == 0:
             here[0] = 0.0
         out = above[c] if above[c] >= 0 else C
         if long[out] == 0:
@@ -132,19 +143,18 @@ def by_count(
             least, at = total, k
     if at < 0 or least == np.inf:
         return np.inf
-    left = np.zeros(C + 1, np.int64)
-    left[C], enters[C] = at, True
+    left[C], enters[C] = at, 1
     for n in range(many - 1, -1, -1):
         c = merged[n]
         out = above[c] if above[c] >= 0 else C
         s = 0
-        if enters[out]:
+        if enters[out] == 1:
             s = picks[pick_place[n] + left[out]]
             left[out] -= s
         left[c] = s
-        enters[c] = enters[out] and (enters[c] or s > 0)
+        enters[c] = 1 if enters[out] == 1 and (enters[c] == 1 or s > 0) else 0
     for c in range(C + 1):
-        if enters[c]:
+        if enters[c] == 1:
             _take(head[c], following, counts, value, left[c], chosen)
     return forced + least
 

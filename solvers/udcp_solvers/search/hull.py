@@ -18,13 +18,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from udcp_solvers.numeric.compiled import jit
+from udcp_solvers.numeric.compiled import jit_uncounted as jit
 from udcp_solvers.numeric.double_double import Double, plus, ratio
 from udcp_solvers.numeric.filling import fill, put
 from udcp_solvers.search.best import NEAR, best_set, repeats
-from udcp_solvers.search.bound import LOOKED, ORDER_ROW, SPARE_ROW, scratch_of
+from udcp_solvers.search.bound import LOOKED, ORDER_ROW, SPARE_ROW, Scratch, scratch_of
 from udcp_solvers.search.intervals import cost_of
-from udcp_solvers.search.layout import FREE, IN, LEAST, OUT, Floats, Ints, Marks, numbers, sizes_of
+from udcp_solvers.search.layout import FREE, IN, LEAST, OUT, Floats, Ints, Marks, numbers, size_numbers
 
 # What is wanted of a row: every score, that of one label, the set at a threshold, the best set at the anchor alone.
 ALL, ONE, SET, BEST = range(4)
@@ -67,8 +67,35 @@ class Row(NamedTuple):
     real: Floats
 
 
+class Sums(NamedTuple):
+    """Room for what a set costs: all labels; states of categories, quantities and operations."""
+
+    every: Ints
+    state: Ints
+    q: Floats
+    point: Floats
+
+
 _ASKED, _STRETCH, _TO, _STARTED, _TOP, _END, _NESTED, _BRANCHES, _FRESH = range(9)
 _MU, _PRICE, _SPAN, _RIGHT, _FROM, _GUESS, _GAIN = range(7)
+
+
+def price_block(start: int, stop: int, ints: Ints, floats: Floats, *rest: object) -> None:
+    """`price_rows`, with room of its own."""
+    K, C, Q, N = size_numbers(ints)[:4]
+    sums = Sums(np.arange(K), np.zeros(C, np.int64), np.zeros(Q), np.zeros(N))
+    R = Row(
+        p=np.empty(K),
+        score=np.empty(K),
+        kept=np.empty(K),
+        hold=np.zeros((_ASKED_OF + 1, K), np.int8),
+        cost=np.zeros(_ASKED_OF + 1),
+        found_at=np.zeros(_ASKED_OF + 1),
+        margin=np.zeros((_ASKED_OF + 1, K)),
+        at=np.zeros(9, np.int64),
+        real=np.zeros(7),
+    )
+    price_rows(start, stop, ints, floats, scratch_of(ints), R, sums, *rest)  # type: ignore[arg-type]
 
 
 @jit
@@ -77,6 +104,9 @@ def price_rows(
     stop: int,
     ints: Ints,
     floats: Floats,
+    T: Scratch,
+    R: Row,
+    sums: Sums,
     P: Floats,
     face: int,
     anchor: Floats,
@@ -95,20 +125,7 @@ def price_rows(
     `anchor` is (n,), below 0 for none. `gaps` (n,) says by how much a better set may have been missed, with the budget
     of branches used up; 0 where all is exact. `fixed` (n, K), or none: labels that a best set holds or leaves out.
     """
-    K, C, Q, N = sizes_of(ints)
-    T = scratch_of(ints)
-    R = Row(
-        np.empty(K),
-        np.empty(K),
-        np.empty(K),
-        np.zeros((_ASKED_OF + 1, K), np.int8),
-        np.zeros(_ASKED_OF + 1),
-        np.zeros(_ASKED_OF + 1),
-        np.zeros((_ASKED_OF + 1, K)),
-        np.zeros(9, np.int64),
-        np.zeros(7),
-    )
-    every, state, q, point = np.arange(K), np.zeros(C, np.int64), np.zeros(Q), np.zeros(N)
+    K = len(R.p)
     R.real[_SPAN] = span
     for n in range(start, stop):
         for k in range(K):
@@ -134,7 +151,7 @@ def price_rows(
                 R.at[_STARTED] == 1,
             )  # fmt: skip
             gaps[n] = max(gaps[n], gap)
-            R.cost[to] = cost_of(ints, floats, R.hold[to], every, state, q, point)
+            R.cost[to] = cost_of(ints, floats, R.hold[to], sums.every, sums.state, sums.q, sums.point)
             R.found_at[to] = R.real[_MU]
             put(R.margin[to], T.margin)
             R.at[_BRANCHES] -= int(T.search[LOOKED])
@@ -144,8 +161,8 @@ def price_rows(
                 if likeliest >= 0:
                     put(R.hold[_SAVED], R.hold[_LEFT])
                     R.hold[_SAVED, likeliest] = IN
-                    rise = cost_of(ints, floats, R.hold[_SAVED], every, state, q, point) - R.cost[_LEFT]
-                    R.real[_GUESS] = (max(rise, 0.0) + ABOVE * span) / R.p[likeliest]
+                    more_cost = cost_of(ints, floats, R.hold[_SAVED], sums.every, sums.state, sums.q, sums.point)
+                    R.real[_GUESS] = (max(more_cost - R.cost[_LEFT], 0.0) + ABOVE * span) / R.p[likeliest]
             more = _advance(R, face, anchor[n], y[n], tau[n], upper)
         if face == ALL:
             for k in range(K):

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from udcp_solvers.numeric.compiled import jit
+from udcp_solvers.numeric.compiled import jit_uncounted as jit
 from udcp_solvers.numeric.filling import fill, put
 from udcp_solvers.search.layout import (
     ABOVE,

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from udcp_solvers.numeric.compiled import jit
+from udcp_solvers.numeric.compiled import jit_uncounted as jit
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -97,6 +97,12 @@ def sizes_of(ints: Ints) -> tuple[int, int, int, int]:
     """How many labels, categories, quantities and operations."""
     at = ints[SIZES]
     return ints[at], ints[at + 1], ints[at + 2], ints[at + 3]
+
+
+def size_numbers(ints: Ints) -> list[int]:
+    """The sizes, for Python."""
+    numbers: list[int] = part.function(ints, SIZES).tolist()  # type: ignore[attr-defined]  # a kernel
+    return numbers
 
 
 @jit

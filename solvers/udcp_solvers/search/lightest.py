@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from udcp_solvers.numeric.compiled import jit
+from udcp_solvers.numeric.compiled import jit_uncounted as jit
 from udcp_solvers.numeric.filling import order_by, put
 from udcp_solvers.search.layout import (
     ABOVE,

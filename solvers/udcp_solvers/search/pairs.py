@@ -7,10 +7,8 @@ better be left out of every set of k or more, so it counts there neither by itse
 
 from __future__ import annotations
 
-import numpy as np
-
-from udcp_solvers.numeric.compiled import jit
-from udcp_solvers.numeric.filling import order_by
+from udcp_solvers.numeric.compiled import jit_uncounted as jit
+from udcp_solvers.numeric.filling import fill, order_by
 from udcp_solvers.search.layout import CODE, FREE, IN, NEAR_PAIRS, NEIGHBOURS, Floats, Ints, Marks, numbers, part
 
 
@@ -24,11 +22,14 @@ def by_pairs(
     labels: Ints,
     value: Floats,
     half: Floats,
+    least: Floats,
     order: Ints,
     spare: Ints,
+    alive: Ints,
+    next_of: Ints,
 ) -> float:
-    """A bound on the values of free labels plus f times the sum over pairs of them; `half`, `order`, `spare` (K,) are
-    room."""
+    """A bound on the values of free labels plus f times the sum over pairs of them; what follows `value` is room for
+    labels."""
     K = len(x)
     at = part(ints, CODE)[4 * i + 1] * K * K
     entries = numbers(ints, floats, NEAR_PAIRS)[at : at + K * K]
@@ -38,10 +39,10 @@ def by_pairs(
         if x[y] == FREE and value[y] < 0.0:
             order[many], half[y] = y, 0.0
             many += 1
-    alive = np.zeros(K, np.bool_)
+    fill(alive, 0)
+    fill(next_of, 0)
     for n in range(many):
-        alive[order[n]] = True
-    next_of, least = np.zeros(K, np.int64), np.empty(K)
+        alive[order[n]] = 1
     bound, k = 0.0, 1
     while many >= k:
         for n in range(many):
@@ -62,15 +63,15 @@ def by_pairs(
         for n in range(many):
             y = order[n]
             z = next_of[y]
-            while z < K and (not alive[neighbours[y * K + z]] or neighbours[y * K + z] == y):
+            while z < K and (alive[neighbours[y * K + z]] == 0 or neighbours[y * K + z] == y):
                 z += 1
             if z == K:
-                alive[y] = False
+                alive[y] = 0
                 continue
             half[y] += 0.5 * f * entries[y * K + neighbours[y * K + z]]
             next_of[y] = z + 1
             if value[y] + 2.0 * half[y] > 0.0:
-                alive[y] = False
+                alive[y] = 0
             else:
                 order[stay] = y
                 stay += 1

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from udcp_solvers.numeric.compiled import over_rows
-from udcp_solvers.search.by_mass import mass_rows
-from udcp_solvers.search.hull import ABOVE, ALL, BEST, ONE, SET, price_rows
+from udcp_solvers.search.by_mass import mass_block
+from udcp_solvers.search.hull import ABOVE, ALL, BEST, ONE, SET, price_block
 from udcp_solvers.search.layout import CODE, PAIRS, Floats, Ints, Marks
 from udcp_solvers.search.model import model_of, searchable
 
@@ -76,7 +76,7 @@ class SearchPrices:
         """The cheapest set of mass t (n,) of each row, within so many branches; `grid`: offset and step of costs."""
         out = np.empty(P.shape, np.int8)
         over_rows(
-            mass_rows,
+            mass_block,
             len(P),
             _HEAVY,
             *self._model,
@@ -106,7 +106,7 @@ class SearchPrices:
     ) -> None:
         n = len(P)
         over_rows(
-            price_rows,
+            price_block,
             n,
             _HEAVY,
             *self._model,
