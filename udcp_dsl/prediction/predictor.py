@@ -377,9 +377,12 @@ class SetPredictor:
             normalize=self.normalize,
             empty=empty,
         )
-        if weights is not None and not self.calibrated.weighted:
-            raise InputError("weights= are given, but calibration had none: calibrate with weights=")
+        self._check_weights(rows)
         return rows
+
+    def _check_weights(self, rows: Rows) -> None:
+        if rows.weights is not None and not self.calibrated.weighted:
+            raise InputError("weights= are given, but calibration had none: calibrate with weights=")
 
     def __getstate__(self) -> dict[str, Any]:
         """What a copy, pickled or deep, takes along; the grid of lambdas is made anew where it is needed."""
@@ -442,6 +445,7 @@ class SetPredictor:
         """The same, and how many of them are full as no threshold is high enough for the weight of the row."""
         if rows.weights is None and self.calibrated.weighted:
             raise InputError("calibrated with weights, so that new rows need theirs: give weights=")
+        self._check_weights(rows)
         step = max(1, _BLOCK // self.loss.K)
         if not self.in_blocks or len(rows) <= step:
             return self._sets(rows, level)

@@ -191,6 +191,21 @@ def test_a_full_disk_is_an_error_and_leaves_nothing(tmp_path: Path, monkeypatch:
     assert os.listdir(tmp_path / "out") == ["_udcp.json"]
 
 
+def test_an_empty_part_is_named_and_so_are_weights_that_nobody_uses(tmp_path: Path) -> None:
+    folder = in_parts(tmp_path / "in")
+    pq.write_table(pa.Table.from_batches([batch(slice(0, 0))]), folder / "part-0.parquet")
+    source = open_rows(folder, LABELS, id_column="photo")
+    refuse_shared_ids(source)
+    predictor, level = made(), made().alphas[0]
+    with pytest.raises(InputError, match=r"part-0\.parquet: has no rows"):
+        predict_file(predictor, source, tmp_path / "sets.csv", level)
+    weighted = open_rows(folder / "part-1.parquet", LABELS, weight_column="taken")
+    for work in (predict_file, lambda predictor, source, file, _: write_p_values(predictor, source, file)):
+        with pytest.raises(InputError, match="weights= are given, but calibration had none"):
+            work(predictor, weighted, tmp_path / "sets.csv", level)
+    assert sorted(os.listdir(tmp_path)) == ["in"]
+
+
 SLOWLY = """
 import sys, time
 from udcp_dsl.prediction.streams import predicting
@@ -415,6 +430,6 @@ def test_a_full_disk_leaves_finished_parts_and_nothing_else(tmp_path: Path, monk
     predictor = made()
     source = open_rows(in_parts(tmp_path / "in"), LABELS, column="p")
     parts = open_folder(tmp_path / "out", ".parquet", predictor, source, predictor.alphas[0])
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(InputError, match=r"part-1\.parquet: cannot be written: No space"):
         predict_parts(predictor, source, parts, predictor.alphas[0])
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["_udcp.json", "part-0.parquet"]

@@ -36,6 +36,8 @@ def refuse_shared_ids(source: Source) -> None:
 
 def _meet(some: npt.NDArray[np.int64], others: npt.NDArray[np.int64]) -> bool:
     """Whether two rising arrays share an entry."""
+    if not len(others):  # an empty part, which is refused when it is read
+        return False
     place = np.searchsorted(others, some)
     return bool((others[np.minimum(place, len(others) - 1)] == some).any())
 

@@ -162,7 +162,12 @@ class _Folder:
             self._open = ExitStack()
             self._file = _File(self._open.enter_context(open_sets(self._parts.files[which])))
         if found is not None:
-            self._file(found)
+            try:
+                self._file(found)
+            except OSError:  # which file it is, is told where that is open
+                opened, self._open = self._open, None
+                with opened:
+                    raise
             return
         self._open.close()
         self._open = None
