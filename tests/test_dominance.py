@@ -190,6 +190,7 @@ def test_every_real_classifier_is_in_the_results_in_both_states(dominance: Modul
     assert found == {(name, alpha, "fitted" not in name) for name in names for alpha in dominance.ALPHAS}
 
 
+@pytest.mark.slow
 def test_a_quick_run(dominance: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("matplotlib")
     pytest.importorskip("sklearn")

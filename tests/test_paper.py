@@ -68,6 +68,7 @@ def test_coverage_in_the_tables_is_that_of_the_law() -> None:
             assert row["coverage"] * n_test >= law.ppf(1e-4), (one["about"], row)
 
 
+@pytest.mark.slow
 def test_a_quick_run(load: Load, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("sklearn")
     run = load("run")

@@ -16,7 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from udcp_solvers.numeric.arrays import Floats, Ints, Records, records
-from udcp_solvers.numeric.compiled import jit, jit_any_order, jit_in_caller
+from udcp_solvers.numeric.compiled import jit_any_order, jit_in_caller
+from udcp_solvers.numeric.compiled import jit_uncounted as jit
 from udcp_solvers.numeric.double_double import Double, minus, two_sum
 from udcp_solvers.prices.regions import Tree
 

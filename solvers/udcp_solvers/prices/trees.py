@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 
 from udcp_dsl.expression.domain import Hierarchy
 from udcp_solvers.numeric.arrays import Floats, Indices, Ints, Masks, Probabilities
-from udcp_solvers.numeric.compiled import jit, jit_in_caller, over_rows
+from udcp_solvers.numeric.compiled import jit_in_caller, over_rows
+from udcp_solvers.numeric.compiled import jit_uncounted as jit
 from udcp_solvers.numeric.double_double import ratio
 from udcp_solvers.prices.ball_sums import pairs_of
 from udcp_solvers.prices.hull import is_below, meeting
