@@ -65,15 +65,17 @@ class Kernel:
         """What numba makes of the function for Python; compiled for the types of its arguments when it is called."""
         import numba
 
+        from udcp_solvers.numeric.parts import KernelCompiler
+
         # numba's cache on disk looks only at the file of a kernel, not at the files of what it calls, and would go on
         # using the old code of those. The name of the kernel is part of the key, so their state goes into the name.
         function = self.function
         function.__qualname__ = f"{self._name}-{_fingerprint(function.__module__)}"
         njit: Any = numba.njit  # untyped before numba 0.66
         try:
-            return njit(cache=True, **self._settings)(function)
+            return njit(cache=True, pipeline_class=KernelCompiler, **self._settings)(function)
         except RuntimeError:  # no folder that can be written to
-            return njit(**self._settings)(function)
+            return njit(pipeline_class=KernelCompiler, **self._settings)(function)
 
     @cached_property
     def _part(self) -> Any:
@@ -83,7 +85,12 @@ class Kernel:
         from udcp_solvers.numeric.parts import PartCompiler
 
         njit: Any = numba.njit
-        return njit(pipeline_class=PartCompiler, **self._settings)(self.function)
+        types: Any = numba.types
+        part = njit(pipeline_class=PartCompiler, **self._settings)(self.function)
+        # Numbers that stand in the text of a caller are types of their own to numba, each compiled by itself.
+        template = part.get_call_template
+        part.get_call_template = lambda given, kws: template([types.unliteral(kind) for kind in given], kws)
+        return part
 
     @property
     def _numba_type_(self) -> Any:

@@ -5,18 +5,22 @@ of it. For a kernel that only other kernels call nothing of this is used, and wh
 level above it. A part stops at its own code, linked with that of the parts that it calls; the kernel that Python calls
 is optimised with all its parts at once. The code means the same, so that results do not change by a bit.
 
-These are two passes and a library of numba's compiler, in place of its own.
+These are passes and a library of numba's compiler, in place of its own. Passes that look for what no kernel has,
+closures and expressions of whole arrays, are left out, and what is found out about calls is remembered.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import Any, ClassVar
 
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import register_pass
-from numba.core.typed_passes import NativeLowering, NopythonTypeInference
+from numba.core.typed_passes import IRLegalization, NativeLowering, NopythonRewrites, NopythonTypeInference
+from numba.core.untyped_passes import InlineClosureLikes
+
+from udcp_solvers.numeric.remembered import remembered_calls
 
 # numba is typed in part: what is not is called through these.
 _dynfunc: Any = import_module("numba._dynfunc")
@@ -35,7 +39,27 @@ class _Unoptimised(JITCodeLibrary):
 
 
 @_register(mutates_CFG=True, analysis_only=False)
-class _PartInference(NopythonTypeInference):
+class _Inference(NopythonTypeInference):
+    _name = "udcp_inference"
+
+    def run_pass(self, state: Any) -> bool:
+        inferring: Any = super()
+        with remembered_calls():
+            return bool(inferring.run_pass(state))
+
+
+@_register(mutates_CFG=True, analysis_only=False)
+class _Lowering(NativeLowering):
+    _name = "udcp_lowering"
+
+    def run_pass(self, state: Any) -> bool:
+        lowering: Any = super()
+        with remembered_calls():
+            return bool(lowering.run_pass(state))
+
+
+@_register(mutates_CFG=True, analysis_only=False)
+class _PartInference(_Inference):
     """Lets a part return an array where references are not counted: who calls it does not count them either."""
 
     _name = "udcp_part_inference"
@@ -44,14 +68,13 @@ class _PartInference(NopythonTypeInference):
         context = state.targetctx
         state.targetctx = context.subtarget(enable_nrt=True)
         try:
-            inferring: Any = super()
-            return bool(inferring.run_pass(state))
+            return super().run_pass(state)
         finally:
             state.targetctx = context
 
 
 @_register(mutates_CFG=True, analysis_only=False)
-class _PartLowering(NativeLowering):
+class _PartLowering(_Lowering):
     _name = "udcp_part_lowering"
 
     def run_pass(self, state: Any) -> bool:
@@ -59,8 +82,7 @@ class _PartLowering(NativeLowering):
         library: Any = _Unoptimised
         state.library = library(context.codegen(), state.func_id.func_qualname)
         state.flags.no_compile = state.flags.no_cpython_wrapper = state.flags.no_cfunc_wrapper = True
-        lowering: Any = super()
-        lowering.run_pass(state)
+        super().run_pass(state)
         lowered = state["cr"]
         # What stands for it among numba's functions: one that Python cannot call.
         name = lowered.fndesc.qualname.rpartition(".")[2]
@@ -70,12 +92,20 @@ class _PartLowering(NativeLowering):
         return True
 
 
-class PartCompiler(CompilerBase):
-    """numba's compiler, but for the last step."""
+class KernelCompiler(CompilerBase):
+    """numba's compiler, without passes that have nothing to do in a kernel."""
+
+    own: ClassVar[dict[Any, Any]] = {NativeLowering: _Lowering, NopythonTypeInference: _Inference}
 
     def define_pipelines(self) -> list[Any]:
         passes = _default_passes.define_nopython_pipeline(self.state)
-        own = {NativeLowering: _PartLowering, NopythonTypeInference: _PartInference}
-        passes.passes = [(own.get(step, step), said) for step, said in passes.passes]
+        idle = (InlineClosureLikes, NopythonRewrites, IRLegalization)
+        passes.passes = [(self.own.get(step, step), said) for step, said in passes.passes if step not in idle]
         passes.finalize()
         return [passes]
+
+
+class PartCompiler(KernelCompiler):
+    """The same, but for the last step."""
+
+    own: ClassVar[dict[Any, Any]] = {NativeLowering: _PartLowering, NopythonTypeInference: _PartInference}
