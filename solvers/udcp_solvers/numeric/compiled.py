@@ -17,12 +17,9 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from udcp_dsl.threads import share_of
+from udcp_dsl.threads import over_blocks
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-# Cells below which starting threads costs more than it saves.
-_SMALL = 1 << 16
 
 
 @cache
@@ -127,35 +124,9 @@ def jit_any_order(function: F) -> F:
 
 
 def over_rows(kernel: Callable[..., None], n: int, K: int, *arguments: object) -> None:
-    """Call kernel(start, stop, *arguments) on blocks that cover the n rows (of K cells each), in threads.
-
-    The thread that calls works too: with two cores one more is started, which is soon done where rows are few.
-    """
-    import threading
-
+    """Call kernel(start, stop, *arguments) on blocks that cover the n rows (of K cells each), in threads."""
     import numba
 
     settings: Any = numba.config
-    threads = share_of(int(settings.NUMBA_NUM_THREADS))
-    if threads == 1 or n * K < _SMALL:
-        kernel(0, n, *arguments)
-        return
-    step = max(1, -(-n // (4 * threads)))
-    starts = iter(range(0, n, step))  # each is taken by one thread, whichever has nothing to do
-    failed: list[BaseException] = []
-
-    def work() -> None:
-        try:
-            for i in starts:
-                kernel(i, min(i + step, n), *arguments)
-        except BaseException as error:
-            failed.append(error)
-
-    helpers = [threading.Thread(target=work, daemon=True) for _ in range(min(threads, len(range(0, n, step))) - 1)]
-    for helper in helpers:
-        helper.start()
-    work()
-    for helper in helpers:
-        helper.join()
-    if failed:
-        raise failed[0]
+    cores = int(settings.NUMBA_NUM_THREADS)
+    over_blocks(lambda start, stop: kernel(start, stop, *arguments), n, n * K, cores)

@@ -26,6 +26,7 @@ from udcp_dsl.prediction.rows.probabilities import (
     probabilities,
     refuse_no_rows,
 )
+from udcp_dsl.threads import cores_here, over_blocks
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,8 +107,13 @@ def highest(P: Matrix) -> npt.NDArray[np.float64]:
 
 def _highest(P: Matrix) -> npt.NDArray[np.float64]:
     # Numbers that are not negative have the order of their bits, and whole numbers are compared in half the time.
-    bits: npt.NDArray[Any] = P.view(f"i{P.dtype.itemsize}").max(axis=1)
-    found: npt.NDArray[np.float64] = bits.view(P.dtype).astype(np.float64)
+    bits: npt.NDArray[Any] = P.view(f"i{P.dtype.itemsize}")
+    found = np.empty(len(P))
+
+    def look(start: int, stop: int) -> None:
+        found[start:stop] = bits[start:stop].max(axis=1).view(P.dtype)
+
+    over_blocks(look, len(P), P.size, cores_here())
     return found
 
 
