@@ -1,4 +1,4 @@
-"""Rows in threads: every row once, whatever the number of threads, and no fault is lost."""
+"""What numpy does with many rows in threads; tests/udcp_solvers/numeric/test_compiled.py has those of kernels."""
 
 from __future__ import annotations
 
@@ -6,30 +6,7 @@ import numpy as np
 import pytest
 
 from udcp_dsl.prediction.rows.value import highest
-from udcp_dsl.threads import cores_here, over_blocks
-
-
-@pytest.mark.parametrize("n", [1, 7, 8, 9, 1000])
-@pytest.mark.parametrize("cores", [1, 2, 5])
-def test_every_row_is_worked_on_once(n: int, cores: int) -> None:
-    seen = np.zeros(n, dtype=int)
-
-    def work(start: int, stop: int) -> None:
-        assert 0 <= start < stop <= n
-        seen[start:stop] += 1
-
-    over_blocks(work, n, 1 << 20, cores)
-    assert (seen == 1).all()
-
-
-@pytest.mark.parametrize("bad", [0, 99])
-def test_what_a_thread_raises_is_raised(bad: int) -> None:
-    def work(start: int, stop: int) -> None:
-        if start <= bad < stop:
-            raise OSError("no more room")
-
-    with pytest.raises(OSError, match="no more room"):
-        over_blocks(work, 100, 1 << 20, 3)
+from udcp_dsl.threads import cores_here
 
 
 def test_cores_are_those_that_kernels_are_told_to_take(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import register_pass
-from numba.core.typed_passes import IRLegalization, NativeLowering, NopythonRewrites, NopythonTypeInference
+from numba.core.typed_passes import NativeLowering, NopythonRewrites, NopythonTypeInference
 from numba.core.untyped_passes import InlineClosureLikes
 
 from udcp_solvers.numeric.remembered import remembered_calls
@@ -99,7 +99,7 @@ class KernelCompiler(CompilerBase):
 
     def define_pipelines(self) -> list[Any]:
         passes = _default_passes.define_nopython_pipeline(self.state)
-        idle = (InlineClosureLikes, NopythonRewrites, IRLegalization)
+        idle = (InlineClosureLikes, NopythonRewrites)
         passes.passes = [(self.own.get(step, step), said) for step, said in passes.passes if step not in idle]
         passes.finalize()
         return [passes]

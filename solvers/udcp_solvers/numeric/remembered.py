@@ -21,7 +21,7 @@ _OBJECTS = 50_000  # new ones, after which Python looks for garbage among them
 
 
 class _Calls:
-    """Signatures of calls, by function, types of the arguments and flags."""
+    """Signatures of calls and what implements them, by function, types of the arguments and flags."""
 
     def __init__(self) -> None:
         self.under_way = False
@@ -34,10 +34,13 @@ class _Calls:
         if keywords:
             return self.original(function, context, types, keywords)
         key = (function, context, types, self._of_flags())
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = self.original(function, context, types, keywords)
-        return found
+        if key not in self._known:
+            found = self.original(function, context, types, keywords)
+            self._known[key] = found, function.get_impl_key(found)
+        signature, implementation = self._known[key]
+        # A function knows one implementation for a signature, that of the flags it was last asked with.
+        function._impl_keys[signature.args] = implementation
+        return signature
 
     def _of_flags(self) -> Any:
         """The flags of the function that is compiled just now; every function has an object of its own for them."""

@@ -1,14 +1,19 @@
-"""Rows in threads: every row once, errors passed on, and alive after a fork."""
+"""Rows in threads: every row once, errors passed on, alive after a fork; and nothing is held for good."""
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
+import sys
 import threading
 
 import numpy as np
 import pytest
+from numba.core.runtime import _nrt_python as counts
+from numba.core.runtime import rtsys
 
+import udcp_dsl as udcp
 from udcp_solvers.numeric.compiled import over_rows
 from udcp_solvers.numeric.mass import mass_scores
 
@@ -59,3 +64,29 @@ def test_scoring_works_in_two_threads_at_once() -> None:
     for thread in threads:
         thread.join()
     assert answers == [expected] * 4
+
+
+@pytest.mark.parametrize("oracle", ["base", "lac", "greedy", "price"])
+def test_kernels_free_the_arrays_that_they_make(oracle: str) -> None:
+    """What a kernel refers to is let go of again: numba makes that a pass of its own, which ours must not lack."""
+    loss = udcp.loads("labels 0..9  categories f { a: { 0..4 }, b: { 5..9 } }  loss l = count(f) + 0.1 * size")
+    asked = udcp.make_oracle(oracle, loss)
+    P = np.random.default_rng(0).dirichlet(np.ones(10), 50)
+
+    def ask() -> None:
+        asked.scores(P)
+        asked.sets(P, 0.0)
+        asked.score_of(P, np.zeros(50, dtype=np.int64))
+
+    ask()
+    gc.collect()  # of what was compiled just now frames are left
+    counts.memsys_enable_stats()
+    try:
+        before, held = rtsys.get_allocation_stats(), sys.getrefcount(P)
+        ask()
+        after = rtsys.get_allocation_stats()
+    finally:
+        counts.memsys_disable_stats()
+    assert after.alloc > before.alloc or oracle == "lac"  # which makes no array
+    assert after.alloc - after.free == before.alloc - before.free
+    assert sys.getrefcount(P) == held
