@@ -225,8 +225,9 @@ def texts_of(values: Any, noun: str, n: int | None) -> list[str]:
     >>> texts_of([7, 7.0, "7", 1.5, True, ("north", 7.0)], "groups", 6)
     ['7', '7', '7', '1.5', 'True', "('north', 7)"]
     """
-    texts: list[str] = entries_of(values, noun, n)
-    if not _all_of(texts, str):
+    listing = isinstance(values, list) and len(values) == n and _all_of(values, str)  # what files give, looked at once
+    texts: list[str] = values if listing else entries_of(values, noun, n)
+    if not listing and not _all_of(texts, str):
         texts = [_text(entry, noun, row) for row, entry in enumerate(texts)]
     if "" in texts:
         raise RowFault(texts.index(""), f"{noun}: ", " (counted from 0) is missing")

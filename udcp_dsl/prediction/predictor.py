@@ -140,6 +140,7 @@ class SetPredictor:
             )
         self.calibration: Calibration | None = None
         self.kept: Kept | None = None  # the calibration scores, if they have no weights
+        self.read_as: tuple[Calibration | None, str] | None = None  # the hash of the file it is from, while as it was
         self.tuning: Tuning | None = None
         self.anchors: Anchors | None = None
         self.temperature: float | None = None  # the one that is used, once it is known

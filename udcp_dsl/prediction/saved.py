@@ -52,7 +52,10 @@ def save(predictor: SetPredictor, path: str | Path) -> None:
 
 
 def digest(predictor: SetPredictor) -> str:
-    """What tells a predictor from every other: the hash of what is saved of it."""
+    """What tells a predictor from every other: the hash of what is saved of it, or was when it was loaded."""
+    read = predictor.read_as
+    if read is not None and read[0] is predictor.calibration:
+        return read[1]
     return str(_content(predictor)["sha256"])
 
 
@@ -120,7 +123,10 @@ def load(path: str | Path) -> SetPredictor:
     content = _read(Path(path))
     where = str(path)
     try:
-        return _rebuild(content)
+        predictor = _rebuild(content)
+        if (content["version"], content["format_version"]) == (__version__, FORMAT_VERSION):
+            predictor.read_as = predictor.calibration, content["sha256"]
+        return predictor
     except (KeyError, TypeError, AttributeError, IndexError) as error:
         raise InputError(
             f"{where} is not a saved predictor: {type(error).__name__} at {error}; save it again"

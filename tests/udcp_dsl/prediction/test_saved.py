@@ -386,3 +386,15 @@ def test_labels_from_outside_the_spec(tmp_path: Path) -> None:
     loss = udcp.loads("loss l = size", labels=["a", "b", "c", "d"])
     calibrated(loss, "lac", alpha=0.2).save(tmp_path / "saved.json")
     assert SetPredictor.load(tmp_path / "saved.json").loss.labels == ("a", "b", "c", "d")
+
+
+def test_a_predictor_is_told_from_others_by_its_file_until_it_is_calibrated_anew(spec: Path, tmp_path: Path) -> None:
+    predictor = calibrated(udcp.load(spec), "lac", alpha=0.2)
+    predictor.save(tmp_path / "one.json")
+    loaded = SetPredictor.load(tmp_path / "one.json")
+    assert saved.digest(loaded) == saved.digest(predictor) == json.loads((tmp_path / "one.json").read_text())["sha256"]
+    loaded.calibrate(P[:100], Y[:100])
+    assert saved.digest(loaded) == saved.digest(
+        calibrated(udcp.load(spec), "lac", alpha=0.2).calibrate(P[:100], Y[:100])
+    )
+    assert saved.digest(loaded) != saved.digest(predictor)

@@ -22,8 +22,8 @@ _MOST = 4  # lanes, as a batch is in memory for each; kernels take what cores ar
 
 
 def lanes_here() -> int:
-    """As many as cores, two at least, so that one reads or writes where another computes."""
-    return min(_MOST, max(2, os.cpu_count() or 1))
+    """One more than cores: there is one that reads or writes where the others compute or wait for their turn."""
+    return min(_MOST, 1 + (os.cpu_count() or 1))
 
 
 def in_lanes(items: Iterable[T], work: Callable[[T], U], use: Callable[[U], None], lanes: int) -> None:
