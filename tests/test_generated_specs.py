@@ -134,7 +134,7 @@ def _features_of(body: ast.Expr) -> set[str]:
 def test_every_declaration_atom_and_operator_is_generated() -> None:
     seen: set[str] = set()
 
-    @settings(default_run, max_examples=300)
+    @settings(default_run, max_examples=200)
     @given(specs())
     def collect(spec: GeneratedSpec) -> None:
         seen.update(_features(spec))

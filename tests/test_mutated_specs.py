@@ -24,7 +24,7 @@ from udcp_dsl.diagnostics import Diagnostic
 from udcp_dsl.language.words import RESERVED
 from udcp_dsl.testing import GeneratedSpec, specs
 
-_INPUTS, _BLOCKS, _QUICK = 10_000, 10, 2  # inputs, in blocks; blocks of the default run
+_INPUTS, _BLOCKS, _QUICK = 10_000, 10, 1  # inputs, in blocks; blocks of the default run
 _TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*"|\w+|\s+|[<>=]=|\.\.|.', re.DOTALL)
 _SIGNS = (
     "{ } ( ) [ ] , : . .. = == >= <= > < + - * / ^ # ; & | ! != ** ' \" \\ \n \t \r \0 \x85 \u2028 \ufeff é 漢".split(

@@ -61,7 +61,7 @@ class _Claim:
     trial: Callable[[np.random.Generator], tuple[float, float]]
     about: str
     chance: Callable[[_Found], float]
-    trials: int = _TRIALS
+    share: float = 1.0  # of as many trials as most have
     rows: int = 0  # that a trial scores beside those of a calibration
 
 
@@ -78,9 +78,9 @@ def promises(loss: Loss, chosen: list[Chosen], alpha: Fraction, plan: Plan, fami
             "risk: the mean harm stays below alpha": _Claim(tried.risk, "mean harm", _harm_chance),
             "weights: shifted rows are covered": _Claim(tried.weights, covered, _success_chance),
             "temperature: its rows take nothing from coverage": _Claim(tried.temperature, covered, _success_chance),
-            "cross-conformal: mean p-values of folds cover": _Claim(tried.cross, covered, _success_chance, 2 * _TRIALS),
+            "cross-conformal: mean p-values of folds cover": _Claim(tried.cross, covered, _success_chance, 2.0),
             "monitor: like rows raise no more alarms than its level": _Claim(
-                tried.monitor, quiet, _success_chance, _TRIALS // 2, _WATCHED
+                tried.monitor, quiet, _success_chance, 0.5, _WATCHED
             ),
             "monitor: ranks among all rows so far are uniform": _Claim(tried.ranks, "mean", _uniform_chance),
         }
@@ -92,7 +92,7 @@ def promises(loss: Loss, chosen: list[Chosen], alpha: Fraction, plan: Plan, fami
         found = list[tuple[float, float]]()
         why = ""
         try:
-            for _ in range(claim.trials):
+            for _ in range(int(claim.share * _TRIALS)):
                 if len(found) >= _FEWEST and plan.late("coverage"):
                     break
                 with warnings.catch_warnings():

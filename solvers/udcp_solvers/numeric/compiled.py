@@ -45,17 +45,9 @@ class Kernel:
     their `_numba_type_`: it gets that of a part. All else that it wants to know of a callee it asks of its dispatcher.
     """
 
-    def __init__(
-        self, function: Callable[..., Any], fastmath: Iterable[str] = (), inline: str = "never", counted: bool = True
-    ) -> None:
+    def __init__(self, function: Callable[..., Any], fastmath: Iterable[str] = (), counted: bool = True) -> None:
         self.function, self._name = function, function.__qualname__
-        self._settings = {
-            "nogil": True,
-            "error_model": "numpy",
-            "fastmath": set(fastmath),
-            "inline": inline,
-            "_nrt": counted,
-        }
+        self._settings = {"nogil": True, "error_model": "numpy", "fastmath": set(fastmath), "_nrt": counted}
 
     @cached_property
     def dispatcher(self) -> Any:
@@ -105,11 +97,6 @@ class Kernel:
 def jit(function: F) -> F:
     """Compile with IEEE arithmetic exactly as written."""
     return cast(F, Kernel(function))
-
-
-def jit_in_caller(function: F) -> F:
-    """Compile as a part of what calls it: sooner done, if that is one place alone."""
-    return cast(F, Kernel(function, inline="always"))
 
 
 def jit_uncounted(function: F) -> F:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from udcp_solvers.numeric.arrays import Floats, Ints, Records, records
-from udcp_solvers.numeric.compiled import jit_any_order, jit_in_caller
+from udcp_solvers.numeric.compiled import jit_any_order
 from udcp_solvers.numeric.compiled import jit_uncounted as jit
 from udcp_solvers.numeric.double_double import Double, minus, two_sum
 from udcp_solvers.prices.regions import Tree
@@ -96,7 +96,7 @@ def pairs_of(tree: Tree, costs: Floats, weight: Floats) -> Pairs:
     )
 
 
-@jit_in_caller
+@jit
 def load_masses(p: Floats, tree: Tree, pairs: Pairs, sums: Records) -> None:
     """Masses of all pairs, for the p of a row by place. The last pair is the whole tree."""
     first, starts, inner = pairs.first, pairs.starts, pairs.inner
@@ -114,7 +114,7 @@ def load_masses(p: Floats, tree: Tree, pairs: Pairs, sums: Records) -> None:
             sums[s].mass, sums[s].mass_low = two_sum(high, low)
 
 
-@jit_in_caller
+@jit
 def mass_outside(b: int, tree: Tree, pairs: Pairs, sums: Records) -> Double:
     """The mass outside ball b, to 106 bits of that of the row."""
     all_of, core = sums[-1], pairs.cores[b]
@@ -142,7 +142,7 @@ def _best_of(mu: float, p: Floats, costs: Floats) -> tuple[float, int]:
     return value, paying
 
 
-@jit_in_caller
+@jit
 def load_values(mu: float, gains: float, p: Floats, tree: Tree, pairs: Pairs, sums: Records) -> None:
     """Values of all pairs at a finite price mu; `gains` is minus the sum of the negative costs."""
     first, starts, inner, costs = pairs.first, pairs.starts, pairs.inner, pairs.costs
@@ -168,7 +168,7 @@ def _entered(skip: float, weight: float, inside: float, paying: int, gains: floa
     return min(skip, enter), 1 if paying > 0 and enter <= skip + near else 0
 
 
-@jit_in_caller
+@jit
 def value_of(b: int, mu: float, gains: float, tree: Tree, pairs: Pairs, sums: Records) -> tuple[float, bool]:
     """The value of ball b, the diameter apart, at the price that was loaded; whether something in it may pay."""
     core = pairs.cores[b]

@@ -14,7 +14,7 @@ be found on disk again, and be compiled in every process.
 from __future__ import annotations
 
 from udcp_solvers.numeric.arrays import Floats, Ints, Records
-from udcp_solvers.numeric.compiled import jit, jit_in_caller
+from udcp_solvers.numeric.compiled import jit
 from udcp_solvers.numeric.double_double import minus, ratio, sign_of_cross, two_sum
 
 # A rise in cost and a fall in mass left out, high and low each.
@@ -57,7 +57,7 @@ def price_between(a: int, b: int, cost: Floats, rem: Floats, low: Floats) -> flo
     return ratio(rise, rise_low, fall, fall_low)
 
 
-@jit_in_caller
+@jit
 def _turns_down(a: int, b: int, c: int, cost: Floats, rem: Floats, low: Floats) -> bool:
     """Whether the step from b to c is no dearer than that from a to b."""
     rise, rise_low, fall, fall_low = slope(a, b, cost, rem, low)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from udcp_solvers.numeric.arrays import Floats, Ints, Masks, Records, Row, records
-from udcp_solvers.numeric.compiled import jit_any_order, jit_in_caller
+from udcp_solvers.numeric.compiled import jit_any_order
 from udcp_solvers.numeric.compiled import jit_uncounted as jit
 from udcp_solvers.numeric.double_double import Double, minus, plus, sign_of_cross, two_sum
 from udcp_solvers.prices.ball_sums import (
@@ -159,7 +159,7 @@ def _move_set(v: int, to: int, held: Vertices) -> None:
         chosen_to[i] = chosen[i]
 
 
-@jit_in_caller
+@jit
 def load(row: Row, areas: Areas, scratch: Scratch) -> int:
     """p of a row, and the regions that matter, with the mass outside each; how many these are."""
     p, best, candidates = scratch.p, scratch.best, scratch.candidates
@@ -213,7 +213,7 @@ def open_region(r: int, areas: Areas, scratch: Scratch) -> int:
     return 1
 
 
-@jit_in_caller
+@jit
 def _sum_outside(r: int, areas: Areas, scratch: Scratch) -> Double:
     marks = scratch.marks
     marks[:] = True
@@ -227,7 +227,7 @@ def _sum_outside(r: int, areas: Areas, scratch: Scratch) -> Double:
     return two_sum(rem, low)
 
 
-@jit_in_caller
+@jit
 def _worth(v: int, mu: float, areas: Areas, scratch: Scratch, held: Vertices) -> None:
     """G at price mu of the regions listed with vertex v."""
     listed, G, may_pay = held.listed[v, : held.sets[v].many], held.G[v], held.may_pay[v]
@@ -391,7 +391,7 @@ def _settle(
     return value, may_pay, sure, touched
 
 
-@jit_in_caller
+@jit
 def _choose(v: int, mu: float, lean: float, r: int, areas: Areas, scratch: Scratch, held: Vertices) -> bool:
     """Make vertex v the best set in region r at price mu; whether nothing in it was near its price."""
     categories, innermost, chosen = scratch.categories, areas.innermost, held.chosen[v]
@@ -428,7 +428,7 @@ def _choose(v: int, mu: float, lean: float, r: int, areas: Areas, scratch: Scrat
     return sure
 
 
-@jit_in_caller
+@jit
 def _better(
     v: int, w: int, step: float, step_low: float, gain: float, gain_low: float, place: Ints, p: Floats, held: Vertices
 ) -> bool:

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from udcp_dsl.expression.domain import Hierarchy
 from udcp_solvers.numeric.arrays import Floats, Indices, Ints, Masks, Probabilities
-from udcp_solvers.numeric.compiled import jit_in_caller, over_rows
 from udcp_solvers.numeric.compiled import jit_uncounted as jit
+from udcp_solvers.numeric.compiled import over_rows
 from udcp_solvers.numeric.double_double import ratio
 from udcp_solvers.prices.ball_sums import pairs_of
 from udcp_solvers.prices.hull import is_below, meeting
@@ -253,7 +253,7 @@ def _rows(
                 masks[n, labels[i]] = score[i] <= limit[n]
 
 
-@jit_in_caller
+@jit
 def _trace(
     limit: float,
     only: int,
@@ -327,7 +327,7 @@ def _trace(
             best_set(a, left.mu, 0.0, 0.0, 0.0, 0.0, areas, scratch, held)
 
 
-@jit_in_caller
+@jit
 def _keep_below(m: int, mid: float, a: int, b: int, held: Vertices, scratch: Scratch) -> int:
     """How many regions have a chord from a to b that is not above the lines of a and b where these meet, at mid.
 
@@ -361,7 +361,7 @@ def _enter(v: int, price: float, held: Vertices, score: Floats) -> None:
         score[i] = min(score[i], price if chosen[i] else np.inf)
 
 
-@jit_in_caller
+@jit
 def _enter_inside(
     r: int, mu_a: float, mu_b: float, areas: Areas, trees: Trees, scratch: Scratch, inside: Inside, score: Floats
 ) -> None:
@@ -380,7 +380,7 @@ def _enter_inside(
             score[i] = min(score[i], max(price[i], mu_a) if enters else np.inf)
 
 
-@jit_in_caller
+@jit
 def _prices_inside(many: int, weight: Floats, trees: Trees, scratch: Scratch, inside: Inside) -> None:
     """The laminar prices of the labels listed, if there are no others."""
     price, p, ordered, labels = inside.price, inside.p, inside.ordered, trees.labels

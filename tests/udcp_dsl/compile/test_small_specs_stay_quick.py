@@ -6,6 +6,7 @@ import pytest
 
 import udcp_dsl as udcp
 from udcp_dsl import diagnostics
+from udcp_dsl.compile.declare import declared
 from udcp_dsl.compile.sources import FileFault, read_csv
 from udcp_dsl.diagnostics import nearest
 
@@ -25,8 +26,9 @@ def _faults(text: str) -> list[diagnostics.Diagnostic]:
         "loss l = any({{ {} }})",
     ],
 )
-def test_of_many_misspelt_names_the_first_are_looked_for(body: str) -> None:
-    labels = ", ".join(f"label_{i}" for i in range(4000))
+def test_of_many_misspelt_names_the_first_are_looked_for(body: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(declared, "_MOST_COMPARED", 10_000)
+    labels = ", ".join(f"label_{i}" for i in range(800))
     separator = ": 1, " if "costs" in body else ", "
     unknown = separator.join(f"lable_{i}" for i in range(300))
     faults = [fault for fault in _faults(f"labels {{ {labels} }}  {body.format(unknown)}") if fault.code == "E210"]
@@ -35,7 +37,7 @@ def test_of_many_misspelt_names_the_first_are_looked_for(body: str) -> None:
     assert 5 <= sum(offered) <= 20
     assert offered == sorted(offered, reverse=True)
     assert faults[-1].help == (
-        "known: label_0, label_1, label_2, label_3, label_4, label_5, label_6, label_7, ... (4000 in all)"
+        "known: label_0, label_1, label_2, label_3, label_4, label_5, label_6, label_7, ... (800 in all)"
     )
 
 
