@@ -29,6 +29,11 @@ LOSSES = [
     "if any({ a }) then 3 * count(over) else 2 * sum(k)",
     "min(sum(k) + 2 * count(over), 4)",
 ]
+# Losses whose cost changes steeply with the anchor, found among generated ones.
+STEEP = [
+    "labels 0..3  loss l = size * any({ 0 })",
+    "labels { a, b, c, d, e, f }  loss l = max(all({ a }) * size, size({ b }))",
+]
 RIVALS: list[tuple[str, dict[str, float]]] = [
     ("base", {}),
     ("lac", {}),
@@ -116,9 +121,9 @@ def test_price_is_the_optimum(text: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("text", LOSSES)
+@pytest.mark.parametrize("text", [*(f"{DECLARED} loss l = {text}" for text in LOSSES), *STEEP])
 def test_price_is_the_optimum_on_many_rows(text: str) -> None:
-    loss = udcp.loads(f"{DECLARED} loss l = {text}", files={"far.csv": FAR})
+    loss = udcp.loads(text, files={"far.csv": FAR})
     assert_optimal(loss, seed=1, n=20_000, draws=20, near=0.03)
 
 
@@ -128,4 +133,7 @@ def test_price_is_the_optimum_on_many_rows(text: str) -> None:
 def test_price_is_the_optimum_whatever_the_loss(loss: udcp.Loss, seed: int) -> None:
     low, high = loss.facts.interval
     if 2 <= loss.K <= 7 and max(abs(low), abs(high)) < 1e3:
-        assert_optimal(loss, seed, n=20_000, draws=3, near=0.03)
+        try:
+            assert_optimal(loss, seed, n=20_000, draws=3, near=0.03)
+        except AssertionError:  # what is promised is the mean of so many
+            assert_optimal(loss, seed, n=20_000, draws=20, near=0.03)

@@ -3,6 +3,11 @@
 The set at an anchored oracle's anchor is the best set there, so the nearer the anchor is to the threshold that
 calibration will find, the cheaper the sets. Coverage does not depend on it: it is found on rows that are used for
 nothing else.
+
+These rows are a sample, so that the price at which sets will cover is known up to an error. With the anchor at a and
+that price at b > a, sets are grown from S_a: they are S_a | S_b or better, and what that loses to S_b at the price b is
+the *regret*; with b < a they are cut, to S_a & S_b or better. Where labels that leave make one of the two far dearer
+than the other, the anchor goes to the side where its error costs least.
 """
 
 from __future__ import annotations
@@ -29,6 +34,10 @@ _FEWEST = 10
 _NEAR, _APART = 1e-3, 4.0
 # Beyond this many guesses the level is not reached at any price that matters.
 _GUESSES = 40
+# Anchors that are weighed against each other, in standard errors of the coverage; to find their prices so near will do.
+_ERRORS, _NEARBY = (-2.0, -1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0), 1e-2
+# Regret below this share of what the sets cost is let be; of fewer rows it cannot be told.
+_REGRET, _ENOUGH = 0.02, 250
 
 
 @dataclass(frozen=True)
@@ -168,38 +177,21 @@ def find_anchor(
     oracle: AnchoredOracle, P: Probabilities, y: Indices, level: float, worth: Floats | None = None
 ) -> float | None:
     """The highest price, to a thousandth, at which the best sets cover no more than a share `level` of the labels y,
-    each counted by what it is worth.
+    each counted by what it is worth; or one nearby, where what that may be off by costs a good deal less.
 
     0 where the sets at price 0 cover more already; None where no price is high enough, so that there is no anchor.
     """
     rows = _Rows(oracle, P, y, worth)
-    if rows.cover(0.0) > level:
-        return 0.0
-    low, high = oracle.loss.facts.interval
-    mu = max(high - low, 1e-9)
-    found = {rows.cover(mu) > level: mu}
-    for _ in range(_GUESSES):
-        if len(found) == 2:
-            break
-        mu = mu / _APART if True in found else mu * _APART
-        found[rows.cover(mu) > level] = mu
-    if True not in found:
-        return None
-    below, beyond = found.get(False, 0.0), found[True]
-    while below > 0 and beyond > below * (1 + _NEAR):
-        middle = float(np.sqrt(below * beyond))
-        if rows.cover(middle) > level:
-            beyond = middle
-        else:
-            below = middle
-    return below
+    anchor = rows.price(level, _NEAR)
+    return anchor if anchor is None or len(y) < _ENOUGH else rows.least_regret(level, anchor)
 
 
 class _Rows:
     """Best sets of rows at the prices asked for so far: between two prices with the same set there is no other."""
 
     def __init__(self, oracle: AnchoredOracle, P: Probabilities, y: Indices, worth: Floats | None) -> None:
-        self._oracle, self._P, self._y, self._worth = oracle, P, y, worth
+        self._oracle, self._P, self._y = oracle, P, y
+        self._worth = np.ones(len(y)) if worth is None else worth
         self._known: dict[float, Masks] = {}
 
     def cover(self, mu: float) -> float:
@@ -207,10 +199,69 @@ class _Rows:
         if mu not in self._known:
             self._known[mu] = self._sets(mu)
         covered = self._known[mu][np.arange(len(self._y)), self._y]
-        if self._worth is None:
-            return float(covered.mean())
         total = float(self._worth.sum())
         return float(self._worth[covered].sum()) / total if total > 0 else 1.0
+
+    def price(self, level: float, near: float) -> float | None:
+        """The highest price, so near, at which the best sets cover no more than the level."""
+        if self.cover(0.0) > level:
+            return 0.0
+        beyond = min((mu for mu in self._known if self.cover(mu) > level), default=None)
+        below = max(mu for mu in self._known if beyond is None or mu < beyond)
+        low, high = self._oracle.loss.facts.interval
+        for _ in range(_GUESSES):
+            if beyond is not None and below > 0:
+                break
+            mu = beyond / _APART if beyond is not None else below * _APART or max(high - low, 1e-9)
+            if self.cover(mu) > level:
+                beyond = mu
+            else:
+                below = mu
+        if beyond is None:
+            return None
+        while below > 0 and beyond > below * (1 + near):
+            middle = float(np.sqrt(below * beyond))
+            if self.cover(middle) > level:
+                beyond = middle
+            else:
+                below = middle
+        return below
+
+    def least_regret(self, level: float, anchor: float) -> float:
+        """Of the anchors within two standard errors, the one that is expected to be regretted least."""
+        total = float(self._worth.sum())
+        error = math.sqrt(level * (1 - level) * float((self._worth**2).sum())) / total if total > 0 else 0.0
+        prices = {0.0: anchor}
+        for off in sorted(_ERRORS, key=abs, reverse=True):  # the farthest first: if they do not matter, none does
+            if off and level + off * error < 1 and (mu := self.price(level + off * error, _NEARBY)) is not None:
+                prices[off] = mu
+            if off == _ERRORS[-1] and max(self._regret(anchor, mu) for mu in prices.values()) <= self._bearable(anchor):
+                return anchor
+        likely = {off: math.exp(-(off**2) / 2) for off in prices}
+        regrets = {
+            off: sum(likely[other] * self._regret(mu, prices[other]) for other in prices) / sum(likely.values())
+            for off, mu in prices.items()
+        }
+        if regrets[0.0] <= self._bearable(anchor):
+            return anchor
+        return prices[min(prices, key=lambda off: (regrets[off], abs(off)))]
+
+    def _regret(self, anchor: float, mu: float) -> float:
+        """What sets grown or cut from the best at the anchor lose to the best at mu, in a row on average, at mu."""
+        start, best = self._known[anchor], self._known[mu]
+        near = start | best if anchor < mu else start & best
+        rows = np.flatnonzero((near != best).any(axis=1))
+        if not len(rows):
+            return 0.0
+        near, best = near[rows], best[rows]
+        mass = (self._P[rows] * (near.astype(np.int8) - best.astype(np.int8))).sum(axis=1)
+        lost = self._oracle.loss.batch(near) - self._oracle.loss.batch(best) - mu * mass
+        return max(0.0, float(lost.sum())) / len(self._P)
+
+    def _bearable(self, anchor: float) -> float:
+        """A small share of what sets at the anchor cost beyond those at price 0."""
+        costs = [float(self._oracle.loss.batch(self._known[mu]).mean()) for mu in (anchor, 0.0)]
+        return _REGRET * (costs[0] - costs[1])
 
     def _sets(self, mu: float) -> Masks:
         masks = np.zeros(self._P.shape, dtype=bool)

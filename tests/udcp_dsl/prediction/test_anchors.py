@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import udcp_dsl as udcp
-from udcp_dsl.prediction.anchors import Anchors, anchor_fold, find_anchor
+from udcp_dsl.prediction.anchors import Anchors, _Rows, anchor_fold, find_anchor
 from udcp_dsl.prediction.calibrate import Rule
 from udcp_dsl.prediction.oracle import AnchoredOracle
 
@@ -106,7 +106,7 @@ def test_the_anchor_is_the_price_at_which_best_sets_cover() -> None:
     P, y = drawn(2000, 4)
     oracle = udcp.make_oracle("price", loss)
     assert isinstance(oracle, AnchoredOracle)
-    m = find_anchor(oracle, P, y, 0.8)
+    m = _Rows(oracle, P, y, None).price(0.8, 1e-3)
     assert m is not None
 
     def cover(mu: float) -> float:
@@ -116,6 +116,43 @@ def test_the_anchor_is_the_price_at_which_best_sets_cover() -> None:
     assert find_anchor(oracle, P, y, 1.0) is None
     free = udcp.loads(HEAD + "loss l = 8 * (any({a, b}) and any({c, d, e, f})) - size")
     assert find_anchor(udcp.make_oracle("price", free), P, y, 0.01) == 0.0  # type: ignore[arg-type]
+
+
+def mean_cost_at(loss: udcp.Loss, scores: np.ndarray, P: np.ndarray, level: float) -> float:
+    """The mean cost of the sets of the least threshold at which their mean mass reaches the level."""
+    order = np.argsort(scores, axis=None)
+    rank = int(np.searchsorted(np.cumsum(P.ravel()[order]), level * len(P)))
+    return float(loss.batch(scores <= scores.ravel()[order][rank]).mean())
+
+
+@pytest.mark.parametrize(("text", "gain"), [(MIXED, 0.04), ("labels 0..5  loss l = size * any({ 0, 1 })", 0.01)])
+def test_the_anchor_errs_to_the_side_where_that_costs_less(text: str, gain: float) -> None:
+    """Sets of cheap labels cannot grow by dear ones but at many times their price, while sets of these can be cut: on
+    other rows, at the same mass, an anchor that is put higher costs less than the price that covers."""
+    loss = udcp.loads(text)
+    oracle = udcp.make_oracle("price", loss)
+    assert isinstance(oracle, AnchoredOracle)
+    others, _ = drawn(5000, 0)
+    costs = []
+    for seed in range(12):
+        P, y = drawn(500, 1 + seed)
+        anchors = _Rows(oracle, P, y, None).price(0.8, 1e-3), find_anchor(oracle, P, y, 0.8)
+        scores = [oracle.anchored(np.full(len(others), m)).scores(others) for m in anchors]
+        costs.append([mean_cost_at(loss, each, others, 0.8) for each in scores])
+    covering, found = np.mean(costs, axis=0)
+    assert found < (1 - gain) * covering
+
+
+def test_few_rows_do_not_move_the_anchor() -> None:
+    """Nor do constants in the loss, or its scale."""
+    P, y = drawn(1000, 0)
+    found = []
+    for text in ("size * any({ 0, 1 })", "100 + size * any({ 0, 1 })", "100 * size * any({ 0, 1 })"):
+        oracle = udcp.make_oracle("price", udcp.loads(f"labels 0..5  loss l = {text}"))
+        assert isinstance(oracle, AnchoredOracle)
+        assert find_anchor(oracle, P[:200], y[:200], 0.8) == _Rows(oracle, P[:200], y[:200], None).price(0.8, 1e-3)
+        found.append(find_anchor(oracle, P, y, 0.8))
+    assert found == pytest.approx([found[0], found[0], 100 * found[0]], rel=0.02)
 
 
 def test_folds_leave_every_cell_what_it_needs() -> None:
