@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import combinations, zip_longest
 
 import numpy as np
@@ -132,29 +133,42 @@ def _named(row: Bools, labels: Sequence[str]) -> str:
 Hit = tuple[tuple[int, ...], str]
 
 
-def _smallest(bad: Ints) -> int:
-    """Of sets given as bit patterns, the one with fewest labels."""
-    return int(min(bad.tolist(), key=lambda s: (s.bit_count(), s)))
+@cache
+def _sizes(m: int) -> Ints:
+    """How many of m labels each set has; sets are bit patterns."""
+    return np.array([s.bit_count() for s in range(1 << m)], dtype=np.int64)
+
+
+@cache
+def _without(m: int, many: int) -> tuple[Ints, Ints]:
+    """For each choice of so many of m labels: their bits, and all sets that hold none of them."""
+    bits = np.array([[1 << y for y in choice] for choice in combinations(range(m), many)], dtype=np.int64)
+    every = np.arange(1 << m)
+    return bits, np.array([every[every & chosen.sum() == 0] for chosen in bits], dtype=np.int64)
+
+
+def _smallest(bad: Bools, sets: Ints, m: int) -> tuple[int, int] | None:
+    """Of bad sets, a row for each choice, the first with fewest labels: its row, and the set."""
+    if not bad.any():
+        return None
+    rank = np.where(bad, _sizes(m)[sets] << m | sets, np.iinfo(np.int64).max).min(axis=1)
+    row = int((rank >> m).argmin())
+    return row, int(rank[row]) & ((1 << m) - 1)
 
 
 def _negative(f: Floats, m: int, slack: float) -> Hit | None:
-    bad = np.flatnonzero(f < -slack)
-    return ((_smallest(bad),), "L({0}) = {1}") if len(bad) else None
+    hit = _smallest(f[None] < -slack, np.arange(len(f))[None], m)
+    return None if hit is None else ((hit[1],), "L({0}) = {1}")
 
 
 def _steps(sign: int) -> Callable[[Floats, int, float], Hit | None]:
     def search(f: Floats, m: int, slack: float) -> Hit | None:
-        hits = []
-        every = np.arange(len(f))
-        for y in range(m):
-            S = every[(every >> y) & 1 == 0]
-            bad = S[sign * (f[S | 1 << y] - f[S]) < -slack]
-            if len(bad):
-                hits.append((_smallest(bad), y))
-        if not hits:
+        bits, S = _without(m, 1)
+        hit = _smallest(sign * (f[S | bits] - f[S]) < -slack, S, m)
+        if hit is None:
             return None
-        s, y = min(hits, key=lambda hit: hit[0].bit_count())
-        return (s, s | 1 << y), f"L({{0}}) = {{2}} {'>' if sign > 0 else '<'} {{3}} = L({{1}})"
+        row, s = hit
+        return (s, s | int(bits[row, 0])), f"L({{0}}) = {{2}} {'>' if sign > 0 else '<'} {{3}} = L({{1}})"
 
     return search
 
@@ -163,29 +177,26 @@ def _squares(kinds: tuple[int, ...]) -> Callable[[Floats, int, float], Hit | Non
     """f(S+i) + f(S+j) against f(S+i+j) + f(S): a sign of each kind in `kinds` is a violation."""
 
     def search(f: Floats, m: int, slack: float) -> Hit | None:
-        hits = []
-        every = np.arange(len(f))
-        for i, j in combinations(range(m), 2):
-            S = every[((every >> i) | (every >> j)) & 1 == 0]
-            gap = f[S | 1 << i] + f[S | 1 << j] - f[S | 1 << i | 1 << j] - f[S]
-            for kind in kinds:
-                bad = S[kind * gap > slack]
-                if len(bad):
-                    hits.append((_smallest(bad), i, j, kind))
-        if not hits:
+        if m < 2:
             return None
-        s, i, j, kind = min(hits, key=lambda hit: hit[0].bit_count())
-        sign = ">" if kind > 0 else "<"
-        a, b = s | 1 << i, s | 1 << j
+        bits, S = _without(m, 2)
+        i, j = bits[:, :1], bits[:, 1:]
+        gap = f[S | i] + f[S | j] - f[S | i | j] - f[S]
+        bad = np.stack([kind * gap > slack for kind in kinds], axis=1)
+        hit = _smallest(bad.reshape(-1, S.shape[1]), S.repeat(len(kinds), axis=0), m)
+        if hit is None:
+            return None
+        (row, which), s = divmod(hit[0], len(kinds)), hit[1]
+        sign = ">" if kinds[which] > 0 else "<"
+        a, b = (s | int(bit) for bit in bits[row])
         return (a, b, a | b, s), f"L({{0}}) + L({{1}}) = {{4}} + {{5}} {sign} {{6}} + {{7}} = L({{2}}) + L({{3}})"
 
     return search
 
 
 def _unequal(f: Floats, m: int, slack: float) -> Hit | None:
-    sizes = np.array([s.bit_count() for s in range(len(f))])
     for size in range(1, m):
-        S = np.flatnonzero(sizes == size)
+        S = np.flatnonzero(_sizes(m) == size)
         low, high = int(S[f[S].argmin()]), int(S[f[S].argmax()])
         if f[high] - f[low] > slack:
             return (low, high), "L({0}) = {2} but L({1}) = {3}, of the same size"
