@@ -127,7 +127,7 @@ def faults(every: list[Trials]) -> list[str]:
 @some_or_all
 @every_oracle
 def test_coverage_follows_its_law(oracle: str, options: Options, count: int) -> None:
-    every = [case.trials(case.predictor(oracle, options=options), repeats=8) for case in cases(N_PROBLEMS)[:count]]
+    every = [case.trials(case.predictor(oracle, options=options), repeats=8) for case in cases(count)]
     assert not faults(every)
 
 
@@ -136,7 +136,7 @@ def test_coverage_follows_its_law(oracle: str, options: Options, count: int) -> 
 def test_coverage_by_another_mass(oracle: str, mass: str) -> None:
     """Not the default. With randomize=True and the same seed, too: its draws are others than those of the scores."""
     options: Options = {"mass": mass, **dict(ORACLES)[oracle]}
-    few = cases(N_PROBLEMS)[:24]
+    few = cases(24)
     assert not faults([case.trials(case.predictor(oracle, options=options), repeats=8) for case in few])
     drawn = [case.predictor(oracle, options=options, randomize=True) for case in few]
     assert not faults([case.trials(predictor, repeats=4) for case, predictor in zip(few, drawn, strict=True)])
@@ -145,7 +145,7 @@ def test_coverage_by_another_mass(oracle: str, mass: str) -> None:
 @some_or_all
 def test_coverage_with_a_tuned_lambda(count: int) -> None:
     """Of the calibration points a third is left for the threshold; the rest chose lambda."""
-    tried = cases(N_PROBLEMS)[:count]
+    tried = cases(count)
     every = [case.trials(case.predictor("penalized"), repeats=1, n_cal=3 * case.n_cal) for case in tried]
     assert [t.n_cal for t in every] == [case.n_cal for case in tried]
     assert not faults(every)
@@ -154,7 +154,7 @@ def test_coverage_with_a_tuned_lambda(count: int) -> None:
 @pytest.mark.parametrize("mass", ["before", "through", "random"])
 @pytest.mark.parametrize("count", [6, pytest.param(N_PROBLEMS, marks=pytest.mark.slow)])
 def test_coverage_of_a_slow_oracle(count: int, mass: str) -> None:
-    few = cases(N_PROBLEMS)[:count]
+    few = cases(count)
     predictors = [case.predictor(SLOW, options={"mass": mass}) for case in few]
     every = [
         case.trials(predictor, n_cal=min(case.n_cal, 9), n_test=4, repeats=2)
@@ -217,7 +217,7 @@ def authors(n: int, alpha: Fraction) -> int:
 def test_a_wrong_rank_is_caught(broken: Callable[[int, Any], int], monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (calibration, rule):
         monkeypatch.setattr(module, "rank", shifted(0))
-    few = cases(N_PROBLEMS)[:24]
+    few = cases(24)
     assert not faults([case.trials(case.predictor("base"), repeats=20) for case in few])
     for module in (calibration, rule):
         monkeypatch.setattr(module, "rank", broken)
@@ -226,14 +226,14 @@ def test_a_wrong_rank_is_caught(broken: Callable[[int, Any], int], monkeypatch: 
 
 @pytest.mark.parametrize("broken", [Peeking, Strict])
 def test_a_wrong_oracle_is_caught(broken: Callable[[Any], Oracle]) -> None:
-    few = cases(N_PROBLEMS)[:24]
+    few = cases(24)
     assert faults([case.trials(case.predictor(broken), repeats=20) for case in few])
 
 
 def test_an_oracle_that_knows_the_truth_is_caught() -> None:
     """Its sets are small and cover too much: no honest score could do it."""
     rng = np.random.default_rng(0)
-    case = cases(N_PROBLEMS)[0]
+    case = cases(1)[0]
     oracle = Knowing(case.losses[0])
 
     class Watched:
@@ -247,7 +247,7 @@ def test_an_oracle_that_knows_the_truth_is_caught() -> None:
 
 
 def test_the_assertion_for_other_suites() -> None:
-    case = cases(N_PROBLEMS)[0]
+    case = cases(1)[0]
     assert_coverage(case.predictor("base"), case.problem)
     with pytest.raises(AssertionError, match=r"of 6000 points, where 0\.\d+ is expected .n_cal 20, alpha 0\.2.*e-\d"):
         assert_coverage(case.predictor(Peeking), case.problem)
@@ -279,7 +279,7 @@ def test_ties_broken_by_chance_give_the_law_exactly(values: int, draws: int) -> 
 @every_oracle
 def test_nonempty_sets_cover_and_are_never_empty(oracle: str, options: Options, count: int) -> None:
     every = []
-    for case in cases(N_PROBLEMS)[:count]:
+    for case in cases(count):
         predictor = case.predictor(oracle, options=options, nonempty=True)
         every.append(case.trials(predictor, repeats=10))
         assert predictor.predict_set(case.problem.draw(40, np.random.default_rng(1))[0]).sizes.min() > 0
@@ -292,7 +292,7 @@ def test_randomized_coverage_is_exact(oracle: str, options: Options, count: int)
     """One test point and a fresh seed for each calibration, so that the number covered is binomial, ties or none."""
     repeats = 40
     every = []
-    for case in cases(N_PROBLEMS)[:count]:
+    for case in cases(count):
         made = case.predictor(oracle, options=options).oracle
         rng = np.random.default_rng(case.seed)
         covered = 0
@@ -308,7 +308,7 @@ def test_randomized_coverage_is_exact(oracle: str, options: Options, count: int)
 def test_coverage_within_groups(oracle: str, options: Options, count: int) -> None:
     """Two groups of different problems over the same labels, with different numbers of calibration points."""
     every = []
-    for case in cases(N_PROBLEMS)[:count]:
+    for case in cases(count):
         predictor = case.predictor(oracle, options=options, conditional="group")
         rng = np.random.default_rng(case.seed)
         other = Problem.generated(case.problem.prior.size, rng)
@@ -322,7 +322,7 @@ def test_coverage_within_groups(oracle: str, options: Options, count: int) -> No
 def test_coverage_within_classes(oracle: str, options: Options, count: int) -> None:
     """As many calibration points of each class as are wanted, by choosing among many."""
     every = []
-    for case in cases(N_PROBLEMS)[:count]:
+    for case in cases(count):
         predictor = case.predictor(oracle, options=options, conditional="class")
         rng = np.random.default_rng(case.seed)
         sources: dict[int, tuple[Source, int]] = {y: (OneClass(case.problem, y), case.n_cal + y) for y in (0, 1)}
@@ -378,7 +378,7 @@ def conditional_trials(
 def test_coverage_of_saturated_classifiers(oracle: str, options: Options, dtype: Any, count: int) -> None:
     """Probabilities that run to 1 - 1e-30 and, in half and single precision, to exactly 0 and 1."""
     every = []
-    for case in cases(24, kind="saturated", dtype=dtype)[:count]:
+    for case in cases(count, kind="saturated", dtype=dtype):
         P, _ = case.problem.draw(500, np.random.default_rng(0))
         assert (P.max(axis=1) == 1).any()
         every.append(case.trials(case.predictor(oracle, options=options), repeats=10))

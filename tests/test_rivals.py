@@ -108,6 +108,7 @@ def test_class_similarity_pays_a_fee_outside_the_group_of_the_likeliest(load: An
     assert np.allclose(fargion.scores(P, same(groups), 0.0), 1 + lac)
 
 
+@pytest.mark.slow  # as a kernel of the benchmark is compiled
 @pytest.mark.parametrize("most", [1, 2, 3])
 def test_structured_sets_are_the_fewest_labels_of_so_many_nodes(load: Any, most: int) -> None:
     loss = udcp.loads(f"labels 0..6  {TREE}  loss l = nodes(h)")
@@ -124,6 +125,7 @@ def test_structured_sets_are_the_fewest_labels_of_so_many_nodes(load: Any, most:
             assert len(found) == min(len(s) for s in unions if sum(p[y] for y in s) >= tau - 1e-12)
 
 
+@pytest.mark.slow
 def test_structured_sets_are_the_same_for_one_level_and_for_all_at_once(load: Any) -> None:
     (tree,) = udcp.loads(f"labels 0..6  {TREE}  loss l = nodes(h)").hierarchies
     structured, P = load("rivals.structured"), rows(7)
@@ -133,6 +135,7 @@ def test_structured_sets_are_the_same_for_one_level_and_for_all_at_once(load: An
         np.testing.assert_array_equal(rival.at(level), alone)
 
 
+@pytest.mark.slow
 def test_structured_prediction_is_a_loss_of_ours(load: Any) -> None:
     """At one price of mass: fewest labels with at most two nodes."""
     loss = udcp.loads(f"labels 0..6  {TREE}  loss l = size + 100 * (nodes(h) >= 3)")

@@ -181,6 +181,7 @@ def test_shown_one_above_the_other(found: Comparison) -> None:
         assert f"{covered:.3f} ({share:.0%})" in text
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_in_the_report(found: Comparison, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     assert found.beside is not None
@@ -200,6 +201,7 @@ def test_in_the_report(found: Comparison, tmp_path: Path) -> None:
     assert "and beside that in 4 bins by difficulty" in page
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_harm_in_the_report(tmp_path: Path) -> None:
     """No line is drawn, and nothing is said, of a coverage that was not asked for."""
     pytest.importorskip("matplotlib")

@@ -45,6 +45,7 @@ def test_digits(udcp: Udcp) -> None:
     assert Path("digits.html").stat().st_size > 10_000
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_numbers_are_those_of_a_comparison(udcp: Udcp) -> None:
     pytest.importorskip("sklearn")
     pytest.importorskip("matplotlib")
@@ -68,6 +69,7 @@ def test_the_numbers_are_those_of_a_comparison(udcp: Udcp) -> None:
     assert len(data["instances"]) == 5
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_languages(udcp: Udcp) -> None:
     for package in ("py3langid", "django", "matplotlib"):
         pytest.importorskip(package)

@@ -132,9 +132,9 @@ def test_the_anchor_errs_to_the_side_where_that_costs_less(text: str, gain: floa
     loss = udcp.loads(text)
     oracle = udcp.make_oracle("price", loss)
     assert isinstance(oracle, AnchoredOracle)
-    others, _ = drawn(5000, 0)
+    others, _ = drawn(2000, 0)
     costs = []
-    for seed in range(12):
+    for seed in range(8):
         P, y = drawn(500, 1 + seed)
         anchors = _Rows(oracle, P, y, None).price(0.8, 1e-3), find_anchor(oracle, P, y, 0.8)
         scores = [oracle.anchored(np.full(len(others), m)).scores(others) for m in anchors]

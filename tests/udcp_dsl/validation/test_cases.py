@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from contextlib import suppress
@@ -176,7 +177,8 @@ def test_the_command_fails_where_a_case_does(folder: Path) -> None:
 def test_pytest_runs_each_as_a_test(folder: Path) -> None:
     def run(*arguments: str) -> str:
         command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--udcp", "-v", *arguments]
-        return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False).stdout
+        plain = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_PLUGINS": "udcp_dsl.pytest_plugin"}
+        return subprocess.run(command, cwd=folder, env=plain, capture_output=True, text=True, check=False).stdout
 
     (folder / "pets.cases").write_text(CASES + 'case "cats are dear": cost { cat } > 3\n')
     told = run("pets.cases")

@@ -25,7 +25,7 @@ from udcp_solvers.programs.instance import Instances, Outcome, Wanted
 
 SPEC = "labels 0..5  categories F { a: {0..2}, b: {2, 3}, c: {3..5} }  loss l = count(F) + 0.1 * size"
 LEVELS = [0.9]
-MANY = 500
+MANY = 200
 
 RUN = """
 import sys

@@ -60,9 +60,12 @@ def specs(
     At most `max_labels` (up to 8) labels, and expressions nested at most `max_depth` deep, not counting what a let
     stands for; lets and losses name earlier ones, often several times.
 
-    >>> from hypothesis import find
-    >>> print(find(specs(max_labels=2, max_depth=1, max_lets=0), lambda spec: True).text.split("loss")[-1].strip())
-    l1 = size
+    >>> from hypothesis import given, settings
+    >>> @settings(max_examples=3, deadline=None)
+    ... @given(specs(max_labels=3, max_depth=1))
+    ... def test_it_compiles(spec):
+    ...     spec.compile()
+    >>> test_it_compiles()
     """
     if not 1 <= max_labels <= 8:
         raise ValueError(f"max_labels is {max_labels}; choose 1 to 8, for which every set can be tried")
@@ -88,8 +91,11 @@ def specs(
 def losses(*, max_labels: int = 8, max_depth: int = 5) -> st.SearchStrategy[Loss]:
     """Compiled losses of generated specs.
 
-    >>> from hypothesis import find
-    >>> find(losses(max_labels=2, max_depth=1), lambda loss: loss.K == 2).labels
-    ('a', 'b')
+    >>> from hypothesis import given, settings
+    >>> @settings(max_examples=3, deadline=None)
+    ... @given(losses(max_labels=3, max_depth=1))
+    ... def test_no_set_costs_less_than_is_proved(loss):
+    ...     assert loss(set()) >= loss.facts.interval.lo
+    >>> test_no_set_costs_less_than_is_proved()
     """
     return specs(max_labels=max_labels, max_depth=max_depth).map(GeneratedSpec.compile)
