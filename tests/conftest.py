@@ -143,7 +143,7 @@ def hide(packages: Iterable[str]) -> None:
 
 @pytest.fixture
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pages with all that is said of figures, whose pictures are empty: matplotlib takes a third of a second for each."""
+    """Pages say what they say of figures, but the pictures are empty: matplotlib takes a third of a second for one."""
     empty = b'<svg xmlns="http://www.w3.org/2000/svg"/>'
     monkeypatch.setattr(
         "udcp_dsl.report.drawing._rendered", lambda figure, formats: (dict.fromkeys(formats, empty), {})
