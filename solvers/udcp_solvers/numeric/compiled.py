@@ -17,6 +17,8 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+import numpy as np
+
 from udcp_dsl.threads import over_blocks
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -116,4 +118,12 @@ def over_rows(kernel: Callable[..., None], n: int, K: int, *arguments: object) -
 
     settings: Any = numba.config
     cores = int(settings.NUMBA_NUM_THREADS)
-    over_blocks(lambda start, stop: kernel(start, stop, *arguments), n, n * K, cores)
+    given = [_of_one_type(argument) for argument in arguments]
+    over_blocks(lambda start, stop: kernel(start, stop, *given), n, n * K, cores)
+
+
+def _of_one_type(argument: object) -> object:
+    """A vector that cannot be written to, such as one threshold for all rows, is a type of its own to numba, for which
+    it would compile the kernel anew; a matrix of rows is not worth a copy."""
+    column = isinstance(argument, np.ndarray) and argument.ndim == 1 and not argument.flags.writeable
+    return np.array(argument) if column else argument

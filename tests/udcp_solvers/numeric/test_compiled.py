@@ -90,3 +90,15 @@ def test_kernels_free_the_arrays_that_they_make(oracle: str) -> None:
     assert after.alloc > before.alloc or oracle == "lac"  # which makes no array
     assert after.alloc - after.free == before.alloc - before.free
     assert sys.getrefcount(P) == held
+
+
+def test_a_vector_that_cannot_be_written_to_is_of_the_type_of_others() -> None:
+    """Else numba compiles a kernel once more for one threshold of all rows. Rows themselves are not copied for it."""
+    tau, P = np.broadcast_to(0.5, 3), np.broadcast_to(0.5, (3, 2))
+    seen: list[tuple[bool, bool, float]] = []
+
+    def kernel(start: int, stop: int, tau: np.ndarray, given: np.ndarray) -> None:
+        seen.append((tau.flags.writeable, given is P, tau.sum()))
+
+    over_rows(kernel, 3, 2, tau, P)
+    assert seen == [(True, True, 1.5)]
