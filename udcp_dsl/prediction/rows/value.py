@@ -119,7 +119,7 @@ def _highest(P: Matrix) -> npt.NDArray[np.float64]:
 
 def _look(P: Matrix, y: Positions | None = None) -> npt.NDArray[np.float64]:
     rows, likeliest = np.arange(len(P)), P.argmax(axis=1)
-    found = np.full((len(P), 3), np.nan)
+    found = np.full((len(P), 3), np.nan, order="F")  # what is asked of it are columns
     found[:, 0], found[:, 1] = likeliest, P[rows, likeliest]
     if y is not None:
         found[:, 2] = P[rows, y]
