@@ -30,7 +30,7 @@ from udcp_dsl.prediction.rows.overlap import ahead, behind
 from udcp_dsl.prediction.rows.parts import stream_part
 from udcp_dsl.prediction.rows.source import open_rows
 from udcp_dsl.prediction.streams.identities import refuse_shared_ids
-from udcp_dsl.prediction.streams.lanes import in_lanes
+from udcp_dsl.prediction.streams.lanes import in_lanes, lanes_here
 from udcp_dsl.prediction.streams.manifest import open_folder
 from udcp_dsl.prediction.streams.predicting import predict_file, predict_parts, write_p_values
 from udcp_dsl.threads import share_of
@@ -264,6 +264,13 @@ def test_what_goes_wrong_beside_the_work_is_raised_in_it() -> None:
     stopped = ahead(iter(range(10**9)))
     assert next(stopped) == 0
     stopped.close()  # type: ignore[attr-defined]  # a generator; the thread ends with it
+
+
+def test_a_lane_more_than_cores_where_there_are_batches_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    assert [lanes_here(batches) for batches in (0, 5, 23.9, 24, math.inf)] == [2, 2, 2, 3, 3]
+    monkeypatch.setattr("os.cpu_count", lambda: 64)
+    assert {lanes_here(batches) for batches in (1, math.inf)} == {4}
 
 
 @pytest.mark.parametrize("lanes", [1, 2, 5])

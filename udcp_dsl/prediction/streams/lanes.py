@@ -19,11 +19,14 @@ T = TypeVar("T")
 U = TypeVar("U")
 
 _MOST = 4  # lanes, as a batch is in memory for each; kernels take what cores are left
+_MANY = 8  # batches for each lane
 
 
-def lanes_here() -> int:
-    """One more than cores: there is one that reads or writes where the others compute or wait for their turn."""
-    return min(_MOST, 1 + (os.cpu_count() or 1))
+def lanes_here(batches: float) -> int:
+    """One a core; of many batches one more, which reads or writes where the others compute or wait for their turn. Of
+    few it would only be in the way of the last of them."""
+    cores = os.cpu_count() or 1
+    return min(_MOST, cores + (batches >= _MANY * (cores + 1)))
 
 
 def in_lanes(items: Iterable[T], work: Callable[[T], U], use: Callable[[U], None], lanes: int) -> None:

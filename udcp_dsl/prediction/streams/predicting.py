@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, fields
@@ -70,7 +71,8 @@ def predict_file(
 
     with open_sets(path) as write:
         writer = _File(write)
-        in_lanes(batches(), lambda batch: answering(source, batch), writer, answering.lanes if overlap else 1)
+        lanes = answering.lanes(source) if overlap else 1
+        in_lanes(batches(), lambda batch: answering(source, batch), writer, lanes)
     return writer.tally
 
 
@@ -89,7 +91,7 @@ def predict_parts(
         return which, None if batch is None else answering(source.part(which), batch)
 
     with closing(_Folder(parts)) as writer:
-        in_lanes(_batches(source, parts.left, tell), answered, writer, answering.lanes)
+        in_lanes(_batches(source, parts.left, tell), answered, writer, answering.lanes(source))
     return writer.tally
 
 
@@ -128,7 +130,15 @@ class _Answering:
         declared = predictor.oracle.declaration
         way = None if declared is None else declared.way(predictor.loss)
         quick = isinstance(way, Way) and way.time is not Time.LONGER
-        self.lanes = lanes_here() if declared is not None and declared.in_threads and quick else 1
+        self._in_threads = declared is not None and declared.in_threads and quick
+
+    def lanes(self, source: Source) -> int:
+        """How many may be asked at once; how many batches there will be is judged by how large the files are."""
+        if not self._in_threads:
+            return 1
+        streamed = any(part.stream is not None for part in source.parts)
+        size = math.inf if streamed else sum(part.identity["bytes"] for part in source.parts)
+        return lanes_here(size / (np.dtype(np.float32).itemsize * BATCH))
 
     def __call__(self, source: Source, batch: Batch) -> Answers:
         with blamed(source, batch):
