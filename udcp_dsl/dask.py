@@ -43,6 +43,8 @@ _PATIENCE = 10  # seconds for a scheduler to answer
 # Dask has its workers give memory back to the system at once: of batches, which come and go, every page would be asked
 # for again and cleared, which is a sixth of all work. What a worker holds is bounded anyway.
 _KEEP_MEMORY = {"MALLOC_TRIM_THRESHOLD_": 1 << 28, "MALLOC_MMAP_THRESHOLD_": 1 << 26}
+# Nobody reads what Dask notes of its workers, a hundred times a second, and of the machine: a tenth of all work.
+_UNWATCHED = {"distributed.worker.profile.enabled": False, "distributed.admin.system-monitor.interval": "10s"}
 
 
 def predict_parts(
@@ -233,7 +235,7 @@ def connected(scheduler: str | None, workers: int) -> Iterator[Any]:
     import dask
 
     kept = {f"distributed.nanny.pre-spawn-environ.{name}": value for name, value in _KEEP_MEMORY.items()}
-    with dask.config.set(kept):
+    with dask.config.set({**kept, **_UNWATCHED}):
         cluster = distributed.LocalCluster(
             n_workers=workers,
             threads_per_worker=1,

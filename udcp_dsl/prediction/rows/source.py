@@ -252,8 +252,12 @@ class _Kinds:
     """Whether true labels are names or numbers: all of them are, since a number may be a position."""
 
     def __init__(self, labels: Sequence[str]) -> None:
-        self._numbers_are_names = all(WHOLE_NUMBER.fullmatch(label) for label in labels)
+        self._labels = labels
         self._first: type | None = None
+
+    @cached_property
+    def _numbers_are_names(self) -> bool:
+        return all(WHOLE_NUMBER.fullmatch(label) for label in self._labels)
 
     def checked(self, entries: list[Any]) -> list[Any]:
         kinds = {int if isinstance(entry, int) else str for entry in entries if isinstance(entry, int | str)}
