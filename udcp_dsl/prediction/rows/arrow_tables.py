@@ -81,13 +81,23 @@ def _parquet_blocks(pa: Any, file: Path, choose: Choose, most: int | None, like:
         pa.parquet.ParquetFile(file, buffer_size=buffer, page_checksum_verification=True) as parquet,
     ):
         n = parquet.metadata.num_rows
-        rows = min(most or _ALL, max(1, n))
+        rows = _evenly(max(1, n), most or _ALL)
         pages = _pages(pa, parquet, bare, schema, choice)
         if pages is not None:
             yield from _page_blocks(pa, parquet, bare, pages, choice, known, rows)
             return
         for batch in parquet.iter_batches(batch_size=rows, columns=names):
             yield _block(pa, batch, _within(choice, known, batch.schema.names))
+
+
+def _evenly(n: int, most: int) -> int:
+    """The rows of a block, at most so many of n: blocks alike, and even in number, so that two lanes end together.
+
+    >>> _evenly(10, 12), _evenly(10, 4), _evenly(10, 9)
+    (10, 3, 5)
+    """
+    many = -(-n // most)
+    return n if many == 1 else -(-n // (many + many % 2))
 
 
 def _pages(pa: Any, parquet: Any, bare: IO[bytes], schema: Any, choice: Choice) -> Pages | None:
