@@ -19,6 +19,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.calibrate import Rule
@@ -192,15 +193,17 @@ class _Rows:
     def __init__(self, oracle: AnchoredOracle, P: Probabilities, y: Indices, worth: Floats | None) -> None:
         self._oracle, self._P, self._y = oracle, P, y
         self._worth = np.ones(len(y)) if worth is None else worth
-        self._known: dict[float, Masks] = {}
+        self._known: dict[float, NDArray[np.uint8]] = {}  # the sets, eight labels a byte
+        self._covers: dict[float, float] = {}
 
     def cover(self, mu: float) -> float:
         """The share of the labels y that the best sets at a price hold."""
-        if mu not in self._known:
-            self._known[mu] = self._sets(mu)
-        covered = self._known[mu][np.arange(len(self._y)), self._y]
-        total = float(self._worth.sum())
-        return float(self._worth[covered].sum()) / total if total > 0 else 1.0
+        if mu not in self._covers:
+            masks, total = self._sets(mu), float(self._worth.sum())
+            covered = masks[np.arange(len(self._y)), self._y]
+            self._known[mu] = np.packbits(masks, axis=1)
+            self._covers[mu] = float(self._worth[covered].sum()) / total if total > 0 else 1.0
+        return self._covers[mu]
 
     def price(self, level: float, near: float) -> float | None:
         """The highest price, so near, at which the best sets cover no more than the level."""
@@ -248,20 +251,25 @@ class _Rows:
 
     def _regret(self, anchor: float, mu: float) -> float:
         """What sets grown or cut from the best at the anchor lose to the best at mu, in a row on average, at mu."""
-        start, best = self._known[anchor], self._known[mu]
-        near = start | best if anchor < mu else start & best
-        rows = np.flatnonzero((near != best).any(axis=1))
+        start, end = self._known[anchor], self._known[mu]
+        rows = np.flatnonzero(((start & ~end) if anchor < mu else (end & ~start)).any(axis=1))
         if not len(rows):
             return 0.0
-        near, best = near[rows], best[rows]
+        first, best = self._best(anchor, rows), self._best(mu, rows)
+        near = first | best if anchor < mu else first & best
         mass = (self._P[rows] * (near.astype(np.int8) - best.astype(np.int8))).sum(axis=1)
         lost = self._oracle.loss.batch(near) - self._oracle.loss.batch(best) - mu * mass
         return max(0.0, float(lost.sum())) / len(self._P)
 
     def _bearable(self, anchor: float) -> float:
         """A small share of what sets at the anchor cost beyond those at price 0."""
-        costs = [float(self._oracle.loss.batch(self._known[mu]).mean()) for mu in (anchor, 0.0)]
+        every = np.arange(len(self._P))
+        costs = [float(self._oracle.loss.batch(self._best(mu, every)).mean()) for mu in (anchor, 0.0)]
         return _REGRET * (costs[0] - costs[1])
+
+    def _best(self, mu: float, rows: Indices) -> Masks:
+        """The best sets of some rows at a price that is known."""
+        return np.unpackbits(self._known[mu][rows], axis=1, count=self._P.shape[1]).view(np.bool_)
 
     def _sets(self, mu: float) -> Masks:
         masks = np.zeros(self._P.shape, dtype=bool)
@@ -270,7 +278,7 @@ class _Rows:
         beyond = min((price for price in self._known if price > mu), default=None)
         if below is not None and beyond is not None:
             open_rows = (self._known[below] != self._known[beyond]).any(axis=1)
-            masks[~open_rows] = self._known[below][~open_rows]
+            masks[~open_rows] = self._best(below, np.flatnonzero(~open_rows))
         asked = np.flatnonzero(open_rows)
         prices: Floats = np.full(len(asked), mu)
         masks[asked] = self._oracle.best(self._P[asked], prices)
