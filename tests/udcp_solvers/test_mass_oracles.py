@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
 
@@ -233,16 +232,27 @@ def coverage_lies_in_the_band(score: Scores, dtype: type[np.floating[Any]]) -> b
     return bool(band.ppf(1e-6) <= covered <= band.isf(1e-6))
 
 
-def exactly(p: Array, options: dict[str, object]) -> dict[int, tuple[Fraction, int]]:
-    """Minus what each label leaves, and the rank where that is nothing: ordered as the scores are."""
-    found: dict[int, tuple[Fraction, int]] = {}
-    share, order, after = Fraction(own_share(p, options)), falling(p), Fraction(0)
+def exactly(p: Array, options: dict[str, object]) -> dict[int, tuple[int, int]]:
+    """Minus what each label leaves, and the rank where that is nothing: ordered as the scores are.
+
+    In whole numbers: probabilities are multiples of 2^-1074, shares of 2^-53."""
+    found: dict[int, tuple[int, int]] = {}
+    share, order, after = whole(float(own_share(p, options)), 53), falling(p), 0
     for place in range(len(p), 0, -1):
         y = order[place - 1]
-        rest = after + share * Fraction(float(p[y]))
-        found[y] = (Fraction(-1), 0) if place == 1 and share == 1 else (-rest, 0 if rest else place)
-        after += Fraction(float(p[y]))
+        own = whole(float(p[y]), 1074)
+        rest = (after << 53) + share * own
+        found[y] = (-1 << 1127, 0) if place == 1 and share == 1 << 53 else (-rest, 0 if rest else place)
+        after += own
     return found
+
+
+def whole(x: float, bits: int) -> int:
+    """x times 2^bits."""
+    numerator, denominator = x.as_integer_ratio()
+    times, left = divmod(1 << bits, denominator)
+    assert left == 0
+    return numerator * times
 
 
 def sets_are_those_of_rational_arithmetic(

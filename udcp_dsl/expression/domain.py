@@ -21,6 +21,7 @@ Bools = npt.NDArray[np.bool_]
 
 # A label that is written like this may be given as an integer.
 WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]*")
+_TABLED = 256  # labels of a tree, up to which the lengths of all paths are kept
 
 
 def numbered_sets(numbers: Ints, K: int) -> Bools:
@@ -414,6 +415,13 @@ class TreeMetric(Metric):
 
     def edges(self, s: Ints) -> Ints:
         """Path lengths in edges from labels s (m,) to every label, (m, K)."""
+        return self._edges_of(s) if self.K > _TABLED else self._all_edges[s]
+
+    @cached_property
+    def _all_edges(self) -> Ints:
+        return self._edges_of(np.arange(self.K))
+
+    def _edges_of(self, s: Ints) -> Ints:
         return self.leaf_depth[s][:, None] + self.leaf_depth - 2 * self.hierarchy.common_depth(s)
 
     def row(self, s: Ints) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 
@@ -16,10 +17,12 @@ Vertex = tuple[Fraction, Fraction, int, tuple[int, ...]]  # mass, cost, size, me
 def vertices(loss: Loss, p: Sequence[float]) -> list[Vertex]:
     """All 2^K sets."""
     exact = [Fraction(float(x)) for x in p]
-    found = []
-    for bits in range(1 << loss.K):
+    masses, found = [Fraction(0)], []
+    for y in range(loss.K):
+        masses += [mass + exact[y] for mass in masses]
+    for bits, mass in enumerate(masses):
         S = tuple(y for y in range(loss.K) if bits >> y & 1)
-        found.append((sum((exact[y] for y in S), Fraction(0)), Fraction(loss.interpret_positions(S)), len(S), S))
+        found.append((mass, Fraction(loss.interpret_positions(S)), len(S), S))
     return found
 
 
@@ -49,21 +52,29 @@ def anchored_scores(loss: Loss, p: Sequence[float], anchor: float) -> tuple[list
 
 
 def _hull(sets: Sequence[Vertex]) -> list[tuple[Fraction, frozenset[int]]]:
-    best: dict[Fraction, Vertex] = {}
+    # Over common denominators masses and costs are whole numbers, which are compared many times as quickly.
+    unit = math.lcm(*(mass.denominator for mass, *_ in sets))
+    money = math.lcm(*(cost.denominator for _, cost, *_ in sets))
+    best: dict[int, tuple[int, int, int, tuple[int, ...]]] = {}
     for vertex in sets:
-        old = best.get(vertex[0])
-        if old is None or vertex[1:] < old[1:]:
-            best[vertex[0]] = vertex
+        whole = int(vertex[0] * unit), int(vertex[1] * money), *vertex[2:]
+        old = best.get(whole[0])
+        if old is None or whole[1:] < old[1:]:
+            best[whole[0]] = whole
     points = sorted(best.values())
     cheapest = min(point[1] for point in points)
     at = max(i for i, point in enumerate(points) if point[1] == cheapest)
     found = [(Fraction(0), frozenset(points[at][3]))]
     while at + 1 < len(points):
         mass, cost = points[at][:2]
-        slopes = [((q[1] - cost) / (q[0] - mass), i) for i, q in enumerate(points) if i > at]
-        price = min(slope for slope, _ in slopes)
-        at = max(i for slope, i in slopes if slope == price)
-        found.append((price, frozenset(points[at][3])))
+        least, gained = points[-1][1] - cost, points[-1][0] - mass
+        last = len(points) - 1
+        for i in range(last - 1, at, -1):  # from the largest mass: of equal slopes that is taken
+            dearer, heavier = points[i][1] - cost, points[i][0] - mass
+            if dearer * gained < least * heavier:
+                least, gained, last = dearer, heavier, i
+        at = last
+        found.append((Fraction(least * unit, gained * money), frozenset(points[at][3])))
     return found
 
 

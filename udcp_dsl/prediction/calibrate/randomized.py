@@ -9,6 +9,7 @@ boundary. The chance of U > r is then 1 - r or above it by less than 2^-53, neve
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import math
 from collections.abc import Iterable
@@ -84,9 +85,7 @@ def row_draws(rows: NDArray[np.floating[Any]], seed: int | tuple[int, ...], ids:
     ... ]
     True
     """
-    rng = np.random.default_rng(seed)
-    odd = rng.integers(0, 2**63, size=2 * rows.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(1)
-    offset = rng.integers(0, 2**63, dtype=np.uint64)
+    odd, offset, odd_of_ids = _hash_of(seed, 2 * rows.shape[1])
     mixed = np.empty(len(rows), dtype=np.uint64)
     for start in range(0, len(rows), _HASHED):
         block = np.ascontiguousarray(rows[start : start + _HASHED], np.float64).view(np.uint32).astype(np.uint64)
@@ -94,12 +93,22 @@ def row_draws(rows: NDArray[np.floating[Any]], seed: int | tuple[int, ...], ids:
     if ids is not None:
         digests = b"".join(hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()[:8] for name in ids)
         words = np.frombuffer(digests, dtype="<u4").reshape(-1, 2).astype(np.uint64)
-        odd = rng.integers(0, 2**63, size=2, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
-        mixed += (words * odd).sum(axis=1, dtype=np.uint64)
+        mixed += (words * odd_of_ids).sum(axis=1, dtype=np.uint64)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
     mixed ^= mixed >> np.uint64(31)
     return (mixed >> np.uint64(11)).astype(np.int64)[:, None] + 1
+
+
+@functools.lru_cache(maxsize=64)
+def _hash_of(seed: int | tuple[int, ...], words: int) -> tuple[NDArray[np.uint64], np.uint64, NDArray[np.uint64]]:
+    """Random odd factors for so many words of a row, the offset, and factors for the two words of an id."""
+    rng = np.random.default_rng(seed)
+
+    def odd(size: int) -> NDArray[np.uint64]:
+        return rng.integers(0, 2**63, size=size, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+
+    return odd(words), rng.integers(0, 2**63, dtype=np.uint64), odd(2)
 
 
 def randomized_sets(
