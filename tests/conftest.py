@@ -9,12 +9,13 @@ run of the whole suite tries a property on a quarter of its examples, a run of a
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import importlib.machinery
 import os
 import random
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -148,6 +149,18 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "udcp_dsl.report.drawing._rendered", lambda figure, formats: (dict.fromkeys(formats, empty), {})
     )
+
+
+@pytest.fixture(scope="session")
+def read_once() -> Iterator[None]:
+    """From here on the catalogues and the classifier of the languages, seconds to read, are read once in a process."""
+    from udcp_dsl.datasets import language_strings
+
+    entries = functools.cache(language_strings.entries)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(language_strings, "entries", lambda codes: entries(frozenset(codes)))
+        patch.setattr(language_strings, "load_identifier", functools.cache(language_strings.load_identifier))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -24,9 +24,11 @@ from udcp_dsl.expression.lower import lower
 from udcp_dsl.prediction.oracle import make_oracle
 from udcp_dsl.testing import GeneratedSpec, all_masks, assert_facts, assert_lowers, assert_meaning, specs
 from udcp_dsl.testing.formulas import FORMULAS, greedy_fault
+from udcp_dsl.validation import promises
 from udcp_solvers.growth.growing import grow
 
 NAMES = sys.argv[1:]
+promises._TRIALS = promises._FEWEST  # tests/udcp_dsl/validation/test_promises.py has all
 # Whether it has a linear form, and whether compiled orders know how it grows.
 KINDS = {"gravest": (True, True), "swing": (False, False)}
 
@@ -81,7 +83,7 @@ def lower_or_decline(name: str, loss: udcp.Loss) -> None:
 def generated() -> list[GeneratedSpec]:
     found: list[GeneratedSpec] = []
 
-    @settings(max_examples=150, derandomize=True, phases=[Phase.generate], deadline=None,
+    @settings(max_examples=60, derandomize=True, phases=[Phase.generate], deadline=None,
               suppress_health_check=list(HealthCheck))  # fmt: skip
     @given(specs(max_labels=4))
     def collect(spec: GeneratedSpec) -> None:
@@ -93,8 +95,8 @@ def generated() -> list[GeneratedSpec]:
 
 def generate(name: str, loss: udcp.Loss) -> None:
     found = [spec for spec in generated() if f"{name}(" in spec.text]
-    assert len(found) >= 3, f"{len(found)} of 150 generated specs have it"
-    for spec in found[:3]:
+    assert len(found) >= 2, f"{len(found)} of 60 generated specs have it"
+    for spec in found[:2]:
         assert_meaning(spec.compile())
         assert_facts(spec.compile())
 

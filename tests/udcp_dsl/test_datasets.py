@@ -35,7 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def data(folder: Path) -> Languages:
+def data(folder: Path, read_once: None) -> Languages:
     return languages(cache=folder, rows=ROWS)
 
 
@@ -124,6 +124,7 @@ def test_samples_are_repeatable_and_differ_by_seed(data: Languages, folder: Path
     assert languages(1, cache=False, rows=50).texts != data.texts[:50]
 
 
+@pytest.mark.usefixtures("read_once")
 def test_refusals() -> None:
     with pytest.raises(udcp.InputError, match="rows is 0"):
         languages(rows=0)

@@ -15,11 +15,15 @@ loss plain = size
 loss dear = sum(effort) + any({ cat, dog })
 """
 
+# Of each promise: tests/udcp_dsl/validation/test_promises.py has all trials.
+FEWEST = "from udcp_dsl.validation import promises\npromises._TRIALS = promises._FEWEST\n"
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "pets.loss").write_text(SPEC)
     (tmp_path / "pets.csv").write_text("name,effort\ncat,1\ndog,2.5\nwolf,9\n")
+    (tmp_path / "conftest.py").write_text(FEWEST)
     return tmp_path
 
 
@@ -33,7 +37,7 @@ def test_each_loss_of_each_spec_is_a_test(folder: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert "pets.loss::plain PASSED" in done.stdout
     assert "pets.loss::dear PASSED" in done.stdout
-    assert sorted(path.name for path in folder.iterdir()) == ["pets.csv", "pets.loss"]
+    assert sorted(path.name for path in folder.iterdir()) == ["__pycache__", "conftest.py", "pets.csv", "pets.loss"]
 
 
 def test_a_spec_that_does_not_compile_fails_as_a_compiler_says_it(folder: Path) -> None:
@@ -48,6 +52,7 @@ def test_a_spec_that_does_not_compile_fails_as_a_compiler_says_it(folder: Path) 
 def test_what_fails_is_shown_without_a_traceback(folder: Path) -> None:
     # A loss whose evaluator is patched before the specs are run.
     (folder / "conftest.py").write_text(
+        f"{FEWEST}"
         "from udcp_dsl.expression.atoms.any import Any\n"
         "Any.batch = lambda self, sets: sets.mask[:, self.category.members].all(axis=1) * 1.0\n"
     )
@@ -59,6 +64,7 @@ def test_what_fails_is_shown_without_a_traceback(folder: Path) -> None:
 
 
 def test_nothing_is_done_without_the_option(folder: Path) -> None:
+    (folder / "conftest.py").unlink()
     (folder / "test_quiet.py").write_text(
         "import sys\n\ndef test_quiet():\n    assert not {'numpy', 'udcp_dsl.loss', 'hypothesis'} & set(sys.modules)\n"
     )

@@ -34,8 +34,11 @@ class FixedModel:
         A = csr_array((model.coefficients, model.columns, model.starts), shape=shape)
         self._rows = [LinearConstraint(A, model.row_lower, model.row_upper)] if model.rows else []
 
-    def __call__(self, mask: Bools) -> float | None:
-        """The least objective on one set: infinite where no assignment fits, None where the solver fails."""
+    def __call__(self, mask: Bools, meant: float) -> float | None:
+        """The least objective on one set: infinite where no assignment fits, None where the solver fails.
+
+        Not solved once more where that is what is `meant`, with variables that are whole.
+        """
         m = self.model
         low, high = m.lower.copy(), m.upper.copy()
         low[: m.K] = high[: m.K] = mask
@@ -43,9 +46,12 @@ class FixedModel:
         if found is None:
             return least
         whole = np.round(found[m.integer])
+        value = float(m.constant + m.objective @ found)
+        if _near(value, meant) and (whole == found[m.integer]).all():
+            return value
         low[m.integer], high[m.integer] = whole, whole
         exact = self._least(low, high, np.zeros_like(m.integer))[1]
-        return float(m.constant + m.objective @ (found if exact is None else exact))
+        return value if exact is None else float(m.constant + m.objective @ exact)
 
     def _least(self, low: Floats, high: Floats, integer: Bools) -> tuple[float | None, Floats | None]:
         """The least value and where it is taken."""
@@ -70,12 +76,16 @@ def linear_differences(loss: Loss, masks: Bools) -> list[Difference]:
     """The sets on which the linear model differs from the interpreter; LoweringError where the loss has no model."""
     fixed = FixedModel(lower(loss))
     meant = [loss.interpret_positions(np.flatnonzero(mask).tolist()) for mask in masks]
-    got = [fixed(mask) for mask in masks]
+    got = [fixed(mask, value) for mask, value in zip(masks, meant, strict=True)]
     return [
         Difference(mask, FACE, g, m)
         for mask, g, m in zip(masks, got, meant, strict=True)
-        if g is not None and not abs(g - m) <= LINEAR_TOLERANCE * max(1.0, abs(m))
+        if g is not None and not _near(g, m)
     ]
+
+
+def _near(value: float, meant: float) -> bool:
+    return abs(value - meant) <= LINEAR_TOLERANCE * max(1.0, abs(meant))
 
 
 def assert_lowers(loss: Loss, masks: Bools) -> None:

@@ -69,7 +69,7 @@ def test_the_numbers_are_those_of_a_comparison(udcp: Udcp) -> None:
     assert len(data["instances"]) == 5
 
 
-@pytest.mark.usefixtures("undrawn")
+@pytest.mark.usefixtures("undrawn", "read_once")
 def test_languages(udcp: Udcp) -> None:
     for package in ("py3langid", "django", "matplotlib"):
         pytest.importorskip(package)
@@ -101,6 +101,7 @@ def test_languages(udcp: Udcp) -> None:
     assert untimed == [line for line in result.stdout.split("\n") if not line[:1].isalpha() or "0." not in line]
 
 
+@pytest.mark.usefixtures("read_once")
 def test_the_specs_fit_the_data() -> None:
     pytest.importorskip("py3langid")
     pytest.importorskip("django")
@@ -139,6 +140,7 @@ def test_all_that_is_missing_is_told_at_once(
         (["--rows", "10000000"], "the catalogues have"),
     ],
 )
+@pytest.mark.usefixtures("read_once")
 def test_mistakes(udcp: Udcp, arguments: list[str], message: str) -> None:
     dataset = [] if "--dataset" in arguments or "--rows" in arguments else ["--dataset", "digits"]
     result = udcp("demo", *arguments, *dataset)

@@ -267,7 +267,9 @@ def test_price_stands_first_among_the_oracles_of_an_instance(pages: dict[str, st
 
 def test_labels_go_by_the_names_for_readers(ordinary: Comparison) -> None:
     names = {str(i): f"digit {i}" for i in range(8)}
-    page = Page(page_module.page(replace(ordinary, label_names=names), "t", page_module.Origin(None, None, DAY)))
+    runs = tuple(run for run in ordinary.runs if (run.loss, run.alpha) == ("touched", Fraction(1, 10)))
+    named = replace(ordinary, runs=runs, label_names=names)
+    page = Page(page_module.page(named, "t", page_module.Origin(None, None, DAY)))
     for loss in json.loads(page.texts["script"][0])["losses"]:
         assert set(loss["labels"]) == set(names.values())
     (worst,) = [text for text in page.texts["figure"] if text.startswith("The classes covered least")][:1]
