@@ -28,11 +28,11 @@ T = TypeVar("T")
 WITHOUT_KERNELS = tuple(
     f"tests/{path}"
     for path in """
-        test_deep test_generated test_house test_mutated test_paper_faults test_reference
+        test_deep test_generated test_house test_mutated test_reference
         udcp_dsl/compile/ udcp_dsl/expression/ udcp_dsl/language/ udcp_dsl/torch/
         udcp_dsl/prediction/calibrate/ udcp_dsl/prediction/rows/ udcp_dsl/prediction/test_writing
         udcp_dsl/test_datasets udcp_dsl/test_diagnostics udcp_dsl/test_loss
-        udcp_dsl/cli/test_check udcp_dsl/cli/test_eval udcp_dsl/cli/test_format udcp_dsl/cli/test_mistakes
+        udcp_dsl/cli/test_eval udcp_dsl/cli/test_format udcp_dsl/cli/test_mistakes
         udcp_dsl/cli/test_new udcp_dsl/cli/test_process
     """.split()
 )

@@ -59,6 +59,13 @@ def in_40_parts(folder: Path, P: np.ndarray = P) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def parts_of(tmp_path_factory: pytest.TempPathFactory) -> dict[type, Path]:
+    """40 parts, by the type of their numbers."""
+    made = tmp_path_factory.mktemp("parts")
+    return {dtype: in_40_parts(made / dtype.__name__, P.astype(dtype)) for dtype in (np.float32, np.float64)}
+
+
 def opened(path: Path, **columns: Any) -> Source:
     return open_rows(path, LABELS, **{"truth_column": "truth", **columns})
 
@@ -96,7 +103,7 @@ CASES = [
 @pytest.mark.filterwarnings("ignore::UserWarning")  # of few rows, here and there alike
 @pytest.mark.parametrize(("oracle", "kind", "dtype"), CASES)
 def test_every_kind_of_calibration_by_40_parts_is_that_of_one_array(
-    tmp_path: Path, oracle: str, kind: str, dtype: type
+    tmp_path: Path, parts_of: dict[type, Path], oracle: str, kind: str, dtype: type
 ) -> None:
     """Thresholds, anchors, lambda, temperature and kept scores, to the last bit."""
     values = P.astype(dtype)
@@ -110,7 +117,7 @@ def test_every_kind_of_calibration_by_40_parts_is_that_of_one_array(
     loss = udcp.loads(SPEC, loss="far" if oracle == "price" else "plain")
     one, parts = (udcp.SetPredictor(loss, oracle, seed=3, **options) for _ in range(2))
     one.calibrate(values, np.array(LABELS)[Y], **given)
-    rows = opened(in_40_parts(tmp_path / "in", values), **columns).stored()
+    rows = opened(parts_of[dtype], **columns).stored()
     assert isinstance(rows.P, Stored)
     parts.calibrate(rows)
     one.save(tmp_path / "one.json")
