@@ -132,14 +132,14 @@ def measured(folder: Path, K: int, kind: str) -> dict[str, float]:
     for _ in range(max(1, TURNS * PART // n)):
         streamed.append(spent(stream))
         in_memory.append(spent(hold))
-    wall, cpu = (min(times) / n for times in zip(*streamed, strict=True))
-    held_wall, held_cpu = (min(times) / (n // len(held) * len(held)) for times in zip(*in_memory, strict=True))
+    wall, cpu = (np.array(times) / n for times in zip(*streamed, strict=True))
+    held_wall, held_cpu = (np.array(times) / (n // len(held) * len(held)) for times in zip(*in_memory, strict=True))
     return {
         "size": size,
-        "streamed": 1 / wall,
-        "in_memory": 1 / held_wall,
-        "ratio": held_wall / wall,
-        "cpu_ratio": held_cpu / cpu,
+        "streamed": 1 / wall.min(),
+        "in_memory": 1 / held_wall.min(),
+        "ratio": float(np.median(held_wall / wall)),
+        "cpu_ratio": float(np.median(held_cpu / cpu)),
         "calibrated": calibrated,
         "peak": above,
     }

@@ -14,7 +14,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from functools import cache
+from functools import cache, cached_property
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, TypeVar, cast
@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from udcp_dsl.diagnostics import InputError, OracleError, did_you_mean
 from udcp_dsl.prediction.containers import Stored, held
-from udcp_dsl.prediction.declaration import Declaration
+from udcp_dsl.prediction.declaration import Declaration, Refusal, Way
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
@@ -78,6 +78,11 @@ class Oracle(ABC):
     def of_format(cls, version: int, options: Mapping[str, object]) -> Mapping[str, object]:
         """Its options, as a predictor that was saved in format `version` has them, in today's terms."""
         return options
+
+    @cached_property
+    def way(self) -> Way | Refusal | None:
+        """The way that it takes for its loss, as it says itself; None where it does not."""
+        return None if self.declaration is None else self.declaration.way(self.loss)
 
     @property
     def untuned(self) -> bool:

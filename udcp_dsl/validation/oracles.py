@@ -111,7 +111,7 @@ def _is_slow(oracle: Oracle) -> bool:
     says = oracle.declaration
     if says is None:
         return isinstance(oracle, SolvingOracle)
-    way = says.way(oracle.loss)
+    way = oracle.way
     return says.solves or (isinstance(way, Way) and way.exact and way.seconds > _LONG)
 
 

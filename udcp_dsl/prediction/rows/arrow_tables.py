@@ -71,17 +71,17 @@ def schema_of(file: Path) -> Any:
 
 
 def _parquet_blocks(pa: Any, file: Path, choose: Choose, most: int | None, like: Any) -> Iterator[Block]:
-    schema = pa.parquet.read_schema(file)
+    metadata = pa.parquet.read_metadata(file)
+    schema = metadata.schema.to_arrow_schema()
     choice = _chosen(pa, schema, choose, like)
     known = schema.names  # made anew at each asking
     names = [known[position] for position in choice.columns]
     buffer = max(_LEAST_READ_AHEAD, _READ_AHEAD // max(1, len(names)))
     with (
         file.open("rb", buffering=0) as bare,
-        pa.parquet.ParquetFile(file, buffer_size=buffer, page_checksum_verification=True) as parquet,
+        pa.parquet.ParquetFile(file, metadata=metadata, buffer_size=buffer, page_checksum_verification=True) as parquet,
     ):
-        n = parquet.metadata.num_rows
-        rows = _evenly(max(1, n), most or _ALL)
+        rows = _evenly(max(1, metadata.num_rows), most or _ALL)
         pages = _pages(pa, parquet, bare, schema, choice)
         if pages is not None:
             yield from _page_blocks(pa, parquet, bare, pages, choice, known, rows)

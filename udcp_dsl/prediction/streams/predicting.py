@@ -127,8 +127,7 @@ class _Answering:
 
     def __init__(self, predictor: SetPredictor, level: Fraction) -> None:
         self._predictor, self._level = predictor, level
-        declared = predictor.oracle.declaration
-        way = None if declared is None else declared.way(predictor.loss)
+        declared, way = predictor.oracle.declaration, predictor.oracle.way
         quick = isinstance(way, Way) and way.time is not Time.LONGER
         self._in_threads = declared is not None and declared.in_threads and quick
 
@@ -142,7 +141,9 @@ class _Answering:
 
     def __call__(self, source: Source, batch: Batch) -> Answers:
         with blamed(source, batch):
-            return answers(self._predictor, batch.rows, self._level, first=batch.at, carried=batch.carried)
+            found = answers(self._predictor, batch.rows, self._level, first=batch.at, carried=batch.carried)
+        _ = found.sizes  # looked for here, where others need not wait for it
+        return found
 
 
 class _File:
