@@ -366,6 +366,8 @@ def merged(calibrations: Iterable[Calibration]) -> Calibration:
     """
     every = list(calibrations)
     first, pooled = every[0], [c.pooled for c in every if c.pooled is not None]
+    if len(every) == 1:
+        return first
     return replace(
         first,
         alphas=sum((c.alphas for c in every[1:]), first.alphas),

@@ -34,8 +34,14 @@ def truth(y: Any, labels: Sequence[str], n: int | None = None) -> Positions:
         raise InputError("true labels: empty")
     index = {label: position for position, label in enumerate(labels)}
     numeric = sum(WHOLE_NUMBER.fullmatch(label) is not None for label in labels)
-    if not numeric and set(map(type, entries)) == {int} and min(entries) >= 0 and max(entries) < len(labels):
+    kinds = set(map(type, entries))
+    if not numeric and kinds == {int} and min(entries) >= 0 and max(entries) < len(labels):
         return np.array(entries, np.int64)
+    if kinds == {str} or (kinds == {int} and numeric == len(labels)):  # of one kind, and all there: at once
+        named: dict[Any, int] = index if kinds == {str} else {int(label): at for label, at in index.items()}
+        found = list(map(named.get, entries))
+        if None not in found:
+            return np.array(found, np.int64)
     positions = np.empty(len(entries), np.int64)
     for row, entry in enumerate(entries):
         if isinstance(entry, str) or (_is_integer(entry) and numeric == len(labels)):
