@@ -8,19 +8,23 @@ from typing import Any
 import numba
 import numpy as np
 import pytest
+from numba.core.base import BaseContext
 from numba.core.types.functions import BaseFunction
 
 from udcp_solvers.numeric.compiled import jit
 from udcp_solvers.numeric.remembered import remembered_calls
 
 _LOOK_UP: Any = BaseFunction.get_call_type
+_SIZE: Any = BaseContext.get_abi_sizeof
 
 
 def test_numba_is_left_as_it_was() -> None:
     thresholds = gc.get_threshold()
     with remembered_calls(), remembered_calls():
         assert BaseFunction.get_call_type is not _LOOK_UP
+        assert BaseContext.get_abi_sizeof is not _SIZE
     assert BaseFunction.get_call_type is _LOOK_UP
+    assert BaseContext.get_abi_sizeof is _SIZE
     assert gc.get_threshold() == thresholds
 
 
@@ -59,3 +63,34 @@ def test_the_same_call_is_looked_up_once_for_its_types_and_flags(monkeypatch: py
                 assert 0 < questions(dtype, **flags) < plain
                 assert questions(dtype, **flags) == 0
     assert BaseFunction.get_call_type is counting
+
+
+def test_the_size_of_a_type_is_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def counting(context: Any, kind: Any) -> Any:
+        asked.append(str(kind))
+        return _SIZE(context, kind)
+
+    monkeypatch.setattr(BaseContext, "get_abi_sizeof", counting)
+
+    def total(x: Any) -> Any:
+        odd = even = 0
+        for i in range(x.size):
+            if x[i] % 2:
+                odd += x[i]
+            else:
+                even += x[i]
+        return odd - even
+
+    def questions() -> int:
+        asked.clear()
+        assert numba.njit(total)(np.array([3, 4, 5], np.int16)) == 4
+        return len(asked)
+
+    plain = questions()
+    assert plain > len(set(asked))
+    with remembered_calls():
+        assert questions() <= len(set(asked))
+        assert questions() == 0
+    assert questions() == plain
