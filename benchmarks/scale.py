@@ -5,10 +5,10 @@
 Rows are made on the fly, a list column of float32 in parts of 10,000 rows: of a classifier that is right 8 times in
 10, and of one that is right 3 times in 10, whose sets have many labels. Each case is predicted in a process of its own,
 from files to files (ids, labels, sizes, costs), against `predict_set(...).costs` on as many rows that are in memory (of
-which 20,000 are held, and taken over and over), in the same process and by the same kernels, by turns, of which the
-quickest counts (the more often, the fewer rows); and by calibrate, whose rows stay in the files. "MiB" is the peak of
-predicting, above the imports. "ratio" is that of rows a second, "of CPU" that of rows for a CPU second: the first can
-be the larger, as reading and writing take what cores `predict_set` leaves idle.
+which 20,000 are held, and taken over and over), in the same process and by the same kernels, by turns (the more often,
+the fewer rows), of which the quickest counts; and by calibrate, whose rows stay in the files. "MiB" is the peak of
+predicting, above the imports. "ratio" is that of rows a second, "of CPU" that of rows for a CPU second, the median of
+turns; the first can be the larger, as reading and writing take what cores `predict_set` leaves idle.
 """
 
 from __future__ import annotations
