@@ -37,7 +37,8 @@ def test_each_loss_of_each_spec_is_a_test(folder: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert "pets.loss::plain PASSED" in done.stdout
     assert "pets.loss::dear PASSED" in done.stdout
-    assert sorted(path.name for path in folder.iterdir()) == ["__pycache__", "conftest.py", "pets.csv", "pets.loss"]
+    written = {path.name for path in folder.iterdir()} - {"__pycache__"}
+    assert written == {"conftest.py", "pets.csv", "pets.loss"}
 
 
 def test_a_spec_that_does_not_compile_fails_as_a_compiler_says_it(folder: Path) -> None:

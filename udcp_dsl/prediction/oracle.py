@@ -380,12 +380,9 @@ def _load(name: str) -> Any:
         raise OracleError(f"oracle {name!r} ({value}) cannot be loaded: {type(error).__name__}: {error}") from error
 
 
-_signature = cache(inspect.signature)
-
-
 def _check_options(name: str, factory: Any, loss: Loss, options: Mapping[str, object]) -> None:
     try:
-        signature = _signature(factory)
+        signature = inspect.signature(factory)
     except ValueError:  # compiled classes may have none; their constructor is left to object
         return
     parameters = list(signature.parameters.values())[1:]
