@@ -23,7 +23,7 @@ _OBJECTS = 50_000  # new ones, after which Python looks for garbage among them
 
 
 class _Calls:
-    """Signatures of calls and what implements them, by function, types of the arguments and flags."""
+    """Signatures of calls and what implements them, by function, types and flags; sizes of variables, by type."""
 
     def __init__(self) -> None:
         self.under_way = False
@@ -65,7 +65,7 @@ _calls = _Calls()
 
 @contextmanager
 def remembered_calls() -> Iterator[None]:
-    """In the block, which holds numba's lock of the compiler, each kind of call is looked up once."""
+    """In the block, which holds numba's lock of the compiler, each kind of call and each size is looked up once."""
     if _calls.under_way:
         yield
         return

@@ -365,9 +365,9 @@ def merged(calibrations: Iterable[Calibration]) -> Calibration:
     30.0
     """
     every = list(calibrations)
-    first, pooled = every[0], [c.pooled for c in every if c.pooled is not None]
     if len(every) == 1:
-        return first
+        return every[0]
+    first, pooled = every[0], [c.pooled for c in every if c.pooled is not None]
     return replace(
         first,
         alphas=sum((c.alphas for c in every[1:]), first.alphas),
