@@ -19,6 +19,7 @@ from udcp_dsl.diagnostics import (
     keeping_warnings,
     warn,
 )
+from udcp_dsl.expression.atoms import Sets
 from udcp_dsl.expression.decisions import actions_of, ceiling_of
 from udcp_dsl.expression.domain import WHOLE_NUMBER, Actions, Bools, Costs, Floats, Hierarchy
 from udcp_dsl.expression.facts import Facts
@@ -105,28 +106,32 @@ class Loss:
 
     def __call__(self, labels: Collection[str] | Collection[int] | Bools) -> float:
         """The cost of one set: names, positions, or a boolean mask of length K."""
-        return float(batch(self.expression, self.mask(labels)[None, :])[0])
+        return float(self.costs_of(Sets(self.mask(labels)[None, :]))[0])
 
     def batch(self, masks: Bools) -> Floats:
         """The cost of each row of a boolean matrix (n, K)."""
-        return batch(self.expression, self._masks(masks))
+        return self.costs_of(self._sets(masks))
 
-    def _masks(self, masks: Bools) -> Bools:
+    def costs_of(self, sets: Sets) -> Floats:
+        """The same of sets of which more may be known than the matrix."""
+        return batch(self.expression, sets)
+
+    def _sets(self, masks: Bools) -> Sets:
         array = np.asarray(masks)
         if array.ndim != 2 or array.shape[1] != self.K:
             raise InputError(f"masks have shape {array.shape}; expected (n, {self.K}), one column a label")
         if array.dtype != np.bool_:
             raise InputError(f"masks are {array.dtype}, not bool; for 0 and 1 write masks.astype(bool)")
-        return array
+        return Sets(array)
 
     def terms(self, labels: Collection[str] | Collection[int] | Bools) -> dict[str, float]:
         """What each summand of the loss pays for one set, by its text."""
-        mask = self.mask(labels)[None, :]
-        return {text: float(batch(term, mask)[0]) for text, term in self._terms.items()}
+        one = Sets(self.mask(labels)[None, :])
+        return {text: float(batch(term, one)[0]) for text, term in self._terms.items()}
 
     def terms_batch(self, masks: Bools) -> dict[str, Floats]:
         """What each summand pays for each row of a boolean matrix (n, K)."""
-        checked = self._masks(masks)
+        checked = self._sets(masks)
         return {text: batch(term, checked) for text, term in self._terms.items()}
 
     def increments(self, n: int) -> Increments:

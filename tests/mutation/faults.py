@@ -191,6 +191,13 @@ FAULTS = (
         _validate("languages/branches.loss", "--oracle", "lac"),
     ),
     Fault(
+        "count: of a member its first category alone",
+        "udcp_dsl/expression/atoms/count.py",
+        "for slot in self.slots:\n            category = slot[sets.members]",
+        "for slot in self.slots[:1]:\n            category = slot[sets.members]",
+        ("tests/udcp_dsl/expression/test_members.py",),
+    ),
+    Fault(
         "count: monotone with some negative weights",
         "udcp_dsl/expression/atoms/count.py",
         '        if (self.weights >= 0).all():\n            facts["monotone"]',

@@ -19,18 +19,21 @@ _BLOCK = 1 << 19
 
 def node_values(expression: Expression, mask: Bools) -> dict[int, Floats]:
     """The value of every node (by `id`) on each set; constants may come out as scalars."""
-    sets = Sets(mask)
+    return _node_values(expression, Sets(mask))
+
+
+def _node_values(expression: Expression, sets: Sets) -> dict[int, Floats]:
     return expression.evaluate({key: atom.batch(sets) for key, atom in expression.atoms.items()})
 
 
-def batch(expression: Expression, mask: Bools) -> Floats:
-    """The value of the whole on each set of `mask` (n, K)."""
-    n, K = mask.shape
+def batch(expression: Expression, sets: Sets) -> Floats:
+    """The value of the whole on each of the sets."""
+    n, K = sets.mask.shape
     values = np.empty(n)
     rows = max(1, _BLOCK // K)
     for start in range(0, n, rows):
-        block = mask[start : start + rows]
-        values[start : start + rows] = node_values(expression, block)[id(expression.root)] + 0.0  # -0 becomes 0
+        block = sets.some(start, start + rows)
+        values[start : start + rows] = _node_values(expression, block)[id(expression.root)] + 0.0  # -0 becomes 0
     return values
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError
+from udcp_dsl.expression.atoms import Sets
 from udcp_dsl.expression.atoms.nodes import Nodes
 from udcp_dsl.expression.decisions import best_actions
 from udcp_dsl.expression.domain import Hierarchy
@@ -105,9 +106,14 @@ class PredictionSets:
         return [tuple(names[row]) for row in tree.topmost(self.mask)]
 
     @cached_property
+    def views(self) -> Sets:
+        """The sets as losses see them: what is found out about them for one purpose serves another."""
+        return Sets(self.mask)
+
+    @cached_property
     def costs(self) -> npt.NDArray[np.float64]:
         """L(S) of each set."""
-        return self.loss.batch(self.mask)
+        return self.loss.costs_of(self.views)
 
     @property
     def actions(self) -> npt.NDArray[np.str_] | dict[str, npt.NDArray[np.str_]]:

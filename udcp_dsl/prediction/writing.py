@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError
+from udcp_dsl.expression.atoms import Sets
 from udcp_dsl.prediction.cells import looks_like_formula, to_cell
 from udcp_dsl.prediction.files import ARROW, PathLike, atomic_write, known_ending, require_pyarrow
 
@@ -41,33 +42,15 @@ class Answers:
     """
 
     labels: Sequence[str]
-    mask: npt.NDArray[np.bool_]
+    sets: Sets
     ids: Sequence[str] | range
     costs: npt.NDArray[np.float64] | None = None
     more: Mapping[str, Any] = field(default_factory=dict)
     carried: Any = None
 
     @cached_property
-    def _places(self) -> npt.NDArray[np.int64]:
-        # Of one dimension: numpy takes four times as long to find what is true in two.
-        return np.asarray(np.flatnonzero(self.mask), dtype=np.int64)
-
-    @cached_property
-    def offsets(self) -> npt.NDArray[np.int64]:
-        """Where each set begins among the members of all, and where the last one ends."""
-        starts = np.arange(len(self.mask) + 1) * self.mask.shape[1]
-        return np.asarray(np.searchsorted(self._places, starts), dtype=np.int64)
-
-    @cached_property
     def sizes(self) -> npt.NDArray[np.int64]:
-        return np.diff(self.offsets)
-
-    @property
-    def members(self) -> npt.NDArray[np.int32]:
-        """The labels of all sets, one set after the other, by their positions."""
-        # A quarter of the time that a remainder for each takes.
-        starts = np.repeat(np.arange(len(self.mask)) * self.mask.shape[1], self.sizes)
-        return np.asarray(np.subtract(self._places, starts, dtype=np.int32, casting="unsafe"))
+        return np.diff(self.sets.offsets)
 
     @property
     def header(self) -> list[str]:
@@ -78,8 +61,8 @@ class Answers:
 
     def rows(self) -> Iterator[list[Any]]:
         """One list an instance, as the header has it, of Python's own values."""
-        members = [self.labels[label] for label in self.members.tolist()]
-        lists = [members[start:end] for start, end in pairwise(self.offsets.tolist())]
+        members = [self.labels[label] for label in self.sets.members.tolist()]
+        lists = [members[start:end] for start, end in pairwise(self.sets.offsets.tolist())]
         columns: list[Sequence[Any]] = [self.ids, lists, self.sizes.tolist()]
         columns += [] if self.costs is None else [self.costs.tolist()]
         columns += [np.asarray(column).tolist() for column in self.more.values()]
@@ -90,9 +73,9 @@ class Answers:
         """The same as a pyarrow.RecordBatch: labels are a list column, of strings or, `numbered`, of a dictionary."""
         pa = require_pyarrow("Arrow")
         ids = pa.array(self.ids, pa.int64() if isinstance(self.ids, range) else pa.string())
-        members, names = pa.array(self.members), pa.array(list(self.labels), pa.string())
+        members, names = pa.array(self.sets.members), pa.array(list(self.labels), pa.string())
         members = pa.DictionaryArray.from_arrays(members, names) if numbered else names.take(members)
-        offsets = pa.array(self.offsets.astype(np.int32))
+        offsets = pa.array(self.sets.offsets.astype(np.int32))
         columns = [ids, pa.ListArray.from_arrays(offsets, members), pa.array(self.sizes)]
         columns += [] if self.costs is None else [pa.array(self.costs)]
         columns += [pa.array(np.asarray(column)) for column in self.more.values()]
@@ -164,7 +147,7 @@ def write_sets(
         for start in range(0, max(n, 1), step):
             part = slice(start, start + step)
             others = {name: column[part] for name, column in columns.items()}
-            write(Answers(labels, mask[part], names[part], None if paid is None else paid[part], others))
+            write(Answers(labels, Sets(mask[part]), names[part], None if paid is None else paid[part], others))
 
 
 @contextmanager
@@ -255,7 +238,7 @@ def _parquet(pa: Any, file: Path, schema: Any) -> Any:
 @contextmanager
 def _npy(file: Path, ending: str) -> Iterator[Write]:
     with _growing_array(file, "|b1") as append:
-        yield lambda block: append(block.mask)
+        yield lambda block: append(block.sets.mask)
 
 
 @contextmanager

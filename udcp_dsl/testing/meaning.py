@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from udcp_dsl.expression.atoms import Sets
 from udcp_dsl.expression.domain import Bools, Floats, Ints
 from udcp_dsl.testing.cubes import MOST_LABELS, cubes, named
 from udcp_dsl.testing.shrinking import fewest
@@ -62,6 +63,9 @@ def differences(loss: Loss, masks: Bools, rng: np.random.Generator) -> list[Diff
     expected = np.array([loss.interpret(mask) for mask in masks])
     found: list[Difference] = []
     _compare(found, "batch", masks, loss.batch(masks), expected)
+    by_members = Sets(masks, few=1)
+    _ = by_members.members
+    _compare(found, "batch, by members,", masks, loss.costs_of(by_members), expected)
     _compare(found, "__call__", masks, np.array([loss(mask) for mask in masks]), expected)
     _compare(found, "the sum of terms_batch", masks, np.sum([*loss.terms_batch(masks).values()], axis=0), expected)
     _compare(found, "the sum of terms", masks[-1:], np.array([sum(loss.terms(masks[-1]).values())]), expected[-1:])

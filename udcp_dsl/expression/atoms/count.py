@@ -9,7 +9,7 @@ import numpy as np
 
 from udcp_dsl.expression.atoms.atom import Atom, Held, Increment, Sets
 from udcp_dsl.expression.attainable import Grid
-from udcp_dsl.expression.domain import Costs, Family, Floats, Ints
+from udcp_dsl.expression.domain import Bools, Costs, Family, Floats, Ints
 from udcp_dsl.expression.facts import Interval
 from udcp_dsl.expression.forms import Additive, Weighted
 from udcp_dsl.expression.growth import Touches
@@ -40,9 +40,21 @@ class Count(Atom):
         return float(sum(w for w, there in zip(self.weights, touched, strict=True) if there))
 
     def batch(self, sets: Sets) -> Floats:
-        # Categories are never empty, so each start begins a run of its own.
-        touched = np.logical_or.reduceat(sets.mask[:, self.family.members], self.family.starts[:-1], axis=1)
+        touched = self._touched_by_members(sets) if sets.listed else self._touched_by_mask(sets)
         return touched @ self.weights if self.weighted else np.count_nonzero(touched, axis=1).astype(np.float64)
+
+    def _touched_by_mask(self, sets: Sets) -> Bools:
+        # Categories are never empty, so each start begins a run of its own.
+        return np.logical_or.reduceat(sets.mask[:, self.family.members], self.family.starts[:-1], axis=1)
+
+    def _touched_by_members(self, sets: Sets) -> Bools:
+        n, many = len(sets.mask), len(self.family)
+        touched = np.zeros((n, many), dtype=bool)
+        rows = np.repeat(np.arange(n) * many, np.diff(sets.offsets))
+        for slot in self.slots:
+            category = slot[sets.members]
+            touched.reshape(-1)[(rows + category)[category < many]] = True
+        return touched
 
     def start(self, held: Held) -> Increment:
         return CountIncrement(held, self.slots, self.weights)

@@ -37,8 +37,9 @@ def told(
 ) -> Answers:
     """What is said of rows with these sets, which are numbered from `first` on where they have no ids."""
     sets = PredictionSets(predictor.loss, mask, ids)
+    _ = sets.views.members  # they are written, and where they are known costs are soon found
     names: Sequence[str] | range = range(first, first + len(mask)) if ids is None else ids.tolist()
-    return Answers(predictor.loss.labels, mask, names, sets.costs, sets.decisions, carried)
+    return Answers(predictor.loss.labels, sets.views, names, sets.costs, sets.decisions, carried)
 
 
 def answers(predictor: SetPredictor, rows: Rows, level: Fraction, *, first: int = 0, carried: Any = None) -> Answers:

@@ -45,7 +45,7 @@ class Tally:
     def of(cls, block: Answers) -> Tally:
         cost = 0.0 if block.costs is None else float(block.costs.sum())
         handed = int(np.count_nonzero(block.more.get("handed_over", ())))
-        return cls(len(block.mask), int((block.sizes == 0).sum()), int(block.sizes.sum()), cost, handed)
+        return cls(len(block.sizes), int((block.sizes == 0).sum()), int(block.sizes.sum()), cost, handed)
 
 
 def predict_file(
