@@ -3,7 +3,7 @@
 One tree is tested: processes that a test starts import it too, and so find the kernels that are compiled already. The
 whole suite runs in several processes, ordered so that they seldom compile the same kernel at once; a part of it runs in
 this one. Generated examples are the same in every run, in any order; with `-m slow` every property gets fresh ones. A
-run of the whole suite tries a property on a quarter of its examples, a run of a part and the slow one on all.
+run of the whole suite tries a property on an eighth of its examples, a run of a part and the slow one on all.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ WITHOUT_KERNELS = tuple(
 )
 
 # A run of the whole suite tries a property on one example of so many, but on no fewer than LEAST.
-ONE_OF, LEAST = 4, 20
+ONE_OF, LEAST = 8, 12
 
 settings.register_profile("same", derandomize=True, deadline=None, print_blob=True)
 settings.register_profile("fresh", deadline=None, print_blob=True)

@@ -43,6 +43,14 @@ NAMES = [name for name in udcp.oracle_names() if name != SLOW]
 # Every other oracle with its defaults; the lambda of `penalized` is given, and in one test tuned.
 ORACLES: list[tuple[str, Options]] = [(name, {"lam": 0.3} if name == "penalized" else {}) for name in NAMES]
 every_oracle = pytest.mark.parametrize(("oracle", "options"), ORACLES, ids=NAMES)
+# The calibrator asks every oracle in one way, so that each kind of calibration is tried with three of them: one that
+# goes by mass, one whose sets are no prefixes by p, and one that takes anchors.
+KINDS_OF_ORACLE = ("base", "greedy", "price")
+three_or_every_oracle = pytest.mark.parametrize(
+    ("oracle", "options"),
+    [pytest.param(*x, marks=() if x[0] in KINDS_OF_ORACLE else pytest.mark.slow) for x in ORACLES],
+    ids=NAMES,
+)
 some_or_all = pytest.mark.parametrize("count", [SOME, pytest.param(N_PROBLEMS, marks=pytest.mark.slow)])
 few_or_more = pytest.mark.parametrize("count", [8, pytest.param(24, marks=pytest.mark.slow)])
 
@@ -136,7 +144,7 @@ def test_coverage_follows_its_law(oracle: str, options: Options, count: int) -> 
 def test_coverage_by_another_mass(oracle: str, mass: str) -> None:
     """Not the default. With randomize=True and the same seed, too: its draws are others than those of the scores."""
     options: Options = {"mass": mass, **dict(ORACLES)[oracle]}
-    few = cases(24)
+    few = cases(12)
     assert not faults([case.trials(case.predictor(oracle, options=options), repeats=8) for case in few])
     drawn = [case.predictor(oracle, options=options, randomize=True) for case in few]
     assert not faults([case.trials(predictor, repeats=4) for case, predictor in zip(few, drawn, strict=True)])
@@ -276,7 +284,7 @@ def test_ties_broken_by_chance_give_the_law_exactly(values: int, draws: int) -> 
 
 
 @few_or_more
-@every_oracle
+@three_or_every_oracle
 def test_nonempty_sets_cover_and_are_never_empty(oracle: str, options: Options, count: int) -> None:
     every = []
     for case in cases(count):
@@ -287,7 +295,7 @@ def test_nonempty_sets_cover_and_are_never_empty(oracle: str, options: Options, 
 
 
 @few_or_more
-@every_oracle
+@three_or_every_oracle
 def test_randomized_coverage_is_exact(oracle: str, options: Options, count: int) -> None:
     """One test point and a fresh seed for each calibration, so that the number covered is binomial, ties or none."""
     repeats = 40
@@ -304,7 +312,7 @@ def test_randomized_coverage_is_exact(oracle: str, options: Options, count: int)
 
 
 @few_or_more
-@every_oracle
+@three_or_every_oracle
 def test_coverage_within_groups(oracle: str, options: Options, count: int) -> None:
     """Two groups of different problems over the same labels, with different numbers of calibration points."""
     every = []
@@ -318,7 +326,7 @@ def test_coverage_within_groups(oracle: str, options: Options, count: int) -> No
 
 
 @few_or_more
-@every_oracle
+@three_or_every_oracle
 def test_coverage_within_classes(oracle: str, options: Options, count: int) -> None:
     """As many calibration points of each class as are wanted, by choosing among many."""
     every = []
@@ -373,7 +381,7 @@ def conditional_trials(
 
 
 @few_or_more
-@every_oracle
+@three_or_every_oracle
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
 def test_coverage_of_saturated_classifiers(oracle: str, options: Options, dtype: Any, count: int) -> None:
     """Probabilities that run to 1 - 1e-30 and, in half and single precision, to exactly 0 and 1."""

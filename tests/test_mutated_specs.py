@@ -24,7 +24,7 @@ from udcp_dsl.diagnostics import Diagnostic
 from udcp_dsl.language.words import RESERVED
 from udcp_dsl.testing import GeneratedSpec, specs
 
-_INPUTS, _BLOCKS, _QUICK = 10_000, 10, 1  # inputs, in blocks; blocks of the default run
+_INPUTS, _BLOCKS, _QUICK = 10_000, 20, 1  # inputs, in blocks; blocks of the default run
 _TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*"|\w+|\s+|[<>=]=|\.\.|.', re.DOTALL)
 _SIGNS = (
     "{ } ( ) [ ] , : . .. = == >= <= > < + - * / ^ # ; & | ! != ** ' \" \\ \n \t \r \0 \x85 \u2028 \ufeff é 漢".split(
@@ -163,8 +163,8 @@ def test_a_mutant_compiles_or_is_refused_with_a_place(
     seeds = [f"{block}/{i}" for i in range(_INPUTS // _BLOCKS)]
     became = _try(corpus, seeds, tmp_path, mutate)
     # Mutants are worth something only if they are neither all harmless nor all the same mistake.
-    assert became["compiled"] > 50
-    assert became["refused"] > 500
+    assert became["compiled"] > 25
+    assert became["refused"] > 250
 
 
 @pytest.mark.slow

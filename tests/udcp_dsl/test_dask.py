@@ -204,6 +204,7 @@ def test_a_fault_of_calibration_rows_is_told_by_part_and_row(folder: Path, clien
         udcp.SetPredictor(loss, "lac").calibrate(rows)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("folder")
 def test_a_worker_that_dies_in_the_middle_of_calibration_changes_nothing(client: Any) -> None:
     pids = list(client.run(os.getpid).values())

@@ -66,6 +66,7 @@ def _warm_and_count(folder: Path, oracles: tuple[str, ...]) -> None:
     assert _run(cache, "-c", _COUNTED, *oracles) == "0\n1\n"  # the count does count
 
 
+@pytest.mark.slow
 def test_nothing_is_compiled_after_it(folder: Path) -> None:
     _warm_and_count(folder, ("lac",))
 

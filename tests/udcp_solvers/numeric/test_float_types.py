@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 _COUNTED = """
 import numpy as np
 from numba.core import event
@@ -34,6 +36,7 @@ print(first, Counter.many - first)
 """
 
 
+@pytest.mark.slow
 def test_another_float_type_compiles_little(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(_COUNTED)

@@ -73,6 +73,7 @@ def test_each_set_of_the_chain_is_the_cheapest_with_its_mass(data: st.DataObject
     assert_chain(loss, data.draw(rows(loss.K)), "HiGHS")
 
 
+@pytest.mark.slow
 @settings(GENERATED, max_examples=15)
 @given(st.data())
 def test_the_same_with_cbc(data: st.DataObject) -> None:

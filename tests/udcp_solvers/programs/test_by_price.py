@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -33,6 +34,7 @@ def test_prices_are_those_of_the_hull(spec: GeneratedSpec, seed: int, ties: bool
     assert oracle.report.proved == 1
 
 
+@pytest.mark.slow
 def test_prices_with_cbc() -> None:
     loss = udcp.loads(GROUPS)
     p = np.random.default_rng(2).dirichlet(np.full(12, 0.4))

@@ -78,7 +78,13 @@ def alive(group: int) -> bool:
 
 
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs process groups")
-@pytest.mark.parametrize(("workers", "how"), [(1, signal.SIGKILL), (2, signal.SIGKILL), (2, signal.SIGINT)])
+@pytest.mark.parametrize(
+    ("workers", "how"),
+    [(2, signal.SIGKILL), (2, signal.SIGINT), pytest.param(1, signal.SIGKILL, marks=pytest.mark.slow)],
+)
+    ("workers", "how"),
+    [pytest.param(1, signal.SIGKILL, marks=pytest.mark.slow), (2, signal.SIGKILL), (2, signal.SIGINT)],
+)
 def test_a_run_that_was_stopped_goes_on_with_the_same_bytes(
     tmp_path: Path, uninterrupted: tuple[bytes, Report], solved: list[Wanted], workers: int, how: signal.Signals
 ) -> None:
@@ -120,7 +126,8 @@ def test_a_run_that_was_stopped_goes_on_with_the_same_bytes(
     assert not solved
 
 
-def test_workers_change_nothing() -> None:
+@pytest.mark.parametrize("program", ["mass", pytest.param("price", marks=pytest.mark.slow)])
+def test_workers_change_nothing(program: str) -> None:
     loss = udcp.loads(SPEC)
     P, y = rows(4), np.arange(4)
     done = 0
@@ -129,15 +136,14 @@ def test_workers_change_nothing() -> None:
         nonlocal done
         done += 1
 
-    for program in ("mass", "price"):
-        alone, many = (Ilp(loss, program=program, solver="HiGHS", levels=[0.6, 0.9]) for _ in range(2))
-        with many.running(workers=2, advance=advance):
-            assert many.scores(P).tobytes() == alone.scores(P).tobytes()
-            assert many.report == alone.report
-            assert many.score_of(P, y).tobytes() == alone.score_of(P, y).tobytes()
-            assert (many.sets(P, -0.2) == alone.sets(P, -0.2)).all()
-            assert (many.first(P) == alone.first(P)).all()
-    assert done == 2 * 4 * 4
+    alone, many = (Ilp(loss, program=program, solver="HiGHS", levels=[0.6, 0.9]) for _ in range(2))
+    with many.running(workers=2, advance=advance):
+        assert many.scores(P).tobytes() == alone.scores(P).tobytes()
+        assert many.report == alone.report
+        assert many.score_of(P, y).tobytes() == alone.score_of(P, y).tobytes()
+        assert (many.sets(P, -0.2) == alone.sets(P, -0.2)).all()
+        assert (many.first(P) == alone.first(P)).all()
+    assert done == 4 * 4
 
 
 def test_every_face_resumes_what_it_was_asked(tmp_path: Path, solved: list[Wanted]) -> None:
@@ -254,7 +260,7 @@ class Crashing(pulp.HiGHS):
 """
 
 
-@pytest.mark.parametrize(("crashes", "failed"), [(1, 0), (2, 1)])
+@pytest.mark.parametrize(("crashes", "failed"), [pytest.param(1, 0, marks=pytest.mark.slow), (2, 1)])
 def test_an_instance_that_ends_its_worker_is_tried_once_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, crashes: int, failed: int
 ) -> None:

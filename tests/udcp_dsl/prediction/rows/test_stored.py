@@ -269,6 +269,7 @@ print("PEAK", all_three(few), all_three(many))
 """
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
     """Of 70 MiB of probabilities, and of what is asked of each, a few MiB are held: 8 bytes a row and a number."""
     K = 256
