@@ -13,15 +13,9 @@ from click.testing import Result
 
 from udcp_dsl.expression.atoms.any import Any
 from udcp_dsl.testing import Problem
-from udcp_dsl.validation import promises
 
 Run = Callable[..., Result]
 QUICK = ("--oracle", "base", "--oracle", "price", "--cases", "1")
-
-
-@pytest.fixture(autouse=True)
-def few_trials(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(promises, "_TRIALS", promises._FEWEST)  # tests/udcp_dsl/validation/test_promises.py has all
 
 
 def test_a_good_spec_holds(udcp: Run) -> None:

@@ -82,9 +82,6 @@ def alive(group: int) -> bool:
     ("workers", "how"),
     [(2, signal.SIGKILL), (2, signal.SIGINT), pytest.param(1, signal.SIGKILL, marks=pytest.mark.slow)],
 )
-    ("workers", "how"),
-    [pytest.param(1, signal.SIGKILL, marks=pytest.mark.slow), (2, signal.SIGKILL), (2, signal.SIGINT)],
-)
 def test_a_run_that_was_stopped_goes_on_with_the_same_bytes(
     tmp_path: Path, uninterrupted: tuple[bytes, Report], solved: list[Wanted], workers: int, how: signal.Signals
 ) -> None:
