@@ -37,8 +37,10 @@ WITHOUT_KERNELS = tuple(
     """.split()
 )
 
-# A run of the whole suite tries a property on one example of so many, but on no fewer than LEAST.
+# A run of the whole suite tries a property on one example of so many, but on no fewer than LEAST; and of the seeds that a
+# test is run with, one of so many.
 ONE_OF, LEAST = 8, 12
+ONE_SEED_OF = 3
 
 settings.register_profile("same", derandomize=True, deadline=None, print_blob=True)
 settings.register_profile("fresh", deadline=None, print_blob=True)
@@ -105,8 +107,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in properties:
             item.add_marker(pytest.mark.slow)
     elif whole(config):
+        for item in items:
+            if _seed(item) % ONE_SEED_OF:
+                item.add_marker(pytest.mark.slow)
         for test in {id(item.obj): item.obj for item in properties}.values():  # type: ignore[attr-defined]  # functions
             try_fewer(test)
+
+
+def _seed(item: pytest.Item) -> int:
+    seed = item.callspec.params.get("seed", 0) if hasattr(item, "callspec") else 0
+    return seed if isinstance(seed, int) else 0
 
 
 def try_fewer(test: Any) -> None:
@@ -140,6 +150,24 @@ def hide(packages: Iterable[str]) -> None:
                 return None if fullname.partition(".")[0] in hidden else super().find_spec(fullname, path, target)
 
         sys.meta_path[ours] = Finder
+
+
+@pytest.fixture
+def promised() -> None:
+    """For a test in which validation is to try promises."""
+
+
+@pytest.fixture
+def few_promises(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Validation tries no promises, or where a test is `promised` some trials of each, a third of all its time:
+    tests/udcp_dsl/validation/test_promises.py, where this does nothing, tries all of them."""
+    if request.path.name.endswith("promises.py"):
+        return
+    from udcp_dsl.validation import promises
+
+    monkeypatch.setattr(promises, "_TRIALS", promises._FEWEST)
+    if "promised" not in request.fixturenames:
+        monkeypatch.setattr(promises, "promises", lambda *asked: [])
 
 
 @pytest.fixture

@@ -34,7 +34,7 @@ from udcp_dsl.testing.coverage import (
 pytestmark = pytest.mark.filterwarnings("ignore::udcp_dsl.prediction.calibrate.CalibrationWarning")
 
 N_PROBLEMS = 204
-SOME = 51  # of them, in the default run: every kind of classifier as often; broken predictors are caught on 24
+SOME = 34  # of them, in the default run: every kind of classifier twice at least; broken predictors are caught on 24
 FAMILY_WISE = 1e-5  # for each of the tests below, of which there are fewer than ten an oracle
 
 Options = dict[str, object]

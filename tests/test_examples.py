@@ -40,7 +40,7 @@ def test_no_module_that_is_loaded_changes_the_examples(tmp_path: Path, monkeypat
 
 def test_the_whole_suite_tries_fewer_examples(pytestconfig: pytest.Config) -> None:
     (conftest,) = (p for p in pytestconfig.pluginmanager.get_plugins() if hasattr(p, "try_fewer"))
-    tried = dict.fromkeys((60, 21, 5), 0)
+    tried = dict.fromkeys((160, 60, 5), 0)
 
     def counting(n: int) -> Any:
         @settings(max_examples=n, database=None)
@@ -54,4 +54,4 @@ def test_the_whole_suite_tries_fewer_examples(pytestconfig: pytest.Config) -> No
         test = counting(n)
         conftest.try_fewer(test)
         test()
-    assert tried == {60: 20, 21: 20, 5: 5}
+    assert tried == {160: 20, 60: 12, 5: 5}

@@ -29,7 +29,8 @@ USES = ["parse", "prove", "order", "lower_or_decline", "generate", "validate"]
 def with_atoms(folder: Path, *names: str) -> None:
     """A copy of the package, its grammar and its manual, and the three touches for each atom."""
     for place, original in ORIGINALS.items():
-        shutil.copytree(original, folder / place, ignore=shutil.ignore_patterns("__pycache__"))
+        # With its bytecode, which a process takes seconds to make, and without what is just being written.
+        shutil.copytree(original, folder / place, ignore=shutil.ignore_patterns("*.pyc.*", "*.nb?", "*.tmp*"))
     for name in names:
         shutil.copy(TOYS / f"{name}.py", folder / "udcp_dsl/expression/atoms")
         shutil.copy(TOYS / f"{name}.md", folder / "specs/reference")

@@ -340,6 +340,7 @@ def test_the_whole() -> None:
 # Medicine
 
 
+@pytest.mark.slow
 def test_diagnoses_are_read_and_classified(folder: Path) -> None:
     """A few steps of training are enough to see that titles teach what inclusion terms mean."""
     data = medicine(cache=folder, steps=3)

@@ -15,15 +15,15 @@ loss plain = size
 loss dear = sum(effort) + any({ cat, dog })
 """
 
-# Of each promise: tests/udcp_dsl/validation/test_promises.py has all trials.
-FEWEST = "from udcp_dsl.validation import promises\npromises._TRIALS = promises._FEWEST\n"
+# tests/udcp_dsl/validation/test_promises.py tries them.
+NO_PROMISES = "from udcp_dsl.validation import promises\npromises.promises = lambda *asked: []\n"
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "pets.loss").write_text(SPEC)
     (tmp_path / "pets.csv").write_text("name,effort\ncat,1\ndog,2.5\nwolf,9\n")
-    (tmp_path / "conftest.py").write_text(FEWEST)
+    (tmp_path / "conftest.py").write_text(NO_PROMISES)
     return tmp_path
 
 
@@ -36,7 +36,7 @@ def test_each_loss_of_each_spec_is_a_test_and_what_fails_is_told_without_a_trace
     """One process for all of it: a loss that holds, one whose evaluator is patched, a spec that does not compile."""
     (folder / "bad.loss").write_text("labels { a }  loss l = sizee")
     (folder / "conftest.py").write_text(
-        f"{FEWEST}"
+        f"{NO_PROMISES}"
         "from udcp_dsl.expression.atoms.any import Any\n"
         "Any.batch = lambda self, sets: sets.mask[:, self.category.members].all(axis=1) * 1.0\n"
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
@@ -17,13 +18,17 @@ Vertex = tuple[Fraction, Fraction, int, tuple[int, ...]]  # mass, cost, size, me
 def vertices(loss: Loss, p: Sequence[float]) -> list[Vertex]:
     """All 2^K sets."""
     exact = [Fraction(float(x)) for x in p]
-    masses, found = [Fraction(0)], []
+    masses = [Fraction(0)]
     for y in range(loss.K):
         masses += [mass + exact[y] for mass in masses]
-    for bits, mass in enumerate(masses):
-        S = tuple(y for y in range(loss.K) if bits >> y & 1)
-        found.append((mass, Fraction(loss.interpret_positions(S)), len(S), S))
-    return found
+    return [(mass, cost, len(S), S) for mass, (cost, S) in zip(masses, _costs(loss), strict=True)]
+
+
+@lru_cache(maxsize=1)  # what is tried of one loss is tried on several rows, one after the other
+def _costs(loss: Loss) -> list[tuple[Fraction, tuple[int, ...]]]:
+    """What the interpreter says that each of the 2^K sets costs, and its members."""
+    sets = [tuple(y for y in range(loss.K) if bits >> y & 1) for bits in range(1 << loss.K)]
+    return [(Fraction(loss.interpret_positions(S)), S) for S in sets]
 
 
 def hull(loss: Loss, p: Sequence[float]) -> list[tuple[Fraction, frozenset[int]]]:
@@ -57,7 +62,9 @@ def _hull(sets: Sequence[Vertex]) -> list[tuple[Fraction, frozenset[int]]]:
     money = math.lcm(*(cost.denominator for _, cost, *_ in sets))
     best: dict[int, tuple[int, int, int, tuple[int, ...]]] = {}
     for vertex in sets:
-        whole = int(vertex[0] * unit), int(vertex[1] * money), *vertex[2:]
+        mass, cost, size, members = vertex
+        heavy = mass.numerator * (unit // mass.denominator)
+        whole = heavy, cost.numerator * (money // cost.denominator), size, members
         old = best.get(whole[0])
         if old is None or whole[1:] < old[1:]:
             best[whole[0]] = whole
@@ -66,11 +73,11 @@ def _hull(sets: Sequence[Vertex]) -> list[tuple[Fraction, frozenset[int]]]:
     at = max(i for i, point in enumerate(points) if point[1] == cheapest)
     found = [(Fraction(0), frozenset(points[at][3]))]
     while at + 1 < len(points):
-        mass, cost = points[at][:2]
-        least, gained = points[-1][1] - cost, points[-1][0] - mass
+        here, paid = points[at][:2]
+        least, gained = points[-1][1] - paid, points[-1][0] - here
         last = len(points) - 1
         for i in range(last - 1, at, -1):  # from the largest mass: of equal slopes that is taken
-            dearer, heavier = points[i][1] - cost, points[i][0] - mass
+            dearer, heavier = points[i][1] - paid, points[i][0] - here
             if dearer * gained < least * heavier:
                 least, gained, last = dearer, heavier, i
         at = last

@@ -9,7 +9,6 @@ import pytest
 from click.testing import CliRunner, Result
 
 from udcp_dsl.cli import main, progress
-from udcp_dsl.validation import promises
 
 PETS = """\
 labels { cat, dog, wolf, lynx }
@@ -22,9 +21,8 @@ loss pets = weight * count(kinds.level(1)) + 5 * any(wild) + 0.01 * size
 
 
 @pytest.fixture(autouse=True)
-def few_trials(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of each promise: tests/udcp_dsl/validation/test_promises.py has all."""
-    monkeypatch.setattr(promises, "_TRIALS", promises._FEWEST)
+def hardly_any_promises(few_promises: None) -> None:
+    pass
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ Run = Callable[..., Result]
 QUICK = ("--oracle", "base", "--oracle", "price", "--cases", "1")
 
 
+@pytest.mark.usefixtures("promised")
 def test_a_good_spec_holds(udcp: Run) -> None:
     done = udcp("validate", "pets.loss", *QUICK)
     assert done.exit_code == 0, done.output

@@ -71,6 +71,7 @@ def all_losses(root: Path) -> list[tuple[str, str]]:
 SPECS = all_losses(Path(__file__).parents[3] / "specs")
 
 
+@pytest.mark.usefixtures("promised")
 @pytest.mark.parametrize(
     ("spec", "oracles"),
     [

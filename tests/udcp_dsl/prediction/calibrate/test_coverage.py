@@ -68,7 +68,7 @@ def shifted(by: int) -> ThresholdOf:
     return threshold_of
 
 
-@pytest.mark.parametrize("count", [40, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [24, pytest.param(200, marks=pytest.mark.slow)])
 def test_coverage_follows_its_law_and_an_off_by_one_is_caught(count: int) -> None:
     cases = problems(count)
     warnings.simplefilter("ignore")
