@@ -37,8 +37,8 @@ WITHOUT_KERNELS = tuple(
     """.split()
 )
 
-# A run of the whole suite tries a property on one example of so many, but on no fewer than LEAST; and of the seeds that a
-# test is run with, one of so many.
+# A run of the whole suite tries a property on one example of so many, but on no fewer than LEAST; and of the seeds of a
+# test it takes one of so many.
 ONE_OF, LEAST = 8, 12
 ONE_SEED_OF = 3
 
@@ -96,22 +96,22 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Of two processes one begins with kernels, one without. A property that is to get fresh examples is slow."""
-    if hasattr(config, "workerinput"):
-        kernels = [item for item in items if not item.nodeid.startswith(WITHOUT_KERNELS)]
-        others = [item for item in items if item.nodeid.startswith(WITHOUT_KERNELS)]
-        half = len(items) // 2  # where xdist has the second of two begin
-        items[:] = [*kernels[:half], *others, *kernels[half:]]
+    """What a run of the whole leaves to the slow one; and of two processes one begins with kernels, one without."""
     properties = [item for item in items if getattr(getattr(item, "obj", None), "is_hypothesis_test", False)]
-    if fresh(config):
-        for item in properties:
+    if fresh(config) or whole(config):
+        left = [item for item in items if _seed(item) % ONE_SEED_OF]
+        for item in [*left, *properties] if fresh(config) else left:  # properties, with fresh examples
             item.add_marker(pytest.mark.slow)
-    elif whole(config):
-        for item in items:
-            if _seed(item) % ONE_SEED_OF:
-                item.add_marker(pytest.mark.slow)
+    if whole(config) and not fresh(config):
         for test in {id(item.obj): item.obj for item in properties}.values():  # type: ignore[attr-defined]  # functions
             try_fewer(test)
+    if hasattr(config, "workerinput"):
+        slow = [item for item in items if item.get_closest_marker("slow")]
+        quick = [item for item in items if not item.get_closest_marker("slow")]
+        kernels = [item for item in quick if not item.nodeid.startswith(WITHOUT_KERNELS)]
+        others = [item for item in quick if item.nodeid.startswith(WITHOUT_KERNELS)]
+        half = len(quick) // 2  # where xdist has the second of two begin
+        items[:] = [*kernels[:half], *others, *kernels[half:], *slow]
 
 
 def _seed(item: pytest.Item) -> int:
