@@ -24,7 +24,6 @@ from udcp_dsl.report.figures import figures
 from udcp_dsl.report.tree import tree_of
 from udcp_dsl.report.wording import number
 
-FIXTURES = ("part", "hostile", "smallest")
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -78,7 +77,10 @@ def crowded(hostile: Comparison) -> Comparison:
     return replace(hostile, runs=runs, curves={("l", oracle): points for oracle in oracles})
 
 
-@pytest.mark.parametrize("name", [*FIXTURES, "crowded"])
+# The others have names and numbers that are easier to place.
+@pytest.mark.parametrize(
+    "name", ["hostile", "crowded", *(pytest.param(x, marks=pytest.mark.slow) for x in ("part", "smallest"))]
+)
 def test_nothing_is_cut_off(name: str, request: pytest.FixtureRequest) -> None:
     from matplotlib.figure import Figure as Canvas
 
