@@ -33,25 +33,31 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_each_loss_of_each_spec_is_a_test_and_what_fails_is_told_without_a_traceback(folder: Path) -> None:
-    """One process for all of it: a loss that holds, one whose evaluator is patched, a spec that does not compile."""
-    (folder / "bad.loss").write_text("labels { a }  loss l = sizee")
+    """One process for both: a loss that holds, and one whose evaluator is patched."""
     (folder / "conftest.py").write_text(
         f"{NO_PROMISES}"
         "from udcp_dsl.expression.atoms.any import Any\n"
         "Any.batch = lambda self, sets: sets.mask[:, self.category.members].all(axis=1) * 1.0\n"
     )
-    done = run(folder, "--udcp", "--udcp-cases", "1", "--udcp-seed", "3", "-v", "pets.loss", "bad.loss")
+    done = run(folder, "--udcp", "--udcp-cases", "1", "--udcp-seed", "3", "-v", "pets.loss")
     assert done.returncode == 1, done.stdout + done.stderr
     assert "pets.loss::plain PASSED" in done.stdout
     assert "pets.loss::dear FAILED" in done.stdout
-    assert "1 passed" in done.stdout
+    assert "1 failed, 1 passed" in done.stdout
     assert "meaning: evaluators agree with the interpreter fails" in done.stdout
     assert "on {cat} the interpreter gives 2.0 and batch gives 1.0" in done.stdout
+    assert "Traceback" not in done.stdout
+    written = {path.name for path in folder.iterdir()} - {"__pycache__"}
+    assert written == {"conftest.py", "pets.csv", "pets.loss"}
+
+
+def test_a_spec_that_does_not_compile_fails_as_a_compiler_says_it(folder: Path) -> None:
+    (folder / "bad.loss").write_text("labels { a }  loss l = sizee")
+    done = run(folder, "--udcp", "bad.loss")
+    assert done.returncode == 1
     assert "there is no 'sizee'" in done.stdout
     assert "did you mean 'size'?" in done.stdout
     assert "Traceback" not in done.stdout
-    written = {path.name for path in folder.iterdir()} - {"__pycache__"}
-    assert written == {"conftest.py", "pets.csv", "pets.loss", "bad.loss"}
 
 
 def test_nothing_is_done_without_the_option(folder: Path) -> None:
