@@ -24,8 +24,10 @@ pytest.importorskip("pyarrow")
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from click.testing import CliRunner
 
 import udcp_dsl as udcp
+from udcp_dsl.cli import main
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.rows.overlap import ahead, behind
 from udcp_dsl.prediction.rows.parts import stream_part
@@ -221,24 +223,28 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
-def test_killed_at_any_moment_and_run_again_the_bytes_are_the_same(tmp_path: Path) -> None:
+def test_killed_at_any_moment_and_run_again_the_bytes_are_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     made().save(tmp_path / "pets.json")
     in_parts(tmp_path / "in", 10)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 
-    def command(out: str, code: str = "import sys; from udcp_dsl.cli import main; main(sys.argv[1:])") -> list[str]:
-        return [sys.executable, "-c", code, *f"predict pets.json --probs in --id photo -o {out}/".split()]
+    def command(out: str) -> list[str]:
+        return f"predict pets.json --probs in --id photo -o {out}/".split()
 
-    subprocess.run(command("whole"), cwd=tmp_path, env=environment, check=True, capture_output=True)
+    assert CliRunner().invoke(main, command("whole")).exit_code == 0
     for moment in (0, 3):
-        process = subprocess.Popen(command("out", SLOWLY), cwd=tmp_path, env=environment)
+        process = subprocess.Popen([sys.executable, "-c", SLOWLY, *command("out")], env=environment)
         while process.poll() is None and len(list(tmp_path.glob("out/*.parquet"))) <= moment:
             time.sleep(0.005)
         process.send_signal(signal.SIGKILL)
         process.wait()
         assert moment < len(list(tmp_path.glob("out/*.parquet"))) < 10
-    done = subprocess.run(command("out"), cwd=tmp_path, env=environment, check=True, capture_output=True, text=True)
-    assert "of 10 parts were there before" in done.stdout
+    done = CliRunner().invoke(main, command("out"))
+    assert done.exit_code == 0
+    assert "of 10 parts were there before" in done.output
     assert contents(tmp_path / "out") == contents(tmp_path / "whole")
 
 
