@@ -141,10 +141,11 @@ def test_coverage_follows_its_law(oracle: str, options: Options, count: int) -> 
 
 @pytest.mark.parametrize("mass", ["through", "random"])
 @pytest.mark.parametrize("oracle", ["base", "raps", "penalized", "greedy"])
-def test_coverage_by_another_mass(oracle: str, mass: str) -> None:
+@pytest.mark.parametrize("count", [12, pytest.param(24, marks=pytest.mark.slow)])
+def test_coverage_by_another_mass(oracle: str, mass: str, count: int) -> None:
     """Not the default. With randomize=True and the same seed, too: its draws are others than those of the scores."""
     options: Options = {"mass": mass, **dict(ORACLES)[oracle]}
-    few = cases(12)
+    few = cases(count)
     assert not faults([case.trials(case.predictor(oracle, options=options), repeats=8) for case in few])
     drawn = [case.predictor(oracle, options=options, randomize=True) for case in few]
     assert not faults([case.trials(predictor, repeats=4) for case, predictor in zip(few, drawn, strict=True)])

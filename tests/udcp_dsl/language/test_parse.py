@@ -276,11 +276,12 @@ NESTED = {
 }
 
 
+@pytest.mark.parametrize("deepest", [5_000, pytest.param(20_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("nested", NESTED.values(), ids=NESTED.keys())
-def test_nesting_is_bounded(nested: object) -> None:
+def test_nesting_is_bounded(nested: object, deepest: int) -> None:
     assert callable(nested)
     assert faults_of(nested(200)) == []
-    for n in (202, 300, 5_000):
+    for n in (202, 300, deepest):
         (fault,) = faults_of(nested(n) + "\nlet ok = 1")
         assert (fault.code, fault.message) == ("E107", "this is nested more than 200 deep")
 
@@ -296,8 +297,8 @@ def test_nesting_is_bounded(nested: object) -> None:
         (" + ", "(if a then b else c)", ast.Sum),
     ],
 )
-def test_length_is_not_depth(between: str, operand: str, kind: type) -> None:
-    many = 1500  # more than any recursion would bear
+@pytest.mark.parametrize("many", [1500, pytest.param(5000, marks=pytest.mark.slow)])  # both more than recursion bears
+def test_length_is_not_depth(between: str, operand: str, kind: type, many: int) -> None:
     body = body_of(between.join([operand] * many))
     assert type(body) is kind
     operands = next(getattr(body, field) for field in ("terms", "factors", "operands") if hasattr(body, field))

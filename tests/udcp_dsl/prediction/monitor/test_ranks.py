@@ -67,8 +67,11 @@ def test_batches_and_single_rows_come_to_the_same(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("law", ["continuous", "ties", "one value"])
 @pytest.mark.parametrize("edges", [4, 1001])
-def test_p_values_are_independent_and_uniform(law: str, edges: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The law itself, over 2,000 draws of 5 calibration rows and 3 new ones: each p by Kolmogorov and Smirnov, and the
+@pytest.mark.parametrize("draws", [2_000, pytest.param(4_000, marks=pytest.mark.slow)])
+def test_p_values_are_independent_and_uniform(
+    law: str, edges: int, draws: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The law itself, over draws of 5 calibration rows and 3 new ones: each p by Kolmogorov and Smirnov, and the
     27 cells of (p_1, p_2, p_3) by chi-squared. Each of 24 tests fails with a chance of 1e-5. P-values against the
     *fixed* calibration rows fail the second: they share their luck."""
     monkeypatch.setattr(ranks_module, "EDGES", edges)
@@ -79,7 +82,7 @@ def test_p_values_are_independent_and_uniform(law: str, edges: int, monkeypatch:
         "one value": lambda m: np.zeros(m),
     }[law]
     found = []
-    for _ in range(2_000):
+    for _ in range(draws):
         ranks = Ranks.among(Counts.of(draw(5)), 3, rng)
         found.append(ranks.after(ranks.places(draw(3), rng.random(3)), rng.random(3))[1])
     p = np.array(found)
