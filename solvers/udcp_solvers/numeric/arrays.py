@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Probabilities
 
-__all__ = ["Floats", "Indices", "Ints", "Ints32", "Masks", "Probabilities", "Records", "Row", "records"]
+__all__ = ["Floats", "Indices", "Ints", "Ints32", "Masks", "Probabilities", "Records", "Row", "plain", "records"]
 
 # Counts, places, numbers of categories and nodes; `Indices` of labels are of the same type.
 Ints = NDArray[np.int64]
@@ -28,3 +28,10 @@ Records: TypeAlias = Any
 def records(many: int, fields: np.dtype[Any]) -> Records:
     """So many records, all zero."""
     return np.zeros(many, dtype=fields).view(np.recarray)
+
+
+def plain(P: Probabilities) -> Floats:
+    """Rows of one type for a kernel that takes its time for each: single precision, rows that cannot be written to and
+    rows with gaps are types of their own to numba, and it would compile all again."""
+    rows = np.ascontiguousarray(P, dtype=np.float64)
+    return rows if rows.flags.writeable else rows.copy()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from udcp_solvers.numeric.arrays import Floats, Ints, Masks, Probabilities
+from udcp_solvers.numeric.arrays import Floats, Ints, Masks, Probabilities, plain
 from udcp_solvers.numeric.compiled import jit, over_rows
 from udcp_solvers.numeric.double_double import plus, ratio, sign_of_cross
 from udcp_solvers.prices.cut_form import Cut
@@ -93,7 +93,7 @@ class CutPrices:
 
     def scores(self, P: Probabilities) -> Floats:
         out = np.empty(P.shape)
-        over_rows(_scores, *P.shape, P, self._parts, out)
+        over_rows(_scores, *P.shape, plain(P), self._parts, out)
         return out
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from udcp_dsl.expression.domain import numbered_sets
-from udcp_solvers.numeric.arrays import Floats, Ints, Probabilities
+from udcp_solvers.numeric.arrays import Floats, Ints, Probabilities, plain
 from udcp_solvers.numeric.compiled import jit, over_rows
 from udcp_solvers.numeric.double_double import minus, plus, ratio, sign_of_cross
 
@@ -47,7 +47,7 @@ class Enumeration:
 
     def scores(self, P: Probabilities) -> Floats:
         out = np.empty(P.shape)
-        over_rows(_scores, len(P), len(self._costs), P, self._costs, out)
+        over_rows(_scores, len(P), len(self._costs), plain(P), self._costs, out)
         return out
 
 

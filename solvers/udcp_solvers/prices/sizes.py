@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from udcp_solvers.numeric.arrays import Floats, Ints, Masks, Probabilities, Records, records
+from udcp_solvers.numeric.arrays import Floats, Ints, Masks, Probabilities, Records, plain, records
 from udcp_solvers.numeric.compiled import jit, over_rows
 from udcp_solvers.numeric.double_double import minus, plus, ratio, sign_of_cross, times
 from udcp_solvers.numeric.falling import falling_order, order_scratch
@@ -64,9 +64,9 @@ class SizePrices:
     def scores(self, P: Probabilities) -> Floats:
         out = np.empty(P.shape)
         if self._equal:
-            over_rows(_by_falling_p, *P.shape, P, self._table, out)
+            over_rows(_by_falling_p, *P.shape, plain(P), self._table, out)
         else:
-            over_rows(_block, *P.shape, P, self._table, self._costs, out)
+            over_rows(_block, *P.shape, plain(P), self._table, self._costs, out)
         return out
 
 

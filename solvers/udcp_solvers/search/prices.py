@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from udcp_solvers.numeric.arrays import plain
 from udcp_solvers.numeric.compiled import over_rows
 from udcp_solvers.search.by_mass import mass_block
 from udcp_solvers.search.hull import ABOVE, ALL, BEST, ONE, SET, price_block
@@ -80,7 +81,7 @@ class SearchPrices:
             len(P),
             _HEAVY,
             *self._model,
-            _plain(P),
+            plain(P),
             np.array(t, dtype=np.float64),
             branches,
             self.span,
@@ -110,7 +111,7 @@ class SearchPrices:
             n,
             _HEAVY,
             *self._model,
-            _plain(P),
+            plain(P),
             face,
             np.full(n, -1.0) if anchor is None else np.array(anchor, dtype=np.float64),
             np.zeros(n, np.int64) if y is None else np.array(y, dtype=np.int64),
@@ -122,9 +123,3 @@ class SearchPrices:
             np.zeros(n) if gaps is None else gaps,
             np.empty((0, 1), np.int8) if fixed is None else np.array(fixed, dtype=np.int8),
         )
-
-
-def _plain(P: Probabilities) -> Floats:
-    """Arrays that cannot be written to, or have gaps, are types of their own to numba: all would be compiled again."""
-    rows = np.ascontiguousarray(P, dtype=np.float64)
-    return rows if rows.flags.writeable else rows.copy()
