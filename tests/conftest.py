@@ -15,7 +15,7 @@ import importlib.machinery
 import os
 import random
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -78,6 +78,12 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     return True if collection_path.suffix == ".py" and not collection_path.name.startswith("test_") else None
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Examples in docstrings are looked for in the package, not in its tests."""
+    return [collector for collector in (yield) if type(collector) is pytest.Module]
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     """A part of the suite runs in this process: soon there, and open to a debugger; the whole, as xdist decides."""
@@ -88,6 +94,18 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
 def pytest_configure_node(node: Any) -> None:
     """A worker is given every path by name: what was asked for is known here alone."""
     node.workerinput["whole"] = whole(node.config)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Every second worker reads the folders from their end: of the bytecode of all test files, which takes a good part
+    of collecting them, each worker then makes its share and finds that of the other."""
+    report = yield
+    if isinstance(collector, pytest.Directory) and os.environ.get("PYTEST_XDIST_WORKER", "").endswith(tuple("13579")):
+        report.result = report.result[::-1]
+    return report
 
 
 def pytest_collection_finish() -> None:
@@ -106,12 +124,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for test in {id(item.obj): item.obj for item in properties}.values():  # type: ignore[attr-defined]  # functions
             try_fewer(test)
     if hasattr(config, "workerinput"):
+        items.sort(key=_place)  # the same in every worker
         slow = [item for item in items if item.get_closest_marker("slow")]
         quick = [item for item in items if not item.get_closest_marker("slow")]
         kernels = [item for item in quick if not item.nodeid.startswith(WITHOUT_KERNELS)]
         others = [item for item in quick if item.nodeid.startswith(WITHOUT_KERNELS)]
         half = len(quick) // 2  # where xdist has the second of two begin
         items[:] = [*kernels[:half], *others, *kernels[half:], *slow]
+
+
+def _place(item: pytest.Item) -> tuple[str, ...]:
+    return item.path.relative_to(item.config.rootpath).parts
 
 
 def _seed(item: pytest.Item) -> int:
