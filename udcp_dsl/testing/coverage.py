@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -101,6 +101,14 @@ class Problem:
         return (p / p.sum(axis=1, keepdims=True)).astype(self.dtype), y
 
 
+@lru_cache(maxsize=1000)
+def _chances(n_cal: int, alpha: Fraction, n_test: int) -> Floats:
+    """That 0 to n_test points are covered. scipy takes milliseconds for it, and trials are many of one size."""
+    found: Floats = coverage_law(n_cal, alpha, n_test).pmf(np.arange(n_test + 1))
+    found.flags.writeable = False
+    return found
+
+
 @dataclass(frozen=True)
 class Trials:
     """How many of `repeats` times n_test points were covered after calibrating on n_cal, and what law that has.
@@ -123,7 +131,7 @@ class Trials:
         if self.randomize:
             one = np.array([float(self.alpha), float(1 - self.alpha)])
         else:
-            one = coverage_law(self.n_cal, self.alpha, self.n_test).pmf(np.arange(self.n_test + 1))
+            one = _chances(self.n_cal, self.alpha, self.n_test)
         total = np.ones(1)
         for bit in bin(self.repeats)[2:]:
             total = np.convolve(total, total)

@@ -17,6 +17,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -238,7 +239,7 @@ class _Tried:
         low, high = (float(bdtr(k, _WATCHED, x)) if k >= 0 else 0.0 for k in (below - 1, below))
         return abs(2 * (low + rng.random() * (high - low)) - 1), 0.5  # near 1 for too many and too few alike
 
-    @property
+    @cached_property
     def _with_harm(self) -> Loss:
         loss = self._loss
         text = f"{loss.source.text}\ncosts udcp_harm {{ {json.dumps(loss.labels[0])}: {_HARM:g}, default: 1 }}\n"
