@@ -24,6 +24,11 @@ from hypothesis import settings
 
 T = TypeVar("T")
 
+# Before numpy is imported, for workers and what they start too: products of small matrices would wake a thread for each
+# core, which spins there while another worker needs it.
+for _library in ("OPENBLAS", "OMP"):
+    os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
+
 # Tests that call no compiled kernel, or hardly any.
 WITHOUT_KERNELS = tuple(
     f"tests/{path}"
