@@ -179,14 +179,21 @@ def test_clusters_share_thresholds_and_cover(load: Any) -> None:
     assert min(covered[y[4000:] == c].mean() for c in range(20)) > 0.8
 
 
-def test_a_library_that_fails_is_named_and_the_others_go_on(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "tried",
+    [("mapie", "crepes", "puncc"), pytest.param(("torchcp",), marks=pytest.mark.slow)],  # which imports torch first
+    ids=" ".join,
+)
+def test_a_library_that_fails_is_named_and_the_others_go_on(
+    load: Any, monkeypatch: pytest.MonkeyPatch, tried: tuple[str, ...]
+) -> None:
     """Without an environment of its own a library is not there, and its process ends at once."""
     libraries = load("rivals.libraries")
     monkeypatch.setattr(libraries, "environment", lambda folder, library: Path(sys.executable))
     monkeypatch.setenv("PYTHONPATH", "")
     P, y = rows(5), np.arange(40) % 5
     with libraries.Asked(FOLDER, P, y, P) as asked:
-        absent = [library for library in libraries.INSTALLED if find_spec(MODULES[library]) is None]
+        absent = [library for library in tried if find_spec(MODULES[library]) is None]
         for library in absent:
             with pytest.raises(libraries.Refused, match=f"{libraries.NAMES[library]}, lac at level 0.9: it ended"):
                 libraries.Library(asked, library, "lac").at(0.9)

@@ -15,27 +15,34 @@ loss plain = size
 loss dear = sum(effort) + any({ cat, dog })
 """
 
-# tests/udcp_dsl/validation/test_promises.py tries them.
-NO_PROMISES = "from udcp_dsl.validation import promises\npromises.promises = lambda *asked: []\n"
+# What is told is found by the first stages, with one oracle; tests/udcp_dsl/validation tries all of them.
+FEW_STAGES = """
+from udcp_dsl.validation import coverage, oracles, promises
+coverage.coverage = promises.promises = lambda *asked: []
+chosen = oracles.chosen_oracles
+oracles.chosen_oracles = lambda loss, wanted: chosen(loss, ["lac"])
+"""
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "pets.loss").write_text(SPEC)
     (tmp_path / "pets.csv").write_text("name,effort\ncat,1\ndog,2.5\nwolf,9\n")
-    (tmp_path / "conftest.py").write_text(NO_PROMISES)
+    (tmp_path / "conftest.py").write_text(FEW_STAGES)
     return tmp_path
 
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
+    others = "anyio cacheprovider hypothesispytest xdist xdist.looponfail".split()
+    without = [f"-pno:{plugin}" for plugin in others]
+    command = [sys.executable, "-m", "pytest", *without, *arguments]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
 def test_each_loss_of_each_spec_is_a_test_and_what_fails_is_told_without_a_traceback(folder: Path) -> None:
     """One process for both: a loss that holds, and one whose evaluator is patched."""
     (folder / "conftest.py").write_text(
-        f"{NO_PROMISES}"
+        f"{FEW_STAGES}"
         "from udcp_dsl.expression.atoms.any import Any\n"
         "Any.batch = lambda self, sets: sets.mask[:, self.category.members].all(axis=1) * 1.0\n"
     )
@@ -52,6 +59,7 @@ def test_each_loss_of_each_spec_is_a_test_and_what_fails_is_told_without_a_trace
 
 
 def test_a_spec_that_does_not_compile_fails_as_a_compiler_says_it(folder: Path) -> None:
+    (folder / "conftest.py").unlink()
     (folder / "bad.loss").write_text("labels { a }  loss l = sizee")
     done = run(folder, "--udcp", "bad.loss")
     assert done.returncode == 1
@@ -65,6 +73,6 @@ def test_nothing_is_done_without_the_option(folder: Path) -> None:
     (folder / "test_quiet.py").write_text(
         "import sys\n\ndef test_quiet():\n    assert not {'numpy', 'udcp_dsl.loss', 'hypothesis'} & set(sys.modules)\n"
     )
-    done = run(folder, "-p", "no:hypothesispytest", "-p", "no:xdist")
+    done = run(folder)
     assert done.returncode == 0, done.stdout
     assert "1 passed" in done.stdout

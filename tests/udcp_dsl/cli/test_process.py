@@ -12,76 +12,121 @@ import struct
 import subprocess
 import sys
 import termios
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from click.testing import Result
 
 UDCP = [sys.executable, "-m", "udcp_dsl.cli"]
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 
+# Commands with commas between them, one after the other in one process, of which the most part is the start. After each
+# its status is told: on a terminal once, else to both streams.
+SEVERAL = """
+import sys
+from udcp_dsl.cli import main
+arguments = sys.argv[1:]
+while arguments:
+    end = arguments.index(",") if "," in arguments else len(arguments)
+    try:
+        main(arguments[:end])
+    except SystemExit as ended:
+        for stream in [sys.stdout, sys.stderr][: 1 if sys.stdout.isatty() else 2]:
+            print("=", ended.code, "=", file=stream, flush=True)
+    arguments = arguments[end + 1 :]
+"""
+ENDED = re.compile(r"= (\d+) =\n")
 
-def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+
+def run(command: list[str], *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*UDCP, *arguments], capture_output=True, text=True, encoding="utf-8", env={**os.environ, **environment}
+        [*command, *arguments], capture_output=True, text=True, encoding="utf-8", env={**os.environ, **environment}
     )
 
 
-def on_terminal(columns: int, *arguments: str, **environment: str) -> tuple[int, str]:
-    """Exit status, and what a terminal of that width shows, colours included."""
+def several(commands: str, **environment: str) -> tuple[list[str], list[str]]:
+    """What each says on stdout, and on stderr."""
+    done = run([sys.executable, "-c", SEVERAL], *commands.split(), **environment)
+    return ENDED.split(done.stdout)[::2][:-1], ENDED.split(done.stderr)[::2][:-1]
+
+
+def on_terminal(columns: int, commands: str, **environment: str) -> list[tuple[int, str]]:
+    """Of each command the exit status, and what a terminal of that width shows, colours included."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     plain = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "COLUMNS", "FORCE_COLOR")}
     env = {**plain, "TERM": "xterm-256color", "PYTHONIOENCODING": "utf-8", **environment}
-    process = subprocess.Popen([*UDCP, *arguments], stdin=theirs, stdout=theirs, stderr=theirs, env=env)
+    program = [sys.executable, "-c", SEVERAL, *commands.split()]
+    process = subprocess.Popen(program, stdin=theirs, stdout=theirs, stderr=theirs, env=env)
     os.close(theirs)
     shown = b""
     with contextlib.suppress(OSError):  # the other end is closed
         while block := os.read(ours, 1 << 16):
             shown += block
     os.close(ours)
-    return process.wait(), shown.decode().replace("\r\n", "\n")
+    assert process.wait() == 0
+    *parts, rest = ENDED.split(shown.decode().replace("\r\n", "\n"))
+    assert rest == ""
+    return [(int(status), text) for text, status in zip(parts[::2], parts[1::2], strict=True)]
 
 
-@pytest.mark.parametrize("columns", [40, 80, 132])
-def test_a_terminal_of_any_width_is_used_and_not_exceeded(folder: Path, columns: int) -> None:
-    status, shown = on_terminal(columns, "check", "pets.loss")
-    assert status == 0
+@pytest.fixture
+def bad(folder: Path) -> None:
+    (folder / "bad.loss").write_text("labels { a }\n\tloss l = sise")
+
+
+@pytest.mark.usefixtures("bad")
+def test_a_terminal_is_used_to_its_width_and_coloured(udcp: Callable[..., Result]) -> None:
+    (status, shown), (refused, faults) = on_terminal(132, "check pets.loss , check bad.loss")
+    assert (status, refused) == (0, 2)
     assert "\x1b[32m✓ proved" in shown
     widths = [len(ESCAPE.sub("", line)) for line in shown.splitlines()]
-    assert max(widths) == min(columns, 129)  # wider than its text a table does not grow
+    assert max(widths) == 129  # wider than its text a table does not grow
+    assert "\x1b[31m\x1b[1merror[E211]\x1b[0m" in faults
+    assert ESCAPE.sub("", faults) == udcp("check", "bad.loss").stderr
 
 
-def test_diagnostics_are_coloured_on_a_terminal_and_say_the_same(folder: Path) -> None:
-    (folder / "bad.loss").write_text("labels { a }\n\tloss l = sise")
-    status, shown = on_terminal(80, "check", "bad.loss")
-    assert status == 2
-    assert "\x1b[31m\x1b[1merror[E211]\x1b[0m" in shown
-    piped = run("check", "bad.loss")
-    assert "\x1b" not in piped.stderr
-    assert ESCAPE.sub("", shown) == piped.stderr
+@pytest.mark.usefixtures("bad")
+@pytest.mark.parametrize("columns", [40, pytest.param(80, marks=pytest.mark.slow)])
+def test_a_narrow_one_is_not_exceeded_and_not_coloured_against_its_will(columns: int) -> None:
+    (status, shown), (refused, faults) = on_terminal(columns, "check pets.loss , check bad.loss", NO_COLOR="1")
+    assert (status, refused) == (0, 2)
+    assert "\x1b" not in shown + faults
+    assert "✓ proved" in shown
+    assert max(map(len, shown.splitlines())) == columns
 
 
-def test_no_color(folder: Path) -> None:
-    (folder / "bad.loss").write_text("labels { a } loss l = sise")
-    assert "\x1b" not in on_terminal(80, "check", "pets.loss", NO_COLOR="1")[1]
-    assert "\x1b" not in on_terminal(80, "check", "bad.loss", NO_COLOR="1")[1]
-    assert "\x1b" not in on_terminal(80, "eval", "pets.loss", TERM="dumb")[1]
+@pytest.mark.usefixtures("bad")
+def test_a_dumb_one_gets_no_colour() -> None:
+    (status, shown), (refused, faults) = on_terminal(80, "eval pets.loss , check bad.loss", TERM="dumb")
+    assert (status, refused) == (0, 2)
+    assert "\x1b" not in shown + faults
 
 
-def test_a_pipe_gets_plain_text_whatever_the_environment_says(folder: Path) -> None:
-    result = run("check", "pets.loss", FORCE_COLOR="1", COLUMNS="30")
-    assert "\x1b" not in result.stdout
-    assert max(map(len, result.stdout.splitlines())) == 100
+@pytest.mark.usefixtures("bad")
+def test_a_pipe_gets_plain_text_whatever_the_environment_says(udcp: Callable[..., Result]) -> None:
+    (shown, _), (_, faults) = several("check pets.loss , check bad.loss", FORCE_COLOR="1", COLUMNS="30")
+    assert "\x1b" not in shown
+    assert max(map(len, shown.splitlines())) == 100
+    assert faults == udcp("check", "bad.loss").stderr
+    assert "\x1b" not in faults
 
 
 def test_a_process_of_its_own_answers_as_json(folder: Path) -> None:
-    result = run("eval", "pets.loss", "cat", "--json")
+    result = run(UDCP, "eval", "pets.loss", "cat", "--json")
     assert (result.returncode, result.stderr) == (0, "")
     assert json.loads(result.stdout)["total"] == 2.01
 
 
 @pytest.mark.parametrize(
-    "arguments", ["check pets.loss", "check pets.loss --json", "format pets.loss", "check nowhere.loss --json"]
+    "arguments",
+    [
+        "check pets.loss",
+        pytest.param("check pets.loss --json", marks=pytest.mark.slow),
+        "format pets.loss",
+        "check nowhere.loss --json",
+    ],
 )
 def test_a_reader_that_has_gone_is_no_error_to_print(folder: Path, arguments: str) -> None:
     reading, writing = os.pipe()
@@ -94,33 +139,27 @@ def test_a_reader_that_has_gone_is_no_error_to_print(folder: Path, arguments: st
 
 def test_an_encoding_without_the_characters_gets_others(folder: Path) -> None:
     (folder / "l.loss").write_text("labels { λ, b } loss l = any({ λ }) + 0.5 * size", encoding="utf-8")
-    result = run("check", "l.loss", PYTHONIOENCODING="latin-1")
-    assert result.returncode == 0
-    assert "+ proved" in result.stdout
-    assert result.stdout.isascii()
-    assert run("eval", "l.loss", "λ", PYTHONIOENCODING="latin-1").stdout.startswith(r"l of {\u03bb}")
-    assert run("eval", "l.loss", "λλ", PYTHONIOENCODING="latin-1").stderr.startswith(
-        r"error: unknown label '\u03bb\u03bb'"
-    )
+    commands = "check l.loss , eval l.loss λ , eval l.loss λλ"
+    (checked, shown, _), (_, _, faults) = several(commands, PYTHONIOENCODING="latin-1")
+    assert "+ proved" in checked
+    assert checked.isascii()
+    assert shown.startswith(r"l of {\u03bb}")
+    assert faults.startswith(r"error: unknown label '\u03bb\u03bb'")
 
 
 def test_help_and_check_import_no_more_than_they_need(folder: Path) -> None:
+    """In one process, as what is imported stays: first what needs the least."""
     program = (
         "import sys\n"
         "from udcp_dsl.cli import main\n"
-        "try: main(sys.argv[1:])\n"
-        "except SystemExit as end: assert not end.code\n"
         "heavy = 'numpy lark rich scipy numba pulp highspy torch pandas pyarrow multiprocessing'.split()\n"
-        "print([name for name in heavy if name in sys.modules], file=sys.stderr)"
+        "for arguments in ('--help', 'check pets.loss --json', 'check pets.loss'):\n"
+        "    try: main(arguments.split())\n"
+        "    except SystemExit as end: assert not end.code\n"
+        "    print([name for name in heavy if name in sys.modules], file=sys.stderr)"
     )
-
-    def imported(*arguments: str) -> str:
-        command = [sys.executable, "-c", program, *arguments]
-        return subprocess.run(command, capture_output=True, text=True, check=True).stderr.strip()
-
-    assert imported("--help") == "[]"
-    assert imported("check", "pets.loss") == "['numpy', 'lark', 'rich']"
-    assert imported("check", "pets.loss", "--json") == "['numpy', 'lark']"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stderr.splitlines() == ["[]", "['numpy', 'lark']", "['numpy', 'lark', 'rich']"]
 
 
 @pytest.mark.parametrize("closed", ["1", "2"])

@@ -6,6 +6,7 @@ import errno
 import io
 import math
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -209,13 +210,21 @@ def test_an_empty_part_is_named_and_so_are_weights_that_nobody_uses(tmp_path: Pa
     assert sorted(os.listdir(tmp_path)) == ["in"]
 
 
+# As many times as it is told, in processes forked from one that has imported what takes two seconds.
 SLOWLY = """
-import sys, time
+import importlib, os, sys, time
 from udcp_dsl.prediction.streams import predicting
 from udcp_dsl.cli import main
+for name in "lark numba.np.arraymath pyarrow.parquet udcp_dsl.cli.predict udcp_solvers.lac".split():
+    importlib.import_module(name)
 was = predicting.answers
 predicting.answers = lambda *a, **k: (time.sleep(0.05), was(*a, **k))[1]
-main(sys.argv[1:])
+for line in sys.stdin:
+    process = os.fork()
+    if not process:
+        main(sys.argv[1:])
+    print(process, flush=True)
+    print(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), flush=True)
 """
 
 
@@ -235,13 +244,22 @@ def test_killed_at_any_moment_and_run_again_the_bytes_are_the_same(
         return f"predict pets.json --probs in --id photo -o {out}/".split()
 
     assert CliRunner().invoke(main, command("whole")).exit_code == 0
-    for moment in (0, 3):
-        process = subprocess.Popen([sys.executable, "-c", SLOWLY, *command("out")], env=environment)
-        while process.poll() is None and len(list(tmp_path.glob("out/*.parquet"))) <= moment:
-            time.sleep(0.005)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        assert moment < len(list(tmp_path.glob("out/*.parquet"))) < 10
+    program = [sys.executable, "-c", SLOWLY, *command("out")]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(program, env=environment, stdin=pipe, stdout=pipe, bufsize=0) as forking:
+        assert forking.stdin is not None
+        assert forking.stdout is not None
+        for moment in (0, 3):
+            forking.stdin.write(b"again\n")
+            process = int(forking.stdout.readline())
+            ended: list[Any] = []
+            while not ended and len(list(tmp_path.glob("out/*.parquet"))) <= moment:
+                ended = select.select([forking.stdout], [], [], 0.005)[0]
+            assert not ended
+            os.kill(process, signal.SIGKILL)
+            assert int(forking.stdout.readline()) == -signal.SIGKILL
+            assert moment < len(list(tmp_path.glob("out/*.parquet"))) < 10
+        forking.stdin.close()
     done = CliRunner().invoke(main, command("out"))
     assert done.exit_code == 0
     assert "of 10 parts were there before" in done.output

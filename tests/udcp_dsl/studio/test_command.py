@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -51,22 +53,35 @@ def test_without_the_extra_it_says_how_to_get_it(folder: Path, monkeypatch: pyte
     assert "udcp_dsl[studio]" in done.output
 
 
+# A studio for each line of input, in processes forked from one that has imported what takes a second.
+STUDIOS = """
+import importlib, os, sys
+from udcp_dsl.cli import main
+for name in "lark numba.np.arraymath scipy.stats udcp_dsl.cli.studio udcp_dsl.studio.serving uvicorn".split():
+    importlib.import_module(name)
+for line in sys.stdin:
+    if not os.fork():
+        main(line.split())
+"""
+
+
 def test_two_studios_are_served_side_by_side_on_rows_of_ones_own(folder: Path) -> None:
     rng = np.random.default_rng(0)
     np.save(folder / "p.npy", rng.dirichlet(np.ones(6), size=300))
     np.save(folder / "y.npy", rng.integers(0, 6, size=300))
-    command = [sys.executable, "-m", "udcp_dsl.cli", "studio", "pets.loss", "--no-browser", "--json", "--port", "18600"]
-    rows = ["--probs", "p.npy", "--truth", "y.npy"]
-    running = []
+    command = "studio pets.loss --no-browser --json --port 18600"
+    program = [sys.executable, "-c", STUDIOS]
+    pipe = subprocess.PIPE
+    forking = subprocess.Popen(program, cwd=folder, stdin=pipe, stdout=pipe, text=True, start_new_session=True)
+    assert forking.stdin is not None
+    assert forking.stdout is not None
     try:
         addresses = []
-        for more in ([], rows):
-            process = subprocess.Popen([*command, *more], cwd=folder, stdout=subprocess.PIPE, text=True)
-            running.append(process)
-            assert process.stdout is not None
+        for more in ("", "--probs p.npy --truth y.npy"):
+            print(command, more, file=forking.stdin, flush=True)
             told = ""
             while not told.rstrip().endswith("}"):
-                line = process.stdout.readline()
+                line = forking.stdout.readline()
                 assert line, told
                 told += line
             addresses.append(json.loads(told)["address"])
@@ -78,9 +93,8 @@ def test_two_studios_are_served_side_by_side_on_rows_of_ones_own(folder: Path) -
         crossed = addresses[0].replace(tokens[0], tokens[1])
         assert httpx.get(crossed).status_code == 403
     finally:
-        for process in running:
-            process.terminate()
-            process.wait(20)
+        os.killpg(forking.pid, signal.SIGTERM)
+        forking.communicate(timeout=20)  # until all have ended, and nobody is left to write
 
 
 def test_the_examples_are_all_there_with_their_data() -> None:

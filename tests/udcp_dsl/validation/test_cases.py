@@ -175,24 +175,25 @@ def test_the_command_fails_where_a_case_does(folder: Path) -> None:
 
 
 def test_pytest_runs_each_as_a_test(folder: Path) -> None:
-    def run(*arguments: str) -> str:
-        command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--udcp", "-v", *arguments]
-        plain = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_PLUGINS": "udcp_dsl.pytest_plugin"}
-        return subprocess.run(command, cwd=folder, env=plain, capture_output=True, text=True, check=False).stdout
-
+    """One process for cases by themselves, those beside a spec, whose losses are not chosen, and what is no case."""
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--udcp", "-v", "-k", "case"]
+    plain = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_PLUGINS": "udcp_dsl.pytest_plugin"}
     (folder / "pets.cases").write_text(CASES + 'case "cats are dear": cost { cat } > 3\n')
-    told = run("pets.cases")
+    (folder / "beside.loss").write_text(SPEC)
+    (folder / "beside.cases").write_text(CASES)
+    (folder / "odd.loss").write_text(SPEC)
+    (folder / "odd.cases").write_text("case: nonsense")
+    command += ["pets.cases", "beside.loss", "odd.cases"]
+    told = subprocess.run(command, cwd=folder, env=plain, capture_output=True, text=True, check=False).stdout
     assert "pets.cases::case wild is dear PASSED" in told
     assert "pets.cases::case cats are dear FAILED" in told
     assert "pets.cases:8:1: case cats are dear fails" in told
     assert "{ cat } costs 1: that is not > 3" in told
-    assert "1 failed, 5 passed" in told
+    assert "beside.loss::case mild PASSED" in told
+    assert "odd.cases::cases FAILED" in told
+    assert "cost or row is expected" in told
+    assert "2 failed, 10 passed, 2 deselected" in told  # the two losses of beside.loss
     assert "Traceback" not in told
-    told = run("pets.loss", "--collect-only")
-    assert "<SpecItem care>" in told
-    assert "<CaseItem case mild>" in told
-    (folder / "pets.cases").write_text("case: nonsense")
-    assert "cost or row is expected" in run("pets.cases")
 
 
 def test_the_page_about_cases_is_right() -> None:
