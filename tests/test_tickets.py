@@ -66,7 +66,7 @@ def test_the_rows_are_written_as_the_commands_read_them(tickets: ModuleType, los
 
 def test_price_is_the_cheapest_on_its_rows(tickets: ModuleType, loss: udcp.Loss) -> None:
     P, y = tickets.rows()
-    result = udcp.compare(loss, P, y, splits=2, oracles=["base", "lac", "penalized", "greedy", "price"])
+    result = udcp.compare(loss, P[:1000], y[:1000], splits=1, oracles=["base", "lac", "penalized", "greedy", "price"])
     cost = {summary.oracle: summary.cost for summary in result.summaries()}
     assert cost["price"] < min(paid for oracle, paid in cost.items() if oracle != "price")
 

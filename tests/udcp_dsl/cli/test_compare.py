@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import datetime
+import functools
 import json
 import re
 from collections.abc import Callable
@@ -52,6 +53,12 @@ def expected(*specs: str, **settings: Any) -> udcp_dsl.Comparison:
     return udcp_dsl.compare(losses, P, Y, **{"oracles": ["lac", "price"], "splits": 3, "seed": 2, **settings})
 
 
+@functools.cache
+def usual() -> udcp_dsl.Comparison:
+    """What is expected of pets.loss and QUICK."""
+    return expected()
+
+
 def untimed(data: dict[str, Any]) -> dict[str, Any]:
     for row in (*data["runs"], *data["summaries"], *(data["beside"] or {"summaries": []})["summaries"]):
         del row["seconds"]
@@ -67,7 +74,7 @@ def test_as_data(udcp: Udcp) -> None:
     assert result.exit_code == 0, result.output
     data = untimed(json.loads(result.stdout))
     assert (data.pop("ok"), data.pop("files"), data.pop("warnings"), data.pop("diagnostics")) == (True, [], [], [])
-    assert data == plain(expected())
+    assert data == plain(usual())
     assert result.stderr == ""
 
 
@@ -86,7 +93,7 @@ def test_several_specs_and_alphas(udcp: Udcp) -> None:
 def test_the_table(udcp: Udcp) -> None:
     text = udcp("compare", "pets.loss", *SOURCE, *QUICK).stdout
     lines = text.split("\n")
-    for summary in expected().summaries():
+    for summary in usual().summaries():
         line = next(line for line in lines if line.startswith(summary.oracle))
         mark = ["*"] if summary.oracle == "price" else []
         low, high = summary.coverage_interval
@@ -148,7 +155,7 @@ def test_class_names_logits_and_scores(udcp: Udcp) -> None:
     ):
         data = json.loads(udcp("compare", "pets.loss", *source, *QUICK, "--json").stdout)
         costs = [x["cost"] for x in data["summaries"]]
-        assert costs == pytest.approx([x.cost for x in expected().summaries()])
+        assert costs == pytest.approx([x.cost for x in usual().summaries()])
 
 
 def test_integers_beside_class_names_are_doubtful(udcp: Udcp) -> None:
@@ -171,19 +178,20 @@ def test_runs_are_written(udcp: Udcp, file: str) -> None:
     else:
         parquet = pytest.importorskip("pyarrow.parquet")
         costs = parquet.read_table(file)["mean_cost"].to_pylist()
-    assert costs == pytest.approx(expected().table()["mean_cost"], rel=1e-11)
+    assert costs == pytest.approx(usual().table()["mean_cost"], rel=1e-11)
 
 
 def test_runs_on_standard_output_have_it_for_themselves(udcp: Udcp) -> None:
     result = udcp("compare", "pets.loss", *SOURCE, *QUICK, "--out", "-")
     assert result.exit_code == 0, result.output
     rows = list(csv.DictReader(result.stdout.splitlines()))
-    assert [float(row["mean_cost"]) for row in rows] == pytest.approx(expected().table()["mean_cost"], rel=1e-11)
+    assert [float(row["mean_cost"]) for row in rows] == pytest.approx(usual().table()["mean_cost"], rel=1e-11)
     assert "240 rows, 4 labels" in result.stderr
     assert "is written" not in result.output
     assert not Path("-").exists()
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_report_and_figures(udcp: Udcp) -> None:
     pytest.importorskip("matplotlib")
     result = udcp("compare", "pets.loss", *SOURCE, *QUICK, "--report", "out.html", "--figures", "figures", "--json")
@@ -271,6 +279,7 @@ def test_help(udcp: Udcp) -> None:
     assert "SPEC..." in result.stdout
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_labels_that_are_codes_are_shown_by_name(udcp: Udcp) -> None:
     pytest.importorskip("matplotlib")
     Path("names.csv").write_text("label,name\ncat,House cat\nwolf,Grey <wolf>\nlynx,\n")

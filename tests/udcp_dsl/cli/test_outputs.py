@@ -103,7 +103,7 @@ def _full(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(f"udcp_dsl.{place}.atomic_write", full)
 
 
-@pytest.mark.usefixtures("_full")
+@pytest.mark.usefixtures("_full", "undrawn", "few_classifiers")
 @pytest.mark.parametrize(
     ("name", "printed", "key"),
     [

@@ -15,6 +15,7 @@ from udcp_dsl.expression.atoms.any import Any
 from udcp_dsl.testing import Problem
 
 Run = Callable[..., Result]
+pytestmark = pytest.mark.usefixtures("few_classifiers")
 QUICK = ("--oracle", "base", "--oracle", "price", "--cases", "1")
 
 
@@ -30,7 +31,8 @@ def test_a_good_spec_holds(udcp: Run) -> None:
 
 
 def test_the_same_seed_gives_the_same_bytes(udcp: Run, folder: Path) -> None:
-    runs = [udcp("validate", "pets.loss", *QUICK, "--seed", seed, "--report", "r.html") for seed in ("7", "7", "8")]
+    quick = ("validate", "pets.loss", "--oracle", "lac", "--cases", "1", "--report", "r.html")
+    runs = [udcp(*quick, "--seed", seed) for seed in ("7", "7", "8")]
     assert runs[0].output == runs[1].output != runs[2].output
     assert "seed 8" in (folder / "r.html").read_text()
 

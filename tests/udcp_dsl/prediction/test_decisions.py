@@ -133,6 +133,7 @@ def test_evaluation_shows_the_kept_and_the_handed_over_apart() -> None:
     assert "handed over" not in str(plain)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_comparison_shows_them_for_each_oracle(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     found = udcp.compare(udcp.loads(CAPPED), *rows(400, 4), oracles=["lac", "price"], splits=2)

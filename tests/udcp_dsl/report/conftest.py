@@ -1,9 +1,12 @@
-"""Small comparisons: an ordinary one, one whose names are hostile to a page, and the smallest there is."""
+"""Small comparisons: an ordinary one, one whose names are hostile to a page, and the smallest there is; their pages."""
 
 from __future__ import annotations
 
+import datetime
+import functools
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +16,16 @@ import pytest
 
 import udcp_dsl as udcp
 from udcp_dsl.comparison import Comparison, compare
+from udcp_dsl.report import drawing, write_report
+from udcp_dsl.report.figures import Figure
 
+ORIGIN: dict[str, Any] = {
+    "title": "<i>A</i> title",
+    "data": "rows & <b>rows</b>",
+    "command": "udcp compare '<u>.loss'",
+    "date": datetime.date(2026, 11, 16),
+}
+EMPTY = b'<svg xmlns="http://www.w3.org/2000/svg"/>'
 HOSTILE = (
     "<script>alert(1)</script>",
     "</script><img src=http://x.invalid onerror=alert(2)>",
@@ -109,3 +121,51 @@ def smallest() -> Comparison:
     """Two labels, one oracle, one split, no groups, no categories, few rows."""
     P, y = rows(40, 2, 2)
     return compare(udcp.loads("labels {no, yes} loss l = size"), P, y, oracles=["lac"], splits=1)
+
+
+@pytest.fixture(scope="session")
+def origin() -> dict[str, Any]:
+    """What the pages say of where they come from."""
+    return ORIGIN
+
+
+@pytest.fixture(scope="session")
+def pages(
+    ordinary: Comparison, hostile: Comparison, smallest: Comparison, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, str]:
+    """The page of each. The pictures of the ordinary one are those of its first loss and level: to draw each loss and
+    level anew takes seconds, and ids of pictures that are the same are the likeliest to be given twice."""
+    folder = tmp_path_factory.mktemp("pages")
+    made = {"ordinary": ordinary, "hostile": hostile, "smallest": smallest}
+    draw = drawing._rendered
+    for name, comparison in made.items():
+        kinds: dict[str, Any] = {}
+
+        def of_its_kind(figure: Figure, formats: Sequence[str], kinds: dict[str, Any] = kinds) -> Any:
+            kind = re.sub(r"^(touched|far)-|-alpha-.*", "", figure.name)
+            if kind not in kinds:
+                kinds[kind] = draw(figure, formats)
+            return kinds[kind]
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(drawing, "_rendered", of_its_kind)
+            write_report(folder / name, comparison, **ORIGIN)
+    return {name: (folder / name).read_text(encoding="utf-8") for name in made}
+
+
+@pytest.fixture(scope="session")
+def pictures(pages: dict[str, str]) -> dict[str, list[str]]:
+    """Those of each page, in its order, which is that of `figures`."""
+    return {name: re.findall("<svg.*?</svg>", page, re.S) for name, page in pages.items()}
+
+
+@pytest.fixture
+def draw_only(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Given what is in their names: of all others the pictures are empty from here on."""
+    draw = drawing._rendered
+
+    def some(parts: Sequence[str], figure: Figure, formats: Sequence[str]) -> Any:
+        wanted = any(part in figure.name for part in parts)
+        return draw(figure, formats) if wanted else (dict.fromkeys(formats, EMPTY), {})
+
+    return lambda *parts: monkeypatch.setattr(drawing, "_rendered", functools.partial(some, parts))

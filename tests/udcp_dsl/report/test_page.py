@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import base64
 import datetime
+import functools
 import hashlib
 import json
 import re
 import sys
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from html.parser import HTMLParser
@@ -19,8 +21,8 @@ import pytest
 
 from udcp_dsl import InputError, __version__
 from udcp_dsl.comparison import Comparison
+from udcp_dsl.report import drawing, write_report
 from udcp_dsl.report import page as page_module
-from udcp_dsl.report import write_report
 from udcp_dsl.report.figures import figures
 from udcp_dsl.report.headline import finding
 from udcp_dsl.report.wording import number, shown
@@ -28,9 +30,8 @@ from udcp_dsl.report.wording import number, shown
 FIXTURES = ("ordinary", "hostile", "smallest")
 VOID = {"meta", "link", "br", "img", "input"}
 DAY = datetime.date(2026, 11, 16)
-ORIGIN: dict[str, Any] = {
-    "title": "<i>A</i> title", "data": "rows & <b>rows</b>", "command": "udcp compare '<u>.loss'", "date": DAY
-}  # fmt: skip
+# Of matplotlib: some that the report sets, and one that it leaves at the default.
+USERS: dict[str, Any] = {"font.size": 30, "axes.facecolor": "red", "svg.hashsalt": None, "xtick.major.size": 20.0}
 
 
 class Page(HTMLParser):
@@ -65,18 +66,12 @@ class Page(HTMLParser):
         return sum(found == tag for found, _ in self.elements)
 
 
-@pytest.fixture(scope="session")
-def pages(ordinary: Comparison, hostile: Comparison, smallest: Comparison, tmp_path_factory: Any) -> dict[str, str]:
-    folder = tmp_path_factory.mktemp("pages")
-    made = {"ordinary": ordinary, "hostile": hostile, "smallest": smallest}
-    for name, comparison in made.items():
-        write_report(folder / name, comparison, **ORIGIN)
-    return {name: (folder / name).read_text(encoding="utf-8") for name in made}
+read = functools.cache(Page)
 
 
 @pytest.mark.parametrize("name", FIXTURES)
 def test_page_is_whole_and_accessible(name: str, pages: dict[str, str], request: pytest.FixtureRequest) -> None:
-    page = Page(pages[name])
+    page = read(pages[name])
     comparison: Comparison = request.getfixturevalue(name)
     assert page.count("h1") == 1
     assert page.texts["h1"] == ["<i>A</i> title"]
@@ -99,7 +94,7 @@ def test_page_is_whole_and_accessible(name: str, pages: dict[str, str], request:
 
 @pytest.mark.parametrize("name", FIXTURES)
 def test_nothing_is_fetched(name: str, pages: dict[str, str]) -> None:
-    page = Page(pages[name])
+    page = read(pages[name])
     for tag, attributes in page.elements:
         assert not attributes.keys() & {"src", "srcset", "action", "data", "poster", "background", "xlink:href"}
         assert attributes.get("href", "#").startswith(("#", "data:,"))
@@ -117,7 +112,7 @@ def test_nothing_is_fetched(name: str, pages: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("name", FIXTURES)
 def test_only_our_script_may_run(name: str, pages: dict[str, str]) -> None:
-    page = Page(pages[name])
+    page = read(pages[name])
     scripts = [attributes for tag, attributes in page.elements if tag == "script"]
     assert scripts == [{"type": "application/json", "id": "instances"}, {}]
     digest = base64.b64encode(hashlib.sha256(page.texts["script"][1].encode()).digest()).decode()
@@ -125,7 +120,7 @@ def test_only_our_script_may_run(name: str, pages: dict[str, str]) -> None:
 
 
 def test_hostile_names_are_shown_as_they_are(pages: dict[str, str], hostile: Comparison) -> None:
-    page = Page(pages["hostile"])
+    page = read(pages["hostile"])
     data = json.loads(page.texts["script"][0])
     (loss,) = data["losses"]
     labels = hostile.losses[0].labels
@@ -151,12 +146,31 @@ def test_names_that_do_not_print_are_escaped() -> None:
     assert shown(persian) == persian
 
 
-def test_the_same_bytes_whatever_the_users_settings(hostile: Comparison, tmp_path: Path, pages: dict[str, str]) -> None:
+def test_the_same_bytes_whatever_the_users_settings(hostile: Comparison, pictures: dict[str, list[str]]) -> None:
     import matplotlib
 
-    with matplotlib.rc_context({"font.size": 30, "axes.facecolor": "red", "svg.hashsalt": None}):
-        write_report(tmp_path / "again.html", hostile, **ORIGIN)
+    prefixes = ["headline-", *(f"f0-0-{i}-" for i in range(len(pictures["hostile"])))]
+    with matplotlib.rc_context(USERS):
+        for i, figure in list(enumerate(figures(hostile)))[::4]:
+            assert drawing.inline_svg(figure, prefixes[i]) == pictures["hostile"][i], figure.name
         assert matplotlib.rcParams["font.size"] == 30
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_the_same_bytes_again(hostile: Comparison, origin: dict[str, Any], tmp_path: Path) -> None:
+    for name in ("once", "again"):
+        write_report(tmp_path / name, hostile, **origin)
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "once").read_bytes()
+
+
+@pytest.mark.slow
+def test_the_same_page_whatever_the_users_settings(
+    hostile: Comparison, pages: dict[str, str], origin: dict[str, Any], tmp_path: Path
+) -> None:
+    import matplotlib
+
+    with matplotlib.rc_context(USERS):
+        write_report(tmp_path / "again.html", hostile, **origin)
     assert (tmp_path / "again.html").read_text(encoding="utf-8") == pages["hostile"]
 
 
@@ -164,7 +178,7 @@ def test_the_table_has_the_summaries_cheapest_first(pages: dict[str, str], ordin
     for summary in ordinary.summaries():
         assert f"<td>{number(summary.cost_mean)} " in pages["ordinary"]
         assert f"<td>{summary.coverage:.3f} " in pages["ordinary"]
-    head = [text for text in Page(pages["ordinary"]).texts["th"] if text.startswith(("lac", "penalized", "price"))]
+    head = [text for text in read(pages["ordinary"]).texts["th"] if text.startswith(("lac", "penalized", "price"))]
     first = sorted((s for s in ordinary.summaries()[:3]), key=lambda s: s.cost_mean)
     assert [text.split()[0] for text in head[:3]] == [s.oracle for s in first]
     assert "lambda" in next(text for text in head if text.startswith("penalized"))
@@ -181,6 +195,7 @@ def test_without_matplotlib(ordinary: Comparison, tmp_path: Path, monkeypatch: p
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_nothing_partial_is_written(smallest: Comparison, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "out.html"
     file.write_text("before")
@@ -188,16 +203,17 @@ def test_nothing_partial_is_written(smallest: Comparison, tmp_path: Path, monkey
     def fail(*_: object) -> str:
         raise RuntimeError
 
-    monkeypatch.setattr(page_module, "_footer", fail)
-    with pytest.raises(RuntimeError):
-        write_report(file, smallest)
+    with monkeypatch.context() as patch:
+        patch.setattr(page_module, "_footer", fail)
+        with pytest.raises(RuntimeError):
+            write_report(file, smallest)
     assert [path.read_text() for path in tmp_path.iterdir()] == ["before"]
-    monkeypatch.undo()
     with pytest.raises(InputError, match="cannot be written"):
         write_report(tmp_path / "absent" / "out.html", smallest)
 
 
-def test_no_examples_no_browser(smallest: Comparison) -> None:
+def test_no_examples_no_browser(smallest: Comparison, draw_only: Callable[..., None]) -> None:
+    draw_only("headline", "cost-by-coverage")
     page = Page(page_module.page(replace(smallest, examples={}), "t", page_module.Origin(None, None, DAY)))
     assert page.count("script") == 0
     assert "Instances" not in page.texts["h2"]
@@ -207,7 +223,7 @@ def test_no_examples_no_browser(smallest: Comparison) -> None:
 
 
 def test_the_title_says_data_command_day_and_version(pages: dict[str, str]) -> None:
-    page = Page(pages["ordinary"])
+    page = read(pages["ordinary"])
     assert page.texts["title"][0] == "<i>A</i> title: rows & <b>rows</b>"
     header = page.texts["header"][0]
     for part in ("rows & <b>rows</b>", "udcp compare '<u>.loss'", "2026-11-16", f"udcp_dsl {__version__}"):
@@ -215,6 +231,7 @@ def test_the_title_says_data_command_day_and_version(pages: dict[str, str]) -> N
     assert {"datetime": "2026-11-16"} in [attributes for tag, attributes in page.elements if tag == "time"]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_what_is_not_known_is_left_out(smallest: Comparison, tmp_path: Path) -> None:
     write_report(tmp_path / "page.html", smallest)
     page = Page((tmp_path / "page.html").read_text(encoding="utf-8"))
@@ -231,8 +248,9 @@ def test_a_figure_stands_beside_the_summary(pages: dict[str, str], ordinary: Com
             assert f">{number(summary.cost_mean)}</text>" in head
 
 
-def test_one_kind_of_mean_in_table_sentences_and_figures(ordinary: Comparison) -> None:
+def test_one_kind_of_mean_in_table_sentences_and_figures(ordinary: Comparison, draw_only: Callable[..., None]) -> None:
     """Splits whose means and medians differ: one and the same number is shown for an oracle, wherever it is."""
+    draw_only("headline", "cost-by-term")
     first = with_costs(ordinary, {"price": [1, 1, 7], "lac": [4, 4, 10], "penalized": [5, 5, 11]})
     runs = tuple(
         replace(r, evaluation=replace(r.evaluation, cost_by_term={"size": r.evaluation.mean_cost})) for r in first.runs
@@ -253,19 +271,20 @@ def test_one_kind_of_mean_in_table_sentences_and_figures(ordinary: Comparison) -
 
 
 def test_it_prints_in_colour(pages: dict[str, str]) -> None:
-    (style,) = Page(pages["ordinary"]).texts["style"]
+    (style,) = read(pages["ordinary"]).texts["style"]
     assert re.search(r":root \{[^}]*[ ;]print-color-adjust: exact;", style)
 
 
 def test_price_stands_first_among_the_oracles_of_an_instance(pages: dict[str, str], ordinary: Comparison) -> None:
-    data = json.loads(Page(pages["ordinary"]).texts["script"][0])
+    data = json.loads(read(pages["ordinary"]).texts["script"][0])
     for loss in data["losses"]:
         assert loss["oracles"][0] == "price"
         costs = {s.oracle: s.cost_mean for s in ordinary.summaries() if s.loss == loss["name"]}
         assert len(loss["oracles"]) == len(costs)
 
 
-def test_labels_go_by_the_names_for_readers(ordinary: Comparison) -> None:
+def test_labels_go_by_the_names_for_readers(ordinary: Comparison, draw_only: Callable[..., None]) -> None:
+    draw_only("worst-classes")
     names = {str(i): f"digit {i}" for i in range(8)}
     runs = tuple(run for run in ordinary.runs if (run.loss, run.alpha) == ("touched", Fraction(1, 10)))
     named = replace(ordinary, runs=runs, label_names=names)

@@ -25,6 +25,23 @@ ALARMS = "monitor: like rows raise no more alarms than its level"
 RANKS = "monitor: ranks among all rows so far are uniform"
 
 
+@pytest.fixture
+def without(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Given promises that are not looked at: they are kept in every trial, which takes no time."""
+
+    def leave_out(*names: str) -> None:
+        for name in names:
+            monkeypatch.setattr(stage._Tried, name, lambda self, rng: (1.0, 0.5))
+
+    return leave_out
+
+
+@pytest.fixture
+def only_these(without: Callable[..., None]) -> None:
+    """Of all promises the three that are looked at here."""
+    without("difficulty", "confidence", "risk", "weights", "temperature")
+
+
 def verdicts(alpha: Fraction = Fraction(1, 10), seed: int = 0) -> dict[str, Verdict]:
     chosen, _ = chosen_oracles(LOSS, ["lac"])
     found = stage.promises(LOSS, chosen, alpha, Plan(seed, 1, None), 1e-6)
@@ -41,6 +58,7 @@ def test_correct_ones_hold(alpha: Fraction) -> None:
     for claim in (CROSS, ALARMS, RANKS):
         assert found[claim].holds, found[claim]
         assert found[claim].cases >= 40
+    assert all(verdict.holds is not False for verdict in found.values())
     assert "share without an alarm" in found[ALARMS].note
 
 
@@ -50,8 +68,9 @@ def test_correct_ones_hold_for_every_seed(seed: int) -> None:
     assert all(verdict.holds is not False for verdict in verdicts(seed=seed).values())
 
 
-def test_what_is_tried_has_the_law_that_it_is_held_to() -> None:
+def test_what_is_tried_has_the_law_that_it_is_held_to(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of trials whose chance is known the mean is within 4.5 standard errors of theirs."""
+    monkeypatch.setattr(stage._Tried, "_cross_learnt", lambda self, rng, m: 1.0)  # of no known chance, and slow
     tried = stage._Tried(LOSS, udcp.make_oracle("lac", LOSS), Fraction(3, 10))
     rng = np.random.default_rng(1)
     bound = float(1 - 2 * Fraction(3, 10))
@@ -69,6 +88,7 @@ def without_the_new_row(self: CrossCalibration, scores: list[FloatArray]) -> tup
     return np.asarray((counts + 1) * len(self.folds)), sum(fold.n for fold in self.folds) + 1
 
 
+@pytest.mark.usefixtures("only_these")
 def test_the_usual_plus_1_of_folds_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(CrossCalibration, "_sums", without_the_new_row)
     found = verdicts()
@@ -94,11 +114,16 @@ def without_its_own_place(self: Ranks, gaps: Ints, draws: Floats) -> tuple[Ranks
 
 
 @pytest.mark.parametrize("fault", [fixed, without_its_own_place])
-def test_ranks_that_are_not_uniform_are_caught(fault: Callable[..., object], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("only_these")
+def test_ranks_that_are_not_uniform_are_caught(
+    fault: Callable[..., object], without: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without("cross", "monitor")
     monkeypatch.setattr(Ranks, "after", fault)
     assert verdicts()[RANKS].holds is False
 
 
+@pytest.mark.usefixtures("only_these")
 def test_bets_that_are_not_fair_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stream, "rank_bets", lambda p: rank_bets(p) + 0.1)
     found = verdicts()
@@ -107,7 +132,9 @@ def test_bets_that_are_not_fair_are_caught(monkeypatch: pytest.MonkeyPatch) -> N
     assert found[CROSS].holds
 
 
-def test_a_level_that_is_not_kept_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("only_these")
+def test_a_level_that_is_not_kept_is_caught(without: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
+    without("cross", "ranks")
     monkeypatch.setattr(stage, "_LEVEL", Fraction(1, 1000))  # promised, while the monitor raises alarms at 0.9
     monkeypatch.setattr(stage, "Monitor", lambda predictor, level, seed: Monitor(predictor, level="0.9", seed=seed))
     assert verdicts()[ALARMS].holds is False

@@ -25,7 +25,7 @@ from udcp_dsl.prediction.calibrate import rank
 from udcp_dsl.prediction.declaration import Declaration, Way
 from udcp_dsl.prediction.oracle import Oracle, make_oracle
 from udcp_dsl.testing import Problem
-from udcp_dsl.validation import CounterExample, Validation, plan, validate
+from udcp_dsl.validation import CounterExample, Validation, own_rows, plan, validate
 
 QUICK = ["base", "lac", "price"]
 SMALL = """
@@ -71,18 +71,28 @@ def all_losses(root: Path) -> list[tuple[str, str]]:
 SPECS = all_losses(Path(__file__).parents[3] / "specs")
 
 
-@pytest.mark.usefixtures("promised")
+@pytest.mark.usefixtures("promised", "every_classifier")
 @pytest.mark.parametrize(
-    ("spec", "oracles"),
+    "spec",
     [
-        ("hospital/tests", [*QUICK, "greedy"]),
-        ("languages/branches", [*QUICK, "greedy"]),
-        ("grades/grades", ["base", "lac", "greedy"]),
-        pytest.param("grades/grades", [*QUICK, "greedy"], marks=pytest.mark.slow),  # 2 ms a row by the search
+        "hospital/tests",
+        pytest.param("languages/branches", marks=pytest.mark.slow),
+        pytest.param("grades/grades", marks=pytest.mark.slow),  # 2 ms a row by the search
     ],
 )
-def test_example_specs_hold(spec: str, oracles: list[str], pytestconfig: pytest.Config) -> None:
-    loss = udcp.load(pytestconfig.rootpath / "specs" / f"{spec}.loss")
+def test_an_example_spec_holds(spec: str, pytestconfig: pytest.Config) -> None:
+    check_holds(udcp.load(pytestconfig.rootpath / "specs" / f"{spec}.loss"), [*QUICK, "greedy"])
+
+
+@pytest.mark.parametrize(
+    ("spec", "oracles"), [("languages/branches", ["lac", "price"]), ("grades/grades", ["base", "greedy"])]
+)
+def test_others_hold(spec: str, oracles: list[str], pytestconfig: pytest.Config) -> None:
+    """By few oracles, without promises, which do not depend on the loss."""
+    check_holds(udcp.load(pytestconfig.rootpath / "specs" / f"{spec}.loss"), oracles)
+
+
+def check_holds(loss: udcp.Loss, oracles: list[str]) -> None:
     validation = validate(loss, cases=1, oracles=oracles)
     assert validation.ok, validation.failures
     assert [stage.name for stage in validation.stages] == ["meaning", "facts", "oracles", "coverage", "cost"]
@@ -91,6 +101,7 @@ def test_example_specs_hold(spec: str, oracles: list[str], pytestconfig: pytest.
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("every_classifier")
 @pytest.mark.parametrize(("file", "name"), SPECS)
 def test_every_example_spec_holds_within_the_default_budget(file: str, name: str, pytestconfig: pytest.Config) -> None:
     validation = validate(udcp.load(pytestconfig.rootpath / "specs" / file, loss=name))
@@ -99,6 +110,7 @@ def test_every_example_spec_holds_within_the_default_budget(file: str, name: str
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("every_classifier")
 def test_no_false_alarm_in_300_validations() -> None:
     """The family-wise error of all together is 3e-4."""
     bodies = ["sum(k) + size", "count(h.level(1)) + 0.3 * size", "diameter(h) + max(k)", "2 * all({a, b}) + 0.1 * size"]
@@ -124,7 +136,7 @@ def test_prices_by_the_search_are_tried_on_as_many_rows_as_any_other() -> None:
 
 def test_the_same_seed_and_cases_give_the_same_answer() -> None:
     one, same, other = (
-        validate(small("sum(k) + diameter(h)"), cases=1, oracles=QUICK, seed=seed) for seed in (3, 3, 4)
+        validate(small("sum(k) + diameter(h)"), cases=1, oracles=["lac", "price"], seed=seed) for seed in (3, 3, 4)
     )
     assert json.dumps(one.as_dict()) == json.dumps(same.as_dict())
     assert one.as_dict()["costs"] != other.as_dict()["costs"]
@@ -171,6 +183,7 @@ class Costly(Oracle):
         return -P.astype(np.float64)
 
 
+@pytest.mark.usefixtures("every_classifier")
 @pytest.mark.parametrize("seconds", [1e-4, 0.02, 0.05])
 def test_a_budget_is_kept_whatever_a_row_takes(seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
@@ -381,6 +394,7 @@ def test_wrong_prices_are_caught_by_brute_force() -> None:
         assert "oracles: price: no other oracle's set is better at its price" in found
 
 
+@pytest.mark.usefixtures("every_classifier")
 def test_a_wrong_rank_is_caught_with_the_fewest_points(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (calibration, rule):
         monkeypatch.setattr(module, "rank", lambda n, alpha: max(1, rank(n, alpha) - 1))
@@ -393,14 +407,14 @@ def test_a_wrong_rank_is_caught_with_the_fewest_points(monkeypatch: pytest.Monke
 # The user's own rows
 
 
-def own_rows(K: int, n: int, seed: int) -> tuple[Any, Any]:
+def drawn(K: int, n: int, seed: int) -> tuple[Any, Any]:
     rng = np.random.default_rng(seed)
     return Problem.generated(K, rng, kind="overconfident").draw(n, rng)
 
 
 def test_own_rows_are_split_and_do_not_drift() -> None:
     loss = small("size + any({a, b})")
-    P, y = own_rows(4, 300, 0)
+    P, y = drawn(4, 300, 0)
     validation = validate(loss, cases=1, oracles=["base", "price"], probs=P, y=y)
     assert validation.ok, validation.failures
     verdicts = {v.claim: v for v in validation.stages[3].verdicts}
@@ -410,9 +424,10 @@ def test_own_rows_are_split_and_do_not_drift() -> None:
 
 
 @pytest.mark.parametrize("change", ["slow", "sudden"])
-def test_drift_along_the_file_is_caught(change: str) -> None:
+def test_drift_along_the_file_is_caught(change: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(own_rows, "_PERMUTATIONS", 3999)  # of which one as far out is no chance: p is 1/4000 at least
     loss = small("size")
-    P, y = own_rows(4, 400, 1)
+    P, y = drawn(4, 400, 1)
     of_truth = P[np.arange(len(y)), y]
     order = np.argsort(of_truth + 0.3 * np.random.default_rng(0).normal(size=len(y)))
     if change == "sudden":  # a bad stretch in the middle
@@ -424,7 +439,7 @@ def test_drift_along_the_file_is_caught(change: str) -> None:
 
 
 def test_the_test_for_drift_holds_its_error() -> None:
-    """P-values of files without drift are not smaller than uniform ones; 40 of them, by the binomial law."""
+    """P-values of files without drift are not smaller than uniform ones; 25 of them, by the binomial law."""
     from scipy.stats import binom
 
     from udcp_dsl.prediction.rows import Rows
@@ -434,11 +449,11 @@ def test_the_test_for_drift_holds_its_error() -> None:
     loss = small("size")
     chosen, _ = chosen_oracles(loss, ["lac"])
     small_p = 0
-    for seed in range(40):
-        P, y = own_rows(4, 20, seed)
+    for seed in range(25):
+        P, y = drawn(4, 20, seed)
         note = drift(loss, chosen, OwnRows(Rows(loss.labels, P, y)), seed).note
         small_p += float(note.split("p = ")[1].split(",")[0]) <= 0.1
-    assert binom(40, 0.1).sf(small_p - 1) > 1e-4
+    assert binom(25, 0.1).sf(small_p - 1) > 1e-4
 
 
 # Wrong input
