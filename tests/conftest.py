@@ -199,6 +199,22 @@ def few_promises(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.fixture
+def every_classifier() -> None:
+    """For a test in which validation is to try coverage with every kind of classifier."""
+
+
+@pytest.fixture
+def few_classifiers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Validation tries coverage with three kinds of classifiers, in a fifth of the time, but for `every_classifier`."""
+    from udcp_dsl.testing.coverage import CLASSIFIERS
+    from udcp_dsl.validation import coverage
+
+    if "every_classifier" not in request.fixturenames:
+        kinds = ("overconfident", "saturated", "tied")
+        monkeypatch.setattr(coverage, "CLASSIFIERS", {kind: CLASSIFIERS[kind] for kind in kinds})
+
+
+@pytest.fixture
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages say what they say of figures, but the pictures are empty: matplotlib takes a third of a second for one."""
     empty = b'<svg xmlns="http://www.w3.org/2000/svg"/>'

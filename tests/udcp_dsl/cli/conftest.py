@@ -38,13 +38,3 @@ def udcp(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]
     """Run `udcp ARGUMENTS...`, without lines of progress: on a busy machine any command may take seconds."""
     monkeypatch.setattr(progress, "_EVERY", 3600.0)
     return lambda *arguments: CliRunner().invoke(main, list(arguments))
-
-
-@pytest.fixture
-def few_classifiers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Validation tries coverage with three kinds of classifiers, in a fifth of the time."""
-    from udcp_dsl.testing.coverage import CLASSIFIERS
-    from udcp_dsl.validation import coverage
-
-    kinds = ("overconfident", "saturated", "tied")
-    monkeypatch.setattr(coverage, "CLASSIFIERS", {kind: CLASSIFIERS[kind] for kind in kinds})
