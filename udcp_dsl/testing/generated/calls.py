@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from hypothesis import strategies as st
-
 from udcp_dsl.compile.check import Checker
 from udcp_dsl.compile.declare import declare
 from udcp_dsl.compile.sources import Files
@@ -47,7 +45,7 @@ class Calling:
         self.counts = [form for form in self.forms if self.atom(self._first(form)).most is not None]
 
     def pick(self, options: Sequence[T]) -> T:
-        return self._declaring.draw(st.sampled_from(options))
+        return self._declaring.pick(options)
 
     def call(self, form: Form) -> ast.Call:
         """A call of that form."""

@@ -10,7 +10,8 @@ import csv
 import io
 import json
 from collections.abc import Mapping, Sequence
-from typing import TypeVar
+from functools import cache, lru_cache
+from typing import Any, TypeVar
 
 import numpy as np
 from hypothesis import strategies as st
@@ -21,7 +22,9 @@ from udcp_dsl.testing.generated.vocabulary import NOWHERE, Vocabulary, indexed, 
 T = TypeVar("T")
 Members = Sequence[int]
 
+COIN = st.booleans()
 MAGNITUDES = st.sampled_from((1.0, 0.0, 2.0, 0.5, 3.0, 0.25, 4.0, 0.1, 0.3, 0.7))
+_SIGNS = st.sampled_from((1.0, -1.0))
 
 _WORDS = (
     "a b c nevus wart size default labels loss any if column edge root level node x1 _ 0 7 12 007 3.14 -1 Ärger 漢字 "
@@ -37,37 +40,86 @@ _TEXT = (
 LABELS = st.one_of(st.sampled_from(_WORDS), st.sampled_from(_PHRASES), _TEXT)
 
 _NODES = ("benign", "malignant", "x", "y", "two words", "size", "Ä", "default", "labels", "7")
-_LEVELS = ("kind", "family", "level", "the node", "costs", "by", "of", "labels", "1")
+_NODES_OF = {few: st.sampled_from(_NODES[:few]) for few in (2, 3, len(_NODES))}
+_LEVELS = st.sampled_from(("kind", "family", "level", "the node", "costs", "by", "of", "labels", "1"))
 _COLUMNS = ("cost", "the cost", "column", "0", "größe", "of", "by", "labels", "from")
 
 
-class Declaring:
+class Drawing:
+    """Draws from strategies that are made once: a spec takes hundreds, and making them was most of what it took."""
+
+    def __init__(self, draw: st.DrawFn) -> None:
+        self.draw = draw
+
+    def coin(self) -> bool:
+        return self.draw(COIN)
+
+    def number(self, least: int, most: int) -> int:
+        return self.draw(_numbers(least, most))
+
+    def pick(self, options: Sequence[T]) -> T:
+        words = options if isinstance(options, tuple) and isinstance(options[0], str) else None
+        return options[self.draw(_places(len(options), words))]
+
+    def several(self, of: st.SearchStrategy[T], least: int, most: int, *, unique: bool = False) -> list[T]:
+        """That many of a strategy that lasts."""
+        return self.draw(_lists(of, least, most, unique))
+
+    def some(self, below: int) -> list[int]:
+        """One or more of the numbers from 0, rising."""
+        return sorted(self.draw(_subsets(below)))
+
+    def shuffled(self, options: Sequence[T]) -> list[T]:
+        return [options[i] for i in self.draw(_orders(len(options)))]
+
+
+@cache
+def _numbers(least: int, most: int) -> st.SearchStrategy[int]:
+    return st.integers(least, most)
+
+
+@lru_cache(maxsize=1000)
+def _places(many: int, words: tuple[Any, ...] | None) -> st.SearchStrategy[int]:
+    """By the words hypothesis knows draws of one kind, which it puts in place of one another."""
+    return st.sampled_from(range(many)) if words is None else st.sampled_from(words).map(words.index)
+
+
+@cache
+def _lists(of: st.SearchStrategy[Any], least: int, most: int, unique: bool) -> st.SearchStrategy[list[Any]]:
+    return st.lists(of, min_size=least, max_size=most, unique=unique)
+
+
+@cache
+def _subsets(below: int) -> st.SearchStrategy[set[int]]:
+    return st.sets(_numbers(0, below - 1), min_size=1)
+
+
+@cache
+def _orders(n: int) -> st.SearchStrategy[list[int]]:
+    return st.permutations(range(n))
+
+
+class Declaring(Drawing):
     """Draws the declarations of one spec; `vocabulary` is what they came to, `files` what they read."""
 
     def __init__(self, draw: st.DrawFn, max_labels: int) -> None:
-        self.draw = draw
+        super().__init__(draw)
         self.files: dict[str, bytes] = {}
         self.declarations: list[ast.Declaration] = []
         self.given: tuple[str, ...] | None = None
         self._key = "the label"
         self._labels_have_column = False
-        self.vocabulary = Vocabulary(self._labels(draw(st.integers(1, max_labels))))
+        self.vocabulary = Vocabulary(self._labels(self.number(1, max_labels)))
         for kind in (self._costs, self._category, self._categories, self._hierarchy):
-            for number in range(1, 1 + draw(st.integers(0, 2))):
+            for number in range(1, 1 + self.number(0, 2)):
                 kind(number)
         for kind in (self._actions, self._distance, self._param, self._family_costs, self._family_distance):
-            if draw(st.booleans()):
+            if self.coin():
                 kind(1)
 
     @property
     def K(self) -> int:
         return len(self.vocabulary.labels)
-
-    def pick(self, options: Sequence[T]) -> T:
-        return self.draw(st.sampled_from(options))
-
-    def coin(self) -> bool:
-        return self.draw(st.booleans())
 
     # Labels
 
@@ -77,7 +129,7 @@ class Declaring:
             first = self.pick((0, 1, 8, 98))
             labels = tuple(str(first + i) for i in range(K))
         else:
-            labels = tuple(self.draw(st.lists(LABELS, min_size=K, max_size=K, unique=True)))
+            labels = tuple(self.several(LABELS, K, K, unique=True))
         while self._key in labels:
             self._key += "'"
         body: tuple[ast.Item, ...] | ast.File = self._items(labels)
@@ -111,7 +163,7 @@ class Declaring:
         return tuple(items)
 
     def _members(self) -> list[int]:
-        return sorted(self.draw(st.sets(st.integers(0, self.K - 1), min_size=1)))
+        return self.some(self.K)
 
     def members(self) -> ast.SetLiteral:
         """A set of labels in place of a category."""
@@ -122,11 +174,11 @@ class Declaring:
 
     def _numbers(self, n: int) -> list[float]:
         sign = self.pick(("nonnegative", "any", "nonpositive", "equal"))
-        values = self.draw(st.lists(MAGNITUDES, min_size=n, max_size=n))
+        values = self.several(MAGNITUDES, n, n)
         if sign == "equal":
             return values[:1] * n
         if sign == "any":
-            signs = self.draw(st.lists(st.sampled_from((1.0, -1.0)), min_size=n, max_size=n))
+            signs = self.several(_SIGNS, n, n)
             return [s * v if v else 0.0 for s, v in zip(signs, values, strict=True)]
         return values if sign == "nonnegative" else [-v if v else 0.0 for v in values]
 
@@ -135,7 +187,7 @@ class Declaring:
     ) -> tuple[str, ast.Name | None]:
         """A CSV file with its rows and columns in any order, and the `by` clause that it needs, if it does."""
         key_first = self.pick((True, True, False))
-        order = self.draw(st.permutations(range(len(keys))))
+        order = self.shuffled(range(len(keys)))
         header = [self._key, *columns] if key_first else [*columns, self._key]
         rows = []
         for i in order:
@@ -207,11 +259,11 @@ class Declaring:
         name = f"F{number}"
         labels = self.vocabulary.labels
         shape = self.pick(("overlapping", "disjoint", "singletons"))
-        names = self.draw(st.lists(st.sampled_from(_NODES), min_size=1, max_size=4, unique=True))
+        names = self.several(_NODES_OF[len(_NODES)], 1, 4, unique=True)
         if shape == "overlapping":
             members = {n: self._members() for n in names}
         elif shape == "singletons":
-            members = {n: [self.draw(st.integers(0, self.K - 1))] for n in names}
+            members = {n: [self.number(0, self.K - 1)] for n in names}
         else:
             chosen = [self.pick(("", *names)) for _ in labels]
             members = {n: [y for y in range(self.K) if chosen[y] == n] for n in names}
@@ -238,14 +290,14 @@ class Declaring:
     def _hierarchy(self, number: int) -> None:
         name = f"h{number}"
         labels = self.vocabulary.labels
-        nodes = st.sampled_from(_NODES[: self.pick((2, 3, len(_NODES)))])
+        nodes = self.pick(tuple(_NODES_OF.values()))
         deepest = self.pick((1, 2, 3))
-        paths = [tuple(self.draw(st.lists(nodes, max_size=deepest))) for _ in labels]
+        paths = [tuple(self.several(nodes, 0, deepest)) for _ in labels]
         how = self.pick(("in place", "json", "csv"))
         levels: tuple[str, ...] = ()
         body: tuple[ast.Branch | ast.Item, ...] | ast.File
         if how == "csv":
-            levels = tuple(self.draw(st.lists(st.sampled_from(_LEVELS), min_size=3, max_size=3, unique=True)))
+            levels = tuple(self.several(_LEVELS, 3, 3, unique=True))
             columns = {level: [(*p, "", "", "")[d] for p in paths] for d, level in enumerate(levels)}
             path, by = self._table(name, labels, columns)
             body = ast.File(path, None, by, tuple(map(named, levels)), span=NOWHERE)
@@ -319,10 +371,10 @@ class Declaring:
         many = len(keys)
         matrix = np.zeros((many, many))
         apart = many * (many - 1) // 2
-        matrix[np.triu_indices(many, 1)] = self.draw(st.lists(MAGNITUDES, min_size=apart, max_size=apart))
+        matrix[np.triu_indices(many, 1)] = self.several(MAGNITUDES, apart, apart)
         matrix = matrix + matrix.T
         how = self.pick(("npy", "csv", "json")) if len(set(keys)) == many else "npy"
-        order = list(range(many)) if how == "npy" else self.draw(st.permutations(range(many)))
+        order = list(range(many)) if how == "npy" else self.shuffled(range(many))
         rows, ordered = matrix[np.ix_(order, order)], [keys[i] for i in order]
         if how == "npy":
             self.files[f"{name}.npy"] = _npy(rows)
@@ -335,7 +387,7 @@ class Declaring:
 
     def _actions(self, number: int) -> None:
         name = f"u{number}"
-        actions = ("wait", "cut", "the knife")[: self.draw(st.integers(1, 3))]
+        actions = ("wait", "cut", "the knife")[: self.number(1, 3)]
         columns = {action: self._numbers(self.K) for action in actions}
         by = None
         if self.coin():

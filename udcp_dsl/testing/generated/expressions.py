@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
-from hypothesis import strategies as st
 
 from udcp_dsl.expression.domain import Floats
 from udcp_dsl.expression.facts import TOLERANCE
@@ -47,16 +46,15 @@ class Expressing:
 
     def __init__(self, declaring: Declaring) -> None:
         self.declaring = declaring
-        self.draw = declaring.draw
         self.vocabulary = declaring.vocabulary
         self.calling = Calling(declaring)
         self.defined: list[Typed] = []
 
     def pick(self, options: Sequence[T]) -> T:
-        return self.draw(st.sampled_from(options))
+        return self.declaring.pick(options)
 
     def coin(self) -> bool:
-        return self.draw(st.booleans())
+        return self.declaring.coin()
 
     def define(self, name: ast.Ref, body: Typed) -> None:
         self.defined.append(replace(body, expr=name))
@@ -70,7 +68,7 @@ class Expressing:
             name, value = self.pick(self.vocabulary.params)
             return _number(name, value)
         if how in ("literal", "param"):
-            value = self.draw(MAGNITUDES)
+            value = self.declaring.draw(MAGNITUDES)
             return _number(ast.Number(value, span=NOWHERE), value)
         if how == "sum":
             return self._sum([self.number(depth - 1), self.number(depth - 1)])
@@ -175,7 +173,7 @@ class Expressing:
         if how == "if":
             return self._choice(self.indicator(depth - 1), first, self._operand(depth - 1))
         rest = [self._operand(depth - 1) for _ in range(self.pick((1, 1, 2)))]
-        operands = self.draw(st.permutations([first, *rest]))
+        operands = self.declaring.shuffled([first, *rest])
         return self._sum(operands) if how == "sum" else self._extremum(how, operands)
 
     def _operand(self, depth: int) -> Typed:
@@ -235,7 +233,7 @@ class Expressing:
         return _folded(expr, operands, f, bound, indicator=both)
 
     def _gate(self, operand: Typed, indicators: Sequence[Typed]) -> Typed:
-        factors = self.draw(st.permutations([operand, *indicators]))
+        factors = self.declaring.shuffled([operand, *indicators])
         expr = ast.Product(tuple(("*", x.expr) for x in factors), span=NOWHERE)
         return _folded(expr, factors, _times, operand.bound, indicator=operand.indicator)
 

@@ -73,17 +73,17 @@ def specs(
     expressing = Expressing(declaring)
     definitions: list[ast.Declaration] = []
     # Simple ones first, to which examples shrink; deep ones more often.
-    depths = st.sampled_from((*range(1, max_depth + 1), max_depth, max_depth))
-    for i in range(1, 1 + draw(st.integers(0, max_lets))):
-        kind = draw(st.sampled_from((expressing.indicator, expressing.of_count, expressing.anything)))
-        body = kind(draw(depths))
+    depths = (*range(1, max_depth + 1), max_depth, max_depth)
+    for i in range(1, 1 + declaring.number(0, max_lets)):
+        kind = declaring.pick((expressing.indicator, expressing.of_count, expressing.anything))
+        body = kind(declaring.pick(depths))
         definitions.append(ast.Let(named(f"i{i}"), body.expr, span=NOWHERE))
         expressing.define(reference(f"i{i}"), body)
-    for i in range(1, 1 + draw(st.integers(1, max_losses))):
-        body = expressing.anything(draw(depths))
+    for i in range(1, 1 + declaring.number(1, max_losses)):
+        body = expressing.anything(declaring.pick(depths))
         definitions.append(ast.LossDecl(named(f"l{i}"), body.expr, span=NOWHERE))
         expressing.define(reference(f"l{i}"), body)
-    declarations = draw(st.permutations([*declaring.declarations, *definitions]))
+    declarations = declaring.shuffled([*declaring.declarations, *definitions])
     tree = ast.Spec(tuple(declarations), span=NOWHERE)
     return GeneratedSpec(unparse(tree), declaring.files, declaring.given, tree)
 
