@@ -42,6 +42,9 @@ WITHOUT_KERNELS = tuple(
     """.split()
 )
 
+# Tests that call nearly all kernels: one worker begins with them, and compiles what kernels share once.
+ALL_KERNELS = ("tests/test_coverage", "tests/test_stored_scores", "tests/udcp_solvers/")
+
 # A run of the whole suite tries a property on one example of so many, but on no fewer than LEAST; and of the seeds of a
 # test it takes one of so many.
 ONE_OF, LEAST = 8, 12
@@ -133,6 +136,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         slow = [item for item in items if item.get_closest_marker("slow")]
         quick = [item for item in items if not item.get_closest_marker("slow")]
         kernels = [item for item in quick if not item.nodeid.startswith(WITHOUT_KERNELS)]
+        kernels.sort(key=lambda item: not item.nodeid.startswith(ALL_KERNELS))
         others = [item for item in quick if item.nodeid.startswith(WITHOUT_KERNELS)]
         half = len(quick) // 2  # where xdist has the second of two begin
         items[:] = [*kernels[:half], *others, *kernels[half:], *slow]
