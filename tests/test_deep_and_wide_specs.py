@@ -51,7 +51,7 @@ def test_powers_up_to_200() -> None:
 
 
 # More than any recursion would bear; more still would tell whether time grows with the square.
-wide = pytest.mark.parametrize("many", [1500, pytest.param(5000, marks=pytest.mark.slow)])
+wide = pytest.mark.parametrize("many", [1100, pytest.param(5000, marks=pytest.mark.slow)])
 
 
 @wide

@@ -6,6 +6,7 @@ import inspect
 import io
 import math
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,7 @@ EXACT = [
 ]  # fmt: skip
 
 
+@cache
 def exact_loss(body: str) -> Loss:
     rng = np.random.default_rng(7)
     distance = np.triu(rng.integers(1, 9, size=(7, 7)) / 2, 1)
@@ -72,7 +74,7 @@ def kernel_rows(P: Array) -> Array:
 
 @pytest.mark.parametrize("body", EXACT)
 @settings(max_examples=12, deadline=None)
-@given(P=probabilities(7), share=st.sampled_from([1.0, 1.0, 0.5]), eps=st.sampled_from([1e-6, 0.5]))
+@given(P=probabilities(7, max_rows=3), share=st.sampled_from([1.0, 1.0, 0.5]), eps=st.sampled_from([1e-6, 0.5]))
 def test_orders_are_those_of_the_formula(body: str, P: Array, share: float, eps: float) -> None:
     loss = exact_loss(body)
     M = share * loss.facts.interval.hi

@@ -157,23 +157,26 @@ def rows(K: int, seed: int, n: int) -> np.ndarray:
     return np.array(found)
 
 
-def assert_prices(oracle: udcp.Oracle, P: np.ndarray) -> None:
+def assert_prices(oracle: udcp.Oracle, *batches: np.ndarray, seeds: int = 1) -> None:
     """Scores as by brute force, and three faces that agree to the last bit."""
-    scores = oracle.scores(P)
     remembered: Any = Remembered(oracle.loss)
-    for i, p in enumerate(P):
-        expected = np.array(price_scores(remembered, p))
-        np.testing.assert_allclose(scores[i], expected, rtol=1e-12, atol=0, err_msg=f"p = {p.tolist()}")
-    for seed in range(3):
-        assert_faces(oracle, P, seed=seed)
+    for P in batches:
+        scores = oracle.scores(P)
+        for i, p in enumerate(P):
+            expected = np.array(price_scores(remembered, p))
+            np.testing.assert_allclose(scores[i], expected, rtol=1e-12, atol=0, err_msg=f"p = {p.tolist()}")
+        for seed in range(seeds):
+            assert_faces(oracle, P, seed=seed)
 
 
 @pytest.mark.parametrize(("kind", "text"), [(kind, text) for kind, texts in CLASSES.items() for text in texts])
-def test_scores_are_those_of_brute_force(kind: str, text: str) -> None:
+@pytest.mark.parametrize("each", [2, pytest.param(6, marks=pytest.mark.slow)])
+def test_scores_are_those_of_brute_force(kind: str, text: str, each: int) -> None:
+    """On so many rows of each kind in double precision, and half as many in single."""
     oracle = Price(loss_of(text))
     assert isinstance(oracle._prices, WAYS[kind])
-    assert_prices(oracle, rows(oracle.loss.K, 0, 36))
-    assert_prices(oracle, rows(oracle.loss.K, 1, 12).astype(np.float32))
+    K, single = oracle.loss.K, rows(oracle.loss.K, 1, 3 * each)
+    assert_prices(oracle, rows(K, 0, 6 * each), single.astype(np.float32), seeds=each // 2)
 
 
 @pytest.mark.parametrize("text", [TREE[0], TREE[3], LAMINAR[2], OF_SIZE[5], CUTS[5]])

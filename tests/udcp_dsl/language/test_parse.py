@@ -276,7 +276,7 @@ NESTED = {
 }
 
 
-@pytest.mark.parametrize("deepest", [5_000, pytest.param(20_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("deepest", [2_000, pytest.param(20_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("nested", NESTED.values(), ids=NESTED.keys())
 def test_nesting_is_bounded(nested: object, deepest: int) -> None:
     assert callable(nested)
@@ -297,7 +297,7 @@ def test_nesting_is_bounded(nested: object, deepest: int) -> None:
         (" + ", "(if a then b else c)", ast.Sum),
     ],
 )
-@pytest.mark.parametrize("many", [1500, pytest.param(5000, marks=pytest.mark.slow)])  # both more than recursion bears
+@pytest.mark.parametrize("many", [1100, pytest.param(5000, marks=pytest.mark.slow)])  # both more than recursion bears
 def test_length_is_not_depth(between: str, operand: str, kind: type, many: int) -> None:
     body = body_of(between.join([operand] * many))
     assert type(body) is kind

@@ -125,7 +125,10 @@ def mean_cost_at(loss: udcp.Loss, scores: np.ndarray, P: np.ndarray, level: floa
     return float(loss.batch(scores <= scores.ravel()[order][rank]).mean())
 
 
-@pytest.mark.parametrize(("text", "gain"), [(MIXED, 0.04), ("labels 0..5  loss l = size * any({ 0, 1 })", 0.01)])
+@pytest.mark.parametrize(
+    ("text", "gain"),
+    [(MIXED, 0.04), pytest.param("labels 0..5  loss l = size * any({ 0, 1 })", 0.01, marks=pytest.mark.slow)],
+)
 def test_the_anchor_errs_to_the_side_where_that_costs_less(text: str, gain: float) -> None:
     """Sets of cheap labels cannot grow by dear ones but at many times their price, while sets of these can be cut: on
     other rows, at the same mass, an anchor that is put higher costs less than the price that covers."""

@@ -23,10 +23,11 @@ QUICK = [loss for loss in usual_losses() if loss.K <= 4 or loss.facts.submodular
 
 
 @pytest.mark.parametrize(("name", "load"), ORACLES, ids=[name for name, _ in ORACLES])
-def test_every_installed_oracle_is_valid(name: str, load: Callable[[], Any]) -> None:
+@pytest.mark.parametrize("cases", [2, pytest.param(12, marks=pytest.mark.slow)])
+def test_every_installed_oracle_is_valid(name: str, load: Callable[[], Any], cases: int) -> None:
     options = {"lam": 0.3} if name == "penalized" else None
     losses = FEW[:4] if name in SOLVES else QUICK
-    assert_valid_oracle(load(), options=options, losses=losses, cases=1 if name in SOLVES else 3)
+    assert_valid_oracle(load(), options=options, losses=losses, cases=1 if name in SOLVES else cases)
 
 
 class Good(Oracle):

@@ -74,6 +74,11 @@ class Remembered:
         self.interpret_positions = cache(loss.interpret_positions)
 
 
+@cache
+def remembered(text: str) -> Remembered:
+    return Remembered(prices_of(text)[0])
+
+
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(losses(), st.integers(0, 2**32 - 1))
 def test_no_set_is_better_whatever_the_loss(loss: udcp.Loss, seed: int) -> None:
@@ -114,17 +119,18 @@ def test_labels_may_be_fixed(loss: udcp.Loss, seed: int) -> None:
 @pytest.mark.parametrize("text", LOSSES)
 def test_plain_prices_are_those_of_all_sets(text: str) -> None:
     loss, search = prices_of(text)
-    rng, known = np.random.default_rng(3), Remembered(loss)
+    rng, known = np.random.default_rng(3), remembered(text)
     P = np.array([row(loss.K, rng, True) for _ in range(8)])
     for p, scores in zip(P, search.scores(P), strict=True):
         np.testing.assert_allclose(scores, price_scores(known, p), rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("text", LOSSES)
-def test_anchored_prices_are_those_of_all_sets(text: str) -> None:
+@pytest.mark.parametrize("many", [4, pytest.param(12, marks=pytest.mark.slow)])
+def test_anchored_prices_are_those_of_all_sets(text: str, many: int) -> None:
     loss, search = prices_of(text)
-    rng, known = np.random.default_rng(4), Remembered(loss)
-    P = np.array([row(loss.K, rng, i % 2 == 0) for i in range(8)])
+    rng, known = np.random.default_rng(4), remembered(text)
+    P = np.array([row(loss.K, rng, i % 2 == 0) for i in range(many)])
     # No price of sixteenths: at one of those, which sets are the best is a matter of the last bit.
     for m in (0.0, 0.7310001, 3.170003, 11.900007):
         scores = search.scores(P, np.full(len(P), m))

@@ -118,35 +118,35 @@ OPTIONS: list[dict[str, Any]] = [
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_batches_single_rows_and_another_day_come_to_the_same(options: dict[str, Any], tmp_path: Path) -> None:
     made = predictor(**options)
-    P, y = rows(240, 1)
-    groups = np.where(np.arange(240) % 3, "north", "south")
+    P, y = rows(120, 1)
+    groups = np.where(np.arange(120) % 3, "north", "south")
 
     def give(monitor: udcp.Monitor, part: slice) -> None:
         of = {"groups": groups[part]} if made.conditional == "group" else {}
         monitor.update(P[part], y[part], **of)
 
     whole = udcp.Monitor(made)
-    give(whole, slice(0, 240))
+    give(whole, slice(0, 120))
     made.save(tmp_path / "p.json")
     loaded = udcp.SetPredictor.load(tmp_path / "p.json")
     parts = udcp.Monitor(loaded)
-    for start in range(0, 100, 10):
+    for start in range(0, 60, 10):
         give(parts, slice(start, start + 10))
     parts.save(tmp_path / "m.json")
     parts = udcp.Monitor.load(tmp_path / "m.json", loaded)
-    for start in range(100, 240):
+    for start in range(60, 120):
         give(parts, slice(start, start + 1))
     for a, b in zip(whole.streams, parts.streams, strict=True):
         assert (a.name, a.seen, a.missed) == (b.name, b.seen, b.missed)
         assert a.log_evidence == pytest.approx(b.log_evidence, abs=1e-9)
         assert a.course.rows.tolist() == b.course.rows.tolist()
         assert a.expected == pytest.approx(b.expected, nan_ok=True)
-    assert json.loads(json.dumps(whole.as_dict()))["rows"] == 240
+    assert json.loads(json.dumps(whole.as_dict()))["rows"] == 120
     kind = made.conditional
     assert len(whole.streams) == {None: 1, "group": 3, "class": 4, "difficulty": 5}[kind]
     assert sum(s.level for s in whole.streams) == pytest.approx(LEVEL)
     mask = made.predict_set(P, groups=groups if kind == "group" else None).mask
-    assert whole.streams[0].missed == (~mask[np.arange(240), y]).sum()
+    assert whole.streams[0].missed == (~mask[np.arange(120), y]).sum()
 
 
 def test_an_alarm_says_when_where_and_why() -> None:

@@ -331,11 +331,11 @@ def test_bad_probabilities(probs: Any, message: str) -> None:
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 @pytest.mark.parametrize("fault", [np.nan, np.inf, -np.inf, -0.25, 1.25, 0.7])
-@pytest.mark.parametrize("row", [0, 12_345, 399_999])
+@pytest.mark.parametrize("row", [0, 12_345, 179_999])  # of the first piece that is looked at, and of the next
 def test_a_fault_anywhere_in_a_large_matrix_is_found(dtype: type, fault: float, row: int) -> None:
-    P = np.tile(GOOD[0].astype(dtype), (400_000, 1))
+    P = np.tile(GOOD[0].astype(dtype), (180_000, 1))
     P[row, 2] = fault
-    with pytest.raises(InputError, match=rf"probabilities: row {row}\b.* \(so in 1 of 400000 rows"):
+    with pytest.raises(InputError, match=rf"probabilities: row {row}\b.* \(so in 1 of 180000 rows"):
         probabilities(P, ABC)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -52,18 +54,18 @@ def table(P: np.ndarray, rows: slice = slice(None)) -> pa.Table:
     )
 
 
-def in_40_parts(folder: Path, P: np.ndarray = P) -> Path:
+def in_parts(folder: Path, P: np.ndarray = P, many: int = 40) -> Path:
     folder.mkdir()
-    for number, rows in enumerate(np.array_split(np.arange(N), 40)):
+    for number, rows in enumerate(np.array_split(np.arange(N), many)):
         pq.write_table(table(P, slice(rows[0], rows[-1] + 1)), folder / f"part-{number}.parquet")
     return folder
 
 
 @pytest.fixture(scope="module")
-def parts_of(tmp_path_factory: pytest.TempPathFactory) -> dict[type, Path]:
-    """40 parts, by the type of their numbers."""
+def parts_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[type, int], Path]:
+    """The folder of so many parts, of numbers of a type."""
     made = tmp_path_factory.mktemp("parts")
-    return {dtype: in_40_parts(made / dtype.__name__, P.astype(dtype)) for dtype in (np.float32, np.float64)}
+    return cache(lambda dtype, many: in_parts(made / f"{dtype.__name__} {many}", P.astype(dtype), many))
 
 
 def opened(path: Path, **columns: Any) -> Source:
@@ -93,17 +95,22 @@ KINDS: dict[str, dict[str, Any]] = {
 # `price` has an anchor for the loss that it is given, and `penalized` a lambda to tune.
 WITH_ANCHOR = ("marginal", "several alphas", "group", "class", "temperature by difficulty", "risk by group", "weights")
 WITH_LAMBDA = ("marginal", "group", "risk", "temperature", "nonempty", "weights")
-CASES = [
-    *(("base", kind, np.float32) for kind in KINDS),
+OTHERS = [
     *(("price", kind, np.float32) for kind in WITH_ANCHOR),
     *(("penalized", kind, np.float64) for kind in WITH_LAMBDA),
+]
+# These read the parts over and over: in the default run, seven of uneven length.
+CASES = [
+    *(("base", kind, np.float32, 40) for kind in KINDS),
+    *((*case, 7) for case in OTHERS),
+    *(pytest.param(*case, 40, marks=pytest.mark.slow) for case in OTHERS),
 ]
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")  # of few rows, here and there alike
-@pytest.mark.parametrize(("oracle", "kind", "dtype"), CASES)
-def test_every_kind_of_calibration_by_40_parts_is_that_of_one_array(
-    tmp_path: Path, parts_of: dict[type, Path], oracle: str, kind: str, dtype: type
+@pytest.mark.parametrize(("oracle", "kind", "dtype", "many"), CASES)
+def test_every_kind_of_calibration_by_parts_is_that_of_one_array(
+    tmp_path: Path, parts_of: Callable[[type, int], Path], oracle: str, kind: str, dtype: type, many: int
 ) -> None:
     """Thresholds, anchors, lambda, temperature and kept scores, to the last bit."""
     values = P.astype(dtype)
@@ -117,7 +124,7 @@ def test_every_kind_of_calibration_by_40_parts_is_that_of_one_array(
     loss = udcp.loads(SPEC, loss="far" if oracle == "price" else "plain")
     one, parts = (udcp.SetPredictor(loss, oracle, seed=3, **options) for _ in range(2))
     one.calibrate(values, np.array(LABELS)[Y], **given)
-    rows = opened(parts_of[dtype], **columns).stored()
+    rows = opened(parts_of(dtype, many), **columns).stored()
     assert isinstance(rows.P, Stored)
     parts.calibrate(rows)
     one.save(tmp_path / "one.json")
@@ -131,14 +138,17 @@ def test_every_kind_of_calibration_by_40_parts_is_that_of_one_array(
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("kind", ["group", "difficulty", "risk", "temperature", "randomize"])
-def test_what_stored_rows_are_evaluated_and_watched_to_is_that_of_an_array(tmp_path: Path, kind: str) -> None:
+@pytest.mark.parametrize("many", [7, pytest.param(40, marks=pytest.mark.slow)])
+def test_what_stored_rows_are_evaluated_and_watched_to_is_that_of_an_array(
+    tmp_path: Path, kind: str, many: int
+) -> None:
     options = {"alpha": 0.3, **KINDS[kind]}
     ids = [f"row{i}" for i in range(N)]
     groups = SITES if options.get("conditional") == "group" else None
     loss = udcp.loads(SPEC, loss="far")
     predictor = udcp.SetPredictor(loss, "price", **options).calibrate(P, Y, groups=groups, ids=ids)
     fresh = np.roll(P, 1, axis=1)
-    rows = opened(in_40_parts(tmp_path / "in", fresh), id_column="id", group_column="site").stored()
+    rows = opened(in_parts(tmp_path / "in", fresh, many), id_column="id", group_column="site").stored()
     found, stored = udcp.evaluate(predictor, fresh, Y, groups=SITES, ids=ids), udcp.evaluate(predictor, rows)
     assert stored.as_dict() == found.as_dict()
     assert stored.certified == found.certified
@@ -192,7 +202,7 @@ def test_a_file_of_true_labels_has_one_for_each_row(tmp_path: Path) -> None:
 
 
 def test_faults_name_part_and_row(tmp_path: Path) -> None:
-    folder = in_40_parts(tmp_path / "in")
+    folder = in_parts(tmp_path / "in")
     rows = opened(folder, id_column="id").stored()
     bad = P.copy()
     bad[6 * 12 + 4, 2] = np.nan
@@ -211,7 +221,7 @@ def test_faults_name_part_and_row(tmp_path: Path) -> None:
 
 
 def test_few_rows_are_held_and_many_are_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = in_40_parts(tmp_path / "in")
+    folder = in_parts(tmp_path / "in")
     assert not isinstance(opened(folder).read().P, Stored)
     monkeypatch.setattr("udcp_dsl.prediction.rows.source.HELD", N * len(LABELS) - 1)
     assert isinstance(opened(folder).read().P, Stored)
