@@ -105,6 +105,13 @@ INPUT_FAULTS = (
         (VALUE, "-k", "indexes"),
     ),
     Fault(
+        "stored: of every block the true labels of the first",
+        "udcp_dsl/prediction/containers.py",
+        "*(column[at] for column in columns)",
+        "*(column[: len(block)] for column in columns)",
+        ("tests/udcp_dsl/prediction/rows/test_stored.py", "-k", "own_truth"),
+    ),
+    Fault(
         "input: groups a and a with NUL are one",
         "udcp_dsl/prediction/containers.py",
         'if text[-1] == "\\0":',

@@ -189,6 +189,13 @@ def test_of_every_layout_the_rows_are_read_alike(tmp_path: Path) -> None:
         assert rows.take(some).highest_probabilities.tolist() == whole.P[some].max(axis=1).tolist()
 
 
+def test_what_is_asked_of_rows_by_parts_is_of_their_own_truth(parts_of: Callable[[type, int], Path]) -> None:
+    rows = opened(parts_of(np.float64, 7)).stored()
+    assert len(list(rows.P.blocks())) == 7
+    assert rows.true_probabilities.tolist() == P[np.arange(N), Y].tolist()
+    assert rows.hits == (P.argmax(axis=1) == Y).sum()
+
+
 def test_a_file_of_true_labels_has_one_for_each_row(tmp_path: Path) -> None:
     np.save(tmp_path / "p.npy", P)
     with pytest.raises(InputError, match="true labels: 239 entries for 240 rows"):
