@@ -305,6 +305,7 @@ def accuracy(trained: Any) -> float:
     return float((trained.probs.argmax(axis=1) == trained.y).mean())
 
 
+@pytest.mark.slow
 def test_the_same_rows_through_torch(small: Languages) -> None:
     torch = pytest.importorskip("torch")
     state, threads = torch.get_rng_state(), torch.get_num_threads()
