@@ -1,7 +1,7 @@
 """Well-formed specs and data files with pieces dropped, swapped, doubled and replaced: never a traceback.
 
 What comes out either compiles, and then means what its interpreter says, or is a diagnostic with a place inside the
-file. 2,000 inputs in every run, the same ones; the slow run tries 10,000 and new ones.
+file. 500 inputs in every run, the same ones; the slow run tries 10,000 and new ones.
 """
 
 from __future__ import annotations
