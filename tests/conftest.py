@@ -211,11 +211,11 @@ def every_classifier() -> None:
 def few_classifiers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Validation tries coverage with three kinds of classifiers, in a fifth of the time, but for `every_classifier`."""
     from udcp_dsl.testing.coverage import CLASSIFIERS
-    from udcp_dsl.validation import coverage
+    from udcp_dsl.validation import coverage_trials
 
     if "every_classifier" not in request.fixturenames:
         kinds = ("overconfident", "saturated", "tied")
-        monkeypatch.setattr(coverage, "CLASSIFIERS", {kind: CLASSIFIERS[kind] for kind in kinds})
+        monkeypatch.setattr(coverage_trials, "CLASSIFIERS", {kind: CLASSIFIERS[kind] for kind in kinds})
 
 
 @pytest.fixture

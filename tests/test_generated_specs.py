@@ -23,7 +23,7 @@ from udcp_dsl.expression.facts import Interval
 from udcp_dsl.language import ast
 from udcp_dsl.language.parse import parse
 from udcp_dsl.language.unparse import unparse
-from udcp_dsl.prediction.rows.probabilities import probabilities as checked_probabilities
+from udcp_dsl.prediction.rows.probability_matrix import probabilities as checked_probabilities
 from udcp_dsl.testing import (
     GeneratedSpec,
     all_masks,

@@ -26,7 +26,7 @@ import pyarrow.feather
 import pyarrow.parquet
 
 import udcp_dsl as udcp
-from udcp_dsl.prediction.rows import columns, reading
+from udcp_dsl.prediction.rows import reading, row_attributes
 
 Mutate = Callable[[Sequence[Any], Sequence[Any], random.Random], list[Any]]
 
@@ -84,7 +84,7 @@ def _judge(kind: str, data: bytes, folder: Path) -> str:
                 assert sets.mask.shape == _P.shape
             elif kind.startswith("truth"):
                 column = "truth" if kind.endswith("csv") else None
-                y = columns.truth(reading.read_column(path, column), LABELS, 3)
+                y = row_attributes.truth(reading.read_column(path, column), LABELS, 3)
                 assert y.shape == (3,)
                 assert ((y >= 0) & (y < 3)).all()
             else:

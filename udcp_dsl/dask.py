@@ -27,11 +27,11 @@ import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError, OracleError, keeping_warnings, warn
 from udcp_dsl.prediction.calibrate import Level
-from udcp_dsl.prediction.containers import Stored
+from udcp_dsl.prediction.containers import BlockedMatrix
 from udcp_dsl.prediction.files import PathLike
 from udcp_dsl.prediction.predictor import SetPredictor
 from udcp_dsl.prediction.rows import Rows
-from udcp_dsl.prediction.rows.probabilities import Matrix
+from udcp_dsl.prediction.rows.probability_matrix import Matrix
 from udcp_dsl.prediction.rows.source import Source, open_rows
 from udcp_dsl.prediction.streams.answering import check_groups
 from udcp_dsl.prediction.streams.identities import refuse_shared_ids
@@ -128,10 +128,10 @@ def spread(client: Any, source: Source, tell: Callable[[int], None] | None = Non
     return replace(rows, P=cast(Matrix, Spread(client, numbers, ends, np.arange(len(rows)), (), tell)))
 
 
-class Spread(Stored):
+class Spread(BlockedMatrix):
     """A matrix in parts, each of which a worker reads to answer what is asked of its rows; `changes` come before."""
 
-    elsewhere = True
+    is_remote = True
 
     def __init__(
         self,

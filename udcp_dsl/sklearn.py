@@ -26,13 +26,13 @@ from udcp_dsl.diagnostics import InputError
 from udcp_dsl.loss import Loss, load, loads
 from udcp_dsl.prediction.anchors import find_anchor
 from udcp_dsl.prediction.calibrate import Level, exact_level, levels_of, show_level
-from udcp_dsl.prediction.calibrate.arrays import as_weights
+from udcp_dsl.prediction.calibrate.checked_arrays import as_weights
 from udcp_dsl.prediction.calibrate.cross import CrossCalibration, equal_folds
 from udcp_dsl.prediction.oracle import AnchoredOracle, Oracle, Probabilities, make_oracle
 from udcp_dsl.prediction.predictor import SetPredictor
 from udcp_dsl.prediction.promises.options import Temperature, as_temperature
 from udcp_dsl.prediction.promises.temperature import tempered
-from udcp_dsl.prediction.rows import columns, rows_of
+from udcp_dsl.prediction.rows import row_attributes, rows_of
 from udcp_dsl.prediction.sets import PredictionSets
 
 LossLike: TypeAlias = Loss | str | os.PathLike[str] | Callable[[npt.NDArray[Any]], Loss] | None
@@ -396,7 +396,7 @@ def _plain(value: Any) -> str | int:
 
 def _positions(classes: npt.NDArray[Any], labels: Sequence[str], what: str) -> npt.NDArray[np.int64]:
     try:
-        return columns.truth([_plain(c) for c in classes], labels)
+        return row_attributes.truth([_plain(c) for c in classes], labels)
     except InputError as error:
         raise InputError(f"{what} and the labels of the loss do not match: {error}") from None
 

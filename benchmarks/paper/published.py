@@ -34,7 +34,7 @@ from problems import Problem, clustered
 from taxonomies import Taxonomy
 
 from udcp_dsl import InputError
-from udcp_dsl.prediction.rows import columns
+from udcp_dsl.prediction.rows import row_attributes
 from udcp_dsl.prediction.rows.reading import read_column, read_rows
 
 _SOFTMAX = ("model_predictions.npy", "softmax.npy", "softmax.csv")
@@ -124,9 +124,9 @@ def _from_species(species: Path, mapping: Path) -> Taxonomy:
             raise InputError(f"{species}: {name!r} is not of the form 00000_kingdom_phylum_class_...")
         found[parts[3]] = (parts[1], parts[2])
     columns: dict[str, int] = index["class"]
-    if sorted(columns.values()) != list(range(len(columns))) or not columns.keys() <= found.keys():
+    if sorted(row_attributes.values()) != list(range(len(columns))) or not row_attributes.keys() <= found.keys():
         raise InputError(f"{mapping}: 'class' is to number the classes of {species.name} from 0, each once")
-    ordered = sorted(columns, key=columns.__getitem__)
+    ordered = sorted(columns, key=row_attributes.__getitem__)
     return _taxonomy(mapping, {name: found[name] for name in ordered}, len(ordered), depth=2)
 
 
@@ -192,7 +192,7 @@ def _json(file: Path) -> Any:
 def _truth(file: Path, labels: tuple[str, ...], n: int | None = None) -> NDArray[np.int64]:
     given = read_column(file)
     with _blamed_on(file):
-        return columns.truth(given, labels, n)
+        return row_attributes.truth(given, labels, n)
 
 
 @contextmanager

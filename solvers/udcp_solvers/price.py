@@ -56,7 +56,7 @@ A = TypeVar("A", Floats, Masks, Indices)
 
 
 @dataclass(frozen=True)
-class Certified:
+class SearchReport:
     """How many rows of the last call were searched, how many of them are proved, and the largest gap of the others."""
 
     rows: int
@@ -64,7 +64,7 @@ class Certified:
     gap: float
 
 
-_NOTHING = Certified(0, 0, 0.0)
+_NOTHING = SearchReport(0, 0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -146,10 +146,10 @@ class Price(AnchoredOracle):
         _, make = chosen(loss)
         self._prices = make()
         self._anchors: Floats | None = None
-        self._last: dict[int, Certified] = {}  # by thread; one, which those that are anchored share
+        self._last: dict[int, SearchReport] = {}  # by thread; one, which those that are anchored share
 
     @property
-    def report(self) -> Certified:
+    def report(self) -> SearchReport:
         """What the last call by this thread searched, of whichever anchored oracle it was asked."""
         return self._last.get(get_ident(), _NOTHING)
 
@@ -293,7 +293,7 @@ class Price(AnchoredOracle):
     def _told(self, answer: A, gaps: Floats) -> A:
         """The answer of a search, once it is noted how much of it is not proved."""
         proved, gap, before = int((gaps == 0).sum()), float(gaps.max(initial=0.0)), self.report
-        self._last[get_ident()] = Certified(before.rows + len(gaps), before.proved + proved, max(before.gap, gap))
+        self._last[get_ident()] = SearchReport(before.rows + len(gaps), before.proved + proved, max(before.gap, gap))
         if self.options["exact"] and proved < len(gaps):
             raise OracleError(f"{self._unproved()}: leave out exact=True to take them, or simplify the loss")
         return answer

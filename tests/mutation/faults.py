@@ -121,7 +121,7 @@ FAULTS = (
     ),
     Fault(
         "label leak: true labels are scored as if they were likeliest",
-        "udcp_dsl/prediction/lambdas.py",
+        "udcp_dsl/prediction/lambda_tuning.py",
         "    scores = oracle.score_of(P, y)\n",
         "    P = np.where(np.arange(P.shape[1]) == y[:, None], P.max(axis=1, keepdims=True), P)\n"
         "    scores = oracle.score_of(P, y)\n",
@@ -129,14 +129,14 @@ FAULTS = (
     ),
     Fault(
         "nonempty: the first label keeps its score",
-        "udcp_dsl/prediction/lambdas.py",
+        "udcp_dsl/prediction/lambda_tuning.py",
         "return np.where(oracle.first(P) == y, -np.inf, scores) if nonempty else scores",
         "return scores",
         (PREDICTOR, "-k", "nonempty"),
     ),
     Fault(
         "columns: class_names permuted the wrong way",
-        "udcp_dsl/prediction/rows/probabilities.py",
+        "udcp_dsl/prediction/rows/probability_matrix.py",
         "    positions = check_class_names(class_names, labels)\n    return ",
         "    positions = np.argsort(check_class_names(class_names, labels)).tolist()\n    return ",
         ("tests/udcp_dsl/prediction/rows/test_columns.py", "tests/udcp_dsl/prediction/rows/test_probabilities.py"),

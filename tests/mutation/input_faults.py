@@ -127,14 +127,14 @@ INPUT_FAULTS = (
     ),
     Fault(
         "doubts: an order is judged on the rows that it was found on",
-        "udcp_dsl/prediction/doubts.py",
+        "udcp_dsl/prediction/input_warnings.py",
         "_labels_of_columns(likeliest[chosen_on], truth[chosen_on], K)",
         "_labels_of_columns(likeliest[judged_on], truth[judged_on], K)",
         (DOUBTS, "-k", "any_skill or guesses"),
     ),
     Fault(
         "doubts: one column is enough",
-        "udcp_dsl/prediction/doubts.py",
+        "udcp_dsl/prediction/input_warnings.py",
         "z = gains.sum() - max(gains.max(), 0.0)",
         "z = gains.sum()",
         (DOUBTS, "-k", "stuck"),
@@ -148,7 +148,7 @@ INPUT_FAULTS = (
     ),
     Fault(
         "randomize: rows that share a draw are not counted",
-        "udcp_dsl/prediction/doubts.py",
+        "udcp_dsl/prediction/input_warnings.py",
         "counts[counts > 1].sum()",
         "counts[counts > 2].sum()",
         (DOUBTS, "-k", "counted"),
@@ -162,7 +162,7 @@ INPUT_FAULTS = (
     ),
     Fault(
         "csv: an apostrophe of the text itself is taken away",
-        "udcp_dsl/prediction/cells.py",
+        "udcp_dsl/prediction/csv_cells.py",
         """re.compile(r"'*[""",
         """re.compile(r"'?[""",
         (WRITING, "-k", "cells"),

@@ -134,8 +134,8 @@ PROMISE_FAULTS = (
     Fault(
         "temperature: its rows set the threshold too",
         "udcp_dsl/prediction/fitting.py",
-        "return fit_temperature(held(fold.P), fold.truth), rows.take(left)",
-        "return fit_temperature(held(fold.P), fold.truth), rows",
+        "return fit_temperature(to_array(fold.P), fold.truth), rows.take(left)",
+        "return fit_temperature(to_array(fold.P), fold.truth), rows",
         (TEMPERATURE,),
     ),
     Fault(

@@ -66,7 +66,7 @@ WATCH_FAULTS = (
     ),
     Fault(
         "kept scores: equal ones are not at or above",
-        "udcp_dsl/prediction/calibrate/kept.py",
+        "udcp_dsl/prediction/calibrate/calibration_scores.py",
         "np.where(equal, below[at], upto[at]), dtype=np.intp)",
         "np.where(equal, np.append(self.upto, self.n)[at], upto[at]), dtype=np.intp)",
         (KEPT,),

@@ -26,12 +26,12 @@ from udcp_dsl.expression.lower import lower
 from udcp_dsl.prediction.oracle import make_oracle
 from udcp_dsl.testing import GeneratedSpec, all_masks, assert_facts, assert_lowers, assert_meaning, specs
 from udcp_dsl.testing.formulas import FORMULAS, greedy_fault
-from udcp_dsl.validation import coverage, promises
+from udcp_dsl.validation import coverage_trials, promises
 from udcp_solvers.growth.growing import grow
 
 NAMES = sys.argv[1:]
 promises.promises = lambda *asked: []  # they know nothing of atoms, and have tests of their own
-coverage.CLASSIFIERS = {"overconfident": coverage.CLASSIFIERS["overconfident"]}  # likewise
+coverage_trials.CLASSIFIERS = {"overconfident": coverage_trials.CLASSIFIERS["overconfident"]}  # likewise
 # As tests/conftest.py does it: hypothesis would read the source of all modules that are loaded.
 with contextlib.suppress(ImportError, AttributeError):
     from hypothesis.internal.conjecture import providers

@@ -26,7 +26,7 @@ import udcp_dsl as udcp
 from udcp_dsl.cli import main
 from udcp_dsl.dask import connected, predict_parts, rows_of_parts, spread
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction.containers import held
+from udcp_dsl.prediction.containers import to_array
 from udcp_dsl.prediction.rows.source import open_rows
 
 PARTS, ROWS = 6, 15
@@ -205,9 +205,9 @@ def test_a_fault_of_calibration_rows_is_told_by_part_and_row(folder: Path, clien
     bad[7] = np.nan
     write(4, bad)
     assert (
-        held(rows.P[np.array([3, ROWS, PARTS * ROWS - 1])]).tolist() == P[[3, ROWS, -1]].tolist()
+        to_array(rows.P[np.array([3, ROWS, PARTS * ROWS - 1])]).tolist() == P[[3, ROWS, -1]].tolist()
     )  # part 4 is not asked
-    assert held(rows.P[:0]).shape == (0, 3)
+    assert to_array(rows.P[:0]).shape == (0, 3)
     loss = udcp.loads("labels {cat, dog, wolf}  loss l = size")
     with pytest.raises(InputError, match=r"part-4\.parquet: .*row 7.* NaN"):
         udcp.SetPredictor(loss, "lac").calibrate(rows)

@@ -17,8 +17,8 @@ loss dear = sum(effort) + any({ cat, dog })
 
 # What is told is found by the first stages, with one oracle; tests/udcp_dsl/validation tries all of them.
 FEW_STAGES = """
-from udcp_dsl.validation import coverage, oracles, promises
-coverage.coverage = promises.promises = lambda *asked: []
+from udcp_dsl.validation import coverage_trials, oracles, promises
+coverage_trials.coverage = promises.promises = lambda *asked: []
 chosen = oracles.chosen_oracles
 oracles.chosen_oracles = lambda loss, wanted: chosen(loss, ["lac"])
 """

@@ -54,8 +54,8 @@ def command(
     that was calibrated by group needs --group. The share of certified sets is that of those which are proved to be the
     best ones, by an oracle that proves it.
     """
-    from udcp_dsl.prediction.doubts import warn_of_another_order
     from udcp_dsl.prediction.evaluation import evaluate
+    from udcp_dsl.prediction.input_warnings import warn_of_another_order
     from udcp_dsl.prediction.predictor import SetPredictor
 
     with heeding_warnings(as_json) as warnings:

@@ -26,7 +26,7 @@ from udcp_dsl.diagnostics import InputError
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
     from udcp_dsl.prediction.oracle import Floats, Oracle
-    from udcp_dsl.report.hull import Vertex
+    from udcp_dsl.report.hull_figure import Vertex
 
 _SHOWN = 20
 _WIDEST = 40  # columns of a list of labels
@@ -71,7 +71,7 @@ def command(
     from udcp_dsl.prediction.oracle import make_oracle
 
     if plot is not None:
-        from udcp_dsl.report.hull import check_figure
+        from udcp_dsl.report.hull_figure import check_figure
 
         check_figure(plot)
         check_output(plot)
@@ -103,7 +103,7 @@ def command(
     def write() -> list[str]:
         if plot is None:
             return []
-        from udcp_dsl.report.hull import Point, write_hull
+        from udcp_dsl.report.hull_figure import Point, write_hull
 
         points = [Point(0.0, loss(())), *(Point(step["mass"], step["cost"]) for step in every)]
         write_hull(plot, f"{visible(loss.name)}, {which}, by {_shown_oracle(made)}", made.name, points, hull)

@@ -203,7 +203,7 @@ def _into_file(
 
 
 def _opened(predictor: SetPredictor, source: Source, level: Fraction, output: str, ending: str) -> Parts:
-    from udcp_dsl.prediction.rows.parts import STREAM
+    from udcp_dsl.prediction.rows.file_parts import STREAM
     from udcp_dsl.prediction.streams.manifest import open_folder
 
     if source.parts[0].name == STREAM:

@@ -83,7 +83,7 @@ def solving(
             raise InputError(f"oracle {oracle.name!r} solves nothing: --workers and --resume are for ilp and its like")
         with (
             waiting(doing, rows if blocks else None) as work,
-            nullcontext() if blocks and rows is None else oracle.telling(work.reach),
+            nullcontext() if blocks and rows is None else oracle.on_progress(work.reach),
         ):
             yield work
         return

@@ -91,7 +91,7 @@ def command(
 
 
 def _example() -> tuple[Place, str]:
-    from udcp_dsl.datasets.specs import example_specs
+    from udcp_dsl.datasets.example_specs import example_specs
     from udcp_dsl.studio.place import example
 
     specs = example_specs()

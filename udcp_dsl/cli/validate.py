@@ -149,7 +149,7 @@ def _write(path: str | None, validation: Validation) -> list[str]:
     if path is None:
         return []
     from udcp_dsl.prediction.files import atomic_write
-    from udcp_dsl.validation.page import page
+    from udcp_dsl.validation.validation_page import page
 
     with atomic_write(path) as temporary:
         Path(temporary).write_text(page(validation), encoding="utf-8")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from udcp_dsl.comparison.results import Comparison
-from udcp_dsl.prediction.cells import to_cell
+from udcp_dsl.prediction.csv_cells import to_cell
 from udcp_dsl.prediction.files import PathLike, atomic_write, known_ending, require_pyarrow
 from udcp_dsl.prediction.writing import short
 

@@ -16,7 +16,7 @@ from udcp_dsl.comparison.splits import FRACTIONS, Contender, Result, deal, run_s
 from udcp_dsl.diagnostics import InputError, OracleError, did_you_mean, keeping_warnings
 from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.calibrate import DEFAULT_GRID, CalibrationWarning, Level
-from udcp_dsl.prediction.doubts import warn_of_another_order, warn_of_free_labels, warn_of_zeros
+from udcp_dsl.prediction.input_warnings import warn_of_another_order, warn_of_free_labels, warn_of_zeros
 from udcp_dsl.prediction.oracle import Oracle, declaration_of, make_oracle, oracle_names, with_lambda
 from udcp_dsl.prediction.promises.options import Promises, Temperature, promised
 from udcp_dsl.prediction.promises.temperature import fit_temperature, temperature_fold, tempered

@@ -19,8 +19,8 @@ from udcp_dsl.diagnostics import InputError, warn
 from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.anchors import MOST, Anchors
 from udcp_dsl.prediction.calibrate import Calibration, CalibrationWarning, Rule, Tuning, calibrate, show_level
+from udcp_dsl.prediction.calibrate.calibration_scores import CalibrationScores
 from udcp_dsl.prediction.calibrate.difficulty import bins_needed
-from udcp_dsl.prediction.calibrate.kept import Kept
 from udcp_dsl.prediction.calibrate.p_values import p_values
 from udcp_dsl.prediction.calibrate.partition import own_cells
 from udcp_dsl.prediction.evaluation import Floats, measure
@@ -29,7 +29,7 @@ from udcp_dsl.prediction.oracle import AnchoredOracle, Masks, Oracle
 from udcp_dsl.prediction.promises.harm import Harm
 from udcp_dsl.prediction.promises.options import Promises
 from udcp_dsl.prediction.rows import Rows
-from udcp_dsl.prediction.rows.probabilities import Matrix
+from udcp_dsl.prediction.rows.probability_matrix import Matrix
 from udcp_dsl.prediction.rows.value import highest
 from udcp_dsl.prediction.sets import PredictionSets
 
@@ -188,7 +188,9 @@ class Keeping:
         """Those of all labels, of these scores, at places of the test fold; `true` set the thresholds."""
         rows = self.folds.calibration
         cells = own_cells(calibration, len(rows), groups=None, y=self._truth[rows], difficulty=self._own)
-        kept = Kept.of([true], cells, len(calibration.cells), (), None if self._harms is None else self._harms[rows])
+        kept = CalibrationScores.of(
+            [true], cells, len(calibration.cells), (), None if self._harms is None else self._harms[rows]
+        )
         tested = None if self._tested is None else self._tested[places]
         codes = calibration.cells_of(level, None, len(places), tested)
         return p_values(scores, calibration, kept.at(level), codes)

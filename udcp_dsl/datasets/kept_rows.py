@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from udcp_dsl.datasets.specs import example_specs
+from udcp_dsl.datasets.example_specs import example_specs
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.loss import load
 

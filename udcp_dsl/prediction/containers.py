@@ -18,18 +18,18 @@ from udcp_dsl.diagnostics import InputError, RowFault
 S = TypeVar("S", bound=np.generic)
 
 
-class Stored:
+class BlockedMatrix:
     """A matrix (n, K) that is not held: whoever asks something of its rows goes through blocks of them, in order.
 
     `read` gives the blocks, anew each time it is called. Some of the rows, in rising order, are such a matrix again; so
     is what a function makes of each block.
 
-    >>> P = Stored((4, 2), lambda: iter([np.eye(2), np.ones((2, 2))]))
-    >>> by_rows(P[1:3], lambda block: block.sum(axis=1)), held(P[np.array([0, 3])]).tolist()
+    >>> P = BlockedMatrix((4, 2), lambda: iter([np.eye(2), np.ones((2, 2))]))
+    >>> by_rows(P[1:3], lambda block: block.sum(axis=1)), to_array(P[np.array([0, 3])]).tolist()
     (array([1., 2.]), [[1.0, 0.0], [1.0, 1.0]])
     """
 
-    elsewhere = False  # whether what is asked is answered by others, so that it has to be such as can be sent
+    is_remote = False  # whether what is asked is answered by others, so that it has to be such as can be sent
 
     def __init__(self, shape: tuple[int, int], read: Callable[[], Iterator[npt.NDArray[Any]]]) -> None:
         self.shape = shape
@@ -45,11 +45,11 @@ class Stored:
             yield slice(at, at + len(block)), block
             at += len(block)
 
-    def map(self, change: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]) -> Stored:
+    def map(self, change: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]) -> BlockedMatrix:
         """What a function makes of the rows, whichever of them it is given at a time."""
-        return Stored(self.shape, lambda: map(change, self._read()))
+        return BlockedMatrix(self.shape, lambda: map(change, self._read()))
 
-    def __getitem__(self, rows: slice | npt.NDArray[np.integer[Any]]) -> Stored:
+    def __getitem__(self, rows: slice | npt.NDArray[np.integer[Any]]) -> BlockedMatrix:
         chosen = np.arange(len(self))[rows]
         if (np.diff(chosen) <= 0).any():
             raise IndexError("rows that are read in blocks are taken in rising order")
@@ -64,7 +64,7 @@ class Stored:
                 if last == len(chosen):
                     return
 
-        return Stored((len(chosen), self.shape[1]), read)
+        return BlockedMatrix((len(chosen), self.shape[1]), read)
 
     def ask(self, ask: Callable[..., npt.NDArray[S]], *columns: npt.NDArray[Any]) -> npt.NDArray[S]:
         """What `ask` says of each row, given some rows and what the columns have for them at a time."""
@@ -79,23 +79,23 @@ class Stored:
 
 
 def by_rows(
-    P: npt.NDArray[Any] | Stored, ask: Callable[..., npt.NDArray[S]], *columns: npt.NDArray[Any]
+    P: npt.NDArray[Any] | BlockedMatrix, ask: Callable[..., npt.NDArray[S]], *columns: npt.NDArray[Any]
 ) -> npt.NDArray[S]:
     """What is asked of a matrix row by row: at once of an array, and block by block of one that is stored.
 
     `ask` takes some rows and, of each of the columns, what they have for these, and gives an entry for each row.
     """
-    return P.ask(ask, *columns) if isinstance(P, Stored) else ask(P, *columns)
+    return P.ask(ask, *columns) if isinstance(P, BlockedMatrix) else ask(P, *columns)
 
 
 def changed(P: Any, change: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]) -> Any:
     """What a function of rows makes of a matrix, whether it is stored or not."""
-    return P.map(change) if isinstance(P, Stored) else change(P)
+    return P.map(change) if isinstance(P, BlockedMatrix) else change(P)
 
 
-def held(P: npt.NDArray[Any] | Stored) -> npt.NDArray[Any]:
+def to_array(P: npt.NDArray[Any] | BlockedMatrix) -> npt.NDArray[Any]:
     """The matrix as an array."""
-    if not isinstance(P, Stored):
+    if not isinstance(P, BlockedMatrix):
         return P
     blocks = [block for _, block in P.blocks()]
     return np.concatenate(blocks) if blocks else np.empty(P.shape)

@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.calibrate import Level, show_level
-from udcp_dsl.prediction.containers import Stored, frame_index
-from udcp_dsl.prediction.doubts import warn_of_full_sets, warn_of_shared_draws
+from udcp_dsl.prediction.containers import BlockedMatrix, frame_index
+from udcp_dsl.prediction.input_warnings import warn_of_full_sets, warn_of_shared_draws
 from udcp_dsl.prediction.predictor import SetPredictor
 from udcp_dsl.prediction.promises.harm import Harm
 from udcp_dsl.prediction.promises.temperature import tempered
@@ -356,7 +356,7 @@ def evaluate(
     )
     return Evaluation(
         **vars(measures),
-        made=None if isinstance(rows.P, Stored) else sets,
+        made=None if isinstance(rows.P, BlockedMatrix) else sets,
         certified=1 - sum(proved) / len(rows) if len(proved) == len(unproved) else None,
     )
 

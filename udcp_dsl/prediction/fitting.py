@@ -16,14 +16,14 @@ from udcp_dsl.diagnostics import warn
 from udcp_dsl.prediction.anchors import Anchors, Tuned, anchor_fold, find_anchors, stretch_edges, stretches
 from udcp_dsl.prediction.calibrate import CalibrationWarning, Rule, Tuning, make_cell, show_level, warn_of_too_few
 from udcp_dsl.prediction.calibrate.difficulty import bin_names, bins_needed, rank_bin_sizes
-from udcp_dsl.prediction.containers import changed, held
-from udcp_dsl.prediction.doubts import warn_of_zeros
-from udcp_dsl.prediction.lambdas import tuned
+from udcp_dsl.prediction.containers import changed, to_array
+from udcp_dsl.prediction.input_warnings import warn_of_zeros
+from udcp_dsl.prediction.lambda_tuning import tuned
 from udcp_dsl.prediction.oracle import AnchoredOracle, Oracle
 from udcp_dsl.prediction.promises.options import Promises
 from udcp_dsl.prediction.promises.temperature import fit_temperature, temperature_fold, tempered
 from udcp_dsl.prediction.rows import Rows
-from udcp_dsl.prediction.rows.probabilities import Matrix
+from udcp_dsl.prediction.rows.probability_matrix import Matrix
 from udcp_dsl.prediction.rows.value import highest
 
 
@@ -69,7 +69,7 @@ class Fitting:
         own = temperature_fold(len(rows), self.seed)
         left = np.setdiff1d(np.arange(len(rows)), own)
         fold = rows.take(own)
-        return fit_temperature(held(fold.P), fold.truth), rows.take(left)
+        return fit_temperature(to_array(fold.P), fold.truth), rows.take(left)
 
     def rule(self, seen: Seen) -> Rule:
         """What each threshold keeps, once it is known how many groups there are."""
@@ -139,7 +139,7 @@ class Fitting:
             groups = stretches(tuning.difficulty, edges)
             left_of = Counter({str(b): left // self.promises.bins for b in range(len(edges) + 1)})
         harms = None if harm is None else harm.values[own.truth]
-        found = Tuned(held(tuning.P), own.truth, groups, harms, own.weights)
+        found = Tuned(to_array(tuning.P), own.truth, groups, harms, own.weights)
         return find_anchors(self.oracle, found, self.promises.alphas, rule, left=left, left_of=left_of, edges=edges)
 
     def tune(

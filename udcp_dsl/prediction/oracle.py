@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from udcp_dsl.diagnostics import InputError, OracleError, did_you_mean
-from udcp_dsl.prediction.containers import Stored, held
+from udcp_dsl.prediction.containers import BlockedMatrix, to_array
 from udcp_dsl.prediction.declaration import Declaration, Refusal, Way
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class Oracle(ABC):
     def __init__(self, loss: Loss, **options: object) -> None:
         self.loss = loss
         self.options: dict[str, object] = options
-        self._heard_by: list[Callable[[int, int], None]] = []  # shared with oracles that are made of this one
+        self._listeners: list[Callable[[int, int], None]] = []  # shared with oracles that are made of this one
 
     @property
     def about(self) -> str | None:
@@ -98,7 +98,7 @@ class Oracle(ABC):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy, pickled or deep, is made anew: what was compiled for the loss cannot travel."""
-        return _made_anew, (type(self), self.loss, self.options)
+        return _rebuild, (type(self), self.loss, self.options)
 
     @property
     def by_cost(self) -> bool:
@@ -116,13 +116,13 @@ class Oracle(ABC):
         return None
 
     @contextmanager
-    def telling(self, tell: Callable[[int, int], None]) -> Iterator[None]:
+    def on_progress(self, tell: Callable[[int, int], None]) -> Iterator[None]:
         """In this block a call goes through its rows in steps, and `tell` hears how many are done, of how many."""
-        self._heard_by.append(tell)
+        self._listeners.append(tell)
         try:
             yield
         finally:
-            self._heard_by.remove(tell)
+            self._listeners.remove(tell)
 
     def scores(self, P: ArrayLike) -> Floats:
         """Every label's score: probabilities (n, K) -> (n, K)."""
@@ -133,8 +133,8 @@ class Oracle(ABC):
         """The scores of the labels y, given as n indices: (n,)."""
         probabilities = as_probabilities(P, len(self.loss.labels))
         truth = as_indices(y, *probabilities.shape)
-        if isinstance(P, Stored) and P.elsewhere:
-            return P.ask(Sent(self, "score_of"), *self._own_columns, truth)
+        if isinstance(P, BlockedMatrix) and P.is_remote:
+            return P.ask(RemoteCall(self, "score_of"), *self._own_columns, truth)
         return self._in_steps(probabilities, lambda oracle, block, rows: oracle._score_of(block, truth[rows]))
 
     def sets(self, P: ArrayLike, tau: ArrayLike) -> Masks:
@@ -149,19 +149,19 @@ class Oracle(ABC):
 
     def first(self, P: ArrayLike) -> Indices:
         """The label that comes first in each row's order: least score, then higher p, then lower index."""
-        if isinstance(P, Stored) and P.elsewhere:
-            return P.ask(Sent(self, "first"), *self._own_columns)
+        if isinstance(P, BlockedMatrix) and P.is_remote:
+            return P.ask(RemoteCall(self, "first"), *self._own_columns)
         probabilities = as_probabilities(P, len(self.loss.labels))
         return self._in_steps(probabilities, lambda oracle, block, rows: oracle._first(block))
 
     def _in_steps(
-        self, P: Probabilities | Stored, answer: Callable[[Oracle, Probabilities, slice], NDArray[S]]
+        self, P: Probabilities | BlockedMatrix, answer: Callable[[Oracle, Probabilities, slice], NDArray[S]]
     ) -> NDArray[S]:
         """What an oracle answers for the rows of a call: at once or, where somebody listens, in steps of a moment. Rows
         that are stored come in blocks."""
         n = len(P)
-        if n == 0 or not (self._heard_by or isinstance(P, Stored)):
-            return answer(self, held(P), slice(0, n))
+        if n == 0 or not (self._listeners or isinstance(P, BlockedMatrix)):
+            return answer(self, to_array(P), slice(0, n))
         out: NDArray[S] | None = None
         for block, rows in self._steps(P):
             part = answer(self._part(rows), block, rows)
@@ -170,11 +170,11 @@ class Oracle(ABC):
         assert out is not None
         return out
 
-    def _steps(self, P: Probabilities | Stored) -> Iterator[tuple[Probabilities, slice]]:
+    def _steps(self, P: Probabilities | BlockedMatrix) -> Iterator[tuple[Probabilities, slice]]:
         """Some of the rows and their place, each time as many as should take a moment by what those before took; never
         one row alone of several, for which some kernels would be compiled anew. Where nobody listens, whole blocks."""
-        n, many = len(P), _FIRST_STEP if self._heard_by else len(P)
-        for at, block in P.blocks() if isinstance(P, Stored) else [(slice(0, n), P)]:
+        n, many = len(P), _FIRST_STEP if self._listeners else len(P)
+        for at, block in P.blocks() if isinstance(P, BlockedMatrix) else [(slice(0, n), P)]:
             start = at.start
             while start < at.stop:
                 stop = at.stop if at.stop - start < many + 2 else start + many
@@ -182,13 +182,13 @@ class Oracle(ABC):
                 began = time.monotonic()
                 yield block[start - at.start : stop - at.start], slice(start, stop)
                 took = max(1e-6, time.monotonic() - began)
-                if self._heard_by:
+                if self._listeners:
                     many = int(min(8 * many, max(many / 4, 2, many * _MOMENT / took)))
                 start = stop
         self._tell(n, n)
 
     def _tell(self, done: int, n: int) -> None:
-        for tell in self._heard_by:
+        for tell in self._listeners:
             tell(done, n)
 
     def _part(self, rows: slice) -> Oracle:
@@ -229,7 +229,7 @@ class Oracle(ABC):
         return out
 
 
-class Sent:
+class RemoteCall:
     """A question to an oracle that is sent to where the rows are: what it knows of each goes as columns of its own."""
 
     def __init__(self, oracle: Oracle, method: str) -> None:
@@ -276,7 +276,7 @@ class SolvingOracle(Oracle):
         """Write the model, to which each instance adds its mass row, as an .lp or .mps file."""
 
 
-class Adopted(Oracle):
+class ExternalOracle(Oracle):
     """A stranger's oracle behind the same face; what it answers is checked."""
 
     def __init__(self, scorer: Scorer, loss: Loss, name: str, options: Mapping[str, object]) -> None:
@@ -290,7 +290,7 @@ class Adopted(Oracle):
         self._scorer = scorer
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _made_anew, (self.name, self.loss, self.options)
+        return _rebuild, (self.name, self.loss, self.options)
 
     def _scores(self, P: Probabilities) -> Floats:
         return self._checked("scores", self._scorer.scores(P), P.shape)
@@ -332,7 +332,7 @@ def make_oracle(name: str, loss: Loss, **options: object) -> Oracle:
     if isinstance(made, Oracle):
         return made
     resolved = getattr(made, "options", options)
-    return Adopted(made, loss, name, resolved if isinstance(resolved, Mapping) else options)
+    return ExternalOracle(made, loss, name, resolved if isinstance(resolved, Mapping) else options)
 
 
 def declaration_of(name: str) -> Declaration | None:
@@ -345,7 +345,7 @@ def _declared(oracle: object) -> Declaration | None:
     return found if isinstance(found, Declaration) else None
 
 
-def options_of_format(name: str, version: int, options: Mapping[str, object]) -> Mapping[str, object]:
+def migrate_options(name: str, version: int, options: Mapping[str, object]) -> Mapping[str, object]:
     """The options of an oracle in a predictor that was saved in format `version`, in today's terms."""
     factory = _load(name)
     known = isinstance(factory, type) and issubclass(factory, Oracle)
@@ -355,11 +355,11 @@ def options_of_format(name: str, version: int, options: Mapping[str, object]) ->
 def with_lambda(oracle: Oracle, lam: float) -> Oracle:
     """The same oracle with this weight on cost."""
     made = make_oracle(oracle.name, oracle.loss, **{**oracle.options, "lam": lam})
-    made._heard_by = oracle._heard_by
+    made._listeners = oracle._listeners
     return made
 
 
-def _made_anew(kind: str | type[Oracle], loss: Loss, options: Mapping[str, object]) -> Oracle:
+def _rebuild(kind: str | type[Oracle], loss: Loss, options: Mapping[str, object]) -> Oracle:
     return make_oracle(kind, loss, **options) if isinstance(kind, str) else kind(loss, **options)
 
 
@@ -410,12 +410,12 @@ def is_number(value: object) -> TypeGuard[float]:
         return False
 
 
-def as_probabilities(P: ArrayLike | Stored, K: int) -> Probabilities:
+def as_probabilities(P: ArrayLike | BlockedMatrix, K: int) -> Probabilities:
     """P as a C-contiguous float32 or float64 array (n, K), copied only if it is not one; refuses what cannot be p.
 
     Of a matrix that is stored each block is made so when it is read.
     """
-    if isinstance(P, Stored):
+    if isinstance(P, BlockedMatrix):
         return cast(Probabilities, P.map(lambda block: as_probabilities(block, K)))
     array = _numbers("probabilities", P)
     if array.ndim != 2 or array.shape[1] != K:

@@ -27,23 +27,23 @@ from udcp_dsl.prediction.calibrate import (
     show_level,
     three_folds,
 )
-from udcp_dsl.prediction.calibrate.kept import Kept
+from udcp_dsl.prediction.calibrate.calibration_scores import CalibrationScores
 from udcp_dsl.prediction.calibrate.p_values import p_values
 from udcp_dsl.prediction.calibrate.partition import own_cells
 from udcp_dsl.prediction.calibrate.randomized import DRAWS
 from udcp_dsl.prediction.containers import flag, frame_index
-from udcp_dsl.prediction.doubts import (
+from udcp_dsl.prediction.fitting import Fitting, Seen, anchored
+from udcp_dsl.prediction.input_warnings import (
     warn_of_another_order,
     warn_of_free_labels,
     warn_of_full_sets,
     warn_of_shared_draws,
 )
-from udcp_dsl.prediction.fitting import Fitting, Seen, anchored
-from udcp_dsl.prediction.lambdas import true_scores
+from udcp_dsl.prediction.lambda_tuning import true_scores
 from udcp_dsl.prediction.oracle import Oracle, make_oracle, with_lambda
 from udcp_dsl.prediction.promises.options import Temperature, promised, refuse_weights
 from udcp_dsl.prediction.rows import Rows, rows_of
-from udcp_dsl.prediction.rows.probabilities import check_class_names, names_of_classes
+from udcp_dsl.prediction.rows.probability_matrix import check_class_names, names_of_classes
 from udcp_dsl.prediction.sets import PredictionSets
 
 # Sets that need every score, or another matrix than that of the rows: this many entries are held at a time.
@@ -139,7 +139,7 @@ class SetPredictor:
                 "among the options"
             )
         self.calibration: Calibration | None = None
-        self.kept: Kept | None = None  # the calibration scores, if they have no weights
+        self.kept: CalibrationScores | None = None  # the calibration scores, if they have no weights
         self.read_as: tuple[Calibration | None, str] | None = None  # the hash of the file it is from, while as it was
         self.tuning: Tuning | None = None
         self.anchors: Anchors | None = None
@@ -248,7 +248,9 @@ class SetPredictor:
         cells = own_cells(calibration, len(rows), groups=seen.groups, y=rows.truth, difficulty=seen.difficulty)
         self.calibration, self.kept = calibration, None
         if not calibration.weighted:  # which keeps its own
-            self.kept = Kept.of(scores, cells, len(calibration.cells), self.alphas if anchors else (), harms)
+            self.kept = CalibrationScores.of(
+                scores, cells, len(calibration.cells), self.alphas if anchors else (), harms
+            )
         self.oracle, self.tuning, self.anchors, self.temperature = oracle, tuning, anchors, temperature
         self.logits, self.normalize = logits, normalize
         return self
@@ -411,7 +413,7 @@ class SetPredictor:
         logits: bool,
         normalize: bool,
         temperature: float | None = None,
-        kept: Kept | None = None,
+        kept: CalibrationScores | None = None,
     ) -> None:
         """Take up the state of a saved predictor; one that was tuned is tuned anew when it is calibrated again."""
         self.calibration, self.tuning, self.anchors, self.kept = calibration, tuning, anchors, kept

@@ -19,10 +19,10 @@ from udcp_dsl.diagnostics import InputError
 from udcp_dsl.loss import loads
 from udcp_dsl.prediction.anchors import Anchors
 from udcp_dsl.prediction.calibrate import Calibration, Tuning
-from udcp_dsl.prediction.calibrate.kept import Kept
+from udcp_dsl.prediction.calibrate.calibration_scores import CalibrationScores
 from udcp_dsl.prediction.calibrate.partition import thinned
 from udcp_dsl.prediction.files import atomic_write
-from udcp_dsl.prediction.oracle import options_of_format, oracle_names
+from udcp_dsl.prediction.oracle import migrate_options, oracle_names
 from udcp_dsl.prediction.predictor import SetPredictor
 from udcp_dsl.prediction.promises.options import as_temperature, refuse_weights
 
@@ -195,7 +195,7 @@ def _rebuild(content: Mapping[str, Any]) -> SetPredictor:
     predictor = SetPredictor(
         loss,
         content["oracle"]["name"],
-        options=options_of_format(content["oracle"]["name"], content["format_version"], content["oracle"]["options"]),
+        options=migrate_options(content["oracle"]["name"], content["format_version"], content["oracle"]["options"]),
         alpha=options["alphas"],
         conditional=options["conditional"],
         **{name: options.get(name, default) for name, default in _PROMISES.items()},
@@ -242,11 +242,11 @@ def _rebuild(content: Mapping[str, Any]) -> SetPredictor:
     return predictor
 
 
-def _kept(data: object, calibration: Calibration, anchored: bool) -> Kept | None:
+def _kept(data: object, calibration: Calibration, anchored: bool) -> CalibrationScores | None:
     """The calibration scores, which files of 0.1.0 do not have, and weighted calibrations keep by themselves."""
     if data is None:
         return None
-    kept = Kept.from_dict(data, calibration.alphas)
+    kept = CalibrationScores.from_dict(data, calibration.alphas)
     numbers = {sum(counts.n for counts in level) for level in kept.cells}
     fits = numbers == {calibration.n} and bool(kept.alphas) == anchored and len(kept.cells[0]) == len(calibration.cells)
     harmed = any((counts.harm is None) != (calibration.rule.most is None) for level in kept.cells for counts in level)

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.expression.atoms import Sets
-from udcp_dsl.prediction.cells import looks_like_formula, to_cell
+from udcp_dsl.prediction.csv_cells import looks_like_formula, to_cell
 from udcp_dsl.prediction.files import ARROW, PathLike, atomic_write, known_ending, require_pyarrow
 
 SETS = (*ARROW, ".csv", ".jsonl", ".npy")

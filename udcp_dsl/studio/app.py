@@ -65,7 +65,7 @@ def _save(studio: Studio, body: Any) -> Any:
 
 
 def _open(studio: Studio, body: Any) -> Any:
-    from udcp_dsl.datasets.specs import example_specs
+    from udcp_dsl.datasets.example_specs import example_specs
 
     specs, name = example_specs(), body.get("example") if isinstance(body, dict) else None
     if name not in specs:
@@ -100,7 +100,7 @@ _ANSWERS: dict[str, Answer] = {
 
 def _gallery() -> Any:
     """The examples that come with the package: their names, and the comment that each begins with."""
-    from udcp_dsl.datasets.specs import example_specs
+    from udcp_dsl.datasets.example_specs import example_specs
 
     found = []
     for name, path in example_specs().items():

@@ -105,7 +105,7 @@ def sets_of(fitted: Fitted, p: Any) -> tuple[Any, Any]:
 def heeding(oracle: Oracle, heed: Heed) -> Iterator[None]:
     """In this block the work of an oracle is told of step by step, and ends where `heed` raises."""
     with ExitStack() as stack:
-        stack.enter_context(oracle.telling(heed))
+        stack.enter_context(oracle.on_progress(heed))
         if isinstance(oracle, SolvingOracle):
             solved = iter(range(1, 1 << 62))
             stack.enter_context(oracle.running(advance=lambda: heed(next(solved), 0)))

@@ -36,13 +36,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from udcp_dsl.testing.conformance import assert_valid_oracle
     from udcp_dsl.testing.coverage import Problem, assert_coverage
-    from udcp_dsl.testing.cubes import all_masks
-    from udcp_dsl.testing.faces import assert_faces
     from udcp_dsl.testing.generated.specs import GeneratedSpec, losses, specs
     from udcp_dsl.testing.lowering import assert_lowers
     from udcp_dsl.testing.meaning import assert_meaning
+    from udcp_dsl.testing.oracle_consistency import assert_faces
     from udcp_dsl.testing.proofs import assert_facts
     from udcp_dsl.testing.strategies import classification_problems, label_sets, probabilities
+    from udcp_dsl.testing.subset_lattices import all_masks
 
 _WHERE = {
     "GeneratedSpec": "generated.specs",

@@ -14,11 +14,11 @@ import numpy as np
 
 from udcp_dsl.diagnostics import InputError, OracleError
 from udcp_dsl.loss import loads
-from udcp_dsl.prediction.oracle import Adopted, Oracle
+from udcp_dsl.prediction.oracle import ExternalOracle, Oracle
 from udcp_dsl.prediction.predictor import SetPredictor
 from udcp_dsl.testing.coverage import CLASSIFIERS, Problem, alarms, coverage_trials, pooled_chance
-from udcp_dsl.testing.faces import FACES, INDEPENDENCE, MADE_ALIKE, first_fault
 from udcp_dsl.testing.hard_rows import hard_rows, varied_rows
+from udcp_dsl.testing.oracle_consistency import FACES, INDEPENDENCE, MADE_ALIKE, first_fault
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
@@ -102,7 +102,7 @@ def adopted(oracle_class: Callable[..., Any], name: str, loss: Loss, options: Ma
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # slow, or a bound that is low: said to who uses it
         made = oracle_class(loss, **options)
-    return made if isinstance(made, Oracle) else Adopted(made, loss, name, getattr(made, "options", options))
+    return made if isinstance(made, Oracle) else ExternalOracle(made, loss, name, getattr(made, "options", options))
 
 
 def _applies(oracle_class: Callable[..., Any], name: str, loss: Loss, options: Mapping[str, object]) -> bool:

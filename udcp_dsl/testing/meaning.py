@@ -10,8 +10,8 @@ import numpy as np
 
 from udcp_dsl.expression.atoms import Sets
 from udcp_dsl.expression.domain import Bools, Floats, Ints
-from udcp_dsl.testing.cubes import MOST_LABELS, cubes, named
 from udcp_dsl.testing.shrinking import fewest
+from udcp_dsl.testing.subset_lattices import MOST_LABELS, cubes, named
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss

@@ -16,9 +16,9 @@ from udcp_dsl.expression.domain import Bools, Floats, Ints
 from udcp_dsl.expression.facts import Fact, Facts, Interval
 from udcp_dsl.expression.prove import additive_forms
 from udcp_dsl.expression.values import node_values
-from udcp_dsl.testing.cubes import cubes, named
 from udcp_dsl.testing.meaning import TOLERANCE
 from udcp_dsl.testing.shrinking import fewest
+from udcp_dsl.testing.subset_lattices import cubes, named
 
 if TYPE_CHECKING:
     from udcp_dsl.expression.forms import Additive

@@ -11,7 +11,7 @@ import numpy as np
 
 from udcp_dsl.prediction.calibrate import points_needed, show_level
 from udcp_dsl.testing.coverage import Problem
-from udcp_dsl.validation.coverage import predictor_of
+from udcp_dsl.validation.coverage_trials import predictor_of
 from udcp_dsl.validation.verdicts import MeanCost, Verdict
 
 if TYPE_CHECKING:

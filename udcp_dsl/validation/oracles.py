@@ -18,13 +18,13 @@ import numpy as np
 
 from udcp_dsl.diagnostics import OracleError
 from udcp_dsl.prediction.declaration import Way
-from udcp_dsl.prediction.oracle import Adopted, Oracle, SolvingOracle, make_oracle, oracle_names
+from udcp_dsl.prediction.oracle import ExternalOracle, Oracle, SolvingOracle, make_oracle, oracle_names
 from udcp_dsl.testing.brute import price_fault
 from udcp_dsl.testing.coverage import Problem
-from udcp_dsl.testing.cubes import MOST_LABELS, all_masks, named
-from udcp_dsl.testing.faces import FACES, INDEPENDENCE, MADE_ALIKE, first_fault
 from udcp_dsl.testing.formulas import FORMULAS, greedy_fault
 from udcp_dsl.testing.hard_rows import rows_on, varied_rows
+from udcp_dsl.testing.oracle_consistency import FACES, INDEPENDENCE, MADE_ALIKE, first_fault
+from udcp_dsl.testing.subset_lattices import MOST_LABELS, all_masks, named
 from udcp_dsl.validation.verdicts import CounterExample, Verdict, raised
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def chosen_oracles(loss: Loss, wanted: Sequence[str | Oracle] | None) -> tuple[l
 
 def _another(oracle: Oracle) -> Oracle:
     """One made alike, as the protocol has it; a stranger's class is not known here, and its oracle has to do."""
-    if isinstance(oracle, Adopted):
+    if isinstance(oracle, ExternalOracle):
         return oracle
     return type(oracle)(oracle.loss, **oracle.options)
 

@@ -19,7 +19,7 @@ from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.calibrate import points_needed
 from udcp_dsl.prediction.rows import Rows, rows_of
 from udcp_dsl.testing.coverage import Trials, coverage_trials
-from udcp_dsl.validation.coverage import judged, predictor_of
+from udcp_dsl.validation.coverage_trials import judged, predictor_of
 from udcp_dsl.validation.verdicts import CounterExample, Verdict
 
 if TYPE_CHECKING:

@@ -25,9 +25,9 @@ import numpy as np
 from udcp_dsl.diagnostics import InputError, SpecError
 from udcp_dsl.loss import loads
 from udcp_dsl.prediction.calibrate import points_needed, rank, show_level
+from udcp_dsl.prediction.calibrate.calibration_scores import RankTable
 from udcp_dsl.prediction.calibrate.cross import CrossCalibration, equal_folds
 from udcp_dsl.prediction.calibrate.difficulty import bins_needed
-from udcp_dsl.prediction.calibrate.kept import Counts
 from udcp_dsl.prediction.calibrate.rule import confident_points, confident_rank
 from udcp_dsl.prediction.monitor import Monitor
 from udcp_dsl.prediction.monitor.ranks import Ranks
@@ -229,7 +229,7 @@ class _Tried:
         n = points_needed(self._alpha) + int(rng.integers(4))
         self._check(n)
         scores = rng.random(n + _WATCHED) if rng.random() < 0.5 else rng.integers(0, 3, n + _WATCHED).astype(float)
-        ranks = Ranks.among(Counts.of(scores[:n]), rank(n, self._alpha), rng)
+        ranks = Ranks.among(RankTable.of(scores[:n]), rank(n, self._alpha), rng)
         x, below = rng.uniform(0.2, 0.8), 0
         for part in np.array_split(scores[n:], _WATCHED // 8):
             ranks, p, missed, chance = ranks.after(ranks.places(part, rng.random(len(part))), rng.random(len(part)))

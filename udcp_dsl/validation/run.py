@@ -13,7 +13,7 @@ from udcp_dsl.prediction.calibrate import Level, levels_of
 from udcp_dsl.prediction.oracle import Oracle
 from udcp_dsl.prediction.rows import Rows
 from udcp_dsl.validation import cost as costs
-from udcp_dsl.validation import coverage, facts, meaning, oracles, own_rows, promises
+from udcp_dsl.validation import coverage_trials, fact_attacks, meaning_checks, oracles, own_rows, promises
 from udcp_dsl.validation.cases import QUESTION, Case, cases_of, tried
 from udcp_dsl.validation.plan import Plan, Progress
 from udcp_dsl.validation.verdicts import MeanCost, Stage, Validation, Verdict
@@ -87,7 +87,7 @@ def _run(
     sound = list(chosen)  # less those that raise an error on generated rows: of these no more is asked
 
     def coverages() -> list[Verdict]:
-        found = coverage.coverage(loss, sound, levels, plan, of_coverage / 2)
+        found = coverage_trials.coverage(loss, sound, levels, plan, of_coverage / 2)
         found += promises.promises(loss, sound, max(levels), plan, of_coverage / 2)
         if own is not None:
             found += own_rows.splits(loss, sound, levels, own, plan, of_coverage)
@@ -101,10 +101,10 @@ def _run(
 
     stages = (
         *([_stage("cases", QUESTION, lambda: [tried(loss, case) for case in expected], plan)] if expected else []),
-        _stage("meaning", meaning.QUESTION, lambda: meaning.meaning(loss, plan), plan),
-        _stage("facts", facts.QUESTION, lambda: facts.facts(loss, plan), plan),
+        _stage("meaning", meaning_checks.QUESTION, lambda: meaning_checks.meaning(loss, plan), plan),
+        _stage("facts", fact_attacks.QUESTION, lambda: fact_attacks.facts(loss, plan), plan),
         _stage("oracles", oracles.QUESTION, lambda: oracles.oracles(loss, chosen, plan), plan),
-        _stage("coverage", coverage.QUESTION, coverages, plan),
+        _stage("coverage", coverage_trials.QUESTION, coverages, plan),
         _stage("cost", costs.QUESTION, mean_costs, plan),
     )
     return Validation(

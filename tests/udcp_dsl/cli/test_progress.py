@@ -173,7 +173,7 @@ def test_an_oracle_tells_rows_and_answers_the_same(n: int) -> None:
     for name, call in calls.items():
         oracle.parts.clear()
         told.clear()
-        with oracle.telling(lambda done, total: told.append((done, total))):
+        with oracle.on_progress(lambda done, total: told.append((done, total))):
             stepwise = call()
         assert stepwise.dtype == plain[name].dtype
         assert np.array_equal(stepwise, plain[name])

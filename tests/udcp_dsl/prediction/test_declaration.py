@@ -14,7 +14,14 @@ import pytest
 import udcp_dsl as udcp
 from udcp_dsl.cli.timing import seconds_a_row
 from udcp_dsl.prediction.declaration import Declaration, Refusal, Time, Way
-from udcp_dsl.prediction.oracle import Adopted, SolvingOracle, declaration_of, make_oracle, oracle_names, with_lambda
+from udcp_dsl.prediction.oracle import (
+    ExternalOracle,
+    SolvingOracle,
+    declaration_of,
+    make_oracle,
+    oracle_names,
+    with_lambda,
+)
 
 SPECS = sorted((Path(__file__).parents[3] / "specs").glob("*/*.loss"))
 OURS = ("base", "greedy", "ilp", "lac", "penalized", "price", "raps", "ratio")
@@ -118,8 +125,8 @@ def test_a_stranger_declares_the_same_way() -> None:
         score_of = sets = scores
 
     loss: Any = SimpleNamespace(labels=("a", "b"))
-    assert Adopted(Tuned(loss), loss, "tuned", {"lam": None}).untuned
-    assert not Adopted(Tuned(loss, 1.0), loss, "tuned", {"lam": 1.0}).untuned
+    assert ExternalOracle(Tuned(loss), loss, "tuned", {"lam": None}).untuned
+    assert not ExternalOracle(Tuned(loss, 1.0), loss, "tuned", {"lam": 1.0}).untuned
 
 
 @pytest.mark.slow

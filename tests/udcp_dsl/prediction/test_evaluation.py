@@ -214,7 +214,7 @@ def test_the_share_of_sets_that_are_proved_to_be_the_best(steps: bool, monkeypat
     with warnings.catch_warnings(record=True) as caught, ExitStack() as listening:
         warnings.simplefilter("always")
         if steps:
-            listening.enter_context(predictor.oracle.telling(lambda *rows: told.append(rows)))
+            listening.enter_context(predictor.oracle.on_progress(lambda *rows: told.append(rows)))
         found = udcp.evaluate(predictor, P, y)
     assert len(told) > 2 or not steps
     (text,) = (str(x.message) for x in caught)  # of all rows, in however many steps they were searched

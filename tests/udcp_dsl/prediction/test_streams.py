@@ -30,12 +30,12 @@ from click.testing import CliRunner
 import udcp_dsl as udcp
 from udcp_dsl.cli import main
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction.rows.overlap import ahead, behind
-from udcp_dsl.prediction.rows.parts import stream_part
+from udcp_dsl.prediction.rows.file_parts import stream_part
+from udcp_dsl.prediction.rows.prefetch import prefetch, write_behind
 from udcp_dsl.prediction.rows.source import open_rows
 from udcp_dsl.prediction.streams.identities import refuse_shared_ids
-from udcp_dsl.prediction.streams.lanes import in_lanes, lanes_here
 from udcp_dsl.prediction.streams.manifest import open_folder
+from udcp_dsl.prediction.streams.ordered_pool import in_lanes, lanes_here
 from udcp_dsl.prediction.streams.predicting import predict_file, predict_parts, write_p_values
 from udcp_dsl.threads import share_of
 
@@ -271,7 +271,7 @@ def test_what_goes_wrong_beside_the_work_is_raised_in_it() -> None:
         yield 1
         raise InputError("no more")
 
-    items = ahead(failing())
+    items = prefetch(failing())
     assert next(items) == 1
     with pytest.raises(InputError, match="no more"):
         next(items)
@@ -280,13 +280,13 @@ def test_what_goes_wrong_beside_the_work_is_raised_in_it() -> None:
         raise OSError("full")
 
     def hand_over() -> None:
-        with behind(full) as put:
+        with write_behind(full) as put:
             for item in range(100):
                 put(item)
 
     with pytest.raises(OSError, match="full"):
         hand_over()
-    stopped = ahead(iter(range(10**9)))
+    stopped = prefetch(iter(range(10**9)))
     assert next(stopped) == 0
     stopped.close()  # type: ignore[attr-defined]  # a generator; the thread ends with it
 

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction import writing
-from udcp_dsl.prediction.cells import from_cell, to_cell
+from udcp_dsl.prediction.csv_cells import from_cell, to_cell
 from udcp_dsl.prediction.files import atomic_write
 from udcp_dsl.prediction.rows.reading import read_column
 from udcp_dsl.prediction.writing import write_sets

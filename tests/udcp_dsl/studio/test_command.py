@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 from udcp_dsl.cli import main
-from udcp_dsl.datasets.specs import example_specs
+from udcp_dsl.datasets.example_specs import example_specs
 from udcp_dsl.studio import document
 from udcp_dsl.studio.place import open_spec
 

@@ -20,8 +20,8 @@ from udcp_dsl.testing import (
 )
 from udcp_dsl.testing.brute import price_fault, price_scores
 from udcp_dsl.testing.coverage import CLASSIFIERS
-from udcp_dsl.testing.cubes import telling_sets
 from udcp_dsl.testing.shrinking import fewest
+from udcp_dsl.testing.subset_lattices import telling_sets
 
 PETS = udcp.loads("labels {cat, dog, wolf, lynx}  category wild {wolf, lynx}  loss l = size + 5 * any(wild)")
 GENERATED = settings(deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))

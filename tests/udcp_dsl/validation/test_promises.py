@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import udcp_dsl as udcp
-from udcp_dsl.prediction.calibrate.arrays import FloatArray, IntArray
+from udcp_dsl.prediction.calibrate.checked_arrays import FloatArray, IntArray
 from udcp_dsl.prediction.calibrate.cross import CrossCalibration
 from udcp_dsl.prediction.monitor import Monitor, stream
 from udcp_dsl.prediction.monitor.betting import Bools, Floats, Ints, rank_bets

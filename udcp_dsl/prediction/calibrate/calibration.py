@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from udcp_dsl.diagnostics import InputError, RowFault, warn
-from udcp_dsl.prediction.calibrate.arrays import (
+from udcp_dsl.prediction.calibrate.cells import Cell, cell_as_dict, cell_from_dict, joined, make_cell
+from udcp_dsl.prediction.calibrate.checked_arrays import (
     FloatArray,
     Groups,
     IntArray,
@@ -25,7 +26,6 @@ from udcp_dsl.prediction.calibrate.arrays import (
     group_names,
     points_of_cells,
 )
-from udcp_dsl.prediction.calibrate.cells import Cell, cell_as_dict, cell_from_dict, joined, make_cell
 from udcp_dsl.prediction.calibrate.difficulty import as_bins, as_difficulty, bin_cells, bin_names, rank_bins
 from udcp_dsl.prediction.calibrate.levels import Level, exact_level, levels_of, points_needed, rank, show_level
 from udcp_dsl.prediction.calibrate.masses import as_written

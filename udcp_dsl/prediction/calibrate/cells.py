@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction.calibrate.arrays import FloatArray
+from udcp_dsl.prediction.calibrate.checked_arrays import FloatArray
 from udcp_dsl.prediction.calibrate.levels import show_level
 from udcp_dsl.prediction.calibrate.masses import Steps, steps
 from udcp_dsl.prediction.calibrate.plain import RESAVE, decode, encode, fields

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction.calibrate.arrays import FloatArray, IntArray, as_scores
-from udcp_dsl.prediction.calibrate.kept import Counts
+from udcp_dsl.prediction.calibrate.calibration_scores import RankTable
+from udcp_dsl.prediction.calibrate.checked_arrays import FloatArray, IntArray, as_scores
 
 
 def equal_folds(n: int, k: int, rng: np.random.Generator) -> list[IntArray]:
@@ -40,7 +40,7 @@ def equal_folds(n: int, k: int, rng: np.random.Generator) -> list[IntArray]:
 class CrossCalibration:
     """The scores of the true labels of each fold, by a score that was learnt on the others."""
 
-    folds: tuple[Counts, ...]
+    folds: tuple[RankTable, ...]
 
     @classmethod
     def of(cls, scores: Sequence[FloatArray]) -> CrossCalibration:
@@ -52,7 +52,7 @@ class CrossCalibration:
         """
         if any(len(own) == 0 for own in scores) or len(scores) < 2:
             raise InputError("cross-conformal prediction needs at least two folds, each with a row")
-        return cls(tuple(Counts.of(as_scores(own)) for own in scores))
+        return cls(tuple(RankTable.of(as_scores(own)) for own in scores))
 
     @property
     def n(self) -> int:

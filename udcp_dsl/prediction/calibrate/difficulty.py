@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction.calibrate.arrays import FloatArray, IntArray
+from udcp_dsl.prediction.calibrate.checked_arrays import FloatArray, IntArray
 
 LEAST_BINS = 2
 

@@ -17,7 +17,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from udcp_dsl.prediction.calibrate.arrays import FloatArray
+from udcp_dsl.prediction.calibrate.checked_arrays import FloatArray
 
 
 def as_written(x: float) -> Fraction:

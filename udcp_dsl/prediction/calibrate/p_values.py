@@ -15,17 +15,17 @@ from __future__ import annotations
 import numpy as np
 
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction.calibrate.arrays import FloatArray, IntArray
 from udcp_dsl.prediction.calibrate.calibration import Calibration
+from udcp_dsl.prediction.calibrate.calibration_scores import RankTable
 from udcp_dsl.prediction.calibrate.cells import Cell
-from udcp_dsl.prediction.calibrate.kept import Counts
+from udcp_dsl.prediction.calibrate.checked_arrays import FloatArray, IntArray
 from udcp_dsl.prediction.calibrate.rule import Rule
 
 
 def p_values(
     scores: FloatArray,
     calibration: Calibration,
-    kept: tuple[Counts, ...] | None,
+    kept: tuple[RankTable, ...] | None,
     codes: IntArray,
     *,
     draws: FloatArray | None = None,
@@ -38,7 +38,7 @@ def p_values(
 
     >>> from udcp_dsl.prediction.calibrate import calibrate
     >>> c = calibrate([1.0, 2.0, 2.0], alphas=0.5)
-    >>> found = p_values(np.array([[0.0, 2.0, 3.0]]), c, (Counts.of(np.array([1.0, 2.0, 2.0])),), np.array([[0]]))
+    >>> found = p_values(np.array([[0.0, 2.0, 3.0]]), c, (RankTable.of(np.array([1.0, 2.0, 2.0])),), np.array([[0]]))
     >>> found.tolist()
     [[1.0, 0.75, 0.25]]
     """
@@ -64,7 +64,7 @@ def p_values(
     return out
 
 
-def members(calibration: Calibration, kept: tuple[Counts, ...], code: int) -> list[int]:
+def members(calibration: Calibration, kept: tuple[RankTable, ...], code: int) -> list[int]:
     """Which cells of the partition the points of a deciding cell are in."""
     if code == len(calibration.cells):  # pooled
         return list(range(len(kept)))
@@ -76,7 +76,7 @@ def members(calibration: Calibration, kept: tuple[Counts, ...], code: int) -> li
     return [inside] if alone else [inside, inside + 1]
 
 
-def _of_cell(scores: FloatArray, parts: list[Counts], rule: Rule, draws: FloatArray | None) -> FloatArray:
+def _of_cell(scores: FloatArray, parts: list[RankTable], rule: Rule, draws: FloatArray | None) -> FloatArray:
     n = sum(part.n for part in parts)
     if rule.most is not None:
         harm = np.sum([part.harm_at_least(scores) for part in parts], axis=0)

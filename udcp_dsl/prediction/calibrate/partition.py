@@ -10,10 +10,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from udcp_dsl.prediction.calibrate.arrays import FloatArray, Groups, IntArray, group_names
 from udcp_dsl.prediction.calibrate.calibration import Calibration
+from udcp_dsl.prediction.calibrate.calibration_scores import CalibrationScores, RankTable
+from udcp_dsl.prediction.calibrate.checked_arrays import FloatArray, Groups, IntArray, group_names
 from udcp_dsl.prediction.calibrate.difficulty import bin_cells, bin_names
-from udcp_dsl.prediction.calibrate.kept import Counts, Kept
 
 
 def own_cells(
@@ -42,7 +42,7 @@ def cell_names(calibration: Calibration) -> list[str | int]:
     return list(calibration.groups) if calibration.conditional == "group" else [""]
 
 
-def thinned(kept: Kept, calibration: Calibration) -> Kept:
+def thinned(kept: CalibrationScores, calibration: Calibration) -> CalibrationScores:
     """The scores as a file keeps them: few enough, with those at the thresholds."""
     return kept.thinned(
         [
@@ -52,7 +52,7 @@ def thinned(kept: Kept, calibration: Calibration) -> Kept:
     )
 
 
-def threshold_rank(calibration: Calibration, cell: int, alpha: Fraction, scores: Counts) -> int | None:
+def threshold_rank(calibration: Calibration, cell: int, alpha: Fraction, scores: RankTable) -> int | None:
     """The rank of the threshold among the scores of a cell, or None where it is none of a rank known in advance.
 
     So it is where harm is bounded, where all points stand in for those of the cell, and, by difficulty, where scores on

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction.calibrate.arrays import FloatArray, Groups
 from udcp_dsl.prediction.calibrate.calibration import Calibration
+from udcp_dsl.prediction.calibrate.checked_arrays import FloatArray, Groups
 from udcp_dsl.prediction.calibrate.levels import Level
 
 Draws: TypeAlias = NDArray[np.int64]

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction.calibrate.arrays import IntArray
+from udcp_dsl.prediction.calibrate.checked_arrays import IntArray
 from udcp_dsl.prediction.calibrate.plain import RESAVE, decode, encode, fields
 
 DEFAULT_GRID = (0.001, 0.01, 0.1, 1.0, 10.0)

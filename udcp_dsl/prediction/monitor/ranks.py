@@ -21,7 +21,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from udcp_dsl.prediction.calibrate.kept import EDGES, Counts, fixed_ranks
+from udcp_dsl.prediction.calibrate.calibration_scores import EDGES, RankTable, fixed_ranks
 from udcp_dsl.prediction.monitor.betting import Bools, Floats, Ints
 
 _BLOCK = 256  # rows that are compared with each other at a time
@@ -42,7 +42,7 @@ class Ranks:
     limit: int | None
 
     @classmethod
-    def among(cls, scores: Counts, k: int | None, rng: np.random.Generator) -> Ranks:
+    def among(cls, scores: RankTable, k: int | None, rng: np.random.Generator) -> Ranks:
         """Before any new row, of which those above the k-th smallest score are misses; `rng` draws the scores' V."""
         n = scores.n
         ranks = fixed_ranks(n, EDGES if scores.parts is None else min(EDGES, scores.parts))

@@ -17,11 +17,11 @@ import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError, RowFault
 from udcp_dsl.prediction.files import require_pyarrow
-from udcp_dsl.prediction.rows.layout import Block, Choice
+from udcp_dsl.prediction.rows.columns import Block, ColumnSelection
 from udcp_dsl.prediction.rows.list_pages import Pages, plain_pages
 
 # What is wanted of a table with these columns, of which those at these positions hold lists.
-Choose: TypeAlias = Callable[[Sequence[str], Sequence[int]], Choice]
+Choose: TypeAlias = Callable[[Sequence[str], Sequence[int]], ColumnSelection]
 
 _READ_AHEAD = 1 << 26  # bytes of a parquet file that are held undecoded, over all columns
 _LEAST_READ_AHEAD = 1 << 16  # of one
@@ -100,7 +100,7 @@ def _evenly(n: int, most: int) -> int:
     return n if many == 1 else -(-n // (many + many % 2))
 
 
-def _pages(pa: Any, parquet: Any, bare: IO[bytes], schema: Any, choice: Choice) -> Pages | None:
+def _pages(pa: Any, parquet: Any, bare: IO[bytes], schema: Any, choice: ColumnSelection) -> Pages | None:
     """The pages of the lists that are chosen, where they need no decoding."""
     if choice.width is None or choice.numbers[0] in (*choice.texts, *choice.carried):
         return None
@@ -111,7 +111,7 @@ def _pages(pa: Any, parquet: Any, bare: IO[bytes], schema: Any, choice: Choice) 
 
 
 def _page_blocks(
-    pa: Any, parquet: Any, bare: IO[bytes], pages: Pages, choice: Choice, names: Sequence[str], rows: int
+    pa: Any, parquet: Any, bare: IO[bytes], pages: Pages, choice: ColumnSelection, names: Sequence[str], rows: int
 ) -> Iterator[Block]:
     """Numbers from their pages, and what is beside them as Arrow reads it, as many rows at a time."""
     n = parquet.metadata.num_rows
@@ -191,7 +191,7 @@ def _is_list(pa: Any, kind: Any) -> bool:
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
-def _chosen(pa: Any, schema: Any, choose: Choose, like: Any) -> Choice:
+def _chosen(pa: Any, schema: Any, choose: Choose, like: Any) -> ColumnSelection:
     """What is wanted of a table, which must be of the same kind as in the schema `like`."""
     choice = choose(schema.names, _lists(pa, schema))
     if like is not None:
@@ -207,17 +207,17 @@ def _chosen(pa: Any, schema: Any, choose: Choose, like: Any) -> Choice:
     return choice
 
 
-def _within(choice: Choice, names: Sequence[str], left: Sequence[str]) -> Choice:
+def _within(choice: ColumnSelection, names: Sequence[str], left: Sequence[str]) -> ColumnSelection:
     """The same choice where only the columns `left` are there."""
     place = {name: position for position, name in enumerate(left)}
 
     def moved(positions: list[int]) -> list[int]:
         return [place[names[position]] for position in positions]
 
-    return Choice(moved(choice.numbers), moved(choice.texts), moved(choice.carried), choice.width)
+    return ColumnSelection(moved(choice.numbers), moved(choice.texts), moved(choice.carried), choice.width)
 
 
-def _block(pa: Any, batch: Any, choice: Choice) -> Block:
+def _block(pa: Any, batch: Any, choice: ColumnSelection) -> Block:
     batch.validate(full=True)  # else offsets from the file are followed wherever they lead
     if choice.width is not None:
         values = _of_lists(pa, batch, choice.numbers[0], choice.width)

@@ -1,134 +1,103 @@
-"""What belongs to the rows of a matrix: true labels as positions, groups and sample ids as strings, weights."""
+"""Where the probabilities of a table are, and what else is wanted of it: a column a label, or one column of lists.
+
+Columns that are labels name themselves and are matched by name, so that one which is none of them is a mistake; a list
+is in the order of the labels, or in that of class names, and what else the table holds is left alone.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
-from typing import Any, TypeAlias
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
-from udcp_dsl.diagnostics import InputError, RowFault, did_you_mean, warn
-from udcp_dsl.expression.domain import WHOLE_NUMBER
-from udcp_dsl.prediction.calibrate.arrays import as_weights, group_names
-from udcp_dsl.prediction.containers import entries_of, texts_of
-
-Positions: TypeAlias = npt.NDArray[np.int64]
-Names: TypeAlias = npt.NDArray[np.str_]
+from udcp_dsl.diagnostics import InputError, did_you_mean
+from udcp_dsl.prediction.rows.probability_matrix import match_columns
 
 
-def truth(y: Any, labels: Sequence[str], n: int | None = None) -> Positions:
-    """The positions of true labels: strings are names; integers are positions, or names if all labels are numbers.
+@dataclass(frozen=True)
+class ColumnSelection:
+    """Positions of a table's columns: those of numbers, or the one of lists; those of texts; those to carry along."""
 
-    Refuses missing values, floats, booleans, one-hot rows, names and positions that do not exist, and, where `n` is
-    given, any other number of entries.
+    numbers: list[int]
+    texts: list[int] = field(default_factory=list)
+    carried: list[int] = field(default_factory=list)
+    width: int | None = None  # of the lists, where the numbers are in one column
 
-    >>> truth(["spam", "ham"], ["ham", "spam"])
-    array([1, 0])
-    >>> truth([30, 10], ["10", "20", "30"])
-    array([2, 0])
+    @property
+    def columns(self) -> list[int]:
+        """All of them, each once."""
+        return list(dict.fromkeys((*self.numbers, *self.texts, *self.carried)))
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some rows as they are in a file: numbers (m, K), the columns of texts, and a RecordBatch of what is carried.
+
+    `named`: the columns of numbers were matched by name, and are in the order of the labels.
     """
-    entries = entries_of(y, "true labels", n)
-    if not entries:
-        raise InputError("true labels: empty")
-    index = {label: position for position, label in enumerate(labels)}
-    numeric = sum(WHOLE_NUMBER.fullmatch(label) is not None for label in labels)
-    kinds = set(map(type, entries))
-    if not numeric and kinds == {int} and min(entries) >= 0 and max(entries) < len(labels):
-        return np.array(entries, np.int64)
-    if kinds == {str} or (kinds == {int} and numeric == len(labels)):  # of one kind, and all there: at once
-        named: dict[Any, int] = index if kinds == {str} else {int(label): at for label, at in index.items()}
-        found = list(map(named.get, entries))
-        if None not in found:
-            return np.array(found, np.int64)
-    positions = np.empty(len(entries), np.int64)
-    for row, entry in enumerate(entries):
-        if isinstance(entry, str) or (_is_integer(entry) and numeric == len(labels)):
-            position = index.get(str(entry))
+
+    values: npt.NDArray[Any]
+    texts: list[list[Any]]
+    carried: Any = None
+    named: bool = False
+
+
+@dataclass(frozen=True)
+class ColumnSpec:
+    """What is read of every part: `others` are columns by their role ("ids", "groups", "true labels")."""
+
+    labels: tuple[str, ...]
+    class_names: tuple[str, ...] | None = None
+    others: Mapping[str, str] = field(default_factory=dict)
+    ignore: tuple[str, ...] = ()
+    column: str | None = None  # the one of lists, where it is named
+    carry: tuple[str, ...] = ()
+    matrix: bool = True  # whether the numbers are wanted, and not only what is beside them
+
+    @property
+    def numbers_alone(self) -> ColumnSpec:
+        """The same without what is beside the numbers."""
+        return replace(self, others={}, ignore=(*self.ignore, *self.others.values(), *self.carry), carry=())
+
+    @property
+    def others_alone(self) -> ColumnSpec:
+        """The same without the numbers, and what is carried along."""
+        return replace(self, ignore=(*self.ignore, *self.carry), carry=(), matrix=False)
+
+    def choose(self, names: Sequence[str], lists: Sequence[int] = ()) -> ColumnSelection:
+        """Of a table with these columns; `lists` are the positions of those that hold lists."""
+        at = self._list_column(list(names), lists)
+        others = [*self.others.values(), *self.carry]
+        if at is None:
+            numbers = match_columns(names, self.labels, [*others, *self.ignore])
+            width = None
         else:
-            position = entry if _is_integer(entry) and not numeric and 0 <= entry < len(labels) else None
-        if position is None:
-            raise RowFault(row, "true labels: ", f" (counted from 0) {_fault_of_truth(entry, labels, numeric)}")
-        positions[row] = position
-    return positions
+            for other in (*others, *self.ignore):
+                self._refuse_absent(other, names)
+            numbers, width = [at], len(self.labels)
+        position = {name: place for place, name in enumerate(names)}
+        texts = [position[name] for name in self.others.values()]
+        if not self.matrix:
+            return ColumnSelection([], texts)
+        return ColumnSelection(numbers, texts, [position[name] for name in self.carry], width)
 
+    def _list_column(self, names: list[str], lists: Sequence[int]) -> int | None:
+        if self.column is not None:
+            self._refuse_absent(self.column, names)
+            if names.index(self.column) not in lists:
+                raise InputError(f"column {self.column!r} holds no lists, which would be the probabilities of a row")
+            return names.index(self.column)
+        spoken_for = {*self.others.values(), *self.carry, *self.ignore}
+        found = [position for position in lists if names[position] not in spoken_for]
+        if not found or set(self.labels) <= set(names):
+            return None
+        if len(found) > 1:
+            named = " and ".join(repr(names[position]) for position in found[:2])
+            raise InputError(f"columns {named} hold lists: name the one of probabilities, by column= (--column)")
+        return found[0]
 
-def groups_of(values: Any, n: int) -> Names:
-    """One group a row, as strings, by the one rule that there is for groups: `calibrate.arrays.group_names`.
-
-    >>> groups_of([1, "north", 1.0], 3)
-    array(['1', 'north', '1'], dtype='<U5')
-    """
-    return np.array(group_names(values, n), dtype=np.str_)
-
-
-def id_texts(values: Any, n: int) -> Names:
-    """One id a row, as strings; refuses missing values."""
-    return np.array(texts_of(values, "sample ids", n), dtype=np.str_)
-
-
-def sample_ids(values: Any, n: int) -> Names:
-    """One id a row, as strings; refuses missing values, and warns where rows share one.
-
-    What is found out about rows is told apart by their ids alone.
-    """
-    return np.array(sample_texts(values, n), dtype=np.str_)
-
-
-def sample_texts(values: Any, n: int) -> list[str]:
-    """The same as a list."""
-    names = texts_of(values, "sample ids", n)
-    if len(set(names)) < len(names):
-        repeated = {name: count for name, count in Counter(names).items() if count > 1}
-        name = next(iter(repeated))
-        first = names.index(name)
-        warn(
-            f"sample ids: {name!r} is the id of rows {first} and {names.index(name, first + 1)} (counted from 0), and "
-            f"{sum(repeated.values())} of {len(names)} rows share theirs: joined by id, what is theirs gets mixed up"
-        )
-    return names
-
-
-def weights_of(values: Any, n: int) -> npt.NDArray[np.float64]:
-    """One weight a row: finite numbers from 0, or their texts, as files have them.
-
-    >>> weights_of([1, 0.5, "0.25"], 3)
-    array([1.  , 0.5 , 0.25])
-    """
-    weights = np.empty(n)
-    for row, entry in enumerate(entries_of(values, "weights", n)):
-        try:
-            weights[row] = np.nan if isinstance(entry, bool) else entry
-        except (TypeError, ValueError):
-            raise RowFault(row, "weights: ", f" (counted from 0) is {entry!r}, not a number") from None
-    return as_weights(weights, n)
-
-
-def _is_integer(entry: object) -> bool:
-    return isinstance(entry, int) and not isinstance(entry, bool)
-
-
-def _fault_of_truth(entry: Any, labels: Sequence[str], numeric: int) -> str:
-    if isinstance(entry, str) or (_is_integer(entry) and numeric == len(labels)):
-        if WHOLE_NUMBER.fullmatch(str(entry)) and not numeric:
-            return (
-                f"is the string {entry!r}, which is not a label; positions must be integers: pass [int(i) for i in y]"
-            )
-        names = "; the labels are numbers, so that integers are names, not positions" if _is_integer(entry) else ""
-        return f"is {entry!r}, which is not a label; {did_you_mean(str(entry), labels)}{names}"
-    if _is_integer(entry) and numeric:
-        return (
-            f"is the integer {entry}; some labels are numbers and some are not, so that it may be a name or a "
-            "position: pass names, as strings"
-        )
-    if _is_integer(entry):
-        what = "negative" if entry < 0 else "out of range"
-        return f"is {entry}, which is {what}; positions run from 0 to {len(labels) - 1}"
-    if isinstance(entry, bool):
-        return f"is {entry}, a truth value; pass names, or positions as integers: y.astype(int)"
-    if isinstance(entry, float):
-        return f"is {entry}, a float; pass names, or positions as integers: y.astype(int)"
-    if isinstance(entry, list | tuple | np.ndarray):
-        return "is a sequence; of one-hot rows or scores pass np.argmax(y, axis=1)"
-    return f"is a {type(entry).__name__}; pass names or positions"
+    def _refuse_absent(self, name: str, names: Sequence[str]) -> None:
+        if name not in names:
+            raise InputError(f"there is no column {name!r}; {did_you_mean(name, list(names))}")

@@ -15,10 +15,10 @@ import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError, did_you_mean
 from udcp_dsl.prediction.files import PathLike, known_ending
-from udcp_dsl.prediction.rows.arrays import listed, read_array
+from udcp_dsl.prediction.rows.array_files import listed, read_array
 from udcp_dsl.prediction.rows.arrow_tables import arrow_blocks
-from udcp_dsl.prediction.rows.layout import Block, Choice
-from udcp_dsl.prediction.rows.parts import ARRAYS, MATRICES, blamed_on, split_key
+from udcp_dsl.prediction.rows.columns import Block, ColumnSelection
+from udcp_dsl.prediction.rows.file_parts import ARRAYS, MATRICES, blamed_on, split_key
 from udcp_dsl.prediction.rows.source import open_rows
 from udcp_dsl.prediction.rows.text_tables import NO_HEADER, csv_blocks, csv_column, json_blocks, number, scalars
 from udcp_dsl.prediction.rows.value import Rows
@@ -77,7 +77,7 @@ def read_column(path: PathLike, column: str | None = None) -> npt.NDArray[Any] |
     if column is not None and ending in (".npy", ".txt", ".json"):
         raise InputError(f"{file}: a {ending} file has no named columns, so there is no {column!r}")
 
-    def choose(columns: Sequence[str], lists: Sequence[int]) -> Choice:
+    def choose(columns: Sequence[str], lists: Sequence[int]) -> ColumnSelection:
         if column is None and ending == ".csv" and number(columns[0]) is not None:
             raise InputError(NO_HEADER)
         if column is None and len(columns) != 1:
@@ -86,7 +86,7 @@ def read_column(path: PathLike, column: str | None = None) -> npt.NDArray[Any] |
             raise InputError(f"there is no column {column!r}; {did_you_mean(column, list(columns))}")
         if column is not None and columns.count(column) > 1:
             raise InputError(f"column {column!r} is there twice")
-        return Choice([], [0 if column is None else list(columns).index(column)])
+        return ColumnSelection([], [0 if column is None else list(columns).index(column)])
 
     with blamed_on(file):
         if ending in ARRAYS:

@@ -15,13 +15,13 @@ import numpy as np
 
 from udcp_dsl.diagnostics import InputError, RowFault, warn
 from udcp_dsl.expression.domain import WHOLE_NUMBER
-from udcp_dsl.prediction.containers import Stored, held, listed
+from udcp_dsl.prediction.containers import BlockedMatrix, listed, to_array
 from udcp_dsl.prediction.files import PathLike
-from udcp_dsl.prediction.rows.columns import id_texts, sample_ids
-from udcp_dsl.prediction.rows.layout import Block, Wanted
-from udcp_dsl.prediction.rows.overlap import ahead
-from udcp_dsl.prediction.rows.parts import Part, blamed_on, find_parts
-from udcp_dsl.prediction.rows.probabilities import Matrix, arrange, names_of_classes
+from udcp_dsl.prediction.rows.columns import Block, ColumnSpec
+from udcp_dsl.prediction.rows.file_parts import Part, blamed_on, find_parts
+from udcp_dsl.prediction.rows.prefetch import prefetch
+from udcp_dsl.prediction.rows.probability_matrix import Matrix, arrange, names_of_classes
+from udcp_dsl.prediction.rows.row_attributes import id_texts, sample_ids
 from udcp_dsl.prediction.rows.text_tables import csv_column
 from udcp_dsl.prediction.rows.value import Rows, rows_of
 
@@ -49,7 +49,7 @@ class Source:
     """Rows in files, made by `open_rows`; `beside` are columns that are not in them, by role, for all rows in order."""
 
     parts: tuple[Part, ...]
-    wanted: Wanted
+    wanted: ColumnSpec
     logits: bool = False
     normalize: bool = False
     beside: Mapping[str, Any] = field(default_factory=dict)
@@ -152,14 +152,14 @@ class Source:
 
         def read() -> Iterator[Matrix]:
             found = 0
-            for batch in ahead(numbers.batches()):
+            for batch in prefetch(numbers.batches()):
                 found += len(batch.rows)
                 if found <= n:
                     yield batch.rows.P
             if found != n:
                 raise InputError(f"{self.parts[0].path}: there were {n} rows, and now {found}: was a file changed?")
 
-        return replace(rows, P=cast(Matrix, Stored((n, len(self.labels)), read)))
+        return replace(rows, P=cast(Matrix, BlockedMatrix((n, len(self.labels)), read)))
 
     def _others(self) -> Rows:
         """What is beside the probabilities of all rows, and of these no column."""
@@ -180,13 +180,13 @@ class Source:
     def sampled(self, seed: int) -> Rows:
         """All rows where they are few, else as many of them, drawn by `seed`, as are held; then a warning says so."""
         rows = self.read()
-        if not isinstance(rows.P, Stored):
+        if not isinstance(rows.P, BlockedMatrix):
             return rows
         most = min(len(rows), max(1, HELD // len(self.labels)))
         if most < len(rows):
             warn(f"of {len(rows):,} rows a random sample of {most:,} is taken, as only so many are held (seed {seed})")
         some = rows.take(np.sort(np.random.default_rng([seed, HELD]).choice(len(rows), most, replace=False)))
-        return replace(some, P=held(some.P))
+        return replace(some, P=to_array(some.P))
 
     @property
     def _few(self) -> bool:
@@ -234,7 +234,7 @@ def open_rows(
     columns that are not in the files, by role ("ids", "groups", "true labels"), for all rows in order.
     """
     names = {"ids": id_column, "groups": group_column, "true labels": truth_column, "weights": weight_column}
-    wanted = Wanted(
+    wanted = ColumnSpec(
         tuple(labels),
         None if class_names is None else names_of_classes(class_names),
         {role: name for role, name in names.items() if name is not None},

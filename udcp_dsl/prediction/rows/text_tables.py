@@ -20,9 +20,9 @@ import numpy as np
 
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.expression.domain import WHOLE_NUMBER
-from udcp_dsl.prediction.cells import from_cell
+from udcp_dsl.prediction.csv_cells import from_cell
 from udcp_dsl.prediction.rows.arrow_tables import Choose
-from udcp_dsl.prediction.rows.layout import Block, Choice
+from udcp_dsl.prediction.rows.columns import Block, ColumnSelection
 
 NO_HEADER = "has no header, its first line is numbers: write the names of the columns above it"
 _PLAIN_CSV_BYTES = 1 << 20  # below, reading takes less time than importing pyarrow
@@ -86,7 +86,7 @@ def _header(rows: Iterator[tuple[int, list[str]]]) -> list[str]:
     return header
 
 
-def _chosen(header: list[str], choose: Choose) -> Choice:
+def _chosen(header: list[str], choose: Choose) -> ColumnSelection:
     try:
         return choose(header, ())
     except InputError as error:
@@ -99,7 +99,7 @@ def _chosen(header: list[str], choose: Choose) -> Choice:
 
 def _plain_blocks(
     rows: Iterator[tuple[int, list[str]]],
-    choice: Choice,
+    choice: ColumnSelection,
     most: int | None,
     skip: int,
     header: list[str] | None = None,
@@ -142,7 +142,7 @@ def _plain_blocks(
         yield block()
 
 
-def _quick_blocks(file: Path, header: Sequence[str], choice: Choice) -> Generator[Block, None, int | None]:
+def _quick_blocks(file: Path, header: Sequence[str], choice: ColumnSelection) -> Generator[Block, None, int | None]:
     """The same by pyarrow if that is installed; returns None at the end of the file, and where it finds a fault, which
     is for the plain reader to name, how many rows it has read."""
     read = 0

@@ -17,15 +17,15 @@ import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError, warn
 from udcp_dsl.expression.domain import WHOLE_NUMBER
-from udcp_dsl.prediction.containers import Stored, by_rows, frame_column, is_frame, listed, refuse_another_index
-from udcp_dsl.prediction.rows.columns import Names, Positions, groups_of, sample_ids, truth, weights_of
-from udcp_dsl.prediction.rows.probabilities import (
+from udcp_dsl.prediction.containers import BlockedMatrix, by_rows, frame_column, is_frame, listed, refuse_another_index
+from udcp_dsl.prediction.rows.probability_matrix import (
     Matrix,
     check_class_names,
     names_of_classes,
     probabilities,
     refuse_no_rows,
 )
+from udcp_dsl.prediction.rows.row_attributes import Names, Positions, groups_of, sample_ids, truth, weights_of
 from udcp_dsl.threads import cores_here, over_blocks
 
 
@@ -59,7 +59,7 @@ class Rows:
     def blocks(self) -> Iterator[Rows]:
         """The same rows in order: all at once, or where they are stored some at a time, with probabilities that are
         held."""
-        if not isinstance(self.P, Stored):
+        if not isinstance(self.P, BlockedMatrix):
             yield self
             return
         others = replace(self, P=np.empty((len(self), 0)))

@@ -17,9 +17,9 @@ from udcp_dsl.diagnostics import InputError, RowFault
 from udcp_dsl.prediction.calibrate import Level
 from udcp_dsl.prediction.rows import Rows, rows_of
 from udcp_dsl.prediction.rows.arrow_tables import block_of
-from udcp_dsl.prediction.rows.columns import Names, id_texts
-from udcp_dsl.prediction.rows.layout import Wanted
-from udcp_dsl.prediction.rows.probabilities import arrange
+from udcp_dsl.prediction.rows.columns import ColumnSpec
+from udcp_dsl.prediction.rows.probability_matrix import arrange
+from udcp_dsl.prediction.rows.row_attributes import Names, id_texts
 from udcp_dsl.prediction.sets import PredictionSets
 from udcp_dsl.prediction.writing import Answers, refuse_taken_names
 
@@ -74,7 +74,7 @@ def predict_batches(
     refuse_taken_names(carry)
     check_groups(predictor, group_column is not None)
     named = {"ids": id_column, "groups": group_column, "weights": weight_column}
-    wanted = Wanted(
+    wanted = ColumnSpec(
         tuple(predictor.loss.labels),
         predictor.class_names,
         {role: name for role, name in named.items() if name is not None},
@@ -85,7 +85,7 @@ def predict_batches(
     return _answered(predictor, batches, level, wanted)
 
 
-def _answered(predictor: SetPredictor, batches: Iterable[Any], level: Fraction, wanted: Wanted) -> Iterator[Any]:
+def _answered(predictor: SetPredictor, batches: Iterable[Any], level: Fraction, wanted: ColumnSpec) -> Iterator[Any]:
     first = 0
     for number, batch in enumerate(batches):
         try:

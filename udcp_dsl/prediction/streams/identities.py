@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction.rows.columns import sample_texts
-from udcp_dsl.prediction.rows.parts import blamed_on
+from udcp_dsl.prediction.rows.file_parts import blamed_on
 from udcp_dsl.prediction.rows.reading import read_column
+from udcp_dsl.prediction.rows.row_attributes import sample_texts
 from udcp_dsl.prediction.rows.source import Source
 
 

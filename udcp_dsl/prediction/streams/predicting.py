@@ -14,11 +14,11 @@ import numpy as np
 from udcp_dsl.diagnostics import InputError, RowFault
 from udcp_dsl.prediction.declaration import Time, Way
 from udcp_dsl.prediction.files import PathLike
-from udcp_dsl.prediction.rows.overlap import ahead, behind
+from udcp_dsl.prediction.rows.prefetch import prefetch, write_behind
 from udcp_dsl.prediction.rows.source import BATCH, Batch, Source
 from udcp_dsl.prediction.streams.answering import answers
-from udcp_dsl.prediction.streams.lanes import in_lanes, lanes_here
 from udcp_dsl.prediction.streams.manifest import Parts
+from udcp_dsl.prediction.streams.ordered_pool import in_lanes, lanes_here
 from udcp_dsl.prediction.writing import Answers, Write, open_p_values, open_sets
 
 if TYPE_CHECKING:
@@ -100,8 +100,8 @@ def write_p_values(predictor: SetPredictor, source: Source, path: PathLike, tell
     if source.parts[0].stream is not None:
         raise InputError(f"{source.parts[0].path}: is read once, for the sets: for p-values, save the rows in a file")
     step = max(1, BATCH // (2 * predictor.loss.K))  # p-values are of double precision
-    with open_p_values(path, predictor.loss.labels) as write, behind(write) as put:
-        for batch in ahead(source.batches(step)):
+    with open_p_values(path, predictor.loss.labels) as write, write_behind(write) as put:
+        for batch in prefetch(source.batches(step)):
             if tell is not None:
                 tell(batch.at)
             with blamed(source, batch):

@@ -15,7 +15,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from udcp_dsl.language import ast
-from udcp_dsl.testing.generated.drawing import Drawing
+from udcp_dsl.testing.generated.draws import Drawing
 from udcp_dsl.testing.generated.vocabulary import NOWHERE, Vocabulary, indexed, named, reference
 
 Members = Sequence[int]

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2, kstest
 
-from udcp_dsl.prediction.calibrate.kept import Counts
+from udcp_dsl.prediction.calibrate.calibration_scores import RankTable
 from udcp_dsl.prediction.monitor import ranks as ranks_module
 from udcp_dsl.prediction.monitor.ranks import Ranks
 
@@ -25,7 +25,7 @@ def test_p_and_the_chance_of_a_miss_are_those_of_brute_force(cal: list[int], new
     """By definition: among all rows so far, as (score, V); a miss is above the k-th smallest of calibration."""
     rng = np.random.default_rng(seed)
     n, k = len(cal), max(1, (2 * len(cal)) // 3)
-    ranks = Ranks.among(Counts.of(np.array(cal, dtype=float)), k if n else None, rng)
+    ranks = Ranks.among(RankTable.of(np.array(cal, dtype=float)), k if n else None, rng)
     assert ranks.counts.tolist() == [0] * (n + 1)  # all are edges
     v, u = rng.random(len(new)), rng.random(len(new))
     gaps = ranks.places(np.array(new, dtype=float), v)
@@ -51,7 +51,7 @@ def test_p_and_the_chance_of_a_miss_are_those_of_brute_force(cal: list[int], new
 
 def test_batches_and_single_rows_come_to_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
-    start = Ranks.among(Counts.of(rng.random(50).round(1)), 40, rng)
+    start = Ranks.among(RankTable.of(rng.random(50).round(1)), 40, rng)
     gaps, u = start.places(rng.random(300).round(1), rng.random(300)), rng.random(300)
     whole = start.after(gaps, u)
     monkeypatch.setattr(ranks_module, "_BLOCK", 7)
@@ -83,7 +83,7 @@ def test_p_values_are_independent_and_uniform(
     }[law]
     found = []
     for _ in range(draws):
-        ranks = Ranks.among(Counts.of(draw(5)), 3, rng)
+        ranks = Ranks.among(RankTable.of(draw(5)), 3, rng)
         found.append(ranks.after(ranks.places(draw(3), rng.random(3)), rng.random(3))[1])
     p = np.array(found)
     assert all(kstest(p[:, t], "uniform").pvalue > 1e-5 for t in range(3))
@@ -100,7 +100,7 @@ def test_misses_follow_their_urn_exactly() -> None:
     orders = orders[[len(set(o)) == 5 for o in orders.tolist()]].astype(float)
     assert len(orders) == factorial(5)
     for order in orders:
-        ranks = Ranks.among(Counts.of(order[:2]), 1, np.random.default_rng(0))
+        ranks = Ranks.among(RankTable.of(order[:2]), 1, np.random.default_rng(0))
         _, _, missed, chance = ranks.after(ranks.places(order[2:], np.full(3, 0.5)), np.full(3, 0.5))
         key = tuple(missed.tolist())
         found[key] = found.get(key, 0) + 1 / len(orders)

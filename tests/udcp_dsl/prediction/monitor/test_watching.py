@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import udcp_dsl as udcp
-from udcp_dsl.prediction.calibrate.kept import Counts
+from udcp_dsl.prediction.calibrate.calibration_scores import RankTable
 from udcp_dsl.prediction.monitor.ranks import Ranks
 from udcp_dsl.prediction.monitor.stream import Judged, Stream
 
@@ -26,7 +26,7 @@ def rows(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 def watched(calibration: np.ndarray, new: np.ndarray, rng: np.random.Generator, k: int, watch: Any = "both") -> Stream:
     """What a monitor makes of scores, without the predictor that gave them."""
-    ranks = Ranks.among(Counts.of(calibration), k, rng)
+    ranks = Ranks.among(RankTable.of(calibration), k, rng)
     gaps = ranks.places(new, rng.random(len(new)))
     _, p, beyond, chance = ranks.after(gaps, rng.random(len(new)))
     judged = Judged(np.arange(1, len(new) + 1), p, beyond, chance, beyond)

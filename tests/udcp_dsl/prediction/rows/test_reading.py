@@ -22,12 +22,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction.rows import arrays, text_tables
-from udcp_dsl.prediction.rows.columns import truth
-from udcp_dsl.prediction.rows.layout import Choice, Wanted
-from udcp_dsl.prediction.rows.parts import find_parts
-from udcp_dsl.prediction.rows.probabilities import check_class_names, probabilities
+from udcp_dsl.prediction.rows import array_files, text_tables
+from udcp_dsl.prediction.rows.columns import ColumnSelection, ColumnSpec
+from udcp_dsl.prediction.rows.file_parts import find_parts
+from udcp_dsl.prediction.rows.probability_matrix import check_class_names, probabilities
 from udcp_dsl.prediction.rows.reading import read_column, read_rows
+from udcp_dsl.prediction.rows.row_attributes import truth
 from udcp_dsl.prediction.writing import write_sets
 
 ABC = ["a", "b", "c"]
@@ -85,7 +85,7 @@ def test_tables_are_matched_by_name_and_keep_every_bit(
     frame["site"] = [str(i % 2) for i in range(len(values))]
     frame["y"] = [labels[i % len(labels)] for i in range(len(values))]
     path = write_frame(tmp_path / name, frame)
-    wanted = Wanted(tuple(labels), others={"ids": "the id", "groups": "site", "true labels": "y"})
+    wanted = ColumnSpec(tuple(labels), others={"ids": "the id", "groups": "site", "true labels": "y"})
     for most in (None, 2):
         blocks = list(find_parts(path)[0].blocks(wanted, most))
         np.testing.assert_array_equal(np.concatenate([block.values for block in blocks]), values)
@@ -117,7 +117,7 @@ def test_arrays_keep_their_precision(tmp_path: Path, dtype: type, kept: type) ->
 
 
 def test_a_large_array_is_mapped_and_not_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arrays, "_MMAP_BYTES", 0)
+    monkeypatch.setattr(array_files, "_MMAP_BYTES", 0)
     np.save(tmp_path / "p.npy", GOOD)
     values = read_rows(tmp_path / "p.npy", ABC).P
     assert isinstance(values.base, np.memmap)
@@ -139,7 +139,7 @@ def test_byte_order_mark_quotes_blank_lines_and_crlf(tmp_path: Path, csv_reader:
 def test_the_quick_reader_reads_what_the_plain_one_does(tmp_path: Path) -> None:
     path = tmp_path / "p.csv"
     path.write_bytes('\ufeffid,"b\n1",a\n"x, ""y""",0.1, 1e-300\n\n"two\nlines","nan",7\n'.encode())
-    choice = Choice([2, 1], [0, 0])
+    choice = ColumnSelection([2, 1], [0, 0])
     (quick,) = text_tables._quick_blocks(path, ["id", "b\n1", "a"], choice)
     (plain,) = text_tables.csv_blocks(path, lambda _, __: choice)  # small, so read by the plain reader
     np.testing.assert_array_equal(quick.values, plain.values)
@@ -338,7 +338,7 @@ def test_pickles_are_never_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     for name in ("p.npy", "p.npz"):
         with pytest.raises(InputError, match=rf"{name}: holds pickled Python objects, which are never loaded"):
             read_rows(tmp_path / name, ABC)
-    monkeypatch.setattr(arrays, "_MMAP_BYTES", 0)
+    monkeypatch.setattr(array_files, "_MMAP_BYTES", 0)
     with pytest.raises(InputError, match=r"p\.npy: holds pickled Python objects, which are never loaded"):
         read_rows(tmp_path / "p.npy", ABC)
 
@@ -346,7 +346,7 @@ def test_pickles_are_never_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize("mmap", [0, 1 << 30])
 @pytest.mark.parametrize("name", ["p.npy", "p.npz"])
 def test_a_damaged_array(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, mmap: int) -> None:
-    monkeypatch.setattr(arrays, "_MMAP_BYTES", mmap)
+    monkeypatch.setattr(array_files, "_MMAP_BYTES", mmap)
     path = tmp_path / name
     (np.save if name == "p.npy" else np.savez)(path, GOOD)
     path.write_bytes(path.read_bytes()[:-20])
@@ -431,7 +431,7 @@ def test_an_array_that_swells_is_not_unpacked_unasked(tmp_path: Path, monkeypatc
     P[:, 0] = 1
     np.savez_compressed(tmp_path / "p.npz", P=P)
     assert len(read_rows(tmp_path / "p.npz", ("a", "b"))) == 50_000  # small enough, however far it shrank
-    monkeypatch.setattr("udcp_dsl.prediction.rows.arrays._UNPACKED_BYTES", 1 << 16)
+    monkeypatch.setattr("udcp_dsl.prediction.rows.array_files._UNPACKED_BYTES", 1 << 16)
     with pytest.raises(InputError, match=r"p\.npz: 'P' unpacks from [\d,]+ bytes to 800,128: if that is meant"):
         read_rows(tmp_path / "p.npz", ("a", "b"))
     varied = np.random.default_rng(0).dirichlet([1, 1], 50_000)

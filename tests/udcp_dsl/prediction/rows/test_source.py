@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction.rows.parts import find_parts, stream_part
+from udcp_dsl.prediction.rows.file_parts import find_parts, stream_part
 from udcp_dsl.prediction.rows.reading import read_column, read_rows
 from udcp_dsl.prediction.rows.source import Source, open_rows
 
@@ -115,7 +115,7 @@ def test_other_columns_are_carried_along_on_request(tmp_path: Path) -> None:
 
 
 def test_an_array_is_mapped_a_batch_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("udcp_dsl.prediction.rows.arrays._MMAP_BYTES", 0)
+    monkeypatch.setattr("udcp_dsl.prediction.rows.array_files._MMAP_BYTES", 0)
     for order in ("C", "F"):
         np.save(tmp_path / "p.npy", np.asarray(P, order=order))
         source = open_rows(tmp_path / "p.npy", LABELS, beside={"true labels": TRUTH})

@@ -21,7 +21,7 @@ from click.testing import CliRunner
 import udcp_dsl as udcp
 from udcp_dsl.cli import main
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction.containers import Stored, by_rows, changed, held
+from udcp_dsl.prediction.containers import BlockedMatrix, by_rows, changed, to_array
 from udcp_dsl.prediction.rows import Rows
 from udcp_dsl.prediction.rows.source import Source, open_rows
 
@@ -125,7 +125,7 @@ def test_every_kind_of_calibration_by_parts_is_that_of_one_array(
     one, parts = (udcp.SetPredictor(loss, oracle, seed=3, **options) for _ in range(2))
     one.calibrate(values, np.array(LABELS)[Y], **given)
     rows = opened(parts_of(dtype, many), **columns).stored()
-    assert isinstance(rows.P, Stored)
+    assert isinstance(rows.P, BlockedMatrix)
     parts.calibrate(rows)
     one.save(tmp_path / "one.json")
     parts.save(tmp_path / "parts.json")
@@ -181,7 +181,7 @@ def test_of_every_layout_the_rows_are_read_alike(tmp_path: Path) -> None:
         )
         rows, whole = source.stored(), source.whole()
         assert len(rows) == N
-        assert held(rows.P).tolist() == whole.P.tolist()
+        assert to_array(rows.P).tolist() == whole.P.tolist()
         assert rows.truth.tolist() == Y.tolist()
         assert rows.hits == whole.hits
         assert rows.true_probabilities.tolist() == whole.true_probabilities.tolist()
@@ -229,9 +229,9 @@ def test_faults_name_part_and_row(tmp_path: Path) -> None:
 
 def test_few_rows_are_held_and_many_are_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = in_parts(tmp_path / "in")
-    assert not isinstance(opened(folder).read().P, Stored)
+    assert not isinstance(opened(folder).read().P, BlockedMatrix)
     monkeypatch.setattr("udcp_dsl.prediction.rows.source.HELD", N * len(LABELS) - 1)
-    assert isinstance(opened(folder).read().P, Stored)
+    assert isinstance(opened(folder).read().P, BlockedMatrix)
     with pytest.warns(UserWarning, match="of 240 rows a random sample of 239 is taken"):
         sample = opened(folder).sampled(0)
     assert sample.P.shape == (239, 6)
@@ -247,12 +247,12 @@ def test_rows_of_a_stored_matrix_are_taken_and_changed_block_by_block() -> None:
             reads.append(start)
             yield np.arange(20.0).reshape(10, 2)[start : start + 3]
 
-    stored = Stored((10, 2), read)
-    assert held(stored[2:5]).tolist() == [[4, 5], [6, 7], [8, 9]]
+    stored = BlockedMatrix((10, 2), read)
+    assert to_array(stored[2:5]).tolist() == [[4, 5], [6, 7], [8, 9]]
     assert reads == [0, 3]  # what comes after is left unread
     chosen = stored[np.array([0, 4, 9])]
-    assert held(changed(chosen, lambda block: -block)).tolist() == [[0, -1], [-8, -9], [-18, -19]]
-    assert held(chosen[1:]).tolist() == [[8, 9], [18, 19]]
+    assert to_array(changed(chosen, lambda block: -block)).tolist() == [[0, -1], [-8, -9], [-18, -19]]
+    assert to_array(chosen[1:]).tolist() == [[8, 9], [18, 19]]
     assert by_rows(stored[:0], lambda block: block.sum(axis=1)).shape == (0,)
     with pytest.raises(IndexError, match="rising"):
         stored[np.array([2, 1])]

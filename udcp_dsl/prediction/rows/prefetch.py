@@ -21,10 +21,10 @@ class _End:
         self.error = error
 
 
-def ahead(items: Iterable[T]) -> Iterator[T]:
+def prefetch(items: Iterable[T]) -> Iterator[T]:
     """The items, each made in a thread while the one before is worked on; what making them raises is raised here.
 
-    >>> list(ahead(range(5)))
+    >>> list(prefetch(range(5)))
     [0, 1, 2, 3, 4]
     """
     queue: Queue[Any] = Queue(_DEPTH)
@@ -62,13 +62,13 @@ def ahead(items: Iterable[T]) -> Iterator[T]:
 
 
 @contextmanager
-def behind(use: Callable[[T], None]) -> Iterator[Callable[[T], None]]:
+def write_behind(use: Callable[[T], None]) -> Iterator[Callable[[T], None]]:
     """A function that hands an item to `use`, in a thread and in order; what that raises is raised at the next item.
 
     At the end of the block all items were used.
 
     >>> used = []
-    >>> with behind(used.append) as put:
+    >>> with write_behind(used.append) as put:
     ...     for item in range(3):
     ...         put(item)
     >>> used

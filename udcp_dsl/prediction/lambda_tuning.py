@@ -13,7 +13,7 @@ from udcp_dsl.prediction.calibrate import CalibrationWarning, Tuning, tune
 from udcp_dsl.prediction.containers import by_rows
 
 if TYPE_CHECKING:
-    from udcp_dsl.prediction.calibrate.arrays import FloatArray, IntArray
+    from udcp_dsl.prediction.calibrate.checked_arrays import FloatArray, IntArray
     from udcp_dsl.prediction.oracle import Indices, Oracle, Probabilities
 
 

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction.calibrate import kept
-from udcp_dsl.prediction.calibrate.kept import Counts, Kept, fixed_ranks
+from udcp_dsl.prediction.calibrate import calibration_scores
+from udcp_dsl.prediction.calibrate.calibration_scores import CalibrationScores, RankTable, fixed_ranks
 
 SCORES = st.lists(st.sampled_from([-np.inf, -1.0, 0.0, 0.5, 0.5 + 1e-16, 1.0, 2.0, np.inf]), min_size=0, max_size=30)
 
@@ -23,14 +23,14 @@ def test_counts_are_those_of_brute_force_and_thinned_ones_no_smaller(
     a: list[float], b: list[float], parts: int
 ) -> None:
     scores, asked = np.array(a), np.array(b)
-    counts = Counts.of(scores)
+    counts = RankTable.of(scores)
     exact = [int((scores >= s).sum()) for s in asked]
     assert counts.at_least(asked).tolist() == exact
     thin = counts.thinned(parts, [1, 3, 10**6])
     assert all(rough >= n for rough, n in zip(thin.at_least(asked).tolist(), exact, strict=True))
     for rank in {*fixed_ranks(len(a), parts).tolist(), *(k for k in (1, 3) if k <= len(a))}:
         assert thin.values[thin.at_ranks(np.array([rank]))[0]] == np.sort(scores)[rank - 1]
-    again = Counts.from_dict(json.loads(json.dumps(thin.as_dict())))
+    again = RankTable.from_dict(json.loads(json.dumps(thin.as_dict())))
     assert again.as_dict() == thin.as_dict()
 
 
@@ -39,7 +39,7 @@ def test_harm_at_or_above_is_that_of_brute_force(a: list[float], parts: int) -> 
     scores, harms = np.array(a), np.arange(len(a)) % 3 + 0.5
     asked = np.array([-np.inf, -0.5, 0.5, 3.0])
     exact = np.array([harms[scores >= s].sum() for s in asked])
-    counts = Counts.of(scores, harms)
+    counts = RankTable.of(scores, harms)
     assert counts.harm_at_least(asked).tolist() == pytest.approx(exact.tolist())
     if len(a):
         assert (counts.thinned(parts, []).harm_at_least(asked) >= exact - 1e-9).all()
@@ -48,31 +48,31 @@ def test_harm_at_or_above_is_that_of_brute_force(a: list[float], parts: int) -> 
 def test_ranks_of_a_monitor_are_among_those_of_a_file() -> None:
     """So that a predictor watches alike before and after it was saved."""
     for n in (30_000, 123_457):
-        many = set(fixed_ranks(n, kept._PARTS).tolist())
-        assert set(fixed_ranks(n, kept.EDGES).tolist()) <= many
+        many = set(fixed_ranks(n, calibration_scores._PARTS).tolist())
+        assert set(fixed_ranks(n, calibration_scores.EDGES).tolist()) <= many
 
 
 def test_a_file_keeps_few_of_many_scores() -> None:
     rng = np.random.default_rng(0)
     scores = rng.random(60_000)
     codes = rng.integers(0, 3, len(scores)).astype(np.intp)
-    whole = Kept.of([scores], codes, 3)
+    whole = CalibrationScores.of([scores], codes, 3)
     thin = whole.thinned([[5], [6], [7]])
     assert [c.n for c in thin.cells[0]] == np.bincount(codes).tolist()
     assert max(c.values.size for c in thin.cells[0]) < 4_000
-    assert all(c.parts is not None and c.parts % kept.EDGES == 0 for c in thin.cells[0])
-    few = Kept.of([scores[:100]], codes[:100], 3)
+    assert all(c.parts is not None and c.parts % calibration_scores.EDGES == 0 for c in thin.cells[0])
+    few = CalibrationScores.of([scores[:100]], codes[:100], 3)
     assert few.thinned([[], [], []]) is few
 
 
 def test_of_several_alphas_each_has_its_own() -> None:
     alphas = (Fraction(1, 10), Fraction(1, 5))
-    both = Kept.of([np.array([1.0, 2.0]), np.array([3.0, 4.0])], np.array([0, 0]), 1, alphas)
+    both = CalibrationScores.of([np.array([1.0, 2.0]), np.array([3.0, 4.0])], np.array([0, 0]), 1, alphas)
     assert both.at(alphas[1])[0].values.tolist() == [3.0, 4.0]
-    again = Kept.from_dict(json.loads(json.dumps(both.as_dict())), alphas)
+    again = CalibrationScores.from_dict(json.loads(json.dumps(both.as_dict())), alphas)
     assert again.as_dict() == both.as_dict()
     with pytest.raises(InputError, match="not of the alphas"):
-        Kept.from_dict(both.as_dict(), alphas[:1])
+        CalibrationScores.from_dict(both.as_dict(), alphas[:1])
 
 
 BAD: list[dict[str, Any]] = [
@@ -92,6 +92,6 @@ BAD: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("change", BAD)
 def test_what_no_scores_give_is_refused(change: dict[str, Any]) -> None:
-    good = Counts.of(np.array([1.0, 2.0, 2.0])).as_dict()
+    good = RankTable.of(np.array([1.0, 2.0, 2.0])).as_dict()
     with pytest.raises(InputError, match="calibrate and save again"):
-        Counts.from_dict({**good, **change})
+        RankTable.from_dict({**good, **change})

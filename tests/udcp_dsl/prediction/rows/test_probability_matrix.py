@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.rows import rows_of
-from udcp_dsl.prediction.rows.probabilities import probabilities, sum_tolerance
+from udcp_dsl.prediction.rows.probability_matrix import probabilities, sum_tolerance
 
 try:
     import torch

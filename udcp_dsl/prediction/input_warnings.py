@@ -16,7 +16,7 @@ from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.calibrate import CalibrationWarning, row_draws
 from udcp_dsl.prediction.containers import by_rows
 from udcp_dsl.prediction.rows import Rows
-from udcp_dsl.prediction.rows.columns import Positions
+from udcp_dsl.prediction.rows.row_attributes import Positions
 
 # A warning about the order of columns is wrong with at most this chance, for each of its two reasons.
 _CHANCE = 1e-4

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from udcp_dsl.testing.cubes import MOST_LABELS, cubes
 from udcp_dsl.testing.proofs import Finding, false_facts, false_refutations, smallest_finding
+from udcp_dsl.testing.subset_lattices import MOST_LABELS, cubes
 from udcp_dsl.validation.verdicts import CounterExample, Verdict
 
 if TYPE_CHECKING:

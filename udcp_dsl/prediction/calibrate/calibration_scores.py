@@ -15,7 +15,7 @@ from fractions import Fraction
 import numpy as np
 
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction.calibrate.arrays import FloatArray, IntArray, points_of_cells
+from udcp_dsl.prediction.calibrate.checked_arrays import FloatArray, IntArray, points_of_cells
 from udcp_dsl.prediction.calibrate.plain import RESAVE, decode, encode, fields
 
 # A file keeps so many scores of all cells together as they are; of more, each cell is thinned to at most `_PARTS`.
@@ -27,7 +27,7 @@ EDGES = 1_001
 
 
 @dataclass(frozen=True, eq=False)
-class Counts:
+class RankTable:
     """n sorted scores: distinct `values`, and of the scores how many are `below` and how many `upto` each value.
 
     `parts` is None where all are kept, else that of the ranks that are, beside the `ranks` of thresholds. `harm`, where
@@ -43,10 +43,10 @@ class Counts:
     harm: FloatArray | None = None
 
     @classmethod
-    def of(cls, scores: FloatArray, harms: FloatArray | None = None) -> Counts:
+    def of(cls, scores: FloatArray, harms: FloatArray | None = None) -> RankTable:
         """All of some scores.
 
-        >>> c = Counts.of(np.array([3.0, 1.0, 3.0]))
+        >>> c = RankTable.of(np.array([3.0, 1.0, 3.0]))
         >>> c.values.tolist(), c.below.tolist(), c.upto.tolist(), c.at_least(np.array([0, 3, 4.0])).tolist()
         ([1.0, 3.0], [0, 1], [1, 3], [3, 2, 0])
         """
@@ -82,7 +82,7 @@ class Counts:
         assert bool((self.below[at] < ranks).all()), "a rank that was not kept"
         return at
 
-    def thinned(self, parts: int, ranks: Iterable[int]) -> Counts:
+    def thinned(self, parts: int, ranks: Iterable[int]) -> RankTable:
         """The scores at `fixed_ranks` and at these, if that is less than all."""
         if self.n < parts:
             return self
@@ -91,7 +91,7 @@ class Counts:
         if self.harm is not None:
             at = np.union1d(at, [0])  # the least: all harm is at or above it
         harm = None if self.harm is None else self.harm[at]
-        return Counts(self.n, self.values[at], self.below[at], self.upto[at], parts, kept, harm)
+        return RankTable(self.n, self.values[at], self.below[at], self.upto[at], parts, kept, harm)
 
     def as_dict(self) -> dict[str, object]:
         """Plain data for JSON, from which `from_dict` makes an equal value."""
@@ -106,7 +106,7 @@ class Counts:
         }
 
     @classmethod
-    def from_dict(cls, data: object) -> Counts:
+    def from_dict(cls, data: object) -> RankTable:
         """What `as_dict` gave; refuses what no scores could have given."""
         d = fields(data, ("n", "values", "below", "upto", "parts", "ranks", "harm"), "kept scores")
         values = np.array(decode(d["values"], "kept scores"), dtype=np.float64)
@@ -150,11 +150,11 @@ def fixed_ranks(n: int, parts: int) -> IntArray:
 
 
 @dataclass(frozen=True, eq=False)
-class Kept:
+class CalibrationScores:
     """The scores of every cell: once, or once for each of `alphas` where anchors give each its own scores."""
 
     alphas: tuple[Fraction, ...]
-    cells: tuple[tuple[Counts, ...], ...]
+    cells: tuple[tuple[RankTable, ...], ...]
 
     @classmethod
     def of(
@@ -164,25 +164,25 @@ class Kept:
         cells: int,
         alphas: Sequence[Fraction] = (),
         harms: FloatArray | None = None,
-    ) -> Kept:
+    ) -> CalibrationScores:
         """Scores of the true labels, one array or one for each alpha, with the cell of each row, and its harm."""
         parts = points_of_cells(codes, cells)
         return cls(
             tuple(alphas),
-            tuple(tuple(Counts.of(own[at], None if harms is None else harms[at]) for at in parts) for own in scores),
+            tuple(tuple(RankTable.of(own[at], None if harms is None else harms[at]) for at in parts) for own in scores),
         )
 
-    def at(self, alpha: Fraction) -> tuple[Counts, ...]:
+    def at(self, alpha: Fraction) -> tuple[RankTable, ...]:
         """The cells' scores at a level."""
         return self.cells[self.alphas.index(alpha) if self.alphas else 0]
 
-    def thinned(self, ranks: Sequence[Sequence[int]]) -> Kept:
+    def thinned(self, ranks: Sequence[Sequence[int]]) -> CalibrationScores:
         """As a file keeps them: `ranks` are those of each cell's thresholds."""
         if sum(counts.n for counts in self.cells[0]) <= _WHOLE:
             return self
         parts = max(_FEWEST_PARTS, _PARTS // len(self.cells[0]))
         parts = parts // EDGES * EDGES or parts
-        return Kept(
+        return CalibrationScores(
             self.alphas,
             tuple(
                 tuple(counts.thinned(parts, own) for counts, own in zip(level, ranks, strict=True))
@@ -198,7 +198,7 @@ class Kept:
         }
 
     @classmethod
-    def from_dict(cls, data: object, alphas: Sequence[Fraction]) -> Kept:
+    def from_dict(cls, data: object, alphas: Sequence[Fraction]) -> CalibrationScores:
         """What `as_dict` gave for a predictor with these alphas; refuses anything else."""
         d = fields(data, ("alphas", "cells"), "kept scores")
         levels, cells = d["alphas"], d["cells"]
@@ -206,7 +206,7 @@ class Kept:
             raise InputError(f"kept scores: they are not of the alphas of the predictor; {RESAVE}")
         if len(cells) != max(1, len(levels)) or len({len(level) for level in cells}) > 1:
             raise InputError(f"kept scores: they are not of the alphas of the predictor; {RESAVE}")
-        found = tuple(tuple(Counts.from_dict(counts) for counts in level) for level in cells)
+        found = tuple(tuple(RankTable.from_dict(counts) for counts in level) for level in cells)
         return cls(tuple(alphas) if levels else (), found)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError, did_you_mean
-from udcp_dsl.prediction.rows.layout import Block
+from udcp_dsl.prediction.rows.columns import Block
 
 _MMAP_BYTES = 1 << 26  # arrays from here on are mapped, not read
 _UNPACKED_BYTES = 1 << 28  # an array of an .npz that is larger may be so many times as large as in the file:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction.rows.columns import groups_of, sample_ids, truth
+from udcp_dsl.prediction.rows.row_attributes import groups_of, sample_ids, truth
 
 try:
     import torch

@@ -14,9 +14,9 @@ from typing import IO, Any
 
 from udcp_dsl.diagnostics import InputError, nearest
 from udcp_dsl.prediction.files import ARROW, PathLike, known_ending, require_pyarrow
-from udcp_dsl.prediction.rows.arrays import array_blocks, read_array
+from udcp_dsl.prediction.rows.array_files import array_blocks, read_array
 from udcp_dsl.prediction.rows.arrow_tables import arrow_blocks, schema_of, stream_blocks
-from udcp_dsl.prediction.rows.layout import Block, Wanted
+from udcp_dsl.prediction.rows.columns import Block, ColumnSpec
 from udcp_dsl.prediction.rows.text_tables import csv_blocks, csv_stream_blocks, json_blocks
 
 ARRAYS = (".npy", ".npz")
@@ -58,7 +58,7 @@ class Part:
             found = self.path.stat()
         return {"bytes": found.st_size, "changed": found.st_mtime_ns}
 
-    def blocks(self, wanted: Wanted, most: int | None, like: Any = None) -> Iterator[Block]:
+    def blocks(self, wanted: ColumnSpec, most: int | None, like: Any = None) -> Iterator[Block]:
         """Its rows, some at a time, as they are in the file; faults are told without its name."""
         if self.ending in ARRAYS:
             if wanted.others or wanted.carry:
@@ -86,7 +86,7 @@ class Part:
             return schema_of(self.path)
 
 
-def _json_file_blocks(path: Path, wanted: Wanted, most: int | None) -> Iterator[Block]:
+def _json_file_blocks(path: Path, wanted: ColumnSpec, most: int | None) -> Iterator[Block]:
     with path.open("rb") as stream:
         yield from json_blocks(stream, wanted.choose, most)
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from udcp_dsl.expression.lower import LoweringError, lower
-from udcp_dsl.testing.cubes import MOST_LABELS, all_masks, telling_sets
 from udcp_dsl.testing.lowering import linear_differences
 from udcp_dsl.testing.meaning import Difference, differences, first_difference, smallest_difference
+from udcp_dsl.testing.subset_lattices import MOST_LABELS, all_masks, telling_sets
 from udcp_dsl.validation.verdicts import CounterExample, Verdict
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import udcp_dsl as udcp
 from udcp_dsl import SetPredictor
 from udcp_dsl.prediction.calibrate import CalibrationWarning, row_draws
-from udcp_dsl.prediction.doubts import warn_of_another_order, warn_of_shared_draws
+from udcp_dsl.prediction.input_warnings import warn_of_another_order, warn_of_shared_draws
 from udcp_dsl.prediction.rows import Rows, rows_of
 
 

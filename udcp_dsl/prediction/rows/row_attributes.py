@@ -1,0 +1,134 @@
+"""What belongs to the rows of a matrix: true labels as positions, groups and sample ids as strings, weights."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from udcp_dsl.diagnostics import InputError, RowFault, did_you_mean, warn
+from udcp_dsl.expression.domain import WHOLE_NUMBER
+from udcp_dsl.prediction.calibrate.checked_arrays import as_weights, group_names
+from udcp_dsl.prediction.containers import entries_of, texts_of
+
+Positions: TypeAlias = npt.NDArray[np.int64]
+Names: TypeAlias = npt.NDArray[np.str_]
+
+
+def truth(y: Any, labels: Sequence[str], n: int | None = None) -> Positions:
+    """The positions of true labels: strings are names; integers are positions, or names if all labels are numbers.
+
+    Refuses missing values, floats, booleans, one-hot rows, names and positions that do not exist, and, where `n` is
+    given, any other number of entries.
+
+    >>> truth(["spam", "ham"], ["ham", "spam"])
+    array([1, 0])
+    >>> truth([30, 10], ["10", "20", "30"])
+    array([2, 0])
+    """
+    entries = entries_of(y, "true labels", n)
+    if not entries:
+        raise InputError("true labels: empty")
+    index = {label: position for position, label in enumerate(labels)}
+    numeric = sum(WHOLE_NUMBER.fullmatch(label) is not None for label in labels)
+    kinds = set(map(type, entries))
+    if not numeric and kinds == {int} and min(entries) >= 0 and max(entries) < len(labels):
+        return np.array(entries, np.int64)
+    if kinds == {str} or (kinds == {int} and numeric == len(labels)):  # of one kind, and all there: at once
+        named: dict[Any, int] = index if kinds == {str} else {int(label): at for label, at in index.items()}
+        found = list(map(named.get, entries))
+        if None not in found:
+            return np.array(found, np.int64)
+    positions = np.empty(len(entries), np.int64)
+    for row, entry in enumerate(entries):
+        if isinstance(entry, str) or (_is_integer(entry) and numeric == len(labels)):
+            position = index.get(str(entry))
+        else:
+            position = entry if _is_integer(entry) and not numeric and 0 <= entry < len(labels) else None
+        if position is None:
+            raise RowFault(row, "true labels: ", f" (counted from 0) {_fault_of_truth(entry, labels, numeric)}")
+        positions[row] = position
+    return positions
+
+
+def groups_of(values: Any, n: int) -> Names:
+    """One group a row, as strings, by the one rule that there is for groups: `calibrate.arrays.group_names`.
+
+    >>> groups_of([1, "north", 1.0], 3)
+    array(['1', 'north', '1'], dtype='<U5')
+    """
+    return np.array(group_names(values, n), dtype=np.str_)
+
+
+def id_texts(values: Any, n: int) -> Names:
+    """One id a row, as strings; refuses missing values."""
+    return np.array(texts_of(values, "sample ids", n), dtype=np.str_)
+
+
+def sample_ids(values: Any, n: int) -> Names:
+    """One id a row, as strings; refuses missing values, and warns where rows share one.
+
+    What is found out about rows is told apart by their ids alone.
+    """
+    return np.array(sample_texts(values, n), dtype=np.str_)
+
+
+def sample_texts(values: Any, n: int) -> list[str]:
+    """The same as a list."""
+    names = texts_of(values, "sample ids", n)
+    if len(set(names)) < len(names):
+        repeated = {name: count for name, count in Counter(names).items() if count > 1}
+        name = next(iter(repeated))
+        first = names.index(name)
+        warn(
+            f"sample ids: {name!r} is the id of rows {first} and {names.index(name, first + 1)} (counted from 0), and "
+            f"{sum(repeated.values())} of {len(names)} rows share theirs: joined by id, what is theirs gets mixed up"
+        )
+    return names
+
+
+def weights_of(values: Any, n: int) -> npt.NDArray[np.float64]:
+    """One weight a row: finite numbers from 0, or their texts, as files have them.
+
+    >>> weights_of([1, 0.5, "0.25"], 3)
+    array([1.  , 0.5 , 0.25])
+    """
+    weights = np.empty(n)
+    for row, entry in enumerate(entries_of(values, "weights", n)):
+        try:
+            weights[row] = np.nan if isinstance(entry, bool) else entry
+        except (TypeError, ValueError):
+            raise RowFault(row, "weights: ", f" (counted from 0) is {entry!r}, not a number") from None
+    return as_weights(weights, n)
+
+
+def _is_integer(entry: object) -> bool:
+    return isinstance(entry, int) and not isinstance(entry, bool)
+
+
+def _fault_of_truth(entry: Any, labels: Sequence[str], numeric: int) -> str:
+    if isinstance(entry, str) or (_is_integer(entry) and numeric == len(labels)):
+        if WHOLE_NUMBER.fullmatch(str(entry)) and not numeric:
+            return (
+                f"is the string {entry!r}, which is not a label; positions must be integers: pass [int(i) for i in y]"
+            )
+        names = "; the labels are numbers, so that integers are names, not positions" if _is_integer(entry) else ""
+        return f"is {entry!r}, which is not a label; {did_you_mean(str(entry), labels)}{names}"
+    if _is_integer(entry) and numeric:
+        return (
+            f"is the integer {entry}; some labels are numbers and some are not, so that it may be a name or a "
+            "position: pass names, as strings"
+        )
+    if _is_integer(entry):
+        what = "negative" if entry < 0 else "out of range"
+        return f"is {entry}, which is {what}; positions run from 0 to {len(labels) - 1}"
+    if isinstance(entry, bool):
+        return f"is {entry}, a truth value; pass names, or positions as integers: y.astype(int)"
+    if isinstance(entry, float):
+        return f"is {entry}, a float; pass names, or positions as integers: y.astype(int)"
+    if isinstance(entry, list | tuple | np.ndarray):
+        return "is a sequence; of one-hot rows or scores pass np.argmax(y, axis=1)"
+    return f"is a {type(entry).__name__}; pass names or positions"
