@@ -124,9 +124,9 @@ def _from_species(species: Path, mapping: Path) -> Taxonomy:
             raise InputError(f"{species}: {name!r} is not of the form 00000_kingdom_phylum_class_...")
         found[parts[3]] = (parts[1], parts[2])
     columns: dict[str, int] = index["class"]
-    if sorted(row_attributes.values()) != list(range(len(columns))) or not row_attributes.keys() <= found.keys():
+    if sorted(columns.values()) != list(range(len(columns))) or not columns.keys() <= found.keys():
         raise InputError(f"{mapping}: 'class' is to number the classes of {species.name} from 0, each once")
-    ordered = sorted(columns, key=row_attributes.__getitem__)
+    ordered = sorted(columns, key=columns.__getitem__)
     return _taxonomy(mapping, {name: found[name] for name in ordered}, len(ordered), depth=2)
 
 
