@@ -29,7 +29,7 @@ import numpy as np
 from writing import write
 
 import udcp_dsl as udcp
-from udcp_dsl.prediction.anchors import find_anchor
+from udcp_dsl.prediction.stages.anchors import find_anchor
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks" / "results"

@@ -32,9 +32,9 @@ from rich.console import Console
 from writing import between_markers, write
 
 import udcp_dsl as udcp
-from udcp_dsl.prediction.anchors import MOST, find_anchor
 from udcp_dsl.prediction.calibrate import DEFAULT_GRID
 from udcp_dsl.prediction.files import atomic_write
+from udcp_dsl.prediction.stages.anchors import MOST, find_anchor
 
 ROOT = Path(__file__).parent.parent
 RESULTS = Path(__file__).parent / "results"

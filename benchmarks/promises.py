@@ -28,7 +28,7 @@ from writing import between_markers, write
 import udcp_dsl as udcp
 from udcp_dsl.datasets import digits, icons, languages, source_code
 from udcp_dsl.datasets.example_specs import digit_losses, language_losses
-from udcp_dsl.prediction.promises.temperature import tempered
+from udcp_dsl.prediction.stages.temperature import tempered
 
 ROOT = Path(__file__).parent.parent
 SPECS = ROOT / "specs"

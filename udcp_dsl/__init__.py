@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from udcp_dsl.prediction.monitor import Alarm, Monitor
     from udcp_dsl.prediction.oracle import make_oracle, oracle_names
     from udcp_dsl.prediction.predictor import SetPredictor
+    from udcp_dsl.prediction.promises.promise import Promise
     from udcp_dsl.prediction.promises.shift import weights_from_classifier
     from udcp_dsl.prediction.sets import PredictionSets
 
@@ -40,6 +41,7 @@ _WHERE = {
     "make_oracle": "udcp_dsl.prediction.oracle",
     "oracle_names": "udcp_dsl.prediction.oracle",
     "PredictionSets": "udcp_dsl.prediction.sets",
+    "Promise": "udcp_dsl.prediction.promises.promise",
     "SetPredictor": "udcp_dsl.prediction.predictor",
     "weights_from_classifier": "udcp_dsl.prediction.promises.shift",
 }
@@ -55,6 +57,7 @@ __all__ = [
     "Monitor",
     "OracleError",
     "PredictionSets",
+    "Promise",
     "SetPredictor",
     "SpecError",
     "SpecWarning",

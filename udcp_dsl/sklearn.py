@@ -24,16 +24,18 @@ except ImportError:
 
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.loss import Loss, load, loads
-from udcp_dsl.prediction.anchors import find_anchor
-from udcp_dsl.prediction.calibrate import Level, exact_level, levels_of, show_level
+from udcp_dsl.prediction.calibrate import Level, exact_level, show_level
 from udcp_dsl.prediction.calibrate.checked_arrays import as_weights
 from udcp_dsl.prediction.calibrate.cross import CrossCalibration, equal_folds
 from udcp_dsl.prediction.oracle import AnchoredOracle, Oracle, Probabilities, make_oracle
 from udcp_dsl.prediction.predictor import SetPredictor
-from udcp_dsl.prediction.promises.options import Temperature, as_temperature
-from udcp_dsl.prediction.promises.temperature import tempered
+from udcp_dsl.prediction.promises.promise import OPTIONS, Promise, Temperature
 from udcp_dsl.prediction.rows import row_attributes, rows_of
 from udcp_dsl.prediction.sets import PredictionSets
+from udcp_dsl.prediction.stages.anchors import find_anchor
+from udcp_dsl.prediction.stages.chain import Chain
+from udcp_dsl.prediction.stages.setting import Setting
+from udcp_dsl.prediction.stages.temperature import tempered
 
 LossLike: TypeAlias = Loss | str | os.PathLike[str] | Callable[[npt.NDArray[Any]], Loss] | None
 
@@ -98,23 +100,9 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         pool: bool = False,
         random_state: Any = 0,
     ) -> None:
-        self.estimator = estimator
-        self.loss = loss
-        self.oracle = oracle
-        self.options = options
-        self.alpha = alpha
-        self.calibration_size = calibration_size
-        self.cv = cv
-        self.conditional = conditional
-        self.bins = bins
-        self.confidence = confidence
-        self.simultaneous = simultaneous
-        self.risk = risk
-        self.temperature = temperature
-        self.nonempty = nonempty
-        self.randomize = randomize
-        self.pool = pool
-        self.random_state = random_state
+        given = locals()
+        for name in self._get_param_names():  # scikit-learn wants every parameter as it was given
+            setattr(self, name, given[name])
 
     def fit(self, X: Any, y: Any, *, groups: Any = None, weights: Any = None) -> UtilitySetClassifier:
         """Fit a clone of the estimator on one part of the rows, and calibrate on the rest.
@@ -217,14 +205,14 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
     ) -> UtilitySetClassifier:
         names = ("conditional", "bins", "confidence", "simultaneous", "risk", "randomize", "pool")
         _refuse_with_cv(groups=groups, weights=weights, **{name: getattr(self, name) for name in names})
-        temperature = as_temperature(self.temperature)
-        if temperature == "fit":
+        promise = self._promise()
+        if promise.temperature == "fit":
             raise InputError("cv leaves no rows to fit a temperature on: give a number, or leave out cv")
         _require_probabilities(self.estimator)
-        self._levels, self._temperature = levels_of(self.alpha), temperature
+        self._levels, self._temperature = promise.alphas, promise.temperature
         n = _num_samples(X)
         self._seed = int(rng.randint(1 << 31))
-        folds = equal_folds(n, self.cv, np.random.default_rng(self._seed))  # type: ignore[arg-type]  # None is not here
+        folds = equal_folds(n, self.cv, np.random.default_rng(self._seed))
 
         def fitted(rows: npt.NDArray[np.intp]) -> Any:
             return clone(self.estimator).fit(_safe_indexing(X, rows), _safe_indexing(y, rows))
@@ -309,22 +297,12 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
     def _new_predictor(self, oracle: Any, options: Mapping[str, object] | None) -> SetPredictor:
         if not isinstance(oracle, str):
             raise TypeError(f"oracle is a {type(oracle).__name__}: give its name, and its options as options={{...}}")
-        return SetPredictor(
-            self.loss_,
-            oracle,
-            options=options,
-            alpha=self.alpha,
-            conditional=self.conditional,
-            bins=self.bins,
-            confidence=self.confidence,
-            simultaneous=self.simultaneous,
-            risk=self.risk,
-            temperature=self.temperature,
-            nonempty=self.nonempty,
-            randomize=self.randomize,
-            pool=self.pool,
-            seed=self._seed,
-        )
+        return SetPredictor(self.loss_, oracle, options=options, promise=self._promise())
+
+    def _promise(self) -> Promise:
+        """What is asked; the seed is drawn from `random_state`."""
+        asked = {name: getattr(self, name) for name in OPTIONS if name != "seed"}
+        return Promise(**asked, seed=getattr(self, "_seed", 0))
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import get_tags
@@ -338,10 +316,7 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         state.pop("_made", None)
         predictor: SetPredictor | None = state.pop("predictor_", None)
         if predictor is not None:  # compiled oracles are made anew
-            state["_saved"] = (
-                *(predictor.oracle.name, predictor.oracle.options),
-                *(predictor.calibration, predictor.tuning, predictor.anchors, predictor.kept, predictor.temperature),
-            )
+            state["_saved"] = predictor.oracle.name, predictor.oracle.options, predictor.fitted.parts
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -349,10 +324,10 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         saved = rest.pop("_saved", None)
         super().__setstate__(rest)
         if saved is not None:
-            oracle, options, calibration, tuning, anchors, kept, temperature = saved
-            self.predictor_ = self._new_predictor(oracle, options)
-            plain = {"logits": False, "normalize": False, "kept": kept, "temperature": temperature}
-            self.predictor_.restore(calibration, tuning, anchors, **plain)
+            oracle, options, (stages, thresholds) = saved
+            predictor = self._new_predictor(oracle, options)
+            predictor.take_up(Chain(Setting(predictor.promise, predictor.oracle), stages, thresholds))
+            self.predictor_ = predictor
 
 
 def _refuse_with_cv(**asked: Any) -> None:

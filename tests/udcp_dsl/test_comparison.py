@@ -24,7 +24,7 @@ from udcp_dsl.comparison import CURVE, Comparison, Run, median_of_means, results
 from udcp_dsl.comparison.splits import deal
 from udcp_dsl.prediction.calibrate import DEFAULT_GRID, CalibrationWarning
 from udcp_dsl.prediction.evaluation import Measures
-from udcp_dsl.prediction.promises.temperature import fit_temperature, temperature_fold, tempered
+from udcp_dsl.prediction.stages.temperature import fit_temperature, temperature_fold, tempered
 
 SPEC = """
 labels { cat, dog, wolf, lynx, emu, rhea }

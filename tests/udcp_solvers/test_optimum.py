@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import udcp_dsl as udcp
-from udcp_dsl.prediction.anchors import find_anchor
+from udcp_dsl.prediction.stages.anchors import find_anchor
 from udcp_dsl.testing import all_masks, losses
 
 DECLARED = """

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from udcp_dsl.cli.promise_options import asks
 from udcp_dsl.cli.row_options import (
     check_output,
     chooses_oracle,
@@ -16,7 +17,6 @@ from udcp_dsl.cli.row_options import (
     numbers_options,
     reads_rows,
     source_from,
-    temperature_of,
     truth_option,
     weights_option,
     written_or_why,
@@ -26,6 +26,7 @@ from udcp_dsl.cli.spec import diagnostics_of, reads_spec
 from udcp_dsl.cli.terminal import emit, show, visible
 from udcp_dsl.cli.thresholds import calibration_as_data, threshold_table, tuning_text
 from udcp_dsl.diagnostics import InputError
+from udcp_dsl.prediction.promises.promise import Promise
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -41,27 +42,7 @@ if TYPE_CHECKING:
 @reads_spec
 @reads_rows(truth_option, group_option, id_option, column_option, weights_option, *numbers_options)
 @chooses_oracle
-@click.option(
-    "--alpha",
-    "alphas",
-    multiple=True,
-    metavar="LEVEL",
-    help="Miscoverage (default 0.1), or with --risk the mean harm to stay below; may be repeated.",
-)
-@click.option(
-    "--conditional",
-    type=click.Choice(["group", "class", "difficulty"]),
-    help="Coverage within each group (implied by --group), each class, or each of --bins by the highest probability.",
-)
-@click.option("--bins", type=click.IntRange(min=2), help="How many bins by difficulty (default 4).")
-@click.option("--confidence", metavar="LEVEL", help="Cover with this probability over the draw of these very rows.")
-@click.option("--simultaneous", is_flag=True, help="That confidence for all groups, classes or bins at once.")
-@click.option("--risk", metavar="COSTS", help="Costs of the spec, the harm of missing a label: alpha bounds its mean.")
-@click.option("--temperature", metavar="fit|NUMBER", help="Repair the probabilities first: fitted, or by a number.")
-@click.option("--pool", is_flag=True, help="Groups or classes with too few points take the threshold of all.")
-@click.option("--nonempty", is_flag=True, help="Never give an empty set.")
-@click.option("--randomize", is_flag=True, help="Cover 1 - alpha exactly, by chance at the boundary.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of folds and of --randomize.")
+@asks()
 @solves_instances
 @chooses_engine
 @click.option("-o", "--output", required=True, metavar="FILE", help="Where to save the predictor, as JSON.")
@@ -79,17 +60,7 @@ def command(
     normalize: bool,
     oracle: str,
     options: dict[str, object],
-    alphas: tuple[str, ...],
-    conditional: Literal["group", "class", "difficulty"] | None,
-    bins: int | None,
-    confidence: str | None,
-    simultaneous: bool,
-    risk: str | None,
-    temperature: str | None,
-    pool: bool,
-    nonempty: bool,
-    randomize: bool,
-    seed: int,
+    asked: dict[str, Any],
     workers: int | None,
     resume: str | None,
     engine: str,
@@ -100,31 +71,18 @@ def command(
     """Set thresholds from rows with known truth, which the classifier was not trained on, and save the predictor."""
     from udcp_dsl.prediction.predictor import SetPredictor
 
+    conditional = asked["conditional"]
     if group_source is not None and conditional in ("class", "difficulty"):
         raise InputError(f"--group calibrates by group and --conditional {conditional} by {conditional}: choose one")
     if group_source is None and conditional == "group":
         raise InputError("--conditional group needs the group of each row: --group COLUMN")
+    if group_source is not None:
+        asked["conditional"] = "group"
     check_output(output, ".json")
     check_engine(engine, scheduler, workers, resume)
     diagnostics = diagnostics_of(loss, [oracle], as_json)
     with heeding_warnings(as_json) as warnings:
-        predictor = SetPredictor(
-            loss,
-            oracle,
-            options=options,
-            alpha=alphas or None,
-            conditional="group" if group_source is not None else conditional,
-            bins=bins,
-            confidence=confidence,
-            simultaneous=simultaneous,
-            risk=risk,
-            temperature=temperature_of(temperature),
-            pool=pool,
-            nonempty=nonempty,
-            randomize=randomize,
-            seed=seed,
-            class_names=class_names,
-        )
+        predictor = SetPredictor(loss, oracle, options=options, promise=Promise(**asked), class_names=class_names)
         source = source_from(
             probs_file,
             loss.labels,
@@ -175,7 +133,7 @@ def _shown(predictor: SetPredictor, output: str, accuracy: float) -> list[Render
         (visible(output), "bold"), f": {visible(predictor.loss.name)} by {name}, calibrated on {n:,} rows"
     )
     heading.append(f" (accuracy of the likeliest label {accuracy:.1%})")
-    heading.append("".join(f"\n{predictor.promises.told(alpha)}" for alpha in predictor.alphas))
+    heading.append("".join(f"\n{predictor.promise.guarantee(alpha)}" for alpha in predictor.alphas))
     if predictor.temperature is not None:
         heading.append(f"\nat temperature {predictor.temperature:.6g}")
     if predictor.anchors is not None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from udcp_dsl.cli.progress import tracked
+from udcp_dsl.cli.promise_options import asks
 from udcp_dsl.cli.row_options import (
     check_folder,
     check_output,
@@ -21,13 +22,13 @@ from udcp_dsl.cli.row_options import (
     numbers_options,
     reads_rows,
     source_from,
-    temperature_of,
     truth_option,
     written_or_why,
 )
 from udcp_dsl.cli.spec import diagnostics_of, reads_specs
 from udcp_dsl.cli.terminal import STDOUT, emit, show, visible, written_to
 from udcp_dsl.diagnostics import InputError
+from udcp_dsl.prediction.promises.promise import COMPARED, Promise
 
 if TYPE_CHECKING:
     from udcp_dsl.comparison import Comparison, Sweep
@@ -42,13 +43,7 @@ if TYPE_CHECKING:
 @reads_specs
 @reads_rows(truth_option, group_option, id_option, column_option, *numbers_options)
 @names_option
-@click.option(
-    "--alpha",
-    "alphas",
-    multiple=True,
-    metavar="LEVEL",
-    help="Miscoverage (default 0.1), or with --risk the mean harm to stay below; may be repeated.",
-)
+@asks(COMPARED, conditional=("difficulty",))
 @click.option(
     "--oracle",
     "oracles",
@@ -57,22 +52,6 @@ if TYPE_CHECKING:
     help="Which oracle; may be repeated (default: all that apply, but for ilp, which solves a program for every row).",
 )
 @click.option("--splits", type=click.IntRange(min=1), default=10, show_default=True, help="How many random splits.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the splits.")
-@click.option(
-    "--conditional",
-    type=click.Choice(["difficulty"]),
-    help="Show beside it what the same costs if it is promised within each of --bins by the highest probability.",
-)
-@click.option("--bins", type=click.IntRange(min=2), help="How many bins by difficulty (default 4).")
-@click.option(
-    "--confidence", metavar="LEVEL", help="Cover with this probability over the draw of the calibration rows."
-)
-@click.option("--risk", metavar="COSTS", help="Costs of the spec, the harm of missing a label: alpha bounds its mean.")
-@click.option(
-    "--temperature",
-    metavar="fit|NUMBER",
-    help="Repair the probabilities first: by a number, or fitted on a fifth of the rows, which are then in no split.",
-)
 @click.option("--out", metavar="FILE", help="Write all runs, one a row: .parquet, .arrow, .csv; - prints CSV.")
 @click.option("--report", metavar="FILE", help="Write a page with figures and instances, as HTML that opens offline.")
 @click.option("--figures", metavar="FOLDER", help="Write the figures as SVG and PDF.")
@@ -89,15 +68,9 @@ def command(
     logits: bool,
     normalize: bool,
     label_names: dict[str, str] | None,
-    alphas: tuple[str, ...],
+    asked: dict[str, Any],
     oracles: tuple[str, ...],
     splits: int,
-    seed: int,
-    conditional: Literal["difficulty"] | None,
-    bins: int | None,
-    confidence: str | None,
-    risk: str | None,
-    temperature: str | None,
     out: str | None,
     report: str | None,
     figures: str | None,
@@ -112,7 +85,7 @@ def command(
     shows cost and coverage against that parameter, on the same splits; --figures draws them. Of more rows
     than can be held, 16 million probabilities, a random sample is taken, by --seed, and a warning says so.
     """
-    from udcp_dsl.comparison import compare, promises_of, runs_ending, sweep, write_runs
+    from udcp_dsl.comparison import compare, compared_promise, runs_ending, sweep, write_runs
     from udcp_dsl.prediction.oracle import oracle_names
 
     if out is not None:
@@ -124,11 +97,11 @@ def command(
     if report is not None or figures is not None:
         check_drawing()
     if swept:
-        _check_sweep(swept, losses, out, report, conditional)
-    promises: dict[str, Any] = {"alphas": alphas or None, "conditional": conditional, "bins": bins}
-    promises |= {"confidence": confidence, "risk": risk, "temperature": temperature_of(temperature)}
-    with heeding_warnings(as_json):
-        promises_of(losses, **promises)  # refuses what cannot be promised before anything is read
+        _check_sweep(swept, losses, out, report, asked["conditional"])
+    with heeding_warnings(as_json):  # refuses what cannot be promised before anything is read
+        promise = compared_promise(Promise(**asked))
+        for loss in losses:
+            promise.harm(loss)
     diagnostics = [x for loss in losses for x in diagnostics_of(loss, oracles or oracle_names(), as_json)]
     with heeding_warnings(as_json) as warnings:
         rows = source_from(
@@ -142,9 +115,9 @@ def command(
             truth_source=truth_source,
             logits=logits,
             normalize=normalize,
-        ).sampled(seed)
-        options: dict[str, Any] = {"oracles": oracles or None, "splits": splits, "seed": seed, "progress": tracked}
-        options |= {"label_names": label_names, **promises}
+        ).sampled(promise.seed)
+        options: dict[str, Any] = {"oracles": oracles or None, "splits": splits, "progress": tracked}
+        options |= {"label_names": label_names, "promise": promise}
         if swept:
             ((param, values),) = swept.items()
             found = sweep(losses[0], rows, param=param, values=values, **options)

@@ -84,7 +84,7 @@ def command(
             "accuracy": rows.hits / len(rows),
         }
         evaluations = [{**x.as_dict(), "promised": None if x.risk else float(1 - x.alpha)} for x in found]
-        about["promises"] = [predictor.promises.told(x.alpha) for x in found]
+        about["promises"] = [predictor.promise.guarantee(x.alpha) for x in found]
         emit({"warnings": warnings, **about, "evaluations": evaluations})
         return
     for number, evaluation in enumerate(found):
@@ -93,7 +93,7 @@ def command(
 
 def _promise(predictor: SetPredictor, alpha: Fraction, evaluation: Evaluation) -> str:
     """What was promised, beside what was found."""
-    told, n = predictor.promises.told(alpha), predictor.calibrated.n
+    told, n = predictor.promise.guarantee(alpha), predictor.calibrated.n
     low, high = evaluation.interval
     if evaluation.risk is not None:
         risk = evaluation.risk
@@ -102,5 +102,5 @@ def _promise(predictor: SetPredictor, alpha: Fraction, evaluation: Evaluation) -
     else:
         promised, what = float(1 - alpha), "interval found"
     where = f"the {what} lies {'below it' if high < promised else 'above it' if low > promised else 'around it'}"
-    over = "" if predictor.promises.confidence is not None else ", on average over calibrations"
+    over = "" if predictor.promise.confidence is not None else ", on average over calibrations"
     return visible(f"promised: {told}{over} ({n:,} rows); {where}")

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -162,16 +162,6 @@ def chooses_oracle(verb: F) -> F:
         help="An option of the oracle, such as M=12 or lam=0.1.",
     )(verb)
     return click.option("--oracle", default="price", show_default=True, metavar="NAME", help="Which oracle.")(verb)
-
-
-def temperature_of(text: str | None) -> Literal["fit"] | float | None:
-    """What --temperature says."""
-    if text is None or text == "fit":
-        return text  # type: ignore[return-value]  # one of the two
-    try:
-        return float(text)
-    except ValueError:
-        raise InputError(f"--temperature is {text!r}: give fit, or a number above 0") from None
 
 
 def rows_from(

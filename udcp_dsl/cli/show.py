@@ -65,7 +65,7 @@ def command(predictor_file: str, spec_alone: bool, as_json: bool) -> None:
 def _as_data(predictor: SetPredictor, way: Applicability) -> dict[str, Any]:
     from udcp_dsl.expression.explain import facts_as_dict
 
-    loss, anchors, promises = predictor.loss, predictor.anchors, predictor.promises
+    loss, anchors, promise = predictor.loss, predictor.anchors, predictor.promise
     return {
         **calibration_as_data(predictor),
         "labels": list(loss.labels),
@@ -76,13 +76,13 @@ def _as_data(predictor: SetPredictor, way: Applicability) -> dict[str, Any]:
         "way": {"algorithm": way.why, "exact": way.exact, "time": way.time},
         "promise": {
             "alphas": [str(alpha) for alpha in predictor.alphas],
-            "coverage": [float(1 - alpha) for alpha in predictor.alphas] if promises.harm is None else None,
-            "told": [promises.told(alpha) for alpha in predictor.alphas],
+            "coverage": [float(1 - alpha) for alpha in predictor.alphas] if promise.risk is None else None,
+            "told": [promise.guarantee(alpha) for alpha in predictor.alphas],
             "conditional": predictor.conditional,
-            "bins": promises.bins if predictor.conditional == "difficulty" else None,
-            "confidence": None if promises.confidence is None else float(promises.confidence),
-            "simultaneous": promises.simultaneous,
-            "risk": None if promises.harm is None else promises.harm.name,
+            "bins": promise.bin_count if predictor.conditional == "difficulty" else None,
+            "confidence": None if promise.confidence is None else float(promise.confidence),
+            "simultaneous": promise.simultaneous,
+            "risk": promise.risk,
             "weighted": predictor.calibrated.weighted,
             "pool": predictor.pool,
             "nonempty": predictor.nonempty,
@@ -137,13 +137,13 @@ def _lines(predictor: SetPredictor, way: Applicability) -> Iterator[tuple[str, s
     order = "" if predictor.class_names is None else f", the columns of arrays being {_listed(predictor.class_names)}"
     yield "takes", takes + order
     if predictor.temperature is not None:
-        how = "fitted on rows of its own" if predictor.promises.temperature == "fit" else "as given"
+        how = "fitted on rows of its own" if predictor.promise.temperature == "fit" else "as given"
         yield "temperature", f"{predictor.temperature:.6g}, {how}"
     yield from _anchors(predictor)
 
 
 def _promise(predictor: SetPredictor) -> str:
-    text = "; ".join(predictor.promises.told(alpha) for alpha in predictor.alphas)
+    text = "; ".join(predictor.promise.guarantee(alpha) for alpha in predictor.alphas)
     if predictor.calibrated.weighted:
         text += "; for new rows that are shifted as their weights say"
     if predictor.pool:

@@ -6,7 +6,7 @@ on the two halves of the second (thresholds on one, mean costs on the other); ev
 
 from udcp_dsl.comparison.export import runs_ending, write_runs
 from udcp_dsl.comparison.results import Comparison, Example, Run, Summary, median_of_means, side_by_side
-from udcp_dsl.comparison.running import compare, promises_of, solves
+from udcp_dsl.comparison.running import compare, compared_promise, solves
 from udcp_dsl.comparison.splits import CURVE, FRACTIONS
 from udcp_dsl.comparison.sweeping import Sweep, sweep
 
@@ -19,8 +19,8 @@ __all__ = [
     "Summary",
     "Sweep",
     "compare",
+    "compared_promise",
     "median_of_means",
-    "promises_of",
     "runs_ending",
     "side_by_side",
     "solves",

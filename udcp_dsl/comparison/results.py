@@ -19,7 +19,9 @@ from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.calibrate import show_level
 from udcp_dsl.prediction.evaluation import CONFIDENCE, HANDED_OVER, KEPT, QUARTERS, SIZE_BINS, Measures, Stratum
 from udcp_dsl.prediction.files import PathLike
-from udcp_dsl.prediction.promises.options import Promises
+from udcp_dsl.prediction.promises.promise import Promise
+from udcp_dsl.prediction.stages.stage import Stage
+from udcp_dsl.prediction.stages.temperature import Temperature
 from udcp_dsl.showing import as_html, as_text, plain_table, require_pandas, visible
 
 if TYPE_CHECKING:
@@ -120,10 +122,10 @@ class Comparison:
     (loss, oracle) the points (alpha, coverage, mean cost) of the first split. `examples`, by loss, begin with a row in
     which `price` is cheaper and right and one in which it misses, go on with those whose sets differ most in cost, for
     their size, and end with some that are spread evenly over the rest. `label_names` are those that readers see.
-    `about` says of an oracle which of several scores of its name it gave ("mass before"). `temperature` is the one that
-    all probabilities are taken at; n does not count the rows that it was fitted on. `promises` is what is kept, with
-    the harm of the first loss. `beside`, where it was asked for, is the same comparison with the same promised within
-    bins by difficulty; it has no curves and no examples of its own.
+    `about` says of an oracle which of several scores of its name it gave ("mass before"). `repairs` are the
+    stages that changed the probabilities; n does not count the rows that they were fitted on. `beside`, where it was
+    asked for, is the same comparison with the same promised within bins by difficulty; it has no curves and no examples
+    of its own.
     """
 
     losses: tuple[Loss, ...]
@@ -139,10 +141,10 @@ class Comparison:
     accuracy: float
     n: int
     K: int
-    promises: Promises
+    promise: Promise
     label_names: Mapping[str, str] = field(default_factory=dict)
     about: Mapping[str, str] = field(default_factory=dict)
-    temperature: float | None = None
+    repairs: tuple[Stage, ...] = ()
     beside: Comparison | None = None
 
     def called(self, label: str) -> str:
@@ -150,14 +152,21 @@ class Comparison:
         return self.label_names.get(label, label)
 
     @property
+    def temperature(self) -> float | None:
+        """The temperature that all probabilities are taken at, if there is one."""
+        return next((stage.value for stage in self.repairs if isinstance(stage, Temperature)), None)
+
+    @property
     def within(self) -> str:
         """Of what each promise holds, as the end of a heading: nothing to say where it is of all rows together."""
-        return "" if self.promises.conditional is None else f", within each of {self.promises.bins} bins by difficulty"
+        return (
+            "" if self.promise.conditional is None else f", within each of {self.promise.bin_count} bins by difficulty"
+        )
 
     @property
     def kind(self) -> str:
         """What is kept: coverage, or a bound on harm."""
-        return "coverage" if self.promises.harm is None else "harm"
+        return "coverage" if self.promise.risk is None else "harm"
 
     def summaries(self) -> tuple[Summary, ...]:
         """One for each loss, alpha and oracle, in this order."""
@@ -172,9 +181,9 @@ class Comparison:
 
         Those of `beside` come after the others; `conditional` tells them apart. `risk` is the mean harm, if bounded.
         """
-        kept = [(run, self.promises.conditional) for run in self.runs]
+        kept = [(run, self.promise.conditional) for run in self.runs]
         if self.beside is not None:
-            kept += [(run, self.beside.promises.conditional) for run in self.beside.runs]
+            kept += [(run, self.beside.promise.conditional) for run in self.beside.runs]
         runs = [run for run, _ in kept]
         columns: dict[str, list[Any]] = {
             "loss": [run.loss for run in runs],
@@ -231,14 +240,14 @@ class Comparison:
             "seed": self.seed,
             "fractions": list(self.fractions),
             "temperature": self.temperature,
-            "confidence": None if self.promises.confidence is None else show_level(self.promises.confidence),
-            "risk": None if self.promises.harm is None else self.promises.harm.name,
+            "confidence": None if self.promise.confidence is None else show_level(self.promise.confidence),
+            "risk": self.promise.risk,
             "summaries": [_plain(summary) for summary in self.summaries()],
             "beside": None
             if self.beside is None
             else {
-                "conditional": self.beside.promises.conditional,
-                "bins": self.beside.promises.bins,
+                "conditional": self.beside.promise.conditional,
+                "bins": self.beside.promise.bin_count,
                 "summaries": [_plain(summary) for summary in self.beside.summaries()],
             },
             "about": dict(self.about),
@@ -278,8 +287,8 @@ class Comparison:
                     yield side_by_side(found)
                     yield ""
                     yield from _details(found)
-        if self.promises.confidence is not None or self.promises.harm is not None:
-            told = "; ".join(f"alpha {show_level(alpha)} {self.promises.told(alpha)}" for alpha in self.alphas)
+        if self.promise.confidence is not None or self.promise.risk is not None:
+            told = "; ".join(f"alpha {show_level(alpha)} {self.promise.guarantee(alpha)}" for alpha in self.alphas)
             yield Text(visible(told), "dim")
         for about in dict.fromkeys(self.about.values()):
             alike = ", ".join(oracle for oracle, said in self.about.items() if said == about)

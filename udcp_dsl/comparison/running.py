@@ -12,15 +12,17 @@ import numpy as np
 
 from udcp_dsl.comparison.examples import examples
 from udcp_dsl.comparison.results import Comparison, Run
-from udcp_dsl.comparison.splits import FRACTIONS, Contender, Result, deal, run_split, warn_of_too_few
+from udcp_dsl.comparison.splits import FRACTIONS, Contender, Entry, Result, deal, run_split, warn_of_too_few
 from udcp_dsl.diagnostics import InputError, OracleError, did_you_mean, keeping_warnings
 from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.calibrate import DEFAULT_GRID, CalibrationWarning, Level
 from udcp_dsl.prediction.input_warnings import warn_of_another_order, warn_of_free_labels, warn_of_zeros
 from udcp_dsl.prediction.oracle import Oracle, declaration_of, make_oracle, oracle_names, with_lambda
-from udcp_dsl.prediction.promises.options import Promises, Temperature, promised
-from udcp_dsl.prediction.promises.temperature import fit_temperature, temperature_fold, tempered
-from udcp_dsl.prediction.rows import rows_of
+from udcp_dsl.prediction.promises.promise import COMPARED, OPTIONS, Promise, Temperature, promise_from
+from udcp_dsl.prediction.rows import Rows, rows_of
+from udcp_dsl.prediction.stages.chain import STAGES, fit_repairs
+from udcp_dsl.prediction.stages.chain import deal as deal_stages
+from udcp_dsl.prediction.stages.stage import Stage
 
 # Called with the units of work and what is done to them, it gives them back one after the other.
 Progress: TypeAlias = Callable[[Sequence[Any], str], Iterable[Any]]
@@ -32,6 +34,7 @@ def compare(
     probs: Any,
     y: Any = None,
     *,
+    promise: Promise | None = None,
     alphas: Level | Sequence[Level] | None = None,
     oracles: Sequence[str] | Mapping[str, tuple[str, Mapping[str, object]]] | None = None,
     splits: int = 10,
@@ -61,7 +64,7 @@ def compare(
     rows (at most 1,000) that are then in no fold. `workers` threads share the splits; `progress` is told of each oracle
     and split. Refuses what `SetPredictor` and `evaluate` refuse. The same seed gives the same result, but for seconds.
 
-    `alphas` (0.1), `confidence` and `risk` say what is promised, as they do to `SetPredictor`.
+    `alphas` (0.1), `confidence` and `risk` say what is promised, as they do to `SetPredictor`, or a `promise`.
     `conditional="difficulty"` adds a second comparison, `beside`, on the same splits: what every oracle costs, and whom
     it covers, if the same is promised within each of `bins` (4) parts of the rows by their highest probability.
 
@@ -73,18 +76,12 @@ def compare(
     >>> {x.oracle: round(x.cost, 2) for x in found.summaries()}
     {'lac': 5.4, 'price': 4.44}
     """
+    asked = compared_promise(promise_from(promise, {**locals(), "alpha": alphas}))
     compared = (losses,) if isinstance(losses, Loss) else tuple(losses)
     names = _names(compared)
-    asked = promises_of(
-        compared,
-        alphas=alphas,
-        conditional=conditional,
-        bins=bins,
-        confidence=confidence,
-        risk=risk,
-        temperature=temperature,
-    )
-    for name, value, least in (("splits", splits, 1), ("seed", seed, 0), ("workers", workers, 1)):
+    for loss in compared:
+        asked.harm(loss)  # in the units of each loss's own spec, so that alpha must be one of each
+    for name, value, least in (("splits", splits, 1), ("workers", workers, 1)):
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
             raise InputError(f"{name} is {value!r}: give a whole number, {least} or more")
     unknown = sorted(set(label_names or ()) - set(compared[0].labels))
@@ -96,32 +93,24 @@ def compare(
             warn_of_free_labels(loss)
     data = rows_of(probs, compared[0].labels, y=y, groups=groups, ids=ids, ignore=ignore, class_names=class_names)
     warn_of_another_order(data)
-    heat = asked[0][0].temperature
-    if heat == "fit":
-        own = temperature_fold(len(data), int(seed))
-        heat = fit_temperature(data.P[own], data.truth[own])
-        data = data.take(np.setdiff1d(np.arange(len(data)), own))
-    data = replace(data, P=tempered(data.P, heat))
-    folds = deal(len(data), fractions, int(seed), int(splits))
-    for promises in {(p.conditional, p.rule(1)): p for own in asked for p in own}.values():  # harm: that of each loss
-        warn_of_too_few(folds[0], promises, tuned=any(contender.tuned for contender in contenders))
-    if risk is None:
-        warn_of_zeros(data, min(asked[0][0].alphas))
-    of_loss = dict(zip(names, asked, strict=True))
-    contenders = [replace(contender, harm=of_loss[contender.loss_name][0].harm) for contender in contenders]
+    repairs, data = _repaired(contenders[0], asked, data)
+    folds = deal(len(data), fractions, asked.seed, int(splits))
+    overall = replace(asked, conditional=None, bins=None)
+    kept = (overall,) if asked.conditional is None else (overall, asked)
+    for each in kept:
+        for loss in {each.rule(1, each.harm(loss)): loss for loss in compared}.values():
+            warn_of_too_few(folds[0], each, loss, tuned=any(contender.tuned for contender in contenders))
+    if asked.risk is None:
+        warn_of_zeros(data, min(asked.alphas))
     tasks = [(contender, split) for contender in contenders for split in range(splits)]
     results: dict[tuple[str, str], list[list[Result]]] = {}
     with keeping_warnings(CalibrationWarning), ThreadPoolExecutor(workers) as pool:  # said above, once
         running: list[list[Future[Result]]] = []
         for contender, split in tasks if progress is None else progress(tasks, f"comparing over {splits} splits"):
             if split == 0:
-                scored = contender.scored(data)
+                entry = Entry.of(contender, data, overall)
                 running = [
-                    [
-                        pool.submit(copy_context().run, run_split, contender, scored, data, fold, p)
-                        for p in of_loss[contender.loss_name]
-                    ]
-                    for fold in folds
+                    [pool.submit(copy_context().run, run_split, entry, fold, each) for each in kept] for fold in folds
                 ]
             found = results.setdefault((contender.loss_name, contender.oracle_name), [])
             found.append([one.result() for one in running[split]])
@@ -130,15 +119,15 @@ def compare(
 
     def runs(at: int) -> tuple[Run, ...]:
         """Those under the promise of this place, in the order of losses, oracles, alphas, splits."""
-        levels = range(len(asked[0][0].alphas))
+        levels = range(len(asked.alphas))
         return tuple(split[at].runs[level] for found in results.values() for level in levels for split in found)
 
     comparison = Comparison(
         losses=compared,
         names=names,
-        alphas=asked[0][0].alphas,
+        alphas=asked.alphas,
         splits=int(splits),
-        seed=int(seed),
+        seed=asked.seed,
         fractions=fractions,
         runs=runs(0),
         skipped=skipped,
@@ -157,55 +146,40 @@ def compare(
         accuracy=data.hits / len(data),
         n=len(data),
         K=compared[0].K,
-        promises=asked[0][0],
+        promise=overall,
         label_names=called,
         about={x.oracle_name: x.about for x in contenders if x.about is not None},
-        temperature=heat,
+        repairs=repairs,
     )
-    if conditional is None:
+    if asked.conditional is None:
         return comparison
-    beside = replace(comparison, promises=asked[0][1], runs=runs(1), curves={}, examples={})
+    beside = replace(comparison, promise=asked, runs=runs(1), curves={}, examples={})
     return replace(comparison, beside=beside)
 
 
-def promises_of(
-    losses: Sequence[Loss],
-    *,
-    alphas: Level | Sequence[Level] | None,
-    conditional: Within,
-    bins: int | None,
-    confidence: Level | None,
-    risk: str | None,
-    temperature: Temperature,
-) -> list[tuple[Promises, ...]]:
-    """For each loss what is promised of all rows, and after it, if asked for, the same within bins by difficulty.
-
-    Harm is in the units of each loss's own spec, so that alpha must be one of each.
-    """
-    if conditional not in (None, "difficulty"):
+def compared_promise(promise: Promise) -> Promise:
+    """A promise as a comparison can show it; refuses others."""
+    if promise.conditional not in (None, "difficulty"):
         raise InputError(
-            f'conditional is {conditional!r}: a comparison shows None, or "difficulty" beside it; groups= are strata'
+            f'conditional is {promise.conditional!r}: a comparison shows None, or "difficulty" beside it; groups= are '
+            "strata"
         )
+    others = [name for name, own in OPTIONS.items() if name not in COMPARED and getattr(promise, name) != own.default]
+    if others:
+        raise InputError(f"a comparison does not show {others[0]}: leave it out")
+    return promise
 
-    def promises(loss: Loss, within: Within, parts: int | None) -> Promises:
-        return promised(
-            loss,
-            alpha=alphas,
-            confidence_level=None,
-            conditional=within,
-            bins=parts,
-            confidence=confidence,
-            simultaneous=False,
-            risk=risk,
-            temperature=temperature,
-            nonempty=False,
-            randomize=False,
-            pool=False,
-        )
 
-    if conditional is None:
-        return [(promises(loss, None, bins),) for loss in losses]
-    return [(promises(loss, None, None), promises(loss, conditional, bins)) for loss in losses]
+def _repaired(contender: Contender, promise: Promise, data: Rows) -> tuple[tuple[Stage, ...], Rows]:
+    """The stages that change p, fitted once on rows that are then in no split, and all other rows after them."""
+    setting = contender.setting(replace(promise, conditional=None, bins=None))
+    dealt, left = deal_stages(setting, data, [stage for stage in STAGES if stage.repairs])
+    repairs = fit_repairs(setting, dealt, data, left)
+    data = data.take(left) if len(left) < len(data) else data
+    P = data.P
+    for stage in repairs:
+        P = stage.repaired(P)
+    return repairs, data if P is data.P else replace(data, P=P)
 
 
 def solves(oracle: str) -> bool:

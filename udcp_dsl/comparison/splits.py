@@ -1,40 +1,37 @@
-"""One oracle on one split: thresholds on a fold, lambda on the halves of a second, measures on a third.
+"""One oracle on one split: the chain of stages fitted on two folds, and its sets measured on a third.
 
-What a row scores depends on that row alone, so all rows are scored once, and splits only choose among the scores.
+What a row scores depends on that row alone, so all rows are scored once, and splits only choose among the scores; but
+for oracles with an anchor, whose scores depend on the split.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from udcp_dsl.comparison.remembered import RememberedScores
 from udcp_dsl.comparison.results import Run
 from udcp_dsl.diagnostics import InputError, warn
 from udcp_dsl.loss import Loss
-from udcp_dsl.prediction.anchors import MOST, Anchors
-from udcp_dsl.prediction.calibrate import Calibration, CalibrationWarning, Rule, Tuning, calibrate, show_level
-from udcp_dsl.prediction.calibrate.calibration_scores import CalibrationScores
+from udcp_dsl.prediction.calibrate import CalibrationWarning, show_level
 from udcp_dsl.prediction.calibrate.difficulty import bins_needed
-from udcp_dsl.prediction.calibrate.p_values import p_values
-from udcp_dsl.prediction.calibrate.partition import own_cells
 from udcp_dsl.prediction.evaluation import Floats, measure
-from udcp_dsl.prediction.fitting import Fitting, anchored
 from udcp_dsl.prediction.oracle import AnchoredOracle, Masks, Oracle
-from udcp_dsl.prediction.promises.harm import Harm
-from udcp_dsl.prediction.promises.options import Promises
+from udcp_dsl.prediction.promises.promise import Promise
 from udcp_dsl.prediction.rows import Rows
-from udcp_dsl.prediction.rows.probability_matrix import Matrix
-from udcp_dsl.prediction.rows.value import highest
 from udcp_dsl.prediction.sets import PredictionSets
+from udcp_dsl.prediction.stages.chain import STAGES, Chain, fit_tuned
+from udcp_dsl.prediction.stages.lambda_tuning import Lambda
+from udcp_dsl.prediction.stages.oracle_input import OracleInput, prepare
+from udcp_dsl.prediction.stages.setting import Setting
 
 Places: TypeAlias = npt.NDArray[np.intp]  # of rows
-Threshold: TypeAlias = float | Floats  # one, or that of each row, (n, 1)
 
 FRACTIONS = (0.5, 0.25, 0.25)  # of the folds for thresholds, for tuning and for the test
 # The alphas of the curves of cost against coverage; those that need more points than a fold has are left out.
@@ -69,27 +66,23 @@ def deal(n: int, fractions: Sequence[float], seed: int, splits: int) -> list[Fol
     return folds
 
 
-def warn_of_too_few(folds: Folds, promises: Promises, *, tuned: bool) -> None:
+def warn_of_too_few(folds: Folds, promise: Promise, loss: Loss, *, tuned: bool) -> None:
     """Say where a fold has too few rows for a finite threshold."""
-    alpha = min(promises.alphas)
-    need = _rule(promises).needed(alpha)
+    alpha, by_bin = min(promise.alphas), promise.conditional is not None
+    need = promise.rule(promise.bin_count if by_bin else 1, promise.harm(loss)).needed(alpha)
     needed = f"alpha {show_level(alpha)} needs {need}"
     faults = []
-    if promises.conditional is None and tuned and len(folds.halves[0]) < need:
+    if not by_bin and tuned and len(folds.halves[0]) < need:
         faults.append((f"half the fold for tuning has {len(folds.halves[0])} rows", "lambda cannot be tuned"))
-    if promises.conditional is not None:
-        need = bins_needed(promises.bins, need)
-        needed += f" in each of {promises.bins} bins by difficulty, {need} in all"
+    if by_bin:
+        need = bins_needed(promise.bin_count, need)
+        needed += f" in each of {promise.bin_count} bins by difficulty, {need} in all"
     if len(folds.calibration) < need:
-        effect = "all sets hold every label" if promises.conditional is None else "sets of some bins hold every label"
+        effect = "sets of some bins hold every label" if by_bin else "all sets hold every label"
         faults.insert(0, (f"the fold for thresholds has {len(folds.calibration)} rows", effect))
-    remedy = "give more rows or a larger alpha" + ("" if promises.conditional is None else ", or fewer bins")
+    remedy = "give more rows or a larger alpha" + (", or fewer bins" if by_bin else "")
     for fold, effect in faults:
         warn(f"{fold}, and {needed}, so {effect}: {remedy}", CalibrationWarning)
-
-
-def _rule(promises: Promises) -> Rule:
-    return promises.rule(1 if promises.conditional is None else promises.bins)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +93,6 @@ class Contender:
     oracle_name: str
     loss: Loss
     oracles: Mapping[float | None, Oracle]
-    harm: Harm | None = None  # that is bounded, where it is not misses
 
     @property
     def tuned(self) -> bool:
@@ -108,105 +100,67 @@ class Contender:
         return None not in self.oracles
 
     @property
-    def about(self) -> str | None:
-        """Which of several scores of its name it gives."""
-        return next(iter(self.oracles.values())).about
+    def oracle(self) -> Oracle:
+        """The oracle, or the first of those to choose from."""
+        return next(iter(self.oracles.values()))
 
     @property
-    def anchored(self) -> AnchoredOracle | None:
-        """The oracle, if it is one whose scores depend on an anchor, and so on the split."""
-        oracle = self.oracles.get(None)
-        return oracle if isinstance(oracle, AnchoredOracle) and oracle.wants_anchor else None
+    def about(self) -> str | None:
+        """Which of several scores of its name it gives."""
+        return self.oracle.about
 
-    def scored(self, data: Rows) -> Mapping[float | None, Scored]:
-        """All rows scored by each of the oracles; by none that is anchored."""
-        if self.anchored is not None:
-            return {}
-        held = data.P.size * len(self.oracles) <= _HELD
-        P = data.P if self.harm is None else self.harm.bought(data.P, next(iter(self.oracles.values())))
-        return {lam: Scored(oracle, P, data.truth, held=held) for lam, oracle in self.oracles.items()}
+    def setting(self, promise: Promise, oracles: Mapping[float | None, Oracle] | None = None) -> Setting:
+        """What its chain is fitted for; `oracles` stand in for its own."""
+        made = self.oracles if oracles is None else oracles
+        candidates = {lam: oracle for lam, oracle in made.items() if lam is not None}
+        return Setting(promise, next(iter(made.values())), candidates or None)
 
 
-class Scored:
-    """All rows scored by an oracle; where that would take too much room, only the true labels' scores are held."""
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """A contender with all rows as its oracles take them: scored already, or with probabilities."""
 
-    def __init__(self, oracle: Oracle, P: Matrix, y: npt.NDArray[np.int64], *, held: bool) -> None:
-        self._oracle, self._P = oracle, P
-        self._scored(P[:2], y[:2], held)  # compiles the kernels, which no run should be charged for
-        began = time.perf_counter()
-        self._scores, self.true = self._scored(P, y, held)
-        self.seconds_a_row = (time.perf_counter() - began) / len(P)
+    contender: Contender
+    data: Rows
+    oracles: Mapping[float | None, Oracle]
+    given: OracleInput
 
-    def _scored(self, P: Matrix, y: npt.NDArray[np.int64], held: bool) -> tuple[Floats | None, Floats]:
-        if not held:
-            return None, self._oracle.score_of(P, y)
-        scores = self._oracle.scores(P)
-        return scores, scores[np.arange(len(y)), y]
+    @classmethod
+    def of(cls, contender: Contender, data: Rows, promise: Promise) -> Entry:
+        """Score all rows, unless an anchor decides, which is another on each split."""
+        setting = contender.setting(promise)
+        given = prepare(setting, (), data)
+        if isinstance(setting.oracle, AnchoredOracle) and setting.oracle.wants_anchor:
+            setting.oracle.best(given.P[:2], np.zeros(2))  # compiles the kernels, which no run should be charged for
+            return cls(contender, data, contender.oracles, given)
+        hold = given.P.size * len(contender.oracles) <= _HELD
+        scored = {
+            lam: RememberedScores(oracle, given.P, data.truth, hold=hold) for lam, oracle in contender.oracles.items()
+        }
+        return cls(contender, data, scored, given)
 
-    def scores(self, rows: Places) -> Floats:
-        """Those of all labels of some rows."""
-        return self._oracle.scores(self._P[rows]) if self._scores is None else self._scores[rows]
+    def setting(self, promise: Promise) -> Setting:
+        """What a chain on some of the rows is fitted for."""
+        return self.contender.setting(promise, self.oracles)
 
-    def sets(self, rows: Places) -> Callable[[Threshold], Masks]:
-        """The sets of some rows, as a function of the threshold."""
-        if self._scores is None:
-            P = self._P[rows]
-            return lambda tau: self._oracle.sets(P, tau)
-        scores = self._scores[rows]
-        return lambda tau: scores <= tau
+    def rows(self, promise: Promise, places: Places) -> OracleInput:
+        """Some of the rows, as the chain takes them."""
+        own = self.given.take(places)
+        if promise.conditional == "difficulty":
+            own = replace(own, difficulty=self.data.highest_probabilities[places])
+        return replace(own, P=places) if self._remembered else own  # type: ignore[arg-type]  # what such oracles take
 
+    def seconds(self, folds: Folds) -> float | None:
+        """What scoring the rows of a split took; None where each split scores anew."""
+        if not self._remembered:
+            return None
+        per_row = {lam: x.seconds_per_row for lam, x in self.oracles.items() if isinstance(x, RememberedScores)}
+        tuning = sum(map(len, folds.halves)) * sum(per_row.values()) if self.contender.tuned else 0.0
+        return tuning + next(iter(per_row.values())) * (len(folds.calibration) + len(folds.test))
 
-class Keeping:
-    """What a split makes of the scores of true labels, by what is promised: thresholds and p-values."""
-
-    def __init__(self, promises: Promises, data: Rows, folds: Folds) -> None:
-        self.promises, self.folds = promises, folds
-        self._harms = None if promises.harm is None else promises.harm.values[data.truth]
-        self._truth = data.truth
-        self._own, self._tested = (
-            highest(data.P[rows]) if promises.conditional == "difficulty" else None
-            for rows in (folds.calibration, folds.test)
-        )
-
-    def calibrated(self, scores: Floats, levels: Sequence[Fraction]) -> Calibration:
-        """Thresholds from the true labels' scores of the fold for them."""
-        by = self.promises.conditional
-        return self._calibrated(scores, self.folds.calibration, levels, conditional=by, difficulty=self._own)
-
-    def for_all(self, scores: Floats, rows: Places, levels: Sequence[Fraction]) -> dict[Fraction, float]:
-        """One threshold at each level for all rows, whatever else is promised: what lambda is tuned at."""
-        calibration = self._calibrated(scores, rows, levels)
-        return {level: float(calibration.tau(level)) for level in levels}
-
-    def tau(self, calibration: Calibration, level: Fraction) -> Threshold:
-        """The threshold, or that of each row of the test fold."""
-        return calibration.tau(level, difficulty=self._tested, n=len(self.folds.test))
-
-    def p_values(
-        self, calibration: Calibration, level: Fraction, true: Floats, scores: Floats, places: Places
-    ) -> Floats:
-        """Those of all labels, of these scores, at places of the test fold; `true` set the thresholds."""
-        rows = self.folds.calibration
-        cells = own_cells(calibration, len(rows), groups=None, y=self._truth[rows], difficulty=self._own)
-        kept = CalibrationScores.of(
-            [true], cells, len(calibration.cells), (), None if self._harms is None else self._harms[rows]
-        )
-        tested = None if self._tested is None else self._tested[places]
-        codes = calibration.cells_of(level, None, len(places), tested)
-        return p_values(scores, calibration, kept.at(level), codes)
-
-    def _calibrated(self, scores: Floats, rows: Places, levels: Sequence[Fraction], **by: Any) -> Calibration:
-        harm = self.promises.harm
-        return calibrate(
-            scores,
-            alphas=levels,
-            bins=self.promises.bins,
-            confidence=self.promises.confidence,
-            harms=None if self._harms is None else self._harms[rows],
-            most=None if harm is None else harm.most,
-            warned=True,
-            **by,
-        )
+    @property
+    def _remembered(self) -> bool:
+        return isinstance(next(iter(self.oracles.values())), RememberedScores)
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,131 +175,51 @@ class Result:
     p_values: Callable[[Places], Floats] | None
 
 
-def run_split(
-    contender: Contender,
-    scored: Mapping[float | None, Scored],
-    data: Rows,
-    folds: Folds,
-    promises: Promises,
-) -> Result:
+def run_split(entry: Entry, folds: Folds, promise: Promise) -> Result:
     """Calibrate, tune and measure a contender on a split, at every alpha and, on the first split, along the curve."""
-    test, alphas = folds.test, promises.alphas
-    first = folds.split == 0 and promises.conditional is None
-    grid = _grid(promises, folds) if first else []
-    levels = tuple(dict.fromkeys((*alphas, *grid)))
-    tested = data.take(test)
+    test, alphas, contender = folds.test, promise.alphas, entry.contender
+    first = folds.split == 0 and promise.conditional is None
+    grid = _grid(promise, contender.loss, folds) if first else []
+    tested, shown = entry.data.take(test), entry.rows(promise, test)
     runs, points = dict[Fraction, Run](), dict[Fraction, tuple[float, float, float]]()
     first_mask, first_p = None, None
-    at_levels = _anchored if contender.anchored is not None else _scored
-    for level, lam, mask, seconds, p_of in at_levels(contender, scored, data, Keeping(promises, data, folds), levels):
+    for level in dict.fromkeys((*alphas, *grid)):
+        began = time.perf_counter()
+        chain = _fitted(entry, folds, promise.at(level))
+        mask = chain.sets(shown, level)
+        took, known = time.perf_counter() - began, entry.seconds(folds)
         sets = PredictionSets(contender.loss, mask)
         if level in grid:
             covered = mask[np.arange(len(test)), tested.truth]
             points[level] = (float(level), float(covered.mean()), float(sets.costs.mean()))
         if level in alphas:
-            measures = measure(sets, tested, alpha=level, oracle=contender.oracle_name, harm=promises.harm)
-            key = contender.loss_name, contender.oracle_name
-            runs[level] = Run(*key, level, folds.split, measures, lam, seconds)
+            harm = promise.harm(contender.loss)
+            measures = measure(sets, tested, alpha=level, oracle=contender.oracle_name, harm=harm)
+            key, tuned = (contender.loss_name, contender.oracle_name), chain.find(Lambda)
+            lam = None if tuned is None else tuned.tuning.best
+            runs[level] = Run(*key, level, folds.split, measures, lam, took if known is None else known)
         if first and level == alphas[0]:
-            first_mask, first_p = mask, p_of
+            first_mask, first_p = mask, _p_values(entry, chain, folds, level)
     found = tuple(runs[level] for level in alphas), tuple(points[level] for level in grid)
     return Result(*found, first_mask, first_p)
 
 
-def _grid(promises: Promises, folds: Folds) -> list[Fraction]:
+def _fitted(entry: Entry, folds: Folds, promise: Promise) -> Chain:
+    """The chain at one alpha: tuned on the halves of the second fold, thresholds from the first."""
+    setting = entry.setting(promise)
+    tuned = [
+        (stage, [entry.rows(promise, fold) for fold in stage.split_of(folds.halves)])
+        for stage in STAGES
+        if not stage.repairs and stage.takes_part(setting)
+    ]
+    return fit_tuned(setting, (), tuned, entry.rows(promise, folds.calibration))
+
+
+def _p_values(entry: Entry, chain: Chain, folds: Folds, level: Fraction) -> Callable[[Places], Floats]:
+    return lambda places: chain.p_values(entry.rows(chain.setting.promise, folds.test[places]), level)
+
+
+def _grid(promise: Promise, loss: Loss, folds: Folds) -> list[Fraction]:
     """The levels of the curve; where harm is bounded, as shares of the largest."""
-    rule, smallest = _rule(promises), min(len(folds.calibration), len(folds.halves[0]))
+    rule, smallest = promise.rule(1, promise.harm(loss)), min(len(folds.calibration), len(folds.halves[0]))
     return [level for level in (share * rule.below for share in CURVE) if rule.needed(level) <= smallest]
-
-
-# At each level: lambda, the sets of the test fold, the seconds that they took, and p-values of rows of that fold.
-_Levels: TypeAlias = Iterator[tuple[Fraction, float | None, Masks, float, Callable[[Places], Floats]]]
-
-
-def _scored(
-    contender: Contender,
-    scored: Mapping[float | None, Scored],
-    data: Rows,
-    keeping: Keeping,
-    levels: Sequence[Fraction],
-) -> _Levels:
-    """From the scores of all rows, with the lambda that is best at each level."""
-    folds = keeping.folds
-    chosen = _tuned(contender.loss, scored, keeping, levels) if contender.tuned else dict.fromkeys(levels)
-    tuning_rows = sum(map(len, folds.halves)) if contender.tuned else 0
-    tuning_seconds = tuning_rows * sum(x.seconds_a_row for x in scored.values())
-    for lam in dict.fromkeys(chosen.values()):
-        held = scored[lam]
-        sets_at = held.sets(folds.test)
-        own = [level for level in levels if chosen[level] == lam]
-        seconds = tuning_seconds + held.seconds_a_row * (len(folds.calibration) + len(folds.test))
-        true = held.true[folds.calibration]
-        calibration = keeping.calibrated(true, own)
-        for level in own:
-
-            def p_of(
-                places: Places,
-                held: Scored = held,
-                calibration: Calibration = calibration,
-                level: Fraction = level,
-                true: Floats = true,
-            ) -> Floats:
-                return keeping.p_values(calibration, level, true, held.scores(folds.test[places]), places)
-
-            yield level, lam, sets_at(keeping.tau(calibration, level)), seconds, p_of
-
-
-def _anchored(
-    contender: Contender,
-    scored: Mapping[float | None, Scored],
-    data: Rows,
-    keeping: Keeping,
-    levels: Sequence[Fraction],
-) -> _Levels:
-    """With anchors for each level, which are found on the fold for tuning."""
-    oracle, folds = contender.anchored, keeping.folds
-    assert oracle is not None
-    own, calibrated, tested = (
-        data.take(rows) for rows in (np.concatenate(folds.halves)[:MOST], folds.calibration, folds.test)
-    )
-    oracle.best(own.P[:2], np.zeros(2))  # compiles the kernels, which no run should be charged for
-    fitting = Fitting(keeping.promises, oracle, seed=0)
-    known, new = (fitting.seen(rows, None) for rows in (calibrated, tested))
-    rule = fitting.rule(known)
-    for level in levels:
-        began = time.perf_counter()
-        at_level = replace(fitting, promises=replace(keeping.promises, alphas=(level,)))
-        anchors = at_level.anchors(own, None, len(calibrated), known, rule)
-        true = anchored(oracle, anchors, level, known).score_of(known.P, calibrated.truth)
-        calibration = keeping.calibrated(true, (level,))
-        mask = anchored(oracle, anchors, level, new).sets(new.P, keeping.tau(calibration, level))
-        seconds = time.perf_counter() - began
-
-        def p_of(
-            places: Places,
-            level: Fraction = level,
-            anchors: Anchors = anchors,
-            calibration: Calibration = calibration,
-            true: Floats = true,
-        ) -> Floats:
-            some = fitting.seen(tested.take(places), None)
-            scores = anchored(oracle, anchors, level, some).scores(some.P)
-            return keeping.p_values(calibration, level, true, scores, places)
-
-        yield level, None, mask, seconds, p_of
-
-
-def _tuned(
-    loss: Loss, scored: Mapping[float | None, Scored], keeping: Keeping, levels: Sequence[Fraction]
-) -> dict[Fraction, float | None]:
-    """The best lambda at each level: thresholds on the first half, mean costs on the second."""
-    first, second = keeping.folds.halves
-    grid = {lam: held for lam, held in scored.items() if lam is not None}
-    thresholds = {lam: keeping.for_all(held.true[first], first, levels) for lam, held in grid.items()}
-    sets = {lam: held.sets(second) for lam, held in grid.items()}
-    best: dict[Fraction, float | None] = {}
-    for level in levels:
-        taus = tuple(thresholds[lam][level] for lam in grid)
-        costs = tuple(float(loss.batch(sets[lam](tau)).mean()) for lam, tau in zip(grid, taus, strict=True))
-        best[level] = Tuning(tuple(grid), taus, costs, len(second), *loss.facts.interval).best
-    return best

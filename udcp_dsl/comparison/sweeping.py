@@ -118,7 +118,7 @@ def sweep(loss: Loss, probs: Any, y: Any = None, *, param: str, values: Sequence
         raise InputError(f"the spec has no parameter {param!r}; {known}")
     if isinstance(values, str) or not len(values):
         raise InputError(f"values is {values!r}: give a list of numbers")
-    if options.get("conditional") is not None:
+    if getattr(options.get("promise"), "conditional", options.get("conditional")) is not None:
         raise InputError("a sweep shows one promise: leave out conditional=, or compare at one value")
     losses = [loss.with_params(**{param: value}) for value in values]
     numbers = tuple(made.params[param] for made in losses)

@@ -19,7 +19,6 @@ from udcp_dsl.prediction.containers import BlockedMatrix, frame_index
 from udcp_dsl.prediction.input_warnings import warn_of_full_sets, warn_of_shared_draws
 from udcp_dsl.prediction.predictor import SetPredictor
 from udcp_dsl.prediction.promises.harm import Harm
-from udcp_dsl.prediction.promises.temperature import tempered
 from udcp_dsl.prediction.rows import Rows
 from udcp_dsl.prediction.sets import PredictionSets
 from udcp_dsl.showing import as_html, as_text, plain_table, require_pandas, visible
@@ -347,12 +346,16 @@ def evaluate(
         full += without
         unproved.append(None if predictor.in_blocks else predictor.oracle.unproved)
         sets = PredictionSets(predictor.loss, mask, rows.ids, index=frame_index(probs))
-        points.append(_Points.of(sets, replace(some, P=tempered(some.P, predictor.temperature))))
+        points.append(_Points.of(sets, replace(some, P=predictor.repaired(some.P))))
     if full:
         warn_of_full_sets(full, len(rows))
     proved = [many for many in unproved if many is not None]
     measures = _measures(
-        _Points.joined(points), predictor.loss, alpha=level, oracle=predictor.oracle.name, harm=predictor.promises.harm
+        _Points.joined(points),
+        predictor.loss,
+        alpha=level,
+        oracle=predictor.oracle.name,
+        harm=predictor.promise.harm(predictor.loss),
     )
     return Evaluation(
         **vars(measures),

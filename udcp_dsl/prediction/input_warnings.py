@@ -8,15 +8,21 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from udcp_dsl.diagnostics import SpecWarning, warn
 from udcp_dsl.loss import Loss
-from udcp_dsl.prediction.calibrate import CalibrationWarning, row_draws
+from udcp_dsl.prediction.calibrate import CalibrationWarning, row_draws, show_level, warn_of_too_few
+from udcp_dsl.prediction.calibrate.difficulty import bin_names, rank_bin_sizes
 from udcp_dsl.prediction.containers import by_rows
 from udcp_dsl.prediction.rows import Rows
 from udcp_dsl.prediction.rows.row_attributes import Positions
+
+if TYPE_CHECKING:
+    from udcp_dsl.prediction.stages.oracle_input import OracleInput
+    from udcp_dsl.prediction.stages.setting import Setting
 
 # A warning about the order of columns is wrong with at most this chance, for each of its two reasons.
 _CHANCE = 1e-4
@@ -140,4 +146,35 @@ def warn_of_full_sets(full: int, n: int) -> None:
         "calibration rows are like them; give more of these, or clip the weights (the promise is then that of the "
         "clipped ones)",
         CalibrationWarning,
+    )
+
+
+def warn_before_fitting(setting: Setting, rows: Rows, given: OracleInput, total: int) -> None:
+    """Warn of what can be seen before the work: too few rows for thresholds, of `total` given, or truths with p = 0."""
+    promise, rule = setting.promise, setting.rule(given.groups)
+    names, sizes, need = tuple[str, ...](), [len(rows)], rule.needed(promise.alphas[0])
+    if given.groups is not None:
+        names, sizes = (x.tolist() for x in np.unique(given.groups, return_counts=True))
+    elif promise.conditional == "class":
+        sizes = np.bincount(rows.truth, minlength=setting.oracle.loss.K).tolist()
+    elif given.difficulty is not None:
+        edges, sizes = rank_bin_sizes(given.difficulty, promise.bin_count)
+        names = bin_names(edges)
+    if setting.candidates is not None and len(rows) < need:
+        warn(
+            f"two thirds of the {total} rows are used to tune lambda, and {len(rows)} are left for the "
+            f"threshold, too few: alpha {show_level(promise.alphas[0])} needs {need} there. Give {3 * need} "
+            "rows, or lam among the options",
+            CalibrationWarning,
+        )
+    if setting.harm is None:
+        warn_of_zeros(rows, min(promise.alphas))
+    warn_of_too_few(
+        sizes,
+        promise.alphas,
+        rule=rule,
+        conditional=promise.conditional,
+        groups=names,
+        pool=promise.pool,
+        randomize=promise.randomize,
     )

@@ -4,47 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from udcp_dsl.deprecation import deprecated
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.loss import Loss
-from udcp_dsl.prediction.anchors import Anchors
-from udcp_dsl.prediction.calibrate import (
-    DEFAULT_GRID,
-    Calibration,
-    Level,
-    Tuning,
-    calibrate,
-    merged,
-    randomized_sets,
-    randomized_tau,
-    row_draws,
-    show_level,
-    three_folds,
-)
+from udcp_dsl.prediction.calibrate import Calibration, Conditional, Level, Tuning, row_draws, show_level
 from udcp_dsl.prediction.calibrate.calibration_scores import CalibrationScores
-from udcp_dsl.prediction.calibrate.p_values import p_values
-from udcp_dsl.prediction.calibrate.partition import own_cells
-from udcp_dsl.prediction.calibrate.randomized import DRAWS
 from udcp_dsl.prediction.containers import flag, frame_index
-from udcp_dsl.prediction.fitting import Fitting, Seen, anchored
 from udcp_dsl.prediction.input_warnings import (
     warn_of_another_order,
     warn_of_free_labels,
     warn_of_full_sets,
     warn_of_shared_draws,
 )
-from udcp_dsl.prediction.lambda_tuning import true_scores
-from udcp_dsl.prediction.oracle import Oracle, make_oracle, with_lambda
-from udcp_dsl.prediction.promises.options import Temperature, promised, refuse_weights
+from udcp_dsl.prediction.oracle import Oracle, make_oracle
+from udcp_dsl.prediction.promises.promise import Promise, Temperature, promise_from
 from udcp_dsl.prediction.rows import Rows, rows_of
-from udcp_dsl.prediction.rows.probability_matrix import check_class_names, names_of_classes
+from udcp_dsl.prediction.rows.probability_matrix import Matrix, check_class_names, names_of_classes
 from udcp_dsl.prediction.sets import PredictionSets
+from udcp_dsl.prediction.stages.anchors import Anchors
+from udcp_dsl.prediction.stages.chain import Chain, fit_chain
+from udcp_dsl.prediction.stages.lambda_tuning import Lambda
+from udcp_dsl.prediction.stages.oracle_input import OracleInput
+from udcp_dsl.prediction.stages.setting import Setting
+from udcp_dsl.prediction.stages.temperature import Temperature as TemperatureStage
 
 # Sets that need every score, or another matrix than that of the rows: this many entries are held at a time.
 _BLOCK = 1 << 22
@@ -84,6 +72,7 @@ class SetPredictor:
         loss: Loss,
         oracle: str | Oracle = "price",
         *,
+        promise: Promise | None = None,
         options: Mapping[str, object] | None = None,
         alpha: Level | Sequence[Level] | None = None,
         confidence_level: Level | None = None,
@@ -101,49 +90,26 @@ class SetPredictor:
     ) -> None:
         if not isinstance(loss, Loss):
             raise TypeError(f"loss is a {type(loss).__name__}, not a Loss: make one with udcp.load or udcp.loads")
-        self.promises = promised(
-            loss,
-            alpha=alpha,
-            confidence_level=confidence_level,
-            conditional=conditional,
-            bins=bins,
-            confidence=confidence,
-            simultaneous=simultaneous,
-            risk=risk,
-            temperature=temperature,
-            nonempty=nonempty,
-            randomize=randomize,
-            pool=pool,
-        )
-        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-            raise InputError(f"seed is {seed!r}: give a whole number, 0 or more")
+        self.promise = promise_from(promise, locals())
         self.loss = loss
-        self.alphas, self.conditional = self.promises.alphas, self.promises.conditional
-        self.nonempty, self.randomize = self.promises.nonempty, self.promises.randomize
-        self.pool = self.promises.pool
-        self.seed = int(seed)
         self.class_names = None if class_names is None else names_of_classes(class_names)
         if self.class_names is not None:
             check_class_names(self.class_names, loss.labels)
+        self.promise.harm(loss)  # refuses costs that the loss does not have
         self.oracle: Oracle = _oracle(loss, oracle, options)
-        self._tuned_anew = self.oracle.untuned
-        self._anchored_anew = self.oracle.wants_anchor
-        if self._anchored_anew and self.randomize and len(self.alphas) > 1:
+        self._tune = self.oracle.untuned
+        if self.oracle.wants_anchor and self.randomize and len(self.alphas) > 1:
             raise InputError(
                 f"{self.oracle.name!r} has an anchor for each alpha under this loss, so that randomize=True takes one "
                 "alpha: give one, or an anchor among the options"
             )
-        if self._tuned_anew and len(self.alphas) > 1:
+        if self._tune and len(self.alphas) > 1:
             raise InputError(
                 f"an untuned {self.oracle.name!r} takes one alpha, for which its lambda is tuned: give one, or lam "
                 "among the options"
             )
-        self.calibration: Calibration | None = None
-        self.kept: CalibrationScores | None = None  # the calibration scores, if they have no weights
-        self.read_as: tuple[Calibration | None, str] | None = None  # the hash of the file it is from, while as it was
-        self.tuning: Tuning | None = None
-        self.anchors: Anchors | None = None
-        self.temperature: float | None = None  # the one that is used, once it is known
+        self.chain: Chain | None = None  # the fitted stages and thresholds, once it is calibrated
+        self.read_as: tuple[Chain | None, str] | None = None  # the hash of the file it is from, while as it was
         self.logits = False
         self.normalize = False
 
@@ -198,60 +164,8 @@ class SetPredictor:
         if self.randomize:
             warn_of_shared_draws(rows, self.seed)
         if rows.weights is not None:
-            refuse_weights(self.promises)
-        fitting = Fitting(self.promises, self.oracle, self.seed)
-        temperature, rows = fitting.repaired(rows)
-        oracle, tuning, anchors, every = self.oracle, None, None, rows
-        folds = three_folds(len(rows), np.random.default_rng(self.seed)) if self._tuned_anew else None
-        own = fitting.anchor_fold(rows) if self._anchored_anew and folds is None else np.empty(0, dtype=np.int64)
-        if folds is not None:
-            rows = rows.take(folds[2])
-        elif len(own):
-            rows = rows.take(np.setdiff1d(np.arange(len(rows)), own))
-        seen = fitting.seen(rows, temperature)
-        rule = fitting.rule(seen)
-        fitting.warn(rows, seen, every, rule, tuned_anew=self._tuned_anew)
-        if folds is not None:
-            tuning = fitting.tune(self._grid, every, temperature, folds, rule)
-            oracle = self._grid[tuning.best]
-        elif len(own):
-            anchors = fitting.anchors(every.take(own), temperature, len(rows), seen, rule)
-        harm = self.promises.harm
-        harms = None if harm is None else harm.values[rows.truth]
-        # Scores depend on the anchor, and so on alpha, where there is one.
-        levels = [self.alphas] if anchors is None else [(alpha,) for alpha in self.alphas]
-        scores = [
-            true_scores(anchored(oracle, anchors, alphas[0], seen), seen.P, rows.truth, nonempty=self.nonempty)
-            for alphas in levels
-        ]
-        calibration = merged(
-            calibrate(
-                own_scores,
-                alphas=alphas,
-                conditional=self.conditional,
-                groups=seen.groups,
-                y=rows.y if self.conditional == "class" else None,
-                n_classes=self.loss.K if self.conditional == "class" else None,
-                difficulty=seen.difficulty,
-                bins=self.promises.bins,
-                confidence=self.promises.confidence,
-                simultaneous=self.promises.simultaneous,
-                harms=harms,
-                most=None if harm is None else harm.most,
-                weights=seen.weights,
-                pool=self.pool,
-                randomize=self.randomize,
-                warned=True,
-            )
-            for own_scores, alphas in zip(scores, levels, strict=True)
-        )
-        cells = own_cells(calibration, len(rows), groups=seen.groups, y=rows.truth, difficulty=seen.difficulty)
-        self.calibration, self.kept = calibration, None
-        if not calibration.weighted:  # which keeps its own
-            self.kept = CalibrationScores.of(
-                scores, cells, len(calibration.cells), self.alphas if anchors else (), harms
-            )
-        self.oracle, self.tuning, self.anchors, self.temperature = oracle, tuning, anchors, temperature
+            self.promise.refuse_weights()
+        self.take_up(fit_chain(Setting.of(self.promise, self.oracle, tune=self._tune), rows))
         self.logits, self.normalize = logits, normalize
         return self
 
@@ -330,30 +244,96 @@ class SetPredictor:
         alpha. Of scores that a file has thinned they are rounded up, but not past a calibrated alpha. Where harm is
         bounded they are in its units.
         """
-        calibration, level = self.calibrated, min(self.alphas)
+        chain, level = self.fitted, min(self.alphas)
         rows = self.rows(probs, groups=groups, ids=ids, weights=weights, ignore=ignore, empty=True)
         self._check_groups(rows, groups)
         out = np.empty(rows.P.shape)
         step = max(1, _BLOCK // self.loss.K)
         for start in range(0, len(rows), step):
             part = rows.take(slice(start, start + step))
-            seen = self.seen(part)
-            oracle = anchored(self.oracle, self.anchors, level, seen)
-            scores = oracle.scores(seen.P)
-            if self.nonempty:
-                scores[np.arange(len(part)), oracle.first(seen.P)] = -np.inf
-            codes = calibration.cells_of(level, seen.groups, len(part), seen.difficulty)
-            draws = row_draws(part.P, self.seed, part.ids) / DRAWS if self.randomize else None
-            kept = None if self.kept is None else self.kept.at(level)
-            out[start : start + step] = p_values(scores, calibration, kept, codes, draws=draws, weights=seen.weights)
+            out[start : start + step] = chain.p_values(chain.prepare(part), level, self._draws(part))
         return out
+
+    @property
+    def fitted(self) -> Chain:
+        """The fitted chain; refuses where there is none yet."""
+        if self.chain is None:
+            raise InputError("the predictor is not calibrated: call calibrate(probs, y) first")
+        return self.chain
 
     @property
     def calibrated(self) -> Calibration:
         """The calibration; refuses where there is none yet."""
-        if self.calibration is None:
-            raise InputError("the predictor is not calibrated: call calibrate(probs, y) first")
-        return self.calibration
+        return self.fitted.thresholds.calibration
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """The thresholds, once it is calibrated."""
+        return None if self.chain is None else self.chain.thresholds.calibration
+
+    @property
+    def calibration_scores(self) -> CalibrationScores | None:
+        """The scores that the thresholds were made from, unless they have weights."""
+        return None if self.chain is None else self.chain.thresholds.scores
+
+    @property
+    def tuning(self) -> Tuning | None:
+        """How lambda was chosen, if it was."""
+        stage = None if self.chain is None else self.chain.find(Lambda)
+        return None if stage is None else stage.tuning
+
+    @property
+    def anchors(self) -> Anchors | None:
+        """The anchors of an oracle that takes them."""
+        return None if self.chain is None else self.chain.find(Anchors)
+
+    @property
+    def temperature(self) -> float | None:
+        """The temperature that is used, once it is known."""
+        stage = None if self.chain is None else self.chain.find(TemperatureStage)
+        return None if stage is None else stage.value
+
+    @property
+    def alphas(self) -> tuple[Fraction, ...]:
+        """The levels that it is calibrated for."""
+        return self.promise.alphas
+
+    @property
+    def conditional(self) -> Conditional:
+        """Within what coverage is promised: groups, classes, bins by difficulty, or None."""
+        return self.promise.conditional
+
+    @property
+    def nonempty(self) -> bool:
+        """Whether no set is empty."""
+        return self.promise.nonempty
+
+    @property
+    def randomize(self) -> bool:
+        """Whether sets are randomised."""
+        return self.promise.randomize
+
+    @property
+    def pool(self) -> bool:
+        """Whether small groups and classes take the threshold of all rows."""
+        return self.promise.pool
+
+    @property
+    def seed(self) -> int:
+        """The seed of folds and of randomised sets."""
+        return self.promise.seed
+
+    @property
+    def promises(self) -> Promise:
+        """Deprecated name of `promise`."""
+        deprecated("SetPredictor.promises", "SetPredictor.promise", as_of="0.3", removed_in="0.5")
+        return self.promise
+
+    @property
+    def kept(self) -> CalibrationScores | None:
+        """Deprecated name of `calibration_scores`."""
+        deprecated("SetPredictor.kept", "SetPredictor.calibration_scores", as_of="0.3", removed_in="0.5")
+        return self.calibration_scores
 
     def rows(
         self,
@@ -387,10 +367,6 @@ class SetPredictor:
         if rows.weights is not None and not self.calibrated.weighted:
             raise InputError("weights= are given, but calibration had none: calibrate with weights=")
 
-    def __getstate__(self) -> dict[str, Any]:
-        """What a copy, pickled or deep, takes along; the grid of lambdas is made anew where it is needed."""
-        return {name: value for name, value in vars(self).items() if name != "_grid"}
-
     def save(self, path: str | Path) -> None:
         """Write everything needed to predict elsewhere into one JSON file."""
         from udcp_dsl.prediction.saved import save
@@ -404,22 +380,10 @@ class SetPredictor:
 
         return load(path)
 
-    def restore(
-        self,
-        calibration: Calibration,
-        tuning: Tuning | None,
-        anchors: Anchors | None = None,
-        *,
-        logits: bool,
-        normalize: bool,
-        temperature: float | None = None,
-        kept: CalibrationScores | None = None,
-    ) -> None:
-        """Take up the state of a saved predictor; one that was tuned is tuned anew when it is calibrated again."""
-        self.calibration, self.tuning, self.anchors, self.kept = calibration, tuning, anchors, kept
-        self.temperature = temperature
-        self._tuned_anew = self._tuned_anew or tuning is not None
-        self.logits, self.normalize = logits, normalize
+    def take_up(self, chain: Chain) -> None:
+        """Predict by this chain from now on; an oracle that it tuned is tuned again at the next calibration."""
+        self.chain, self.oracle = chain, chain.setting.oracle
+        self._tune = self._tune or chain.find(Lambda) is not None
 
     def _check_groups(self, rows: Rows, given: Any) -> None:
         """Rows may hold groups that are not asked for; an argument that is not asked for is a mistake."""
@@ -429,13 +393,16 @@ class SetPredictor:
 
     def true_scores(self, rows: Rows, alpha: Fraction | None = None) -> npt.NDArray[np.float64]:
         """The scores of true labels, as calibration takes them; at one of the alphas, on which anchors depend."""
-        seen = self.seen(rows)
-        oracle = anchored(self.oracle, self.anchors, self.alphas[0] if alpha is None else alpha, seen)
-        return true_scores(oracle, seen.P, rows.truth, nonempty=self.nonempty)
+        chain = self.fitted
+        return chain.true_scores(chain.prepare(rows), self.alphas[0] if alpha is None else alpha)
 
-    def seen(self, rows: Rows) -> Seen:
-        """What of rows decides, by the temperature and the harm of this predictor."""
-        return Fitting(self.promises, self.oracle, self.seed).seen(rows, self.temperature)
+    def prepare(self, rows: Rows) -> OracleInput:
+        """What the oracle sees of rows, once the predictor is calibrated."""
+        return self.fitted.prepare(rows)
+
+    def repaired(self, P: Matrix) -> Matrix:
+        """The probabilities as they are repaired, before harm weighs them."""
+        return self.fitted.repaired(P)
 
     def sets(self, rows: Rows, level: Fraction) -> npt.NDArray[np.bool_]:
         """The sets of rows, (n, K) bool, at one of the alphas: what `predict_set` comes to."""
@@ -462,31 +429,16 @@ class SetPredictor:
     @property
     def in_blocks(self) -> bool:
         """Whether sets are made in several calls of the oracle, as they need matrices beside that of the rows."""
-        other = self.promises.harm is not None or self.temperature not in (None, 1.0)
+        other = self.promise.risk is not None or any(stage.repairs for stage in self.fitted.stages)
         return other or (self.conditional == "class" and (self.randomize or self.calibrated.weighted))
 
     def _sets(self, rows: Rows, level: Fraction) -> tuple[npt.NDArray[np.bool_], int]:
-        calibration, seen = self.calibrated, self.seen(rows)
-        oracle = anchored(self.oracle, self.anchors, level, seen)
-        if self.randomize:
-            draws = row_draws(rows.P, self.seed, rows.ids)
-            if self.conditional == "class":
-                return randomized_sets(oracle.scores(seen.P), calibration, level, draws), 0
-            tau = randomized_tau(calibration, level, draws, len(seen), seen.groups, seen.difficulty)
-            return oracle.sets(seen.P, tau), 0
-        weights = seen.weights if calibration.weighted else None
-        at = calibration.tau(level, groups=seen.groups, difficulty=seen.difficulty, weights=weights, n=len(seen))
-        by_both = weights is not None and self.conditional == "class"  # a threshold for each row and class
-        mask = oracle.scores(seen.P) <= at if by_both else oracle.sets(seen.P, at)
-        if self.nonempty:
-            mask[np.arange(len(seen)), oracle.first(seen.P)] = True
-        full = 0 if weights is None else int(np.isinf(np.asarray(at).max(axis=1)).sum())
-        return mask, full
+        chain = self.fitted
+        given = chain.prepare(rows)
+        return chain.sets(given, level, self._draws(rows)), chain.thresholds.full(given, level)
 
-    @cached_property
-    def _grid(self) -> dict[float, Oracle]:
-        """The oracle with each lambda that is tried."""
-        return {lam: with_lambda(self.oracle, lam) for lam in DEFAULT_GRID}
+    def _draws(self, rows: Rows) -> npt.NDArray[Any] | None:
+        return row_draws(rows.P, self.seed, rows.ids) if self.randomize else None
 
 
 def _oracle(loss: Loss, oracle: str | Oracle, options: Mapping[str, object] | None) -> Oracle:

@@ -17,31 +17,20 @@ from typing import Any
 from udcp_dsl import __version__
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.loss import loads
-from udcp_dsl.prediction.anchors import Anchors
-from udcp_dsl.prediction.calibrate import Calibration, Tuning
-from udcp_dsl.prediction.calibrate.calibration_scores import CalibrationScores
-from udcp_dsl.prediction.calibrate.partition import thinned
 from udcp_dsl.prediction.files import atomic_write
 from udcp_dsl.prediction.oracle import migrate_options, oracle_names
 from udcp_dsl.prediction.predictor import SetPredictor
-from udcp_dsl.prediction.promises.options import as_temperature, refuse_weights
+from udcp_dsl.prediction.promises.promise import Promise
+from udcp_dsl.prediction.stages.chain import read_chain
+from udcp_dsl.prediction.stages.setting import Setting
 
 FORMAT = "udcp_dsl predictor"
-FORMAT_VERSION = 2  # 1: udcp_dsl 0.1.0
+FORMAT_VERSION = 3  # 1: udcp_dsl 0.1.0, 2: 0.2.0
 
 # Options of oracles that say where and how fast to solve: another's machine is none of a file's business.
 _OF_A_MACHINE = ("workers", "checkpoint")
 
-# What could not be asked for up to format 1, and so is not in such a file.
-_PROMISES: dict[str, Any] = {
-    "bins": None,
-    "confidence": None,
-    "simultaneous": False,
-    "risk": None,
-    "temperature": None,
-}
-
-_FLAGS = ("nonempty", "randomize", "pool", "logits", "normalize")
+_NUMBERS = ("logits", "normalize")
 
 
 def save(predictor: SetPredictor, path: str | Path) -> None:
@@ -54,20 +43,20 @@ def save(predictor: SetPredictor, path: str | Path) -> None:
 def digest(predictor: SetPredictor) -> str:
     """What tells a predictor from every other: the hash of what is saved of it, or was when it was loaded."""
     read = predictor.read_as
-    if read is not None and read[0] is predictor.calibration:
+    if read is not None and read[0] is predictor.chain:
         return read[1]
     return str(_content(predictor)["sha256"])
 
 
 def _content(predictor: SetPredictor) -> dict[str, Any]:
     """What is saved of a predictor, and the hash of it."""
-    if predictor.calibration is None:
+    if predictor.chain is None:
         raise InputError("the predictor is not calibrated, so there is nothing to save: call calibrate first")
     if predictor.oracle.name not in oracle_names():
         raise InputError(
             f"oracle {predictor.oracle.name!r} has no entry point, so a saved file could not find it again"
         )
-    loss, promises = predictor.loss, predictor.promises
+    loss = predictor.loss
     content: dict[str, Any] = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -87,27 +76,10 @@ def _content(predictor: SetPredictor) -> dict[str, Any]:
             "name": predictor.oracle.name,
             "options": {name: x for name, x in predictor.oracle.options.items() if name not in _OF_A_MACHINE},
         },
-        "options": {
-            "alphas": [str(alpha) for alpha in predictor.alphas],
-            "conditional": predictor.conditional,
-            "bins": promises.bins if predictor.conditional == "difficulty" else None,
-            "confidence": None if promises.confidence is None else str(promises.confidence),
-            "simultaneous": promises.simultaneous,
-            "risk": None if promises.harm is None else promises.harm.name,
-            "temperature": promises.temperature,
-            "nonempty": predictor.nonempty,
-            "randomize": predictor.randomize,
-            "seed": predictor.seed,
-            "pool": predictor.pool,
-            "class_names": None if predictor.class_names is None else list(predictor.class_names),
-            "logits": predictor.logits,
-            "normalize": predictor.normalize,
-        },
-        "calibration": predictor.calibration.as_dict(),
-        "tuning": None if predictor.tuning is None else predictor.tuning.as_dict(),
-        "anchors": None if predictor.anchors is None else predictor.anchors.as_dict(),
-        "temperature": predictor.temperature,
-        "kept": None if predictor.kept is None else thinned(predictor.kept, predictor.calibration).as_dict(),
+        "promise": predictor.promise.as_dict(),
+        "class_names": None if predictor.class_names is None else list(predictor.class_names),
+        **{name: getattr(predictor, name) for name in _NUMBERS},
+        "stages": predictor.chain.as_list(),
     }
     try:
         content["sha256"] = _hash(content)
@@ -125,7 +97,7 @@ def load(path: str | Path) -> SetPredictor:
     try:
         predictor = _rebuild(content)
         if (content["version"], content["format_version"]) == (__version__, FORMAT_VERSION):
-            predictor.read_as = predictor.calibration, content["sha256"]
+            predictor.read_as = predictor.chain, content["sha256"]
         return predictor
     except (KeyError, TypeError, AttributeError, IndexError) as error:
         raise InputError(
@@ -175,11 +147,12 @@ def _hash(content: Mapping[str, Any]) -> str:
 
 
 def _rebuild(content: Mapping[str, Any]) -> SetPredictor:
-    spec, options = content["spec"], content["options"]
-    if not all(isinstance(options[flag], bool) for flag in _FLAGS):
-        raise InputError(f"one of its options {', '.join(_FLAGS)} is neither true nor false; save it again")
+    content = migrated(content)
+    spec, oracle = content["spec"], content["oracle"]
+    if not all(isinstance(content[flag], bool) for flag in _NUMBERS):
+        raise InputError(f"one of its options {', '.join(_NUMBERS)} is neither true nor false; save it again")
     for option in _OF_A_MACHINE:
-        if option in content["oracle"]["options"]:
+        if option in oracle["options"]:
             raise InputError(
                 f"its oracle has the option {option!r}, which starts processes or writes files where it is loaded, and "
                 "is never saved, so that it was put in afterwards: calibrate and save again"
@@ -194,65 +167,43 @@ def _rebuild(content: Mapping[str, Any]) -> SetPredictor:
     )
     predictor = SetPredictor(
         loss,
-        content["oracle"]["name"],
-        options=migrate_options(content["oracle"]["name"], content["format_version"], content["oracle"]["options"]),
-        alpha=options["alphas"],
-        conditional=options["conditional"],
-        **{name: options.get(name, default) for name, default in _PROMISES.items()},
-        nonempty=options["nonempty"],
-        randomize=options["randomize"],
-        seed=options["seed"],
-        class_names=options["class_names"],
-        pool=options["pool"],
+        oracle["name"],
+        promise=Promise.from_dict(content["promise"]),
+        options=oracle["options"],
+        class_names=content["class_names"],
     )
-    calibration = Calibration.from_dict(content["calibration"])
-    if (calibration.alphas, calibration.conditional, calibration.randomize) != (
-        predictor.alphas,
-        predictor.conditional,
-        predictor.randomize,
-    ):
-        raise InputError("its thresholds do not belong to its options; save it again")
-    if calibration.conditional == "class" and len(calibration.cells) != loss.K:
-        raise InputError("its thresholds do not belong to its labels; save it again")
-    cells = len(calibration.named_cells)
-    asked = predictor.promises
-    if calibration.rule != asked.rule(cells) or (calibration.edges and cells != asked.bins):
-        raise InputError("its thresholds do not belong to what it promises; save it again")
-    if calibration.weighted:
-        refuse_weights(asked)
-    tuning = None if content["tuning"] is None else Tuning.from_dict(content["tuning"])
-    if tuning is not None and tuning.best != predictor.oracle.options.get("lam"):
-        raise InputError("its lambda is not the one that was tuned; save it again")
-    anchors = content.get("anchors")  # of format 2
-    found = None if anchors is None else Anchors.from_dict(anchors)
-    if found is not None and (not predictor.oracle.wants_anchor or set(found.overall) != set(predictor.alphas)):
-        raise InputError("its anchors do not belong to its oracle and alphas; save it again")
-    temperature = as_temperature(content.get("temperature"))
-    if temperature == "fit" or predictor.promises.temperature not in ("fit", temperature):
-        raise InputError("its temperature is not what was asked for; save it again")
-    predictor.restore(
-        calibration,
-        tuning,
-        found,
-        logits=options["logits"],
-        normalize=options["normalize"],
-        temperature=temperature,
-        kept=_kept(content.get("kept"), calibration, found is not None),
-    )
+    predictor.take_up(read_chain(content["stages"], Setting(predictor.promise, predictor.oracle)))
+    predictor.logits, predictor.normalize = content["logits"], content["normalize"]
     return predictor
 
 
-def _kept(data: object, calibration: Calibration, anchored: bool) -> CalibrationScores | None:
-    """The calibration scores, which files of 0.1.0 do not have, and weighted calibrations keep by themselves."""
-    if data is None:
-        return None
-    kept = CalibrationScores.from_dict(data, calibration.alphas)
-    numbers = {sum(counts.n for counts in level) for level in kept.cells}
-    fits = numbers == {calibration.n} and bool(kept.alphas) == anchored and len(kept.cells[0]) == len(calibration.cells)
-    harmed = any((counts.harm is None) != (calibration.rule.most is None) for level in kept.cells for counts in level)
-    if not fits or harmed or calibration.weighted:
-        raise InputError("its calibration scores do not belong to its thresholds; save it again")
-    return kept
+def migrated(content: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The content of a file of an older format in the terms of this one.
+
+    Up to format 2 the promise stood among the options, and the stages each under a name of their own.
+    """
+    version = content["format_version"]
+    if version == FORMAT_VERSION:
+        return content
+    options = dict(content["options"])
+    beside = {name: options.pop(name) for name in ("class_names", *_NUMBERS)}
+    name = content["oracle"]["name"]
+    calibration, tuning, anchors = content["calibration"], content["tuning"], content.get("anchors")
+    stages: list[dict[str, Any]] = []
+    if content.get("temperature") is not None:
+        stages.append({"stage": "temperature", "temperature": content["temperature"], "rows": 0})
+    if tuning is not None:  # two folds of about the same size; the first was not counted
+        stages.append({"stage": "lambda", "tuning": tuning, "rows": 2 * tuning["n"]})
+    if anchors is not None:
+        stages.append({"stage": "anchor", **anchors})
+    stages.append({"stage": "thresholds", "calibration": calibration, "scores": content.get("kept")})
+    return {
+        **content,
+        "oracle": {"name": name, "options": migrate_options(name, version, content["oracle"]["options"])},
+        "promise": {"alpha": options.pop("alphas"), **options},
+        **beside,
+        "stages": stages,
+    }
 
 
 def _bytes(name: str, file: Mapping[str, str]) -> bytes:

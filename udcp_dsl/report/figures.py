@@ -89,7 +89,7 @@ def figures_over_alpha(comparison: Comparison, loss: str) -> list[Figure]:
         return []
     ranges = {oracle: [cost for _, _, cost in points] for oracle, points in curves.items()}
     asked = ", ".join(target(alpha) for alpha in comparison.alphas)
-    by_coverage = comparison.promises.harm is None
+    by_coverage = comparison.promise.risk is None
     return [
         Figure(
             f"{_stem(comparison, loss)}-cost-by-coverage",
@@ -144,7 +144,7 @@ def figures_beside(comparison: Comparison, loss: str, alpha: Fraction) -> list[F
 
 def asked_for(comparison: Comparison, alpha: Fraction) -> float | None:
     """The coverage that is asked for; None where it is a bound on harm instead."""
-    return None if comparison.promises.harm is not None else float(1 - alpha)
+    return None if comparison.promise.risk is not None else float(1 - alpha)
 
 
 def _placed(figure: Figure, comparison: Comparison, loss: str, alpha: Fraction) -> Figure:

@@ -128,11 +128,11 @@ def _header(comparison: Comparison, title: str, origin: Origin, browser: bool) -
         "calibrate : tune : test": folds,
         "alpha": levels,
     }
-    promises = comparison.promises
-    if promises.confidence is not None:
-        facts["confidence over calibrations"] = show_level(promises.confidence)
-    if promises.harm is not None:
-        facts["alpha bounds the mean of"] = _text(promises.harm.name)
+    promise = comparison.promise
+    if promise.confidence is not None:
+        facts["confidence over calibrations"] = show_level(promise.confidence)
+    if promise.risk is not None:
+        facts["alpha bounds the mean of"] = _text(promise.risk)
     listed = "".join(f"<li>{name} <b>{value}</b></li>" for name, value in facts.items())
     several = len(comparison.names) > 1
     findings = "".join(
@@ -326,9 +326,9 @@ shows how much the dealing of the rows matters, and understates how much fresh r
         else """<li><b>One split.</b> Another dealing of the rows would give other numbers; the intervals say roughly
 how different.</li>"""
     )
-    promised = "Coverage is promised" if comparison.promises.harm is None else "Harm is bounded"
+    promised = "Coverage is promised" if comparison.promise.risk is None else "Harm is bounded"
     beside = comparison.beside
-    parts = "" if beside is None else f", and beside that in {beside.promises.bins} bins by difficulty"
+    parts = "" if beside is None else f", and beside that in {beside.promise.bin_count} bins by difficulty"
     return f"""<section aria-labelledby="limits">
 <h2 id="limits">What this does not show</h2>
 <ul>

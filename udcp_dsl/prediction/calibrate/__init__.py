@@ -18,7 +18,7 @@ from udcp_dsl.prediction.calibrate.levels import (
 from udcp_dsl.prediction.calibrate.randomized import randomized_sets, randomized_tau, row_draws
 from udcp_dsl.prediction.calibrate.rule import Rule
 from udcp_dsl.prediction.calibrate.shortage import CalibrationWarning, warn_of_too_few
-from udcp_dsl.prediction.calibrate.tuning import DEFAULT_GRID, Tuning, check_folds, three_folds, tune
+from udcp_dsl.prediction.calibrate.tuning import DEFAULT_GRID, Tuning, three_folds, tune
 
 __all__ = [
     "DEFAULT_GRID",
@@ -30,7 +30,6 @@ __all__ = [
     "Rule",
     "Tuning",
     "calibrate",
-    "check_folds",
     "coverage_law",
     "exact_level",
     "levels_of",

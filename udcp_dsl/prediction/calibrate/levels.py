@@ -26,21 +26,24 @@ _ONE = Fraction(1)
 _NUMBER = re.compile(r"[+-]?(?:\d+/\d+|(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,3})?)", re.ASCII | re.IGNORECASE)
 
 
-def exact_level(alpha: Level, name: str = "alpha", below: Fraction = _ONE) -> Fraction:
+def exact_level(alpha: Level, name: str = "alpha", below: Fraction | None = _ONE) -> Fraction:
     """The level as a fraction: a float means the decimal that it prints as, so that 0.1 is 1/10.
 
     Takes a float (of numpy too), a string ("0.1", "1/10"), a Decimal or a Fraction. Refuses anything else, and any
-    value that is not strictly between 0 and `below`: 1 or, of a risk, the largest harm.
+    value that is not strictly between 0 and `below`: 1 or, of a risk, the largest harm; None where that is not known.
 
     >>> exact_level(0.1), exact_level("1/3")
     (Fraction(1, 10), Fraction(1, 3))
     """
     level = alpha if isinstance(alpha, Fraction) else _as_written(alpha)
-    if level is None or not 0 < level < below:
+    if level is None or not level > 0 or (below is not None and level >= below):
+        if below is None:
+            raise InputError(f"{name} is {alpha!r}: give a mean harm above 0, in the units of the harm")
         harm = "" if below == 1 else ", the largest harm of a label, as an empty set keeps it there"
         example = "0.1 or 1/10" if below == 1 else show_level(below / 20)
         shown = "1" if below == 1 else f"{float(below):g}"
-        raise InputError(f"{name} is {alpha!r}: give a number strictly between 0 and {shown}{harm}, such as {example}")
+        given = show_level(alpha) if isinstance(alpha, Fraction) else repr(alpha)
+        raise InputError(f"{name} is {given}: give a number strictly between 0 and {shown}{harm}, such as {example}")
     return level
 
 
@@ -67,7 +70,7 @@ def show_level(alpha: Fraction) -> str:
 
 
 def levels_of(
-    alpha: Level | Iterable[Level] | None = None, confidence_level: Level | None = None, below: Fraction = _ONE
+    alpha: Level | Iterable[Level] | None = None, confidence_level: Level | None = None, below: Fraction | None = _ONE
 ) -> tuple[Fraction, ...]:
     """The miscoverage levels from whichever of alpha and confidence_level was given; 1/10 if neither was.
 

@@ -63,7 +63,7 @@ class Rule:
             raise InputError(f"rule: a number is not what was saved; {RESAVE}")
         confidence, most = d["confidence"], d["most"]
         try:
-            bound = None if most is None else Fraction(str(most))
+            bound = None if most is None else exact_level(str(most), "most", below=None)
         except (ValueError, ZeroDivisionError):
             bound = Fraction(0)
         if bound is not None and (bound <= 0 or confidence is not None):

@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.calibrate.checked_arrays import IntArray
@@ -100,28 +99,26 @@ class Tuning:
 
 def tune(
     grid: Sequence[float],
-    threshold_of: Callable[[float, IntArray], float],
-    mean_cost_of: Callable[[float, float, IntArray], float],
+    threshold_of: Callable[[float], float],
+    mean_cost_of: Callable[[float, float], float],
     *,
-    folds: Sequence[ArrayLike],
+    n: int,
     cost_range: tuple[float, float],
     delta: float = 0.05,
 ) -> Tuning:
-    """The mean cost of each lambda: `threshold_of(lam, rows)` on fold one, `mean_cost_of(lam, tau, rows)` on fold two.
+    """Mean cost of each lambda: `threshold_of(lam)` on a first fold, `mean_cost_of(lam, tau)` on n rows of a second.
 
-    `folds` are three sets of row indices, as `three_folds` gives; rows in two of them are refused. The third is not
-    touched: take the final threshold there, with `.best`. `cost_range` is [lo, hi] of the cost of any set.
+    Take the final threshold, with `.best`, on a third fold that neither has seen. `cost_range` is [lo, hi] of the cost
+    of any set.
 
-    >>> folds = three_folds(30, np.random.default_rng(0))
-    >>> t = tune([0.1, 1], lambda lam, rows: lam, lambda lam, tau, rows: 1 - lam / 2, folds=folds, cost_range=(0, 1))
+    >>> t = tune([0.1, 1], lambda lam: lam, lambda lam, tau: 1 - lam / 2, n=10, cost_range=(0, 1))
     >>> t.best, t.n, t.mean_costs
     (1.0, 10, (0.95, 0.5))
     """
-    first, second, _ = check_folds(folds)
     lambdas = tuple(float(lam) for lam in grid)
-    thresholds = tuple(float(threshold_of(lam, first)) for lam in lambdas)
-    costs = tuple(float(mean_cost_of(lam, tau, second)) for lam, tau in zip(lambdas, thresholds, strict=True))
-    return Tuning(lambdas, thresholds, costs, second.size, float(cost_range[0]), float(cost_range[1]), float(delta))
+    thresholds = tuple(float(threshold_of(lam)) for lam in lambdas)
+    costs = tuple(float(mean_cost_of(lam, tau)) for lam, tau in zip(lambdas, thresholds, strict=True))
+    return Tuning(lambdas, thresholds, costs, n, float(cost_range[0]), float(cost_range[1]), float(delta))
 
 
 def three_folds(n: int, rng: np.random.Generator) -> tuple[IntArray, IntArray, IntArray]:
@@ -134,24 +131,3 @@ def three_folds(n: int, rng: np.random.Generator) -> tuple[IntArray, IntArray, I
         raise InputError(f"{n} calibration rows cannot be split into three folds: give more rows, or a fixed lambda")
     a, b, c = (np.sort(fold) for fold in np.array_split(rng.permutation(n), 3))
     return a, b, c
-
-
-def check_folds(folds: Sequence[ArrayLike]) -> tuple[IntArray, IntArray, IntArray]:
-    """The three folds as index arrays; refuses an empty one, and a row that is in two of them or twice in one.
-
-    >>> [fold.tolist() for fold in check_folds([[0, 3], [1], [2]])]
-    [[0, 3], [1], [2]]
-    """
-    arrays = [np.asarray(fold) for fold in folds]
-    if len(arrays) != 3 or any(a.ndim != 1 or a.size == 0 or a.dtype.kind not in "iu" for a in arrays):
-        raise InputError("lambda is tuned on three folds, each a list of at least one row index: see three_folds")
-    first, second, third = (a.astype(np.intp, copy=False) for a in arrays)
-    rows, times = np.unique(np.concatenate((first, second, third)), return_counts=True)
-    if rows[0] < 0:
-        raise InputError(f"row {rows[0]}: a fold holds a negative index, which could name a row of another fold")
-    if times.max() > 1:
-        raise InputError(
-            f"row {rows[np.argmax(times > 1)]} is used twice: thresholds, mean costs and the final threshold each need "
-            "rows of their own, or coverage is lost; see three_folds"
-        )
-    return first, second, third

@@ -17,12 +17,12 @@ from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.calibrate import Level, exact_level, show_level
 from udcp_dsl.prediction.calibrate.partition import cell_names, own_cells, threshold_rank
 from udcp_dsl.prediction.files import PathLike, atomic_write
-from udcp_dsl.prediction.fitting import Seen
 from udcp_dsl.prediction.monitor.betting import Bools, Floats, Ints
 from udcp_dsl.prediction.monitor.ranks import Ranks
 from udcp_dsl.prediction.monitor.stream import NOT_OURS, Alarm, Judged, Stream, Watch
 from udcp_dsl.prediction.predictor import SetPredictor
 from udcp_dsl.prediction.rows import Rows
+from udcp_dsl.prediction.stages.oracle_input import OracleInput
 from udcp_dsl.showing import as_html, as_text, plain_table, visible
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class Monitor:
                 "calibrated with weights, so that new rows are meant to differ from those of calibration: there is "
                 "nothing to watch them by; calibrate without weights"
             )
-        if predictor.kept is None:
+        if predictor.calibration_scores is None:
             raise InputError(
                 "the predictor was saved by a version before 0.2.0, which kept no calibration scores to watch by: "
                 "calibrate and save again"
@@ -99,7 +99,7 @@ class Monitor:
                 threshold_rank(calibration, cell, self.alpha, counts),
                 np.random.default_rng((self.seed, 1, cell)),
             )
-            for cell, counts in enumerate(predictor.kept.at(self.alpha))
+            for cell, counts in enumerate(predictor.calibration_scores.at(self.alpha))
         ]
         if watch == "misses" and all(ranks.limit is None for ranks in self._cells):
             raise InputError(
@@ -178,11 +178,11 @@ class Monitor:
 
     def _judged(self, rows: Rows) -> tuple[Judged, Ints]:
         """The rows of cells that are known, and their cells; what is known of these cells is brought up to date."""
-        seen = self.predictor.seen(rows)
+        given = self.predictor.prepare(rows)
         cells = own_cells(
-            self.predictor.calibrated, len(rows), groups=seen.groups, y=rows.truth, difficulty=seen.difficulty
+            self.predictor.calibrated, len(rows), groups=given.groups, y=rows.truth, difficulty=given.difficulty
         )
-        scores, missed = self._scores(rows, seen)
+        scores, missed = self._scores(rows, given)
         bits = np.random.PCG64((self.seed, 0))
         bits.advance(2 * self.rows)  # so that each row has draws of its own, in batches or alone
         draws = np.random.Generator(bits).random((len(rows), 2))
@@ -196,13 +196,13 @@ class Monitor:
         judged = Judged(self.rows + np.arange(1, len(rows) + 1), p, beyond, chance, missed)
         return judged.take(np.flatnonzero(known)), cells[known]
 
-    def _scores(self, rows: Rows, seen: Seen) -> tuple[Floats, Bools]:
+    def _scores(self, rows: Rows, given: OracleInput) -> tuple[Floats, Bools]:
         """The scores of the true labels, and whether the sets miss them."""
         predictor, places = self.predictor, np.arange(len(rows))
         scores = predictor.true_scores(rows, self.alpha)
         if predictor.randomize:
             return scores, ~predictor.sets(rows, self.alpha)[places, rows.truth]
-        tau = predictor.calibrated.tau(self.alpha, groups=seen.groups, difficulty=seen.difficulty, n=len(rows))
+        tau = predictor.calibrated.tau(self.alpha, groups=given.groups, difficulty=given.difficulty, n=len(rows))
         return scores, scores > np.broadcast_to(tau, rows.P.shape)[places, rows.truth]
 
     # For the eye, and for machines

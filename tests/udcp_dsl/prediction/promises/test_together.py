@@ -12,7 +12,7 @@ import pytest
 
 import udcp_dsl as udcp
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction.promises.temperature import tempered
+from udcp_dsl.prediction.stages.temperature import tempered
 from udcp_dsl.testing.coverage import Problem
 
 LOSS = udcp.loads(

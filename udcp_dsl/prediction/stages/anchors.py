@@ -13,19 +13,25 @@ than the other, the anchor goes to the side where its error costs least.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction.calibrate import Rule
+from udcp_dsl.prediction.calibrate import Rule, exact_level
+from udcp_dsl.prediction.containers import to_array
+from udcp_dsl.prediction.oracle import AnchoredOracle
+from udcp_dsl.prediction.stages.stage import Left, Stage
 
 if TYPE_CHECKING:
-    from udcp_dsl.prediction.oracle import AnchoredOracle, Floats, Indices, Masks, Probabilities
+    from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Oracle, Probabilities
+    from udcp_dsl.prediction.stages.oracle_input import OracleInput
+    from udcp_dsl.prediction.stages.setting import Cells, Setting
 
 # Of the rows that are calibrated with, a quarter is for the anchor, but no more than this many.
 SHARE, MOST = Fraction(1, 4), 1000
@@ -42,7 +48,7 @@ _REGRET, _ENOUGH = 0.02, 250
 
 
 @dataclass(frozen=True)
-class Anchors:
+class Anchors(Stage):
     """An anchor for each alpha, found on n rows: of all rows, and by group those of the groups that had enough.
 
     None: at that level there is none, and scores are plain. By difficulty the groups are stretches of the highest
@@ -55,6 +61,51 @@ class Anchors:
     by_group: Mapping[str, Mapping[Fraction, float | None]]
     edges: tuple[float, ...] = ()
 
+    name: ClassVar[str] = "anchor"
+    by_alpha: ClassVar[bool] = True
+
+    @classmethod
+    def takes_part(cls, setting: Setting) -> bool:
+        return setting.candidates is None and setting.oracle.wants_anchor
+
+    @classmethod
+    def deal(cls, setting: Setting, cells: Cells) -> tuple[Indices, ...] | None:
+        """A quarter of the rows of each cell; None where that would be too few to find an anchor.
+
+        By difficulty they are dealt whatever their difficulty: the ranks of those that are left and of a new row must
+        be exchangeable.
+        """
+        fold = cells.draw(SHARE, MOST, np.random.default_rng(setting.promise.seed))
+        return (fold,) if len(fold) >= _FEWEST else None
+
+    @classmethod
+    def split_of(cls, halves: tuple[Indices, Indices]) -> tuple[Indices, ...]:
+        return (np.concatenate(halves)[:MOST],)
+
+    @classmethod
+    def fit(cls, setting: Setting, folds: Sequence[OracleInput], left: Left) -> Anchors:
+        assert isinstance(setting.oracle, AnchoredOracle)
+        (own,) = folds
+        groups, left_of, edges = None, None, tuple[float, ...]()
+        if own.groups is not None and left.groups is not None:
+            groups, left_of = own.groups.tolist(), Counter(left.groups.tolist())
+        elif own.difficulty is not None:
+            bins = setting.promise.bin_count
+            edges = stretch_edges(own.difficulty, bins)
+            groups = stretches(own.difficulty, edges)
+            left_of = Counter({str(b): left.n // bins for b in range(len(edges) + 1)})
+        found = Tuned(to_array(own.P), own.truth, groups, setting.harms(own.truth), own.weights)
+        rule, alphas = setting.rule(left.groups), setting.promise.alphas
+        return find_anchors(setting.oracle, found, alphas, rule, left=left.n, left_of=left_of, edges=edges)
+
+    @property
+    def rows_used(self) -> int:
+        return self.n
+
+    def at_rows(self, oracle: Oracle, alpha: Fraction, given: OracleInput) -> Oracle:
+        assert isinstance(oracle, AnchoredOracle)
+        return oracle.anchored(self.of_rows(alpha, given.groups, len(given), given.difficulty))
+
     def of_rows(
         self, alpha: Fraction, groups: Iterable[str] | None, n: int, difficulty: Floats | None = None
     ) -> Floats:
@@ -65,20 +116,22 @@ class Anchors:
             return np.full(n, _or_nan(self.overall[alpha]))
         return np.array([_or_nan(self.by_group.get(str(g), self.overall)[alpha]) for g in groups], dtype=np.float64)
 
-    def as_dict(self) -> dict[str, object]:
-        """Plain data for JSON, from which `from_dict` makes an equal value."""
+    def as_dict(self) -> dict[str, Any]:
         groups = {group: _plain(found) for group, found in self.by_group.items()}
         return {"n": self.n, "overall": _plain(self.overall), "by_group": groups, "edges": list(self.edges)}
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, object]) -> Anchors:
-        """What `as_dict` gave; refuses anything else."""
+    def from_dict(cls, data: Mapping[str, Any], setting: Setting) -> Anchors:
         n, groups, edges = data["n"], data["by_group"], data.get("edges", [])
         rising = isinstance(edges, list) and all(isinstance(x, float) for x in edges) and edges == sorted(edges)
         if isinstance(n, bool) or not isinstance(n, int) or n < 1 or not isinstance(groups, Mapping) or not rising:
             raise InputError("its anchors are not what was saved: calibrate and save again")
         by_group = {str(group): _read(found) for group, found in groups.items()}
-        return cls(n, _read(data["overall"]), by_group, tuple(edges))  # type: ignore[arg-type]  # a list of floats
+        found = cls(n, _read(data["overall"]), by_group, tuple(edges))
+        alphas = set(setting.promise.alphas)
+        if not setting.oracle.wants_anchor or any(set(x) != alphas for x in (found.overall, *by_group.values())):
+            raise InputError("its anchors do not belong to its oracle and alphas; save it again")
+        return found
 
 
 def stretches(difficulty: Floats, edges: Sequence[float]) -> list[str]:
@@ -109,20 +162,9 @@ def _read(found: object) -> dict[Fraction, float | None]:
         number = isinstance(anchor, int | float) and not isinstance(anchor, bool) and 0 <= anchor < math.inf
         if anchor is not None and not number:
             raise InputError(f"an anchor is {anchor!r}, not a price: calibrate and save again")
-    return {Fraction(alpha): None if anchor is None else float(anchor) for alpha, anchor in found.items()}
-
-
-def anchor_fold(cells: Indices, need: int, rng: np.random.Generator) -> Indices:
-    """The rows for the anchor, rising: a quarter of each cell (rows that share a threshold), `MOST` in all; never so
-    many of a cell that fewer than it needs are left for its threshold. Empty where there would be too few to find one.
-    """
-    taken = []
-    share = min(float(SHARE), MOST / max(len(cells), 1))
-    for cell in np.unique(cells):
-        rows = rng.permutation(np.flatnonzero(cells == cell))
-        taken.append(rows[: max(0, min(int(share * len(rows)), len(rows) - need))])
-    found: Indices = np.sort(np.concatenate([np.empty(0, dtype=np.int64), *taken]))
-    return found if len(found) >= _FEWEST else found[:0]
+    return {
+        exact_level(alpha, below=None): None if anchor is None else float(anchor) for alpha, anchor in found.items()
+    }
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ import pytest
 
 import udcp_dsl as udcp
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction.promises.temperature import HIGHEST, LOWEST, fit_temperature, temperature_fold, tempered
+from udcp_dsl.prediction.stages.temperature import HIGHEST, LOWEST, fit_temperature, temperature_fold, tempered
 from udcp_dsl.testing.coverage import Problem, coverage_trials
 
 LOSS = udcp.loads("labels 0..3  loss l = size")

@@ -7,20 +7,74 @@ best b. A label with p = 0 keeps it, whatever T is, so a row whose truth has p =
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from udcp_dsl.diagnostics import InputError, warn
-from udcp_dsl.prediction.containers import changed
+from udcp_dsl.prediction.containers import changed, to_array
 from udcp_dsl.prediction.oracle import Floats, Indices, Probabilities
+from udcp_dsl.prediction.promises.promise import as_temperature
+from udcp_dsl.prediction.stages.stage import Left, Stage
+
+if TYPE_CHECKING:
+    from udcp_dsl.prediction.rows.probability_matrix import Matrix
+    from udcp_dsl.prediction.stages.oracle_input import OracleInput
+    from udcp_dsl.prediction.stages.setting import Cells, Setting
 
 # Of the rows that are calibrated with, a fifth is for the temperature, but no more than this many.
 SHARE, MOST = 5, 1000
 LOWEST, HIGHEST = 0.05, 20.0
 _FEWEST = 10
 _PIECE = 1 << 20  # entries that are worked on at a time
+
+
+@dataclass(frozen=True)
+class Temperature(Stage):
+    """The temperature that is used: as given, or fitted on a fifth of the rows, at most 1,000."""
+
+    value: float
+    rows: int
+
+    name: ClassVar[str] = "temperature"
+    repairs: ClassVar[bool] = True
+
+    @classmethod
+    def takes_part(cls, setting: Setting) -> bool:
+        return setting.promise.temperature is not None
+
+    @classmethod
+    def deal(cls, setting: Setting, cells: Cells) -> tuple[Indices, ...] | None:
+        if setting.promise.temperature != "fit":
+            return ()
+        return (temperature_fold(len(cells), setting.promise.seed),)
+
+    @classmethod
+    def fit(cls, setting: Setting, folds: Sequence[OracleInput], left: Left) -> Temperature:
+        if not folds:
+            return cls(float(setting.promise.temperature), 0)  # type: ignore[arg-type]  # a number, or there are folds
+        (fold,) = folds
+        return cls(fit_temperature(to_array(fold.P), fold.truth), len(fold))
+
+    def repaired(self, P: Matrix) -> Matrix:
+        return tempered(P, self.value)
+
+    @property
+    def rows_used(self) -> int:
+        return self.rows
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"temperature": self.value, "rows": self.rows}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], setting: Setting) -> Temperature:
+        value = as_temperature(data["temperature"])
+        if value in (None, "fit") or setting.promise.temperature not in ("fit", value):
+            raise InputError("its temperature is not what was asked for; save it again")
+        return cls(float(value), int(data["rows"]))
 
 
 def temperature_fold(n: int, seed: int) -> Indices:

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import udcp_dsl as udcp
-from udcp_dsl.prediction.anchors import Anchors, _Rows, anchor_fold, find_anchor
 from udcp_dsl.prediction.calibrate import Rule
 from udcp_dsl.prediction.oracle import AnchoredOracle
+from udcp_dsl.prediction.stages.anchors import MOST, SHARE, Anchors, _Rows, find_anchor
+from udcp_dsl.prediction.stages.setting import Cells, Setting
 
 HEAD = """
 labels { a, b, c, d, e, f }
@@ -161,10 +162,10 @@ def test_few_rows_do_not_move_the_anchor() -> None:
 def test_folds_leave_every_cell_what_it_needs() -> None:
     rng = np.random.default_rng(0)
     cells = np.repeat([0, 1, 2], [1000, 12, 40])
-    fold = anchor_fold(cells, 9, rng)
+    fold = Cells(cells, 9).draw(SHARE, MOST, rng)
     left = np.delete(cells, fold)
     assert [int((left == c).sum()) for c in range(3)] == [750, 9, 30]
-    assert len(anchor_fold(np.zeros(100_000, dtype=np.int64), 9, rng)) == 1000
+    assert len(Cells(np.zeros(100_000, dtype=np.int64), 9).draw(SHARE, MOST, rng)) == 1000
     assert Rule().covered(99, Fraction(1, 10)) == pytest.approx(90 / 99)
 
 
@@ -180,5 +181,12 @@ def test_an_anchor_is_a_price(anchor: object) -> None:
 
 
 def test_anchors_that_were_tampered_with_are_refused() -> None:
+    setting = Setting(udcp.Promise(), udcp.make_oracle("price", udcp.loads(MIXED)))
     with pytest.raises(udcp.InputError, match="not a price"):
-        Anchors.from_dict({"n": 10, "overall": {"1/10": -1.0}, "by_group": {}})
+        Anchors.from_dict({"n": 10, "overall": {"1/10": -1.0}, "by_group": {}}, setting)
+    for overall in ({"1/5": 1.0}, {}, {"1e-99999999": 1.0}):
+        with pytest.raises(udcp.InputError):
+            Anchors.from_dict({"n": 10, "overall": overall, "by_group": {}}, setting)
+    with pytest.raises(udcp.InputError, match="do not belong"):
+        Anchors.from_dict({"n": 10, "overall": {"1/10": 1.0}, "by_group": {"north": {}}}, setting)
+    assert Anchors.from_dict({"n": 10, "overall": {"1/10": 1.0}, "by_group": {}}, setting).rows_used == 10

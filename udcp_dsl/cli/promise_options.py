@@ -1,0 +1,61 @@
+"""The options of a promise on the command line, made from their declarations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any, TypeVar
+
+import click
+
+from udcp_dsl.prediction.promises.option import Option
+from udcp_dsl.prediction.promises.promise import OPTIONS
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def asks(names: Sequence[str] = tuple(OPTIONS), **narrowed: tuple[str, ...]) -> Callable[[F], F]:
+    """Give a command these options; it takes what was asked for as one argument, `asked`, for `Promise(**asked)`.
+
+    `narrowed` names the choices of an option where a command takes only some of them.
+    """
+
+    def decorate(verb: F) -> F:
+        @wraps(verb)
+        def with_asked(*args: Any, **kwargs: Any) -> Any:
+            asked = {name: kwargs.pop(name) for name in names}
+            return verb(*args, **kwargs, asked=asked)
+
+        command: Any = with_asked
+        for name in reversed(names):
+            command = _click_option(name, OPTIONS[name], narrowed.get(name, OPTIONS[name].choices))(command)
+        return command  # type: ignore[no-any-return]  # with the options of a command
+
+    return decorate
+
+
+def _click_option(name: str, own: Option, choices: tuple[str, ...]) -> Callable[[Any], Any]:
+    flag = f"--{name.replace('_', '-')}"
+    if own.default is False:
+        return click.option(flag, name, is_flag=True, help=own.help)
+    if choices:
+        return click.option(flag, name, type=click.Choice(list(choices)), help=own.help)
+    return click.option(
+        flag,
+        name,
+        metavar=own.metavar,
+        multiple=own.repeated,
+        default=None if own.repeated else own.default,
+        callback=_reader(name, own),
+        show_default=own.default is not None,
+        help=own.help,
+    )
+
+
+def _reader(name: str, own: Option) -> Callable[[click.Context, click.Parameter, Any], Any]:
+    def read(ctx: click.Context, parameter: click.Parameter, given: Any) -> Any:
+        if own.repeated:
+            return [own.parse(text, name) for text in given] or None
+        return own.parse(given, name) if isinstance(given, str) else given
+
+    return read

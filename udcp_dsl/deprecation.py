@@ -1,0 +1,14 @@
+"""How a public name goes: it works, and says what to use instead, until the version that removes it."""
+
+from __future__ import annotations
+
+import warnings
+
+
+def deprecated(old: str, new: str, *, as_of: str, removed_in: str, level: int = 3) -> None:
+    """Warn that `old` is deprecated; `level` is how many calls up the user's own line is."""
+    warnings.warn(
+        f"{old} is deprecated since udcp_dsl {as_of} and will be removed in {removed_in}: use {new}",
+        DeprecationWarning,
+        stacklevel=level,
+    )

@@ -1,0 +1,314 @@
+"""`Promise`: all that is asked of a predictor, in one frozen value. Each field is the declaration of its option.
+
+To add an option: its field here, and its keyword in the signatures of `SetPredictor` and `UtilitySetClassifier`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import InitVar, dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+
+from udcp_dsl.diagnostics import InputError
+from udcp_dsl.prediction.calibrate import Conditional, Level, Rule, exact_level, levels_of, show_level
+from udcp_dsl.prediction.calibrate.difficulty import as_bins
+from udcp_dsl.prediction.promises.harm import Harm
+from udcp_dsl.prediction.promises.option import (
+    Option,
+    as_flag,
+    as_whole_number,
+    one_of,
+    option,
+    options_of,
+    read_whole_number,
+)
+
+if TYPE_CHECKING:
+    from udcp_dsl.loss import Loss
+
+Temperature: TypeAlias = Literal["fit"] | float | None
+
+DEFAULT_BINS = 4
+
+
+def _as_bins(value: object, name: str) -> int | None:
+    return None if value is None else as_bins(value)
+
+
+def _as_confidence(value: Any, name: str) -> Fraction | None:
+    return None if value is None else exact_level(value, name)
+
+
+def _as_costs_name(value: Any, name: str) -> str | None:
+    if value is not None and not isinstance(value, str):
+        raise InputError(f"{name} is {value!r}: give the name of costs that the spec declares")
+    return value
+
+
+def as_temperature(value: Any, name: str = "temperature") -> Temperature:
+    """None, "fit" or a finite number above 0."""
+    if value is None or value == "fit":
+        return value  # type: ignore[no-any-return]  # one of the two
+    number = isinstance(value, int | float | np.floating) and not isinstance(value, bool)
+    if not number or not 0 < value < math.inf:
+        raise InputError(f'{name} is {value!r}: give "fit", or a finite number above 0 (1 changes nothing)')
+    return float(value)
+
+
+def _read_temperature(text: str, name: str) -> Temperature:
+    if text == "fit":
+        return "fit"
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"--{name} is {text!r}: give fit, or a number above 0") from None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Promise:
+    """What is asked of a predictor, checked; options that exclude each other are refused, with the reason.
+
+    `alpha` is a tuple of fractions, whatever it was given as. `confidence_level` is another way to give one alpha.
+
+    >>> Promise(alpha=0.1, conditional="group").guarantee(Fraction(1, 10))
+    'covers the truth with probability at least 0.9, within each group'
+    """
+
+    alpha: Any = option(
+        Option(
+            "Miscoverage (default 0.1), or with --risk the mean harm to stay below; may be repeated.",
+            "a level between 0 and 1, or several; with `risk` a mean harm",
+            compared=True,
+            check=lambda value, name: value,  # by all options together: see __post_init__
+            metavar="LEVEL",
+            repeated=True,
+            to_json=lambda alphas: [str(alpha) for alpha in alphas],
+        )
+    )
+    conditional: Conditional = option(
+        Option(
+            "Cover within each group (implied by --group), each class, or each of --bins by the highest probability.",
+            '"group", "class", "difficulty" or None',
+            compared=True,
+            check=one_of("group", "class", "difficulty"),
+            choices=("group", "class", "difficulty"),
+        )
+    )
+    bins: int | None = option(
+        Option(
+            f"Number of bins by difficulty (default {DEFAULT_BINS}).",
+            "a whole number, 2 or more",
+            compared=True,
+            check=_as_bins,
+            parse=read_whole_number,
+            metavar="NUMBER",
+            refuse=lambda p: (
+                f'bins= goes with conditional="difficulty", and only with it (it is {p.conditional!r})'
+                if p.bins is not None and p.conditional != "difficulty"
+                else None
+            ),
+        )
+    )
+    confidence: Any = option(
+        Option(
+            "Cover with this probability over the draw of the calibration rows.",
+            "a level between 0 and 1, or None",
+            compared=True,
+            check=_as_confidence,
+            metavar="LEVEL",
+            to_json=lambda level: None if level is None else str(level),
+            refuse=lambda p: (
+                "confidence and randomize exclude each other: a random threshold is no rank, and has no Beta law"
+                if p.confidence is not None and p.randomize
+                else None
+            ),
+        )
+    )
+    simultaneous: bool = option(
+        Option(
+            "Hold the confidence for all groups, classes or bins at once.",
+            "True or False",
+            check=as_flag,
+            default=False,
+            refuse=lambda p: (
+                None
+                if not p.simultaneous
+                else "simultaneous=True goes with confidence: it is the confidence that is shared"
+                if p.confidence is None
+                else "simultaneous=True goes with conditional: without it there is one threshold"
+                if p.conditional is None
+                else None
+            ),
+        )
+    )
+    risk: str | None = option(
+        Option(
+            "Costs of the spec, the harm of missing a label: alpha bounds its mean.",
+            "the name of costs of the spec, or None",
+            compared=True,
+            check=_as_costs_name,
+            metavar="COSTS",
+            refuse=lambda p: None if p.risk is None else _refused_with_risk(p),
+        )
+    )
+    temperature: Temperature = option(
+        Option(
+            "Rescale the probabilities first: fit a temperature on rows of its own, or give a number.",
+            '"fit", a number above 0, or None',
+            compared=True,
+            check=as_temperature,
+            parse=_read_temperature,
+            metavar="fit|NUMBER",
+        )
+    )
+    nonempty: bool = option(Option("Never give an empty set.", "True or False", check=as_flag, default=False))
+    randomize: bool = option(
+        Option(
+            "Cover 1 - alpha exactly, by chance at the boundary.",
+            "True or False",
+            check=as_flag,
+            default=False,
+            refuse=lambda p: (
+                "randomize and nonempty exclude each other: a set that is never empty covers more"
+                if p.randomize and p.nonempty
+                else None
+            ),
+        )
+    )
+    pool: bool = option(
+        Option(
+            "Groups or classes with too few points take the threshold of all.",
+            "True or False",
+            check=as_flag,
+            default=False,
+            refuse=lambda p: (
+                'pool=True goes with conditional="group" or "class"'
+                + (": bins by difficulty are of one size, so take fewer of them" if p.conditional else "")
+                if p.pool and p.conditional not in ("group", "class")
+                else None
+            ),
+        )
+    )
+    seed: int = option(
+        Option(
+            "Random seed for the folds of the calibration rows and for --randomize.",
+            "a whole number, 0 or more",
+            compared=True,
+            check=as_whole_number,
+            default=0,
+            parse=read_whole_number,
+            metavar="NUMBER",
+        )
+    )
+    confidence_level: InitVar[Level | None] = None
+
+    def __post_init__(self, confidence_level: Level | None) -> None:
+        declared = options_of(self)
+        for name, own in declared.items():
+            object.__setattr__(self, name, own.check(getattr(self, name), name))
+        if self.risk is not None and (confidence_level is not None or self.alpha is None):
+            raise InputError("risk needs alpha, the mean harm to stay below, in the units of the harm: give alpha=")
+        below = Fraction(1) if self.risk is None else None  # the largest harm, which the loss knows
+        object.__setattr__(self, "alpha", levels_of(self.alpha, confidence_level, below=below))
+        for own in declared.values():
+            if (reason := own.refuse(self)) is not None:
+                raise InputError(reason)
+
+    @property
+    def alphas(self) -> tuple[Fraction, ...]:
+        """The levels, in the order in which they were given."""
+        return self.alpha  # type: ignore[no-any-return]  # made so above
+
+    @property
+    def bin_count(self) -> int:
+        """How many bins there are where rows are told apart by difficulty."""
+        return DEFAULT_BINS if self.bins is None else self.bins
+
+    def at(self, alphas: Level | Sequence[Level]) -> Promise:
+        """The same promise at other levels."""
+        return replace(self, alpha=alphas)
+
+    def harm(self, loss: Loss) -> Harm | None:
+        """What a miss does under a loss, if that is bounded; refuses alphas that no set can exceed."""
+        if self.risk is None:
+            return None
+        harm = Harm.of(loss, self.risk)
+        levels_of(self.alphas, below=harm.most)
+        return harm
+
+    def rule(self, cells: int, harm: Harm | None) -> Rule:
+        """What the threshold of each of so many cells keeps."""
+        confidence: Fraction | None = self.confidence
+        if confidence is not None and self.simultaneous:
+            confidence = 1 - (1 - confidence) / cells
+        return Rule(confidence, None if harm is None else harm.most)
+
+    def guarantee(self, alpha: Fraction) -> str:
+        """What is guaranteed at one alpha, as a clause."""
+        if self.risk is not None:
+            text = f"keeps the mean of {self.risk!r} over missed truths at most {show_level(alpha)}"
+        else:
+            text = f"covers the truth with probability {'' if self.randomize else 'at least '}{float(1 - alpha):.10g}"
+        within = {"group": ", within each group", "class": ", within each class", None: ""}
+        text += within.get(self.conditional, f", within each of {self.bin_count} bins by difficulty")
+        if self.confidence is None:
+            return text
+        of = ", in all at once" if self.simultaneous else ", in each by itself" if self.conditional else ""
+        return f"{text}, with confidence {float(self.confidence):.10g} over the draw of the calibration rows{of}"
+
+    def refuse_weights(self) -> None:
+        """Refuse weights of rows where they cannot be combined with what is promised."""
+        if self.randomize:
+            raise InputError("weights and randomize exclude each other: the randomised rank counts points, not weights")
+        if self.confidence is not None:
+            raise InputError(
+                "weights and confidence exclude each other: the coverage of one calibration under weights has no Beta "
+                "law"
+            )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data for JSON, from which `from_dict` makes an equal value."""
+        return {name: own.to_json(getattr(self, name)) for name, own in options_of(self).items()}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Promise:
+        """What `as_dict` gave; an option that the file does not name is at its default, one that is unknown refused."""
+        unknown = sorted(set(data) - set(OPTIONS))
+        if unknown:
+            raise InputError(f"it asks for {unknown[0]!r}, which is no option here; save it again")
+        return cls(**data)
+
+
+OPTIONS = options_of(Promise)
+# Those that a comparison shows; the others are at their defaults there.
+COMPARED = tuple(name for name, own in OPTIONS.items() if own.compared)
+
+
+def promise_from(promise: Promise | None, keywords: Mapping[str, Any]) -> Promise:
+    """The promise that is given, or that of the keywords of an explicit signature; both at once are refused."""
+    given = {name: keywords[name] for name in (*OPTIONS, "confidence_level") if name in keywords}
+    if promise is None:
+        return Promise(**given)
+    if not isinstance(promise, Promise):
+        raise TypeError(f"promise is a {type(promise).__name__}: make one with udcp.Promise(...)")
+    also = [name for name, value in given.items() if value is not getattr(OPTIONS.get(name), "default", None)]
+    if also:
+        raise InputError(f"promise= and {also[0]}= are both given: put {also[0]} into the promise")
+    return promise
+
+
+def _refused_with_risk(promise: Promise) -> str | None:
+    if promise.conditional == "class":
+        return (
+            'risk and conditional="class" exclude each other: within a class every miss does the same harm, so that '
+            'it is the coverage of the class that counts: leave out risk, or take conditional="group" or "difficulty"'
+        )
+    if promise.confidence is not None:
+        return "risk and confidence exclude each other: the law of a mean harm over draws is not known"
+    if promise.randomize:
+        return "risk and randomize exclude each other: a bound on harm has no exact randomised form here"
+    return None

@@ -1,0 +1,172 @@
+"""The chain from rows to sets: stages, each on rows of its own, and thresholds on the rest.
+
+`fit_chain` is the one way to calibrate: it deals the rows to the stages in their order, fits these, and sets the
+thresholds on the rows that are left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+import numpy as np
+
+from udcp_dsl.diagnostics import InputError
+from udcp_dsl.prediction.input_warnings import warn_before_fitting
+from udcp_dsl.prediction.stages.anchors import Anchors
+from udcp_dsl.prediction.stages.lambda_tuning import Lambda, true_scores
+from udcp_dsl.prediction.stages.oracle_input import OracleInput, prepare
+from udcp_dsl.prediction.stages.setting import Cells, Setting
+from udcp_dsl.prediction.stages.stage import Left, Stage
+from udcp_dsl.prediction.stages.temperature import Temperature
+from udcp_dsl.prediction.stages.thresholds import Draws, Thresholds
+
+if TYPE_CHECKING:
+    from udcp_dsl.prediction.calibrate.checked_arrays import FloatArray
+    from udcp_dsl.prediction.oracle import Indices, Masks, Oracle
+    from udcp_dsl.prediction.rows import Rows
+    from udcp_dsl.prediction.rows.probability_matrix import Matrix
+
+S = TypeVar("S", bound=Stage)
+Dealt: TypeAlias = "list[tuple[type[Stage], tuple[Indices, ...]]]"
+
+# All stages, in the order in which they are dealt their rows and fitted.
+STAGES: tuple[type[Stage], ...] = (Temperature, Lambda, Anchors)
+
+
+@dataclass(frozen=True, eq=False)
+class Chain:
+    """Fitted stages and thresholds, and what they were fitted for; the oracle of `setting` is as they settled it."""
+
+    setting: Setting
+    stages: tuple[Stage, ...]
+    thresholds: Thresholds
+
+    @property
+    def parts(self) -> tuple[tuple[Stage, ...], Thresholds]:
+        """What was fitted, as plain data, without the oracle."""
+        return self.stages, self.thresholds
+
+    def find(self, kind: type[S]) -> S | None:
+        """The stage of this kind, if it is part of the chain."""
+        return next((stage for stage in self.stages if isinstance(stage, kind)), None)
+
+    def repaired(self, P: Matrix) -> Matrix:
+        """The probabilities as the oracle sees them, but for harm."""
+        for stage in self.stages:
+            P = stage.repaired(P)
+        return P
+
+    def prepare(self, rows: Rows) -> OracleInput:
+        """What the oracle sees of rows."""
+        return prepare(self.setting, self.stages, rows)
+
+    def oracle(self, given: OracleInput, alpha: Fraction) -> Oracle:
+        """The oracle for these rows, at one alpha."""
+        return oracle_at(self.setting.oracle, self.stages, given, alpha)
+
+    def true_scores(self, given: OracleInput, alpha: Fraction) -> FloatArray:
+        """The scores of true labels, as the thresholds take them."""
+        return true_scores(self.oracle(given, alpha), given, nonempty=self.setting.promise.nonempty)
+
+    def sets(self, given: OracleInput, level: Fraction, draws: Draws = None) -> Masks:
+        """The sets of rows, (n, K) bool."""
+        return self.thresholds.sets(self.setting, self.oracle(given, level), given, level, draws)
+
+    def p_values(self, given: OracleInput, level: Fraction, draws: Draws = None) -> FloatArray:
+        """The smallest alpha at which each label is left out, (n, K)."""
+        return self.thresholds.p_values(self.setting, self.oracle(given, level), given, level, draws)
+
+    def as_list(self) -> list[dict[str, Any]]:
+        """Plain data for JSON, from which `read_chain` makes the same chain."""
+        named = [{"stage": stage.name, **stage.as_dict()} for stage in self.stages]
+        return [*named, {"stage": "thresholds", **self.thresholds.as_dict()}]
+
+
+def fit_chain(setting: Setting, rows: Rows) -> Chain:
+    """Deal the rows to the stages, fit these one after the other, and set thresholds on the rows that are left."""
+    dealt, left = deal(setting, rows, STAGES)
+    own = rows.take(left) if len(left) < len(rows) else rows
+    repairs = fit_repairs(setting, [x for x in dealt if x[0].repairs], rows, left)
+    threshold_rows = prepare(setting, repairs, own)
+    warn_before_fitting(setting, own, threshold_rows, len(rows))
+    tuned = [
+        (stage, [prepare(setting, repairs, rows.take(fold)) for fold in folds])
+        for stage, folds in dealt
+        if not stage.repairs
+    ]
+    return fit_tuned(setting, repairs, tuned, threshold_rows)
+
+
+def deal(setting: Setting, rows: Rows, stages: Sequence[type[Stage]]) -> tuple[Dealt, Indices]:
+    """Which of the stages take part, with the rows of each, in folds; and the rows that are left. All are disjoint."""
+    left = np.arange(len(rows))
+    dealt = []
+    for stage in stages:
+        folds = stage.deal(setting, Cells.of(setting, rows, left)) if stage.takes_part(setting) else None
+        if folds is None:
+            continue
+        taken = np.concatenate([np.empty(0, dtype=np.int64), *folds])
+        if len(np.unique(taken)) < len(taken):
+            raise InputError(f"stage {stage.name!r} takes a row twice, and so loses coverage: give it disjoint folds")
+        dealt.append((stage, tuple(left[fold] for fold in folds)))
+        left = np.delete(left, taken)
+    return dealt, left
+
+
+def fit_repairs(setting: Setting, dealt: Dealt, rows: Rows, left: Indices) -> tuple[Stage, ...]:
+    """The stages that change p, each fitted on what those before it make of its rows."""
+    by_group = setting.promise.conditional == "group" and rows.groups is not None
+    remaining = Left(len(left), rows.groups[left] if by_group and rows.groups is not None else None)
+    fitted: tuple[Stage, ...] = ()
+    for stage, folds in dealt:
+        given = [prepare(setting, fitted, rows.take(fold), weigh=False) for fold in folds]
+        fitted = (*fitted, stage.fit(setting, given, remaining))
+    return fitted
+
+
+def fit_tuned(
+    setting: Setting,
+    repairs: Sequence[Stage],
+    tuned: Sequence[tuple[type[Stage], Sequence[OracleInput]]],
+    threshold_rows: OracleInput,
+) -> Chain:
+    """The chain after its repairs: stages on the folds that they were dealt, then thresholds."""
+    left, stages = Left(len(threshold_rows), threshold_rows.groups), list(repairs)
+    for stage, folds in tuned:
+        stages.append(stage.fit(setting, folds, left))
+        setting = replace(setting, oracle=stages[-1].settled(setting), candidates=None)
+    by_alpha, nonempty = any(stage.by_alpha for stage in stages), setting.promise.nonempty
+    scores = [
+        true_scores(oracle_at(setting.oracle, stages, threshold_rows, alpha), threshold_rows, nonempty=nonempty)
+        for alpha in (setting.promise.alphas if by_alpha else setting.promise.alphas[:1])
+    ]
+    return Chain(setting, tuple(stages), Thresholds.fit(setting, threshold_rows, scores, by_alpha=by_alpha))
+
+
+def oracle_at(oracle: Oracle, stages: Sequence[Stage], given: OracleInput, alpha: Fraction) -> Oracle:
+    """The oracle for rows, at one alpha, after these stages."""
+    for stage in stages:
+        oracle = stage.at_rows(oracle, alpha, given)
+    return oracle
+
+
+def read_chain(data: Any, setting: Setting) -> Chain:
+    """What `Chain.as_list` gave, for the same promise and oracle; refuses anything else."""
+    known, fitted = {stage.name: stage for stage in STAGES}, list[Stage]()
+    *stages, last = data
+    for saved in stages:
+        name = saved["stage"]
+        if name not in known:
+            raise InputError(f"it has a stage {name!r}, which is not known here: upgrade udcp_dsl, or save it again")
+        fitted.append(known[name].from_dict(_without_name(saved), setting))
+    if last["stage"] != "thresholds" or [s.name for s in fitted] != [n for n in known if n in {s.name for s in fitted}]:
+        raise InputError("its stages are not in their order; save it again")
+    by_alpha = any(stage.by_alpha for stage in fitted)
+    return Chain(setting, tuple(fitted), Thresholds.from_dict(_without_name(last), setting, by_alpha=by_alpha))
+
+
+def _without_name(saved: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in saved.items() if key != "stage"}

@@ -1,0 +1,65 @@
+"""What of rows decides their sets: what the oracle takes for their probabilities, and in which cell they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from udcp_dsl.diagnostics import InputError
+from udcp_dsl.prediction.containers import changed
+from udcp_dsl.prediction.rows.value import highest
+
+if TYPE_CHECKING:
+    from udcp_dsl.prediction.oracle import Indices
+    from udcp_dsl.prediction.rows import Rows
+    from udcp_dsl.prediction.rows.probability_matrix import Matrix
+    from udcp_dsl.prediction.stages.setting import Setting
+    from udcp_dsl.prediction.stages.stage import Stage
+
+
+@dataclass(frozen=True, eq=False)
+class OracleInput:
+    """Probabilities as repaired and, where harm is bounded, weighted by it; and what else counts, one entry per row."""
+
+    P: Matrix
+    y: Indices | None = None
+    groups: npt.NDArray[np.str_] | None = None
+    difficulty: npt.NDArray[np.float64] | None = None
+    weights: npt.NDArray[np.float64] | None = None
+
+    def __len__(self) -> int:
+        return len(self.P)
+
+    @property
+    def truth(self) -> Indices:
+        """The true labels; refuses where there are none."""
+        if self.y is None:
+            raise InputError("the true labels are missing: give y")
+        return self.y
+
+    def take(self, rows: slice | npt.NDArray[np.integer[Any]]) -> OracleInput:
+        """Some of the rows, by their positions."""
+        columns = {column.name: getattr(self, column.name) for column in fields(self)}
+        taken: dict[str, Any] = {name: None if column is None else column[rows] for name, column in columns.items()}
+        return OracleInput(**taken)
+
+
+def prepare(setting: Setting, stages: Iterable[Stage], rows: Rows, *, weigh: bool = True) -> OracleInput:
+    """What the oracle sees of rows after these stages; `weigh` by harm, if that is bounded."""
+    P = rows.P
+    for stage in stages:
+        P = stage.repaired(P)
+    harm, difficulty = setting.harm if weigh else None, None
+    if setting.promise.conditional == "difficulty":  # rows as they are may have been looked at before
+        difficulty = rows.highest_probabilities if P is rows.P else highest(P)
+    return OracleInput(
+        P if harm is None else changed(P, lambda block: harm.bought(block, setting.oracle)),
+        rows.y,
+        rows.groups if setting.promise.conditional == "group" else None,
+        difficulty,
+        rows.weights,
+    )

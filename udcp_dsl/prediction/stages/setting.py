@@ -1,0 +1,92 @@
+"""What a chain of stages is fitted for, and what a stage is told of the rows that are to be dealt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from udcp_dsl.prediction.calibrate import DEFAULT_GRID, Rule
+from udcp_dsl.prediction.calibrate.difficulty import bins_needed
+from udcp_dsl.prediction.oracle import Oracle, with_lambda
+from udcp_dsl.prediction.promises.harm import Harm
+
+if TYPE_CHECKING:
+    from udcp_dsl.prediction.oracle import Indices
+    from udcp_dsl.prediction.promises.promise import Promise
+    from udcp_dsl.prediction.rows import Rows
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """A promise, and the oracle whose scores keep it; `candidates` are the oracles to choose from, by their lambda."""
+
+    promise: Promise
+    oracle: Oracle
+    candidates: Mapping[float, Oracle] | None = None
+
+    @classmethod
+    def of(cls, promise: Promise, oracle: Oracle, *, tune: bool) -> Setting:
+        """With every lambda of the grid, if one is to be chosen."""
+        return cls(promise, oracle, {lam: with_lambda(oracle, lam) for lam in DEFAULT_GRID} if tune else None)
+
+    @cached_property
+    def harm(self) -> Harm | None:
+        """What a miss does, if that is bounded."""
+        return self.promise.harm(self.oracle.loss)
+
+    def harms(self, y: Indices) -> npt.NDArray[np.float64] | None:
+        """What missing each of these labels does."""
+        return None if self.harm is None else self.harm.values[y]
+
+    def rule(self, groups: npt.NDArray[np.str_] | None) -> Rule:
+        """What each threshold keeps, where the rows for thresholds are of these groups."""
+        return self.promise.rule(self.cell_count(groups), self.harm)
+
+    def cell_count(self, groups: npt.NDArray[np.str_] | None) -> int:
+        """How many thresholds there are: one for all rows, or one per group, class or bin."""
+        if groups is not None:
+            return len(np.unique(groups))
+        return {"class": self.oracle.loss.K, "difficulty": self.promise.bin_count}.get(str(self.promise.conditional), 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """The cell of each row (rows that share a threshold), and how many rows each cell needs for its threshold.
+
+    By difficulty all rows are one cell: which bin a row is in depends on the ranks of those that are left.
+    """
+
+    codes: Indices
+    need: int
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @classmethod
+    def of(cls, setting: Setting, rows: Rows, left: Indices) -> Cells:
+        """Those of the rows at the positions `left`."""
+        codes: Indices = np.zeros(len(left), dtype=np.int64)
+        conditional = setting.promise.conditional
+        groups = rows.groups[left] if conditional == "group" and rows.groups is not None else None
+        if groups is not None:
+            codes = np.unique(groups, return_inverse=True)[1]
+        elif conditional == "class":
+            codes = rows.truth[left]
+        need = setting.rule(groups).needed(min(setting.promise.alphas))
+        return cls(codes, bins_needed(setting.promise.bin_count, need) if conditional == "difficulty" else need)
+
+    def draw(self, share: Fraction, most: int, rng: np.random.Generator) -> Indices:
+        """A share of each cell, `most` rows in all, never so many of a cell that fewer than it needs are left."""
+        taken = []
+        fraction = min(float(share), most / max(len(self), 1))
+        for cell in np.unique(self.codes):
+            rows = rng.permutation(np.flatnonzero(self.codes == cell))
+            taken.append(rows[: max(0, min(int(fraction * len(rows)), len(rows) - self.need))])
+        found: Indices = np.sort(np.concatenate([np.empty(0, dtype=np.int64), *taken]))
+        return found

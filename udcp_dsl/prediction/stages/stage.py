@@ -1,0 +1,89 @@
+"""A stage: one step of calibration, fitted on rows of its own and applied to every row afterwards.
+
+A stage sees rows that no later stage and no threshold sees, so that what it learns is a fixed function of the row for
+all that follow, and every guarantee stays exact. To add one: its file, and its line in `STAGES`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from udcp_dsl.prediction.oracle import Indices, Oracle
+    from udcp_dsl.prediction.rows.probability_matrix import Matrix
+    from udcp_dsl.prediction.stages.oracle_input import OracleInput
+    from udcp_dsl.prediction.stages.setting import Cells, Setting
+
+
+@dataclass(frozen=True, eq=False)
+class Left:
+    """How many rows are left for thresholds, and of which groups they are, where thresholds are by group."""
+
+    n: int
+    groups: npt.NDArray[np.str_] | None = None
+
+
+class Stage(ABC):
+    """A fitted stage: a frozen value. What it is before it is fitted are its class methods."""
+
+    name: ClassVar[str]
+    # Whether it changes p itself, and so comes before harm weighs p.
+    repairs: ClassVar[bool] = False
+    # Whether scores depend on alpha by it.
+    by_alpha: ClassVar[bool] = False
+
+    @classmethod
+    @abstractmethod
+    def takes_part(cls, setting: Setting) -> bool:
+        """Whether the promise or the oracle asks for it."""
+
+    @classmethod
+    @abstractmethod
+    def deal(cls, setting: Setting, cells: Cells) -> tuple[Indices, ...] | None:
+        """The rows that it wants, as positions in disjoint folds; None where there are too few to do without them.
+
+        Random choices come from a generator of its own, named by the promise's seed.
+        """
+
+    @classmethod
+    @abstractmethod
+    def fit(cls, setting: Setting, folds: Sequence[OracleInput], left: Left) -> Self:
+        """The stage, fitted on the folds that it wanted."""
+
+    @classmethod
+    def split_of(cls, halves: tuple[Indices, Indices]) -> tuple[Indices, ...]:
+        """Its folds where the rows to tune on were chosen by somebody else, as two halves."""
+        return (np.concatenate(halves),)
+
+    @property
+    @abstractmethod
+    def rows_used(self) -> int:
+        """How many rows it was fitted on."""
+
+    def repaired(self, P: Matrix) -> Matrix:
+        """The probabilities that the following stages see."""
+        return P
+
+    def settled(self, setting: Setting) -> Oracle:
+        """The oracle that scores from now on."""
+        return setting.oracle
+
+    def at_rows(self, oracle: Oracle, alpha: Fraction, given: OracleInput) -> Oracle:
+        """The oracle for these rows, at one alpha."""
+        return oracle
+
+    @abstractmethod
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data for JSON, from which `from_dict` makes an equal stage."""
+
+    @classmethod
+    @abstractmethod
+    def from_dict(cls, data: Mapping[str, Any], setting: Setting) -> Self:
+        """What `as_dict` gave; refuses what does not belong to the setting."""

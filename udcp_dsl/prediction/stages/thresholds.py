@@ -1,0 +1,142 @@
+"""The last stage: thresholds, and so sets and p-values, from the scores of the rows that no other stage has seen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from udcp_dsl.diagnostics import InputError
+from udcp_dsl.prediction.calibrate import Calibration, calibrate, merged, randomized_sets, randomized_tau
+from udcp_dsl.prediction.calibrate.calibration_scores import CalibrationScores
+from udcp_dsl.prediction.calibrate.p_values import p_values
+from udcp_dsl.prediction.calibrate.partition import own_cells, thinned
+from udcp_dsl.prediction.calibrate.randomized import DRAWS
+
+if TYPE_CHECKING:
+    from udcp_dsl.prediction.calibrate.checked_arrays import FloatArray
+    from udcp_dsl.prediction.oracle import Masks, Oracle
+    from udcp_dsl.prediction.stages.oracle_input import OracleInput
+    from udcp_dsl.prediction.stages.setting import Setting
+
+Draws = npt.NDArray[np.int64] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Thresholds:
+    """The calibration, and the scores that it was made from, unless they have weights: it keeps those itself."""
+
+    calibration: Calibration
+    scores: CalibrationScores | None
+
+    @classmethod
+    def fit(cls, setting: Setting, given: OracleInput, scores: Sequence[FloatArray], *, by_alpha: bool) -> Thresholds:
+        """From the true labels' scores of rows: one array for all alphas or, `by_alpha`, one for each."""
+        promise, harm, harms = setting.promise, setting.harm, setting.harms(given.truth)
+        levels = [(alpha,) for alpha in promise.alphas] if by_alpha else [promise.alphas]
+        by_class = promise.conditional == "class"
+        calibration = merged(
+            calibrate(
+                own,
+                alphas=alphas,
+                conditional=promise.conditional,
+                groups=given.groups,
+                y=given.truth if by_class else None,
+                n_classes=setting.oracle.loss.K if by_class else None,
+                difficulty=given.difficulty,
+                bins=promise.bin_count,
+                confidence=promise.confidence,
+                simultaneous=promise.simultaneous,
+                harms=harms,
+                most=None if harm is None else harm.most,
+                weights=given.weights,
+                pool=promise.pool,
+                randomize=promise.randomize,
+                warned=True,
+            )
+            for own, alphas in zip(scores, levels, strict=True)
+        )
+        if calibration.weighted:
+            return cls(calibration, None)
+        cells = own_cells(calibration, len(given), groups=given.groups, y=given.truth, difficulty=given.difficulty)
+        kept = CalibrationScores.of(scores, cells, len(calibration.cells), promise.alphas if by_alpha else (), harms)
+        return cls(calibration, kept)
+
+    def tau(self, given: OracleInput, level: Fraction) -> float | FloatArray:
+        """What an oracle's `sets` takes for these rows."""
+        weights = given.weights if self.calibration.weighted else None
+        cells = {"groups": given.groups, "difficulty": given.difficulty}
+        return self.calibration.tau(level, **cells, weights=weights, n=len(given))
+
+    def sets(self, setting: Setting, oracle: Oracle, given: OracleInput, level: Fraction, draws: Draws) -> Masks:
+        """The sets of rows, (n, K); where they are randomised, by a draw for each row."""
+        by_class = setting.promise.conditional == "class"
+        if draws is not None and by_class:
+            return randomized_sets(oracle.scores(given.P), self.calibration, level, draws)
+        if draws is not None:
+            own = given.groups, given.difficulty
+            return oracle.sets(given.P, randomized_tau(self.calibration, level, draws, len(given), *own))
+        at = self.tau(given, level)
+        by_both = self.calibration.weighted and by_class  # a threshold for each row and class
+        mask = oracle.scores(given.P) <= at if by_both else oracle.sets(given.P, at)
+        if setting.promise.nonempty:
+            mask[np.arange(len(given)), oracle.first(given.P)] = True
+        return mask
+
+    def full(self, given: OracleInput, level: Fraction) -> int:
+        """How many sets are full as no threshold is high enough for the weight of the row."""
+        if not self.calibration.weighted:
+            return 0
+        return int(np.isinf(np.asarray(self.tau(given, level)).max(axis=1)).sum())
+
+    def p_values(
+        self, setting: Setting, oracle: Oracle, given: OracleInput, level: Fraction, draws: Draws
+    ) -> FloatArray:
+        """The smallest alpha at which each label is left out, (n, K)."""
+        scores = oracle.scores(given.P)
+        if setting.promise.nonempty:
+            scores[np.arange(len(given)), oracle.first(given.P)] = -np.inf
+        codes = self.calibration.cells_of(level, given.groups, len(given), given.difficulty)
+        shares = None if draws is None else draws / DRAWS
+        kept = None if self.scores is None else self.scores.at(level)
+        return p_values(scores, self.calibration, kept, codes, draws=shares, weights=given.weights)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data for JSON, from which `from_dict` makes the same thresholds, bit for bit."""
+        scores = None if self.scores is None else thinned(self.scores, self.calibration).as_dict()
+        return {"calibration": self.calibration.as_dict(), "scores": scores}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], setting: Setting, *, by_alpha: bool) -> Thresholds:
+        """What `as_dict` gave; refuses what does not belong to the setting."""
+        calibration, promise = Calibration.from_dict(data["calibration"]), setting.promise
+        own = promise.alphas, promise.conditional, promise.randomize
+        if (calibration.alphas, calibration.conditional, calibration.randomize) != own:
+            raise InputError("its thresholds do not belong to its options; save it again")
+        if calibration.conditional == "class" and len(calibration.cells) != setting.oracle.loss.K:
+            raise InputError("its thresholds do not belong to its labels; save it again")
+        cells = len(calibration.named_cells)
+        bins_differ = calibration.edges and cells != promise.bin_count
+        if calibration.rule != promise.rule(cells, setting.harm) or bins_differ:
+            raise InputError("its thresholds do not belong to what it promises; save it again")
+        if calibration.weighted:
+            promise.refuse_weights()
+        return cls(calibration, _read_scores(data["scores"], calibration, by_alpha))
+
+
+def _read_scores(data: object, calibration: Calibration, by_alpha: bool) -> CalibrationScores | None:
+    """The calibration scores, which files of 0.1.0 do not have, and weighted calibrations keep by themselves."""
+    if data is None:
+        return None
+    scores = CalibrationScores.from_dict(data, calibration.alphas)
+    numbers = {sum(table.n for table in level) for level in scores.cells}
+    cells = len(scores.cells[0]) == len(calibration.cells)
+    fits = numbers == {calibration.n} and bool(scores.alphas) == by_alpha and cells
+    harmed = any((table.harm is None) != (calibration.rule.most is None) for level in scores.cells for table in level)
+    if not fits or harmed or calibration.weighted:
+        raise InputError("its calibration scores do not belong to its thresholds; save it again")
+    return scores
