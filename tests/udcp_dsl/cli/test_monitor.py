@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -101,7 +102,7 @@ def test_the_figure_is_written(udcp: Udcp, ending: str) -> None:
 
 def test_what_is_refused(udcp: Udcp, saved: udcp_dsl.SetPredictor) -> None:
     good = ("--probs", "new.npy", "--truth", "new_y.npy")
-    saved.kept = None
+    saved.chain = replace(saved.fitted, thresholds=replace(saved.fitted.thresholds, scores=None))
     saved.save("old.json")
     Path("other.json").write_text("{}")
     for arguments, message in [

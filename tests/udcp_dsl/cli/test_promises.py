@@ -60,14 +60,14 @@ def test_as_in_python(udcp: Udcp, arguments: tuple[str, ...], settings: dict[str
     assert shown.exit_code == 0, shown.output
     assert told in " ".join(shown.stdout.split())
     data = json.loads(udcp("show", "skin.json", "--json").stdout)
-    assert data["promise"]["told"] == [same.promises.told(same.alphas[0])]
+    assert data["promise"]["told"] == [same.promise.guarantee(same.alphas[0])]
     assert data["temperature"] == same.temperature
     sets = udcp("predict", "skin.json", "--probs", "p.npy", "-o", "sets.npy")
     assert sets.exit_code == 0, sets.output
     np.testing.assert_array_equal(np.load("sets.npy"), same.predict_set(P).mask)
     judged = udcp("evaluate", "skin.json", *SOURCE)
     assert judged.exit_code == 0, judged.output
-    assert f"promised: {same.promises.told(same.alphas[0])}" in " ".join(judged.stdout.split())
+    assert f"promised: {same.promise.guarantee(same.alphas[0])}" in " ".join(judged.stdout.split())
     risk = json.loads(udcp("evaluate", "skin.json", *SOURCE, "--json").stdout)["evaluations"][0]["risk"]
     assert (risk is None) == ("risk" not in settings)
 

@@ -159,8 +159,8 @@ def altered(value: Any) -> Any:
 def test_every_change_is_noticed(file: Path) -> None:
     content = json.loads(file.read_text(encoding="utf-8"))
     assert set(content) == {
-        "format", "format_version", "version", "spec", "oracle", "options",
-        "anchors", "calibration", "kept", "temperature", "tuning", "sha256",
+        "format", "format_version", "version", "spec", "oracle", "promise",
+        "class_names", "logits", "normalize", "stages", "sha256",
     }  # fmt: skip
     assert len(list(places(content))) > 40
     for *above, key in places(content):
@@ -207,40 +207,13 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_newer_format_is_refused_before_anything_else(file: Path) -> None:
-    rewrite(file, lambda c: c.update(format_version=3, version="9.0", spec=None))
-    with pytest.raises(InputError, match=r"is of format 3, saved by udcp_dsl 9\.0; .* upgrade udcp_dsl"):
+    rewrite(file, lambda c: c.update(format_version=4, version="9.0", spec=None))
+    with pytest.raises(InputError, match=r"is of format 4, saved by udcp_dsl 9\.0; .* upgrade udcp_dsl"):
         SetPredictor.load(file)
     for version in (0, "1", None, True, 1.5):
         rewrite(file, lambda c, v=version: c.update(format_version=v))
         with pytest.raises(InputError, match="has no format version"):
             SetPredictor.load(file)
-
-
-@pytest.mark.parametrize("options", [{"mass": "through"}, {"mass": "through", "program": "price"}], ids=str)
-@pytest.mark.parametrize("oracle", ORACLES)
-@pytest.mark.filterwarnings("ignore::UserWarning")
-def test_a_predictor_of_the_first_format_goes_by_the_mass_through_a_label(
-    spec: Path, tmp_path: Path, oracle: str, options: dict[str, object]
-) -> None:
-    """0.1.0 had no option `mass`, and knew no other mass."""
-    if "program" in options:
-        if oracle != "ilp":
-            return
-        options = {"program": "price"}
-    path, old = tmp_path / "saved.json", udcp.load(spec)
-    by_mass = "mass" in udcp.make_oracle(oracle, old).options
-    predictor = calibrated(old, oracle, alpha=0.2, options=options if by_mass else None)
-    predictor.save(path)
-
-    def as_of_0_1_0(content: Any) -> None:
-        content.update(format_version=1, version="0.1.0")
-        content["oracle"]["options"].pop("mass", None)
-
-    rewrite(path, as_of_0_1_0, forge=True)
-    loaded = SetPredictor.load(path)
-    assert loaded.oracle.options == predictor.oracle.options
-    assert loaded.oracle.options.get("mass") == options.get("mass" if by_mass else "none")
-    assert np.array_equal(masks(loaded)[0], masks(predictor)[0])
 
 
 def embed(content: Any, text: str) -> None:
@@ -249,6 +222,10 @@ def embed(content: Any, text: str) -> None:
         "sha256": hashlib.sha256(data).hexdigest(),
         "base64": base64.b64encode(data).decode(),
     }
+
+
+def thresholds(content: Any) -> Any:
+    return content["stages"][-1]["calibration"]
 
 
 FORGERIES: dict[str, tuple[Any, str]] = {
@@ -263,21 +240,27 @@ FORGERIES: dict[str, tuple[Any, str]] = {
     "param": (lambda c: c["spec"].update(params={"weight": 7}), "weight"),
     "no oracle": (lambda c: c["oracle"].update(name="none"), "there is no oracle 'none'"),
     "option": (lambda c: c["oracle"].update(options={"lambda": 1}), "no option 'lambda'"),
-    "class names": (lambda c: c["options"].update(class_names="cat"), "class_names: expected a sequence, not str"),
-    "alphas": (lambda c: c["options"].update(alphas=["1/2"]), "thresholds do not belong to its options"),
-    "conditional": (lambda c: c["options"].update(conditional="class"), "thresholds do not belong to its options"),
-    "randomize": (lambda c: c["options"].update(randomize=True), "thresholds do not belong to its options"),
-    "flag": (lambda c: c["options"].update(logits=1), "neither true nor false"),
-    "seed": (lambda c: c["options"].update(seed="x"), "seed is 'x'"),
-    "threshold": (lambda c: c["calibration"]["cells"][0].update(thresholds=["nan"]), "thresholds"),
-    "cells": (lambda c: c["calibration"].update(cells=[]), "cells"),
+    "class names": (lambda c: c.update(class_names="cat"), "class_names: expected a sequence, not str"),
+    "alphas": (lambda c: c["promise"].update(alpha=["1/2"]), "thresholds do not belong to its options"),
+    "conditional": (lambda c: c["promise"].update(conditional="class"), "thresholds do not belong to its options"),
+    "randomize": (lambda c: c["promise"].update(randomize=True), "thresholds do not belong to its options"),
+    "flag": (lambda c: c.update(logits=1), "neither true nor false"),
+    "seed": (lambda c: c["promise"].update(seed="x"), "seed is 'x'"),
+    "threshold": (lambda c: thresholds(c)["cells"][0].update(thresholds=["nan"]), "thresholds"),
+    "cells": (lambda c: thresholds(c).update(cells=[]), "cells"),
     "tuning": (
-        lambda c: c.update(tuning=Tuning((1.0,), (1.0,), (1.0,), 9, 0.0, 9.0).as_dict()),
+        lambda c: c["stages"].insert(
+            0, {"stage": "lambda", "tuning": Tuning((1.0,), (1.0,), (1.0,), 9, 0.0, 9.0).as_dict(), "rows": 9}
+        ),
         "its lambda is not the one that was tuned",
     ),
     "no spec": (lambda c: c.pop("spec"), "KeyError"),
     "a list": (lambda c: c.update(spec=[1]), "TypeError"),
-    "no options": (lambda c: c.update(options=None), "TypeError"),
+    "no promise": (lambda c: c.update(promise=None), "TypeError"),
+    "an unknown promise": (lambda c: c["promise"].update(luck=1), "asks for 'luck', which is no option here"),
+    "no stages": (lambda c: c.update(stages=[]), "cannot be loaded"),
+    "an unknown stage": (lambda c: c["stages"].insert(0, {"stage": "luck"}), "a stage 'luck', which is not known here"),
+    "no thresholds": (lambda c: c["stages"][-1].update(stage="lambda"), "stages are not in their order"),
 }  # fmt: skip
 
 
@@ -292,7 +275,7 @@ def test_a_forged_file_is_checked_all_the_same(file: Path, name: str) -> None:
 def test_classes_of_a_forged_file(spec: Path, tmp_path: Path) -> None:
     file = tmp_path / "saved.json"
     calibrated(udcp.load(spec), "lac", alpha=0.2, conditional="class").save(file)
-    rewrite(file, lambda c: c["calibration"]["cells"].pop(), forge=True)
+    rewrite(file, lambda c: thresholds(c)["cells"].pop(), forge=True)
     with pytest.raises(InputError, match="thresholds do not belong to its labels"):
         SetPredictor.load(file)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -116,7 +117,7 @@ def test_refusals() -> None:
     with pytest.raises(udcp.InputError, match="not calibrated"):
         udcp.SetPredictor(udcp.loads(LOSS), "lac").p_values(P)
     made = udcp.SetPredictor(udcp.loads(LOSS), "lac", alpha=0.3).calibrate(P, y)
-    made.kept = None
+    made.chain = replace(made.fitted, thresholds=replace(made.fitted.thresholds, scores=None))
     with pytest.raises(udcp.InputError, match=r"before 0\.2\.0.*it again to have p-values"):
         made.p_values(P)
     weighted = udcp.SetPredictor(udcp.loads(LOSS), "lac", alpha=0.3).calibrate(P, y, weights=np.ones(30))

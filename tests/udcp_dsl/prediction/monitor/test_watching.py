@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -203,8 +204,8 @@ def test_anchored_scores_are_watched_at_their_alpha() -> None:
     P, y = rows(300, 4)
     made = udcp.SetPredictor(loss, "price", alpha=[0.1, 0.3]).calibrate(P, y)
     assert made.anchors is not None
-    assert made.kept is not None
-    assert made.kept.alphas == made.alphas
+    assert made.calibration_scores is not None
+    assert made.calibration_scores.alphas == made.alphas
     with pytest.raises(udcp.InputError, match="say which one"):
         udcp.Monitor(made)
     new, truth = rows(200, 5)
@@ -244,7 +245,7 @@ def test_refusals(tmp_path: Path) -> None:
     weighted = udcp.SetPredictor(udcp.loads(LOSS), "lac", alpha=0.3).calibrate(P, y, weights=np.ones(30))
     with pytest.raises(udcp.InputError, match="calibrated with weights"):
         udcp.Monitor(weighted)
-    made.kept = None
+    made.chain = replace(made.fitted, thresholds=replace(made.fitted.thresholds, scores=None))
     with pytest.raises(udcp.InputError, match=r"before 0\.2\.0.*calibrate and save again"):
         udcp.Monitor(made)
     monitor = udcp.Monitor(predictor())

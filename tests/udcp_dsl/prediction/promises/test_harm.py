@@ -11,6 +11,8 @@ import pytest
 import udcp_dsl as udcp
 from udcp_dsl.prediction.promises.harm import Harm
 from udcp_dsl.prediction.rows import rows_of
+from udcp_dsl.prediction.stages.oracle_input import prepare
+from udcp_dsl.prediction.stages.setting import Setting
 
 LOSS = udcp.loads("labels {a, b, c}  costs harm {a: 5, b: 1, c: 0}  costs l {a: 1, b: 2, c: 3}  loss l1 = sum(l)")
 W = np.array([5.0, 1.0, 0.0])
@@ -31,8 +33,9 @@ def test_price_ratio_and_lac_take_w_p_and_the_others_its_share(dtype: type) -> N
 
 
 def test_ratio_is_cost_per_harm() -> None:
-    predictor = udcp.SetPredictor(LOSS, "ratio", risk="harm", alpha=0.5)
-    scores = predictor.oracle.scores(predictor.seen(rows_of(P, LOSS.labels)).P)
+    oracle = udcp.make_oracle("ratio", LOSS)
+    setting = Setting(udcp.Promise(risk="harm", alpha=0.5), oracle)
+    scores = oracle.scores(prepare(setting, (), rows_of(P, LOSS.labels)).P)
     np.testing.assert_allclose(scores[0] / 8, [1 / 2.5, 2 / 0.3, np.inf])
 
 
@@ -43,13 +46,13 @@ def test_a_row_without_harm_does_not_disturb(oracle: str) -> None:
     rows = np.concatenate([rng.dirichlet(np.ones(3), 60), np.tile([0.0, 0.0, 1.0], (20, 1))])
     y = np.array(list("abc"))[[rng.choice(3, p=p) for p in rows]]
     predictor = udcp.SetPredictor(LOSS, oracle, risk="harm", alpha=0.6).calibrate(rows, y)
-    seen = predictor.seen(predictor.rows(rows[-2:])).P
+    seen = predictor.prepare(predictor.rows(rows[-2:])).P
     assert not seen.any()
     scores = predictor.oracle.scores(seen)
     assert not np.isnan(scores).any()
     tau = predictor.calibrated.tau()
     np.testing.assert_array_equal(predictor.predict_set(rows[-2:]).mask, scores <= tau)
-    harmful = predictor.oracle.scores(predictor.seen(predictor.rows(rows[:60])).P)
+    harmful = predictor.oracle.scores(predictor.prepare(predictor.rows(rows[:60])).P)
     assert (scores.min(axis=1) >= harmful.min()).all()
 
 

@@ -29,14 +29,14 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"confidence": 0.9, "randomize": True}, "no Beta law"),
     ({"risk": "harms", "alpha": 0.1}, "no such costs; did you mean 'harm'"),
     ({"risk": "F", "alpha": 0.1}, "no such costs"),
-    ({"risk": 3, "alpha": 0.1}, "no such costs"),
+    ({"risk": 3, "alpha": 0.1}, "risk is 3: give the name of costs"),
     ({"risk": "of_family", "alpha": 0.1}, "costs of a family"),
     ({"risk": "odd", "alpha": 0.1}, "label 'a' has -1, and a harm is never below 0"),
     ({"risk": "none", "alpha": 0.1}, "0 for every label"),
     ({"risk": "harm"}, "in the units of the harm"),
     ({"risk": "harm", "confidence_level": 0.9}, "in the units of the harm"),
     ({"risk": "harm", "alpha": 5}, "strictly between 0 and 5, the largest harm"),
-    ({"risk": "harm", "alpha": 0}, "strictly between 0 and 5"),
+    ({"risk": "harm", "alpha": 0}, "alpha is 0: give a mean harm above 0"),
     ({**HARM, "conditional": "class"}, "within a class every miss does the same harm"),
     ({**HARM, "confidence": 0.9}, "the law of a mean harm over draws is not known"),
     ({**HARM, "randomize": True}, "no exact randomised form"),
@@ -65,9 +65,11 @@ def test_weights_that_are_refused(settings: dict[str, Any]) -> None:
         predictor.calibrate(P, ["a"] * 40, weights=np.ones(40))
 
 
-def test_what_is_told() -> None:
+def test_guarantees_in_words() -> None:
     told = [
-        udcp.SetPredictor(LOSS, "lac", **settings).promises.told(udcp.SetPredictor(LOSS, "lac", **settings).alphas[0])
+        udcp.SetPredictor(LOSS, "lac", **settings).promise.guarantee(
+            udcp.SetPredictor(LOSS, "lac", **settings).alphas[0]
+        )
         for settings in (
             {},
             {"conditional": "difficulty"},

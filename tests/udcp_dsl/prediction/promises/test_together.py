@@ -58,7 +58,7 @@ def test_saved_and_loaded_they_give_the_same_sets(settings: dict[str, Any], orac
         predictor = udcp.SetPredictor(LOSS, oracle, **settings).calibrate(P, y, **groups)
         predictor.save(tmp_path / "p.json")
         again = udcp.SetPredictor.load(tmp_path / "p.json")
-        assert again.promises.conditional == predictor.promises.conditional
+        assert again.promise == predictor.promise
         for alpha in predictor.alphas:
             one, other = (x.predict_set(P, alpha=alpha, **groups) for x in (predictor, again))
             np.testing.assert_array_equal(one.mask, other.mask)
@@ -84,18 +84,18 @@ def test_a_change_of_what_is_promised_is_noticed(tmp_path: Path) -> None:
     udcp.SetPredictor(LOSS, "lac", conditional="difficulty", confidence=0.8, temperature=2.0).calibrate(P, y).save(file)
     whole = json.loads(file.read_text())
     for change in (
-        lambda c: c["options"].update(confidence="19/20"),
-        lambda c: c["options"].update(confidence=None),
-        lambda c: c["options"].update(simultaneous=True),
-        lambda c: c["options"].update(bins=3),
-        lambda c: c["options"].update(conditional=None, bins=None),
-        lambda c: c["options"].update(temperature=None),
-        lambda c: c.update(temperature=3.0),
-        lambda c: c.update(temperature="fit"),
-        lambda c: c["calibration"].update(edges=c["calibration"]["edges"][::-1]),
-        lambda c: c["calibration"].update(points=None),
-        lambda c: c["calibration"]["rule"].update(confidence="1/2"),
-        lambda c: c["options"].update(risk="harm"),
+        lambda c: c["promise"].update(confidence="19/20"),
+        lambda c: c["promise"].update(confidence=None),
+        lambda c: c["promise"].update(simultaneous=True),
+        lambda c: c["promise"].update(bins=3),
+        lambda c: c["promise"].update(conditional=None, bins=None),
+        lambda c: c["promise"].update(temperature=None),
+        lambda c: c["stages"][0].update(temperature=3.0),
+        lambda c: c["stages"][0].update(temperature="fit"),
+        lambda c: c["stages"][-1]["calibration"].update(edges=c["stages"][-1]["calibration"]["edges"][::-1]),
+        lambda c: c["stages"][-1]["calibration"].update(points=None),
+        lambda c: c["stages"][-1]["calibration"]["rule"].update(confidence="1/2"),
+        lambda c: c["promise"].update(risk="harm"),
     ):
         content = json.loads(json.dumps(whole))
         change(content)
