@@ -6,7 +6,7 @@ this declaration.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field, fields
 from typing import Any
 
@@ -83,3 +83,11 @@ def read_whole_number(text: str, name: str) -> int:
         return as_whole_number(int(text), f"--{name}")
     except ValueError:
         raise InputError(f"--{name} is {text!r}: give a whole number, 0 or more") from None
+
+
+def reference_table(options: Mapping[str, Option]) -> str:
+    """The options as a Markdown table, for the reference manual."""
+    lines = ["| option | values | default | meaning |", "|---|---|---|---|"]
+    for name, own in options.items():
+        lines.append(f"| `{name}` | {own.values} | `{own.default!r}` | {own.help} |")
+    return "\n".join(lines) + "\n"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import json
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 
 import udcp_dsl as udcp
 from udcp_dsl.diagnostics import InputError
+from udcp_dsl.prediction.promises.promise import OPTIONS
 
 LOSS = udcp.loads(
     "labels {a, b, c}  costs harm {a: 5, b: 1, c: 0.5}  costs odd {a: -1, default: 1}  costs none {default: 0} "
@@ -84,3 +87,38 @@ def test_guarantees_in_words() -> None:
         "calibration rows, in all at once",
         "keeps the mean of 'harm' over missed truths at most 0.2",
     ]
+
+
+def test_the_explicit_signatures_are_those_of_the_declarations() -> None:
+    taken = inspect.signature(udcp.SetPredictor).parameters
+    assert {name: taken[name].default for name in OPTIONS} == {name: own.default for name, own in OPTIONS.items()}
+    beside = {"loss", "oracle", "promise", "options", "confidence_level", "class_names"}
+    assert set(taken) == {*OPTIONS, *beside}
+
+
+def test_the_signature_of_the_scikit_learn_class_too() -> None:
+    sklearn = pytest.importorskip("udcp_dsl.sklearn")
+    taken = inspect.signature(sklearn.UtilitySetClassifier).parameters
+    declared = {name: own.default for name, own in OPTIONS.items() if name != "seed"} | {"alpha": 0.1}
+    assert {name: taken[name].default for name in declared} == declared
+    beside = {"estimator", "loss", "oracle", "options", "calibration_size", "cv", "random_state"}
+    assert set(taken) == {*declared, *beside}
+
+
+def test_a_promise_is_given_as_one_value_or_by_keywords_and_not_both() -> None:
+    promise = udcp.Promise(alpha=[0.1, 0.2], nonempty=True)
+    predictor = udcp.SetPredictor(LOSS, "lac", promise=promise)
+    assert predictor.promise is promise
+    assert predictor.promise == udcp.SetPredictor(LOSS, "lac", alpha=[0.1, 0.2], nonempty=True).promise
+    with pytest.raises(InputError, match="promise= and alpha= are both given: put alpha into the promise"):
+        udcp.SetPredictor(LOSS, "lac", promise=promise, alpha=0.3)
+    with pytest.raises(TypeError, match=r"make one with udcp\.Promise"):
+        udcp.SetPredictor(LOSS, "lac", promise={"alpha": 0.1})
+
+
+@pytest.mark.parametrize(
+    "asked", [{}, {"alpha": ["1/3", 0.25]}, {"conditional": "difficulty", "bins": 3, "confidence": 0.9}, HARM]
+)
+def test_a_promise_as_json(asked: dict[str, Any]) -> None:
+    promise = udcp.Promise(**asked)
+    assert udcp.Promise.from_dict(json.loads(json.dumps(promise.as_dict()))) == promise
