@@ -1,6 +1,6 @@
 """What the repair of p does to the cost of each oracle: real classifiers of the repository, and six of scikit-learn.
 
-    python benchmarks/repair.py [--quick] [--splits 6] [--only TEXT]
+    python benchmarks/repair.py [--quick] [--splits 10] [--only TEXT]
 
 Mean cost at alpha 0.1 and 0.05 over random splits into calibration and test rows, with the repair and without, and
 coverage of the labels that the rows of the repair lack. Two verdicts, by paired standard errors over the splits:
@@ -183,7 +183,7 @@ def table(rows: list[dict[str, Any]]) -> str:
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="a few classifiers, three splits; writes nothing")
-    parser.add_argument("--splits", type=int, default=6, help="number of random splits, two or more")
+    parser.add_argument("--splits", type=int, default=10, help="number of random splits, two or more")
     parser.add_argument("--only", default="", help="cases whose name contains this; writes nothing")
     options = parser.parse_args(arguments)
     splits = 3 if options.quick else options.splits

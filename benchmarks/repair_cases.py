@@ -43,13 +43,17 @@ def cases(quick: bool) -> Iterator[tuple[str, Callable[[], Case]]]:
     for kind, make in kinds.items():
         for classifier in CLASSIFIERS[::5] if quick else CLASSIFIERS:
             yield f"{kind}: {classifier}", partial(make, f"{kind}: {classifier}", classifier)
+    for classifier in ("25 neighbours", "logistic regression"):
+        name = f"20 classes, label costs: {classifier}"
+        yield name, partial(_drawn, name, classifier, text="sum(c)")
     yield "digits: shapes", partial(_digits, "digits: shapes", 30.0)
     yield "digits, C = 1: shapes", partial(_digits, "digits, C = 1: shapes", 1.0)
     yield "source code: parsers", partial(_of_spec, "source code: parsers", "source_code", "code/languages", "parsers")
     if quick:
         return
-    yield "source code: scanner", partial(
-        _of_spec, "source code: scanner", "source_code", "code/languages", "languages"
+    yield (
+        "source code: scanner",
+        partial(_of_spec, "source code: scanner", "source_code", "code/languages", "languages"),
     )
     yield "icons: spoken", partial(_of_spec, "icons: spoken", "icons", "icons/icons", "spoken")
     for classifier in ("languages, normalised", "languages, raw", "texts through torch"):
@@ -107,13 +111,11 @@ def _model(classifier: str) -> Any:
     return makes[classifier]()
 
 
-def _loss(K: int, groups: int) -> Any:
-    """Label costs from 0.5 to 1.5, and 2 for each family that a set touches."""
+def _loss(K: int, groups: int, text: str = "sum(c) + 2 * count(f)") -> Any:
+    """Label costs c from 0.5 to 1.5, and families f of labels."""
     families = ", ".join(f"f{g}: {{ {', '.join(str(y) for y in range(g, K, groups))} }}" for g in range(groups))
     costs = ", ".join(f"{y}: {0.5 + 7919 * y % 1009 / 1009:.4f}" for y in range(K))
-    return udcp.loads(
-        f"labels 0..{K - 1}\ncosts c {{ {costs} }}\ncategories f {{ {families} }}\nloss l = sum(c) + 2 * count(f)"
-    )
+    return udcp.loads(f"labels 0..{K - 1}\ncosts c {{ {costs} }}\ncategories f {{ {families} }}\nloss l = {text}")
 
 
 def _noisy_digits(name: str, classifier: str) -> Case:
@@ -154,9 +156,9 @@ def _drawn_probabilities(classifier: str) -> tuple[Floats, Ints]:
     return model.predict_proba(X[_DRAWN_TRAINING:]), y[_DRAWN_TRAINING:]
 
 
-def _drawn(name: str, classifier: str) -> Case:
+def _drawn(name: str, classifier: str, text: str = "sum(c) + 2 * count(f)") -> Case:
     P, y = _drawn_probabilities(classifier)
-    return Case(name, _loss(20, 5), P[:4800], y[:4800], 2400, classifier in FORESTS)
+    return Case(name, _loss(20, 5, text), P[:4800], y[:4800], 2400, classifier in FORESTS)
 
 
 def _drawn_another_mix(name: str, classifier: str) -> Case:

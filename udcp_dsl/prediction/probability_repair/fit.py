@@ -28,7 +28,7 @@ from udcp_dsl.prediction.probability_repair.penalized import (
 from udcp_dsl.prediction.probability_repair.value import HeldOutLoss, Repair
 
 PSEUDO_COUNTS = (20.0, 5.0, 2.0, 1.0, 0.5)  # strong to weak: each fit starts at the one before
-SMOOTHINGS = (0.0, 0.001, 0.01, 0.1)
+SMOOTHINGS = (0.0, 0.001, 0.01, 0.1, 0.3)
 FOLDS = 5
 _FLOOR = 1e-6  # divided by K: the least probability in a log loss, so that a p of 0 does not decide alone
 _MIN_ROWS = 2 * FOLDS
