@@ -1,0 +1,216 @@
+"""What the repair of p does to the cost of each oracle: real classifiers of the repository, and six of scikit-learn.
+
+    python benchmarks/repair.py [--quick] [--splits 10] [--only TEXT]
+
+Mean cost at alpha 0.1 and 0.05 over random splits into calibration and test rows, with the repair and without, and
+coverage of the labels that the rows of the repair lack. Two verdicts, by paired standard errors over the splits:
+(a) `price` with the repair is lowest, or equal within two standard errors, against every oracle with and without, in
+all rows but at most two, none of them a forest; (b) it is nowhere more than 3 percent above `price` without the repair
+by more than two standard errors. Exit status 0 only if both hold. Writes benchmarks/results/repair.json and repair.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from repair_cases import Case, Floats, Ints, cases
+from rich.console import Console
+from writing import write
+
+import udcp_dsl as udcp
+from udcp_dsl.diagnostics import OracleError
+from udcp_dsl.prediction.probability_repair import Repair, fit_repair
+
+RESULTS = Path(__file__).parent / "results"
+ALPHAS = (0.1, 0.05)
+ORACLES = ("price", "lac", "penalized", "base", "ratio", "greedy")
+MOST_ABOVE = 0.03
+MOST_LOST = 2
+
+
+# What is measured -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Calibration and test rows of a case; and the repair, fitted on its fold of the calibration rows."""
+
+    case: Case
+    seed: int
+    fold: Ints
+    left: Ints
+    test: Ints
+    repair: Repair
+    P: Floats  # repaired
+
+
+def split_of(case: Case, seed: int) -> Split:
+    order = np.random.default_rng(seed).permutation(len(case.y))
+    calibration, test = order[: case.calibration], order[case.calibration :]
+    n = len(calibration)
+    size = 0 if n < 300 else min(max(n // 5, 100), 1000)
+    fold, left = calibration[:size], calibration[size:]
+    repair = fit_repair(case.P[fold], case.y[fold], rng=np.random.default_rng([seed, 5]))
+    return Split(case, seed, fold, left, test, repair, repair.apply(case.P))
+
+
+def sets_of(split: Split, oracle: str, alpha: float, *, repair: bool) -> Any:
+    """The prediction sets of the test rows. The one place where a predictor is made.
+
+    The rows of the repair are used for nothing else; without it, they are calibrated with as well.
+    """
+    P = split.P if repair else split.case.P
+    rows = split.left if repair else np.concatenate([split.fold, split.left])
+    predictor = udcp.SetPredictor(split.case.loss, oracle, alpha=alpha, seed=split.seed)
+    return predictor.calibrate(P[rows], split.case.y[rows]).predict_set(P[split.test])
+
+
+def measure(case: Case, splits: int) -> Iterator[dict[str, Any]]:
+    """One row per alpha."""
+    made = [split_of(case, seed) for seed in range(splits)]
+    for alpha in ALPHAS:
+        row: dict[str, Any] = {
+            "case": case.name,
+            "alpha": alpha,
+            "is_forest": case.is_forest,
+            "repairs": [str(split.repair) for split in made],
+            "costs": {},
+            "coverage": {},
+            "absent_coverage": {},
+        }
+        for oracle in ORACLES:
+            for repair in (True, False):
+                try:
+                    found = [one(split, oracle, alpha, repair=repair) for split in made]
+                except OracleError:  # does not apply to this loss
+                    continue
+                key = name_of(oracle, repair)
+                row["costs"][key] = [cost for cost, _, _ in found]
+                row["coverage"][key] = round(float(np.mean([covered for _, covered, _ in found])), 4)
+                if oracle == "price":
+                    absent = np.concatenate([lacking for _, _, lacking in found])
+                    row["absent_coverage"][key] = round(float(absent.mean()), 4) if len(absent) else None
+                    row["absent_rows"] = round(len(absent) / splits, 1)
+        yield row
+
+
+def one(split: Split, oracle: str, alpha: float, *, repair: bool) -> tuple[float, float, Any]:
+    """Mean cost, coverage, and whether each test row is covered whose label the repair's rows lack."""
+    sets = sets_of(split, oracle, alpha, repair=repair)
+    y = split.case.y[split.test]
+    covered = sets.mask[np.arange(len(y)), y]
+    return float(sets.costs.mean()), float(covered.mean()), covered[np.isin(y, split.repair.absent)]
+
+
+def name_of(oracle: str, repair: bool) -> str:
+    return f"{oracle}, repaired" if repair else oracle
+
+
+# What is concluded ------------------------------------------------------------------------------------------------
+
+
+def lead(row: dict[str, Any], other: str) -> tuple[float, float]:
+    """How much dearer repaired `price` is than another, and the paired standard error of that over the splits."""
+    difference = np.array(row["costs"][name_of("price", True)]) - np.array(row["costs"][other])
+    return float(difference.mean()), float(difference.std(ddof=1) / np.sqrt(len(difference)))
+
+
+def cheaper(row: dict[str, Any]) -> list[str]:
+    """What is cheaper than repaired `price` by more than two standard errors."""
+    leads = {other: lead(row, other) for other in row["costs"]}
+    return [other for other, (mean, error) in leads.items() if mean > 2 * error]
+
+
+def harmed(row: dict[str, Any]) -> bool:
+    mean, error = lead(row, "price")
+    return mean > 2 * error and mean > MOST_ABOVE * float(np.mean(row["costs"]["price"]))
+
+
+def verdicts(rows: list[dict[str, Any]]) -> tuple[bool, list[str]]:
+    lost = [row for row in rows if cheaper(row)]
+    worse = [row for row in rows if harmed(row)]
+    first = len(lost) <= MOST_LOST and not any(row["is_forest"] for row in lost)
+    lines = [
+        f"(a) {'holds' if first else 'FAILS'}: repaired `price` is lowest or equal within two standard errors in "
+        f"{len(rows) - len(lost)} of {len(rows)} rows.",
+        f"(b) {'FAILS' if worse else 'holds'}: it is above `price` without repair by more than 3 percent and two "
+        f"standard errors in {len(worse)} rows.",
+    ]
+    for row in lost:
+        for other in cheaper(row):
+            mean, error = lead(row, other)
+            share = mean / float(np.mean(row["costs"][name_of("price", True)]))
+            lines.append(
+                f"`{other}` is cheaper on {row['case']} at alpha {row['alpha']:g}: by {mean:.3g} ({share:.1%}, "
+                f"standard error {error:.2g})."
+            )
+    lines += [f"Worse than without repair: {row['case']} at alpha {row['alpha']:g}." for row in worse]
+    return first and not worse, lines
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    keys = [name_of(oracle, repair) for oracle in ORACLES for repair in (True, False)]
+    lines = [
+        f"| classifier: loss | alpha | {' | '.join(f'`{key}`' for key in keys)} | coverage of `price` | labels absent "
+        "from the repair's rows |",
+        "|---" * (len(keys) + 4) + "|",
+    ]
+    for row in rows:
+        means = {key: float(np.mean(costs)) for key, costs in row["costs"].items()}
+        lowest = min(means.values())
+        shown = [
+            "" if key not in means else f"**{means[key]:.4g}**" if means[key] == lowest else f"{means[key]:.4g}"
+            for key in keys
+        ]
+        pair = [row["coverage"][name_of("price", repair)] for repair in (True, False)]
+        absent = [row["absent_coverage"][name_of("price", repair)] for repair in (True, False)]
+        lacking = "none" if absent[0] is None else f"{absent[0]:.2f}, {absent[1]:.2f} ({row['absent_rows']:g} rows)"
+        lines.append(
+            f"| {row['case']} | {row['alpha']:g} | {' | '.join(shown)} | {pair[0]:.3f}, {pair[1]:.3f} | {lacking} |"
+        )
+    return "\n".join(lines)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="a few classifiers, three splits; writes nothing")
+    parser.add_argument("--splits", type=int, default=10, help="number of random splits, two or more")
+    parser.add_argument("--only", default="", help="cases whose name contains this; writes nothing")
+    options = parser.parse_args(arguments)
+    splits = 3 if options.quick else options.splits
+    if splits < 2:
+        parser.error("--splits must be 2 or more: standard errors are over the splits")
+    console, progress = Console(width=200), Console(stderr=True)
+    start, rows = time.perf_counter(), list[dict[str, Any]]()
+    for name, make in cases(options.quick):
+        if options.only in name:
+            began = time.perf_counter()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                rows += measure(make(), splits)
+            progress.print(f"{name}: {time.perf_counter() - began:.1f} s; {rows[-1]['repairs'][0]}")
+    held, lines = verdicts(rows)
+    seconds = round(time.perf_counter() - start, 1)
+    console.print(table(rows), *lines, f"{seconds} s", sep="\n", markup=False, soft_wrap=True)
+    if not options.quick and not options.only:
+        data = {"seconds": seconds, "splits": splits, "holds": held, "rows": rows}
+        write(RESULTS / "repair.json", json.dumps(data, indent=1) + "\n")
+        legend = (
+            "Mean cost over the splits, with the repair of p and without; the lowest in bold. The last columns: with "
+            "the repair, without."
+        )
+        write(RESULTS / "repair.md", "\n\n".join(["# Repair of p", legend, table(rows), *lines]) + "\n")
+    return 0 if held else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,219 @@
+"""Which repair to adopt: candidates by cross-validation, or p as it is.
+
+Candidates are the exponent alone, and exponent and offsets with a penalty of c pseudo-observations per label, each on
+p_w for several w. Five folds judge them by log loss; a candidate is adopted only if it beats p as it is by two standard
+errors of the paired difference over rows. w is chosen by the exponent alone, which is quick.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from udcp_dsl.diagnostics import InputError, warn
+from udcp_dsl.prediction.calibrate.checked_arrays import as_classes, as_weights
+from udcp_dsl.prediction.probability_repair.penalized import (
+    LOG_ZERO,
+    MAX_EXPONENT,
+    Floats,
+    Indices,
+    PenalizedLogLoss,
+    Point,
+    minimum,
+)
+from udcp_dsl.prediction.probability_repair.value import HeldOutLoss, Repair
+
+PSEUDO_COUNTS = (20.0, 5.0, 2.0, 1.0, 0.5)  # strong to weak: each fit starts at the one before
+SMOOTHINGS = (0.0, 0.001, 0.01, 0.1, 0.3)
+FOLDS = 5
+_FLOOR = 1e-6  # divided by K: the least probability in a log loss, so that a p of 0 does not decide alone
+_MIN_ROWS = 2 * FOLDS
+_MAX_CELLS = 1 << 24  # entries of the matrix that is fitted on; of more, fewer rows are taken
+# Nats over all rows: candidates are told apart far above the first; the last fit is as good as float64 makes it.
+_ROUGH, _FINE = 1e-2, 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Rows with positive weights; these sum to the effective number of rows, (sum of w)^2 / sum of w^2."""
+
+    P: Floats
+    y: Indices
+    weights: Floats
+
+    @property
+    def K(self) -> int:
+        return int(self.P.shape[1])
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def logs(self, smoothing: float) -> Floats:
+        p_w = self.P if smoothing == 0 else (1 - smoothing) * self.P + smoothing / self.K
+        with np.errstate(divide="ignore"):
+            return np.maximum(np.log(p_w), LOG_ZERO)
+
+    @property
+    def absent(self) -> tuple[int, ...]:
+        return tuple(np.flatnonzero(np.bincount(self.y, minlength=self.K) == 0).tolist())
+
+    def compare(self, before: Floats, after: Floats) -> HeldOutLoss:
+        """Mean losses, and the standard error of their paired difference."""
+        share = self.weights / self.weights.sum()
+        difference = after - before
+        effective = 1 / float(share @ share)
+        spread = difference - share @ difference
+        error = math.sqrt(float(share**2 @ spread**2) * effective / max(effective - 1, 1e-9))
+        return HeldOutLoss(float(share @ before), float(share @ after), error)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Exponent alone (`c` None), or exponent and offsets, on p smoothed by w."""
+
+    smoothing: float
+    c: float | None
+
+
+def fit_repair(
+    P: Any,
+    y: ArrayLike,
+    *,
+    weights: ArrayLike | None = None,
+    kind: Literal["auto", "temperature"] = "auto",
+    rng: np.random.Generator,
+) -> Repair:
+    """Fit a repair of p on rows that are used for nothing else.
+
+    Parameters
+    ----------
+    P : array (n, K)
+        Probabilities.
+    y : array (n,)
+        Positions of the true labels.
+    weights : array (n,), optional
+        Nonnegative row weights; rows of weight 0 are left out.
+    kind : {"auto", "temperature"}
+        "auto" chooses by cross-validation, and leaves p as it is unless that is worse by two standard errors.
+        "temperature" fits the exponent alone by maximum likelihood and always adopts it.
+    rng : numpy.random.Generator
+        Deals the folds.
+
+    Returns
+    -------
+    Repair
+
+    Raises
+    ------
+    InputError
+        If rows, labels or weights are invalid, or a temperature cannot be fitted.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(3)
+    >>> sharp = rng.dirichlet([1, 1, 1], 500)
+    >>> y = [rng.choice(3, p=p) for p in sharp]
+    >>> flat = np.sqrt(sharp) / np.sqrt(sharp).sum(axis=1, keepdims=True)
+    >>> print(fit_repair(flat, y, rng=rng))
+    repaired p: sharpened (exponent 1.7); log loss 0.911 -> 0.881 on held-out folds, fitted on 500 rows
+    """
+    sample = _sample(P, y, weights, rng)
+    if kind == "temperature":
+        return _temperature(sample)
+    if kind != "auto":
+        raise InputError(f"kind is {kind!r}: give 'auto' or 'temperature'")
+    n, absent = len(sample), sample.absent
+    if n < _MIN_ROWS:
+        return Repair(kind="auto", n_rows=n, absent=absent)
+    floor = -math.log(_FLOOR / sample.K)
+    before = np.minimum(-_of_truth(sample.logs(0.0), sample.y), floor)
+    folds = rng.permutation(n) % FOLDS
+    alone = {Candidate(w, None): losses for w in SMOOTHINGS for losses in _held_out(sample, w, (None,), folds)}
+    smoothing = _best(sample, alone).smoothing
+    paths = _held_out(sample, smoothing, PSEUDO_COUNTS, folds)
+    tried = alone | {Candidate(smoothing, c): losses for c, losses in zip(PSEUDO_COUNTS, paths, strict=True)}
+    best = _best(sample, tried)
+    losses = sample.compare(before, tried[best])
+    if not losses.is_better:
+        return Repair(kind="auto", n_rows=n, losses=losses, absent=absent)
+    at = fitted(sample, best)
+    offsets = None if best.c is None else at.offsets
+    return Repair(at.exponent, offsets, best.smoothing, "auto", n, losses, absent)
+
+
+def _sample(P: Any, y: ArrayLike, weights: ArrayLike | None, rng: np.random.Generator) -> Sample:
+    P = np.asarray(P)
+    if P.ndim != 2 or P.dtype.kind != "f" or P.shape[1] < 1:
+        raise InputError(f"P is an array of {P.dtype}, shape {P.shape}: give probabilities (n, K)")
+    _, truth = as_classes(y, P.shape[1], len(P))
+    w = np.ones(len(P)) if weights is None else as_weights(weights, len(P))
+    rows = np.flatnonzero(w)
+    if len(rows) * P.shape[1] > _MAX_CELLS:
+        rows = np.sort(rng.permutation(rows)[: max(_MAX_CELLS // P.shape[1], _MIN_ROWS)])
+    own = w[rows] / w[rows].max(initial=0.0)  # so that no square overflows
+    own = own * (own.sum() / (own @ own)) if len(own) else own
+    return Sample(np.array(P[rows], dtype=np.float64, order="C"), truth[rows], own)
+
+
+def _of_truth(logs: Floats, y: Indices) -> Floats:
+    return logs[np.arange(len(y)), y]
+
+
+def _held_out(
+    sample: Sample, smoothing: float, penalties: tuple[float | None, ...], folds: Indices
+) -> tuple[Floats, ...]:
+    """The losses of all rows for each penalty, each row's by a fit without its fold."""
+    logs = sample.logs(smoothing)
+    floor = -math.log(_FLOOR / sample.K)
+    known = _of_truth(logs, sample.y) > LOG_ZERO  # a truth with p = 0 says nothing
+    found = tuple(np.empty(len(sample)) for _ in penalties)
+    start = Point(0.0, np.zeros(sample.K))
+    for fold in range(FOLDS):
+        training, rest = np.flatnonzero((folds != fold) & known), np.flatnonzero(folds == fold)
+        fitted, judged = (PenalizedLogLoss(logs[r], sample.y[r], sample.weights[r]) for r in (training, rest))
+        at = start
+        for losses, c in zip(found, penalties, strict=True):
+            at = minimum(replace(fitted, c=c), at, _ROUGH)
+            if c == penalties[0]:
+                start = at  # for the next fold
+            losses[rest] = np.minimum(replace(judged, c=c).evaluate(at).log_losses, floor)
+    return found
+
+
+def _best(sample: Sample, tried: dict[Candidate, Floats]) -> Candidate:
+    """The lowest mean loss; of equals the first."""
+    return min(tried, key=lambda candidate: float(sample.weights @ tried[candidate]))
+
+
+def fitted(sample: Sample, candidate: Candidate) -> Point:
+    logs = sample.logs(candidate.smoothing)
+    rows = np.flatnonzero(_of_truth(logs, sample.y) > LOG_ZERO)
+    objective = PenalizedLogLoss(logs[rows], sample.y[rows], sample.weights[rows], candidate.c)
+    return minimum(objective, Point(0.0, np.zeros(sample.K)), _FINE)
+
+
+def _temperature(sample: Sample) -> Repair:
+    logs = sample.logs(0.0)
+    rows = np.flatnonzero(_of_truth(logs, sample.y) > LOG_ZERO)
+    if not len(rows):
+        raise InputError("no temperature can be fitted: every true label of its rows has probability 0")
+    objective = PenalizedLogLoss(logs[rows], sample.y[rows], sample.weights[rows], prior=False)
+    low, high = (_slope(objective, sign * math.log(MAX_EXPONENT)) for sign in (-1, 1))  # it never falls in a
+    if low < 0 < high:
+        exponent = minimum(objective, Point(0.0, np.zeros(sample.K)), _FINE).exponent
+    else:
+        exponent = 1.0 if low == high == 0 else 1 / MAX_EXPONENT if low >= 0 else MAX_EXPONENT
+        warn(
+            f"the exponent is set to {exponent:g}, as far as it goes: on the {len(sample)} rows that it is fitted on "
+            "the likeliest label is always right, or p says nothing"
+        )
+    return Repair(exponent, kind="temperature", n_rows=len(sample), absent=sample.absent)
+
+
+def _slope(objective: PenalizedLogLoss, log_exponent: float) -> float:
+    at = Point(log_exponent, np.zeros(objective.logs.shape[1]))
+    return float(objective.quadratic(objective.evaluate(at)).gradient[0])

@@ -1,0 +1,221 @@
+"""`Repair`: p'(y) proportional to p_w(y)^a exp(b_y), p_w = (1 - w) p + w / K, and how well it did when fitted."""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from udcp_dsl.diagnostics import InputError
+from udcp_dsl.prediction.calibrate.plain import decode, fields
+from udcp_dsl.prediction.containers import changed
+from udcp_dsl.prediction.probability_repair.penalized import MAX_EXPONENT, Floats, blocks
+
+Kind: TypeAlias = Literal["auto", "temperature", "given"]
+
+KINDS: tuple[Kind, ...] = ("auto", "temperature", "given")
+MAX_OFFSET = 100.0
+_SHIFTED = math.log(1.1)
+_FIELDS = ("exponent", "offsets", "smoothing", "kind", "n_rows", "losses", "absent")
+
+
+@dataclass(frozen=True)
+class HeldOutLoss:
+    """Mean log loss on held-out folds: of p as it is, of the best candidate, and the standard error of the paired
+    difference over rows."""
+
+    before: float
+    after: float
+    standard_error: float
+
+    @property
+    def is_better(self) -> bool:
+        """Whether the candidate is better by more than two standard errors."""
+        return self.before - self.after > 2 * self.standard_error
+
+
+@dataclass(frozen=True, eq=False)
+class Repair:
+    """What is done to p before an oracle sees it.
+
+    Parameters
+    ----------
+    exponent : float
+        a, from 1/20 to 20. Above 1 it sharpens p, below 1 it flattens p; 1 / a is the temperature.
+    offsets : array of K numbers, optional
+        b, one per label. None means none.
+    smoothing : float
+        w, from 0 to 1: the share of p that is replaced by the uniform distribution.
+    kind : {"given", "auto", "temperature"}
+        How it came about.
+    n_rows : int
+        Number of rows it was fitted on; 0 if it was given.
+    losses : HeldOutLoss, optional
+        Log loss on held-out folds, before and after. Where nothing was adopted, `after` is that of the best candidate.
+    absent : tuple of int
+        Positions of the labels that no row it was fitted on has.
+
+    Examples
+    --------
+    >>> sharper = Repair(exponent=2.0)
+    >>> sharper.apply(np.array([[0.75, 0.25]])).round(6).tolist()
+    [[0.9, 0.1]]
+    >>> print(sharper)
+    repaired p: sharpened (exponent 2)
+    """
+
+    exponent: float = 1.0
+    offsets: Floats | None = None
+    smoothing: float = 0.0
+    kind: Kind = "given"
+    n_rows: int = 0
+    losses: HeldOutLoss | None = None
+    absent: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "exponent", _number(self.exponent, "exponent", 1 / MAX_EXPONENT, MAX_EXPONENT))
+        object.__setattr__(self, "smoothing", _number(self.smoothing, "smoothing", 0.0, 1.0))
+        if self.offsets is not None:
+            object.__setattr__(self, "offsets", _checked_offsets(self.offsets))
+        if self.kind not in KINDS:
+            raise InputError(f"repair: its kind is {self.kind!r}: give one of {', '.join(KINDS)}")
+        if not _is_whole(self.n_rows):
+            raise InputError(f"repair: its number of rows is {self.n_rows!r}: give a whole number from 0")
+        K = sys.maxsize if self.offsets is None else len(self.offsets)
+        if not all(_is_whole(y) and y < K for y in self.absent) or list(self.absent) != sorted(set(self.absent)):
+            raise InputError("repair: the labels that its rows lack are not increasing positions of labels")
+
+    @property
+    def adopted(self) -> bool:
+        """Whether it changes p at all."""
+        return self.exponent != 1.0 or self.offsets is not None or self.smoothing > 0.0
+
+    @property
+    def n_shifted(self) -> int:
+        """Number of labels whose odds are scaled by more than a tenth."""
+        return 0 if self.offsets is None else int((np.abs(self.offsets) > _SHIFTED).sum())
+
+    def apply(self, P: Any) -> Any:
+        """Repair probabilities (n, K), in memory or stored; the result has the same dtype.
+
+        Computed in float64. A row's bits do not depend on the other rows. Without smoothing a probability of 0 stays
+        0. If nothing was adopted, the very same array is returned.
+        """
+        if self.offsets is not None and P.shape[1] != len(self.offsets):
+            raise InputError(
+                f"the repair was fitted for {len(self.offsets)} labels, and the rows have {P.shape[1]}: fit it again"
+            )
+        return changed(P, self._apply) if self.adopted else P
+
+    def _apply(self, P: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        out = np.empty(P.shape, dtype=P.dtype)
+        for rows in blocks(*P.shape):
+            piece: Floats = np.array(
+                P[rows], dtype=np.float64, order="C"
+            )  # contiguous, so that equal rows take one way
+            if self.smoothing:
+                piece *= 1 - self.smoothing
+                piece += self.smoothing / P.shape[1]
+            piece /= piece.max(axis=1, keepdims=True)  # the largest stays 1, whatever the exponent
+            if self.exponent != 1.0:
+                np.power(piece, self.exponent, out=piece)
+            if self._factors is not None:
+                piece *= self._factors
+            piece /= piece.sum(axis=1, keepdims=True)
+            out[rows] = piece
+        return out
+
+    @cached_property
+    def _factors(self) -> Floats | None:
+        return None if self.offsets is None else np.exp(self.offsets - self.offsets.max(initial=-MAX_OFFSET))
+
+    def describe(self, n_all: int | None = None) -> str:
+        """One sentence; `n_all` is the number of rows that those it was fitted on were taken from."""
+        share = f"{self.n_rows:,} rows" if n_all is None else f"{self.n_rows:,} of {n_all:,} rows"
+        if not self.adopted and self.kind == "auto":
+            if self.losses is None:
+                return "p left as it is: too few rows to fit a repair"
+            return "p left as it is: no repair was better by two standard errors"
+        parts = [f"repaired p: {self._change}"]
+        if self.losses is not None:
+            parts.append(f"log loss {self.losses.before:.3g} -> {self.losses.after:.3g} on held-out folds")
+        text = "; ".join(parts)
+        return f"{text}, fitted on {share}" if self.n_rows else text
+
+    def __str__(self) -> str:
+        return self.describe()
+
+    @property
+    def _change(self) -> str:
+        shown = f"{self.exponent:.2g}"
+        how = "sharpened" if self.exponent > 1 else "flattened"
+        changes = [f"{how} (exponent {shown})"] if self.exponent != 1.0 else []
+        if self.offsets is not None:
+            changes.append(f"{self.n_shifted:,} label{'' if self.n_shifted == 1 else 's'} shifted")
+        if self.smoothing:
+            changes.append(f"smoothed by {self.smoothing:g}")
+        if not changes:
+            return "exponent 1 leaves it as it is"
+        return ", ".join(changes[:-1]) + (" and " if len(changes) > 1 else "") + changes[-1]
+
+    def as_dict(self) -> dict[str, object]:
+        """Plain data for JSON, from which `from_dict` makes an equal value."""
+        losses = self.losses
+        return {
+            "exponent": self.exponent,
+            "offsets": None if self.offsets is None else self.offsets.tolist(),
+            "smoothing": self.smoothing,
+            "kind": self.kind,
+            "n_rows": self.n_rows,
+            "losses": None if losses is None else [losses.before, losses.after, losses.standard_error],
+            "absent": list(self.absent),
+        }
+
+    @classmethod
+    def from_dict(cls, data: object, K: int) -> Repair:
+        """What `as_dict` gave, for K labels; refuses anything else."""
+        d = fields(data, _FIELDS, "repair")
+        offsets = None if d["offsets"] is None else np.array(decode(d["offsets"], "repair"), dtype=np.float64)
+        losses = None if d["losses"] is None else decode(d["losses"], "repair")
+        if losses is not None and not (len(losses) == 3 and all(0 <= x < math.inf for x in losses)):
+            raise InputError("repair: its log losses are not what was saved: calibrate and save again")
+        absent, exponent, smoothing, n_rows = d["absent"], d["exponent"], d["smoothing"], d["n_rows"]
+        if not isinstance(absent, list) or not all(_is_whole(y) and y < K for y in absent):
+            raise InputError("repair: the labels that its rows lack are not what was saved: calibrate and save again")
+        if offsets is not None and len(offsets) != K:
+            raise InputError(f"repair: it has {len(offsets)} offsets for {K} labels: calibrate and save again")
+        return cls(
+            exponent,  # type: ignore[arg-type]  # each is checked when the value is made
+            offsets,
+            smoothing,  # type: ignore[arg-type]
+            d["kind"],  # type: ignore[arg-type]
+            n_rows,  # type: ignore[arg-type]
+            None if losses is None else HeldOutLoss(*losses),
+            tuple(absent),
+        )
+
+
+def _number(value: object, name: str, low: float, high: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.floating) or not low <= value <= high:
+        raise InputError(f"repair: its {name} is {value!r}: give a number from {low:g} to {high:g}")
+    return float(value)
+
+
+def _checked_offsets(offsets: object) -> Floats:
+    try:
+        found = np.array(offsets, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"repair: its offsets are not numbers: {error}") from error
+    if found.ndim != 1 or not len(found) or not bool((np.abs(found) <= MAX_OFFSET).all()):  # NaN is not
+        raise InputError(f"repair: its offsets are not one number per label, from {-MAX_OFFSET:g} to {MAX_OFFSET:g}")
+    found.setflags(write=False)
+    return found
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < sys.maxsize
