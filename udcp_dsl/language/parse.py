@@ -1,7 +1,7 @@
 """Text to syntax tree: every statement of a file by itself, so that every syntax fault is found in one run.
 
 `scan` cuts the file, lark reads each statement by the grammar in `udcp_grammars`, a builder turns lark's trees into
-`ast` nodes, and `faults` puts into words why a statement does not parse. This module alone imports lark.
+`ast` nodes, and `syntax_faults` puts into words why a statement does not parse. This module alone imports lark.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from lark.visitors import Transformer_NonRecursive
 
 from udcp_dsl.diagnostics import Diagnostic, Source, Span, SpecError, nearest
 from udcp_dsl.language import ast
-from udcp_dsl.language.faults import CLAUSES, Stop, explain
 from udcp_dsl.language.scan import Token, scan
+from udcp_dsl.language.syntax_faults import CLAUSES, Stop, explain
 from udcp_dsl.language.words import CALLED, RESERVED, WORD
 
 _LONGEST_RANGE = 1_000_000

@@ -22,7 +22,7 @@ from udcp_dsl.diagnostics import InputError
 from udcp_dsl.lsp.colours import MODIFIERS, TYPES, semantic_tokens
 from udcp_dsl.lsp.completion import completion
 from udcp_dsl.lsp.document import Document, Reader
-from udcp_dsl.lsp.faults import code_actions, diagnostics
+from udcp_dsl.lsp.editor_diagnostics import code_actions, diagnostics
 from udcp_dsl.lsp.hints import code_lenses, inlay_hints
 from udcp_dsl.lsp.hover import hover
 from udcp_dsl.lsp.navigation import definition, folding, formatting, references, renamable, rename, symbols

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from udcp_dsl.diagnostics import InputError, SpecError
-from udcp_dsl.studio import document
+from udcp_dsl.studio import html_page
 from udcp_dsl.studio.guard import App, Guard
 from udcp_dsl.studio.keeping import keep_case
 from udcp_dsl.studio.place import example
@@ -35,14 +35,14 @@ def application(studio: Studio, token: str, port: int) -> App:
         return _json({"version": version, "views": found})
 
     async def export(request: Request) -> Response:
-        text = document.exported(studio.board.since(0)[1])
+        text = html_page.exported(studio.board.since(0)[1])
         headers = {"content-disposition": f'attachment; filename="{_ascii(studio.state.place.stem)}-studio.html"'}
         return Response(text, media_type="text/html", headers=headers)
 
     routes = [
-        Route("/", _text(document.served, "text/html")),
-        Route("/studio.js", _text(document.script, "text/javascript")),
-        Route("/studio.css", _text(document.styles, "text/css")),
+        Route("/", _text(html_page.served, "text/html")),
+        Route("/studio.js", _text(html_page.script, "text/javascript")),
+        Route("/studio.css", _text(html_page.styles, "text/css")),
         Route("/api/views", views),
         Route("/api/gallery", _asked(studio, lambda studio, _: _gallery()), methods=["POST"]),
         Route("/export", export),
