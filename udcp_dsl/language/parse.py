@@ -25,7 +25,7 @@ from lark.grammar import Rule
 from lark.lexer import TerminalDef
 from lark.visitors import Transformer_NonRecursive
 
-from udcp_dsl.diagnostics import Diagnostic, Source, Span, SpecError, nearest
+from udcp_dsl.diagnostics import Diagnostic, Fix, Related, Source, Span, SpecError, nearest
 from udcp_dsl.language import ast
 from udcp_dsl.language.scan import Token, scan
 from udcp_dsl.language.syntax_faults import CLAUSES, Stop, explain
@@ -223,8 +223,16 @@ class _Builder(Transformer_NonRecursive[lark.Token, ast.Declaration]):
         last = next(child for child in reversed(children) if child is not None)
         return self._span_of(children[0]).to(self._span_of(last))
 
-    def _fault(self, code: str, span: Span, message: str, way_out: str) -> None:
-        self.faults.append(Diagnostic(code, span, message, way_out))
+    def _fault(
+        self,
+        code: str,
+        span: Span,
+        message: str,
+        way_out: str,
+        fixes: tuple[Fix, ...] = (),
+        related: tuple[Related, ...] = (),
+    ) -> None:
+        self.faults.append(Diagnostic(code, span, message, way_out, fixes=fixes, related=related))
 
     def _name(self, token: lark.Token) -> ast.Name:
         text = json.loads(token) if token.type == "STRING" else str(token)
@@ -260,7 +268,8 @@ class _Builder(Transformer_NonRecursive[lark.Token, ast.Declaration]):
         if math.isinf(value):
             self._fault("E110", span, f"{text} is too large for a number", "the largest is about 1.8e308")
         elif value == 0 and text.lower().partition("e")[0].strip("-0."):
-            self._fault("E110", span, f"{text} is too small for a number", "the smallest is about 5e-324; or write 0")
+            way_out = "the smallest is about 5e-324; or write 0"
+            self._fault("E110", span, f"{text} is too small for a number", way_out, (Fix.write(span, "0"),))
         return value + 0.0  # never minus zero
 
     # Declarations
@@ -285,7 +294,8 @@ class _Builder(Transformer_NonRecursive[lark.Token, ast.Declaration]):
             body = tuple(entry for entry in body if not isinstance(entry, tuple))
             default = defaults[0][1] if defaults else None
             for word, _ in defaults[1:]:
-                self._fault("E126", self._span_of(word), "a second default", "keep one of them")
+                first = Related(self._span_of(defaults[0][0]), "the first default")
+                self._fault("E126", self._span_of(word), "a second default", "keep one of them", related=(first,))
         return ast.Costs(self._name(children[1]), children[2], body, default, span=self._span(children))
 
     def entry(self, children: list[Any]) -> ast.CostEntry:
@@ -335,7 +345,9 @@ class _Builder(Transformer_NonRecursive[lark.Token, ast.Declaration]):
             way_out = f"a range holds at most {_LONGEST_RANGE:,} labels"
             self._fault("E125", span, f"the range {span.text} is too long", way_out)
         elif first > last:
-            self._fault("E125", span, f"the range {span.text} runs backwards", "write the smaller number first")
+            message, way_out = f"the range {span.text} runs backwards", "write the smaller number first"
+            fixes = (Fix.write(span, f"{last}..{first}"),) if first - last < _LONGEST_RANGE else ()
+            self._fault("E125", span, message, way_out, fixes)
         else:
             before, self.ranged = self.ranged, self.ranged + last - first + 1
             if before <= _LONGEST_RANGES < self.ranged:
@@ -357,8 +369,9 @@ class _Builder(Transformer_NonRecursive[lark.Token, ast.Declaration]):
                 clauses[str(word)] = value
         last = children[-1] if len(children) == 2 else children[-1][1]
         end = last[-1] if isinstance(last, tuple) else last
-        path = self._name(children[1]).text
-        return ast.File(path, **clauses, span=self._span_of(children[0]).to(self._span_of(end)))
+        path = self._name(children[1])
+        span = self._span_of(children[0]).to(self._span_of(end))
+        return ast.File(path.text, **clauses, path_span=path.span, span=span)
 
     def column(self, children: list[Any]) -> tuple[lark.Token, ast.Name]:
         return children[0], self._name(children[1])

@@ -117,7 +117,7 @@ def test_the_bundle_is_whole_and_asks_for_nothing() -> None:
 
 
 def test_the_lock_names_no_registry() -> None:
-    folder = Path(document.__file__).with_name("page")
+    folder = Path(html_page.__file__).with_name("page")
     lock = folder / "package-lock.json"
     if not lock.exists():
         pytest.skip("an installation has the bundle alone")
