@@ -33,6 +33,7 @@ from udcp_dsl.language.words import CALLED, RESERVED, WORD
 
 _LONGEST_RANGE = 1_000_000
 _LONGEST_RANGES = 2_000_000  # all of a spec together: each label of each is a string
+_MOST_PASSED_OVER = 20  # unknown functions, in one statement: each takes another parse
 _IN_LABEL_RUN = re.compile(rf"[{WORD}]+")
 _IN_COST_RUN = re.compile(rf"([{WORD}]+)[^:]*:\s*([^\s,]+)")
 
@@ -91,9 +92,10 @@ def parse(source: Source) -> tuple[ast.Spec, list[Diagnostic]]:
         faults.extend(builder.faults)
         booleans.extend(builder.booleans)
         ranged = builder.ranged
-        # E113 is about what follows a whole statement.
+        # E113 is about what follows a whole statement; and an unknown function is one name that means nothing.
         strays = [fault.span.start for fault in builder.faults if fault.code == "E113"]
-        if declaration is not None and len(strays) == len(builder.faults):
+        unread |= builder.unknown_calls
+        if declaration is not None and all(fault.code in ("E113", "E121") for fault in builder.faults):
             declarations.append(declaration)
         else:
             strays.append(statement.tokens[0].start)
@@ -106,21 +108,43 @@ def parse(source: Source) -> tuple[ast.Spec, list[Diagnostic]]:
 
 
 def _declaration(builder: _Builder, tokens: list[Token]) -> ast.Declaration | None:
-    """The declaration that the tokens write, if they do; faults go to the builder."""
-    start, end = tokens[0].start, tokens[-1].end
-    text = builder.source.text[start:end]
-    try:
-        return builder.transform(_parser().parse(text))
-    except UnexpectedInput as error:
-        at_end = isinstance(error, UnexpectedToken) and error.token.type == "$END"
-        offset = end if at_end else start + (error.pos_in_stream or 0)
-    index = len(tokens) if at_end else bisect.bisect_right([t.start for t in tokens], offset) - 1
-    stop = Stop(builder.source, tokens, index, offset, _expected_after(text[: offset - start]))
-    fault = explain(stop)
-    builder.faults.append(fault)
-    if fault.code == "E113" and index > 0:  # a whole statement, and after it something that is none
-        return _declaration(builder, tokens[:index])
-    return None
+    """The declaration that the tokens write, if they do; faults go to the builder.
+
+    The arguments of an unknown function are passed over, so that what is wrong with the rest is found too.
+    """
+    start = tokens[0].start
+    text = builder.source.text[start : tokens[-1].end]
+    while True:
+        try:
+            return builder.transform(_parser().parse(text))
+        except UnexpectedInput as error:
+            at_end = isinstance(error, UnexpectedToken) and error.token.type == "$END"
+            offset = start + len(text) if at_end else start + (error.pos_in_stream or 0)
+        index = len(tokens) if at_end else bisect.bisect_right([t.start for t in tokens], offset) - 1
+        stop = Stop(builder.source, tokens, index, offset, _expected_after(text[: offset - start]))
+        fault = explain(stop)
+        builder.faults.append(fault)
+        if fault.code == "E113" and index > 0:  # a whole statement, and after it something that is none
+            tokens = tokens[:index]
+            text = text[: tokens[-1].end - start]
+        elif fault.code == "E121" and stop.found == "(" and len(builder.faults) < _MOST_PASSED_OVER:
+            close = _closing(tokens, index)
+            builder.unknown_calls.add(stop.before)
+            first, last = tokens[index].start - start, tokens[close].end - start
+            text = text[:first] + " " * (last - first) + text[last:]
+            tokens = tokens[:index] + tokens[close + 1 :]
+        else:
+            return None
+
+
+def _closing(tokens: list[Token], index: int) -> int:
+    """The bracket that closes the one at an index; brackets match, or there would be no parsing."""
+    depth = 0
+    for i in range(index, len(tokens)):
+        depth += (tokens[i].kind == "open") - (tokens[i].kind == "close")
+        if depth == 0:
+            return i
+    raise AssertionError("a bracket that is never closed")
 
 
 def _expected_after(text: str) -> frozenset[str]:
@@ -209,6 +233,7 @@ class _Builder(Transformer_NonRecursive[lark.Token, ast.Declaration]):
         self.source = source
         self.faults: list[Diagnostic] = []
         self.booleans: list[ast.Name] = []
+        self.unknown_calls: set[str] = set()
         self._start = tokens[0].start
         self._keyword = tokens[0].text
 
