@@ -1,4 +1,4 @@
-"""Which names are offered for one that is not known: near ones, and none rather than a far-fetched one."""
+"""Which names are offered for one that is not known, and how diagnostics are rendered."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from udcp_dsl.diagnostics import did_you_mean, nearest
+import udcp_dsl as udcp
+from udcp_dsl.diagnostics import Diagnostic, Source, Span, SpecError, did_you_mean, nearest
 
 NEAR = [
     ("chek", "check"),  # a letter left out
@@ -72,7 +73,8 @@ def test_a_long_line_is_cut_around_the_fault() -> None:
     start = source.text.index("x1000,")
     rows = Diagnostic("E210", Span(source, start, start + 5), "unknown").render().split("\n")
     excerpt, mark = rows[2].partition("| ")[2], rows[3].partition("| ")[2]
-    assert len(excerpt) <= 120 and excerpt.startswith("...") and excerpt.endswith("...")
+    assert len(excerpt) == 120
+    assert (excerpt[:3], excerpt[-3:]) == ("...", "...")
     assert excerpt[mark.index("^") : mark.rindex("^") + 1] == "x1000"
     whole = Diagnostic("E210", Span(source, 0, len(source.text)), "unknown").render()
     assert max(map(len, whole.split("\n"))) < 140

@@ -187,7 +187,8 @@ def _unknown_statement(stop: Stop) -> Diagnostic | None:
 def _is_statement(stop: Stop) -> bool:
     """Whether a word on a new line begins a statement, and is neither a clause nor an operand without its operator."""
     i, word, column = stop.index, stop.found, stop.source.position(stop.offset)[1]
-    if stop.text(i + 1) == "=" or stop.text(i + 2) in ("=", "{", "from", "of") or nearest(word, STATEMENTS):
+    body = stop.text(i + 1) == "=" or (stop.text(i + 1) != "(" and stop.text(i + 2) in ("=", "{", "from", "of"))
+    if body or nearest(word, STATEMENTS):
         return True
     if word in RESERVED or word[0].isdecimal() or nearest(word, CLAUSES.get(stop.keyword, ())):
         return False

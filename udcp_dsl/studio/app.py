@@ -57,9 +57,9 @@ def _change(studio: Studio, body: Any) -> Any:
 
 
 def _save(studio: Studio, body: Any) -> Any:
-    state = studio.state
-    place, written = state.place.save(state.text)
-    if place != state.place:
+    with studio.writing:
+        state = studio.state
+        place, written = state.place.save(state.text)
         studio.moved_to(place)
     return {"written": written, "place": place.shown}
 
@@ -68,7 +68,7 @@ def _open(studio: Studio, body: Any) -> Any:
     from udcp_dsl.datasets.specs import example_specs
 
     specs, name = example_specs(), body.get("example") if isinstance(body, dict) else None
-    if name not in specs:
+    if not isinstance(name, str) or name not in specs:
         raise InputError(f"there is no example {str(name)[:80]!r}: there are {', '.join(specs)}")
     place = studio.state.place
     studio.open(*example(specs[name], place.folder))
@@ -115,7 +115,10 @@ def _asked(studio: Studio, answer: Answer) -> Callable[[Request], Awaitable[Resp
         if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
             return _json({"error": "the body is JSON, and the content type says so"}, 415)
         try:
-            body = json.loads(await request.body())
+            body = json.loads(await request.body(), parse_constant=_refuse_constant)
+            json.dumps(body, ensure_ascii=False).encode("utf-8")
+        except UnicodeEncodeError:
+            return _json({"error": "the body holds half a character, which is no text"}, 400)
         except (ValueError, RecursionError):
             return _json({"error": "the body is no JSON"}, 400)
         try:
@@ -124,6 +127,10 @@ def _asked(studio: Studio, answer: Answer) -> Callable[[Request], Awaitable[Resp
             return _json({"error": str(error)}, 400)
 
     return endpoint
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")
 
 
 def _text(content: Callable[[], str], kind: str) -> Callable[[Request], Awaitable[Response]]:
