@@ -209,7 +209,7 @@ def test_the_model_can_be_written(tmp_path: Any) -> None:
 
 @pytest.mark.parametrize(("unit", "gap"), [(1.0, 5e-10), (1e-10, 0.5), (1e6, 1e-10)])
 def test_costs_that_differ_little_are_not_called_equal(unit: float, gap: float) -> None:
-    """One label that costs a little more than two: the smallest among the cheapest are the two, or nothing is proved."""
+    """One label that costs a little more than two: the cheapest set is the two, proved or not."""
     costs = f"costs c {{ a: {unit / 2!r}, b: {unit / 2!r}, d: {unit * (1 + gap)!r} }}"
     loss = udcp.loads(f"labels {{ a, b, d }}\n{costs}\nloss l = sum(c)")
     tally = Tally()

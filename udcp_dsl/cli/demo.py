@@ -217,8 +217,8 @@ def _why_below(summaries: Sequence[Summary], comparison: Comparison) -> Iterator
     if 1 - alpha - spread <= min(coverages) and max(coverages) < 1 - alpha:
         yield (
             f"All coverages are below {1 - alpha:g}: that is sampling error. With {n:,} rows for thresholds and {m:,} "
-            f"to test on, 95 of 100 splits cover between {1 - alpha - spread:.3f} and {1 - alpha + spread:.3f}; and all "
-            "oracles see the same rows, so that they err to the same side."
+            f"to test on, 95 of 100 splits cover between {1 - alpha - spread:.3f} and {1 - alpha + spread:.3f}; and "
+            "all oracles see the same rows, so that they err to the same side."
         )
 
 
