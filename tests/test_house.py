@@ -62,4 +62,4 @@ def test_warnings_are_made_in_one_place() -> None:
                     found.append(str(path.relative_to(ROOT)))
             imported = isinstance(node, ast.ImportFrom) and node.module == "warnings"
             assert not (imported and any(name.name.startswith("warn") for name in node.names)), path
-    assert found == ["udcp_dsl/diagnostics.py"]
+    assert sorted(found) == ["udcp_dsl/deprecation.py", "udcp_dsl/diagnostics.py"]

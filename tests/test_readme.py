@@ -49,3 +49,34 @@ def test_the_table_of_oracles_is_what_they_say_of_themselves() -> None:
         says = declaration_of(name)
         assert says is not None
         assert (says.does, says.choose_for) == shown
+
+
+def test_the_triage_tutorial_names_all_kinds_of_its_data() -> None:
+    import csv
+
+    with (ROOT / "specs/dermatology/skin.csv").open() as table:
+        kinds = {row["kind"] for row in csv.DictReader(table)}
+    opening = (ROOT / "docs/tutorials/triage.md").read_text().split("##")[0]
+    assert set(re.findall(r"\*(\w+)\*", opening)) == kinds
+
+
+def test_the_readme_counts_languages_and_labels() -> None:
+    pytest.importorskip("py3langid")
+    pytest.importorskip("django")
+    from udcp_dsl.datasets import languages
+
+    data = languages(0, rows=8000)
+    text = " ".join((ROOT / "README.md").read_text().split())
+    assert f"in {len(set(data.y.tolist()))} languages, has {len(data.labels)} labels" in text
+
+
+def test_the_readme_tells_how_its_spec_differs_from_the_file() -> None:
+    import udcp_dsl as udcp
+
+    text = (ROOT / "README.md").read_text()
+    shown = re.search(r"^loss triage =\n(.*?)^```", text, re.S | re.M)
+    assert shown is not None
+    terms = {re.sub(r"\s*#.*", "", line).strip(" +") for line in shown[1].splitlines()}
+    more = set(udcp.load(ROOT / "specs/dermatology/triage.loss").terms(())) - terms
+    assert more == {"3 * any(urgent)"}
+    assert "# the text above, and a term for urgent conditions" in text

@@ -1,6 +1,7 @@
 """Where a fault is, what it is, and the way out.
 
-A `Diagnostic` points at a `Span` of a `Source`; `SpecError` carries every diagnostic of one run.
+A `Diagnostic` points at a `Span` of a `Source`, and carries the edits that mend it (`fixes`) and the other places that
+it is about (`related`); `SpecError` carries every diagnostic of one run.
 This module imports nothing of the package, so that every other module can report through it.
 """
 
@@ -11,10 +12,10 @@ import difflib
 import re
 import sys
 import warnings
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from types import FrameType
 from typing import Literal
@@ -23,6 +24,9 @@ OWN_PACKAGES = ("udcp_dsl", "udcp_solvers", "udcp_grammars")
 
 # Names that one misspelt name is compared with, letter by letter: each takes some 10 microseconds.
 _MOST_COMPARED = 20_000
+# Diagnostics that are rendered, of one run; and characters of a line that an excerpt shows.
+_MOST_RENDERED = 50
+_EXCERPT = 120
 # A string (kept, whatever it holds) or a comment.
 _COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|#[^\n]*')
 # Who keeps our warnings in this thread, the innermost last: what kinds, and where.
@@ -81,52 +85,137 @@ class Span:
 
 
 @dataclass(frozen=True)
+class Edit:
+    """Text to write in the place of a span; an empty span is an insertion."""
+
+    span: Span
+    text: str
+
+
+@dataclass(frozen=True)
+class Fix:
+    """Edits that mend a fault, and what to call them. The edits do not overlap."""
+
+    title: str
+    edits: tuple[Edit, ...]
+
+    @classmethod
+    def write(cls, span: Span, text: str) -> Fix:
+        """Write a text in the place of a span; an empty one removes what is there."""
+        return cls(f"Write {text.strip()}" if text else f"Remove {span.text}", (Edit(span, text),))
+
+    @classmethod
+    def add(cls, source: Source, offset: int, text: str) -> Fix:
+        """Insert a text."""
+        return cls(f"Add {text.strip(' ,') or text.strip()}", (Edit(Span(source, offset, offset), text),))
+
+    def applied(self, text: str) -> str:
+        """A text, of which the spans are, after the edits.
+
+        >>> source = Source("example", "loss l = sizee")
+        >>> Fix.write(Span(source, 9, 14), "size").applied(source.text)
+        'loss l = size'
+        """
+        for edit in sorted(self.edits, key=lambda edit: edit.span.start, reverse=True):
+            text = text[: edit.span.start] + edit.text + text[edit.span.end :]
+        return text
+
+
+@dataclass(frozen=True)
+class Related:
+    """Another place that a fault is about, such as the first declaration of a name."""
+
+    span: Span
+    message: str
+
+
+@dataclass(frozen=True)
 class Diagnostic:
-    """One fault (or warning): a stable code, the place, what is wrong, and the way out."""
+    """One fault (or warning): a stable code, the place, what is wrong, and the way out.
+
+    `fixes` are the ways out that an editor can carry out by itself.
+    """
 
     code: str
     span: Span
     message: str
     help: str = ""
     severity: Literal["error", "warning"] = "error"
+    fixes: tuple[Fix, ...] = ()
+    related: tuple[Related, ...] = ()
 
-    def render(self) -> str:
-        """The diagnostic as a compiler prints it: place, line, underline, help."""
+    def render(self, width: int = _EXCERPT) -> str:
+        """The diagnostic as a compiler prints it: place, line (cut to `width` where it is longer), underline, help."""
         line_number, column = self.span.source.position(self.span.start)
         line = self.span.source.line(line_number)
-        width = max(1, min(self.span.end - self.span.start, len(line) - column + 1))
+        marked = max(1, min(self.span.end - self.span.start, len(line) - column + 1))
+        line, column, marked = _excerpt(line, column, marked, width)
         lead = "".join("\t" if ch == "\t" else " " for ch in line[: column - 1])
         gutter = " " * len(str(line_number))
         rows = [f"{self.span}: {self.severity}[{self.code}]: {self.message}"]
         if self.span.source.text:  # a file that is absent or empty has no line to show
-            rows += [f" {gutter} |", f" {line_number} | {line}", f" {gutter} | {lead}{'^' * width}"]
+            rows += [f" {gutter} |", f" {line_number} | {line}", f" {gutter} | {lead}{'^' * marked}"]
         if self.help:
             rows.append(f" {gutter} = help: {self.help}")
         return "\n".join(rows)
 
+    def moved(self, source: Source, by: int) -> Diagnostic:
+        """The same diagnostic of a text in which it stands so many characters later."""
+
+        def there(span: Span) -> Span:
+            return Span(source, span.start + by, span.end + by)
+
+        fixes = [replace(fix, edits=tuple(Edit(there(e.span), e.text) for e in fix.edits)) for fix in self.fixes]
+        related = [Related(there(other.span), other.message) for other in self.related]
+        return replace(self, span=there(self.span), fixes=tuple(fixes), related=tuple(related))
+
     def as_dict(self) -> dict[str, object]:
         """Plain data for `--json`."""
-        line, column = self.span.source.position(self.span.start)
-        end_line, end_column = self.span.source.position(self.span.end)
         return {
             "code": self.code,
             "severity": self.severity,
             "file": self.span.source.name,
-            "line": line,
-            "column": column,
-            "end_line": end_line,
-            "end_column": end_column,
+            **_place(self.span),
             "message": self.message,
             "help": self.help,
+            "fixes": [
+                {"title": fix.title, "edits": [{**_place(edit.span), "text": edit.text} for edit in fix.edits]}
+                for fix in self.fixes
+            ],
+            "related": [{**_place(other.span), "message": other.message} for other in self.related],
         }
 
 
+def _place(span: Span) -> dict[str, int]:
+    line, column = span.source.position(span.start)
+    end_line, end_column = span.source.position(span.end)
+    return {"line": line, "column": column, "end_line": end_line, "end_column": end_column}
+
+
+def _excerpt(line: str, column: int, marked: int, width: int) -> tuple[str, int, int]:
+    """The part of a long line around what is marked, and where the mark is in it."""
+    if len(line) <= width:
+        return line, column, marked
+    start = max(0, min(column - 1 - width // 3, len(line) - width))
+    before, after = "..." * (start > 0), "..." * (start + width < len(line))
+    kept = line[start + len(before) : start + width - len(after)]
+    column -= start
+    return f"{before}{kept}{after}", column, min(marked, width - column + 1)
+
+
+def shown_of(diagnostics: Sequence[Diagnostic]) -> tuple[Sequence[Diagnostic], str]:
+    """The diagnostics to render, and a line that says how many more there are; empty where there are none."""
+    more = len(diagnostics) - _MOST_RENDERED
+    return diagnostics[:_MOST_RENDERED], f"... and {more:,} more" if more > 0 else ""
+
+
 class SpecError(ValueError):
-    """A spec that does not compile; `diagnostics` lists every fault found."""
+    """A spec that does not compile; `diagnostics` lists every fault found, the text the first of them."""
 
     def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
         self.diagnostics = tuple(diagnostics)
-        super().__init__("\n\n".join(d.render() for d in self.diagnostics))
+        rendered, more = shown_of(self.diagnostics)
+        super().__init__("\n\n".join([*(d.render() for d in rendered), *filter(None, [more])]))
 
 
 class SpecWarning(UserWarning):
@@ -249,11 +338,32 @@ def _slips(one: str, other: str) -> int:
     return row[-1]
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A help text that offers the nearest known names, or lists the few there are."""
+@dataclass(frozen=True)
+class Suggestion:
+    """What an unknown name may have been meant to be: the help text, and the names that it offers."""
+
+    help: str
+    names: tuple[str, ...] = ()
+
+    def fixes(
+        self, span: Span, written: Callable[[str], str] = str, only: Callable[[str], bool] = lambda name: True
+    ) -> tuple[Fix, ...]:
+        """Each of the names that may stand there (`only`), in the place of the unknown one, as it is `written`."""
+        return tuple(Fix.write(span, written(name)) for name in self.names if only(name))
+
+
+def suggest(name: str, known: Iterable[str]) -> Suggestion:
+    """The nearest known names, or the list of the few there are."""
     candidates = dict.fromkeys(known)
     close = nearest(name, candidates)
-    return "did you mean " + " or ".join(repr(c) for c in close) + "?" if close else known_names(candidates)
+    if not close:
+        return Suggestion(known_names(candidates))
+    return Suggestion("did you mean " + " or ".join(repr(c) for c in close) + "?", tuple(close))
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A help text that offers the nearest known names, or lists the few there are."""
+    return suggest(name, known).help
 
 
 def known_names(known: Collection[str]) -> str:

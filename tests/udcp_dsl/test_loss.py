@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from fractions import Fraction
 from typing import Any
 
@@ -135,3 +136,22 @@ def test_a_product_of_indicators_is_one_whatever_its_value() -> None:
     for number in ("1 * any({ a })", "any({ a }) / 1", "p * any({ a })"):
         with pytest.raises(udcp.SpecError, match="is a number, not an indicator"):
             udcp.loads(f"labels {{ a, b }}  param p = 1  loss l = if {number} then 5 else 0")
+
+
+@pytest.mark.parametrize(
+    "costs", [(1e12, 1e-9, -1e12, 2e-9), (1.0, 1e-9, -1.0, 3.0, 1.0), (-1e12, 3.0, 1e12, 2e-9, 1.0)]
+)
+@pytest.mark.parametrize("claim", ["sum(c) > 0", "sum(c) == 0", "sum(c) >= 0.000000002"])
+def test_costs_that_cancel_are_added_alike_by_all(costs: tuple[float, ...], claim: str) -> None:
+    """One by one, many at once, grown by one label, and by the interpreter: a comparison decides the same."""
+    K = len(costs)
+    entries = ", ".join(f"x{i}: {cost!r}" for i, cost in enumerate(costs))
+    names = ", ".join(f"x{i}" for i in range(K))
+    loss = udcp.loads(f"labels {{ {names} }}\ncosts c {{ {entries} }}\nloss l = if {claim} then 1 else 0")
+    masks = np.array(list(itertools.product([False, True], repeat=K)))
+    many = loss.batch(masks)
+    for mask, cost in zip(masks, many, strict=True):
+        grow = loss.increments(1)
+        for y in np.flatnonzero(mask):
+            grow.push([int(y)])
+        assert (loss(mask), loss.interpret(mask), float(grow.value[0])) == (cost, cost, cost)

@@ -20,7 +20,7 @@ from udcp_dsl.testing.formulas import block_scores, own_share
 from udcp_solvers.ilp import LEVELS, Ilp
 from udcp_solvers.programs import exact as ilp_exact
 from udcp_solvers.programs.by_mass import chain
-from udcp_solvers.programs.exact import Tally
+from udcp_solvers.programs.exact import Exact, Tally
 from udcp_solvers.programs.solver import Answer, export, open_solver, solver_name
 
 GROUPS = """
@@ -205,3 +205,22 @@ def test_the_model_can_be_written(tmp_path: Any) -> None:
         assert "x00" in (tmp_path / name).read_text()
     with pytest.raises(OracleError, match=r"\.lp or \.mps"):
         export(model, str(tmp_path / "model.txt"))
+
+
+@pytest.mark.parametrize(("unit", "gap"), [(1.0, 5e-10), (1e-10, 0.5), (1e6, 1e-10)])
+def test_costs_that_differ_little_are_not_called_equal(unit: float, gap: float) -> None:
+    """One label that costs a little more than two: the cheapest set is the two, proved or not."""
+    costs = f"costs c {{ a: {unit / 2!r}, b: {unit / 2!r}, d: {unit * (1 + gap)!r} }}"
+    loss = udcp.loads(f"labels {{ a, b, d }}\n{costs}\nloss l = sum(c)")
+    tally = Tally()
+    exact = Exact(loss, Ilp(loss).model, "HiGHS", canonical=True)
+    found = exact.cheapest(tally, np.array([0.3, 0.3, 0.4]), 0.35, np.zeros(3, dtype=bool))
+    assert found.mask.tolist() == [True, True, False]
+    assert found.proved == (not tally.happened)
+
+
+def test_costs_that_are_equal_are_called_so() -> None:
+    loss = udcp.loads("labels { a, b, d }\ncosts c { a: 0.1, b: 0.2, d: 0.3 }\nloss l = sum(c)")
+    exact = Exact(loss, Ilp(loss).model, "HiGHS", canonical=True)
+    found = exact.cheapest(Tally(), np.array([0.3, 0.3, 0.4]), 0.35, np.zeros(3, dtype=bool))
+    assert (found.mask.tolist(), found.proved) == ([False, False, True], True)

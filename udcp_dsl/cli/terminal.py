@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from udcp_dsl.diagnostics import Diagnostic, InputError, OracleError, SpecError, nearest
+from udcp_dsl.diagnostics import Diagnostic, InputError, OracleError, SpecError, nearest, shown_of
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -99,9 +99,12 @@ def visible_lines(text: str) -> str:
 def show_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
     """Print diagnostics on stderr, as a compiler does."""
     paint = coloured(sys.stderr)
-    for diagnostic in diagnostics:
+    rendered, more = shown_of(tuple(diagnostics))
+    for diagnostic in rendered:
         text = visible_lines(diagnostic.render())
         click.echo((_painted(diagnostic, text) if paint else text) + "\n", err=True, color=True)
+    if more:
+        click.echo(more, err=True)
 
 
 def _painted(diagnostic: Diagnostic, text: str) -> str:
@@ -109,8 +112,11 @@ def _painted(diagnostic: Diagnostic, text: str) -> str:
     colour = "red" if diagnostic.severity == "error" else "yellow"
     code = f"{diagnostic.severity}[{diagnostic.code}]"
     head, *rows = text.split("\n")
-    rows[2] = rows[2].rstrip("^") + click.style("^" * rows[2].count("^"), fg=colour, bold=True)
-    rows[3:] = (row.replace("help:", click.style("help:", fg="cyan"), 1) for row in rows[3:])
+    if diagnostic.help:
+        rows[-1] = rows[-1].replace("help:", click.style("help:", fg="cyan"), 1)
+    if diagnostic.span.source.text:  # else there is no line to show, and none to mark
+        at = -2 if diagnostic.help else -1
+        rows[at] = rows[at].rstrip("^") + click.style("^" * rows[at].count("^"), fg=colour, bold=True)
     return "\n".join([head.replace(code, click.style(code, fg=colour, bold=True), 1), *rows])
 
 
@@ -150,7 +156,8 @@ def error_as_data(error: Exception) -> list[dict[str, object]]:
     kinds = {InputError: "input", OracleError: "oracle", click.ClickException: "usage", OSError: "file"}
     code = next(code for kind, code in kinds.items() if isinstance(error, kind))
     nowhere = dict.fromkeys(("file", "line", "column", "end_line", "end_column"))
-    return [{"code": code, "severity": "error", **nowhere, "message": _message(error), "help": ""}]
+    said = {"message": _message(error), "help": "", "fixes": [], "related": []}
+    return [{"code": code, "severity": "error", **nowhere, **said}]
 
 
 def _message(error: Exception) -> str:

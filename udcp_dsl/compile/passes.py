@@ -9,10 +9,10 @@ from numbers import Integral, Real
 
 import numpy as np
 
-from udcp_dsl.compile.check import Checker, Value
 from udcp_dsl.compile.declare import Declared, Kept, declare
 from udcp_dsl.compile.declare import with_params as declare_params
 from udcp_dsl.compile.sources import Files
+from udcp_dsl.compile.type_checker import Checker, Value
 from udcp_dsl.diagnostics import Diagnostic, InputError, Source, Span, SpecError, did_you_mean
 from udcp_dsl.expression.domain import Costs, Hierarchy
 from udcp_dsl.expression.interpret import Interpreter

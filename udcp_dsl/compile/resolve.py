@@ -9,6 +9,7 @@ import numpy as np
 from udcp_dsl.compile.declare.declared import Declared, Fault, Thing
 from udcp_dsl.compile.declare.families import categories_named, family_of, is_node, level_of
 from udcp_dsl.compile.declare.labels import positions
+from udcp_dsl.diagnostics import Fix
 from udcp_dsl.expression.domain import Actions, Category, CategoryMetric, Costs, Family, Hierarchy, Metric, TreeMetric
 from udcp_dsl.language import ast
 from udcp_dsl.language.unparse import written
@@ -74,36 +75,41 @@ def is_costs(d: Declared, ref: ast.Ref) -> bool:
     return not ref.parts and isinstance(d.things.get(ref.head.text), Costs)
 
 
-def described(d: Declared, ref: ast.Ref) -> tuple[str, str]:
-    """What a name that is no expression stands for, and how to make an expression of it."""
+def described(d: Declared, ref: ast.Ref) -> tuple[str, list[str]]:
+    """What a name that is no expression stands for, and the expressions that can be made of it."""
     thing = d.things.get(ref.head.text)
     name = ref.span.text
     match thing:
         case Costs():
             if thing.of is None:
-                return "a list of costs", f"write sum({name}) or max({name})"
-            return "a list of costs of a family", f"write count({thing.of.name}, {name})"
+                return "a list of costs", [f"sum({name})", f"max({name})"]
+            return "a list of costs of a family", [f"count({thing.of.name}, {name})"]
         case Category():
-            return "a category", f"write any({name}) or size({name})"
+            return "a category", [f"any({name})", f"size({name})"]
         case Family():
-            return ("a category", f"write any({name})") if ref.parts else ("a family", f"write count({name})")
+            return ("a category", [f"any({name})"]) if ref.parts else ("a family", [f"count({name})"])
         case Hierarchy():
             if not ref.parts:
-                return "a hierarchy", f"write diameter({name}) or nodes({name})"
+                return "a hierarchy", [f"diameter({name})", f"nodes({name})"]
             part = ref.parts[0]
             if isinstance(part, ast.Name) and part.text not in thing.levels and part.text in thing.names:
-                return "a node of a hierarchy", f"write any({thing.name}.node({part.span.text}))"
+                return "a node of a hierarchy", [f"any({thing.name}.node({part.span.text}))"]
             if len(ref.parts) == 1 and not is_node(part):
-                return "a level of a hierarchy", f"write count({name})"
-            return "a node of a hierarchy", f"write any({name})"
+                return "a level of a hierarchy", [f"count({name})"]
+            return "a node of a hierarchy", [f"any({name})"]
         case CategoryMetric():
-            return "a distance between categories", f"write diameter({name})"
+            return "a distance between categories", [f"diameter({name})"]
         case Metric():
-            return "a distance", f"write diameter({name}), spread({name}) or radius({name})"
+            return "a distance", [f"diameter({name})", f"spread({name})", f"radius({name})"]
         case Actions():
-            return "a table of actions", f"write worst({name})"
+            return "a table of actions", [f"worst({name})"]
         case _:
-            return "a number" if isinstance(thing, float) else "an expression", f"write {ref.head.text}"
+            return "a number" if isinstance(thing, float) else "an expression", [ref.head.text]
+
+
+def write_one_of(ways: Sequence[str]) -> str:
+    """`write a, b or c`"""
+    return "write " + " or ".join(filter(None, [", ".join(ways[:-1]), ways[-1]]))
 
 
 def _set(d: Declared, literal: ast.SetLiteral) -> Category | None:
@@ -124,29 +130,28 @@ def category_of(d: Declared, ref: ast.Ref) -> Category | None:
     if isinstance(thing, Family) and len(parts) == 1 and isinstance(parts[0], ast.Name):
         name = parts[0].text
         if name not in thing.names:
-            d.error("E212", parts[0].span, f"{thing.name!r} has no category {name!r}", d.meant(name, thing.names))
+            meant = d.meant(name, thing.names)
+            fixes = meant.fixes(parts[0].span, written)
+            d.error("E212", parts[0].span, f"{thing.name!r} has no category {name!r}", meant.help, fixes=fixes)
             return None
         return thing.category(thing.names.index(name))
     if isinstance(thing, Hierarchy) and len(parts) == 1 and isinstance(parts[0], ast.Indexed) and is_node(parts[0]):
         return _node(d, thing, parts[0].argument, range(len(thing.names)), "")
     if isinstance(thing, Hierarchy) and len(parts) == 2 and isinstance(parts[1], ast.Name):
-        depth = level_of(d, thing, parts[0])
+        depth = level_of(d, thing, parts[0], "level")
         if depth is None:
             return None
         at = np.unique(thing.nodes_at(depth)).tolist()
         where = f" at level {parts[0].text!r}" if isinstance(parts[0], ast.Name) else f" at {parts[0].span.text}"
         return _node(d, thing, parts[1], at, where)
-    if isinstance(thing, Hierarchy) and len(parts) == 1 and level_of(d, thing, parts[0]) is None:
+    if isinstance(thing, Hierarchy) and len(parts) == 1 and level_of(d, thing, parts[0], "node") is None:
         return None
     if thing is None and ref.head.text not in d.definitions:
         if ref.head.text in d.index and not parts:
-            d.error("E406", ref.span, f"{ref.head.text!r} is a label, not a category", f"write {{ {ref.span.text} }}")
+            message, literal = f"{ref.head.text!r} is a label, not a category", f"{{ {ref.span.text} }}"
+            d.error("E406", ref.span, message, f"write {literal}", fixes=[Fix.write(ref.span, literal)])
         else:
-            known = [n for n, t in d.things.items() if isinstance(t, Category | Family | Hierarchy)]
-            way_out = d.meant(ref.head.text, known) or "declare it with `category`, or list its labels: { a, b }"
-            if not parts and (found := categories_named(d, ref.head.text)):
-                way_out = f"write {' or '.join(found)}"
-            d.error("E211", ref.head.span, f"there is no category {ref.head.text!r}", way_out)
+            _no_category(d, ref)
         return None
     what = described(d, ref)[0]
     if isinstance(thing, Family):
@@ -160,11 +165,25 @@ def category_of(d: Declared, ref: ast.Ref) -> Category | None:
     return None
 
 
+def _no_category(d: Declared, ref: ast.Ref) -> None:
+    name, span = ref.head.text, ref.head.span
+    if not ref.parts and (found := categories_named(d, name)):
+        way_out, fixes = f"write {' or '.join(found)}", tuple(Fix.write(span, category) for category in found)
+    else:
+        meant = d.meant(name, [n for n, t in d.things.items() if isinstance(t, Category | Family | Hierarchy)])
+        way_out = meant.help or "declare it with `category`, or list its labels: { a, b }"
+        # Of families and hierarchies only parts are categories.
+        fixes = meant.fixes(span, only=lambda n: isinstance(d.things[n], Category) != bool(ref.parts))
+    d.error("E211", span, f"there is no category {name!r}", way_out, fixes=fixes)
+
+
 def _node(d: Declared, h: Hierarchy, name: ast.Name, among: Sequence[int], where: str) -> Category | None:
     found = [v for v in among if h.names[v] == name.text]
     if not found:
         known = dict.fromkeys(h.names[v] for v in among)
-        d.error("E214", name.span, f"{h.name!r} has no node {name.text!r}{where}", d.meant(name.text, known))
+        meant = d.meant(name.text, known)
+        fixes = meant.fixes(name.span, written)
+        d.error("E214", name.span, f"{h.name!r} has no node {name.text!r}{where}", meant.help, fixes=fixes)
         return None
     members = {h.members(v).tobytes() for v in found}
     if len(members) > 1:
@@ -185,7 +204,12 @@ def _path(h: Hierarchy, v: int) -> list[str]:
 
 
 def _weights(d: Declared, call: ast.Call, ref: ast.Ref, family: object) -> Costs | None:
-    costs = _named(d, call, "costs of family", ref)
+    def of_family(thing: Thing) -> bool:
+        if not isinstance(thing, Costs) or thing.of is None or not isinstance(family, Family):
+            return False
+        return (thing.of.name, thing.of.names) == (family.name, family.names)
+
+    costs = _named(d, call, "costs of family", ref, of_family)
     if not isinstance(costs, Costs) or not isinstance(family, Family):
         return None
     if costs.of is None:
@@ -193,8 +217,9 @@ def _weights(d: Declared, call: ast.Call, ref: ast.Ref, family: object) -> Costs
                 f"declare `costs {ref.span.text} of {family.name} {{ ... }}`")  # fmt: skip
         return None
     if costs.of.names != family.names or costs.of.name != family.name:
-        d.error("E406", ref.span, f"{ref.span.text!r} are costs of {costs.of.name!r}, not of {family.name!r}",
-                f"write count({costs.of.name}, {ref.span.text})")  # fmt: skip
+        message = f"{ref.span.text!r} are costs of {costs.of.name!r}, not of {family.name!r}"
+        meant = f"count({costs.of.name}, {ref.span.text})"
+        d.error("E406", ref.span, message, f"write {meant}", fixes=[Fix.write(call.span, meant)])
         return None
     return costs
 
@@ -209,7 +234,7 @@ def _metric(d: Declared, call: ast.Call, kind: str, ref: ast.Ref) -> Metric | No
         d.error(
             "E406", ref.span, f"{call.name} takes a distance between labels; {name!r} is one between categories",
             f"a label in several categories of {family}, or in none, has no one distance to another; "
-            f"write diameter({name})",
+            f"write diameter({name})", fixes=[Fix.write(call.span, f"diameter({name})")],
         )  # fmt: skip
         return None
     return named if isinstance(named, Metric) else None
@@ -224,8 +249,10 @@ _KINDS: dict[str, Callable[[object], bool]] = {
 }
 
 
-def _named(d: Declared, call: ast.Call, kind: str, ref: ast.Ref) -> Thing | None:
-    """A thing by its plain name."""
+def _named(
+    d: Declared, call: ast.Call, kind: str, ref: ast.Ref, fits: Callable[[Thing], bool] = lambda thing: True
+) -> Thing | None:
+    """A thing by its plain name; an unknown one is mended by one that `fits`."""
     name = ref.head.text
     thing = d.things.get(name)
     if thing is not None and not ref.parts and _KINDS[kind](thing):
@@ -234,10 +261,15 @@ def _named(d: Declared, call: ast.Call, kind: str, ref: ast.Ref) -> Thing | None
     if thing is None and name not in d.definitions:
         there_is_no = "there is no" if _ARTICLE[kind].startswith("a ") else "there are no"
         what = _ARTICLE[kind].removeprefix("a ")
-        d.error("E211", ref.head.span, f"{there_is_no} {what} {name!r}", d.meant(name, known) or _WAY_OUT[kind])
+        meant = d.meant(name, known)
+        fixes = meant.fixes(ref.head.span, only=lambda n: not ref.parts and fits(d.things[n]))
+        d.error("E211", ref.head.span, f"{there_is_no} {what} {name!r}", meant.help or _WAY_OUT[kind], fixes=fixes)
         return None
-    what, help = described(d, ref)
+    what, ways = described(d, ref)
+    help = write_one_of(ways)
+    alone = len(call.arguments or ()) == 1
+    fixes = tuple(Fix.write(call.span, way) for way in ways) if alone else ()
     if name in d.definitions or isinstance(thing, float):
-        help = _instead(call, kind)
-    d.error("E406", ref.span, f"{call.name} takes {_ARTICLE[kind]}; {ref.span.text!r} is {what}", help)
+        help, fixes = _instead(call, kind), ()
+    d.error("E406", ref.span, f"{call.name} takes {_ARTICLE[kind]}; {ref.span.text!r} is {what}", help, fixes=fixes)
     return None

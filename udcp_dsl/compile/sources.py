@@ -21,24 +21,42 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from udcp_dsl.diagnostics import did_you_mean
+from udcp_dsl.diagnostics import Fix, Suggestion, suggest
+from udcp_dsl.language import ast
+from udcp_dsl.language.unparse import written
 
 # Nested JSON deeper than this is refused, as nested text is.
 _DEEPEST = 200
 
 # What counts as a number in a cell; Python alone would take 1_000 and the digits of any script.
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf|infinity)", re.ASCII | re.IGNORECASE)
+_LOOKED_FOR = "files are looked for from the spec's own folder on"
 _NUMBERS = "write a finite number, such as 2, -0.5 or 1e-3"
 
 
 class FileFault(Exception):
-    """Something wrong with a data file; the checker adds the place in the spec."""
+    """Something wrong with a data file; the checker adds the place in the spec.
 
-    def __init__(self, code: str, message: str, help: str = "") -> None:
+    `wrong` is the path or column that the spec names and that is not there, `meant` what it may have meant by it.
+    """
+
+    def __init__(
+        self, code: str, message: str, help: str = "", *, wrong: str = "", meant: Suggestion | None = None
+    ) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
-        self.help = help
+        self.help = help if meant is None else meant.help or help
+        self._wrong, self._meant = wrong, meant
+
+    def fixes(self, file: ast.File) -> tuple[Fix, ...]:
+        """The names that may have been meant, each where `file` names the wrong path or column."""
+        if self._meant is None:
+            return ()
+        if self._wrong == file.path and file.path_span is not None:
+            return self._meant.fixes(file.path_span, lambda path: json.dumps(path, ensure_ascii=False))
+        named = (name for name in (file.column, file.by, *file.levels) if name is not None)
+        return tuple(x for name in named if name.text == self._wrong for x in self._meant.fixes(name.span, written))
 
 
 class Files:
@@ -62,8 +80,8 @@ class Files:
     def _carried(self, path: str) -> bytes:
         assert self._contents is not None
         if path not in self._contents:
-            way_out = did_you_mean(path, self._contents) or "no file is carried along"
-            raise FileFault("E301", f"{path!r} is not among the files carried along", way_out)
+            message, meant = f"{path!r} is not among the files carried along", suggest(path, self._contents)
+            raise FileFault("E301", message, "no file is carried along", wrong=path, meant=meant)
         return self._contents[path]
 
     def _from_disk(self, path: str) -> bytes:
@@ -83,7 +101,8 @@ class Files:
                     "keep data below the spec's folder, or allow it: --allow-outside (allow_outside=True)",
                 )
             if not there.exists():
-                raise FileFault("E301", f"there is no file {path!r} in the spec's folder", self._nearby(folder, path))
+                message, way_out = f"there is no file {path!r} in the spec's folder", _LOOKED_FOR
+                raise FileFault("E301", message, way_out, wrong=path, meant=self._nearby(folder, path))
             if not there.is_file():
                 raise FileFault("E301", f"{path!r} is not a file", "name a .csv, .json or .npy file")
             return there.read_bytes()
@@ -91,13 +110,13 @@ class Files:
             way_out = "check that it may be read"
             raise FileFault("E301", f"cannot read {path!r}: {error.strerror or error}", way_out) from None
 
-    def _nearby(self, folder: Path, path: str) -> str:
+    def _nearby(self, folder: Path, path: str) -> Suggestion:
         where = (folder / path).parent
         names = sorted(os.listdir(where))[:1000] if where.is_dir() else []
         parent = os.path.dirname(path)
         data = [n for n in names if n.endswith((".csv", ".json", ".npy"))]
         there = [f"{parent}/{n}" if parent else n for n in data]
-        return did_you_mean(path, there) or "files are looked for from the spec's own folder on"
+        return suggest(path, there)
 
     def table(self, path: str) -> Table:
         """A CSV file, parsed once however often the spec names it."""
@@ -121,7 +140,8 @@ class Table:
 
     def position(self, column: str) -> int:
         if column not in self.positions:
-            raise FileFault("E304", f"{self.path} has no column {column!r}", did_you_mean(column, self.header))
+            message = f"{self.path} has no column {column!r}"
+            raise FileFault("E304", message, wrong=column, meant=suggest(column, self.header))
         return self.positions[column]
 
     def keyed(self, key: str | None) -> tuple[int, dict[str, int]]:

@@ -8,9 +8,10 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
-from udcp_dsl.diagnostics import Diagnostic, Span
+from udcp_dsl.diagnostics import Diagnostic, Edit, Fix, Span
 from udcp_dsl.expression.facts import Fact, Facts, Interval
 from udcp_dsl.expression.ir import Node, Scale, summands
+from udcp_dsl.language import ast
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
@@ -68,7 +69,20 @@ def free_labels_warning(loss: Loss) -> Diagnostic | None:
         f"{'a gain' if gain else 'free of cost'}: {named}; an oracle led by cost puts such labels into every set",
         way_out,
         "warning",
+        () if gain else (_small_weight(loss),),
     )
+
+
+def _small_weight(loss: Loss) -> Fix:
+    """`+ 0.01 * size` behind the loss; what binds more loosely than a sum gets parentheses."""
+    body = loss._compiled.body
+    source, start, end = body.span.source, body.span.start, body.span.end
+    added = " + 0.01 * size"
+    loose = isinstance(body, ast.If | ast.Or | ast.And | ast.Not | ast.Comparison)
+    if not loose or body.span.text.startswith("("):
+        return Fix.add(source, end, added)
+    opened, closed = Edit(Span(source, start, start), "("), Edit(Span(source, end, end), ")" + added)
+    return Fix(f"Add {added.strip()}", (opened, closed))
 
 
 def summary(loss: Loss) -> str:

@@ -50,6 +50,7 @@ class File:
     column: Name | None = None
     by: Name | None = None
     levels: tuple[Name, ...] = ()
+    path_span: Span | None = field(default=None, compare=False, repr=False, kw_only=True)
     span: Span = _span()
 
 

@@ -1,7 +1,7 @@
 """Text to syntax tree: every statement of a file by itself, so that every syntax fault is found in one run.
 
 `scan` cuts the file, lark reads each statement by the grammar in `udcp_grammars`, a builder turns lark's trees into
-`ast` nodes, and `faults` puts into words why a statement does not parse. This module alone imports lark.
+`ast` nodes, and `syntax_faults` puts into words why a statement does not parse. This module alone imports lark.
 """
 
 from __future__ import annotations
@@ -25,14 +25,15 @@ from lark.grammar import Rule
 from lark.lexer import TerminalDef
 from lark.visitors import Transformer_NonRecursive
 
-from udcp_dsl.diagnostics import Diagnostic, Source, Span, SpecError, nearest
+from udcp_dsl.diagnostics import Diagnostic, Fix, Related, Source, Span, SpecError, nearest
 from udcp_dsl.language import ast
-from udcp_dsl.language.faults import CLAUSES, Stop, explain
 from udcp_dsl.language.scan import Token, scan
+from udcp_dsl.language.syntax_faults import CLAUSES, Stop, explain
 from udcp_dsl.language.words import CALLED, RESERVED, WORD
 
 _LONGEST_RANGE = 1_000_000
 _LONGEST_RANGES = 2_000_000  # all of a spec together: each label of each is a string
+_MOST_PASSED_OVER = 20  # unknown functions, in one statement: each takes another parse
 _IN_LABEL_RUN = re.compile(rf"[{WORD}]+")
 _IN_COST_RUN = re.compile(rf"([{WORD}]+)[^:]*:\s*([^\s,]+)")
 
@@ -91,9 +92,10 @@ def parse(source: Source) -> tuple[ast.Spec, list[Diagnostic]]:
         faults.extend(builder.faults)
         booleans.extend(builder.booleans)
         ranged = builder.ranged
-        # E113 is about what follows a whole statement.
+        # E113 is about what follows a whole statement; and an unknown function is one name that means nothing.
         strays = [fault.span.start for fault in builder.faults if fault.code == "E113"]
-        if declaration is not None and len(strays) == len(builder.faults):
+        unread |= builder.unknown_calls
+        if declaration is not None and all(fault.code in ("E113", "E121") for fault in builder.faults):
             declarations.append(declaration)
         else:
             strays.append(statement.tokens[0].start)
@@ -106,21 +108,43 @@ def parse(source: Source) -> tuple[ast.Spec, list[Diagnostic]]:
 
 
 def _declaration(builder: _Builder, tokens: list[Token]) -> ast.Declaration | None:
-    """The declaration that the tokens write, if they do; faults go to the builder."""
-    start, end = tokens[0].start, tokens[-1].end
-    text = builder.source.text[start:end]
-    try:
-        return builder.transform(_parser().parse(text))
-    except UnexpectedInput as error:
-        at_end = isinstance(error, UnexpectedToken) and error.token.type == "$END"
-        offset = end if at_end else start + (error.pos_in_stream or 0)
-    index = len(tokens) if at_end else bisect.bisect_right([t.start for t in tokens], offset) - 1
-    stop = Stop(builder.source, tokens, index, offset, _expected_after(text[: offset - start]))
-    fault = explain(stop)
-    builder.faults.append(fault)
-    if fault.code == "E113" and index > 0:  # a whole statement, and after it something that is none
-        return _declaration(builder, tokens[:index])
-    return None
+    """The declaration that the tokens write, if they do; faults go to the builder.
+
+    The arguments of an unknown function are passed over, so that what is wrong with the rest is found too.
+    """
+    start = tokens[0].start
+    text = builder.source.text[start : tokens[-1].end]
+    while True:
+        try:
+            return builder.transform(_parser().parse(text))
+        except UnexpectedInput as error:
+            at_end = isinstance(error, UnexpectedToken) and error.token.type == "$END"
+            offset = start + len(text) if at_end else start + (error.pos_in_stream or 0)
+        index = len(tokens) if at_end else bisect.bisect_right([t.start for t in tokens], offset) - 1
+        stop = Stop(builder.source, tokens, index, offset, _expected_after(text[: offset - start]))
+        fault = explain(stop)
+        builder.faults.append(fault)
+        if fault.code == "E113" and index > 0:  # a whole statement, and after it something that is none
+            tokens = tokens[:index]
+            text = text[: tokens[-1].end - start]
+        elif fault.code == "E121" and stop.found == "(" and len(builder.faults) < _MOST_PASSED_OVER:
+            close = _closing(tokens, index)
+            builder.unknown_calls.add(stop.before)
+            first, last = tokens[index].start - start, tokens[close].end - start
+            text = text[:first] + " " * (last - first) + text[last:]
+            tokens = tokens[:index] + tokens[close + 1 :]
+        else:
+            return None
+
+
+def _closing(tokens: list[Token], index: int) -> int:
+    """The bracket that closes the one at an index; brackets match, or there would be no parsing."""
+    depth = 0
+    for i in range(index, len(tokens)):
+        depth += (tokens[i].kind == "open") - (tokens[i].kind == "close")
+        if depth == 0:
+            return i
+    raise AssertionError("a bracket that is never closed")
 
 
 def _expected_after(text: str) -> frozenset[str]:
@@ -209,6 +233,7 @@ class _Builder(Transformer_NonRecursive[lark.Token, ast.Declaration]):
         self.source = source
         self.faults: list[Diagnostic] = []
         self.booleans: list[ast.Name] = []
+        self.unknown_calls: set[str] = set()
         self._start = tokens[0].start
         self._keyword = tokens[0].text
 
@@ -223,8 +248,16 @@ class _Builder(Transformer_NonRecursive[lark.Token, ast.Declaration]):
         last = next(child for child in reversed(children) if child is not None)
         return self._span_of(children[0]).to(self._span_of(last))
 
-    def _fault(self, code: str, span: Span, message: str, way_out: str) -> None:
-        self.faults.append(Diagnostic(code, span, message, way_out))
+    def _fault(
+        self,
+        code: str,
+        span: Span,
+        message: str,
+        way_out: str,
+        fixes: tuple[Fix, ...] = (),
+        related: tuple[Related, ...] = (),
+    ) -> None:
+        self.faults.append(Diagnostic(code, span, message, way_out, fixes=fixes, related=related))
 
     def _name(self, token: lark.Token) -> ast.Name:
         text = json.loads(token) if token.type == "STRING" else str(token)
@@ -260,7 +293,8 @@ class _Builder(Transformer_NonRecursive[lark.Token, ast.Declaration]):
         if math.isinf(value):
             self._fault("E110", span, f"{text} is too large for a number", "the largest is about 1.8e308")
         elif value == 0 and text.lower().partition("e")[0].strip("-0."):
-            self._fault("E110", span, f"{text} is too small for a number", "the smallest is about 5e-324; or write 0")
+            way_out = "the smallest is about 5e-324; or write 0"
+            self._fault("E110", span, f"{text} is too small for a number", way_out, (Fix.write(span, "0"),))
         return value + 0.0  # never minus zero
 
     # Declarations
@@ -285,7 +319,8 @@ class _Builder(Transformer_NonRecursive[lark.Token, ast.Declaration]):
             body = tuple(entry for entry in body if not isinstance(entry, tuple))
             default = defaults[0][1] if defaults else None
             for word, _ in defaults[1:]:
-                self._fault("E126", self._span_of(word), "a second default", "keep one of them")
+                first = Related(self._span_of(defaults[0][0]), "the first default")
+                self._fault("E126", self._span_of(word), "a second default", "keep one of them", related=(first,))
         return ast.Costs(self._name(children[1]), children[2], body, default, span=self._span(children))
 
     def entry(self, children: list[Any]) -> ast.CostEntry:
@@ -335,7 +370,9 @@ class _Builder(Transformer_NonRecursive[lark.Token, ast.Declaration]):
             way_out = f"a range holds at most {_LONGEST_RANGE:,} labels"
             self._fault("E125", span, f"the range {span.text} is too long", way_out)
         elif first > last:
-            self._fault("E125", span, f"the range {span.text} runs backwards", "write the smaller number first")
+            message, way_out = f"the range {span.text} runs backwards", "write the smaller number first"
+            fixes = (Fix.write(span, f"{last}..{first}"),) if first - last < _LONGEST_RANGE else ()
+            self._fault("E125", span, message, way_out, fixes)
         else:
             before, self.ranged = self.ranged, self.ranged + last - first + 1
             if before <= _LONGEST_RANGES < self.ranged:
@@ -357,8 +394,9 @@ class _Builder(Transformer_NonRecursive[lark.Token, ast.Declaration]):
                 clauses[str(word)] = value
         last = children[-1] if len(children) == 2 else children[-1][1]
         end = last[-1] if isinstance(last, tuple) else last
-        path = self._name(children[1]).text
-        return ast.File(path, **clauses, span=self._span_of(children[0]).to(self._span_of(end)))
+        path = self._name(children[1])
+        span = self._span_of(children[0]).to(self._span_of(end))
+        return ast.File(path.text, **clauses, path_span=path.span, span=span)
 
     def column(self, children: list[Any]) -> tuple[lark.Token, ast.Name]:
         return children[0], self._name(children[1])

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from udcp_dsl.diagnostics import Diagnostic, Source, Span
+from udcp_dsl.diagnostics import Diagnostic, Edit, Fix, Source, Span
 from udcp_dsl.language.words import FOREIGN_QUOTES, RESERVED, WORD, is_name
 
 MOST_NESTED = 200
@@ -55,6 +55,12 @@ _FOREIGN = {
     "\u2013": "write '-', the hyphen of the keyboard",
     "\u2014": "write '-', the hyphen of the keyboard",
 }
+# Those that one sign or word of this language takes the place of, whatever stands around them.
+_OWN_SIGNS = {
+    "**": "^", "&&": "and", "||": "or", "=>": ">=", "=<": "<=", ":=": "=", "&": "and", "|": "or", "!": "not",
+    "~": "not", ";": "", "\u2265": ">=", "\u2264": "<=", "\u00d7": "*", "\u00b7": "*", "\u00f7": "/",
+    "\u2212": "-", "\u2013": "-", "\u2014": "-",
+}  # fmt: skip
 _TOKEN = re.compile(
     rf"""(?P<space> (?: [ \t\r\n\f]+ | \#[^\r\n]* | \A\ufeff )+ )
       | (?P<word> (?<!\.)[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![{WORD}]) | [{WORD}]+ )
@@ -136,20 +142,37 @@ def _fault_of(source: Source, token: Token) -> Diagnostic | None:
     if kind == "quoted":
         inside = text.strip(FOREIGN_QUOTES)
         way_out = f'write "{inside}"' if inside else "write '\"'"
-        return Diagnostic("E106", span, "strings stand between straight double quotes", way_out)
+        fixes = (Fix.write(span, f'"{inside}"'),) if inside and not set(inside) & set('"\\') else ()
+        return Diagnostic("E106", span, "strings stand between straight double quotes", way_out, fixes=fixes)
     if kind == "comment":
-        return Diagnostic("E106", span, f"'{text[:2]}' does not start a comment here", "start comments with '#'")
+        message, start = f"'{text[:2]}' does not start a comment here", Span(source, token.start, token.start + 2)
+        fixes = (Fix.write(start, "#"),) if start.text == "//" else ()
+        return Diagnostic("E106", span, message, "start comments with '#'", fixes=fixes)
     if kind == "foreign":
-        return Diagnostic("E106", span, f"'{text}' is not part of this language", _FOREIGN[text])
+        return Diagnostic("E106", span, f"'{text}' is not part of this language", _FOREIGN[text], fixes=_own_sign(span))
     if kind == "stray" and text == "\0":
-        return Diagnostic("E102", span, "this is a NUL character", "remove it; is the file a text file?")
+        fixes = (Fix("Remove it", (Edit(span, ""),)),)
+        return Diagnostic("E102", span, "this is a NUL character", "remove it; is the file a text file?", fixes=fixes)
     return _stray(span) if kind == "stray" else None
 
 
 def _stray(span: Span) -> Diagnostic:
     text = span.text
     way_out = "write a plain space" if text.isspace() else "remove it, or quote the label or column that it is in"
-    return Diagnostic("E105", span, f"the character {_character(text)} has no meaning here", way_out)
+    message = f"the character {_character(text)} has no meaning here"
+    fix = Fix("Write a plain space" if text.isspace() else "Remove it", (Edit(span, " " * text.isspace()),))
+    return Diagnostic("E105", span, message, way_out, fixes=(fix,))
+
+
+def _own_sign(span: Span) -> tuple[Fix, ...]:
+    """The sign of this language for one of another, apart from its neighbours where it is a word."""
+    own = _OWN_SIGNS.get(span.text)
+    if own is None:
+        return ()
+    before, after = span.source.text[: span.start][-1:], span.source.text[span.end :][:1]
+    apart = own.isalpha()
+    padded = " " * (apart and not before.isspace()) + own + " " * (apart and not after.isspace())
+    return (Fix.write(span, padded),)
 
 
 def _character(character: str) -> str:
@@ -175,6 +198,7 @@ def _fault_of_word(source: Source, token: Token) -> Diagnostic | None:
             span,
             f"the name '{text}' is spelt {spelt}, and looks like another",
             f"{way_out}a label or column that is spelt so is quoted",
+            fixes=(Fix.write(span, normal),) if way_out else (),
         )
     if not text.isidentifier() and not text[0].isascii():
         return Diagnostic(
@@ -245,7 +269,7 @@ class _Cutter:
             elif kind == "open":
                 self._nest(token)
             elif kind == "close":
-                self._close(token)
+                self._close(i, token)
             if i in self._faults_of_tokens:
                 self._add(self._fault_of_label(i) or self._faults_of_tokens[i])
         if self._tokens:
@@ -258,7 +282,8 @@ class _Cutter:
             return None
         if tokens[i].text == ";":
             span = Span(self._source, tokens[i].start, tokens[i].end)
-            return Diagnostic("E106", span, "';' is not part of this language", "write ','")
+            message, comma = "';' is not part of this language", Fix.write(span, ",")
+            return Diagnostic("E106", span, message, "write ','", fixes=(comma,))
         first, last = i, i
         while tokens[first - 1].text not in (",", "{", ":") and tokens[first - 1].kind != "string":
             first -= 1
@@ -271,7 +296,10 @@ class _Cutter:
         span = Span(self._source, tokens[first].start, tokens[last].end)
         if tokens[first - 1].text == ":" or "\n" in span.text:
             return None
-        return Diagnostic("E111", span, f"a label with '{tokens[i].text}' is quoted", f'write "{span.text}"')
+        quoted = f'"{span.text}"'
+        fixes = (Fix.write(span, quoted),) if "\\" not in span.text else ()
+        message = f"a label with '{tokens[i].text}' is quoted"
+        return Diagnostic("E111", span, message, f"write {quoted}", fixes=fixes)
 
     def _add(self, fault: Diagnostic) -> None:
         # The end of a string that runs over several lines looks like the start of another; and what holds this many
@@ -284,7 +312,7 @@ class _Cutter:
         brackets = self._brackets()
         if brackets:
             where = f"before {self._named(self._tokens[end])}" if end < len(self._tokens) else "at the end"
-            self._never_closed(brackets[-1], where)
+            self._never_closed(brackets[-1], where, self._tokens[end - 1].end)
         statement = Statement(self._tokens[self._first : end], self._faults)
         self._start(end)
         return statement
@@ -313,14 +341,16 @@ class _Cutter:
     def _named(self, token: Token) -> str:
         return f"the '{token.text}' of line {self._source.position(token.start)[0]}"
 
-    def _never_closed(self, bracket: Token, where: str) -> None:
-        way_out = f"add '{_CLOSING[bracket.text]}' {where}"
-        self._lose("E108", bracket, f"'{bracket.text}' is never closed", way_out)
+    def _never_closed(self, bracket: Token, where: str, offset: int) -> None:
+        closing = _CLOSING[bracket.text]
+        fix = Fix.add(self._source, offset, f" {closing}" if closing == "}" else closing)
+        self._lose("E108", bracket, f"'{bracket.text}' is never closed", f"add '{closing}' {where}", fix)
 
-    def _lose(self, code: str, token: Token, message: str, way_out: str) -> None:
+    def _lose(self, code: str, token: Token, message: str, way_out: str, *fixes: Fix) -> None:
         # An earlier fault, such as a string without end, may have hidden a bracket: it is the one to mend.
         if not self._faults:
-            self._faults.append(Diagnostic(code, Span(self._source, token.start, token.end), message, way_out))
+            span = Span(self._source, token.start, token.end)
+            self._faults.append(Diagnostic(code, span, message, way_out, fixes=fixes))
 
     def _nest(self, token: Token) -> None:
         if len(self._open) < MOST_NESTED:
@@ -329,15 +359,16 @@ class _Cutter:
             way_out = "give names to inner parts with 'let'"
             self._lose("E107", token, f"this is nested more than {MOST_NESTED} deep", way_out)
 
-    def _close(self, token: Token) -> None:
+    def _close(self, i: int, token: Token) -> None:
         brackets = self._brackets()
         matching = [bracket for bracket in brackets if _CLOSING[bracket.text] == token.text]
         if not matching:
             way_out = "remove it, or add the bracket that it should close"
-            self._lose("E109", token, f"'{token.text}' closes nothing", way_out)
+            removed = Fix.write(Span(self._source, token.start, token.end), "")
+            self._lose("E109", token, f"'{token.text}' closes nothing", way_out, removed)
             return
         if matching[-1] is not brackets[-1]:
-            self._never_closed(brackets[-1], f"before {self._named(token)}")
+            self._never_closed(brackets[-1], f"before {self._named(token)}", self._tokens[i - 1].end)
         while self._open.pop() is not matching[-1]:
             pass
 

@@ -11,7 +11,7 @@ the shapes of the Language Server Protocol; `server` puts them behind pygls, and
 from udcp_dsl.lsp.colours import semantic_tokens
 from udcp_dsl.lsp.completion import completion
 from udcp_dsl.lsp.document import Document, Reader
-from udcp_dsl.lsp.faults import code_actions, diagnostics
+from udcp_dsl.lsp.editor_diagnostics import code_actions, diagnostics
 from udcp_dsl.lsp.hints import code_lenses, inlay_hints
 from udcp_dsl.lsp.hover import hover
 from udcp_dsl.lsp.navigation import definition, folding, formatting, references, renamable, rename, symbols

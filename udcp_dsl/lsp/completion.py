@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from udcp_dsl.compile.check import signature
+from udcp_dsl.compile.type_checker import signature
 from udcp_dsl.expression.atoms import ATOMS
 from udcp_dsl.expression.domain import Actions, Category, Costs, Family, Hierarchy, Metric
-from udcp_dsl.language.faults import CLAUSES
 from udcp_dsl.language.parse import expected_after
 from udcp_dsl.language.scan import STATEMENTS, Token
+from udcp_dsl.language.syntax_faults import CLAUSES
 from udcp_dsl.language.unparse import written
 from udcp_dsl.language.words import FUNCTION_NAMES, KEYWORDS
 from udcp_dsl.lsp.describe import described

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from udcp_dsl.compile.check import Value
 from udcp_dsl.compile.declare.declared import Thing
+from udcp_dsl.compile.type_checker import Value
 from udcp_dsl.expression.domain import Actions, Category, CategoryMetric, Costs, Family, Hierarchy, Metric, TreeMetric
 from udcp_dsl.language import ast
 from udcp_dsl.lsp.document import Document

@@ -67,11 +67,8 @@ class Document:
     """One state of a text. `declared` is what its statements came to; `known` the same, or what it was before a
     statement was taken up in which the labels themselves stand."""
 
-    def __init__(
-        self, checked: Checked, folder: Path | None, uri: str, kept: _DataFiles, before: Declared | None = None
-    ) -> None:
+    def __init__(self, checked: Checked, folder: Path | None, uri: str, before: Declared | None = None) -> None:
         self.checked = checked
-        self._kept = kept
         self.folder = folder
         self.uri = uri
         self.source: Source = checked.source
@@ -103,11 +100,6 @@ class Document:
         """The paths of the data files that the text names, as written."""
         bodies = (getattr(x, "body", None) for x in self.checked.spec.declarations)
         return tuple(dict.fromkeys(body.path for body in bodies if isinstance(body, ast.File)))
-
-    def check(self, text: str) -> Document:
-        """What another text would be in this one's place."""
-        files = _Unchanged(self.folder, self._kept)
-        return Document(check_spec(Source(self.source.name, text), files), self.folder, self.uri, self._kept)
 
     def offset(self, position: dict[str, int]) -> int:
         return self.lines.offset(position["line"], position["character"])
@@ -204,7 +196,7 @@ class Reader:
             return last
         name = uri.rpartition("/")[2]
         checked = check_spec(Source(name, text), files, kept=self._kept.setdefault(uri, Kept()))
-        document = Document(checked, where, uri, self._files, None if last is None else last.known)
+        document = Document(checked, where, uri, None if last is None else last.known)
         self._last[uri] = document
         return document
 

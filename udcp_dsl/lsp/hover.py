@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from udcp_dsl.compile.check import Value
 from udcp_dsl.compile.sources import FileFault
+from udcp_dsl.compile.type_checker import Value
 from udcp_dsl.expression.domain import Actions, Category, Costs, Family, Hierarchy
 from udcp_dsl.expression.explain import shown_blame
 from udcp_dsl.expression.facts import Facts

@@ -63,4 +63,4 @@ class Lines:
         return self._units(text)
 
     def _units(self, text: str) -> int:
-        return len(text) if self._plain else len(text) + sum(character > "\uffff" for character in text)
+        return len(text) if self._plain else len(text.encode("utf-16-le", "surrogatepass")) // 2

@@ -13,8 +13,9 @@ from typing import Any, TypeVar
 
 from lsprotocol import converters
 from lsprotocol import types as lsp
-from pygls.exceptions import JsonRpcInvalidParams
+from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
+from pygls.protocol import LanguageServerProtocol
 from pygls.uris import to_fs_path
 
 import udcp_dsl
@@ -22,7 +23,7 @@ from udcp_dsl.diagnostics import InputError
 from udcp_dsl.lsp.colours import MODIFIERS, TYPES, semantic_tokens
 from udcp_dsl.lsp.completion import completion
 from udcp_dsl.lsp.document import Document, Reader
-from udcp_dsl.lsp.faults import code_actions, diagnostics
+from udcp_dsl.lsp.editor_diagnostics import code_actions, diagnostics
 from udcp_dsl.lsp.hints import code_lenses, inlay_hints
 from udcp_dsl.lsp.hover import hover
 from udcp_dsl.lsp.navigation import definition, folding, formatting, references, renamable, rename, symbols
@@ -43,11 +44,23 @@ def _at(position: lsp.Position) -> dict[str, int]:
     return {"line": position.line, "character": position.character}
 
 
+class _Answering(LanguageServerProtocol):
+    """A request that cannot be read, such as one of line -1, is answered too: who asked would wait for ever."""
+
+    def structure_message(self, data: dict[str, Any]) -> Any:
+        try:
+            return super().structure_message(data)
+        except JsonRpcException as error:
+            if "id" in data and "method" in data:
+                self._send_response(data["id"], error=error.to_response_error())
+            raise
+
+
 class Server(LanguageServer):
     """The language server of `.loss` files."""
 
     def __init__(self) -> None:
-        super().__init__("udcp", udcp_dsl.__version__)
+        super().__init__("udcp", udcp_dsl.__version__, protocol_cls=_Answering)
         self.reader = Reader()
 
     def document(self, uri: str) -> Document:

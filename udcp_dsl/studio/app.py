@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from udcp_dsl.diagnostics import InputError, SpecError
-from udcp_dsl.studio import document
+from udcp_dsl.studio import html_page
 from udcp_dsl.studio.guard import App, Guard
 from udcp_dsl.studio.keeping import keep_case
 from udcp_dsl.studio.place import example
@@ -35,14 +35,14 @@ def application(studio: Studio, token: str, port: int) -> App:
         return _json({"version": version, "views": found})
 
     async def export(request: Request) -> Response:
-        text = document.exported(studio.board.since(0)[1])
+        text = html_page.exported(studio.board.since(0)[1])
         headers = {"content-disposition": f'attachment; filename="{_ascii(studio.state.place.stem)}-studio.html"'}
         return Response(text, media_type="text/html", headers=headers)
 
     routes = [
-        Route("/", _text(document.served, "text/html")),
-        Route("/studio.js", _text(document.script, "text/javascript")),
-        Route("/studio.css", _text(document.styles, "text/css")),
+        Route("/", _text(html_page.served, "text/html")),
+        Route("/studio.js", _text(html_page.script, "text/javascript")),
+        Route("/studio.css", _text(html_page.styles, "text/css")),
         Route("/api/views", views),
         Route("/api/gallery", _asked(studio, lambda studio, _: _gallery()), methods=["POST"]),
         Route("/export", export),
@@ -57,9 +57,9 @@ def _change(studio: Studio, body: Any) -> Any:
 
 
 def _save(studio: Studio, body: Any) -> Any:
-    state = studio.state
-    place, written = state.place.save(state.text)
-    if place != state.place:
+    with studio.writing:
+        state = studio.state
+        place, written = state.place.save(state.text)
         studio.moved_to(place)
     return {"written": written, "place": place.shown}
 
@@ -68,7 +68,7 @@ def _open(studio: Studio, body: Any) -> Any:
     from udcp_dsl.datasets.example_specs import example_specs
 
     specs, name = example_specs(), body.get("example") if isinstance(body, dict) else None
-    if name not in specs:
+    if not isinstance(name, str) or name not in specs:
         raise InputError(f"there is no example {str(name)[:80]!r}: there are {', '.join(specs)}")
     place = studio.state.place
     studio.open(*example(specs[name], place.folder))
@@ -115,7 +115,10 @@ def _asked(studio: Studio, answer: Answer) -> Callable[[Request], Awaitable[Resp
         if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
             return _json({"error": "the body is JSON, and the content type says so"}, 415)
         try:
-            body = json.loads(await request.body())
+            body = json.loads(await request.body(), parse_constant=_refuse_constant)
+            json.dumps(body, ensure_ascii=False).encode("utf-8")
+        except UnicodeEncodeError:
+            return _json({"error": "the body holds half a character, which is no text"}, 400)
         except (ValueError, RecursionError):
             return _json({"error": "the body is no JSON"}, 400)
         try:
@@ -124,6 +127,10 @@ def _asked(studio: Studio, answer: Answer) -> Callable[[Request], Awaitable[Resp
             return _json({"error": str(error)}, 400)
 
     return endpoint
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")
 
 
 def _text(content: Callable[[], str], kind: str) -> Callable[[Request], Awaitable[Response]]:

@@ -97,7 +97,7 @@ class Guard:
             return 403, "the request comes from the page of another site"
         if "cross-site" in headers.get(b"sec-fetch-site", []):
             return 403, "the request comes from the page of another site"
-        if not hmac.compare_digest(scope["path"].split("/", 2)[1].encode("utf-8", "replace"), self._token.encode()):
+        if not hmac.compare_digest(_first_part(scope["path"]).encode("utf-8", "replace"), self._token.encode()):
             return 403, "the address lacks the token: open the one that `udcp studio` printed"
         if scope["path"].count("/") < 2:
             return 404, "there is nothing here: the address ends in /"
@@ -105,6 +105,11 @@ class Guard:
         if any(not length.isdecimal() or int(length[:20]) > MOST_BODY for length in lengths):
             return 413, f"a request is at most {MOST_BODY >> 20} MiB"
         return None
+
+
+def _first_part(path: str) -> str:
+    """`a` of `/a/b`; nothing where there is none, as in `OPTIONS *`."""
+    return [*path.split("/", 2), ""][1]
 
 
 async def _answer(send: Send, status: int, why: str) -> None:

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from udcp_dsl.diagnostics import InputError, Source
+from udcp_dsl.studio.state import finite_number
 from udcp_dsl.validation.cases import ENDING, Case, CostCase, RowCase, parse_cases, tried, written
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
+    from udcp_dsl.studio.place import Place
     from udcp_dsl.studio.studio import Studio
 
 _LEAST = 1e-12  # probabilities below are left out of a case, where the set stays what it is
@@ -30,24 +32,30 @@ def keep_case(studio: Studio, body: Any) -> Any:
     moved = {slider["name"]: slider["value"] for slider in _sliders(studio) if slider["value"] != slider["default"]}
     case = Case(body["name"].strip()[:200], claim, None if loss.name == loss.losses[-1] else loss.name, moved)
     verdict = tried(loss, case)
-    before = state.place.read_beside(ENDING)
-    cases = parse_cases(Source(state.place.stem + ENDING, before or ""))
-    lead = (
-        before
-        if before is not None
-        else f"# What {state.place.name} should say; run by `udcp validate` and `pytest --udcp`.\n"
-    )
-    text = lead + ("" if lead.endswith("\n") else "\n") + written(case) + "\n"
-    parse_cases(Source(state.place.stem + ENDING, text))
-    name = state.place.write_beside(ENDING, text.encode("utf-8"))
+    with studio.writing:  # nobody else adds one between reading and writing
+        name, count = _add(state.place, case)
     example = verdict.counter_example
     return {
         "written": name,
-        "cases": len(cases) + 1,
+        "cases": count,
         "holds": verdict.holds,
         "why": None if example is None else example.text,
         "text": written(case),
     }
+
+
+def _add(place: Place, case: Case) -> tuple[str, int]:
+    """Write the file of cases with one more; its name, and how many there are now."""
+    before = place.read_beside(ENDING)
+    cases = parse_cases(Source(place.stem + ENDING, before or ""))
+    lead = (
+        before
+        if before is not None
+        else f"# What {place.name} should say; run by `udcp validate` and `pytest --udcp`.\n"
+    )
+    text = lead + ("" if lead.endswith("\n") else "\n") + written(case) + "\n"
+    parse_cases(Source(place.stem + ENDING, text))
+    return place.write_beside(ENDING, text.encode("utf-8")), len(cases) + 1
 
 
 def _sliders(studio: Studio) -> list[dict[str, Any]]:
@@ -61,7 +69,7 @@ def _cost_claim(given: Any) -> CostCase:
         raise InputError("cost is a list of a set, a comparison, and a set or a number")
     members, sign, other = given
     if isinstance(other, int | float) and not isinstance(other, bool):
-        return CostCase(_labels(members), sign, float(other))
+        return CostCase(_labels(members), sign, finite_number(other, "cost"))
     return CostCase(_labels(members), sign, _labels(other))
 
 

@@ -6,7 +6,7 @@ An example of the gallery is held in memory, with the data it reads, until it is
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from udcp_dsl.diagnostics import InputError
@@ -18,7 +18,8 @@ class Place:
     """`folder` is that of the spec, or for an example the one in which it would be saved, in a folder of its own.
 
     `carried` holds the data of an example (path -> bytes), which lies in `origin`, a folder of this package; both are
-    None for a spec on disk. `crlf`: lines ended in CR LF.
+    None for a spec on disk. `crlf`: lines ended in CR LF. `content` is what the file held when it was last read or
+    written here.
     """
 
     folder: Path
@@ -26,6 +27,7 @@ class Place:
     carried: Mapping[str, bytes] | None = None
     origin: Path | None = None
     crlf: bool = False
+    content: bytes | None = field(default=None, compare=False, repr=False)
 
     @property
     def stem(self) -> str:
@@ -41,15 +43,24 @@ class Place:
         return str(self.folder / self.name) if self.carried is None else f"an example, {self.name}"
 
     def save(self, text: str) -> tuple[Place, list[str]]:
-        """Write the spec, of an example also its data; gives where it is now, and the names of what was written."""
+        """Write the spec, of an example also its data; gives where it is now, and the names of what was written.
+
+        Refuses where somebody else has changed the file since.
+        """
         if self.carried is None:
-            self._write(self.name, self._ended(text).encode("utf-8"))
-            return self, [self.name]
+            path, content = self.inside(self.name), self._ended(text).encode("utf-8")
+            if self.content is not None and path.exists() and path.read_bytes() not in (self.content, content):
+                raise InputError(
+                    f"{self.name} was changed on disk since it was opened, and is not written over: "
+                    "move that file away and save again, or keep your text and open the file anew"
+                )
+            self._write(self.name, content)
+            return replace(self, content=content), [self.name]
         folder = self.folder / self.stem
         if folder.exists():
             raise InputError(f"{folder} is there already: move it away, or open the spec in it (udcp studio {folder})")
-        own = replace(self, folder=folder, carried=None, origin=None)
         files = {self.name: text.encode("utf-8"), **self.carried}
+        own = replace(self, folder=folder, carried=None, origin=None, content=files[self.name])
         for name in files:
             own.inside(name)
         for name, content in files.items():
@@ -106,8 +117,10 @@ def open_spec(path: str | Path) -> tuple[Place, str]:
         file = found[0]
     if file.suffix != ".loss":
         raise InputError(f"{file}: a spec is a file that ends in .loss")
+    content = file.read_bytes() if file.is_file() else None
     text = read_source(file).text
-    return Place(file.absolute().parent, file.name, crlf="\r\n" in text), text.replace("\r\n", "\n")
+    place = Place(file.absolute().parent, file.name, crlf="\r\n" in text, content=content)
+    return place, text.replace("\r\n", "\n")
 
 
 def example(path: Path, folder: Path) -> tuple[Place, str]:

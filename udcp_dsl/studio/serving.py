@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import socket
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from udcp_dsl.studio.studio import Studio
 
 PORT = 8765
 _TRIED = 100  # ports after the first
+_SILENCE = 10.0  # seconds that half a request may take to go on
 
 
 def require_studio() -> None:
@@ -36,6 +38,35 @@ def listening(port: int = PORT) -> socket.socket:
     raise InputError(f"no port from {port} to {port + _TRIED - 1} is free: give another, --port")
 
 
+def _impatient() -> type[asyncio.Protocol]:
+    """uvicorn's protocol, which ends a connection that is silent while more of a request is to come.
+
+    Those that wait for an answer are left alone; those that idle after one are uvicorn's own to end.
+    """
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    class Impatient(H11Protocol):
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            self._silent = self.loop.call_later(_SILENCE, self._end_if_waiting)
+
+        def data_received(self, data: bytes) -> None:
+            self._silent.cancel()
+            super().data_received(data)
+            self._silent = self.loop.call_later(_SILENCE, self._end_if_waiting)
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._silent.cancel()
+            super().connection_lost(exc)
+
+        def _end_if_waiting(self) -> None:
+            begun = self.cycle is not None and not self.cycle.response_complete
+            if not (begun and not self.cycle.more_body) and not self.transport.is_closing():
+                self.transport.close()
+
+    return Impatient
+
+
 def serve(studio: Studio, opened: socket.socket, ready: Callable[[str], None]) -> None:
     """Serve until interrupted; `ready` is told the address, with its token."""
     import uvicorn
@@ -51,6 +82,7 @@ def serve(studio: Studio, opened: socket.socket, ready: Callable[[str], None]) -
         timeout_graceful_shutdown=1,
         limit_concurrency=400,
         ws="none",
+        http=_impatient(),
     )
     server = uvicorn.Server(config)
     ready(f"http://127.0.0.1:{port}/{token}/")

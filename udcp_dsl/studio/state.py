@@ -82,7 +82,7 @@ def _text(state: State, value: object) -> State:
 
 def _param(state: State, value: object) -> State:
     name, now, default = _three(value, "param")
-    pair = (_number(now, "param"), _number(default, "param"))
+    pair = (finite_number(now, "param"), finite_number(default, "param"))
     return replace(state, moved={**state.moved, _string(name, "param"): pair})
 
 
@@ -101,7 +101,7 @@ def _drag(state: State, value: object) -> State:
         return replace(state, drags=())
     if not isinstance(value, list) or len(value) != 2:
         raise InputError("drag is a list of a label's place and its probability")
-    place, p = _count(value[0], "drag"), _number(value[1], "drag")
+    place, p = _count(value[0], "drag"), finite_number(value[1], "drag")
     if not 0 <= p <= 1:
         raise InputError(f"drag: {p!r} is no probability: give a number from 0 to 1")
     # One that is dragged again, with no other since, is where it was dragged last.
@@ -110,9 +110,9 @@ def _drag(state: State, value: object) -> State:
 
 
 def _alpha(state: State, value: object) -> State:
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise InputError("alpha is a number between 0 and 1")
-    return replace(state, alpha=exact_level(value))
+    if isinstance(value, str):
+        return replace(state, alpha=exact_level(value[:_MOST_NAME]))
+    return replace(state, alpha=exact_level(finite_number(value, "alpha")))
 
 
 def _oracles(state: State, value: object) -> State:
@@ -120,7 +120,7 @@ def _oracles(state: State, value: object) -> State:
         raise InputError("oracles is a list of at least one oracle")
     known = oracle_names()
     for name in value:
-        if name not in known:
+        if not isinstance(name, str) or name not in known:
             raise InputError(f"there is no oracle {str(name)[:80]!r}; {did_you_mean(str(name)[:80], known)}")
     return replace(state, oracles=tuple(dict.fromkeys(value)))
 
@@ -148,10 +148,15 @@ def _string(value: object, what: str, longest: int = _MOST_NAME) -> str:
     return value
 
 
-def _number(value: object, what: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+def finite_number(value: object, what: str) -> float:
+    """A number from the page; InputError where it is none, or too large to be one."""
+    try:
+        number = math.nan if isinstance(value, bool) or not isinstance(value, int | float) else float(value)
+    except OverflowError:  # of a whole number with hundreds of digits
+        number = math.inf
+    if not math.isfinite(number):
         raise InputError(f"{what}: a finite number is expected")
-    return float(value)
+    return number
 
 
 def _count(value: object, what: str) -> int:

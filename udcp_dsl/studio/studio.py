@@ -51,6 +51,7 @@ class Studio:
         self.assistant = Assistant()
         self._supply = supply
         self._lock = threading.RLock()
+        self.writing = threading.Lock()  # held by who writes files: reads and writes of two do not mix
         self._state = State(place, text, alpha=alpha)
         # Of the first thread.
         self._checked: tuple[object, Checked] | None = None

@@ -40,6 +40,8 @@ _LET_DOWN, _DROPPED = 4e-6, 1e-9
 # How far the solver's value may be from the loss before its proof is not believed, and how much better another set may
 # be, both by the scale of the costs.
 _AGREE, _BEATEN = 1e-6, 1e-8
+# What rounding may add to equal costs, by their scale: a solver takes costs for equal that differ by more.
+_ROUNDED = 1e-13
 _MOST_CUTS = 200
 # So many labels are put in order of index by one objective of powers of 2.
 _BLOCK = 20
@@ -232,16 +234,17 @@ class Exact:
 
     def _no_dearer(self, like: Found) -> Row:
         used = np.flatnonzero(self.model.objective)
-        most = like.cost + TOLERANCE * max(1.0, abs(like.cost)) - self.model.constant
-        return Row(used, self.model.objective[used], -np.inf, most)
+        most = like.cost + TOLERANCE * max(self._unit, abs(like.cost)) - self.model.constant
+        # In units of the largest cost, so that a solver's tolerance is small beside it.
+        return Row(used, self.model.objective[used] / self._unit, -np.inf, most / self._unit)
 
     def _better(
         self, tally: Tally, rows: list[Row], costs: Floats, p: Floats, t: float, inside: Masks, like: Found
     ) -> Found:
         """The least set by other costs; `like` itself, not proved, where none comes back that is as cheap."""
         found = self._least(tally, Question(rows=rows, inside=inside, costs=costs), p, t)
-        if found is not None and found.cost <= like.cost + 2 * TOLERANCE * max(1.0, abs(like.cost)):
-            return found
+        if found is not None and found.cost <= like.cost + _ROUNDED * max(self._unit, abs(like.cost)):
+            return replace(found, proved=found.proved and like.proved)
         if found is not None:
             tally.happened.add("doubtful")
         return replace(like, proved=False)

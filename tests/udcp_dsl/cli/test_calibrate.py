@@ -185,7 +185,7 @@ SOURCE = ["--probs", "p.npy", "--truth", "y.npy", "--oracle", "lac"]
         ([*SOURCE, "--nonempty", "--randomize"], "exclude each other"),
         ([*SOURCE, "--group", "site"], "p.npy: an array has no column of groups"),
         ([*SOURCE, "--oracle", "none"], "there is no oracle 'none'"),
-        ([*SOURCE, "--seed", "-1"], "-1 is not in the range"),
+        ([*SOURCE, "--seed", "-1"], "seed is -1: give a whole number, 0 or more"),
         (["--probs", "p.npy", "--truth", "truth.csv", "--oracle", "lac"], "has 2 columns (name, other): name one"),
         (["--probs", "p.npy", "--truth", "truth.csv:nmae", "--oracle", "lac"], "no column 'nmae'; did you mean 'name'"),
         (["--probs", "p.npy", "--truth", "sites.txt", "--oracle", "lac"], "'north', which is not a label"),

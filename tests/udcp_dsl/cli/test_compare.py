@@ -239,7 +239,7 @@ def test_warnings(udcp: Udcp) -> None:
         (["pets.loss", *SOURCE, "--alpha", "2"], "strictly between 0 and 1"),
         (["pets.loss", *SOURCE, "--alpha", "0.1", "--alpha", "0.10"], "each once"),
         (["pets.loss", *SOURCE, "--splits", "0"], "0 is not in the range"),
-        (["pets.loss", *SOURCE, "--seed", "-1"], "-1 is not in the range"),
+        (["pets.loss", *SOURCE, "--seed", "-1"], "seed is -1: give a whole number, 0 or more"),
         (["pets.loss", *SOURCE, "--loss", "none"], "none"),
         (["pets.loss", *SOURCE, "--out", "runs.xls"], "unknown ending '.xls'"),
         (["pets.loss", *SOURCE, "--out", "-", "--report", "-"], "give a name that ends in .html"),

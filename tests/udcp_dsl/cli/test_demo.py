@@ -6,6 +6,7 @@ import json
 import os
 import re
 from collections.abc import Callable
+from fractions import Fraction
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -169,3 +170,19 @@ def test_help(udcp: Udcp) -> None:
     result = udcp("demo", "--help")
     assert result.exit_code == 0
     assert "Example:  udcp demo" in result.stdout
+
+
+def test_coverages_that_are_all_below_are_explained() -> None:
+    from types import SimpleNamespace
+
+    from udcp_dsl.cli.demo import _why_below
+
+    def said(*coverages: float) -> str:
+        summaries = [SimpleNamespace(alpha=Fraction(1, 10), coverage=coverage) for coverage in coverages]
+        comparison = SimpleNamespace(n=8000, fractions=(0.4, 0.2, 0.4))
+        return " ".join(_why_below(summaries, comparison))  # type: ignore[arg-type]
+
+    assert "below 0.9: that is sampling error" in said(0.894, 0.898)
+    assert "between 0.885 and 0.915" in said(0.894, 0.898)
+    assert said(0.894, 0.9) == ""
+    assert said(0.87, 0.89) == ""  # chance does not explain it

@@ -104,7 +104,8 @@ def test_a_mistake_is_told_as_data(mistaken: Udcp, typed: str, answered: str) ->
     assert data["diagnostics"]
     for diagnostic in data["diagnostics"]:
         assert set(diagnostic) == {
-            "code", "severity", "file", "line", "column", "end_line", "end_column", "message", "help",
+            "code", "severity", "file", "line", "column", "end_line", "end_column",
+            "message", "help", "fixes", "related",
         }  # fmt: skip
     assert any(answered in d["message"] + d["help"] for d in data["diagnostics"]) or "SPEC" in answered
 

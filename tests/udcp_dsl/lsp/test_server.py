@@ -186,6 +186,15 @@ def test_related_places(pets: Text) -> None:
     assert related["location"]["range"]["start"] == {"line": 3, "character": 6}
 
 
+@pytest.mark.parametrize("line", [-1, 2**31, 2**63, 10**400, "x", None])
+@pytest.mark.parametrize("what", ["hover", "completion", "definition", "rename"])
+def test_absurd_positions_are_refused(pets: Text, what: str, line: object) -> None:
+    for place in ({"line": line, "character": 0}, {"line": 0, "character": line}):
+        with pytest.raises(RuntimeError, match="Invalid Params"):
+            pets.ask(what, position=place, newName="x")
+    assert pets.ask("hover", "wei|ght") is not None
+
+
 def test_hover(pets: Text) -> None:
     assert "parameter = 2 in [0, 10]" in pets.ask("hover", "wei|ght * size")["contents"]["value"]
     shown = pets.ask("hover", "dia|meter(h)")["contents"]["value"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from udcp_dsl.diagnostics import InputError
+from udcp_dsl.studio import serving
 from udcp_dsl.studio.app import application
 from udcp_dsl.studio.guard import MOST_BODY
 from udcp_dsl.studio.place import Place, example, open_spec
@@ -44,6 +46,7 @@ def address(folder: Path) -> Iterator[str]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(uvicorn, "Server", Kept)
+        patch.setattr(serving, "_SILENCE", 1.0)
         studio = Studio(*open_spec(folder / "pets.loss"))
         studio.change({"oracles": ["lac"]})
         thread = threading.Thread(target=serve, args=(studio, listening(18765), tell), daemon=True)
@@ -262,3 +265,73 @@ def test_where_no_port_is_left_it_says_so(monkeypatch: pytest.MonkeyPatch) -> No
             listening(taken.getsockname()[1])
     finally:
         taken.close()
+
+
+def test_half_requests_that_go_silent_do_not_keep_others_out(address: str) -> None:
+    """`silence` is made short; with 420 connections that idle, one more is served when they are ended."""
+    parts = urlsplit(address)
+    halves = [socket.create_connection((parts.hostname or "", parts.port or 0), timeout=20) for _ in range(420)]
+    try:
+        for half in halves:
+            half.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1")
+        with httpx.Client(trust_env=False, timeout=60) as client:
+            end = time.monotonic() + 60
+            while client.get(address).status_code != 200:
+                assert time.monotonic() < end
+                time.sleep(0.1)
+    finally:
+        for half in halves:
+            half.close()
+
+
+def test_half_a_body_is_ended_and_a_waiting_page_is_not(address: str) -> None:
+    host = address.removeprefix("http://").split("/")[0]
+    path = address.removeprefix(f"http://{host}")
+    lead = f"POST {path}api/stop HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n"
+    assert b"200 OK" not in said(address, f"{lead}Content-Length: 9\r\n\r\n".encode(), b"{")
+    with httpx.Client(trust_env=False, timeout=60) as client:
+        version = client.get(f"{address}api/views").json()["version"]
+        assert client.get(f"{address}api/views", params={"since": version + 1000}).status_code == 200
+
+
+@pytest.mark.parametrize("target", ["*", "/", "//", "x"])
+def test_what_is_no_path_is_refused(address: str, target: str) -> None:
+    host = address.removeprefix("http://").split("/")[0]
+    answer = said(address, f"OPTIONS {target} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
+    assert answer.split()[1] in (b"400", b"403", b"404")
+
+
+_HUGE, _HALF = "1" + "0" * 400, '"\\ud800"'
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        *(
+            (path, body)
+            for path in ("change", "case", "open", "complete", "hover", "fixes")
+            for body in (_HUGE, "[]", "[[]]", _HALF, "NaN", "1e999", '{"a": [1]}', "null", "9" * 5000)
+        ),
+        *(
+            ("change", f'{{"{key}": {value}}}')
+            for key in ("text", "loss", "param", "members", "row", "drag", "why", "alpha", "oracles")
+            for value in (_HUGE, "[[]]", "[{}]", '[["x"]]', f"[{_HALF}]", f'["x", {_HUGE}, 1]', f"[0, {_HUGE}]", "{}")
+        ),
+        ("change", '{"alpha": "1e-99999999"}'),
+        ("open", '{"example": ["x"]}'),
+        ("open", '{"example": {}}'),
+        ("case", f'{{"name": {_HALF}, "cost": [["cat"], ">", 1]}}'),
+        ("case", f'{{"name": "x", "cost": [[{_HALF}], ">", 1]}}'),
+        ("case", f'{{"name": "x", "cost": [["cat"], ">", {_HUGE}]}}'),
+        ("case", '{"name": "x", "cost": [["cat"], [">"], 1]}'),
+        ("case", '{"name": "x", "cost": [["cat"], ">", [["cat"]]]}'),
+        ("case", '{"name": "x", "row": {"oracle": ["lac"], "members": []}}'),
+        ("complete", f'{{"text": {_HALF}, "at": {{"line": 0, "character": 0}}}}'),
+        ("hover", f'{{"text": "x", "at": {{"line": {_HUGE}, "character": 0}}}}'),
+        ("fixes", '{"text": "x", "at": [0, 0]}'),
+    ],
+)
+def test_absurd_bodies_are_answered_with_a_sentence(shared: TestClient, path: str, body: str) -> None:
+    headers = {"content-type": "application/json"}
+    answer = shared.post(f"/{TOKEN}/api/{path}", content=body, headers=headers)
+    assert (answer.status_code, bool(answer.json()["error"])) == (400, True)

@@ -17,7 +17,7 @@ from click.testing import CliRunner
 
 from udcp_dsl.cli import main
 from udcp_dsl.datasets.example_specs import example_specs
-from udcp_dsl.studio import document
+from udcp_dsl.studio import html_page
 from udcp_dsl.studio.place import open_spec
 
 
@@ -107,17 +107,17 @@ def test_the_examples_are_all_there_with_their_data() -> None:
 
 
 def test_the_bundle_is_whole_and_asks_for_nothing() -> None:
-    script = document.script()
+    script = html_page.script()
     assert len(script) > 200_000
     assert "</script" not in script.lower()  # it stands inside a page that is exported
     assert not re.findall(r"""(?:fetch|import|src=|href=)\s*\(?["'`]https?:""", script)
-    page = document.exported({"state": {"name": "</script><b>x"}})
+    page = html_page.exported({"state": {"name": "</script><b>x"}})
     assert "<b>x" not in page
     assert page.count("</script>") == 2
 
 
 def test_the_lock_names_no_registry() -> None:
-    folder = Path(document.__file__).with_name("page")
+    folder = Path(html_page.__file__).with_name("page")
     lock = folder / "package-lock.json"
     if not lock.exists():
         pytest.skip("an installation has the bundle alone")

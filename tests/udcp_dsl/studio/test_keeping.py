@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
 import udcp_dsl as udcp
-from udcp_dsl.validation.cases import cases_beside, tried
+from udcp_dsl.diagnostics import Source
+from udcp_dsl.validation.cases import cases_beside, parse_cases, tried
 
 TOKEN = "secret-of-this-test"
 
@@ -124,3 +126,30 @@ def test_the_editor_is_helped_by_the_language_server(page: Any) -> None:
     ):
         for path in ("complete", "hover", "fixes"):
             assert page.post(path, body).status_code == 400
+
+
+def test_a_spec_that_somebody_else_changed_is_not_written_over(page: Any) -> None:
+    file = page.folder / "pets.loss"
+    text = file.read_text()
+    page.change(text={"text": text + "# ours\n", "by": "page"})
+    file.write_text(text + "# theirs\n")
+    answer = page.post("save", {})
+    assert answer.status_code == 400
+    assert "changed on disk" in answer.json()["error"]
+    assert file.read_text() == text + "# theirs\n"
+    file.unlink()
+    assert page.post("save", {}).status_code == 200
+    assert page.post("save", {}).status_code == 200  # what was saved here is known
+    assert file.read_text() == text + "# ours\n"
+
+
+def test_cases_that_come_at_once_are_all_kept(page: Any) -> None:
+    page.until(lambda views: views["spec"]["ok"])
+
+    def keep(i: int) -> int:
+        return int(page.post("case", {"name": f"case {i}", "cost": [["cat"], "<", ["cat", "dog"]]}).status_code)
+
+    with ThreadPoolExecutor(30) as pool:
+        assert set(pool.map(keep, range(30))) == {200}
+    kept = parse_cases(Source("pets.cases", (page.folder / "pets.cases").read_text()))
+    assert sorted(case.name for case in kept) == sorted(f"case {i}" for i in range(30))

@@ -20,6 +20,7 @@ from udcp_dsl.compile.declare.labels import declare_labels
 from udcp_dsl.compile.declare.matching import whole
 from udcp_dsl.compile.declare.params import build_param
 from udcp_dsl.compile.sources import FileFault, Files
+from udcp_dsl.diagnostics import Related
 from udcp_dsl.language import ast
 
 __all__ = ["Declared", "Kept", "declare", "with_params"]
@@ -57,7 +58,8 @@ def declare(
         except Fault:
             d.broken.add(x.name.text)
         except FileFault as fault:
-            d.error(fault.code, body.span if isinstance(body, ast.File) else x.span, fault.message, fault.help)
+            span, fixes = (body.span, fault.fixes(body)) if isinstance(body, ast.File) else (x.span, ())
+            d.error(fault.code, span, fault.message, fault.help, fixes=fixes)
             d.broken.add(x.name.text)
     if kept is not None:
         kept.forget_the_rest()
@@ -85,9 +87,11 @@ def _names(d: Declared, spec: ast.Spec) -> list[Data]:
             continue
         name = x.name
         if name.text in first:
-            line, _ = name.span.source.position(first[name.text].span.start)
+            earlier = first[name.text].span
+            line, _ = name.span.source.position(earlier.start)
             way_out = f"it is declared on line {line} already; rename one"
-            d.error("E201", name.span, f"{name.text!r} is declared twice", way_out)
+            related = [Related(earlier, "it is declared here first")]
+            d.error("E201", name.span, f"{name.text!r} is declared twice", way_out, related=related)
             continue
         first[name.text] = name
         if isinstance(x, ast.Let | ast.LossDecl):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from udcp_dsl.compile.declare.declared import Declared, Fault
-from udcp_dsl.compile.declare.labels import positions
+from udcp_dsl.compile.declare.labels import LISTED_FIRST, positions
 from udcp_dsl.compile.declare.matching import column, ending, known_positions, label_array, only, rows_of
 from udcp_dsl.compile.sources import FileFault, read_json
+from udcp_dsl.diagnostics import Related
 from udcp_dsl.expression.domain import Category, Family, Ints
 from udcp_dsl.language import ast
 
@@ -39,13 +40,15 @@ def build_categories(d: Declared, x: ast.Categories) -> Family:
     name = x.name.text
     if not isinstance(x.body, ast.File):
         parts: list[tuple[str, Ints]] = []
-        seen: set[str] = set()
+        seen: dict[str, ast.Name] = {}
         good = True
         for member in x.body:
             if member.name.text in seen:
-                d.error("E205", member.name.span, f"category {member.name.text!r} is listed twice", "list it once")
+                first = Related(seen[member.name.text].span, LISTED_FIRST)
+                message = f"category {member.name.text!r} is listed twice"
+                d.error("E205", member.name.span, message, "list it once", related=[first])
                 good = False
-            seen.add(member.name.text)
+            seen.setdefault(member.name.text, member.name)
             try:
                 parts.append((member.name.text, positions(d, member.items)))
             except Fault:

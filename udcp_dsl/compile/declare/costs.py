@@ -9,9 +9,10 @@ import numpy as np
 
 from udcp_dsl.compile.declare.declared import Declared, Fault
 from udcp_dsl.compile.declare.families import family_of
-from udcp_dsl.compile.declare.labels import expand
+from udcp_dsl.compile.declare.labels import expand, report_twice, report_unknown
 from udcp_dsl.compile.declare.matching import column, complete, ending, listed, only, rows_of
 from udcp_dsl.compile.sources import FileFault, finite, read_json, read_npy
+from udcp_dsl.diagnostics import Fix
 from udcp_dsl.expression.domain import Costs, Floats
 from udcp_dsl.language import ast
 
@@ -35,33 +36,46 @@ def build_costs(d: Declared, x: ast.Costs) -> Costs:
         return Costs(x.name.text, _costs_from(d, x.body, keys, what, family is not None), family)
     index = d.index if family is None else {name: i for i, name in enumerate(keys)}
     values = np.full(len(keys), np.nan if x.default is None else x.default.value)
-    given = np.zeros(len(keys), dtype=bool)
+    given: dict[int, ast.Item] = {}
+    unknown: list[tuple[ast.Item, str]] = []
     good = True
     for entry in x.body:
         for key in expand(entry.key):
             i = index.get(key)
             if i is None:
-                d.error("E210", entry.key.span, f"unknown {what} {key!r}", d.meant(key, keys))
-                good = False
+                unknown.append((entry.key, key))
                 break
             if key in several:
                 d.error("E215", entry.key.span, f"{key!r} names several categories of {of!r}", _NO_NAME)
                 good = False
                 break
-            if given[i]:
-                d.error("E205", entry.key.span, f"{what} {key!r} has a cost already", "give it one cost")
+            if i in given:
+                report_twice(d, entry.key, f"{what} {key!r} has a cost already", "give it one cost", given[i])
                 good = False
                 break
-            given[i] = True
+            given[i] = entry.key
             values[i] = entry.value.value
-    missing = [keys[i] for i in np.flatnonzero(~given).tolist()] if x.default is None else []
+    report_unknown(d, unknown, keys, (entry.key for entry in x.body), what)
+    good = good and not unknown
+    missing = [key for i, key in enumerate(keys) if i not in given] if x.default is None else []
     if missing and good:
         them = "it" if len(missing) == 1 else "them"
-        d.error("E220", x.name.span, f"no cost for {listed(missing, what)}", f"add {them}, or `default: 0`")
+        message, way_out = f"no cost for {listed(missing, what)}", f"add {them}, or `default: 0`"
+        d.error("E220", x.name.span, message, way_out, fixes=[_default_of_zero(x)])
         good = False
     if not good:
         raise Fault
     return Costs(x.name.text, values, family)
+
+
+def _default_of_zero(x: ast.Costs) -> Fix:
+    """`, default: 0` after the last entry, or after the comma that follows it."""
+    assert not isinstance(x.body, ast.File)
+    source, end = x.span.source, x.body[-1].span.end
+    rest = source.text[end : x.span.end].lstrip()
+    if not rest.startswith(","):
+        return Fix.add(source, end, ", default: 0")
+    return Fix.add(source, x.span.end - len(rest) + 1, " default: 0")
 
 
 def _costs_from(d: Declared, file: ast.File, keys: Sequence[str], what: str, of_family: bool) -> Floats:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from udcp_dsl.compile.sources import Files
-from udcp_dsl.diagnostics import Diagnostic, Span, did_you_mean, known_names
+from udcp_dsl.diagnostics import Diagnostic, Fix, Related, Span, Suggestion, known_names, suggest
 from udcp_dsl.expression.domain import Actions, Category, Costs, Family, Hierarchy, Metric
 from udcp_dsl.language import ast
 
@@ -35,14 +35,24 @@ class Declared:
     def K(self) -> int:
         return len(self.labels)
 
-    def error(self, code: str, span: Span, message: str, help: str = "") -> None:
-        self.diagnostics.append(Diagnostic(code, span, message, help))
+    def error(
+        self,
+        code: str,
+        span: Span,
+        message: str,
+        help: str = "",
+        *,
+        fixes: Iterable[Fix] = (),
+        related: Iterable[Related] = (),
+    ) -> None:
+        found = Diagnostic(code, span, message, help, fixes=tuple(fixes), related=tuple(related))
+        self.diagnostics.append(found)
 
-    def meant(self, name: str, known: Collection[str]) -> str:
-        """A help text that offers the names nearest to an unknown one, while not too many were sought."""
+    def meant(self, name: str, known: Collection[str]) -> Suggestion:
+        """The names nearest to an unknown one, while not too many were sought."""
         self._compared += len(known)
         few = self._compared <= max(len(known), _MOST_COMPARED)
-        return did_you_mean(name, known) if few else known_names(known)
+        return suggest(name, known) if few else Suggestion(known_names(known))
 
     def warn(self, code: str, span: Span, message: str, help: str = "") -> None:
         self.diagnostics.append(Diagnostic(code, span, message, help, "warning"))

@@ -36,8 +36,11 @@ def _path(d: Declared, name: str, path: ast.Path) -> TreeMetric:
     if not isinstance(hierarchy, Hierarchy):
         if path.hierarchy.text not in d.broken:
             known = [name for name, thing in d.things.items() if isinstance(thing, Hierarchy)]
-            d.error("E211", path.hierarchy.span, f"there is no hierarchy {path.hierarchy.text!r}",
-                    d.meant(path.hierarchy.text, known) or "declare one with `hierarchy`")  # fmt: skip
+            meant = d.meant(path.hierarchy.text, known)
+            d.error(
+                "E211", path.hierarchy.span, f"there is no hierarchy {path.hierarchy.text!r}",
+                meant.help or "declare one with `hierarchy`", fixes=meant.fixes(path.hierarchy.span),
+            )  # fmt: skip
         raise Fault
     edge = 1.0 if path.edge is None else path.edge.value
     if path.edge is not None and edge <= 0:

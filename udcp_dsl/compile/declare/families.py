@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from typing import Literal
 
 from udcp_dsl.compile.declare.declared import Declared
+from udcp_dsl.diagnostics import Fix
 from udcp_dsl.expression.domain import Family, Hierarchy
 from udcp_dsl.language import ast
 from udcp_dsl.language.unparse import written
@@ -18,19 +20,22 @@ def family_of(d: Declared, ref: ast.Ref) -> Family | None:
     if isinstance(thing, Family) and not ref.parts:
         return thing
     if isinstance(thing, Hierarchy) and len(ref.parts) == 1 and not is_node(ref.parts[0]):
-        depth = level_of(d, thing, ref.parts[0], family=True)
+        depth = level_of(d, thing, ref.parts[0], "family")
         return None if depth is None else thing.level(depth)
     if isinstance(thing, Hierarchy) and not ref.parts:
-        d.error("E406", ref.span, f"{ref.head.text!r} is a hierarchy; a family is one of its levels",
-                f"write {_level_example(thing)}")  # fmt: skip
+        message, level = f"{ref.head.text!r} is a hierarchy; a family is one of its levels", _level_example(thing)
+        d.error("E406", ref.span, message, f"write {level}", fixes=[Fix.write(ref.span, level)])
         return None
     known = [name for name, t in d.things.items() if isinstance(t, Family | Hierarchy)]
     if thing is None and ref.head.text not in d.definitions:
-        way_out = d.meant(ref.head.text, known) or "declare one with `categories`, or use a level of a hierarchy"
+        meant, kind = d.meant(ref.head.text, known), Hierarchy if ref.parts else Family
+        way_out = meant.help or "declare one with `categories`, or use a level of a hierarchy"
+        fixes = meant.fixes(ref.head.span, only=lambda name: isinstance(d.things[name], kind))
         levels = [f"{n}.{written(ref.head.text)}" for n, t in _hierarchies(d) if ref.head.text in t.levels]
         if levels and not ref.parts:
             way_out = f"write {' or '.join(levels)}"
-        d.error("E211", ref.head.span, f"there is no family {ref.head.text!r}", way_out)
+            fixes = tuple(Fix.write(ref.head.span, level) for level in levels)
+        d.error("E211", ref.head.span, f"there is no family {ref.head.text!r}", way_out, fixes=fixes)
     else:
         way_out = "a family is declared by `categories`, or is a level of a hierarchy: h.level"
         if isinstance(thing, Hierarchy) and is_node(ref.parts[-1]):
@@ -44,7 +49,7 @@ def is_node(part: ast.Name | ast.Indexed) -> bool:
 
 
 def _level_example(h: Hierarchy) -> str:
-    return f"{h.name}.{h.levels[0]}" if h.levels else f"{h.name}.level(1)"
+    return f"{h.name}.{written(h.levels[0])}" if h.levels else f"{h.name}.level(1)"
 
 
 def _hierarchies(d: Declared) -> list[tuple[str, Hierarchy]]:
@@ -57,8 +62,11 @@ def categories_named(d: Declared, name: str) -> list[str]:
     return families + [f"{n}.node({written(name)})" for n, t in _hierarchies(d) if name in t.names[1:]]
 
 
-def level_of(d: Declared, h: Hierarchy, part: ast.Name | ast.Indexed, family: bool = False) -> int | None:
-    """The depth of a level named after the dot; `family` says that the level itself is wanted, not a node of it."""
+def level_of(
+    d: Declared, h: Hierarchy, part: ast.Name | ast.Indexed, wanted: Literal["family", "level", "node"]
+) -> int | None:
+    """The depth of a level named after the dot; what is `wanted` there is a family, the level of a node that follows,
+    or a node."""
     if isinstance(part, ast.Indexed) and part.kind == "level":
         depth = int(part.argument.text[:20]) if re.fullmatch("[0-9]+", part.argument.text) else -1
         if 0 <= depth <= h.height:
@@ -73,12 +81,19 @@ def level_of(d: Declared, h: Hierarchy, part: ast.Name | ast.Indexed, family: bo
     if isinstance(part, ast.Name) and part.text in h.levels:
         return h.levels.index(part.text) + 1
     text = part.text if isinstance(part, ast.Name) else part.span.text
-    way_out = d.meant(text, h.levels) or f"its levels have no names: write {_level_example(h)}"
+    meant = d.meant(text, h.levels)
+    way_out, fixes = (
+        meant.help or f"its levels have no names: write {_level_example(h)}",
+        meant.fixes(part.span, written),
+    )
     if isinstance(part, ast.Name) and text in h.names:
-        way_out = f"{text!r} is a node: write {h.name}.node({part.span.text})"
-        if family:
+        node = f"node({part.span.text})"
+        way_out = f"{text!r} is a node: write {h.name}.{node}"
+        fixes = (Fix.write(part.span, node),) if wanted == "node" else ()
+        if wanted == "family":
             depth = int(h.depth[h.names.index(text)])
-            level = h.levels[depth - 1] if 0 < depth <= len(h.levels) else f"level({depth})"
+            level = written(h.levels[depth - 1]) if 0 < depth <= len(h.levels) else f"level({depth})"
             way_out = f"{text!r} is a node, and a family is a whole level: write {h.name}.{level}"
-    d.error("E213", part.span, f"{h.name!r} has no level {text!r}", way_out)
+            fixes = (Fix.write(part.span, level),)
+    d.error("E213", part.span, f"{h.name!r} has no level {text!r}", way_out, fixes=fixes)
     return None

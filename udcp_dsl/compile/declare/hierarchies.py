@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from udcp_dsl.compile.declare.declared import Declared, Fault
-from udcp_dsl.compile.declare.labels import expand
+from udcp_dsl.compile.declare.labels import LISTED_FIRST, expand, report_unknown
 from udcp_dsl.compile.declare.matching import complete, ending, listed, only, rows_of
 from udcp_dsl.compile.sources import FileFault, read_json, shown
+from udcp_dsl.diagnostics import Related
 from udcp_dsl.expression.domain import Hierarchy
 from udcp_dsl.language import ast
 
@@ -37,7 +38,9 @@ def build_hierarchy(d: Declared, x: ast.Hierarchy) -> Hierarchy:
 def _paths_in_place(d: Declared, x: ast.Hierarchy) -> list[tuple[str, tuple[str, ...]]]:
     assert not isinstance(x.body, ast.File)
     found: dict[str, tuple[str, ...]] = {}
-    inner: set[tuple[str, ...]] = set()
+    listed_at: dict[str, ast.Item] = {}
+    unknown: list[tuple[ast.Item, str]] = []
+    inner: dict[tuple[str, ...], ast.Name] = {}
     good = True
     stack: list[tuple[ast.Branch | ast.Item, tuple[str, ...]]] = [(part, ()) for part in reversed(x.body)]
     while stack:
@@ -45,27 +48,28 @@ def _paths_in_place(d: Declared, x: ast.Hierarchy) -> list[tuple[str, tuple[str,
         if isinstance(part, ast.Branch):
             path = (*above, part.name.text)
             if path in inner:
-                d.error(
-                    "E231", part.name.span, f"node {part.name.text!r} stands twice under one parent", "merge the two"
-                )
+                message, first = f"node {part.name.text!r} stands twice under one parent", inner[path]
+                d.error("E231", part.name.span, message, "merge the two", related=[Related(first.span, LISTED_FIRST)])
                 good = False
-            inner.add(path)
+            inner.setdefault(path, part.name)
             stack.extend((child, path) for child in reversed(part.children))
             continue
         for name in expand(part):
             if name not in d.index:
-                d.error("E210", part.span, f"unknown label {name!r}", d.meant(name, d.labels))
-                good = False
+                unknown.append((part, name))
             elif name in found:
                 d.error(
                     "E231",
                     part.span,
                     f"label {name!r} stands twice in the hierarchy",
                     "a label has one place in a tree: remove one",
+                    related=[Related(listed_at[name].span, LISTED_FIRST)],
                 )
                 good = False
             found[name] = above
-    if not good:
+            listed_at.setdefault(name, part)
+    report_unknown(d, unknown, d.labels, listed_at.values(), "label")
+    if unknown or not good:
         raise Fault
     return list(found.items())
 

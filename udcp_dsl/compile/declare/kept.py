@@ -7,7 +7,6 @@ four are the same, so is the result. What had a fault is built anew, for its way
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from udcp_dsl.compile.declare.declared import Declared, Thing
 from udcp_dsl.diagnostics import Diagnostic, Span
@@ -36,10 +35,7 @@ class Kept:
             found = thing, x.span, made
         else:
             thing, span, made = found
-            moved = x.span.start - span.start
-            d.diagnostics += [
-                replace(y, span=Span(x.span.source, y.span.start + moved, y.span.end + moved)) for y in made
-            ]
+            d.diagnostics += [y.moved(x.span.source, x.span.start - span.start) for y in made]
         self._now[key] = found
         return thing
 

@@ -9,15 +9,20 @@ import numpy as np
 from udcp_dsl.compile.declare.declared import Declared, Fault
 from udcp_dsl.compile.declare.matching import ending, label_array, only, whole
 from udcp_dsl.compile.sources import FileFault, read_json
-from udcp_dsl.diagnostics import Span
+from udcp_dsl.diagnostics import Fix, Related, Span
 from udcp_dsl.expression.domain import Ints
 from udcp_dsl.language import ast
+from udcp_dsl.language.unparse import written
+
+LISTED_FIRST = "it is listed here first"
 
 
 def declare_labels(d: Declared, spec: ast.Spec, given: Sequence[str] | None) -> None:
     declared = [x for x in spec.declarations if isinstance(x, ast.Labels)]
     for second in declared[1:]:
-        d.error("E202", second.span, "labels are declared a second time", "a spec has one list of labels")
+        first = Related(declared[0].span, "the labels are declared here first")
+        way_out = "a spec has one list of labels"
+        d.error("E202", second.span, "labels are declared a second time", way_out, related=[first])
     if not declared:
         start = Span(spec.span.source, 0, 0)
         if given is not None:
@@ -32,7 +37,8 @@ def declare_labels(d: Declared, spec: ast.Spec, given: Sequence[str] | None) -> 
     except Fault:
         return
     except FileFault as fault:
-        d.error(fault.code, declaration.span, fault.message, fault.help)
+        fixes = fault.fixes(declaration.body) if isinstance(declaration.body, ast.File) else ()
+        d.error(fault.code, declaration.span, fault.message, fault.help, fixes=fixes)
         return
     if given is not None and list(given) != names:
         d.error("E204", declaration.span, "the labels given from outside differ from the spec's own",
@@ -47,13 +53,13 @@ def _declared_labels(d: Declared, declaration: ast.Labels) -> list[str]:
         names = _labels_from(d, body)
     else:
         names = []
-        seen: set[str] = set()
+        first: dict[str, ast.Item] = {}
         for item in body:
             for name in expand(item):
-                if name in seen:
-                    d.error("E205", item.span, f"label {name!r} is listed twice", "list it once")
+                if name in first:
+                    report_twice(d, item, f"label {name!r} is listed twice", "list it once", first[name])
                     break  # go on without it, so that the other faults are found too
-                seen.add(name)
+                first[name] = item
                 names.append(name)
     return names
 
@@ -97,22 +103,42 @@ def expand(item: ast.Item) -> Iterable[str]:
     return (str(i) for i in range(item.first, item.last + 1))
 
 
+def report_twice(d: Declared, item: ast.Item, message: str, way_out: str, first: ast.Item) -> None:
+    """E205, with the place where it is listed first."""
+    d.error("E205", item.span, message, way_out, related=[Related(first.span, LISTED_FIRST)])
+
+
+def report_unknown(
+    d: Declared, unknown: Iterable[tuple[ast.Item, str]], known: Sequence[str], items: Iterable[ast.Item], what: str
+) -> None:
+    """E210 for each; a fix is a name that is near and not yet among the `items`."""
+    listed: set[str] | None = None
+    for item, name in unknown:
+        meant = d.meant(name, known)
+        fixes: tuple[Fix, ...] = ()
+        if isinstance(item, ast.Name) and meant.names:
+            listed = {other.text for other in items if isinstance(other, ast.Name)} if listed is None else listed
+            fixes = meant.fixes(item.span, written, lambda other, listed=listed: other not in listed)  # type: ignore[misc]
+        d.error("E210", item.span, f"unknown {what} {name!r}", meant.help, fixes=fixes)
+
+
 def positions(d: Declared, items: Sequence[ast.Item]) -> Ints:
     """The positions of listed labels; every unknown or repeated one is reported before giving up."""
-    found: dict[int, None] = {}
+    found: dict[int, ast.Item] = {}
+    unknown: list[tuple[ast.Item, str]] = []
     good = True
     for item in items:
         for name in expand(item):
             y = d.index.get(name)
             if y is None:
-                d.error("E210", item.span, f"unknown label {name!r}", d.meant(name, d.labels))
-                good = False
+                unknown.append((item, name))
                 break
             if y in found:
-                d.error("E205", item.span, f"label {name!r} is listed twice", "list it once")
+                report_twice(d, item, f"label {name!r} is listed twice", "list it once", found[y])
                 good = False
                 break
-            found[y] = None
-    if not good:
+            found[y] = item
+    report_unknown(d, unknown, d.labels, items, "label")
+    if unknown or not good:
         raise Fault
     return np.array(sorted(found), dtype=np.int64)

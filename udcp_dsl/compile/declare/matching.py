@@ -64,7 +64,7 @@ def known_positions(d: Declared, file: ast.File, names: Sequence[str]) -> Ints:
     seen: set[str] = set()
     for name in names:
         if name not in d.index:
-            raise FileFault("E210", f"{file.path}: unknown label {name!r}", d.meant(name, d.labels))
+            raise FileFault("E210", f"{file.path}: unknown label {name!r}", d.meant(name, d.labels).help)
         if name in seen:
             raise FileFault("E306", f"{file.path}: label {name!r} is listed twice", "list it once")
         seen.add(name)

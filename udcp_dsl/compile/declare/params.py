@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 
 from udcp_dsl.compile.declare.declared import Declared, Fault
+from udcp_dsl.diagnostics import Related
 from udcp_dsl.language import ast
 
 
@@ -21,7 +22,8 @@ def build_param(d: Declared, x: ast.Param, params: Mapping[str, float]) -> float
         raise Fault
     for number, span in ((written, x.value.span), (value, x.name.span)):
         if not low <= number <= high:
-            d.error("E250", span, f"parameter {name} = {number:g} is outside [{low:g}, {high:g}]",
-                    "choose a value in the range, or widen it")  # fmt: skip
+            message = f"parameter {name} = {number:g} is outside [{low:g}, {high:g}]"
+            ends = [] if x.low is None or x.high is None else [Related(x.low.span.to(x.high.span), "its range")]
+            d.error("E250", span, message, "choose a value in the range, or widen it", related=ends)
             raise Fault
     return float(value)

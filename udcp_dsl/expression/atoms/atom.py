@@ -198,3 +198,29 @@ class LinearIncrement(Increment):
 
     def push(self, y: Ints) -> None:
         self.value = self.value + self.weights[y]
+
+
+def two_sum(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+    """a + b as it is rounded, and what the rounding loses, exactly (Knuth)."""
+    total = a + b
+    of_b = total - a
+    return total, (a - (total - of_b)) + (b - of_b)
+
+
+class CompensatedIncrement(Increment):
+    """A sum of weights over the set, to the last bit in whatever order they are added."""
+
+    def __init__(self, held: Held, weights: Floats) -> None:
+        self.held = held
+        self.weights = weights
+        self._total = self._rest = np.zeros(len(held.rows))
+        self.value = self._total
+
+    def after(self) -> Floats:
+        total, lost = two_sum(self._total[:, None], np.where(self.held.mask, 0.0, self.weights))
+        return total + (self._rest[:, None] + lost)
+
+    def push(self, y: Ints) -> None:
+        self._total, lost = two_sum(self._total, self.weights[y])
+        self._rest = self._rest + lost
+        self.value = self._total + self._rest

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
-from udcp_dsl.expression.atoms.atom import Atom, Held, LinearIncrement, Sets
+import numpy as np
+
+from udcp_dsl.expression.atoms.atom import Atom, CompensatedIncrement, Held, Increment, LinearIncrement, Sets, two_sum
 from udcp_dsl.expression.attainable import Grid
 from udcp_dsl.expression.domain import Costs, Floats
-from udcp_dsl.expression.facts import Interval
+from udcp_dsl.expression.facts import TOLERANCE, Interval
 from udcp_dsl.expression.forms import Additive
 from udcp_dsl.expression.growth import Adds
 from udcp_dsl.expression.linear import Affine, Lowering, Push
@@ -21,19 +24,31 @@ class Sum(Atom):
     def __init__(self, K: int, costs: Costs) -> None:
         self.K = K
         self.costs = costs.values
+        # Costs of both signs, so large, or so large beside the least of them, that the order in which they are added
+        # could decide a comparison.
+        sizes = np.abs(self.costs)
+        little = min(TOLERANCE / 100, 1e-7 * float(sizes[sizes > 0].min(initial=1.0)))
+        lost = float(np.finfo(np.float64).eps * K * sizes.sum())
+        self._cancels = lost > little and bool((self.costs < 0).any() and (self.costs > 0).any())
 
     @property
     def key(self) -> tuple[object, ...]:
         return (self.name, self.costs.tobytes())
 
     def value(self, S: frozenset[int]) -> float:
-        return float(sum(self.costs[y] for y in S))
+        return math.fsum(self.costs[y] for y in S) if self._cancels else float(sum(self.costs[y] for y in S))
 
     def batch(self, sets: Sets) -> Floats:
-        return sets.as_float @ self.costs
+        if not self._cancels:
+            return sets.as_float @ self.costs
+        total = rest = np.zeros(len(sets.mask))
+        for y in np.flatnonzero(self.costs):
+            total, lost = two_sum(total, sets.as_float[:, y] * self.costs[y])
+            rest = rest + lost
+        return total + rest
 
-    def start(self, held: Held) -> LinearIncrement:
-        return LinearIncrement(held, self.costs)
+    def start(self, held: Held) -> Increment:
+        return CompensatedIncrement(held, self.costs) if self._cancels else LinearIncrement(held, self.costs)
 
     def growth(self) -> Adds:
         return Adds(self.costs)

@@ -55,7 +55,7 @@ def truth(y: Any, labels: Sequence[str], n: int | None = None) -> Positions:
 
 
 def groups_of(values: Any, n: int) -> Names:
-    """One group a row, as strings, by the one rule that there is for groups: `calibrate.arrays.group_names`.
+    """One group a row, as strings, by the one rule that there is for groups: `calibrate.checked_arrays.group_names`.
 
     >>> groups_of([1, "north", 1.0], 3)
     array(['1', 'north', '1'], dtype='<U5')

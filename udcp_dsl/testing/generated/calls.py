@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from udcp_dsl.compile.check import Checker
 from udcp_dsl.compile.declare import declare
 from udcp_dsl.compile.sources import Files
+from udcp_dsl.compile.type_checker import Checker
 from udcp_dsl.expression.atoms import ATOMS, Atom
 from udcp_dsl.language import ast
 from udcp_dsl.testing.generated.declarations import Declaring

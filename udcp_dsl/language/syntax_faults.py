@@ -7,11 +7,12 @@ kind of mistake from that and from the tokens around; the last one takes what is
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from udcp_dsl.diagnostics import Diagnostic, Source, Span, did_you_mean, nearest
+from udcp_dsl.diagnostics import Diagnostic, Fix, Source, Span, nearest, suggest
 from udcp_dsl.language.scan import STATEMENTS, Token
-from udcp_dsl.language.words import ATOM_NAMES, CALLED, KEYWORDS, RESERVED, WORD
+from udcp_dsl.language.words import ATOM_NAMES, CALLED, KEYWORDS, RESERVED, WORD, is_name
 
 # What may follow `from "file"` in each declaration.
 CLAUSES: dict[str, tuple[str, ...]] = {
@@ -139,8 +140,14 @@ class Stop:
     def expects(self, *terminals: str) -> bool:
         return self.expected.issuperset(terminals)
 
-    def fault(self, code: str, message: str, way_out: str, span: Span | None = None) -> Diagnostic:
-        return Diagnostic(code, span or self.span, message, way_out)
+    def fault(
+        self, code: str, message: str, way_out: str, span: Span | None = None, fixes: Iterable[Fix] = ()
+    ) -> Diagnostic:
+        return Diagnostic(code, span or self.span, message, way_out, fixes=tuple(fixes))
+
+    def add_before(self, text: str) -> Fix:
+        """Add a text between the token that does not fit and the one before it."""
+        return Fix.add(self.source, self.tokens[self.index - 1].end, text)
 
     def after(self) -> str:
         """` after 'x'`, x being the whole of the name or number before the fault."""
@@ -163,9 +170,7 @@ def _unknown_statement(stop: Stop) -> Diagnostic | None:
     i, word = stop.index, stop.found
     if i > 0:
         starts_line = "\n" in stop.source.text[stop.tokens[i - 1].end : stop.offset]
-        body = stop.text(i + 1) == "=" or stop.text(i + 2) in ("=", "{", "from", "of")
-        is_statement = body or bool(nearest(word, STATEMENTS))
-        if not (stop.expects("$END") and starts_line and stop.kind == "word" and is_statement):
+        if not (stop.expects("$END") and starts_line and stop.kind == "word" and _is_statement(stop)):
             return None
     if stop.kind != "word":
         message, way_out = f"a statement cannot start with '{word}'", _STATEMENTS_LISTED
@@ -173,9 +178,25 @@ def _unknown_statement(stop: Stop) -> Diagnostic | None:
         message = f"unknown statement '{word}'"
         way_out = f"declare it: param {word} = ... for a number, let {word} = ... for an expression"
     else:
-        message = f"unknown statement '{word}'"
-        way_out = did_you_mean(word, STATEMENTS) if nearest(word, STATEMENTS) else _STATEMENTS_LISTED
+        message, meant = f"unknown statement '{word}'", suggest(word, STATEMENTS)
+        way_out = meant.help if meant.names else _STATEMENTS_LISTED
+        return stop.fault("E113", message, way_out, fixes=meant.fixes(stop.span))
     return stop.fault("E113", message, way_out)
+
+
+def _is_statement(stop: Stop) -> bool:
+    """Whether a word on a new line begins a statement, and is neither a clause nor an operand without its operator."""
+    i, word, column = stop.index, stop.found, stop.source.position(stop.offset)[1]
+    body = stop.text(i + 1) == "=" or (stop.text(i + 1) != "(" and stop.text(i + 2) in ("=", "{", "from", "of"))
+    if body or nearest(word, STATEMENTS):
+        return True
+    if word in RESERVED or word[0].isdecimal() or nearest(word, CLAUSES.get(stop.keyword, ())):
+        return False
+    if not stop.expects("SLASH"):
+        return True
+    # `forbid any(C)`: no expression goes on like this.
+    follows = i + 1 < len(stop.tokens) and stop.tokens[i + 1].kind in ("word", "string", "open")
+    return column == 1 and follows and stop.text(i + 1) not in ("and", "or", "then", "else", "(")
 
 
 def _bad_range(stop: Stop) -> Diagnostic | None:
@@ -200,10 +221,11 @@ def _malformed_number(stop: Stop) -> Diagnostic | None:
     after_digits = before[:1].isdecimal() and stop.touches(i)
     if found == "." and after_digits and stop.after_number() and not stop.touches_number(i + 1):
         span = stop.span_of(i - 1, i)
-        return stop.fault("E110", f"'{span.text}' is not a number here", f"write {before} or {before}.0", span)
+        fixes = [Fix.write(span, number) for number in (before, f"{before}.0")]
+        return stop.fault("E110", f"'{span.text}' is not a number here", f"write {before} or {before}.0", span, fixes)
     if before.isdecimal() and stop.text(i - 2) == "," and stop.touches_number(i - 1) and stop.text(i - 3).isdecimal():
         span = stop.span_of(i - 3, i - 1)
-        return stop.fault("E110", f"'{span.text}' is not a number here", f"write {span.text.replace(',', '.')}", span)
+        return _not_a_number(stop, span, span.text.replace(",", "."))
     if found[:1].isdecimal() and stop.offset == stop.span.start:
         match = _NUMBER_LIKE.match(stop.source.text, stop.offset)
         whole = match[0] if match else found
@@ -213,17 +235,29 @@ def _malformed_number(stop: Stop) -> Diagnostic | None:
         return None
     span = Span(stop.source, stop.offset, stop.offset + len(whole))
     if stop.expects("NUMBER"):
-        return stop.fault("E110", f"'{whole}' is not a number here", _number_meant(whole), span)
+        return _not_a_number(stop, span, _number_meant(whole))
     if stop.expects("INT"):
         what = "with leading zeros" if whole.isdecimal() else f"that starts with '{whole[0]}'"
-        return stop.fault("E111", f"a label {what} is quoted", f'write "{whole}"', span)
+        return _quoted(stop, f"a label {what} is quoted", span)
     return None
+
+
+def _not_a_number(stop: Stop, span: Span, meant: str) -> Diagnostic:
+    way_out, fixes = "numbers are written 1, 0.5, 1e-3", []
+    if _NUMBER.fullmatch(meant):
+        way_out, fixes = f"write {meant}", [Fix.write(span, meant)]
+    return stop.fault("E110", f"'{span.text}' is not a number here", way_out, span, fixes)
+
+
+def _quoted(stop: Stop, message: str, span: Span) -> Diagnostic:
+    quoted = f'"{span.text}"'
+    fixes = [] if stop.keyword == "labels" and stop.index <= 1 else [Fix.write(span, quoted)]  # no label stands there
+    return stop.fault("E111", message, f"write {quoted}", span, fixes)
 
 
 def _number_meant(whole: str) -> str:
     plain = whole.replace("_", "").lstrip("0").removesuffix(".")
-    plain = plain if plain[:1].isdecimal() else f"0{plain}"
-    return f"write {plain}" if _NUMBER.fullmatch(plain) else "numbers are written 1, 0.5, 1e-3"
+    return plain if plain[:1].isdecimal() else f"0{plain}"
 
 
 def _needs_quotes(stop: Stop) -> Diagnostic | None:
@@ -240,10 +274,11 @@ def _needs_quotes(stop: Stop) -> Diagnostic | None:
         return None
     span, sign = Span(stop.source, start, start + len(whole)), "." if inside else stop.found
     if i == 2 and stop.keyword != "labels":
-        way_out = f"write {re.sub(r'[^0-9A-Za-z_]', '_', whole)}"
-        return stop.fault("E112", f"a declared name cannot hold '{sign}'", way_out, span)
+        name = re.sub(r"[^0-9A-Za-z_]", "_", whole)
+        fixes = [Fix.write(span, name)] if is_name(name) else []
+        return stop.fault("E112", f"a declared name cannot hold '{sign}'", f"write {name}", span, fixes)
     what = "label" if stop.expected & {"RBRACE", "_COLON"} else "name"
-    return stop.fault("E111", f"a {what} with '{sign}' is quoted", f'write "{whole}"', span)
+    return _quoted(stop, f"a {what} with '{sign}' is quoted", span)
 
 
 def _reserved_name(stop: Stop) -> Diagnostic | None:
@@ -272,12 +307,15 @@ def _chain(stop: Stop) -> Diagnostic | None:
 def _equals(stop: Stop) -> Diagnostic | None:
     """`=` for `==` or `:`, and the other way round."""
     if stop.found == "=" and stop.expects("SLASH"):
-        return stop.fault("E116", "'=' is for declarations", "compare with '=='")
+        fixes = [Fix.write(stop.span, "==")] if stop.expects("COMPARE") else []
+        return stop.fault("E116", "'=' is for declarations", "compare with '=='", fixes=fixes)
     if stop.found == "=" and stop.expects("_COLON"):
         way_out = f"write {stop.before}: {stop.text(stop.index + 1)}"
-        return stop.fault("E116", f"expected {_wanted(stop)}{stop.after()}", way_out)
+        message = f"expected {_wanted(stop)}{stop.after()}"
+        return stop.fault("E116", message, way_out, fixes=[Fix.write(stop.span, ":")])
     if stop.found in ("==", ":") and stop.expects("_EQUALS"):
-        return stop.fault("E116", f"a declaration is written with '=', not '{stop.found}'", "write '='")
+        message = f"a declaration is written with '=', not '{stop.found}'"
+        return stop.fault("E116", message, "write '='", fixes=[Fix.write(stop.span, "=")])
     return None
 
 
@@ -287,7 +325,8 @@ def _incomplete_if(stop: Stop) -> Diagnostic | None:
     if stop.found == "if" and stop.expects("SLASH"):
         return stop.fault("E118", "'if' stands before its value", form)
     if stop.found in ("elif", "elsif", "elseif") and stop.expects("_ELSE"):
-        return stop.fault("E118", f"there is no '{stop.found}' in this language", "write 'else if'")
+        message, fixes = f"there is no '{stop.found}' in this language", [Fix.write(stop.span, "else if")]
+        return stop.fault("E118", message, "write 'else if'", fixes=fixes)
     for terminal, word in (("_THEN", "then"), ("_ELSE", "else")):
         if stop.expects(terminal) and stop.found in ("", ")", ",", "then", "else"):
             opened: list[int] = []
@@ -297,7 +336,8 @@ def _incomplete_if(stop: Stop) -> Diagnostic | None:
                 elif stop.text(i) == "else" and opened:
                     opened.pop()
             way_out = f"{form}; 'else 0' adds nothing" if word == "else" else form
-            return stop.fault("E118", f"this 'if' has no '{word}'", way_out, stop.span_of(opened[-1]))
+            fixes = [stop.add_before(" else 0")] if word == "else" and stop.found in ("", ")", ",") else []
+            return stop.fault("E118", f"this 'if' has no '{word}'", way_out, stop.span_of(opened[-1]), fixes)
     return None
 
 
@@ -310,12 +350,18 @@ def _unknown_call(stop: Stop) -> Diagnostic | None:
         return None
     name = stop.before
     if stop.tokens[stop.index - 1].kind != "word" or name[:1].isdecimal():
-        return stop.fault("E120", f"expected an operator{stop.after()}", "write '*' to multiply")
+        fixes = [stop.add_before(" * ")]
+        return stop.fault("E120", f"expected an operator{stop.after()}", "write '*' to multiply", fixes=fixes)
+    return unknown_call(name, stop.span_of(stop.index - 1))
+
+
+def unknown_call(name: str, span: Span) -> Diagnostic:
+    """`foo(x)`, of which `span` is the name."""
+    meant = suggest(name, sorted(CALLED))
+    way_out, fixes = meant.help, meant.fixes(span)
     if name in ("node", "level"):
-        way_out = f"write h.{name}(...), h being the hierarchy"
-    else:
-        way_out = did_you_mean(name, sorted(CALLED))
-    return stop.fault("E121", f"there is no atom or function '{name}'", way_out, stop.span_of(stop.index - 1))
+        way_out, fixes = f"write h.{name}(...), h being the hierarchy", ()
+    return Diagnostic("E121", span, f"there is no atom or function '{name}'", way_out, fixes=fixes)
 
 
 def _nothing_inside(stop: Stop) -> Diagnostic | None:
@@ -337,17 +383,20 @@ def _missing_comma(stop: Stop) -> Diagnostic | None:
     if not stop.expects("_COMMA", "RBRACE") or stop.kind not in ("word", "string"):
         return None
     previous = stop.tokens[stop.index - 1]
-    way_out = "put a comma between them"
+    way_out, fixes = "put a comma between them", [stop.add_before(",")]
     one_line = "\n" not in stop.source.text[previous.end : stop.offset]
     if previous.kind == stop.kind == "word" and one_line and not previous.text[0].isdecimal():
-        way_out += f', or quotes around a label of several words: "{previous.text} {stop.found}"'
-    return stop.fault("E117", f"expected {_wanted(stop)}{stop.after()}", way_out)
+        quoted = f'"{previous.text} {stop.found}"'
+        way_out += f", or quotes around a label of several words: {quoted}"
+        fixes.append(Fix.write(stop.span_of(stop.index - 1, stop.index), quoted))
+    return stop.fault("E117", f"expected {_wanted(stop)}{stop.after()}", way_out, fixes=fixes)
 
 
 def _trailing(stop: Stop) -> Diagnostic | None:
     """Something after a statement that was complete."""
     if not stop.expects("$END") or not stop.found:
         return None
+    fixes: tuple[Fix, ...] = ()
     if stop.expects("SLASH"):
         wanted, way_out = ["an operator"], "put an operator between them, such as '+' or 'and'"
     else:
@@ -355,22 +404,29 @@ def _trailing(stop: Stop) -> Diagnostic | None:
         words = [word for word in CLAUSES.get(stop.keyword, ()) if word.upper() in stop.expected and word not in used]
         wanted = [f"'{sign}'" for terminal, sign in (("_COMMA", ","), ("_IN", "in")) if stop.expects(terminal)]
         wanted += [f"'{word}'" for word in words]
-        way_out = f"the form is {_FORMS[stop.keyword]}"
-        if nearest(stop.found, words):
-            way_out = did_you_mean(stop.found, words)
-    return stop.fault("E114", f"expected {_either([*wanted, 'a new statement'])}{stop.after()}", way_out)
+        meant = suggest(stop.found, words)
+        way_out = meant.help if meant.names else f"the form is {_FORMS[stop.keyword]}"
+        fixes = meant.fixes(stop.span)
+    message = f"expected {_either([*wanted, 'a new statement'])}{stop.after()}"
+    return stop.fault("E114", message, way_out, fixes=fixes)
 
 
 def _anything(stop: Stop) -> Diagnostic:
     """What was expected, and the form of the statement."""
-    return stop.fault("E120", f"expected {_wanted(stop)}{stop.after()}", _way_out(stop))
+    message, found, fixes = f"expected {_wanted(stop)}{stop.after()}", stop.found, list[Fix]()
+    keywords = [word for terminal in sorted(stop.expected) if (word := terminal.strip("_").lower()) in KEYWORDS]
+    meant = suggest(found, keywords)
+    if found not in RESERVED and meant.names:
+        return stop.fault("E120", message, meant.help, fixes=meant.fixes(stop.span))
+    if stop.expected == {"STRING"} and stop.kind == "word" and found not in RESERVED:
+        path = stop.source.text[stop.offset :].split()[0]
+        fixes = [Fix.write(Span(stop.source, stop.offset, stop.offset + len(path)), f'"{path}"')]
+        return stop.fault("E120", message, f'write from "{path}"', fixes=fixes if path.isprintable() else [])
+    return stop.fault("E120", message, _way_out(stop))
 
 
 def _way_out(stop: Stop) -> str:
     found = stop.found
-    keywords = [word for terminal in sorted(stop.expected) if (word := terminal.strip("_").lower()) in KEYWORDS]
-    if found not in RESERVED and nearest(found, keywords):
-        return did_you_mean(found, keywords)
     if stop.expects("ATOM"):
         if found == "not":
             return "put it in parentheses: (not ...)"
@@ -385,8 +441,6 @@ def _way_out(stop: Stop) -> str:
         return "write if i then e else f"
     if stop.expects("SLASH"):
         return "put a comma or an operator between them" if stop.expects("_COMMA") else "put an operator between them"
-    if stop.expected == {"STRING"} and stop.kind == "word" and found not in RESERVED:
-        return f'write from "{stop.source.text[stop.offset :].split()[0]}"'
     return f"the form is {_FORMS[stop.keyword]}"
 
 

@@ -6,15 +6,15 @@ fault of its own is None, and whatever uses it is silent: each mistake is report
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from udcp_dsl.compile.declare.declared import Declared
 from udcp_dsl.compile.declare.families import categories_named
-from udcp_dsl.compile.resolve import argument, described, is_costs
-from udcp_dsl.diagnostics import Span
+from udcp_dsl.compile.resolve import argument, described, is_costs, write_one_of
+from udcp_dsl.diagnostics import Fix, Related, Span
 from udcp_dsl.expression import ir
 from udcp_dsl.expression.atoms import ATOMS, Atom
 from udcp_dsl.expression.domain import Floats
@@ -90,15 +90,24 @@ class Checker:
                     self._error(
                         "E260", used.span, f"{target!r} is defined by itself: {' -> '.join([*cycle, target])}",
                         "take one of these references out",
+                        related=[Related(definitions[n].name.span, "part of the cycle") for n in cycle],
                     )  # fmt: skip
                     for member in cycle:
                         state[member] = "cyclic"
                         self.values[member] = None
         return order
 
-    def _error(self, code: str, span: Span, message: str, help: str = "") -> Value | None:
+    def _error(
+        self,
+        code: str,
+        span: Span,
+        message: str,
+        help: str = "",
+        fixes: Iterable[Fix] = (),
+        related: Iterable[Related] = (),
+    ) -> Value | None:
         """Report, and be the value of what cannot be checked."""
-        self.declared.error(code, span, message, help)
+        self.declared.error(code, span, message, help, fixes=fixes, related=related)
         return None
 
     def check(self, body: ast.Expr) -> Value | None:
@@ -123,10 +132,11 @@ class Checker:
         if costs:
             wrapped = {id(e) for e in costs}
             meant = [f"{call.name}({e.span.text})" if id(e) in wrapped else e.span.text for e in call.arguments or ()]
+            whole = f"{call.name}({', '.join(meant)})"
             self._error(
                 "E408", costs[0].span,
                 f"{call.name} of several arguments takes expressions, and {costs[0].span.text!r} is a list of costs",
-                f"write {call.name}({', '.join(meant)})",
+                f"write {whole}", [Fix.write(call.span, whole)],
             )  # fmt: skip
         return list(costs)
 
@@ -185,20 +195,29 @@ class Checker:
         if name in d.broken or (thing is None and not ref.parts and name.lower() in ("true", "false")):
             return None  # it was reported already
         if thing is None and name not in d.definitions:
-            numbers = [n for n, t in d.things.items() if isinstance(t, float)]
-            if name in d.index:
-                help = f"{name!r} is a label: write any({{ {ref.head.span.text} }})"
-            elif not ref.parts and (found := categories_named(d, name)):
-                help = f"write {' or '.join(f'any({category})' for category in found)}"
-            else:
-                help = d.meant(name, [*d.definitions, *numbers, *ATOMS, *(n for n in d.things if n not in numbers)])
-            self._error("E211", ref.head.span, f"there is no {name!r}", help)
-            return None
-        what, help = described(d, ref)
+            return self._unknown(ref)
+        what, ways = described(d, ref)
+        help, fixes = write_one_of(ways), [Fix.write(ref.span, way) for way in ways]
         if name in d.definitions or isinstance(thing, float):
-            return self._error("E409", ref.span, f"{name!r} is {what} and has no parts", help)
-        self._error("E409", ref.span, f"{ref.span.text!r} is {what}, not an expression", help)
-        return None
+            return self._error("E409", ref.span, f"{name!r} is {what} and has no parts", help, fixes)
+        return self._error("E409", ref.span, f"{ref.span.text!r} is {what}, not an expression", help, fixes)
+
+    def _unknown(self, ref: ast.Ref) -> Value | None:
+        """There is nothing of this name; a fix is an expression that stands by itself and does not lead back here."""
+        d, name, span = self.declared, ref.head.text, ref.head.span
+        if name in d.index:
+            anyone = f"any({{ {span.text} }})"
+            help, fixes = f"{name!r} is a label: write {anyone}", [Fix.write(ref.span, anyone)]
+        elif not ref.parts and (found := categories_named(d, name)):
+            help = f"write {' or '.join(f'any({category})' for category in found)}"
+            fixes = [Fix.write(span, f"any({category})") for category in found]
+        else:
+            numbers = [n for n, t in d.things.items() if isinstance(t, float)]
+            meant = d.meant(name, [*d.definitions, *numbers, *ATOMS, *(n for n in d.things if n not in numbers)])
+            help = meant.help
+            by_itself = {*self.values, *numbers, *(n for n, atom in ATOMS.items() if () in atom.signatures)}
+            fixes = list(meant.fixes(span, only=lambda n: not ref.parts and n in by_itself))
+        return self._error("E211", span, f"there is no {name!r}", help, fixes)
 
     def _call(self, call: ast.Call, v: list[Value]) -> Value | None:
         arguments = call.arguments
@@ -206,8 +225,10 @@ class Checker:
             if arguments is None or len(arguments) != 1:
                 return self._error("E407", call.span, f"{call.name} takes one expression", f"write {call.name}(size)")
             if isinstance(arguments[0], ast.SetLiteral):
+                span = arguments[0].span
+                fixes = [Fix.write(span, f"size({span.text})")]
                 return self._error(
-                    "E406", arguments[0].span, f"{call.name} takes an expression, not a set", "write size(...)"
+                    "E406", span, f"{call.name} takes an expression, not a set", "write size(...)", fixes
                 )
             return self._tabled(call.span, v, getattr(np, call.name), call.name)
         if is_extremum(call):
@@ -219,9 +240,9 @@ class Checker:
             return None
         if not fitting or (arguments is not None and not arguments):
             forms = " or ".join(signature(call.name, s) for s in atom_class.signatures)
-            return self._error(
-                "E407", call.span, f"{call.name} takes {_arity(atom_class.signatures)}", f"write {forms}"
-            )
+            fixes = [Fix.write(call.span, call.name)] if () in atom_class.signatures else []
+            message = f"{call.name} takes {_arity(atom_class.signatures)}"
+            return self._error("E407", call.span, message, f"write {forms}", fixes)
         things: list[object] = []
         for kind, argument_expr in zip(fitting[0], given, strict=True):
             things.append(argument(self.declared, call, kind, argument_expr, things))
@@ -237,9 +258,9 @@ class Checker:
         assert call.arguments is not None
         for e in call.arguments:
             if isinstance(e, ast.SetLiteral):
-                return self._error(
-                    "E406", e.span, f"{call.name} takes expressions, not a set", "write size(...) or any(...)"
-                )
+                message = f"{call.name} takes expressions, not a set"
+                fixes = [Fix.write(e.span, f"{atom}({e.span.text})") for atom in ("size", "any")]
+                return self._error("E406", e.span, message, "write size(...) or any(...)", fixes)
         largest = call.name == "max"
         fold = np.maximum if largest else np.minimum
         folded = self._folded(call.span, v, lambda *x: fold.reduce(np.broadcast_arrays(*x)))
@@ -398,11 +419,14 @@ class Checker:
         for e, x in zip(expressions, v, strict=True):
             if not x.indicator:
                 text = f"({e.span.line})" if isinstance(e, ast.If) else e.span.line
+                fixes = []
                 if x.number is not None:
                     help = "an indicator is a comparison, any(C), all(C), within(C) or empty"
                 else:
-                    help = f"write {text} >= 1" if x.table is not None else f"compare it: {text} > 0"
-                self._error("E401", e.span, f"{_short(e)} is a number, not an indicator", help)
+                    way = f"{text} >= 1" if x.table is not None else f"{text} > 0"
+                    help = f"write {way}" if x.table is not None else f"compare it: {way}"
+                    fixes = [Fix.write(e.span, way)]
+                self._error("E401", e.span, f"{_short(e)} is a number, not an indicator", help, fixes)
                 good = False
         return good
 

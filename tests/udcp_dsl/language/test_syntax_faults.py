@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from udcp_dsl.diagnostics import Diagnostic, Source
+import udcp_dsl as udcp
+from udcp_dsl.diagnostics import Diagnostic, Source, SpecError
 from udcp_dsl.language import ast
 from udcp_dsl.language.parse import parse
 
@@ -198,3 +199,39 @@ def test_a_statement_before_an_unknown_one_is_kept() -> None:
     spec, faults = parse(Source("test.loss", "let a = size\nlos b = 2\nlet c = 3"))
     assert [f.code for f in faults] == ["E113"]
     assert [type(d) for d in spec.declarations] == [ast.Let, ast.Let]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "loss l = size\nforbid any({ a })",
+        "loss l = size\nforbid { a, b }",
+        "labels { a, b }\nforbid a",
+        "param p = 2\nforbid a, b",
+        'labels from "pets.csv" column name\nforbid "x"',
+    ],
+)
+def test_an_unknown_statement_is_named_with_those_there_are(text: str) -> None:
+    (fault,) = faults_of(text)
+    assert (fault.code, fault.message, fault.span.text) == ("E113", "unknown statement 'forbid'", "forbid")
+    assert fault.help.startswith("statements start with labels, hierarchy,")
+
+
+@pytest.mark.parametrize(
+    "text", ["loss l = size\nany({ a })", "loss l = size\n  c * 2", 'labels from "a.csv"\ncolum k']
+)
+def test_an_operand_and_a_clause_on_a_new_line_are_no_statement(text: str) -> None:
+    assert [x.code for x in faults_of(text)] == ["E114"]
+
+
+def test_an_unknown_function_does_not_hide_other_faults() -> None:
+    text = "labels { a, b }\nhierarchy h { x { a }, b }\n"
+    text += "loss l = foo(h.x, (2)) + count(h.famly) + 2 * bar(1) + any({ c }) * foo"
+    with pytest.raises(SpecError) as caught:
+        udcp.loads(text)
+    assert [x.code for x in caught.value.diagnostics] == ["E121", "E213", "E121", "E210"]
+
+
+def test_many_unknown_functions_are_not_parsed_one_by_one() -> None:
+    found = faults_of("labels { a }\nloss l = " + " + ".join(f"f{i}(2)" for i in range(200)))
+    assert [x.code for x in found] == ["E121"] * 20

@@ -1,0 +1,122 @@
+"""Commands in a terminal of 80 columns, with colour: good and bad input, and never a traceback."""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pty = pytest.importorskip("pty", reason="there are no pseudo-terminals here")
+import fcntl  # noqa: E402
+import struct  # noqa: E402
+import termios  # noqa: E402
+
+ROOT = Path(__file__).parents[3]
+_ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+def seen(folder: Path, *arguments: str) -> tuple[int, str]:
+    """The exit code of `udcp ARGUMENTS...`, and all that the terminal is sent."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 80, 0, 0))
+    path = os.pathsep.join(str(ROOT / part) for part in ("", "solvers", "grammars"))
+    environment = {**os.environ, "PYTHONPATH": path, "TERM": "xterm-256color"}
+    for name in ("NO_COLOR", "COLUMNS", "LINES"):
+        environment.pop(name, None)
+    command = [sys.executable, "-m", "udcp_dsl.cli", *arguments]
+    process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, cwd=folder, env=environment)
+    os.close(theirs)
+    found = b""
+    while True:
+        if not select.select([ours], [], [], 120)[0]:
+            process.kill()
+            raise AssertionError(f"no answer: {found!r}")
+        try:
+            chunk = os.read(ours, 65536)
+        except OSError:  # the other end is closed
+            break
+        if not chunk:
+            break
+        found += chunk
+    os.close(ours)
+    return process.wait(60), found.decode("utf-8").replace("\r\n", "\n")
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines as they end up on the screen: what a carriage return goes back over is overwritten."""
+    return [line.rpartition("\r")[2] for line in _ESCAPE.sub("", text).split("\n")]
+
+
+@pytest.fixture
+def pets(folder: Path) -> Path:
+    good = (folder / "pets.loss").read_text()
+    (folder / "wrong.loss").write_text(good.replace("any(wild)", "any(wlid)").replace("+ 0.01 * size", "+ sizee"))
+    (folder / "empty.loss").write_text("")
+    rows = ["cat,dog,wolf,lynx,y"]
+    for i in range(120):
+        truth = ("cat", "dog", "wolf", "lynx")[i * 7 % 4]
+        p = [0.1 + 0.6 * (name == truth) for name in ("cat", "dog", "wolf", "lynx")]
+        rows.append(",".join(map(str, p)) + f",{truth}")
+    (folder / "rows.csv").write_text("\n".join(rows) + "\n")
+    return folder
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("check", "pets.loss"),
+        ("eval", "pets.loss", "cat", "wolf"),
+        (
+            "compare",
+            "pets.loss",
+            "--probs",
+            "rows.csv",
+            "--truth",
+            "y",
+            "--oracle",
+            "price",
+            "--oracle",
+            "lac",
+            "--splits",
+            "3",
+        ),
+        ("--help",),
+    ],
+)
+def test_good_input_fits_the_window(pets: Path, arguments: tuple[str, ...]) -> None:
+    code, text = seen(pets, *arguments)
+    assert code == 0, text
+    assert "Traceback" not in text
+    assert [line for line in lines_of(text) if len(line) > 80] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("check", "pest.loss"), "did you mean 'pets.loss'?"),
+        (("eval", "nowhere/pets.loss", "cat"), "E100"),
+        (("check", "empty.loss"), "E203"),
+        (("check", "wrong.loss"), "did you mean 'wild'?"),
+        (("eval", "pets.loss", "cta"), "did you mean 'cat'?"),
+        (("eval", "wrong.loss", "cat"), "did you mean 'size'?"),
+        (("compare", "wrong.loss", "--probs", "rows.csv", "--truth", "y"), "E211"),
+        (("compare", "pets.loss", "--probs", "raws.csv", "--truth", "y"), "raws.csv"),
+        (("chekc", "pets.loss"), "check"),
+    ],
+)
+def test_bad_input_is_told_in_colour_and_without_a_traceback(pets: Path, arguments: tuple[str, ...], says: str) -> None:
+    code, text = seen(pets, *arguments)
+    assert code not in (0, -6, -9, -11), text
+    assert "Traceback" not in text
+    assert says in " ".join(_ESCAPE.sub("", text).split())
+
+
+def test_the_underline_and_the_code_are_coloured(pets: Path) -> None:
+    _, text = seen(pets, "check", "wrong.loss")
+    assert "\x1b[31m\x1b[1merror[E211]\x1b[0m" in text
+    assert "\x1b[31m\x1b[1m^^^^" in text
