@@ -1,0 +1,8 @@
+"""Results describe themselves once, as data; here that is drawn: text, JSON, HTML, data frames. One file for each."""
+
+from __future__ import annotations
+
+from udcp_dsl.showing.description import MARKS, STATES, Column, Description, Line, Result, Shown, Styled, Table
+from udcp_dsl.showing.visible_text import visible
+
+__all__ = ["MARKS", "STATES", "Column", "Description", "Line", "Result", "Shown", "Styled", "Table", "visible"]
