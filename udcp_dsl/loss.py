@@ -93,15 +93,11 @@ class Loss(Shown):
     def describe(self) -> Description:
         """What its summands come to, what is proved of it, and the spec."""
         ends = self.terms_batch(np.array([[False] * self.K, [True] * self.K]))
-        columns = (
-            Column("summand", lambda term: term[0]),
-            Column("of no label", lambda term: term[1][0], ".4g"),
-            Column("of all", lambda term: term[1][1], ".4g"),
-        )
+        columns = (Column("summand", 0), Column("of no label", 1, ".4g"), Column("of all", 2, ".4g"))
         known = [name.replace("_", " ") for name, fact in self.facts if fact]
         return Description(
             title=f"Loss {self.name}, {self.K:,} labels, {self.source.name}",
-            tables=(Table(columns, list(ends.items())),),
+            tables=(Table(columns, [(term, *costs) for term, costs in ends.items()]),),
             notes=(f"Proved: {', '.join(known)}." if known else "Nothing is proved of it.",),
             folded={"The spec": self.source.text},
         )

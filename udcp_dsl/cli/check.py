@@ -53,17 +53,14 @@ def command(loss: Loss, sized: bool, model_file: str | None, timed: bool) -> int
     seconds = _measured(loss, applicable) if timed else None
     if free and not wants_json():
         show_diagnostics([free])
-    told = {"diagnostics": [*loss.warnings, *([free] if free else [])], "file": loss.source.name}
-    described = _described(loss, lost, applicable, seconds)
+    told: dict[str, object] = {"diagnostics": [*loss.warnings, *([free] if free else [])], "file": loss.source.name}
     verdict = [] if size is None else ["ilp: " + ", ".join(f"{count:,} {what}" for what, count in size.items())]
     verdict += [] if why is None else [f"ilp: {why}"]
     verdict += [] if model_file is None else [f"written to {model_file}"]
-    data = {
-        **described.data,
-        **({"ilp": size, "why_not_ilp": why} if sized or model_file is not None else {}),
-        **({} if model_file is None else {"exported": model_file}),
-    }
-    return finish(replace(described, verdict=tuple(verdict), data=data), told, status=0 if why is None else FAILED)
+    told |= {"ilp": size, "why_not_ilp": why} if sized or model_file is not None else {}
+    told |= {} if model_file is None else {"exported": model_file}
+    described = replace(_described(loss, lost, applicable, seconds), verdict=tuple(verdict))
+    return finish(described, told, status=0 if why is None else FAILED)
 
 
 def _model_size(loss: Loss) -> tuple[dict[str, int] | None, str | None]:
@@ -117,7 +114,7 @@ def _facts(loss: Loss, lost: Mapping[str, tuple[str, ...]]) -> Table:
         return told
 
     columns = (
-        Column("fact", lambda named: named[0], kind="word"),
+        Column("fact", 0, kind="word"),
         Column("state", lambda named: _state(_HOLDS[named[1].state], named[1].state), kind="word"),
         Column("why", why),
     )

@@ -19,7 +19,7 @@ from udcp_dsl.cli.ending import finish, json_option, show
 from udcp_dsl.cli.progress import tracked, waiting
 from udcp_dsl.cli.row_options import alpha_option, check_output, heeding_warnings
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.showing import Column, Description, Styled, Table
+from udcp_dsl.showing import Column, Description, Styled, Table, counted, listed
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -177,11 +177,10 @@ def _results(comparison: Comparison) -> Iterator[Table]:
     from udcp_dsl.prediction.calibrate import show_level
 
     summaries = comparison.summaries()
-    many = f"{comparison.splits} split{'' if comparison.splits == 1 else 's'}"
     for name in comparison.names:
         for alpha in comparison.alphas:
             found = [x for x in summaries if (x.loss, x.alpha) == (name, alpha)]
-            title = (Styled(name, "bold"), f", alpha {show_level(alpha)}, over {many}:")
+            title = (Styled(name, "bold"), f", alpha {show_level(alpha)}, over {counted(comparison.splits, 'split')}:")
             yield replace(side_by_side(found, title), note=_headline(found))
 
 
@@ -214,11 +213,6 @@ def _readable(instance: _Instance) -> bool:
     return min(sizes) >= 1 and 3 <= max(sizes) <= _LABELS_SHOWN and different
 
 
-def _listed(labels: Sequence[str]) -> str:
-    more = len(labels) - _LABELS_SHOWN
-    return ", ".join(labels[:_LABELS_SHOWN]) + (f" and {more} more" if more > 0 else "")
-
-
 def _sets(number: int, instance: _Instance, comparison: Comparison) -> Table:
     example = instance.example
     text = "" if example.name is None else f"“{example.name[:_TEXT_SHOWN]}{'…' * (len(example.name) > _TEXT_SHOWN)}” "
@@ -232,7 +226,7 @@ def _sets(number: int, instance: _Instance, comparison: Comparison) -> Table:
         Column("oracle", str),
         Column("cost", lambda oracle: example.costs[oracle], ".4g"),
         *(map(term_column, terms) if len(terms) > 1 else ()),
-        Column("labels", lambda oracle: _listed([comparison.called(label) for label in example.sets[oracle]])),
+        Column("labels", lambda oracle: listed([*map(comparison.called, example.sets[oracle])], _LABELS_SHOWN)),
     )
     return Table(
         columns,

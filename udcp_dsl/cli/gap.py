@@ -125,6 +125,7 @@ def command(
     average = "no optimum is proved" if mean is None else f"the optimum costs {mean:.6g} on average"
     many = f"{len(P):,} of {len(rows):,} rows" if len(P) < len(rows) else f"{len(P):,} rows"
     unproved = int((~proved).sum())
+    about = {"loss": loss.name, "alpha": show_level(level), "n": len(P), "unproved": unproved}
     worst = [rows_of[i] for i in _worst(costs, optimum, proved)]
     described = Description(
         title=(Styled(loss.name, "bold"), f" over {many}, sets of mass {mass:g}: {average}"),
@@ -134,14 +135,7 @@ def command(
             Table(_row_columns(rows.ids is not None, list(costs)) if worst else (), rows_of, _WORST, "", "rows", worst),
         ),
         notes=tuple(f"{name} does not apply: {why}" for name, why in left_out.items()),
-        data={
-            "loss": loss.name,
-            "alpha": show_level(level),
-            "n": len(P),
-            "unproved": unproved,
-            "mean_optimum": mean,
-            "left_out": left_out,
-        },
+        data={**about, "mean_optimum": mean, "left_out": left_out},
     )
     return finish(described, {"diagnostics": diagnostics, "warnings": warnings}, status=FAILED if unproved else 0)
 

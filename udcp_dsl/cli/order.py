@@ -121,22 +121,14 @@ def command(
 
     more = f"the first {len(steps)} of {loss.K} labels; " if len(steps) < loss.K else ""
     note = Styled(f"{more}mass and cost are those of the set of all labels down to this one", "dim")
+    by = {"oracle": made.name, "about": made.about, "options": made.options}
     described = Description(
         title=(Styled(loss.name, "bold"), which),
         tables=(
             Table(_STEP, steps, note=note, key="order"),
             *([] if hull is None else [_hull_table(hull, min(len(hull), top or _SHOWN))]),
         ),
-        data={
-            "loss": loss.name,
-            "oracle": made.name,
-            "about": made.about,
-            "options": made.options,
-            "row": row,
-            "id": name,
-            "labels": loss.K,
-            "hull": None,
-        },
+        data={"loss": loss.name, **by, "row": row, "id": name, "labels": loss.K, "hull": None},
     )
     told = {"diagnostics": diagnostics, "warnings": warnings}
     return finish(described, told, write=write, key="plot", said="figure written to {}")

@@ -8,7 +8,7 @@ import click
 
 from udcp_dsl.cli.ending import finish, json_option, wants_json
 from udcp_dsl.cli.thresholds import calibration_as_data, threshold_table, tuning_lines
-from udcp_dsl.showing import Column, Description, Styled, Table
+from udcp_dsl.showing import Column, Description, Styled, Table, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -46,10 +46,7 @@ def command(predictor_file: str, spec_alone: bool) -> int:
     version, form = saved_by(predictor_file)
     way = applicability(predictor.oracle.name, predictor.loss)
     by = f": {predictor.loss.name} by {predictor.oracle.name}, saved by udcp_dsl {version}"
-    columns = (
-        Column("", lambda line: line[0], kind="word", style="dim"),
-        Column("", lambda line: line[1]),
-    )
+    columns = (Column("", 0, kind="word", style="dim"), Column("", 1))
     described = Description(
         title=(Styled(predictor_file, "bold"), by),
         tables=(Table(columns, list(_lines(predictor, way))), threshold_table(predictor)),
@@ -109,7 +106,7 @@ def _lines(predictor: SetPredictor, way: Applicability) -> Iterator[tuple[str, s
         names = [name.replace("_", " ") for name, fact in loss.facts if fact.state == state]
         if names:
             yield state, ", ".join(names)
-    yield "labels", _listed(list(loss.labels))
+    yield "labels", listed(loss.labels, _LISTED)
     exact = "" if way.exact is None else ", exact" if way.exact else ", a rule of thumb"
     time = "" if way.time is None else f"; {way.time} a row"
     yield "oracle", f"{predictor.oracle.name}, by {way.why}{exact}{time}"
@@ -119,7 +116,11 @@ def _lines(predictor: SetPredictor, way: Applicability) -> Iterator[tuple[str, s
     yield "promise", _promise(predictor)
     yield "rows", _calibrated_on(predictor)
     takes = "logits" if predictor.logits else "numbers to be normalised" if predictor.normalize else "probabilities"
-    order = "" if predictor.class_names is None else f", the columns of arrays being {_listed(predictor.class_names)}"
+    order = (
+        ""
+        if predictor.class_names is None
+        else f", the columns of arrays being {listed(predictor.class_names, _LISTED)}"
+    )
     yield "takes", takes + order
     if predictor.temperature is not None:
         how = "fitted on rows of its own" if predictor.promises.temperature == "fit" else "as given"
@@ -167,8 +168,3 @@ def _anchor(price: float | None) -> str:
 
 def _settings(values: Mapping[str, object]) -> str:
     return ", ".join(f"{name} = {f'{x:.10g}' if isinstance(x, float) else x}" for name, x in values.items())
-
-
-def _listed(names: list[str] | tuple[str, ...]) -> str:
-    more = len(names) - _LISTED
-    return ", ".join(names[:_LISTED]) + (f" and {more:,} more" if more > 0 else "")

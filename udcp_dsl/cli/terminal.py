@@ -20,7 +20,7 @@ import click
 
 from udcp_dsl.diagnostics import Diagnostic, InputError, OracleError, SpecError, nearest
 from udcp_dsl.showing import MARKS
-from udcp_dsl.showing.visible_text import visible_lines
+from udcp_dsl.showing.shared_wording import visible_lines
 
 if TYPE_CHECKING:
     from rich.console import Console

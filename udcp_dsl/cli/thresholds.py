@@ -62,10 +62,10 @@ def threshold_table(predictor: SetPredictor) -> Table:
     found = {show_level(alpha): cells(predictor, alpha) for alpha in predictor.alphas}
     rows = [(alpha, *cell) for alpha, of_alpha in found.items() for cell in of_alpha[:_SHOWN]]
     columns = (
-        Column("alpha", lambda row: row[0], kind="number"),
-        *([] if kind is None else [Column(kind, lambda row: row[1])]),
-        Column("points", lambda row: row[2], ",d"),
-        Column("threshold", lambda row: row[3], ".10g"),
+        Column("alpha", 0, kind="number"),
+        *([] if kind is None else [Column(kind, 1)]),
+        Column("points", 2, ",d"),
+        Column("threshold", 3, ".10g"),
     )
     more = len(next(iter(found.values()))) - _SHOWN
     return Table(columns, rows, note=f"and {more} more, at each alpha" if more > 0 else "")

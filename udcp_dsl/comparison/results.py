@@ -20,7 +20,7 @@ from udcp_dsl.prediction.calibrate import show_level
 from udcp_dsl.prediction.evaluation import CONFIDENCE, HANDED_OVER, KEPT, QUARTERS, SIZE_BINS, Measures, Stratum
 from udcp_dsl.prediction.files import PathLike
 from udcp_dsl.prediction.promises.options import Promises
-from udcp_dsl.showing import Column, Description, Line, Result, Styled, Table
+from udcp_dsl.showing import Column, Description, Line, Result, Styled, Table, counted
 from udcp_dsl.showing.plain_data import records_of
 
 if TYPE_CHECKING:
@@ -252,11 +252,10 @@ class Comparison(Result):
             yield Styled(f"{alike}: {about}", "dim")
         for (name, oracle), why in self.skipped.items():
             yield Styled(f"{oracle} is left out for {name}: {why}", "dim")
-        many = f"{self.splits} split{'s' if self.splits > 1 else ''}"
         fractions = " : ".join(f"{f:.0%}" for f in self.fractions)
         yield Styled(
-            f"{self.n:,} rows, {self.K} labels, accuracy {self.accuracy:.3f}; {many} into {fractions} for thresholds, "
-            f"tuning and test. * is the cheapest; costs compare only at equal {self.kind}. "
+            f"{self.n:,} rows, {self.K} labels, accuracy {self.accuracy:.3f}; {counted(self.splits, 'split')} into "
+            f"{fractions} for thresholds, tuning and test. * is the cheapest; costs compare only at equal {self.kind}. "
             + (
                 f"Coverage: mean over splits, and where one more would lie ({CONFIDENCE:.0%}); cost: mean over "
                 "splits, and its standard error as if they were independent."

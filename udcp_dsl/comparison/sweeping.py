@@ -15,7 +15,7 @@ from udcp_dsl.comparison.running import compare
 from udcp_dsl.diagnostics import InputError, did_you_mean
 from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.calibrate import show_level
-from udcp_dsl.showing import Column, Description, Result, Table
+from udcp_dsl.showing import Column, Description, Result, Table, counted
 from udcp_dsl.showing.plain_data import records_of
 
 
@@ -69,20 +69,13 @@ class Sweep(Result):
             Column("cost", "cost", ".5g"),
             Column("size", "size", ".4g"),
         )
-        many = f"{first.splits} split{'s' if first.splits > 1 else ''}"
-        about = f"{self.loss}: {first.n:,} rows, {first.K} labels, the same {many} for each value."
+        counts = {"n": first.n, "labels": first.K, "splits": first.splits, "seed": first.seed}
+        same = f"the same {counted(first.splits, 'split')} for each value"
+        about = f"{self.loss}: {first.n:,} rows, {first.K} labels, {same}."
         return Description(
             tables=(Table(columns, records_of(self.table()), key="rows"),),
             notes=(f"{about} The cost is that of the loss with this value.",),
-            data={
-                "loss": self.loss,
-                "param": self.param,
-                "values": self.values,
-                "n": first.n,
-                "labels": first.K,
-                "splits": first.splits,
-                "seed": first.seed,
-            },
+            data={"loss": self.loss, "param": self.param, "values": self.values, **counts},
         )
 
 

@@ -143,19 +143,16 @@ class Measures(Result):
 
     def table(self) -> dict[str, list[Any]]:
         """Columns with a row for all points and one for each stratum; `by` says of what kind it is."""
-        strata = [
-            ("all", self._whole),
-            *((name.removeprefix("by_"), s) for name in _STRATA for s in getattr(self, name)),
-        ]
-        found = [s for _, s in strata]
-        return {
-            "by": [by for by, _ in strata],
-            "stratum": [s.name for s in found],
-            **{name: [getattr(s, name) for s in found] for name in ("n", "covered", "coverage")},
-            "low": [s.interval[0] for s in found],
-            "high": [s.interval[1] for s in found],
-            **{name: [getattr(s, name) for s in found] for name in _MEANS},
-        }
+        kinds = {"all": [self._whole], **{name.removeprefix("by_"): getattr(self, name) for name in _STRATA}}
+        strata = [(by, s) for by, found in kinds.items() for s in found]
+        low, high = zip(*(s.interval for _, s in strata), strict=True)
+
+        def column(name: str) -> list[Any]:
+            return [getattr(s, name) for _, s in strata]
+
+        counts = {name: column(name) for name in ("n", "covered", "coverage")}
+        named = {"by": [by for by, _ in strata], "stratum": column("name")}
+        return {**named, **counts, "low": [*low], "high": [*high], **{name: column(name) for name in _MEANS}}
 
     def plot(self) -> Any:
         """A matplotlib figure: coverage by stratum, with exact intervals. Needs the extra `report`."""
@@ -249,11 +246,7 @@ _PLAIN = (
     *("loss", "oracle", "n", "covered", "coverage", "interval", "mean_cost", "cost_error", "cost_by_term", "mean_size"),
     *("empty", "size_violation", "handed_over", "risk"),
 )
-_SUMMARY = (
-    Column("", lambda row: row[0]),
-    Column("value", lambda row: row[1], kind="number"),
-    Column("", lambda row: row[2]),
-)
+_SUMMARY = (Column("", 0), Column("value", 1, kind="number"), Column("", 2))
 
 
 def _strata_table(title: str, key: str, strata: Sequence[Stratum]) -> Table:

@@ -16,7 +16,7 @@ from udcp_dsl.expression.atoms.nodes import Nodes
 from udcp_dsl.expression.decisions import best_actions
 from udcp_dsl.expression.domain import Hierarchy
 from udcp_dsl.loss import Loss
-from udcp_dsl.showing import Column, Description, Shown, Table
+from udcp_dsl.showing import Column, Description, Shown, Table, listed
 from udcp_dsl.showing.frames import as_pandas
 
 _SHOWN = 10  # sets in a notebook
@@ -188,18 +188,13 @@ class PredictionSets(Shown):
         names = first.ids if first.ids is not None else first.index if first.index is not None else range(len(first))
         columns = (
             Column("id" if named else "row", lambda row: str(row[0])),
-            Column("size", lambda row: row[1], "d"),
-            Column("cost", lambda row: row[2], ".4g"),
-            Column("labels", lambda row: _listed(row[3])),
+            Column("size", 1, "d"),
+            Column("cost", 2, ".4g"),
+            Column("labels", lambda row: listed(row[3], _LABELS)),
         )
         rows = list(zip(names, first.sizes, first.costs, first, strict=True))
         more = f"and {len(self) - len(first):,} more" if len(self) > len(first) else ""
         return Description(title=repr(self), tables=(Table(columns, rows, note=more),))
-
-
-def _listed(labels: Sequence[str]) -> str:
-    more = f" and {len(labels) - _LABELS:,} more" if len(labels) > _LABELS else ""
-    return ", ".join(labels[:_LABELS]) + more
 
 
 def _told_by(loss: Loss) -> Hierarchy:

@@ -3,6 +3,19 @@
 from __future__ import annotations
 
 from udcp_dsl.showing.description import MARKS, STATES, Column, Description, Line, Result, Shown, Styled, Table
-from udcp_dsl.showing.visible_text import visible
+from udcp_dsl.showing.shared_wording import counted, listed, visible
 
-__all__ = ["MARKS", "STATES", "Column", "Description", "Line", "Result", "Shown", "Styled", "Table", "visible"]
+__all__ = [
+    "MARKS",
+    "STATES",
+    "Column",
+    "Description",
+    "Line",
+    "Result",
+    "Shown",
+    "Styled",
+    "Table",
+    "counted",
+    "listed",
+    "visible",
+]

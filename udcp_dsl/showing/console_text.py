@@ -13,8 +13,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from udcp_dsl.showing.description import Description, Line, Table
-from udcp_dsl.showing.visible_text import visible
+from udcp_dsl.showing.description import Description, Line, Table, pieces
 
 _WIDTH = 100
 _STYLES = {"bold": "bold", "dim": "dim", "good": "green", "bad": "bold red", "open": "yellow"}
@@ -51,13 +50,8 @@ def _lines(lines: Iterable[Line]) -> list[RenderableType]:
 
 def _line(line: Line, wrapped: bool = True) -> Text:
     text = Text(no_wrap=not wrapped, overflow=None if wrapped else "ignore")
-    for piece in line if isinstance(line, tuple) else (line,):
-        if piece == "\n" and isinstance(line, tuple):
-            text.append("\n")
-        elif isinstance(piece, str):
-            text.append(visible(piece))
-        else:
-            text.append(visible(piece.text), _STYLES[piece.style])
+    for piece, style in pieces(line):
+        text.append(piece, style and _STYLES[style])
     return text
 
 

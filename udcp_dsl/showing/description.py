@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from udcp_dsl.showing.shared_wording import visible
+
 if TYPE_CHECKING:
     import pandas as pd
     from rich.console import RenderableType
@@ -30,16 +32,23 @@ class Styled:
 Line: TypeAlias = str | Styled | tuple[str | Styled, ...]
 
 
+def pieces(line: Line) -> list[tuple[str, Style | None]]:
+    """The pieces of a line as they are drawn, with their styles."""
+    if isinstance(line, tuple):
+        return [part for x in line for part in ([("\n", None)] if x == "\n" else pieces(x))]
+    return [(visible(line), None)] if isinstance(line, str) else [(visible(line.text), line.style)]
+
+
 @dataclass(frozen=True)
 class Column:
-    """What is read of each record: its field, its entry or a function of it, in a format of Python.
+    """What is read of each record: its field, its entry (by key or place) or a function of it, in a format of Python.
 
     Columns with a format are numbers: set to the right, never wrapped. A `word` is not wrapped either. None is shown as
     an empty cell.
     """
 
     head: str
-    of: str | Callable[[Any], Line | float | None]
+    of: str | int | Callable[[Any], Line | float | None]
     form: str = ""
     kind: Literal["text", "word", "number"] | None = None
     style: Style | None = None
@@ -54,7 +63,8 @@ class Column:
         if callable(self.of):
             value: Any = self.of(record)
         else:
-            value = record[self.of] if isinstance(record, Mapping) else getattr(record, self.of)
+            by_key = isinstance(self.of, int) or isinstance(record, Mapping)
+            value = record[self.of] if by_key else getattr(record, str(self.of))
         if value is None:
             return ""
         if isinstance(value, str | Styled | tuple):

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from html import escape
 
-from udcp_dsl.showing.description import Description, Line, Styled, Table
-from udcp_dsl.showing.visible_text import visible, visible_lines
+from udcp_dsl.showing.description import Description, Line, Table, pieces
+from udcp_dsl.showing.shared_wording import visible_lines
 
 _STYLE = """
 :root { color-scheme: light dark; -webkit-print-color-adjust: exact; print-color-adjust: exact; }
@@ -29,50 +28,19 @@ pre { white-space: pre-wrap; background: #fbeaec; padding: 0.75rem; }
   .good { color: #6cc58a; } .bad { color: #ff7a8a; } .open { color: #e2b04a; } .dim { color: #9a9a9a; }
 }
 """
-
-
-@dataclass(frozen=True)
-class _Look:
-    """How tables are marked up: by attributes of their own in a notebook, by classes on a page with styles."""
-
-    opening: str
-    closing: str
-    text: str
-    number: str
-    bold: str
-    classes: bool
-
-
-_NOTEBOOK = _Look(
-    '<table style="margin: 0.5em 0">',
-    "</table>",
-    ' style="text-align: left"',
-    ' style="text-align: right"',
-    ' style="font-weight: bold"',
-    False,
-)
-# On a narrow screen a table scrolls by itself, and the page does not.
-_PAGE = _Look(
-    '<div class="scroll" tabindex="0"><table>', "</table></div>", "", ' class="number"', ' class="bold"', True
-)
+_TEXT, _NUMBER = 'style="text-align: left"', 'class="number" style="text-align: right"'
+_BOLD = ' style="font-weight: bold"'
 
 
 def as_html(description: Description) -> str:
     """A fragment, for notebooks."""
     d = description
-    parts = [
-        _paragraphs([d.title, *d.lines], _NOTEBOOK),
-        *(
-            f"{_paragraphs([t.title], _NOTEBOOK)}{_table(t, _NOTEBOOK)}{_paragraphs([t.note], _NOTEBOOK)}"
-            for t in d.tables
-            if t.columns
-        ),
-        _paragraphs([*d.notes, *d.verdict], _NOTEBOOK),
-        *(
-            f"<details><summary>{escape(head)}</summary><pre>{escape(visible_lines(text))}</pre></details>"
-            for head, text in d.folded.items()
-        ),
-    ]
+    tables = (f"{_paragraphs([t.title])}{_table(t)}{_paragraphs([t.note])}" for t in d.tables if t.columns)
+    folded = (
+        f"<details><summary>{escape(head)}</summary><pre>{escape(visible_lines(text))}</pre></details>"
+        for head, text in d.folded.items()
+    )
+    parts = [_paragraphs([d.title, *d.lines]), *tables, _paragraphs([*d.notes, *d.verdict]), *folded]
     return f"<div>{''.join(parts)}</div>"
 
 
@@ -82,58 +50,47 @@ def as_page(description: Description) -> str:
     What else the verdict says stands below, before the tables.
     """
     d = description
-    subject, (verdict, *why) = _pieces(d.title)[0], d.verdict
-    named = escape("".join(visible(piece if isinstance(piece, str) else piece.text) for piece in _pieces(verdict)))
-    title = _marked(subject if isinstance(subject, str) else subject.text, _PAGE)
+    (subject, _), *_ = pieces(d.title)
+    verdict, *why = d.verdict
+    told = "".join(text for text, _ in pieces(verdict))
+    tables = (f"<h2>{_marked(t.title)}</h2>{_table(t)}{_paragraphs([t.note])}" for t in d.tables if t.columns)
     parts = [
         "<!doctype html>",
         '<html lang="en"><head><meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>{title}: {named}</title>",
+        f"<title>{escape(f'{subject}: {told}')}</title>",
         f"<style>{_STYLE}</style></head><body>",
-        f"<h1>{title}: {_marked(verdict, _PAGE)}</h1>",
-        _paragraphs([d.title, *d.lines], _PAGE),
-        *(["<pre>" + "\n".join(_marked(line, _PAGE) for line in why) + "</pre>"] if why else []),
-        *(
-            f"<h2>{_marked(t.title, _PAGE)}</h2>{_table(t, _PAGE)}{_paragraphs([t.note], _PAGE)}"
-            for t in d.tables
-            if t.columns
-        ),
-        _paragraphs(d.notes, _PAGE),
+        f"<h1>{escape(subject)}: {_marked(verdict)}</h1>",
+        _paragraphs([d.title, *d.lines]),
+        *(["<pre>" + "\n".join(map(_marked, why)) + "</pre>"] if why else []),
+        *tables,
+        _paragraphs(d.notes),
         "</body></html>",
     ]
     return "\n".join(parts) + "\n"
 
 
-def _pieces(line: Line) -> tuple[str | Styled, ...]:
-    return line if isinstance(line, tuple) else (line,)
+def _marked(line: Line) -> str:
+    marked = (
+        escape(text) if style is None else f'<span class="{style}">{escape(text)}</span>'
+        for text, style in pieces(line)
+    )
+    return "".join(marked).replace("\n", "<br>")
 
 
-def _marked(line: Line, look: _Look) -> str:
-    marked = []
-    for piece in _pieces(line):
-        if piece == "\n" and isinstance(line, tuple):
-            marked.append("<br>")
-        elif isinstance(piece, str):
-            marked.append(escape(visible(piece)))
-        else:
-            text = escape(visible(piece.text))
-            marked.append(f'<span class="{piece.style}">{text}</span>' if look.classes else text)
-    return "".join(marked)
+def _paragraphs(lines: Sequence[Line]) -> str:
+    return "".join(f"<p>{_marked(line)}</p>" for line in lines if line)
 
 
-def _paragraphs(lines: Sequence[Line], look: _Look) -> str:
-    return "".join(f"<p>{_marked(line, look)}</p>" for line in lines if line)
+def _table(table: Table) -> str:
+    """Aligned by itself, as a notebook has no styles for it. On a narrow screen it scrolls, and the page does not."""
+    kinds = [_NUMBER if column.is_number else _TEXT for column in table.columns]
 
-
-def _table(table: Table, look: _Look) -> str:
-    kinds = [look.number if column.is_number else look.text for column in table.columns]
-
-    def row(cells: Sequence[Line], tag: str, of: str = "") -> str:
-        marked = (f"<{tag}{kind}>{_marked(x, look)}</{tag}>" for x, kind in zip(cells, kinds, strict=True))
-        return f"<tr{of}>{''.join(marked)}</tr>"
+    def row(cells: Sequence[Line], tag: str, bold: bool = False) -> str:
+        marked = (f"<{tag} {kind}>{_marked(x)}</{tag}>" for x, kind in zip(cells, kinds, strict=True))
+        return f"<tr{_BOLD if bold else ''}>{''.join(marked)}</tr>"
 
     head = f"<thead>{row([column.head for column in table.columns], 'th')}</thead>" if table.columns[0].head else ""
-    foot = [] if table.foot is None else [row([column.cell(table.foot) for column in table.columns], "td", look.bold)]
-    body = [row(cells, "td", look.bold if bold else "") for cells, bold in table.rows]
-    return f"{look.opening}{head}<tbody>{''.join([*body, *foot])}</tbody>{look.closing}"
+    body = [row(cells, "td", bold) for cells, bold in table.rows]
+    body += [] if table.foot is None else [row([column.cell(table.foot) for column in table.columns], "td", True)]
+    return f'<div class="scroll" tabindex="0"><table>{head}<tbody>{"".join(body)}</tbody></table></div>'

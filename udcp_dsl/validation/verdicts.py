@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from udcp_dsl.prediction.calibrate import show_level
-from udcp_dsl.showing import MARKS, STATES, Column, Description, Line, Result, Styled, Table
+from udcp_dsl.showing import MARKS, STATES, Column, Description, Line, Result, Styled, Table, counted
 
 
 @dataclass(frozen=True)
@@ -23,14 +23,6 @@ class CounterExample:
     def size(self) -> int:
         """How much there is to look at: labels of the largest set, or probabilities."""
         return max([0, *map(len, self.sets)]) + sum(map(len, self.rows))
-
-
-def counted(many: int, what: str) -> str:
-    """
-    >>> counted(1, "claim"), counted(2, "claim")
-    ('1 claim', '2 claims')
-    """
-    return f"{many:,} {what}{'' if many == 1 else 's'}"
 
 
 def raised(error: Exception) -> CounterExample:

@@ -124,7 +124,7 @@ def test_the_page_is_escaped_and_stands_alone(udcp: Run, folder: Path) -> None:
     assert "src=" not in page
     assert '<meta name="viewport" content="width=device-width, initial-scale=1">' in page
     assert "; print-color-adjust: exact" in page
-    assert '<th class="number">mean cost</th>' in page
+    assert '<th class="number" style="text-align: right">mean cost</th>' in page
     assert page.count("<table>") == page.count('<div class="scroll" tabindex="0"><table>') > 3
 
 
