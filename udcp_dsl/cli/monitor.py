@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -20,6 +21,9 @@ from udcp_dsl.cli.row_options import (
 )
 from udcp_dsl.cli.solving import solves_instances, solving
 from udcp_dsl.diagnostics import InputError
+
+if TYPE_CHECKING:
+    from udcp_dsl.prediction.monitor import Monitor
 
 _FIGURES = (".svg", ".pdf", ".png")
 
@@ -113,12 +117,10 @@ def command(
     return finish(described, about, status=FAILED if alarms else 0)
 
 
-def _refuse_others(monitor: object, alpha: str | None, level: str | None, watch: str | None) -> None:
+def _refuse_others(monitor: Monitor, alpha: str | None, level: str | None, watch: str | None) -> None:
     """What was watched before goes on as it was: another level would need another stake."""
     from udcp_dsl.prediction.calibrate import exact_level
-    from udcp_dsl.prediction.monitor import Monitor
 
-    assert isinstance(monitor, Monitor)
     others = {
         "--alpha": alpha is not None and monitor.predictor.calibrated.level(alpha) != monitor.alpha,
         "--level": level is not None and float(exact_level(level, "level")) != monitor.level,
@@ -129,10 +131,8 @@ def _refuse_others(monitor: object, alpha: str | None, level: str | None, watch:
             raise InputError(f"{option} is not that of the monitor in --state: leave it out, or begin a new state")
 
 
-def _draw(monitor: object, plot: str) -> None:
+def _draw(monitor: Monitor, plot: str) -> None:
     from udcp_dsl.prediction.files import atomic_write
-    from udcp_dsl.prediction.monitor import Monitor
 
-    assert isinstance(monitor, Monitor)
     with atomic_write(plot) as temporary:
         monitor.plot().savefig(temporary, format=Path(plot).suffix[1:].lower())
