@@ -25,6 +25,7 @@ from udcp_dsl.expression.domain import WHOLE_NUMBER, Actions, Bools, Costs, Floa
 from udcp_dsl.expression.facts import Facts
 from udcp_dsl.expression.ir import Expression
 from udcp_dsl.expression.values import Increments, batch
+from udcp_dsl.showing import Column, Description, Shown, Table
 
 if TYPE_CHECKING:
     from udcp_dsl.compile.passes import Compiled
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from udcp_dsl.expression.linear import LinearModel
 
 
-class Loss:
+class Loss(Shown):
     """The cost of a set of labels, compiled from a spec by `load` or `loads`.
 
     >>> import udcp_dsl as udcp
@@ -89,18 +90,17 @@ class Loss:
     def __repr__(self) -> str:
         return f"Loss({self.name!r}, {self.K} labels, {self.source.name!r})"
 
-    def _repr_html_(self) -> str:
-        """For a notebook: what its summands come to, what is proved of it, and the spec."""
-        from udcp_dsl.showing import as_html, details, plain_table, visible
-
-        table = plain_table("summand", "of no label", "of all")
+    def describe(self) -> Description:
+        """What its summands come to, what is proved of it, and the spec."""
         ends = self.terms_batch(np.array([[False] * self.K, [True] * self.K]))
-        for term, (none, all_labels) in ends.items():
-            table.add_row(visible(term), f"{none:.4g}", f"{all_labels:.4g}")
+        columns = (Column("summand", 0), Column("of no label", 1, ".4g"), Column("of all", 2, ".4g"))
         known = [name.replace("_", " ") for name, fact in self.facts if fact]
-        proved = f"Proved: {', '.join(known)}." if known else "Nothing is proved of it."
-        about = f"Loss {self.name}, {self.K:,} labels, {visible(self.source.name)}"
-        return as_html([about, table, proved]) + details("The spec", self.source.text)
+        return Description(
+            title=f"Loss {self.name}, {self.K:,} labels, {self.source.name}",
+            tables=(Table(columns, [(term, *costs) for term, costs in ends.items()]),),
+            notes=(f"Proved: {', '.join(known)}." if known else "Nothing is proved of it.",),
+            folded={"The spec": self.source.text},
+        )
 
     # Values
 

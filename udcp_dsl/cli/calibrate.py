@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from udcp_dsl.cli.ending import finish
 from udcp_dsl.cli.promise_options import asks
 from udcp_dsl.cli.row_options import (
     check_output,
@@ -19,18 +20,15 @@ from udcp_dsl.cli.row_options import (
     source_from,
     truth_option,
     weights_option,
-    written_or_why,
 )
 from udcp_dsl.cli.solving import check_engine, chooses_engine, cores, solves_instances, solving
 from udcp_dsl.cli.spec import diagnostics_of, reads_spec
-from udcp_dsl.cli.terminal import emit, show, visible
-from udcp_dsl.cli.thresholds import calibration_as_data, threshold_table, tuning_text
+from udcp_dsl.cli.thresholds import calibration_as_data, threshold_table, tuning_lines
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.promises.promise import Promise
+from udcp_dsl.showing import Description, Styled
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from udcp_dsl.loss import Loss
     from udcp_dsl.prediction.predictor import SetPredictor
 
@@ -66,7 +64,6 @@ def command(
     engine: str,
     scheduler: str | None,
     output: str,
-    as_json: bool,
 ) -> int:
     """Set thresholds from rows with known truth, which the classifier was not trained on, and save the predictor."""
     from udcp_dsl.prediction.predictor import SetPredictor
@@ -80,8 +77,8 @@ def command(
         asked["conditional"] = "group"
     check_output(output, ".json")
     check_engine(engine, scheduler, workers, resume)
-    diagnostics = diagnostics_of(loss, [oracle], as_json)
-    with heeding_warnings(as_json) as warnings:
+    diagnostics = diagnostics_of(loss, [oracle])
+    with heeding_warnings() as warnings:
         predictor = SetPredictor(loss, oracle, options=options, promise=Promise(**asked), class_names=class_names)
         source = source_from(
             probs_file,
@@ -114,34 +111,26 @@ def command(
         predictor.save(output)
         return [output]
 
-    if as_json:
-        written, faults = written_or_why(write)
-        spec = {"diagnostics": diagnostics + faults, "warnings": warnings, "file": output if written else None}
-        emit({**spec, "rows": len(rows), "accuracy": accuracy, **calibration_as_data(predictor)}, ok=not faults)
-        return 2 if faults else 0
-    show(*_shown(predictor, output, accuracy))
-    write()
-    return 0
+    described = _described(predictor, output, accuracy, len(rows))
+    return finish(described, {"diagnostics": diagnostics, "warnings": warnings}, write=write, key="file", said="")
 
 
-def _shown(predictor: SetPredictor, output: str, accuracy: float) -> list[RenderableType]:
-    from rich.text import Text
-
-    n, tuning = predictor.calibrated.n, predictor.tuning
-    name = predictor.oracle.name
-    heading = Text.assemble(
-        (visible(output), "bold"), f": {visible(predictor.loss.name)} by {name}, calibrated on {n:,} rows"
-    )
-    heading.append(f" (accuracy of the likeliest label {accuracy:.1%})")
-    heading.append("".join(f"\n{predictor.promise.guarantee(alpha)}" for alpha in predictor.alphas))
-    if predictor.temperature is not None:
-        heading.append(f"\nat temperature {predictor.temperature:.6g}")
-    if predictor.anchors is not None:
-        heading.append(f"\nby anchors, found on {predictor.anchors.n:,} other rows: udcp show {visible(output)}")
+def _described(predictor: SetPredictor, output: str, accuracy: float, rows: int) -> Description:
+    name, tuning, anchors = predictor.oracle.name, predictor.tuning, predictor.anchors
     settings = [f"{key} = {value}" for key, value in predictor.oracle.options.items() if value is not None]
-    if settings:
-        heading.append("\nwith " + ", ".join(settings))
-    shown: list[RenderableType] = [heading, "", threshold_table(predictor)]
-    if tuning is not None:
-        shown += ["", tuning_text(tuning)]
-    return shown
+    return Description(
+        title=(
+            Styled(output, "bold"),
+            f": {predictor.loss.name} by {name}, calibrated on {predictor.calibrated.n:,} rows "
+            f"(accuracy of the likeliest label {accuracy:.1%})",
+        ),
+        lines=(
+            *map(predictor.promise.guarantee, predictor.alphas),
+            "" if predictor.temperature is None else f"at temperature {predictor.temperature:.6g}",
+            "" if anchors is None else f"by anchors, found on {anchors.n:,} other rows: udcp show {output}",
+            f"with {', '.join(settings)}" if settings else "",
+        ),
+        tables=(threshold_table(predictor),),
+        notes=() if tuning is None else tuning_lines(tuning),
+        data={"rows": rows, "accuracy": accuracy, **calibration_as_data(predictor)},
+    )

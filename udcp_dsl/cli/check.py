@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
+from udcp_dsl.cli.ending import FAILED, finish, wants_json
 from udcp_dsl.cli.row_options import check_output
 from udcp_dsl.cli.solving import solving_oracle
 from udcp_dsl.cli.spec import reads_spec
-from udcp_dsl.cli.terminal import emit, plain_table, show, show_diagnostics, symbols, visible
+from udcp_dsl.cli.terminal import show_diagnostics
+from udcp_dsl.showing import MARKS, STATES, Column, Description, Line, Styled, Table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rich.table import Table
-    from rich.text import Text
-
+    from udcp_dsl.expression.facts import Fact
     from udcp_dsl.loss import Loss
     from udcp_dsl.prediction.applicability import Applicability
 
-_COLOURS = {"proved": "green", "refuted": "red", "unknown": "yellow"}
+_HOLDS = {"proved": True, "refuted": False, "unknown": None}
 
 
 @click.command("check", epilog="Example:  udcp check pets.loss --param coherence=3")
@@ -33,13 +34,13 @@ _COLOURS = {"proved": "green", "refuted": "red", "unknown": "yellow"}
     help="Write that model as .lp or .mps: x0, x1, ... are the labels; each instance would add the row of its mass.",
 )
 @click.option("--time", "timed", is_flag=True, help="Measure what a row takes, on a few generated rows.")
-def command(loss: Loss, sized: bool, model_file: str | None, timed: bool, as_json: bool) -> int:
+def command(loss: Loss, sized: bool, model_file: str | None, timed: bool) -> int:
     """Check a spec, and say what is proved about its loss, which oracles apply, by what way and in what time.
 
     Exact: sets are the best there are for what they are asked for, a price or a mass. The time is that of one row among
     many. Nothing is compiled to say so, but with --time.
     """
-    from udcp_dsl.expression.explain import facts_as_dict, free_labels_warning
+    from udcp_dsl.expression.explain import free_labels_warning
     from udcp_dsl.prediction.applicability import lost_by, oracles
 
     if model_file is not None:
@@ -50,37 +51,16 @@ def command(loss: Loss, sized: bool, model_file: str | None, timed: bool, as_jso
     applicable = oracles(loss)
     lost = {name: lost_by(name, loss, applicable) for name, _ in loss.facts}
     seconds = _measured(loss, applicable) if timed else None
-    if as_json:
-        emit(
-            {
-                "diagnostics": [x.as_dict() for x in (*loss.warnings, *([free] if free else []))],
-                "file": loss.source.name,
-                "loss": loss.name,
-                "losses": list(loss.losses),
-                "labels": loss.K,
-                "params": dict(loss.params),
-                **facts_as_dict(loss),
-                "lost": {name: list(what) for name, what in lost.items()},
-                "oracles": [_as_data(x, seconds) for x in applicable],
-                "free_labels": list(loss.free_labels),
-                **({"ilp": size, "why_not_ilp": why} if sized or model_file is not None else {}),
-                **({} if model_file is None else {"exported": model_file}),
-            },
-            ok=why is None,
-        )
-        return 0 if why is None else 1
-    if free:
+    if free and not wants_json():
         show_diagnostics([free])
-    show(_heading(loss), "", _facts(loss, lost), "", _oracles(applicable, seconds))
-    from rich.text import Text
-
-    if size is not None:
-        show("", "ilp: " + ", ".join(f"{count:,} {what}" for what, count in size.items()))
-    if why is not None:
-        show("", Text(f"ilp: {visible(why)}"))
-    if model_file is not None:
-        show(Text(f"written to {visible(model_file)}"))
-    return 0 if why is None else 1
+    told: dict[str, object] = {"diagnostics": [*loss.warnings, *([free] if free else [])], "file": loss.source.name}
+    verdict = [] if size is None else ["ilp: " + ", ".join(f"{count:,} {what}" for what, count in size.items())]
+    verdict += [] if why is None else [f"ilp: {why}"]
+    verdict += [] if model_file is None else [f"written to {model_file}"]
+    told |= {"ilp": size, "why_not_ilp": why} if sized or model_file is not None else {}
+    told |= {} if model_file is None else {"exported": model_file}
+    described = replace(_described(loss, lost, applicable, seconds), verdict=tuple(verdict))
+    return finish(described, told, status=0 if why is None else FAILED)
 
 
 def _model_size(loss: Loss) -> tuple[dict[str, int] | None, str | None]:
@@ -93,43 +73,56 @@ def _model_size(loss: Loss) -> tuple[dict[str, int] | None, str | None]:
         return None, str(error)
 
 
-def _heading(loss: Loss) -> Text:
-    from rich.text import Text
+def _described(
+    loss: Loss,
+    lost: Mapping[str, tuple[str, ...]],
+    applicable: Sequence[Applicability],
+    seconds: Mapping[str, float | None] | None,
+) -> Description:
+    from udcp_dsl.expression.explain import facts_as_dict, summary
 
-    from udcp_dsl.expression.explain import summary
-
-    heading = Text.assemble((loss.name, "bold"), f" in {visible(loss.source.name)}: {summary(loss)}")
-    if loss.params:
-        heading.append("\nwith " + ", ".join(f"{name} = {value:.10g}" for name, value in loss.params.items()))
     others = [name for name in loss.losses if name != loss.name]
-    if others:
-        heading.append(f"\nthe spec has {', '.join(others)} as well: choose with --loss")
-    return heading
+    return Description(
+        title=(Styled(loss.name, "bold"), f" in {loss.source.name}: {summary(loss)}"),
+        lines=(
+            "with " + ", ".join(f"{name} = {value:.10g}" for name, value in loss.params.items()) if loss.params else "",
+            f"the spec has {', '.join(others)} as well: choose with --loss" if others else "",
+        ),
+        tables=(_facts(loss, lost), _oracles(applicable, seconds)),
+        data={
+            "loss": loss.name,
+            "losses": loss.losses,
+            "labels": loss.K,
+            "params": loss.params,
+            **facts_as_dict(loss),
+            "lost": lost,
+            "free_labels": loss.free_labels,
+        },
+    )
 
 
-def _table(*columns: str) -> Table:
-    table = plain_table()
-    for column in columns[:-1]:
-        table.add_column(column, no_wrap=True)
-    table.add_column(columns[-1], overflow="fold")
-    return table
-
-
-def _facts(loss: Loss, lost: dict[str, tuple[str, ...]]) -> Table:
-    from rich.text import Text
-
+def _facts(loss: Loss, lost: Mapping[str, tuple[str, ...]]) -> Table:
     from udcp_dsl.expression.explain import shown_blame
 
-    marks = symbols()
-    table = _table("fact", "state", "why")
-    for name, fact in loss.facts:
-        why = Text(visible(fact.reason))
+    def why(named: tuple[str, Fact]) -> Line:
+        name, fact = named
+        told: tuple[str | Styled, ...] = (fact.reason,)
         if fact.blame is not None:
-            why.append(f"\nbecause of {visible(shown_blame(fact.blame))}", "dim")
+            told += ("\n", Styled(f"because of {shown_blame(fact.blame)}", "dim"))
         if lost[name]:
-            why.append(f"\nlost: {', '.join(lost[name])}", "bold")
-        table.add_row(name, Text(f"{marks[fact.state]} {fact.state}", _COLOURS[fact.state]), why)
-    return table
+            told += ("\n", Styled(f"lost: {', '.join(lost[name])}", "bold"))
+        return told
+
+    columns = (
+        Column("fact", 0, kind="word"),
+        Column("state", lambda named: _state(_HOLDS[named[1].state], named[1].state), kind="word"),
+        Column("why", why),
+    )
+    return Table(columns, list(loss.facts))
+
+
+def _state(holds: bool | None, word: str) -> Styled:
+    return Styled(f"{MARKS[holds]} {word}", STATES[holds])
 
 
 def _measured(loss: Loss, applicable: Sequence[Applicability]) -> dict[str, float | None]:
@@ -161,16 +154,15 @@ def _as_data(oracle: Applicability, seconds: Mapping[str, float | None] | None) 
 
 
 def _oracles(applicable: Sequence[Applicability], seconds: Mapping[str, float | None] | None) -> Table:
-    from rich.text import Text
-
-    marks = symbols()
-    table = _table("oracle", "applies", "exact", "time a row", *([] if seconds is None else ["measured"]), "way")
-    for oracle in applicable:
-        mark = Text(f"{marks['proved']} yes", "green") if oracle.applies else Text(f"{marks['refuted']} no", "red")
-        exact = "" if oracle.exact is None else "exact" if oracle.exact else "no"
-        measured = [] if seconds is None else [_shown(seconds.get(oracle.name))]
-        table.add_row(Text(oracle.name), mark, exact, oracle.time or "", *measured, Text(visible(oracle.why)))
-    return table
+    columns = (
+        Column("oracle", "name", kind="word"),
+        Column("applies", lambda x: _state(x["applies"], "yes" if x["applies"] else "no"), kind="word"),
+        Column("exact", lambda x: {None: "", True: "exact", False: "no"}[x["exact"]], kind="word"),
+        Column("time a row", "time", kind="word"),
+        *([] if seconds is None else [Column("measured", lambda x: _shown(x["seconds_a_row"]), kind="word")]),
+        Column("way", "why"),
+    )
+    return Table(columns, [_as_data(x, seconds) for x in applicable], key="oracles")
 
 
 def _shown(seconds: float | None) -> str:

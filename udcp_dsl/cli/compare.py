@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from udcp_dsl.cli.ending import finish
 from udcp_dsl.cli.progress import tracked
 from udcp_dsl.cli.promise_options import asks
 from udcp_dsl.cli.row_options import (
@@ -23,10 +24,9 @@ from udcp_dsl.cli.row_options import (
     reads_rows,
     source_from,
     truth_option,
-    written_or_why,
 )
 from udcp_dsl.cli.spec import diagnostics_of, reads_specs
-from udcp_dsl.cli.terminal import STDOUT, emit, show, visible, written_to
+from udcp_dsl.cli.terminal import STDOUT, written_to
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.promises.promise import COMPARED, Promise
 
@@ -74,7 +74,6 @@ def command(
     out: str | None,
     report: str | None,
     figures: str | None,
-    as_json: bool,
 ) -> int:
     """Compare what oracles cost and cover, on rows with known truth that the classifier was not trained on.
 
@@ -89,7 +88,7 @@ def command(
     from udcp_dsl.prediction.oracle import oracle_names
 
     if out is not None:
-        check_table(out, runs_ending, as_json)
+        check_table(out, runs_ending)
     if report is not None:
         check_output(report, ".html", ".htm")
     if figures is not None:
@@ -98,12 +97,12 @@ def command(
         check_drawing()
     if swept:
         _check_sweep(swept, losses, out, report, asked["conditional"])
-    with heeding_warnings(as_json):  # refuses what cannot be promised before anything is read
+    with heeding_warnings():  # refuses what cannot be promised before anything is read
         promise = compared_promise(Promise(**asked))
         for loss in losses:
             promise.harm(loss)
-    diagnostics = [x for loss in losses for x in diagnostics_of(loss, oracles or oracle_names(), as_json)]
-    with heeding_warnings(as_json) as warnings:
+    diagnostics = [x for loss in losses for x in diagnostics_of(loss, oracles or oracle_names())]
+    with heeding_warnings() as warnings:
         rows = source_from(
             probs_file,
             losses[0].labels,
@@ -121,11 +120,11 @@ def command(
         if swept:
             ((param, values),) = swept.items()
             found = sweep(losses[0], rows, param=param, values=values, **options)
-            spec = {"diagnostics": diagnostics, "warnings": warnings}
         else:
             comparison = compare(losses, rows, **options)
+    told = {"diagnostics": diagnostics, "warnings": warnings}
     if swept:
-        return _tell_sweep(found, spec, figures, as_json)
+        return finish(found, told, write=lambda: _write_sweep(found, figures), key="files")
 
     def write() -> list[str]:
         written = write_outputs(comparison, report, figures, data=Path(probs_file).name)
@@ -135,15 +134,7 @@ def command(
             written += [out] if out != STDOUT else []
         return written
 
-    if as_json:
-        written, faults = written_or_why(write)
-        spec = {"diagnostics": diagnostics + faults, "warnings": warnings}
-        emit({**spec, "files": written, **comparison.as_dict()}, ok=not faults)
-        return 2 if faults else 0
-    show(comparison, err=out == STDOUT)
-    for name in write():
-        click.echo(f"{visible(name)} is written", err=out == STDOUT)
-    return 0
+    return finish(comparison, told, write=write, key="files", err=out == STDOUT)
 
 
 def _check_sweep(
@@ -159,29 +150,18 @@ def _check_sweep(
         raise InputError("--param with several values does not go with --conditional: give one value")
 
 
-def _tell_sweep(found: Sweep, spec: dict[str, Any], figures: str | None, as_json: bool) -> int:
-    def write() -> list[str]:
-        if figures is None:
-            return []
-        from udcp_dsl.prediction.files import atomic_write
+def _write_sweep(found: Sweep, figures: str | None) -> list[str]:
+    if figures is None:
+        return []
+    from udcp_dsl.prediction.files import atomic_write
 
-        Path(figures).mkdir(parents=True, exist_ok=True)
-        files = [Path(figures) / f"{found.loss}-{found.param}{ending}" for ending in (".svg", ".pdf")]
-        plot = found.plot()
-        for file in files:
-            with atomic_write(file) as temporary:
-                plot.savefig(temporary, format=file.suffix[1:])
-        return [str(file) for file in files]
-
-    if as_json:
-        written, faults = written_or_why(write)
-        spec["diagnostics"] += faults
-        emit({**spec, "files": written, **found.as_dict()}, ok=not faults)
-        return 2 if faults else 0
-    show(found)
-    for name in write():
-        click.echo(f"{visible(name)} is written")
-    return 0
+    Path(figures).mkdir(parents=True, exist_ok=True)
+    files = [Path(figures) / f"{found.loss}-{found.param}{ending}" for ending in (".svg", ".pdf")]
+    plot = found.plot()
+    for file in files:
+        with atomic_write(file) as temporary:
+            plot.savefig(temporary, format=file.suffix[1:])
+    return [str(file) for file in files]
 
 
 def check_drawing() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 from warnings import filterwarnings
@@ -16,16 +16,14 @@ from warnings import filterwarnings
 import click
 
 from udcp_dsl.cli.compare import write_outputs
+from udcp_dsl.cli.ending import finish, json_option, show
 from udcp_dsl.cli.progress import tracked, waiting
-from udcp_dsl.cli.row_options import alpha_option, check_output, heeding_warnings, written_or_why
-from udcp_dsl.cli.spec import json_option
-from udcp_dsl.cli.terminal import emit, plain_table, show, visible
+from udcp_dsl.cli.row_options import alpha_option, check_output, heeding_warnings
 from udcp_dsl.diagnostics import InputError
+from udcp_dsl.showing import Column, Description, Styled, Table, counted, listed
 
 if TYPE_CHECKING:
     from fractions import Fraction
-
-    from rich.table import Table
 
     from udcp_dsl.comparison import Comparison, Example, Summary
     from udcp_dsl.loss import Loss
@@ -88,7 +86,6 @@ def command(
     report: str,
     probabilities: str,
     dataset: str,
-    as_json: bool,
 ) -> int:
     """Compare all oracles on a classifier of languages, show where their sets differ and why, and write the report.
 
@@ -106,11 +103,10 @@ def command(
         raise InputError(
             f"the demo needs {' and '.join(needed)}: pip install 'udcp_dsl[{extra}]' (or '.[{extra}]' here)"
         )
-    with heeding_warnings(as_json) as warnings:
+    with heeding_warnings() as warnings:
         with waiting("building the data"):
             data = _languages(rows, seed, probabilities) if dataset == "languages" else _digits(rows, seed)
-        if not as_json:
-            show(*_introduction(data))
+        show(_introduction(data))
         with waiting("scoring two rows") as work:
             quick = [name for name in oracle_names() if not solves(name)]
             compile_kernels(data.losses, quick, data.probs[:2], work.compiling_elsewhere)
@@ -133,18 +129,16 @@ def command(
         with waiting("writing the report"):
             return write_outputs(comparison, report, None, data=data.origin)
 
-    if as_json:
-        written, faults = written_or_why(write)
-        told = {"dataset": dataset, "origin": data.origin, "report": report if written else None}
-        said = {"warnings": warnings, "diagnostics": faults}
-        emit({**told, **said, "instances": [asdict(x) for x in instances], **comparison.as_dict()}, ok=not faults)
-        return 2 if faults else 0
-    show(*_results(comparison))
-    for number, instance in enumerate(instances, start=1):
-        show(*_shown(number, instance, comparison))
-    write()
-    click.echo(f"The report is in {visible(report)}: curves, strata, and more instances. Open it in a browser.")
-    return 0
+    described = Description(
+        tables=(
+            *_results(comparison),
+            *(_sets(number, instance, comparison) for number, instance in enumerate(instances, start=1)),
+        ),
+        data={**comparison.as_dict(), "instances": instances},
+    )
+    told = {"dataset": dataset, "origin": data.origin, "warnings": warnings, "diagnostics": []}
+    said = "The report is in {}: curves, strata, and more instances. Open it in a browser."
+    return finish(described, told, write=write, key="report", said=said)
 
 
 def _languages(rows: int, seed: int, probabilities: str) -> _Data:
@@ -168,20 +162,18 @@ def _digits(rows: int, seed: int) -> _Data:
     return _Data(origin, digit_losses(), data.probs[:rows], truth, data.labels, None, {})
 
 
-def _introduction(data: _Data) -> Iterator[Any]:
-    from rich.text import Text
-
-    yield Text(f"{data.origin}: {len(data.truth):,} rows, {len(data.labels)} labels", "bold")
-    yield "\nWhat a set of labels costs, and what is proved about it:"
+def _introduction(data: _Data) -> Description:
+    lines = []
     for loss in data.losses:
         proved = [fact.replace("_", " ") for fact in _FACTS if getattr(loss.facts, fact)]
-        yield Text(f"  {loss.name} = {' + '.join(loss.terms(()))}  ({', '.join(proved) or 'nothing'})")
-    yield ""
+        lines.append(f"  {loss.name} = {' + '.join(loss.terms(()))}  ({', '.join(proved) or 'nothing'})")
+    return Description(
+        title=Styled(f"{data.origin}: {len(data.truth):,} rows, {len(data.labels)} labels", "bold"),
+        notes=("What a set of labels costs, and what is proved about it:", *lines),
+    )
 
 
-def _results(comparison: Comparison) -> Iterator[Any]:
-    from rich.text import Text
-
+def _results(comparison: Comparison) -> Iterator[Table]:
     from udcp_dsl.comparison import side_by_side
     from udcp_dsl.prediction.calibrate import show_level
 
@@ -189,10 +181,8 @@ def _results(comparison: Comparison) -> Iterator[Any]:
     for name in comparison.names:
         for alpha in comparison.alphas:
             found = [x for x in summaries if (x.loss, x.alpha) == (name, alpha)]
-            many = f"{comparison.splits} split{'' if comparison.splits == 1 else 's'}"
-            yield Text.assemble((name, "bold"), f", alpha {show_level(alpha)}, over {many}:\n")
-            yield side_by_side(found)
-            yield "\n" + " ".join([_headline(found), *_why_below(found, comparison)]) + "\n"
+            title = (Styled(name, "bold"), f", alpha {show_level(alpha)}, over {counted(comparison.splits, 'split')}:")
+            yield replace(side_by_side(found, title), note=" ".join([_headline(found), *_why_below(found, comparison)]))
 
 
 def _headline(summaries: Sequence[Summary]) -> str:
@@ -242,34 +232,25 @@ def _readable(instance: _Instance) -> bool:
     return min(sizes) >= 1 and 3 <= max(sizes) <= _LABELS_SHOWN and different
 
 
-def _listed(labels: Sequence[str]) -> str:
-    more = len(labels) - _LABELS_SHOWN
-    return ", ".join(labels[:_LABELS_SHOWN]) + (f" and {more} more" if more > 0 else "")
-
-
-def _shown(number: int, instance: _Instance, comparison: Comparison) -> Iterator[Any]:
-    from rich.text import Text
-
+def _sets(number: int, instance: _Instance, comparison: Comparison) -> Table:
     example = instance.example
     text = "" if example.name is None else f"“{example.name[:_TEXT_SHOWN]}{'…' * (len(example.name) > _TEXT_SHOWN)}” "
     told = f"{text}(row {example.row}), truth {comparison.called(example.truth)}, by {instance.loss}"
-    yield Text.assemble((f"Instance {number}: ", "bold"), visible(told), "\n")
-    yield _sets(example, (instance.best, instance.rival), comparison)
-    yield Text("\n" + visible(instance.why) + "\n")
-
-
-def _sets(example: Example, pair: Sequence[str], comparison: Comparison) -> Table:
-    from rich.text import Text
-
-    table = plain_table()
-    table.add_column("oracle")
     terms: Mapping[str, float] = next(iter(example.terms.values()))
-    for column in ("cost", *(terms if len(terms) > 1 else ())):
-        table.add_column(Text(visible(column)), justify="right")
-    table.add_column("labels", overflow="fold")
-    for oracle, labels in sorted(example.sets.items(), key=lambda item: example.costs[item[0]]):
-        paid = example.terms[oracle].values() if len(terms) > 1 else ()
-        costs = [f"{cost:.4g}" for cost in (example.costs[oracle], *paid)]
-        names = [comparison.called(label) for label in labels]
-        table.add_row(oracle, *costs, Text(visible(_listed(names))), style="bold" if oracle in pair else "")
-    return table
+
+    def term_column(term: str) -> Column:
+        return Column(term, lambda oracle: example.terms[oracle][term], ".4g")
+
+    columns = (
+        Column("oracle", str),
+        Column("cost", lambda oracle: example.costs[oracle], ".4g"),
+        *(map(term_column, terms) if len(terms) > 1 else ()),
+        Column("labels", lambda oracle: listed([*map(comparison.called, example.sets[oracle])], _LABELS_SHOWN)),
+    )
+    return Table(
+        columns,
+        sorted(example.sets, key=example.costs.__getitem__),
+        (Styled(f"Instance {number}: ", "bold"), told),
+        instance.why,
+        stands_out=(instance.best, instance.rival).__contains__,
+    )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
+from udcp_dsl.cli.ending import finish, json_option, show
 from udcp_dsl.cli.row_options import (
     column_option,
     group_option,
@@ -17,8 +19,7 @@ from udcp_dsl.cli.row_options import (
     weights_option,
 )
 from udcp_dsl.cli.solving import solves_instances, solving
-from udcp_dsl.cli.spec import json_option
-from udcp_dsl.cli.terminal import emit, show, visible
+from udcp_dsl.showing import Description
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -46,8 +47,7 @@ def command(
     alpha: str | None,
     workers: int | None,
     resume: str | None,
-    as_json: bool,
-) -> None:
+) -> int:
     """Judge a saved predictor by rows with known truth: neither those of calibration nor the classifier's own.
 
     Coverage has exact intervals, of all rows and by set size, difficulty, class and, with --group, group. A predictor
@@ -58,7 +58,7 @@ def command(
     from udcp_dsl.prediction.input_warnings import warn_of_another_order
     from udcp_dsl.prediction.predictor import SetPredictor
 
-    with heeding_warnings(as_json) as warnings:
+    with heeding_warnings() as warnings:
         predictor = SetPredictor.load(predictor_file)
         levels = predictor.alphas if alpha is None else (predictor.calibrated.level(alpha),)
         rows = source_from(
@@ -77,18 +77,15 @@ def command(
         warn_of_another_order(rows)
         with solving(predictor.oracle, len(levels) * len(rows), workers=workers, resume=resume, doing="evaluating"):
             found = [evaluate(predictor, rows, alpha=level) for level in levels]
-    if as_json:
-        about: dict[str, object] = {
-            "file": predictor_file,
-            "conditional": predictor.conditional,
-            "accuracy": rows.hits / len(rows),
-        }
-        evaluations = [{**x.as_dict(), "promised": None if x.risk else float(1 - x.alpha)} for x in found]
-        about["promises"] = [predictor.promise.guarantee(x.alpha) for x in found]
-        emit({"warnings": warnings, **about, "evaluations": evaluations})
-        return
-    for number, evaluation in enumerate(found):
-        show(*([""] if number else []), evaluation, "", _promise(predictor, evaluation.alpha, evaluation))
+    show(*(replace(x.describe(), notes=(_promise(predictor, x.alpha, x),)) for x in found))
+    data = {
+        "file": predictor_file,
+        "conditional": predictor.conditional,
+        "accuracy": rows.hits / len(rows),
+        "promises": [predictor.promise.guarantee(x.alpha) for x in found],
+        "evaluations": [{**x.as_dict(), "promised": None if x.risk else float(1 - x.alpha)} for x in found],
+    }
+    return finish(Description(data=data), {"warnings": warnings})
 
 
 def _promise(predictor: SetPredictor, alpha: Fraction, evaluation: Evaluation) -> str:
@@ -103,4 +100,4 @@ def _promise(predictor: SetPredictor, alpha: Fraction, evaluation: Evaluation) -
         promised, what = float(1 - alpha), "interval found"
     where = f"the {what} lies {'below it' if high < promised else 'above it' if low > promised else 'around it'}"
     over = "" if predictor.promise.confidence is not None else ", on average over calibrations"
-    return visible(f"promised: {told}{over} ({n:,} rows); {where}")
+    return f"promised: {told}{over} ({n:,} rows); {where}"

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from udcp_dsl.cli.spec import json_option
-from udcp_dsl.cli.terminal import emit, visible
+from udcp_dsl.cli.ending import FAILED, finish, json_option, show, wants_json
 from udcp_dsl.diagnostics import SpecError
+from udcp_dsl.showing import Description
 
 
 @click.command("format", epilog="Example:  udcp format pets.loss --check || udcp format pets.loss --write")
@@ -16,7 +16,7 @@ from udcp_dsl.diagnostics import SpecError
 @click.option("--write", is_flag=True, help="Rewrite the file in place.")
 @click.option("--check", is_flag=True, help="Print nothing; exit 1 if the file is not canonical.")
 @json_option
-def command(spec: str, write: bool, check: bool, as_json: bool) -> int:
+def command(spec: str, write: bool, check: bool) -> int:
     """Print a spec as canonical text, with its comments and the blank lines between its groups.
 
     The files that it names are not read.
@@ -39,10 +39,9 @@ def command(spec: str, write: bool, check: bool, as_json: bool) -> int:
         with atomic_write(spec) as temporary:
             temporary.write_bytes(data)
     holds = canonical or not check
-    if as_json:
-        emit({"diagnostics": [], "file": spec, "canonical": canonical, "text": text}, ok=holds)
-    elif check and not canonical:
-        click.echo(f"{visible(spec)} is not canonical: see udcp format", err=True)
-    elif not write and not check:
+    if not holds:
+        show(Description(verdict=(f"{spec} is not canonical: see udcp format",)), err=True)
+    elif not write and not check and not wants_json():
         click.echo(text, nl=False)
-    return 0 if holds else 1
+    result = Description(data={"file": spec, "canonical": canonical, "text": text})
+    return finish(result, {"diagnostics": []}, status=0 if holds else FAILED)

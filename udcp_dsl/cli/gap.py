@@ -7,29 +7,32 @@ all sets with that mass. The gap is the difference of their costs.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import click
 
+from udcp_dsl.cli.ending import FAILED, finish
 from udcp_dsl.cli.row_options import heeding_warnings, id_option, numbers_options, reads_rows, rows_from
 from udcp_dsl.cli.solving import solves_instances, solving, solving_oracle
 from udcp_dsl.cli.spec import diagnostics_of, reads_spec
-from udcp_dsl.cli.terminal import emit, plain_table, show, visible
 from udcp_dsl.diagnostics import InputError, OracleError
+from udcp_dsl.showing import Column, Description, Styled, Table
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy as np
     import numpy.typing as npt
-    from rich.table import Table
 
     from udcp_dsl.loss import Loss
     from udcp_dsl.prediction.oracle import Floats, Masks, Oracle, Probabilities
 
 _USUAL = ("greedy", "price")
 _SHOWN = 5
+_WORST = "where most is left:"
 # Costs this close, relative to their size, are one cost that was added up in another order.
 _EQUAL = 1e-9
 
@@ -75,7 +78,6 @@ def command(
     solver: str,
     workers: int | None,
     resume: str | None,
-    as_json: bool,
 ) -> int:
     """Compare the sets of oracles with the cheapest of the same mass, and so decide if `ilp` is worth its time.
 
@@ -87,8 +89,8 @@ def command(
     level = exact_level(alpha)
     # As the exact oracle reads its levels: the decimal that a float is written as.
     mass = float(1 - level)
-    diagnostics = diagnostics_of(loss, names or _USUAL, as_json)
-    with heeding_warnings(as_json) as warnings:
+    diagnostics = diagnostics_of(loss, names or _USUAL)
+    with heeding_warnings() as warnings:
         made, left_out = _made(loss, names)
         exact = solving_oracle(loss, levels=[mass], solver=solver, time_limit=time_limit)
         rows = rows_from(
@@ -108,49 +110,34 @@ def command(
     optimum = loss.batch(optimal)
     costs = {name: loss.batch(mask) for name, mask in masks.items()}
     summaries = [summary(name, costs[name], masks[name], optimum, proved) for name in masks] if proved.any() else []
-    ids = None if rows.ids is None else [str(rows.ids[i]) for i in chosen]
-    if as_json:
-        emit(
-            {
-                "diagnostics": diagnostics,
-                "warnings": warnings,
-                "loss": loss.name,
-                "alpha": show_level(level),
-                "n": len(P),
-                "unproved": int((~proved).sum()),
-                "mean_optimum": float(optimum[proved].mean()) if proved.any() else None,
-                "oracles": [asdict(x) for x in summaries],
-                "left_out": left_out,
-                "rows": [
-                    {
-                        "row": int(row),
-                        "id": None if ids is None else ids[i],
-                        "optimum": float(optimum[i]),
-                        "proved": bool(proved[i]),
-                        "size": int(optimal[i].sum()),
-                        "costs": {name: float(cost[i]) for name, cost in costs.items()},
-                    }
-                    for i, row in enumerate(chosen)
-                ],
-            },
-            ok=bool(proved.all()),
-        )
-        return 0 if proved.all() else 1
-    from rich.text import Text
-
+    rows_of = [
+        {
+            "row": int(row),
+            "id": None if rows.ids is None else str(rows.ids[row]),
+            "optimum": float(optimum[i]),
+            "proved": bool(proved[i]),
+            "size": int(optimal[i].sum()),
+            "costs": {name: float(cost[i]) for name, cost in costs.items()},
+        }
+        for i, row in enumerate(chosen)
+    ]
+    mean = float(optimum[proved].mean()) if proved.any() else None
+    average = "no optimum is proved" if mean is None else f"the optimum costs {mean:.6g} on average"
     many = f"{len(P):,} of {len(rows):,} rows" if len(P) < len(rows) else f"{len(P):,} rows"
-    heading = Text.assemble((visible(loss.name), "bold"), f" over {many}, sets of mass {mass:g}: ")
-    mean = f"the optimum costs {optimum[proved].mean():.6g} on average" if summaries else "no optimum is proved"
-    heading.append(mean)
-    if not proved.all():
-        heading.append(f"\n{(~proved).sum():,} rows are left out: their optimum is not proved")
-    show(heading, "", _summaries(summaries, int(proved.sum())))
-    for name, why in left_out.items():
-        show(Text(f"{name} does not apply: {visible(why)}"))
-    worst = _worst(costs, optimum, proved)
-    if len(worst):
-        show("", "where most is left:", _rows(worst, chosen, ids, costs, optimum))
-    return 0 if proved.all() else 1
+    unproved = int((~proved).sum())
+    about = {"loss": loss.name, "alpha": show_level(level), "n": len(P), "unproved": unproved}
+    worst = [rows_of[i] for i in _worst(costs, optimum, proved)]
+    described = Description(
+        title=(Styled(loss.name, "bold"), f" over {many}, sets of mass {mass:g}: {average}"),
+        lines=(f"{unproved:,} rows are left out: their optimum is not proved",) if unproved else (),
+        tables=(
+            _summaries(summaries, int(proved.sum())),
+            Table(_row_columns(rows.ids is not None, list(costs)) if worst else (), rows_of, _WORST, "", "rows", worst),
+        ),
+        notes=tuple(f"{name} does not apply: {why}" for name, why in left_out.items()),
+        data={**about, "mean_optimum": mean, "left_out": left_out},
+    )
+    return finish(described, {"diagnostics": diagnostics, "warnings": warnings}, status=FAILED if unproved else 0)
 
 
 def _made(loss: Loss, names: tuple[str, ...]) -> tuple[list[Oracle], dict[str, str]]:
@@ -226,21 +213,16 @@ def summary(name: str, costs: Floats, masks: Masks, optimum: Floats, proved: Mas
 
 
 def _summaries(summaries: list[Summary], rows: int) -> Table:
-    table = plain_table()
-    table.add_column("oracle")
-    for column in ("mean cost", "mean size", "gap", "of optimum", "largest", "optimal"):
-        table.add_column(column, justify="right")
-    for x in summaries:
-        table.add_row(
-            x.oracle,
-            f"{x.mean_cost:.6g}",
-            f"{x.mean_size:.4g}",
-            f"{x.mean_gap:.4g}",
-            "" if x.relative_gap is None else f"{x.relative_gap:.1%}",
-            f"{x.largest_gap:.4g}",
-            f"{x.optimal_rows / rows:.0%}",
-        )
-    return table
+    columns = (
+        Column("oracle", "oracle"),
+        Column("mean cost", "mean_cost", ".6g"),
+        Column("mean size", "mean_size", ".4g"),
+        Column("gap", "mean_gap", ".4g"),
+        Column("of optimum", "relative_gap", ".1%"),
+        Column("largest", "largest_gap", ".4g"),
+        Column("optimal", lambda x: x.optimal_rows / rows, ".0%"),
+    )
+    return Table(columns, summaries, key="oracles")
 
 
 def _worst(costs: dict[str, Floats], optimum: Floats, proved: Masks) -> list[int]:
@@ -252,19 +234,10 @@ def _worst(costs: dict[str, Floats], optimum: Floats, proved: Masks) -> list[int
     return [int(i) for i in ranked if gap[i] > _EQUAL * max(1.0, abs(optimum[i]))]
 
 
-def _rows(
-    worst: list[int],
-    chosen: npt.NDArray[np.int64],
-    ids: list[str] | None,
-    costs: dict[str, Floats],
-    optimum: Floats,
-) -> Table:
-    from rich.text import Text
-
-    table = plain_table()
-    for column in ("row", *([] if ids is None else ["id"]), "optimum", *costs):
-        table.add_column(column, justify="left" if column == "id" else "right", overflow="fold")
-    for i in worst:
-        named = [] if ids is None else [Text(visible(ids[i]))]
-        table.add_row(str(chosen[i]), *named, *(f"{cost[i]:.6g}" for cost in (optimum, *costs.values())))
-    return table
+def _row_columns(named: bool, oracles: Sequence[str]) -> tuple[Column, ...]:
+    return (
+        Column("row", "row", "d"),
+        *([Column("id", "id")] if named else []),
+        Column("optimum", "optimum", ".6g"),
+        *(Column(name, lambda row, name=name: row["costs"][name], ".6g") for name in oracles),  # type: ignore[misc]
+    )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from udcp_dsl.cli.ending import FAILED, finish, json_option
 from udcp_dsl.cli.row_options import (
     check_output,
     column_option,
@@ -17,12 +20,12 @@ from udcp_dsl.cli.row_options import (
     truth_option,
 )
 from udcp_dsl.cli.solving import solves_instances, solving
-from udcp_dsl.cli.spec import json_option
-from udcp_dsl.cli.terminal import emit, show, visible
 from udcp_dsl.diagnostics import InputError
 
+if TYPE_CHECKING:
+    from udcp_dsl.prediction.monitor import Monitor
+
 _FIGURES = (".svg", ".pdf", ".png")
-_ALARM = 1
 
 
 @click.command("monitor", epilog="Example:  udcp monitor pets.json --probs july.csv --truth label --state watch.json")
@@ -60,7 +63,6 @@ def command(
     plot: str | None,
     workers: int | None,
     resume: str | None,
-    as_json: bool,
 ) -> int:
     """Ask of new rows, in the order in which they came, whether they are still like those of calibration.
 
@@ -81,7 +83,7 @@ def command(
         check_output(plot)
     if state is not None:
         check_output(state)
-    with heeding_warnings(as_json) as warnings:
+    with heeding_warnings() as warnings:
         predictor = SetPredictor.load(predictor_file)
         if state is not None and Path(state).exists():
             monitor = Monitor.load(state, predictor)
@@ -107,24 +109,18 @@ def command(
     if state is not None:
         monitor.save(state)
     alarms = monitor.alarms
-    if as_json:
-        files = {"state": state, "plot": plot}
-        emit({"warnings": warnings, "file": predictor_file, **files, **monitor.as_dict()}, ok=not alarms)
-    else:
-        show(monitor, "")
-        for alarm in alarms:
-            click.echo(visible(f"{'ALARM' if alarm in new else 'alarm before'}: {alarm}"))
-        if not alarms:
-            click.echo("no alarm: the rows may well be like those of calibration")
-    return _ALARM if alarms else 0
+    described = monitor.describe()
+    if alarms:
+        told = (f"{'ALARM' if alarm in new else 'alarm before'}: {alarm}" for alarm in alarms)
+        described = replace(described, verdict=tuple(told))
+    about = {"warnings": warnings, "file": predictor_file, "state": state, "plot": plot}
+    return finish(described, about, status=FAILED if alarms else 0)
 
 
-def _refuse_others(monitor: object, alpha: str | None, level: str | None, watch: str | None) -> None:
+def _refuse_others(monitor: Monitor, alpha: str | None, level: str | None, watch: str | None) -> None:
     """What was watched before goes on as it was: another level would need another stake."""
     from udcp_dsl.prediction.calibrate import exact_level
-    from udcp_dsl.prediction.monitor import Monitor
 
-    assert isinstance(monitor, Monitor)
     others = {
         "--alpha": alpha is not None and monitor.predictor.calibrated.level(alpha) != monitor.alpha,
         "--level": level is not None and float(exact_level(level, "level")) != monitor.level,
@@ -135,10 +131,8 @@ def _refuse_others(monitor: object, alpha: str | None, level: str | None, watch:
             raise InputError(f"{option} is not that of the monitor in --state: leave it out, or begin a new state")
 
 
-def _draw(monitor: object, plot: str) -> None:
+def _draw(monitor: Monitor, plot: str) -> None:
     from udcp_dsl.prediction.files import atomic_write
-    from udcp_dsl.prediction.monitor import Monitor
 
-    assert isinstance(monitor, Monitor)
     with atomic_write(plot) as temporary:
         monitor.plot().savefig(temporary, format=Path(plot).suffix[1:].lower())

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import click
 
-from udcp_dsl.cli.spec import json_option, parse_labels
-from udcp_dsl.cli.terminal import emit, visible
+from udcp_dsl.cli.ending import finish, json_option
+from udcp_dsl.cli.spec import parse_labels
 from udcp_dsl.diagnostics import InputError, Source, Span
 from udcp_dsl.language import ast
+from udcp_dsl.showing import Description, visible
 
 _PETS = {"cats": ["tabby", "siamese", "lynx"], "dogs": ["beagle", "poodle", "wolf"]}
 
@@ -58,7 +59,7 @@ loss cost =
 )
 @click.option("--force", is_flag=True, help="Overwrite a file that is there already.")
 @json_option
-def command(file: str, labels: list[str] | None, force: bool, as_json: bool) -> None:
+def command(file: str, labels: list[str] | None, force: bool) -> int:
     """Write a commented starting spec to FILE, one that compiles as it is."""
     from udcp_dsl.prediction.files import atomic_write
 
@@ -67,10 +68,8 @@ def command(file: str, labels: list[str] | None, force: bool, as_json: bool) -> 
     text = starting_spec(file, labels)
     with atomic_write(file) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")
-    if as_json:
-        emit({"diagnostics": [], "file": file, "text": text})
-    else:
-        click.echo(f"{visible(file)} is written; next: udcp check {visible(file)}")
+    next_step = f"{file} is written; next: udcp check {file}"
+    return finish(Description(verdict=(next_step,), data={"file": file, "text": text}), {"diagnostics": []})
 
 
 def starting_spec(file: str, labels: list[str] | None) -> str:

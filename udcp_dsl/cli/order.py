@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from udcp_dsl.cli.ending import finish, wants_json
 from udcp_dsl.cli.progress import waiting
 from udcp_dsl.cli.row_options import (
     check_output,
@@ -17,11 +19,10 @@ from udcp_dsl.cli.row_options import (
     numbers_options,
     reads_rows,
     rows_from,
-    written_or_why,
 )
 from udcp_dsl.cli.spec import diagnostics_of, reads_spec
-from udcp_dsl.cli.terminal import emit, plain_table, show, visible
 from udcp_dsl.diagnostics import InputError
+from udcp_dsl.showing import Column, Description, Styled, Table, visible
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
@@ -30,6 +31,14 @@ if TYPE_CHECKING:
 
 _SHOWN = 20
 _WIDEST = 40  # columns of a list of labels
+_STEP = (
+    Column("rank", "rank", "d"),
+    Column("label", "label"),
+    Column("p", "p", ".4g"),
+    Column("mass", "mass", ".6g"),
+    Column("cost", "cost", ".6g"),
+    Column("score", "score", ".6g"),
+)
 
 
 @click.command(
@@ -61,7 +70,6 @@ def command(
     options: dict[str, object],
     top: int | None,
     plot: str | None,
-    as_json: bool,
 ) -> int:
     """Print the order in which an oracle adds the labels of one row, and what each prefix holds and costs.
 
@@ -75,8 +83,8 @@ def command(
 
         check_figure(plot)
         check_output(plot)
-    diagnostics = diagnostics_of(loss, [oracle], as_json)
-    with heeding_warnings(as_json) as warnings:
+    diagnostics = diagnostics_of(loss, [oracle])
+    with heeding_warnings() as warnings:
         made = make_oracle(oracle, loss, **options)
         if made.untuned:
             raise InputError(f"oracle {oracle!r} has no lambda before it is calibrated: give one, --option lam=0.1")
@@ -91,14 +99,16 @@ def command(
             row=row,
         )
         P = rows.P
-        count = loss.K if top is None and as_json else min(loss.K, top or _SHOWN)
+        count = loss.K if top is None and wants_json() else min(loss.K, top or _SHOWN)
         with waiting(f"scoring row {row}"):
             (scores,) = made.scores(P)
         every = ordering(loss, P[0], scores, count if plot is None else loss.K)
         hull = _explained(made, P[0], scores)
     steps = every[:count]
     name = None if rows.ids is None else str(rows.ids[0])
-    which = f"row {row}" if name is None else f"row {row}, {visible(name)}"
+    which = f", row {row}{'' if name is None else f', {name}'}, by {made.name}" + (
+        f", {made.about}" if made.about else ""
+    )
 
     def write() -> list[str]:
         if plot is None:
@@ -106,91 +116,46 @@ def command(
         from udcp_dsl.report.hull_figure import Point, write_hull
 
         points = [Point(0.0, loss(())), *(Point(step["mass"], step["cost"]) for step in every)]
-        write_hull(plot, f"{visible(loss.name)}, {which}, by {_shown_oracle(made)}", made.name, points, hull)
+        write_hull(plot, visible(f"{loss.name}{which}"), made.name, points, hull)
         return [plot]
 
-    if as_json:
-        written, faults = written_or_why(write)
-        emit(
-            {
-                "diagnostics": diagnostics + faults,
-                "warnings": warnings,
-                "loss": loss.name,
-                "oracle": made.name,
-                "about": made.about,
-                "options": made.options,
-                "row": row,
-                "id": name,
-                "labels": loss.K,
-                "order": steps,
-                "hull": None if hull is None else [_as_data(vertex) for vertex in hull],
-                "plot": written[0] if written else None,
-            },
-            ok=not faults,
-        )
-        return 2 if faults else 0
-    from rich.text import Text
-
-    table = plain_table()
-    for column in ("rank", "label", "p", "mass", "cost", "score"):
-        table.add_column(column, justify="left" if column == "label" else "right", overflow="fold")
-    for step in steps:
-        table.add_row(
-            str(step["rank"]),
-            Text(visible(step["label"])),
-            f"{step['p']:.4g}",
-            f"{step['mass']:.6g}",
-            f"{step['cost']:.6g}",
-            step["score"] if isinstance(step["score"], str) else f"{step['score']:.6g}",
-        )
     more = f"the first {len(steps)} of {loss.K} labels; " if len(steps) < loss.K else ""
-    show(
-        Text.assemble((visible(loss.name), "bold"), f", {which}, by {_shown_oracle(made)}"),
-        "",
-        table,
-        "",
-        Text(f"{more}mass and cost are those of the set of all labels down to this one", "dim"),
+    note = Styled(f"{more}mass and cost are those of the set of all labels down to this one", "dim")
+    by = {"oracle": made.name, "about": made.about, "options": made.options}
+    described = Description(
+        title=(Styled(loss.name, "bold"), which),
+        tables=(
+            Table(_STEP, steps, note=note, key="order"),
+            *([] if hull is None else [_hull_table(hull, min(len(hull), top or _SHOWN))]),
+        ),
+        data={"loss": loss.name, **by, "row": row, "id": name, "labels": loss.K, "hull": None},
     )
-    if hull is not None:
-        _show_hull(hull, min(len(hull), top or _SHOWN))
-    for file in write():
-        show(Text(f"figure written to {visible(file)}", "dim"))
-    return 0
+    told = {"diagnostics": diagnostics, "warnings": warnings}
+    return finish(described, told, write=write, key="plot", said="figure written to {}")
 
 
-def _shown_oracle(oracle: Oracle) -> str:
-    return oracle.name if oracle.about is None else f"{oracle.name}, {visible(oracle.about)}"
-
-
-def _show_hull(hull: Sequence[Vertex], count: int) -> None:
+def _hull_table(hull: Sequence[Vertex], count: int) -> Table:
     """The set at each price, one line a vertex; a column for labels that left only where there are any."""
-    from rich.text import Text
-
     leaving = any(vertex.left for vertex in hull)
-    table = plain_table()
-    table.add_column("price", justify="right")
-    for column in ("enter", "left") if leaving else ("enter",):
-        table.add_column(column, overflow="fold", max_width=_WIDEST)
-    for column in ("labels", "mass", "cost"):
-        table.add_column(column, justify="right")
-    size = 0
-    for vertex in hull[:count]:
-        size += len(vertex.entered)
-        names = (vertex.entered, vertex.left) if leaving else (vertex.entered,)
-        table.add_row(
-            f"{vertex.price:.6g}",
-            *(Text(", ".join(map(visible, part))) for part in names),
-            str(size),
-            f"{vertex.mass:.6g}",
-            f"{vertex.cost + 0.0:.6g}",
-        )
+    columns = (
+        Column("price", "price", ".6g"),
+        Column("enter", lambda vertex: ", ".join(vertex["entered"]), width=_WIDEST),
+        *([Column("left", lambda vertex: ", ".join(vertex["left"]), width=_WIDEST)] if leaving else []),
+        Column("labels", "labels", "d"),
+        Column("mass", "mass", ".6g"),
+        Column("cost", "cost", ".6g"),
+    )
+    vertices = [_as_data(vertex) for vertex in hull]
+    sizes = accumulate(len(vertex.entered) for vertex in hull)
+    shown = [{**vertex, "labels": size} for vertex, size in zip(vertices, sizes, strict=True)][:count]
     more = f"the first {count} of {len(hull)} prices; " if count < len(hull) else ""
     note = (
         "sets are unions of the best sets up to their price; labels under left are in the best no more"
         if leaving
         else "mass and cost are those of the best set at each price"
     )
-    show("", Text("the hull: what each price of probability buys", "bold"), "", table, "", Text(more + note, "dim"))
+    title = Styled("the hull: what each price of probability buys", "bold")
+    return Table(columns, vertices, title, Styled(more + note, "dim"), "hull", shown)
 
 
 def _as_data(vertex: Vertex) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from udcp_dsl.cli.ending import finish, json_option
 from udcp_dsl.cli.row_options import (
     check_folder,
     check_output,
@@ -20,9 +21,9 @@ from udcp_dsl.cli.row_options import (
     weights_option,
 )
 from udcp_dsl.cli.solving import check_engine, chooses_engine, cores, solves_instances, solving
-from udcp_dsl.cli.spec import json_option
-from udcp_dsl.cli.terminal import STDOUT, emit, visible, written_to
+from udcp_dsl.cli.terminal import STDOUT, written_to
 from udcp_dsl.diagnostics import InputError
+from udcp_dsl.showing import Description
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -86,8 +87,7 @@ def command(
     p_values_file: str | None,
     engine: str,
     scheduler: str | None,
-    as_json: bool,
-) -> None:
+) -> int:
     """Write the prediction sets of new rows, one a line: id, labels, size and cost (as .npy: the boolean mask).
 
     Of a loss with worst(...) also the best action for the set and what it costs at worst, over the labels of the set;
@@ -108,7 +108,7 @@ def command(
         check_folder(output)
         sets_ending(f"part.{form or 'parquet'}")
     else:
-        check_table(output, sets_ending, as_json)
+        check_table(output, sets_ending)
         if form is not None and output != STDOUT:
             raise InputError("--format is for standard output (-o -) and folders: of a file the ending says it")
         if form not in (None, *_OF_TEXT):
@@ -120,7 +120,7 @@ def command(
     if engine == "dask" and not folder:
         raise InputError("--engine dask writes a part for each part that it reads: give a folder, -o sets/")
     check_engine(engine, scheduler, workers, resume)
-    with heeding_warnings(as_json) as warnings:
+    with heeding_warnings() as warnings:
         predictor = SetPredictor.load(predictor_file)
         level = predictor.calibrated.level(alpha)
         source = source_from(
@@ -155,36 +155,32 @@ def command(
         else:
             with written_to(output, f".{form or 'csv'}") as file:
                 tally = _into_file(predictor, source, level, file, workers, resume)
-    hands_over = predictor.loss.ceiling is not None
-    if as_json:
-        emit(
-            {
-                "warnings": warnings,
-                "file": output,
-                **({} if p_values_file is None else {"p_values": p_values_file}),
-                "loss": predictor.loss.name,
-                "oracle": predictor.oracle.name,
-                "alpha": show_level(level),
-                **({"parts": len(source.parts), "parts_before": before} if folder else {}),
-                "n": tally.n,
-                "mean_size": tally.size / tally.n if tally.n else None,
-                "mean_cost": tally.cost / tally.n if tally.n else None,
-                "empty": tally.empty,
-                "handed_over": tally.handed_over / tally.n if hands_over and tally.n else None,
-            }
-        )
-        return
-    where = "standard output" if output == STDOUT else visible(output)
-    handed = f", {tally.handed_over / tally.n:.1%} handed over" if hands_over and tally.n else ""
-    there = f", {before:,} of {len(source.parts):,} parts were there before" if before else ""
-    if not tally.n:
-        click.echo(f"{where}: all {len(source.parts):,} parts were there before")
-        return
-    click.echo(
-        f"{where}: {tally.n:,} sets at alpha {show_level(level)}, mean size {tally.size / tally.n:.4g}, mean cost "
-        f"{tally.cost / tally.n:.6g}" + (f", {tally.empty:,} empty" if tally.empty else "") + handed + there,
-        err=output == STDOUT,
-    )
+    where = "standard output" if output == STDOUT else output
+    parts_there = f"{before:,} of {len(source.parts):,} parts were there before" if before else ""
+    size = cost = handed = None
+    if tally.n:
+        size, cost = tally.size / tally.n, tally.cost / tally.n
+        handed = tally.handed_over / tally.n if predictor.loss.ceiling is not None else None
+        said = [f"{where}: {tally.n:,} sets at alpha {show_level(level)}", f"mean size {size:.4g}"]
+        said += [f"mean cost {cost:.6g}", *([f"{tally.empty:,} empty"] if tally.empty else [])]
+        said += [*([] if handed is None else [f"{handed:.1%} handed over"]), *([parts_there] if before else [])]
+    else:
+        said = [f"{where}: all {len(source.parts):,} parts were there before"]
+    data = {
+        "file": output,
+        **({} if p_values_file is None else {"p_values": p_values_file}),
+        "loss": predictor.loss.name,
+        "oracle": predictor.oracle.name,
+        "alpha": show_level(level),
+        **({"parts": len(source.parts), "parts_before": before} if folder else {}),
+        "n": tally.n,
+        "mean_size": size,
+        "mean_cost": cost,
+        "empty": tally.empty,
+        "handed_over": handed,
+    }
+    described = Description(verdict=(", ".join(said),), data=data)
+    return finish(described, {"warnings": warnings}, err=output == STDOUT)
 
 
 def _is_folder(output: str) -> bool:

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from udcp_dsl.cli.ending import wants_json
 from udcp_dsl.cli.spec import files_read, parse_labels
-from udcp_dsl.cli.terminal import STDOUT, error_as_data, tell
+from udcp_dsl.cli.terminal import STDOUT, tell
 from udcp_dsl.diagnostics import InputError, SpecWarning
 from udcp_dsl.prediction.files import check_writable
 
@@ -271,12 +272,12 @@ def check_output(path: str, *endings: str) -> None:
     check_writable(path)
 
 
-def check_table(path: str, ending: Callable[[str], str], as_json: bool) -> None:
+def check_table(path: str, ending: Callable[[str], str]) -> None:
     """The same for a table, whose ending is looked at too; it may go to standard output, if nothing else does."""
     if path != STDOUT:
         check_output(path)
         ending(path)
-    elif as_json:
+    elif wants_json():
         raise InputError("a table written to - and --json both go to standard output: choose one of them")
 
 
@@ -287,14 +288,6 @@ def check_folder(path: str) -> None:
     if not Path(path).absolute().parent.is_dir():
         raise InputError(f"{path}: there is no folder {str(Path(path).parent)!r} to make it in")
     check_writable(Path(path) / "figure" if Path(path).is_dir() else path)
-
-
-def written_or_why(write: Callable[[], list[str]]) -> tuple[list[str], list[dict[str, object]]]:
-    """The files that were written, or for --json why they could not be: what was worked out is printed all the same."""
-    try:
-        return write(), []
-    except (InputError, OSError) as error:
-        return [], error_as_data(error)
 
 
 def _names(ctx: click.Context) -> Iterator[str]:
@@ -311,18 +304,19 @@ def _same(path: str, name: str | Path) -> bool:
 
 
 @contextmanager
-def heeding_warnings(as_json: bool) -> Iterator[list[str]]:
+def heeding_warnings() -> Iterator[list[str]]:
     """Tell warnings on stderr, each when it is raised and once, or with --json leave them to the command to print.
 
     Warnings and errors are written for those who call Python; here they name the options of the command line.
     """
     messages: list[str] = []
+    silent = wants_json()
 
     def told(message: Warning | str, category: type[Warning], *place: object, **more: object) -> None:
         text = _by_option(str(message))
         if text not in messages:
             messages.append(text)
-            if not as_json:
+            if not silent:
                 tell("warning:", "yellow", text)
 
     with warnings.catch_warnings():

@@ -6,15 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from udcp_dsl.cli.spec import json_option
-from udcp_dsl.cli.terminal import emit, plain_table, visible
-from udcp_dsl.cli.terminal import show as shown_on_terminal
-from udcp_dsl.cli.thresholds import calibration_as_data, threshold_table, tuning_text
+from udcp_dsl.cli.ending import finish, json_option, wants_json
+from udcp_dsl.cli.thresholds import calibration_as_data, threshold_table, tuning_lines
+from udcp_dsl.showing import Column, Description, Styled, Table, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-
-    from rich.table import Table
 
     from udcp_dsl.prediction.applicability import Applicability
     from udcp_dsl.prediction.predictor import SetPredictor
@@ -27,7 +24,7 @@ _LISTED = 8
 @click.argument("predictor_file", metavar="FILE", type=click.Path())
 @click.option("--spec", "spec_alone", is_flag=True, help="Print the spec that is saved in it, and nothing else.")
 @json_option
-def command(predictor_file: str, spec_alone: bool, as_json: bool) -> None:
+def command(predictor_file: str, spec_alone: bool) -> int:
     """Say what a saved predictor is: its loss and what is proved of it, its oracle and the way that this takes, what it
     promises, its thresholds, and what it was calibrated on.
     """
@@ -38,28 +35,25 @@ def command(predictor_file: str, spec_alone: bool, as_json: bool) -> None:
     from udcp_dsl.prediction.predictor import SetPredictor
     from udcp_dsl.prediction.saved import saved_by
 
-    if spec_alone and as_json:
+    if spec_alone and wants_json():
         raise InputError("--spec prints the text alone, and --json has it as well: choose one")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # said when it was calibrated, and when it is used
         predictor = SetPredictor.load(predictor_file)
     if spec_alone:
         click.echo(predictor.loss.source.text, nl=not predictor.loss.source.text.endswith("\n"))
-        return
+        return 0
     version, form = saved_by(predictor_file)
     way = applicability(predictor.oracle.name, predictor.loss)
-    if as_json:
-        emit({"file": predictor_file, "version": version, "format": form, **_as_data(predictor, way)})
-        return
-    from rich.text import Text
-
-    heading = Text.assemble(
-        (visible(predictor_file), "bold"),
-        f": {visible(predictor.loss.name)} by {visible(predictor.oracle.name)}, saved by udcp_dsl {visible(version)}",
+    by = f": {predictor.loss.name} by {predictor.oracle.name}, saved by udcp_dsl {version}"
+    columns = (Column("", 0, kind="word", style="dim"), Column("", 1))
+    described = Description(
+        title=(Styled(predictor_file, "bold"), by),
+        tables=(Table(columns, list(_lines(predictor, way))), threshold_table(predictor)),
+        notes=() if predictor.tuning is None else tuning_lines(predictor.tuning),
+        data={"version": version, "format": form, **_as_data(predictor, way)},
     )
-    shown_on_terminal(heading, "", _facts(predictor, way), "", threshold_table(predictor))
-    if predictor.tuning is not None:
-        shown_on_terminal("", tuning_text(predictor.tuning))
+    return finish(described, {"file": predictor_file})
 
 
 def _as_data(predictor: SetPredictor, way: Applicability) -> dict[str, Any]:
@@ -100,18 +94,6 @@ def _as_data(predictor: SetPredictor, way: Applicability) -> dict[str, Any]:
     }
 
 
-def _facts(predictor: SetPredictor, way: Applicability) -> Table:
-    from rich.text import Text
-
-    table = plain_table()
-    table.show_header = False
-    table.add_column(no_wrap=True, style="dim")
-    table.add_column(overflow="fold")
-    for name, text in _lines(predictor, way):
-        table.add_row(name, Text(visible(text)))
-    return table
-
-
 def _lines(predictor: SetPredictor, way: Applicability) -> Iterator[tuple[str, str]]:
     from udcp_dsl.expression.explain import summary
 
@@ -124,7 +106,7 @@ def _lines(predictor: SetPredictor, way: Applicability) -> Iterator[tuple[str, s
         names = [name.replace("_", " ") for name, fact in loss.facts if fact.state == state]
         if names:
             yield state, ", ".join(names)
-    yield "labels", _listed(list(loss.labels))
+    yield "labels", listed(loss.labels, _LISTED)
     exact = "" if way.exact is None else ", exact" if way.exact else ", a rule of thumb"
     time = "" if way.time is None else f"; {way.time} a row"
     yield "oracle", f"{predictor.oracle.name}, by {way.why}{exact}{time}"
@@ -134,7 +116,11 @@ def _lines(predictor: SetPredictor, way: Applicability) -> Iterator[tuple[str, s
     yield "promise", _promise(predictor)
     yield "rows", _calibrated_on(predictor)
     takes = "logits" if predictor.logits else "numbers to be normalised" if predictor.normalize else "probabilities"
-    order = "" if predictor.class_names is None else f", the columns of arrays being {_listed(predictor.class_names)}"
+    order = (
+        ""
+        if predictor.class_names is None
+        else f", the columns of arrays being {listed(predictor.class_names, _LISTED)}"
+    )
     yield "takes", takes + order
     if predictor.temperature is not None:
         how = "fitted on rows of its own" if predictor.promise.temperature == "fit" else "as given"
@@ -182,8 +168,3 @@ def _anchor(price: float | None) -> str:
 
 def _settings(values: Mapping[str, object]) -> str:
     return ", ".join(f"{name} = {f'{x:.10g}' if isinstance(x, float) else x}" for name, x in values.items())
-
-
-def _listed(names: list[str] | tuple[str, ...]) -> str:
-    more = len(names) - _LISTED
-    return ", ".join(names[:_LISTED]) + (f" and {more:,} more" if more > 0 else "")

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from udcp_dsl.cli.ending import json_option, wants_json
 from udcp_dsl.cli.terminal import show_diagnostics
-from udcp_dsl.diagnostics import InputError, OracleError, SpecWarning
+from udcp_dsl.diagnostics import Diagnostic, InputError, OracleError, SpecWarning
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
@@ -24,11 +25,9 @@ _LONGEST_RANGE = 1_000_000
 
 _READ = "udcp_dsl.cli.read"  # the key of a command's context under which `files_read` are kept
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
-
 
 def reads_spec(verb: Callable[..., int | None]) -> Callable[..., int | None]:
-    """Give a command SPEC and its options, and call it with the compiled `loss` and `as_json`.
+    """Give a command SPEC and its options, and call it with the compiled `loss`.
 
     Warnings of the spec are shown on stderr; with --json they are the command's to print (`loss.warnings`).
     """
@@ -40,9 +39,9 @@ def reads_spec(verb: Callable[..., int | None]) -> Callable[..., int | None]:
     @_ALLOW_OUTSIDE
     @json_option
     @functools.wraps(verb)
-    def command(spec: str, name: str | None, as_json: bool, **rest: Any) -> int | None:
-        loss = _loaded(spec, name, as_json, rest)
-        return verb(loss, as_json=as_json, **_without_settings(rest))
+    def command(spec: str, name: str | None, **rest: Any) -> int | None:
+        loss = _loaded(spec, name, rest)
+        return verb(loss, **_without_settings(rest))
 
     return command
 
@@ -57,7 +56,7 @@ def reads_spec_or_saved(verb: Callable[..., int | None]) -> Callable[..., int | 
     @_ALLOW_OUTSIDE
     @json_option
     @functools.wraps(verb)
-    def command(file: str, name: str | None, as_json: bool, **rest: Any) -> int | None:
+    def command(file: str, name: str | None, **rest: Any) -> int | None:
         predictor = None
         if Path(file).suffix.lower() == ".json":
             from udcp_dsl.prediction.predictor import SetPredictor
@@ -67,8 +66,8 @@ def reads_spec_or_saved(verb: Callable[..., int | None]) -> Callable[..., int | 
                     "--param, --loss, --labels and --allow-outside are for specs: a saved predictor has its own"
                 )
             predictor = SetPredictor.load(file)
-        loss = _loaded(file, name, as_json, rest) if predictor is None else predictor.loss
-        return verb(loss, predictor, as_json=as_json, **_without_settings(rest))
+        loss = _loaded(file, name, rest) if predictor is None else predictor.loss
+        return verb(loss, predictor, **_without_settings(rest))
 
     return command
 
@@ -92,30 +91,30 @@ def reads_specs(verb: Callable[..., int | None]) -> Callable[..., int | None]:
     @_ALLOW_OUTSIDE
     @json_option
     @functools.wraps(verb)
-    def command(specs: tuple[str, ...], names: tuple[str, ...], as_json: bool, **rest: Any) -> int | None:
+    def command(specs: tuple[str, ...], names: tuple[str, ...], **rest: Any) -> int | None:
         lists: dict[str, list[float]] = rest["params"]
         swept = {name: values for name, values in lists.items() if len(values) > 1}
         rest["params"] = {name: values[0] for name, values in lists.items()}
-        losses = [_loaded(spec, name, as_json, rest) for spec in specs for name in names or (None,)]
-        return verb(losses, swept=swept, as_json=as_json, **_without_settings(rest))
+        losses = [_loaded(spec, name, rest) for spec in specs for name in names or (None,)]
+        return verb(losses, swept=swept, **_without_settings(rest))
 
     return command
 
 
-def _loaded(spec: str, name: str | None, as_json: bool, settings: Mapping[str, Any]) -> Loss:
+def _loaded(spec: str, name: str | None, settings: Mapping[str, Any]) -> Loss:
     from udcp_dsl.loss import load
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SpecWarning)  # shown below as the diagnostics that they are
         loss = load(spec, loss=name, **{key: settings[key] for key in _SETTINGS})
     files_read(click.get_current_context()).extend(Path(spec).parent / file for file in loss.files)
-    if not as_json:
+    if not wants_json():
         show_diagnostics(loss.warnings)
     return loss
 
 
-def diagnostics_of(loss: Loss, oracles: Iterable[str], as_json: bool) -> list[dict[str, object]]:
-    """What a command that scores with these oracles prints of the spec's diagnostics as data, those of its oracles too.
+def diagnostics_of(loss: Loss, oracles: Iterable[str]) -> list[Diagnostic]:
+    """The diagnostics of the spec, for a command that scores with these oracles: those of its oracles too.
 
     Where one is led by cost, labels that cost nothing are warned of (W601): here, before the work, if not with --json.
     """
@@ -131,9 +130,9 @@ def diagnostics_of(loss: Loss, oracles: Iterable[str], as_json: bool) -> list[di
 
     free = free_labels_warning(loss) if any(map(led_by_cost, oracles)) else None
     found = [*loss.warnings, *([free] if free is not None else [])]
-    if not as_json:
+    if not wants_json():
         show_diagnostics(found[len(loss.warnings) :])
-    return [x.as_dict() for x in found]
+    return found
 
 
 def files_read(ctx: click.Context) -> list[Path]:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from udcp_dsl.cli.ending import finish, json_option
 from udcp_dsl.cli.row_options import alpha_option, heeding_warnings, id_option, numbers_options, rows_from
-from udcp_dsl.cli.spec import json_option, parse_labels
-from udcp_dsl.cli.terminal import emit, show, visible
+from udcp_dsl.cli.spec import parse_labels
 from udcp_dsl.diagnostics import InputError
+from udcp_dsl.showing import Description
 
 if TYPE_CHECKING:
     from udcp_dsl.studio.instances import Supply
@@ -49,7 +50,6 @@ def command(
     alphas: tuple[Fraction, ...],
     port: int,
     no_browser: bool,
-    as_json: bool,
 ) -> None:
     """Write a loss with the answer in view: faults as you type, what a set costs, the sets of every oracle on rows of
     yours or of a generated classifier.
@@ -71,17 +71,15 @@ def command(
     place, text = _example() if spec is None else open_spec(spec)
     supply = None
     if probs_file is not None:
-        with heeding_warnings(as_json):
+        with heeding_warnings():
             rows = _rows(place, text, probs_file, truth_source, class_names, ignore, id_source, logits, normalize)
         supply = rows
     opened = listening(port)
     studio = Studio(place, text, alpha=alphas[0]) if supply is None else Studio(place, text, supply, alpha=alphas[0])
 
     def ready(address: str) -> None:
-        if as_json:
-            emit({"address": address, "spec": place.shown})
-        else:
-            show(f"{visible(place.shown)} is open at\n\n  {address}\n\nCtrl-C ends it.")
+        said = (f"{place.shown} is open at", "", f"  {address}", "", "Ctrl-C ends it.")
+        finish(Description(verdict=said, data={"address": address, "spec": place.shown}))
         if not no_browser:
             import webbrowser
 

@@ -19,10 +19,13 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from udcp_dsl.diagnostics import Diagnostic, InputError, OracleError, SpecError, nearest, shown_of
+from udcp_dsl.showing import MARKS
+from udcp_dsl.showing.shared_wording import visible_lines
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
-    from rich.table import Table
+    from rich.console import Console
+
+    from udcp_dsl.showing import Description
 
 STDOUT = "-"  # as the name of a table that is written
 _PLAIN_WIDTH = 100
@@ -33,8 +36,7 @@ def coloured(stream: TextIO) -> bool:
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def console(stream: TextIO) -> Console:
-    """stdout (or stderr, where stdout has a table of data), for tables."""
+def _console(stream: TextIO) -> Console:
     from rich.console import Console
 
     return Console(
@@ -48,15 +50,23 @@ def console(stream: TextIO) -> Console:
     )
 
 
-def show(*things: RenderableType, err: bool = False) -> None:
-    """Print text and tables, without the blanks that a table leaves at the ends of its lines."""
+def print_described(description: Description, *, err: bool = False, apart: bool = False) -> None:
+    """Print a result (`apart`: after a blank line), without the blanks that tables leave at the ends of lines."""
+    from udcp_dsl.showing.console_text import as_rich
+
     stream = sys.stderr if err else sys.stdout
-    screen = console(stream)
+    screen = _console(stream)
     with screen.capture() as captured:
-        screen.print(*things, sep="\n")
-    lines = captured.get().split("\n")
+        screen.print(as_rich(description), crop=False)
+    lines = captured.get().translate(_marks(stream)).split("\n")
     kept = lines if coloured(stream) else [line.rstrip() for line in lines]
-    click.echo("\n".join(kept), nl=False, err=err, color=True)
+    click.echo("\n" * apart + "\n".join(kept), nl=False, err=err, color=True)
+
+
+def _marks(stream: TextIO) -> dict[int, str]:
+    """Other marks for the states of what was checked, where the encoding lacks them."""
+    unicode = (stream.encoding or "").lower().startswith("utf")
+    return {} if unicode else str.maketrans({MARKS[True]: "+", MARKS[False]: "x"})
 
 
 @contextmanager
@@ -70,30 +80,6 @@ def written_to(output: str, ending: str) -> Iterator[str]:
         yield str(file)
         with file.open("rb") as table:
             shutil.copyfileobj(table, sys.stdout.buffer)
-
-
-def plain_table(*, show_footer: bool = False) -> Table:
-    """A table with rules below its head and above its foot, and no frame."""
-    from rich.box import SIMPLE
-    from rich.table import Table
-
-    return Table(box=SIMPLE, show_edge=False, pad_edge=False, show_footer=show_footer, header_style="dim")
-
-
-def symbols() -> Mapping[str, str]:
-    """Marks for the states of facts, where the encoding has them."""
-    unicode = (sys.stdout.encoding or "").lower().startswith("utf")
-    return {"proved": "✓" if unicode else "+", "refuted": "✗" if unicode else "x", "unknown": "?"}
-
-
-def visible(text: str) -> str:
-    """The text with control characters spelt out, so that a label cannot steer the terminal."""
-    return "".join(ch if ch.isprintable() else ch.encode("unicode_escape").decode() for ch in text)
-
-
-def visible_lines(text: str) -> str:
-    """The same for a text of several lines, with its tabs."""
-    return "\n".join("\t".join(map(visible, line.split("\t"))) for line in text.split("\n"))
 
 
 def show_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:

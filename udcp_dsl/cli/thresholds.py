@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from udcp_dsl.cli.terminal import plain_table, visible
+from udcp_dsl.showing import Column, Table
 
 if TYPE_CHECKING:
     from fractions import Fraction
-
-    from rich.table import Table
 
     from udcp_dsl.prediction.calibrate import Tuning
     from udcp_dsl.prediction.predictor import SetPredictor
@@ -58,30 +56,27 @@ def calibration_as_data(predictor: SetPredictor) -> dict[str, Any]:
 
 def threshold_table(predictor: SetPredictor) -> Table:
     """The thresholds; of many groups or classes the first."""
-    from rich.text import Text
-
     from udcp_dsl.prediction.calibrate import show_level
 
-    table = plain_table()
     kind = predictor.conditional
-    for column in ("alpha", *([] if kind is None else [kind]), "points", "threshold"):
-        table.add_column(column, justify="left" if column == kind else "right", overflow="fold")
-    for alpha in predictor.alphas:
-        found = cells(predictor, alpha)
-        for cell, points, tau in found[:_SHOWN]:
-            named = [] if cell is None else [Text(visible(cell))]
-            table.add_row(show_level(alpha), *named, f"{points:,}", f"{tau:.10g}")
-        if len(found) > _SHOWN:
-            table.add_row(show_level(alpha), f"and {len(found) - _SHOWN} more", "", "")
-    return table
+    found = {show_level(alpha): cells(predictor, alpha) for alpha in predictor.alphas}
+    rows = [(alpha, *cell) for alpha, of_alpha in found.items() for cell in of_alpha[:_SHOWN]]
+    columns = (
+        Column("alpha", 0, kind="number"),
+        *([] if kind is None else [Column(kind, 1)]),
+        Column("points", 2, ",d"),
+        Column("threshold", 3, ".10g"),
+    )
+    more = len(next(iter(found.values()))) - _SHOWN
+    return Table(columns, rows, note=f"and {more} more, at each alpha" if more > 0 else "")
 
 
-def tuning_text(tuning: Tuning) -> str:
+def tuning_lines(tuning: Tuning) -> tuple[str, str]:
     """Which lambda was chosen, of which, by what they cost, and what the choice may have missed."""
     grid = ", ".join(f"{lam:g}" for lam in tuning.grid)
     costs = ", ".join(f"{cost:.4g}" for cost in tuning.mean_costs)
     return (
-        f"lambda {tuning.best:g} of {grid}, which cost {costs} on {tuning.n:,} other rows;\nbut for a chance of "
-        f"{tuning.delta:.0%}, at most {tuning.excess:.4g} above the best of these (costs lie in "
-        f"[{tuning.lo:.6g}, {tuning.hi:.6g}])"
+        f"lambda {tuning.best:g} of {grid}, which cost {costs} on {tuning.n:,} other rows;",
+        f"but for a chance of {tuning.delta:.0%}, at most {tuning.excess:.4g} above the best of these (costs lie in "
+        f"[{tuning.lo:.6g}, {tuning.hi:.6g}])",
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from udcp_dsl.cli.ending import FAILED, finish
 from udcp_dsl.cli.progress import Work, showing
 from udcp_dsl.cli.row_options import (
     alpha_option,
@@ -17,27 +18,19 @@ from udcp_dsl.cli.row_options import (
     heeding_warnings,
     numbers_options,
     rows_from,
-    written_or_why,
 )
 from udcp_dsl.cli.spec import diagnostics_of, parse_labels, reads_spec
-from udcp_dsl.cli.terminal import emit, plain_table, show, symbols, visible
 from udcp_dsl.diagnostics import InputError
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from rich.console import RenderableType
-    from rich.table import Table
-    from rich.text import Text
-
     from udcp_dsl.loss import Loss
-    from udcp_dsl.validation import Stage, Validation
+    from udcp_dsl.validation import Validation
 
 _SECONDS = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(s|min|m|h)?", re.ASCII)
 _UNITS = {None: 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
-_COLOURS = {True: "green", False: "bold red", None: "yellow"}
-_STATES = {True: "proved", False: "refuted", None: "unknown"}
-_FAILED, _NOT_WRITTEN, _UNTRIED = 1, 2, 3  # exit status
+_UNTRIED = 3  # exit status
 
 
 def _budget(ctx: click.Context, parameter: click.Parameter, text: str | None) -> float | None:
@@ -85,7 +78,6 @@ def command(
     normalize: bool,
     report_file: str | None,
     strict: bool,
-    as_json: bool,
 ) -> int:
     """Is this spec safe to use? What it means, what is proved, its oracles and coverage, on generated cases.
 
@@ -104,8 +96,8 @@ def command(
     if report_file is not None:
         check_output(report_file, ".html", ".htm")
     expected = cases_beside(loss.source.name)
-    diagnostics = diagnostics_of(loss, names or oracle_names(), as_json)
-    with heeding_warnings(as_json) as warnings:
+    diagnostics = diagnostics_of(loss, names or oracle_names())
+    with heeding_warnings() as warnings:
         rows = None
         if probs_file is not None:
             rows = rows_from(
@@ -129,19 +121,13 @@ def command(
                 progress=progress,
                 own_cases=expected,
             )
-    if as_json:
-        _, faults = written_or_why(lambda: _write(report_file, validation))
-        told = {"diagnostics": diagnostics + faults, "warnings": warnings}
-        emit({**told, **validation.as_dict()}, ok=validation.ok and not faults)
-        if faults:
-            return _NOT_WRITTEN
-    else:
-        show(*_shown(validation))
-        for name in _write(report_file, validation):
-            show(f"written to {visible(name)}")
-    if not validation.ok:
-        return _FAILED
-    return _UNTRIED if strict and validation.untried else 0
+    return finish(
+        validation,
+        {"diagnostics": diagnostics, "warnings": warnings},
+        status=FAILED if not validation.ok else _UNTRIED if strict and validation.untried else 0,
+        write=lambda: _write(report_file, validation),
+        said="written to {}",
+    )
 
 
 def _write(path: str | None, validation: Validation) -> list[str]:
@@ -149,10 +135,10 @@ def _write(path: str | None, validation: Validation) -> list[str]:
     if path is None:
         return []
     from udcp_dsl.prediction.files import atomic_write
-    from udcp_dsl.validation.validation_page import page
+    from udcp_dsl.showing.html_text import as_page
 
     with atomic_write(path) as temporary:
-        Path(temporary).write_text(page(validation), encoding="utf-8")
+        Path(temporary).write_text(as_page(validation.describe()), encoding="utf-8")
     return [path]
 
 
@@ -166,74 +152,3 @@ def _bar() -> Iterator[Callable[[str, float], None]]:
             work.reach(100 * part)
 
         yield progress
-
-
-def _shown(validation: Validation) -> list[RenderableType]:
-    from rich.text import Text
-
-    from udcp_dsl.prediction.calibrate import show_level
-
-    v = validation
-    alphas = ", ".join(map(show_level, v.alphas))
-    heading = Text.assemble((visible(v.loss), "bold"), f" in {visible(v.source)}: {v.labels:,} labels, alpha {alphas}")
-    amount = f"--cases {v.rounds}" if v.rounds is not None else f"--budget {v.budget:g}s"
-    heading.append(f"\nseed {v.seed}, {amount}; a correct spec fails with a chance of at most {v.family_wise:g}")
-    shown: list[RenderableType] = [heading]
-    for stage in v.stages:
-        shown += ["", _heading(stage), _verdicts(stage)]
-    if v.costs:
-        shown += ["", _costs(v)]
-    if v.slow:
-        shown += ["", Text(f"fewer cases for {', '.join(v.slow)}: they solve each row on their own")]
-    shown += [Text(f"{name} does not apply: {visible(why)}") for name, why in v.left_out.items()]
-    return [*shown, "", _conclusion(v)]
-
-
-def _heading(stage: Stage) -> Text:
-    from rich.text import Text
-
-    mark = symbols()[_STATES[stage.holds]]
-    seconds = "" if stage.seconds is None else f", {stage.seconds:.1f} s"
-    text = Text.assemble((f"{mark} {stage.name}", _COLOURS[stage.holds]), f": {stage.question}")
-    untried = f", {stage.untried:,} not tried" if stage.untried else ""
-    return text.append(f" ({stage.cases:,} cases{seconds}{untried})", "dim")
-
-
-def _verdicts(stage: Stage) -> Table:
-    from rich.text import Text
-
-    table = plain_table()
-    for column in ("claim", "verdict"):
-        table.add_column(column, overflow="fold")
-    table.add_column("cases", justify="right")
-    table.add_column("", overflow="fold")
-    for verdict in stage.verdicts:
-        word = Text(verdict.word, _COLOURS[verdict.holds] if verdict.applies else "dim")
-        table.add_row(Text(visible(verdict.claim)), word, f"{verdict.cases:,}", Text(visible(verdict.note)))
-    return table
-
-
-def _costs(validation: Validation) -> Table:
-    table = plain_table()
-    for column in ("classifier", "alpha", "oracle"):
-        table.add_column(column)
-    for column in ("mean cost", "error", "mean size", "coverage"):
-        table.add_column(column, justify="right")
-    for x in validation.costs:
-        numbers = (f"{x.mean_cost:.4g}", f"{x.cost_error:.2g}", f"{x.mean_size:.4g}", f"{x.coverage:.3f}")
-        table.add_row(x.classifier, x.alpha, x.oracle, *numbers)
-    return table
-
-
-def _conclusion(validation: Validation) -> Text:
-    from rich.text import Text
-
-    if validation.ok:
-        return Text(validation.conclusion, "yellow" if validation.untried else "green")
-    text = Text(f"not safe to use: {validation.conclusion}", "bold red")
-    for stage, verdict in validation.failures:
-        example = verdict.counter_example
-        text.append(f"\n{stage.name}, {visible(verdict.claim)}", "bold")
-        if example is not None:
-            text.append(f"\n  {visible(example.text)}", "")
-    return text

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from udcp_dsl.cli.ending import FAILED, finish
 from udcp_dsl.cli.progress import waiting
 from udcp_dsl.cli.spec import reads_spec_or_saved
-from udcp_dsl.cli.terminal import emit, plain_table, show, visible
 from udcp_dsl.diagnostics import InputError, OracleError
+from udcp_dsl.showing import Column, Description, Styled, Table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -43,7 +44,7 @@ _WAYS: tuple[Mapping[str, Any], ...] = (
     metavar="NAME",
     help="Which oracle; may be repeated (default: all that apply, but for those that solve programs).",
 )
-def command(loss: Loss, predictor: SetPredictor | None, oracles: tuple[str, ...], as_json: bool) -> int:
+def command(loss: Loss, predictor: SetPredictor | None, oracles: tuple[str, ...]) -> int:
     """Compile and cache all kernels that a spec or a saved predictor needs, for float32 and float64.
 
     The first calibration and prediction, in any process, then compile nothing. The cache is numba's: beside the
@@ -64,34 +65,18 @@ def command(loss: Loss, predictor: SetPredictor | None, oracles: tuple[str, ...]
         found = side_by_side(warmed, tasks)
         if len(tasks) > 1:  # two processes that keep the same kernel at once lose one of the two: here nobody competes
             side_by_side(_warmed_in_turn, [(tasks,)])
-    seconds = {name: took for name, took in zip(wanted, found, strict=True) if isinstance(took, float)}
+    took = [{"name": name, "seconds": x} for name, x in zip(wanted, found, strict=True) if isinstance(x, float)]
     failed = {name: str(why) for name, why in zip(wanted, found, strict=True) if not isinstance(why, float)}
-    if as_json:
-        emit(
-            {
-                "diagnostics": [x.as_dict() for x in loss.warnings],
-                "loss": loss.name,
-                "floats": list(_FLOATS),
-                "oracles": [{"name": name, "seconds": took} for name, took in seconds.items()],
-                "failed": failed,
-                "left_out": left_out,
-            },
-            ok=not failed,
-        )
-        return 1 if failed else 0
-    from rich.text import Text
-
-    table = plain_table()
-    table.add_column("oracle")
-    table.add_column("seconds", justify="right")
-    for name, took in seconds.items():
-        table.add_row(Text(name), f"{took:.1f}")
-    show(Text.assemble((visible(loss.name), "bold"), f": compiled and cached for {' and '.join(_FLOATS)}"), "", table)
-    for name, why in failed.items():
-        show(Text(f"{name} fails: {visible(why)}", "red"))
-    for name, why in left_out.items():
-        show(Text(f"{name} is left out: {visible(why)}", "dim"))
-    return 1 if failed else 0
+    described = Description(
+        title=(Styled(loss.name, "bold"), f": compiled and cached for {' and '.join(_FLOATS)}"),
+        tables=(Table((Column("oracle", "name"), Column("seconds", "seconds", ".1f")), took, key="oracles"),),
+        notes=(
+            *(Styled(f"{name} fails: {why}", "bad") for name, why in failed.items()),
+            *(Styled(f"{name} is left out: {why}", "dim") for name, why in left_out.items()),
+        ),
+        data={"loss": loss.name, "floats": _FLOATS, "failed": failed, "left_out": left_out},
+    )
+    return finish(described, {"diagnostics": loss.warnings}, status=FAILED if failed else 0)
 
 
 def _applicable(loss: Loss, names: tuple[str, ...]) -> tuple[dict[str, Mapping[str, object]], dict[str, str]]:

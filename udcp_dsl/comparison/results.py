@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -22,13 +22,11 @@ from udcp_dsl.prediction.files import PathLike
 from udcp_dsl.prediction.promises.promise import Promise
 from udcp_dsl.prediction.stages.stage import Stage
 from udcp_dsl.prediction.stages.temperature import Temperature
-from udcp_dsl.showing import as_html, as_text, plain_table, require_pandas, visible
+from udcp_dsl.showing import Column, Description, Line, Result, Styled, Table, counted
+from udcp_dsl.showing.plain_data import records_of
 
 if TYPE_CHECKING:
     import datetime
-
-    import pandas as pd
-    from rich.console import Group
 
 _BLOCKS = 5  # of runs, whose means the median is taken of
 _ROWS_SHOWN = 12  # of a table of strata
@@ -114,7 +112,7 @@ class Example:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Comparison:
+class Comparison(Result):
     """What `compare` found.
 
     `names` are those of the `losses`, told apart by their files where two losses share one. `runs` are in the order of
@@ -204,10 +202,6 @@ class Comparison:
         columns["seconds"] = [run.seconds for run in runs]
         return columns
 
-    def to_pandas(self) -> pd.DataFrame:
-        """The runs as a frame, one a row: the columns of `table`."""
-        return require_pandas().DataFrame(self.table())
-
     def plot(self, loss: str | None = None) -> Any:
         """A matplotlib figure: mean cost against coverage, for a loss (the first). Needs the extra `report`."""
         from udcp_dsl.report.views import plot_comparison
@@ -228,78 +222,49 @@ class Comparison:
 
         write_report(path, self, title=TITLE if title is None else title, data=data, command=command, date=date)
 
-    def as_dict(self) -> dict[str, Any]:
-        """Plain data for JSON; the runs are the rows of `table`."""
-        columns = self.table()
-        return {
-            "n": self.n,
-            "K": self.K,
-            "accuracy": self.accuracy,
-            "alphas": [show_level(alpha) for alpha in self.alphas],
-            "splits": self.splits,
-            "seed": self.seed,
-            "fractions": list(self.fractions),
-            "temperature": self.temperature,
-            "confidence": None if self.promise.confidence is None else show_level(self.promise.confidence),
-            "risk": self.promise.risk,
-            "summaries": [_plain(summary) for summary in self.summaries()],
-            "beside": None
-            if self.beside is None
-            else {
-                "conditional": self.beside.promise.conditional,
-                "bins": self.beside.promise.bin_count,
-                "summaries": [_plain(summary) for summary in self.beside.summaries()],
-            },
-            "about": dict(self.about),
-            "skipped": [{"loss": loss, "oracle": oracle, "why": why} for (loss, oracle), why in self.skipped.items()],
-            "curves": [
-                {"loss": loss, "oracle": oracle, "points": [list(point) for point in points]}
-                for (loss, oracle), points in self.curves.items()
-            ],
-            "runs": [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)],
-            "examples": {name: [asdict(example) for example in found] for name, found in self.examples.items()},
-        }
-
     def __repr__(self) -> str:
         return f"Comparison({', '.join(self.names)}: {self.n} rows, {self.K} labels, {self.splits} splits)"
 
-    def __str__(self) -> str:
-        return as_text(self)
+    def describe(self) -> Description:
+        """For each loss and alpha the oracles side by side, what their cost is paid for, and who is covered."""
+        tables = [
+            table
+            for name in self.names
+            for alpha in self.alphas
+            for kept in (self, *([] if self.beside is None else [self.beside]))
+            for table in kept._tables(name, alpha)
+        ]
+        runs = Table((), records_of(self.table()), key="runs")
+        return Description(tables=(*tables, runs), notes=tuple(self._notes()), data=self._data())
 
-    def _repr_html_(self) -> str:
-        return as_html(self._tables())
+    def _tables(self, name: str, alpha: Fraction) -> Iterator[Table]:
+        found = [x for x in self.summaries() if (x.loss, x.alpha) == (name, alpha)]
+        yield side_by_side(found, (Styled(name, "bold"), f", alpha {show_level(alpha)}{self.within}"))
+        if len(found[0].cost_by_term) > 1:
+            terms = {x.oracle: {t: f"{cost:.4g}" for t, cost in x.cost_by_term.items()} for x in found}
+            yield _crosswise("mean cost of", terms)
+        yield _crosswise("coverage by size", {x.oracle: _shown_strata(x.by_size) for x in found}, SIZE_BINS)
+        for title, strata, order in (
+            ("coverage by difficulty", "by_difficulty", QUARTERS),
+            ("coverage by decision", "by_decision", (KEPT, HANDED_OVER)),
+            ("coverage by group", "by_group", ()),
+        ):
+            if getattr(found[0], strata):
+                yield _crosswise(title, {x.oracle: _shown_strata(getattr(x, strata)) for x in found}, order)
 
-    def __rich__(self) -> Group:
-        """Tables for a terminal, for each loss and alpha."""
-        from rich.console import Group
-
-        return Group(*self._tables())
-
-    def _tables(self) -> Iterator[Any]:
-        from rich.text import Text
-
-        for name in self.names:
-            for alpha in self.alphas:
-                for kept in (self, *([] if self.beside is None else [self.beside])):
-                    found = [x for x in kept.summaries() if (x.loss, x.alpha) == (name, alpha)]
-                    yield Text.assemble((visible(name), "bold"), f", alpha {show_level(alpha)}{kept.within}")
-                    yield ""
-                    yield side_by_side(found)
-                    yield ""
-                    yield from _details(found)
+    def _notes(self) -> Iterator[Line]:
         if self.promise.confidence is not None or self.promise.risk is not None:
             told = "; ".join(f"alpha {show_level(alpha)} {self.promise.guarantee(alpha)}" for alpha in self.alphas)
-            yield Text(visible(told), "dim")
+            yield Styled(told, "dim")
         for about in dict.fromkeys(self.about.values()):
             alike = ", ".join(oracle for oracle, said in self.about.items() if said == about)
-            yield Text(f"{visible(alike)}: {visible(about)}", "dim")
+            yield Styled(f"{alike}: {about}", "dim")
         for (name, oracle), why in self.skipped.items():
-            yield Text(f"{oracle} is left out for {visible(name)}: {visible(why)}", "dim")
-        many = f"{self.splits} split{'s' if self.splits > 1 else ''}"
+            yield Styled(f"{oracle} is left out for {name}: {why}", "dim")
         fractions = " : ".join(f"{f:.0%}" for f in self.fractions)
-        yield Text(
-            f"{self.n:,} rows, {self.K} labels, accuracy {self.accuracy:.3f}; {many} into {fractions} for thresholds, "
-            f"tuning and test. * is the cheapest; costs compare only at equal {self.kind}. "
+        yield Styled(
+            f"{self.n:,} rows, {self.K} labels, accuracy {self.accuracy:.3f}; {counted(self.splits, 'split')} into "
+            f"{fractions} for thresholds, tuning and test. * is the cheapest; costs compare only at equal {self.kind}. "
             + (
                 f"Coverage: mean over splits, and where one more would lie ({CONFIDENCE:.0%}); cost: mean over "
                 "splits, and its standard error as if they were independent."
@@ -308,6 +273,35 @@ class Comparison:
             ),
             "dim",
         )
+
+    def _data(self) -> dict[str, object]:
+        beside = self.beside
+        return {
+            "n": self.n,
+            "K": self.K,
+            "accuracy": self.accuracy,
+            "alphas": [show_level(alpha) for alpha in self.alphas],
+            "splits": self.splits,
+            "seed": self.seed,
+            "fractions": self.fractions,
+            "temperature": self.temperature,
+            "confidence": None if self.promise.confidence is None else show_level(self.promise.confidence),
+            "risk": self.promise.risk,
+            "summaries": [_plain(summary) for summary in self.summaries()],
+            "beside": None
+            if beside is None
+            else {
+                "conditional": beside.promise.conditional,
+                "bins": beside.promise.bin_count,
+                "summaries": [_plain(summary) for summary in beside.summaries()],
+            },
+            "about": self.about,
+            "skipped": [{"loss": loss, "oracle": oracle, "why": why} for (loss, oracle), why in self.skipped.items()],
+            "curves": [
+                {"loss": loss, "oracle": oracle, "points": points} for (loss, oracle), points in self.curves.items()
+            ],
+            "examples": self.examples,
+        }
 
 
 def median_of_means(values: npt.ArrayLike) -> float:
@@ -318,24 +312,6 @@ def median_of_means(values: npt.ArrayLike) -> float:
     """
     array = np.asarray(values, dtype=np.float64)
     return float(np.median([block.mean() for block in np.array_split(array, min(_BLOCKS, len(array)))]))
-
-
-def _details(found: Sequence[Summary]) -> Iterator[Any]:
-    """Of the oracles for one loss at one alpha: what the cost is paid for, and who is covered."""
-    if len(found[0].cost_by_term) > 1:
-        terms = {x.oracle: {t: f"{cost:.4g}" for t, cost in x.cost_by_term.items()} for x in found}
-        yield _crosswise("mean cost of", terms)
-        yield ""
-    yield _crosswise("coverage by size", {x.oracle: _shown_strata(x.by_size) for x in found}, SIZE_BINS)
-    yield ""
-    for title, strata, order in (
-        ("coverage by difficulty", "by_difficulty", QUARTERS),
-        ("coverage by decision", "by_decision", (KEPT, HANDED_OVER)),
-        ("coverage by group", "by_group", ()),
-    ):
-        if getattr(found[0], strata):
-            yield _crosswise(title, {x.oracle: _shown_strata(getattr(x, strata)) for x in found}, order)
-            yield ""
 
 
 def _summary(runs: Sequence[Run]) -> Summary:
@@ -401,51 +377,35 @@ def _plain(summary: Summary) -> dict[str, Any]:
     def named(strata: Mapping[str, tuple[float, float]]) -> dict[str, dict[str, float]]:
         return {name: {"coverage": covered, "share": share} for name, (covered, share) in strata.items()}
 
-    return {
-        **asdict(summary),
-        "alpha": show_level(summary.alpha),
-        "coverage_interval": list(summary.coverage_interval),
-        "by_size": named(summary.by_size),
-        "by_group": named(summary.by_group),
-        "by_decision": named(summary.by_decision),
-        "by_difficulty": named(summary.by_difficulty),
-    }
+    by = {key: named(value) for key, value in vars(summary).items() if key.startswith("by_")}
+    return {**vars(summary), **by, "alpha": show_level(summary.alpha)}
 
 
-def side_by_side(summaries: Sequence[Summary]) -> Any:
+def side_by_side(summaries: Sequence[Summary], title: Line = "") -> Table:
     """A table of the oracles for one loss at one alpha, the cheapest marked."""
-    harm = [] if summaries[0].risk is None else ["harm"]
-    table = plain_table("oracle", *harm, "coverage", "interval", "cost", "error", "size", "empty", "seconds")
     cheapest = min(x.cost_mean for x in summaries)
-    for x in summaries:
-        low, high = x.coverage_interval
-        table.add_row(
-            f"{x.oracle} *" if x.cost_mean == cheapest else x.oracle,
-            *([] if x.risk is None else [f"{x.risk:.4g}"]),
-            f"{x.coverage:.4f}",
-            f"{low:.3f} to {high:.3f}",
-            f"{x.cost_mean:.5g}",
-            "" if x.cost_error is None else f"{x.cost_error:.2g}",
-            f"{x.size:.4g}",
-            f"{x.empty:.1%}",
-            f"{x.seconds:.3f}",
-            style="bold" if x.cost_mean == cheapest else "",
-        )
-    return table
+    columns = (
+        Column("oracle", lambda x: f"{x.oracle} *" if x.cost_mean == cheapest else x.oracle),
+        *([] if summaries[0].risk is None else [Column("harm", "risk", ".4g")]),
+        Column("coverage", "coverage", ".4f"),
+        Column("interval", lambda x: "{:.3f} to {:.3f}".format(*x.coverage_interval), kind="number"),
+        Column("cost", "cost_mean", ".5g"),
+        Column("error", "cost_error", ".2g"),
+        Column("size", "size", ".4g"),
+        Column("empty", "empty", ".1%"),
+        Column("seconds", "seconds", ".3f"),
+    )
+    return Table(columns, summaries, title, stands_out=lambda x: x.cost_mean == cheapest)
 
 
-def _crosswise(title: str, cells: Mapping[str, Mapping[str, str]], order: Sequence[str] = ()) -> Any:
+def _crosswise(title: str, cells: Mapping[str, Mapping[str, str]], order: Sequence[str] = ()) -> Table:
     """One column an oracle; a row for whatever any of them has, of many the first."""
-    from rich.text import Text
-
-    table = plain_table(title, *cells)
     rows = list(dict.fromkeys((*order, *(row for column in cells.values() for row in column))))
     present = [row for row in rows if any(row in column for column in cells.values())]
-    for row in present[:_ROWS_SHOWN]:
-        table.add_row(Text(visible(row)), *(column.get(row, "") for column in cells.values()))
-    if len(present) > _ROWS_SHOWN:
-        table.add_row(f"and {len(present) - _ROWS_SHOWN} more", *("" for _ in cells))
-    return table
+    oracles = (Column(oracle, column.get, kind="number") for oracle, column in cells.items())
+    more = len(present) - _ROWS_SHOWN
+    note = f"and {more} more" if more > 0 else ""
+    return Table((Column(title, str), *oracles), present[:_ROWS_SHOWN], note=note)
 
 
 def _shown_strata(strata: Mapping[str, tuple[float, float]]) -> dict[str, str]:

@@ -8,22 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from udcp_dsl.comparison.results import Comparison, Summary
 from udcp_dsl.comparison.running import compare
 from udcp_dsl.diagnostics import InputError, did_you_mean
 from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.calibrate import show_level
-from udcp_dsl.showing import as_html, as_text, plain_table, require_pandas, visible
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from rich.console import Group
+from udcp_dsl.showing import Column, Description, Result, Table, counted
+from udcp_dsl.showing.plain_data import records_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Sweep:
+class Sweep(Result):
     """What `sweep` found: for each of the `values` of `param` a comparison of the oracles."""
 
     loss: str
@@ -52,19 +49,6 @@ class Sweep:
             **{f"cost of {term}": [s.cost_by_term.get(term) for _, s in rows] for term in terms},
         }
 
-    def to_pandas(self) -> pd.DataFrame:
-        """`table` as a frame of pandas."""
-        frame: pd.DataFrame = require_pandas().DataFrame(self.table())
-        return frame
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain data: the rows of `table`, for `--json`."""
-        columns = self.table()
-        rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-        first = self.comparisons[0]
-        about = {"n": first.n, "labels": first.K, "splits": first.splits, "seed": first.seed}
-        return {"loss": self.loss, "param": self.param, "values": list(self.values), **about, "rows": rows}
-
     def plot(self) -> Any:
         """Cost and coverage against the parameter, at the first alpha, as a figure of matplotlib."""
         from udcp_dsl.report.views import plot_sweep
@@ -74,26 +58,25 @@ class Sweep:
     def __repr__(self) -> str:
         return f"Sweep({self.loss}: {self.param} = {', '.join(f'{value:g}' for value in self.values)})"
 
-    def __str__(self) -> str:
-        return as_text(self)
-
-    def __rich__(self) -> Group:
-        from rich.console import Group
-
-        return Group(*self._tables())
-
-    def _repr_html_(self) -> str:
-        return as_html(self._tables())
-
-    def _tables(self) -> list[Any]:
-        table = plain_table(visible(self.param), "oracle", "alpha", "coverage", "cost", "size")
-        for value, s in self.summaries():
-            numbers = (f"{s.coverage:.4f}", f"{s.cost_mean:.5g}", f"{s.size:.4g}")
-            table.add_row(f"{value:g}", visible(s.oracle), show_level(s.alpha), *numbers)
+    def describe(self) -> Description:
+        """The rows of `table`: for each value what the oracles cost and cover."""
         first = self.comparisons[0]
-        many = f"{first.splits} split{'s' if first.splits > 1 else ''}"
-        about = f"{visible(self.loss)}: {first.n:,} rows, {first.K} labels, the same {many} for each value."
-        return [table, "", f"{about} The cost is that of the loss with this value."]
+        columns = (
+            Column(self.param, self.param, "g", kind="text"),
+            Column("oracle", "oracle"),
+            Column("alpha", "alpha", kind="number"),
+            Column("coverage", "coverage", ".4f"),
+            Column("cost", "cost", ".5g"),
+            Column("size", "size", ".4g"),
+        )
+        counts = {"n": first.n, "labels": first.K, "splits": first.splits, "seed": first.seed}
+        same = f"the same {counted(first.splits, 'split')} for each value"
+        about = f"{self.loss}: {first.n:,} rows, {first.K} labels, {same}."
+        return Description(
+            tables=(Table(columns, records_of(self.table()), key="rows"),),
+            notes=(f"{about} The cost is that of the loss with this value.",),
+            data={"loss": self.loss, "param": self.param, "values": self.values, **counts},
+        )
 
 
 def sweep(loss: Loss, probs: Any, y: Any = None, *, param: str, values: Sequence[float], **options: Any) -> Sweep:

@@ -6,7 +6,7 @@ Marginal coverage can hide strata that are covered too little, so the strata are
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -21,12 +21,9 @@ from udcp_dsl.prediction.predictor import SetPredictor
 from udcp_dsl.prediction.promises.harm import Harm
 from udcp_dsl.prediction.rows import Rows
 from udcp_dsl.prediction.sets import PredictionSets
-from udcp_dsl.showing import as_html, as_text, plain_table, require_pandas, visible
+from udcp_dsl.showing import Column, Description, Result, Styled, Table, visible
 
 if TYPE_CHECKING:
-    import pandas as pd
-    from rich.console import Group
-
     from udcp_dsl.loss import Loss
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -70,7 +67,7 @@ class Risk:
 
 
 @dataclass(frozen=True, repr=False)
-class Measures:
+class Measures(Result):
     """What sets come to at points with known truth. Strata without points, and groups if none are given, are left out.
 
     `interval` and those of the strata are exact (Clopper-Pearson) at 95 percent, each by itself. `cost_error` is the
@@ -122,40 +119,6 @@ class Measures:
         ]
         return max(0.0, *shortfalls) if shortfalls else None
 
-    def as_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
-        strata = {name: [_plain(s) for s in getattr(self, name)] for name in _STRATA}
-        return {
-            "loss": self.loss,
-            "oracle": self.oracle,
-            "alpha": float(self.alpha),
-            "n": self.n,
-            "covered": self.covered,
-            "coverage": self.coverage,
-            "interval": list(self.interval),
-            "confidence": CONFIDENCE,
-            "mean_cost": self.mean_cost,
-            "cost_error": self.cost_error,
-            "cost_by_term": dict(self.cost_by_term),
-            "mean_size": self.mean_size,
-            "size_quantiles": {str(q): size for q, size in self.size_quantiles.items()},
-            "size_counts": {str(size): count for size, count in self.size_counts.items()},
-            "empty": self.empty,
-            "size_violation": self.size_violation,
-            "handed_over": self.handed_over,
-            "risk": None if self.risk is None else asdict(self.risk),
-            **strata,
-        }
-
-    def __rich__(self) -> Group:
-        """Tables for a terminal; of many classes and groups those that are covered least."""
-        from rich.console import Group
-
-        return Group(*self._tables())
-
-    def __str__(self) -> str:
-        return as_text(self)
-
     def __repr__(self) -> str:
         """Ten lines at most: the whole, and of each kind of strata the one that is covered least."""
         at = f"{visible(self.loss)} by {self.oracle}, alpha {show_level(self.alpha)}, {self.n:,} points"
@@ -177,23 +140,18 @@ class Measures:
                 )
         return "\n".join([*lines, "  (print it for all strata)"])
 
-    def _repr_html_(self) -> str:
-        return as_html(self._tables())
+    def table(self) -> dict[str, list[Any]]:
+        """Columns with a row for all points and one for each stratum; `by` says of what kind it is."""
+        kinds = {"all": [self._whole], **{name.removeprefix("by_"): getattr(self, name) for name in _STRATA}}
+        strata = [(by, s) for by, found in kinds.items() for s in found]
+        low, high = zip(*(s.interval for _, s in strata), strict=True)
 
-    def to_pandas(self) -> pd.DataFrame:
-        """A frame with a row for all points and one for each stratum; `by` says of what kind it is."""
-        pandas = require_pandas()
-        strata = [
-            ("all", self._whole),
-            *((name.removeprefix("by_"), s) for name in _STRATA for s in getattr(self, name)),
-        ]
-        rows = []
-        for by, stratum in strata:
-            plain = asdict(stratum)
-            name, (low, high) = plain.pop("name"), plain.pop("interval")
-            counts = {key: plain.pop(key) for key in ("n", "covered", "coverage")}
-            rows.append({"by": by, "stratum": name, **counts, "low": low, "high": high, **plain})
-        return pandas.DataFrame(rows)
+        def column(name: str) -> list[Any]:
+            return [getattr(s, name) for _, s in strata]
+
+        counts = {name: column(name) for name in ("n", "covered", "coverage")}
+        named = {"by": [by for by, _ in strata], "stratum": column("name")}
+        return {**named, **counts, "low": [*low], "high": [*high], **{name: column(name) for name in _MEANS}}
 
     def plot(self) -> Any:
         """A matplotlib figure: coverage by stratum, with exact intervals. Needs the extra `report`."""
@@ -208,64 +166,42 @@ class Measures:
         means = (self.coverage, self.interval, self.mean_size, self.mean_cost, p)
         return Stratum("all", self.n, self.covered, *means)
 
-    def _tables(self) -> Iterator[Any]:
-        from rich.text import Text
+    def describe(self) -> Description:
+        """All points, then each kind of strata; of many strata those that are covered least."""
+        return Description(
+            title=Styled(f"{self.loss} by {self.oracle}, alpha {show_level(self.alpha)}, {self.n} points", "bold"),
+            tables=(
+                Table(_SUMMARY, list(self._summary())),
+                *(_strata_table(title, name, getattr(self, name)) for name, title in _STRATA.items()),
+            ),
+            data={
+                **{name: getattr(self, name) for name in _PLAIN},
+                "alpha": float(self.alpha),
+                "confidence": CONFIDENCE,
+                "size_quantiles": {str(q): size for q, size in self.size_quantiles.items()},
+                "size_counts": {str(size): count for size, count in self.size_counts.items()},
+            },
+        )
 
-        yield Text(f"{self.loss} by {self.oracle}, alpha {show_level(self.alpha)}, {self.n} points", "bold")
-        yield ""
-        yield self._summary()
-        yield from self._strata_tables()
-
-    def _summary(self) -> Any:
-        """The table of what all points come to."""
-        from rich.text import Text
-
-        summary = plain_table("", "value", "")
+    def _summary(self) -> Iterator[tuple[str, str, str]]:
+        """What all points come to: a name, a value, and what there is to say of it."""
         low, high = self.interval
         if self.risk is not None:
             error = "" if self.risk.error is None else f"standard error {self.risk.error:.2g}, "
             about = f"{error}of {self.risk.name}, promised at most {self.risk.alpha:g}"
-            summary.add_row("mean harm", f"{self.risk.mean:.4g}", Text(visible(about)))
-        summary.add_row("coverage", f"{self.coverage:.4f}", f"{CONFIDENCE:.0%} interval {low:.4f} to {high:.4f}")
+            yield "mean harm", f"{self.risk.mean:.4g}", about
+        yield "coverage", f"{self.coverage:.4f}", f"{CONFIDENCE:.0%} interval {low:.4f} to {high:.4f}"
         error = "" if self.cost_error is None else f"standard error {self.cost_error:.2g}"
-        summary.add_row("mean cost", f"{self.mean_cost:.6g}", error)
+        yield "mean cost", f"{self.mean_cost:.6g}", error
         if len(self.cost_by_term) > 1:
-            for term, cost in self.cost_by_term.items():
-                summary.add_row("", f"{cost:.6g}", Text(f"for {term}"))
+            yield from (("", f"{cost:.6g}", f"for {term}") for term, cost in self.cost_by_term.items())
         quantiles = ", ".join(f"{q:.0%} {size}" for q, size in self.size_quantiles.items())
-        summary.add_row("mean size", f"{self.mean_size:.6g}", f"quantiles {quantiles}")
-        summary.add_row("empty sets", f"{self.empty}", f"{self.empty / self.n:.1%}")
+        yield "mean size", f"{self.mean_size:.6g}", f"quantiles {quantiles}"
+        yield "empty sets", f"{self.empty}", f"{self.empty / self.n:.1%}"
         if self.handed_over is not None:
-            summary.add_row("handed over", f"{self.handed_over:.1%}", "of the sets: they cost as much as all labels")
+            yield "handed over", f"{self.handed_over:.1%}", "of the sets: they cost as much as all labels"
         if self.size_violation is not None:
-            summary.add_row("violation", f"{self.size_violation:.4f}", f"by size, bins of {ENOUGH} points or more")
-        return summary
-
-    def _strata_tables(self) -> Iterator[Any]:
-        from rich.text import Text
-
-        for name, title in _STRATA.items():
-            strata: Sequence[Stratum] = getattr(self, name)
-            if not strata:
-                continue
-            yield ""
-            shown = strata
-            if len(strata) > _ROWS_SHOWN:
-                shown = sorted(strata, key=lambda s: (s.coverage, -s.n))[:_ROWS_SHOWN]
-                yield Text(f"by {title}, the {_ROWS_SHOWN} of {len(strata)} that are covered least:", "dim")
-            table = plain_table(title, "points", "coverage", "interval", "size", "cost", "p of truth")
-            for s in shown:
-                low, high = s.interval
-                table.add_row(
-                    Text(visible(s.name)),
-                    str(s.n),
-                    f"{s.coverage:.4f}",
-                    f"{low:.3f} to {high:.3f}",
-                    f"{s.mean_size:.4g}",
-                    f"{s.mean_cost:.4g}",
-                    f"{s.mean_true_probability:.3f}",
-                )
-            yield table
+            yield "violation", f"{self.size_violation:.4f}", f"by size, bins of {ENOUGH} points or more"
 
 
 @dataclass(frozen=True, repr=False)
@@ -286,15 +222,15 @@ class Evaluation(Measures):
             raise InputError("the rows were read in blocks, and their sets are not kept: udcp predict writes them")
         return self.made
 
-    def as_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
-        return {**super().as_dict(), "certified": self.certified}
+    def describe(self) -> Description:
+        """That of the measures, and the share of sets that are certified."""
+        described = super().describe()
+        return replace(described, data={**described.data, "certified": self.certified})
 
-    def _summary(self) -> Any:
-        summary = super()._summary()
+    def _summary(self) -> Iterator[tuple[str, str, str]]:
+        yield from super()._summary()
         if self.certified is not None:
-            summary.add_row("certified", f"{self.certified:.1%}", "of the sets: proved that none is better")
-        return summary
+            yield "certified", f"{self.certified:.1%}", "of the sets: proved that none is better"
 
 
 _STRATA = {
@@ -304,6 +240,29 @@ _STRATA = {
     "by_group": "group",
     "by_decision": "decision",
 }
+_MEANS = ("mean_size", "mean_cost", "mean_true_probability")  # of a stratum
+_PLAIN = (
+    *("loss", "oracle", "n", "covered", "coverage", "interval", "mean_cost", "cost_error", "cost_by_term", "mean_size"),
+    *("empty", "size_violation", "handed_over", "risk"),
+)
+_SUMMARY = (Column("", 0), Column("value", 1, kind="number"), Column("", 2))
+
+
+def _strata_table(title: str, key: str, strata: Sequence[Stratum]) -> Table:
+    columns = (
+        Column(title, "name"),
+        Column("points", "n", "d"),
+        Column("coverage", "coverage", ".4f"),
+        Column("interval", lambda s: "{:.3f} to {:.3f}".format(*s.interval), kind="number"),
+        Column("size", "mean_size", ".4g"),
+        Column("cost", "mean_cost", ".4g"),
+        Column("p of truth", "mean_true_probability", ".3f"),
+    )
+    if len(strata) <= _ROWS_SHOWN:
+        return Table(columns if strata else (), strata, key=key)
+    least = sorted(strata, key=lambda s: (s.coverage, -s.n))[:_ROWS_SHOWN]
+    about = Styled(f"by {title}, the {_ROWS_SHOWN} of {len(strata)} that are covered least:", "dim")
+    return Table(columns, strata, about, key=key, shown=least)
 
 
 def evaluate(
@@ -485,7 +444,3 @@ def _difficulty(top: Floats) -> tuple[list[str], npt.NDArray[np.intp]]:
     a, b, c = (f"{cut:.4g}" for cut in cuts)
     names = [f"to {a}", f"above {a} to {b}", f"above {b} to {c}", f"above {c}"]
     return names, np.searchsorted(cuts, top, side="left")
-
-
-def _plain(stratum: Stratum) -> dict[str, Any]:
-    return {**asdict(stratum), "interval": list(stratum.interval)}

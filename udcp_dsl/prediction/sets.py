@@ -16,7 +16,8 @@ from udcp_dsl.expression.atoms.nodes import Nodes
 from udcp_dsl.expression.decisions import best_actions
 from udcp_dsl.expression.domain import Hierarchy
 from udcp_dsl.loss import Loss
-from udcp_dsl.showing import as_html, plain_table, require_pandas, visible
+from udcp_dsl.showing import Column, Description, Shown, Table, listed
+from udcp_dsl.showing.frames import as_pandas
 
 _SHOWN = 10  # sets in a notebook
 _LABELS = 9  # of each
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class PredictionSets:
+class PredictionSets(Shown):
     """Prediction sets for n instances, with their costs under the loss.
 
     `sets[i]` and iteration give the labels of one set; a slice, a list of positions or a mask of rows gives prediction
@@ -171,9 +172,8 @@ class PredictionSets:
     def to_pandas(self) -> pd.DataFrame:
         """A frame with columns labels, size and cost, and those of `decisions`; indexed by the ids, else as the
         probabilities were."""
-        pandas = require_pandas()
-        data = {"labels": self.labels, "size": self.sizes, "cost": self.costs, **self.decisions}
-        return pandas.DataFrame(data, index=self.index if self.ids is None else pandas.Index(self.ids, name="id"))
+        columns = {"labels": self.labels, "size": self.sizes, "cost": self.costs, **self.decisions}
+        return as_pandas(columns, self.index) if self.ids is None else as_pandas(columns, self.ids, "id")
 
     def plot(self) -> Any:
         """A matplotlib figure: how large the sets are and what they cost. Needs the extra `report`."""
@@ -181,18 +181,20 @@ class PredictionSets:
 
         return plot_sets(self)
 
-    def _repr_html_(self) -> str:
+    def describe(self) -> Description:
+        """The first ten sets, and how many more there are."""
         first = self[:_SHOWN]
         named = self.ids is not None or self.index is not None
         names = first.ids if first.ids is not None else first.index if first.index is not None else range(len(first))
-        table = plain_table("id" if named else "row", "size", "cost", "labels")
-        table.columns[-1].justify = "left"
-        for name, size, cost, labels in zip(names, first.sizes, first.costs, first, strict=True):
-            more = f" and {size - _LABELS:,} more" if size > _LABELS else ""
-            listed = ", ".join(visible(label) for label in labels[:_LABELS])
-            table.add_row(visible(str(name)), f"{size}", f"{cost:.4g}", f"{listed}{more}")
+        columns = (
+            Column("id" if named else "row", lambda row: str(row[0])),
+            Column("size", 1, "d"),
+            Column("cost", 2, ".4g"),
+            Column("labels", lambda row: listed(row[3], _LABELS)),
+        )
+        rows = list(zip(names, first.sizes, first.costs, first, strict=True))
         more = f"and {len(self) - len(first):,} more" if len(self) > len(first) else ""
-        return as_html([repr(self), table, more])
+        return Description(title=repr(self), tables=(Table(columns, rows, note=more),))
 
 
 def _told_by(loss: Loss) -> Hierarchy:

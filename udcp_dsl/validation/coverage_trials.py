@@ -15,8 +15,9 @@ import numpy as np
 
 from udcp_dsl.prediction.calibrate import calibrate, points_needed, show_level
 from udcp_dsl.prediction.predictor import SetPredictor
+from udcp_dsl.showing import counted
 from udcp_dsl.testing.coverage import CLASSIFIERS, Problem, Trials, coverage_trials, pooled_chance
-from udcp_dsl.validation.verdicts import CounterExample, Verdict, counted, raised
+from udcp_dsl.validation.verdicts import CounterExample, Verdict, raised
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from udcp_dsl.prediction.calibrate import show_level
+from udcp_dsl.showing import MARKS, STATES, Column, Description, Line, Result, Styled, Table, counted
 
 
 @dataclass(frozen=True)
@@ -22,14 +23,6 @@ class CounterExample:
     def size(self) -> int:
         """How much there is to look at: labels of the largest set, or probabilities."""
         return max([0, *map(len, self.sets)]) + sum(map(len, self.rows))
-
-
-def counted(many: int, what: str) -> str:
-    """
-    >>> counted(1, "claim"), counted(2, "claim")
-    ('1 claim', '2 claims')
-    """
-    return f"{many:,} {what}{'' if many == 1 else 's'}"
 
 
 def raised(error: Exception) -> CounterExample:
@@ -63,6 +56,23 @@ class Verdict:
         return "holds" if self.holds else "fails"
 
 
+_CLAIM = (
+    Column("claim", "claim"),
+    Column("verdict", lambda v: Styled(v.word, STATES[v.holds] if v.applies else "dim")),
+    Column("cases", "cases", ",d"),
+    Column("", "note"),
+)
+_COST = (
+    Column("classifier", "classifier"),
+    Column("alpha", "alpha"),
+    Column("oracle", "oracle"),
+    Column("mean cost", "mean_cost", ".4g"),
+    Column("error", "cost_error", ".2g"),
+    Column("mean size", "mean_size", ".4g"),
+    Column("coverage", "coverage", ".3f"),
+)
+
+
 @dataclass(frozen=True)
 class Stage:
     """A question and its verdicts; `seconds` are kept only where the number of cases depends on time as well."""
@@ -88,6 +98,14 @@ class Stage:
     def cases(self) -> int:
         return sum(verdict.cases for verdict in self.verdicts)
 
+    @property
+    def title(self) -> Line:
+        """Whether it holds, what it asks, and how many cases were tried."""
+        seconds = "" if self.seconds is None else f", {self.seconds:.1f} s"
+        untried = f", {self.untried:,} not tried" if self.untried else ""
+        named = Styled(f"{MARKS[self.holds]} {self.name}", STATES[self.holds])
+        return named, f": {self.question}", Styled(f" ({self.cases:,} cases{seconds}{untried})", "dim")
+
 
 @dataclass(frozen=True)
 class MeanCost:
@@ -104,7 +122,7 @@ class MeanCost:
 
 
 @dataclass(frozen=True)
-class Validation:
+class Validation(Result):
     """All stages, in order. `family_wise` bounds the chance that a correct spec fails in any of them."""
 
     loss: str
@@ -156,9 +174,43 @@ class Validation:
                 return min(found, key=lambda x: x.size)
         return None
 
-    def as_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
-        smallest = self.counter_example
+    def table(self) -> dict[str, list[Any]]:
+        """The claims as columns, one row a claim."""
+        tried = [(stage.name, verdict) for stage in self.stages for verdict in stage.verdicts]
+        names = ("claim", "word", "cases", "note")
+        return {"stage": [s for s, _ in tried], **{name: [getattr(v, name) for _, v in tried] for name in names}}
+
+    def describe(self) -> Description:
+        """The claims of each stage, what the sets of each oracle cost, and whether the spec is safe to use."""
+        alphas = ", ".join(map(show_level, self.alphas))
+        amount = f"--cases {self.rounds}" if self.rounds is not None else f"--budget {self.budget:g}s"
+        slow = f"fewer cases for {', '.join(self.slow)}: they solve each row on their own" if self.slow else ""
+        return Description(
+            title=(Styled(self.loss, "bold"), f" in {self.source}: {self.labels:,} labels, alpha {alphas}"),
+            lines=(
+                f"oracles: {', '.join(self.oracles)}",
+                f"seed {self.seed}, {amount}; a correct spec fails with a chance of at most {self.family_wise:g}",
+            ),
+            tables=(
+                *(Table(_CLAIM, stage.verdicts, stage.title) for stage in self.stages),
+                Table(_COST if self.costs else (), self.costs, "mean cost of a set", key="costs"),
+            ),
+            notes=(slow, *(f"{name} does not apply: {why}" for name, why in self.left_out.items())),
+            verdict=tuple(self._verdict()),
+            data=self._data(),
+        )
+
+    def _verdict(self) -> Iterator[Line]:
+        if self.ok:
+            yield Styled(self.conclusion, "open" if self.untried else "good")
+            return
+        yield Styled(f"not safe to use: {self.conclusion}", "bad")
+        for stage, verdict in self.failures:
+            yield Styled(f"{stage.name}, {verdict.claim}", "bold")
+            if verdict.counter_example is not None:
+                yield f"  {verdict.counter_example.text}"
+
+    def _data(self) -> dict[str, object]:
         return {
             "loss": self.loss,
             "file": self.source,
@@ -167,9 +219,9 @@ class Validation:
             "cases": self.rounds,
             "budget": self.budget,
             "alphas": [show_level(alpha) for alpha in self.alphas],
-            "oracles": list(self.oracles),
-            "slow": list(self.slow),
-            "left_out": dict(self.left_out),
+            "oracles": self.oracles,
+            "slow": self.slow,
+            "left_out": self.left_out,
             "family_wise_error": self.family_wise,
             "untried": len(self.untried),
             "stages": [
@@ -179,10 +231,9 @@ class Validation:
                     "untried": stage.untried,
                     "cases": stage.cases,
                     **({} if stage.seconds is None else {"seconds": stage.seconds}),
-                    "verdicts": [asdict(verdict) for verdict in stage.verdicts],
+                    "verdicts": stage.verdicts,
                 }
                 for stage in self.stages
             ],
-            "costs": [asdict(cost) for cost in self.costs],
-            "counter_example": None if smallest is None else asdict(smallest),
+            "counter_example": self.counter_example,
         }

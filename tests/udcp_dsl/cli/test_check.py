@@ -49,7 +49,7 @@ def test_json_has_the_documented_keys(udcp: Udcp) -> None:
     assert (result.exit_code, result.stderr) == (0, "")
     assert list(data) == [
         "ok", "diagnostics", "file", "loss", "losses", "labels", "params", "interval", "facts", "summands", "lost",
-        "oracles", "free_labels",
+        "free_labels", "oracles",
     ]  # fmt: skip
     assert data["ok"] is True
     assert (data["loss"], data["losses"], data["labels"]) == ("pets", ["plain", "pets"], 4)

@@ -8,12 +8,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 import pytest
-from click.testing import Result
+from click.testing import CliRunner, Result
 
 import udcp_dsl
 from udcp_dsl import InputError, SetPredictor
+from udcp_dsl.cli.ending import json_option
 from udcp_dsl.cli.row_options import heeding_warnings
 from udcp_dsl.diagnostics import warn
 
@@ -129,16 +131,20 @@ def test_results_are_printed_before_what_fails_to_be_written(udcp: Udcp, name: s
     assert "No space left" in told["diagnostics"][-1]["message"]
 
 
-def test_warnings_are_told_when_they_are_raised_and_once(capsys: pytest.CaptureFixture[str]) -> None:
-    with heeding_warnings(as_json=False) as messages:
-        for _ in range(2):
-            warn("logits=True is doubtful")
-        assert capsys.readouterr().err == "warning: --logits is doubtful\n"
-    assert messages == ["--logits is doubtful"]
-    with heeding_warnings(as_json=True) as messages:
-        warn("doubtful")
-    assert capsys.readouterr().err == ""
-    assert messages == ["doubtful"]
+@pytest.mark.parametrize("arguments", [[], ["--json"]])
+def test_warnings_are_told_when_they_are_raised_and_once(arguments: list[str]) -> None:
+    @click.command()
+    @json_option
+    def command() -> None:
+        with heeding_warnings() as messages:
+            for _ in range(2):
+                warn("logits=True is doubtful")
+            click.echo("the work goes on", err=True)
+        assert messages == ["--logits is doubtful"]
+
+    result = CliRunner().invoke(command, arguments, catch_exceptions=False)
+    told = "" if arguments else "warning: --logits is doubtful\n"
+    assert result.stderr == told + "the work goes on\n"
 
 
 def test_they_come_before_the_work(udcp: Udcp, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -65,7 +65,7 @@ def test_what_is_not_tried_is_counted_and_has_an_exit_status_of_its_own(udcp: Ru
     assert int(match[2]) > 0
     page = (folder / "r.html").read_text()
     assert "all holds" not in page
-    assert re.search(r'<h1>pets: <span class="untried">what was tried holds, \d+ claims, \d+ not tried</span>', page)
+    assert re.search(r'<h1>pets: <span class="open">what was tried holds, \d+ claims, \d+ not tried</span>', page)
     strict = udcp(*hurried, "--strict", "--json")
     assert strict.exit_code == 3
     found = json.loads(strict.stdout)
@@ -124,7 +124,7 @@ def test_the_page_is_escaped_and_stands_alone(udcp: Run, folder: Path) -> None:
     assert "src=" not in page
     assert '<meta name="viewport" content="width=device-width, initial-scale=1">' in page
     assert "; print-color-adjust: exact" in page
-    assert '<th class="number">mean cost</th>' in page
+    assert '<th class="number" style="text-align: right">mean cost</th>' in page
     assert page.count("<table>") == page.count('<div class="scroll" tabindex="0"><table>') > 3
 
 

@@ -174,7 +174,7 @@ class Stream:
                 of_ranks=math.exp(min(of_ranks[at], 700.0)),
                 seen=int(seen[at]),
                 missed=int(missed[at]),
-                expected=_known(expected[at]),
+                expected=known(expected[at]),
             )
         return replace(
             self,
@@ -196,7 +196,7 @@ class Stream:
             "level": self.level,
             "seen": self.seen,
             "missed": self.missed,
-            "expected": _known(self.expected),
+            "expected": known(self.expected),
             "coverage": self.coverage,
             "evidence": self.evidence,
             "most_evidence": self.most,
@@ -211,7 +211,7 @@ class Stream:
             "ranks": encode(self.ranks.log_v.tolist()),
             "seen": self.seen,
             "missed": self.missed,
-            "expected": _known(self.expected),
+            "expected": known(self.expected),
             "log_evidence": self.log_evidence,
             "log_most": self.log_most,
             "alarm": None if self.alarm is None else vars(self.alarm),
@@ -270,5 +270,6 @@ class Stream:
         )
 
 
-def _known(expected: float) -> float | None:
+def known(expected: float) -> float | None:
+    """None for what is not a number: how many misses are expected is not known of every predictor."""
     return None if math.isnan(expected) else float(expected)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,22 +18,29 @@ from udcp_dsl.prediction.calibrate.partition import cell_names, own_cells, thres
 from udcp_dsl.prediction.files import PathLike, atomic_write
 from udcp_dsl.prediction.monitor.betting import Bools, Floats, Ints
 from udcp_dsl.prediction.monitor.ranks import Ranks
-from udcp_dsl.prediction.monitor.stream import NOT_OURS, Alarm, Judged, Stream, Watch
+from udcp_dsl.prediction.monitor.stream import NOT_OURS, Alarm, Judged, Stream, Watch, known
 from udcp_dsl.prediction.predictor import SetPredictor
 from udcp_dsl.prediction.rows import Rows
 from udcp_dsl.prediction.stages.oracle_input import OracleInput
-from udcp_dsl.showing import as_html, as_text, plain_table, visible
-
-if TYPE_CHECKING:
-    from rich.console import Group
+from udcp_dsl.showing import Column, Description, Result, Table
 
 FORMAT, FORMAT_VERSION = "udcp_dsl monitor", 1
 
 _WATCHED = ("both", "misses", "ranks")
 _SHOWN = 10  # streams, beside that of all rows
+_COLUMNS = (
+    Column("rows", lambda stream: "all" if stream.name is None else stream.name),
+    Column("seen", "seen", ",d"),
+    Column("missed", "missed", ",d"),
+    Column("expected", lambda stream: known(stream.expected), ".1f"),
+    Column("coverage", "coverage", ".4f"),
+    Column("most evidence", "most", ".3g"),
+    Column("alarm from", lambda stream: 1 / stream.level, ".4g"),
+    Column("alarm at", lambda stream: stream.alarm and f"row {stream.alarm.row:,}", kind="number"),
+)
 
 
-class Monitor:
+class Monitor(Result):
     """An anytime-valid test that new rows are exchangeable with those of calibration, on which every promise rests.
 
     If they are, the chance that it *ever* raises an alarm is at most `level`, however long it runs and however often
@@ -207,19 +213,10 @@ class Monitor:
 
     # For the eye, and for machines
 
-    def as_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
-        return {
-            "loss": self.predictor.loss.name,
-            "oracle": self.predictor.oracle.name,
-            "alpha": float(self.alpha),
-            "level": self.level,
-            "watch": self.watch,
-            "rows": self.rows,
-            "untested": self.untested,
-            "alarms": [alarm.as_dict() for alarm in self.alarms],
-            "streams": [stream.as_dict() for stream in self._streams],
-        }
+    def table(self) -> dict[str, list[Any]]:
+        """The streams as columns, one row a stream; `alarm` is the row of its first alarm."""
+        told = [{**stream.as_dict(), "alarm": stream.alarm and stream.alarm.row} for stream in self._streams]
+        return {name: [row[name] for row in told] for name in told[0]}
 
     def __repr__(self) -> str:
         all_rows, alarms = self._streams[0], self.alarms
@@ -227,40 +224,33 @@ class Monitor:
         covered = "" if all_rows.coverage is None else f", coverage {all_rows.coverage:.4f}"
         return f"Monitor({self.rows:,} rows{covered}, level {self.level:g}: {found})"
 
-    def __rich__(self) -> Group:
-        """A table for a terminal; of many cells those with most evidence."""
-        from rich.console import Group
-
-        return Group(*self._tables())
-
-    def __str__(self) -> str:
-        return as_text(self)
-
-    def _repr_html_(self) -> str:
-        return as_html(self._tables())
-
-    def _tables(self) -> Iterator[Any]:
-        predictor = self.predictor
-        yield (
-            f"{visible(predictor.loss.name)} by {predictor.oracle.name}, alpha {show_level(self.alpha)}: {self.rows:,} "
-            f"rows watched at level {self.level:g}"
-        )
-        table = plain_table("rows", "seen", "missed", "expected", "coverage", "most evidence", "alarm from", "alarm at")
+    def describe(self) -> Description:
+        """What was seen of all rows and of each cell; of many cells, of those with most evidence."""
         cells = sorted(self._streams[1:], key=lambda s: (s.alarm is None, -s.log_most))
-        for stream in (self._streams[0], *cells[:_SHOWN]):
-            covered = "" if stream.coverage is None else f"{stream.coverage:.4f}"
-            expected = "" if math.isnan(stream.expected) else f"{stream.expected:.1f}"
-            alarm = "" if stream.alarm is None else f"row {stream.alarm.row:,}"
-            table.add_row(
-                "all" if stream.name is None else visible(stream.name),
-                *(f"{stream.seen:,}", f"{stream.missed:,}", expected, covered),
-                *(f"{stream.most:.3g}", f"{1 / stream.level:.4g}", alarm),
-            )
-        yield table
-        if len(cells) > _SHOWN:
-            yield f"and {len(cells) - _SHOWN:,} more with less evidence"
-        if self.untested:
-            yield f"{self.untested:,} rows of groups that were not among those of calibration are not tested"
+        more, untested = len(cells) - _SHOWN, self.untested
+        streams = Table(
+            _COLUMNS,
+            self._streams,
+            note=f"and {more:,} more with less evidence" if more > 0 else "",
+            key="streams",
+            shown=[self._streams[0], *cells[:_SHOWN]],
+        )
+        unknown = f"{untested:,} rows of groups that were not among those of calibration are not tested"
+        loss, oracle = self.predictor.loss.name, self.predictor.oracle.name
+        watched = f"{self.rows:,} rows watched at level {self.level:g}"
+        return Description(
+            title=f"{loss} by {oracle}, alpha {show_level(self.alpha)}: {watched}",
+            tables=(streams,),
+            notes=(unknown,) if untested else (),
+            verdict=tuple(f"alarm: {alarm}" for alarm in self.alarms)
+            or ("no alarm: the rows may well be like those of calibration",),
+            data={
+                "loss": loss,
+                "oracle": oracle,
+                "alpha": float(self.alpha),
+                **{name: getattr(self, name) for name in ("level", "watch", "rows", "untested", "alarms")},
+            },
+        )
 
     def plot(self) -> Any:
         """A matplotlib figure: evidence and coverage over time. Needs the extra `report`."""

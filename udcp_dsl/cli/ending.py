@@ -1,0 +1,75 @@
+"""How every command ends: its result for people or, with --json, for machines; its files; its exit status."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
+
+import click
+
+from udcp_dsl.cli.terminal import emit, error_as_data, print_described
+from udcp_dsl.diagnostics import InputError
+from udcp_dsl.showing import visible
+
+if TYPE_CHECKING:
+    from udcp_dsl.showing import Description, Result
+
+FAILED, WRONG_INPUT = 1, 2  # exit status
+
+_JSON = "udcp_dsl.cli.json"  # the key of a command's context under which --json is kept
+
+
+def _keep(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:
+    ctx.meta[_JSON] = wanted
+
+
+json_option = click.option(
+    "--json", is_flag=True, expose_value=False, callback=_keep, is_eager=True, help="Print JSON for machines."
+)
+
+
+def wants_json() -> bool:
+    """Whether the command that runs was called with --json."""
+    return bool(click.get_current_context().meta.get(_JSON))
+
+
+def show(*described: Description | Result, err: bool = False) -> None:
+    """Print results for people; with --json nothing."""
+    if not wants_json():
+        for number, result in enumerate(described):
+            print_described(result.describe(), err=err, apart=number > 0)
+
+
+def finish(
+    result: Description | Result,
+    told: Mapping[str, object] | None = None,
+    *,
+    status: int = 0,
+    write: Callable[[], Iterable[str]] = tuple,
+    key: str = "",
+    said: str = "{} is written",
+    err: bool = False,
+) -> int:
+    """Show the result, write the files, and give the exit status.
+
+    JSON has `told`, and under `key` the files (those of `files` as a list, others as one name or None). There a file
+    that cannot be written is told among the diagnostics, with status 2: what was worked out is printed all the same.
+    """
+    if not wants_json():
+        show(result, err=err)
+        for file in write():
+            if said:
+                click.echo(said.format(visible(file)), err=err)
+        return status
+    from udcp_dsl.showing.plain_data import as_data, plain
+
+    data = {name: plain(value) for name, value in (told or {}).items()}
+    try:
+        written, faults = list(write()), []
+    except (InputError, OSError) as error:
+        written, faults = [], error_as_data(error)
+        data["diagnostics"] = [*data.get("diagnostics", ()), *faults]
+    if key:
+        data[key] = written if key == "files" else next(iter(written), None)
+    emit({**data, **as_data(result.describe())}, ok=status != FAILED and not faults)
+    return WRONG_INPUT if faults else status

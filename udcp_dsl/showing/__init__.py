@@ -1,0 +1,21 @@
+"""Results describe themselves once, as data; here that is drawn: text, JSON, HTML, data frames. One file for each."""
+
+from __future__ import annotations
+
+from udcp_dsl.showing.description import MARKS, STATES, Column, Description, Line, Result, Shown, Styled, Table
+from udcp_dsl.showing.shared_wording import counted, listed, visible
+
+__all__ = [
+    "MARKS",
+    "STATES",
+    "Column",
+    "Description",
+    "Line",
+    "Result",
+    "Shown",
+    "Styled",
+    "Table",
+    "counted",
+    "listed",
+    "visible",
+]

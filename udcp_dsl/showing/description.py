@@ -1,0 +1,161 @@
+"""What a result says of itself, as plain values: a title, tables, notes, a verdict, and further data for JSON.
+
+A table holds records and says how its columns read them. So JSON has the records, and the eye has the columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from udcp_dsl.showing.shared_wording import visible
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from rich.console import RenderableType
+
+Style: TypeAlias = Literal["bold", "dim", "good", "bad", "open"]
+MARKS: Mapping[bool | None, str] = {True: "✓", False: "✗", None: "?"}
+STATES: Mapping[bool | None, Style] = {True: "good", False: "bad", None: "open"}
+
+
+@dataclass(frozen=True)
+class Styled:
+    """A piece of text that stands out; `good`, `bad` and `open` are the states of what was checked."""
+
+    text: str
+    style: Style
+
+
+#: A text, or pieces of one. Control characters are spelt out when it is drawn, but for a piece that is "\n" alone.
+Line: TypeAlias = str | Styled | tuple[str | Styled, ...]
+
+
+def pieces(line: Line) -> list[tuple[str, Style | None]]:
+    """The pieces of a line as they are drawn, with their styles."""
+    if isinstance(line, tuple):
+        return [part for x in line for part in ([("\n", None)] if x == "\n" else pieces(x))]
+    return [(visible(line), None)] if isinstance(line, str) else [(visible(line.text), line.style)]
+
+
+@dataclass(frozen=True)
+class Column:
+    """What is read of each record: its field, its entry (by key or place) or a function of it, in a format of Python.
+
+    Columns with a format are numbers: set to the right, never wrapped. A `word` is not wrapped either. None is shown as
+    an empty cell.
+    """
+
+    head: str
+    of: str | int | Callable[[Any], Line | float | None]
+    form: str = ""
+    kind: Literal["text", "word", "number"] | None = None
+    style: Style | None = None
+    width: int | None = None  # at most
+
+    @property
+    def is_number(self) -> bool:
+        return self.kind == "number" or (self.kind is None and bool(self.form))
+
+    def cell(self, record: Any) -> Line:
+        """What the column shows of a record."""
+        if callable(self.of):
+            value: Any = self.of(record)
+        else:
+            by_key = isinstance(self.of, int) or isinstance(record, Mapping)
+            value = record[self.of] if by_key else getattr(record, str(self.of))
+        if value is None:
+            return ""
+        if isinstance(value, str | Styled | tuple):
+            return value
+        return format(value, self.form)
+
+
+@dataclass(frozen=True)
+class Table:
+    """Records, and the columns that are shown of them. Without columns it is for JSON alone, without `key` for the eye.
+
+    `shown` are the records for the eye, where these are not all. The head is left out where the first column has none.
+    `foot` is a record below a rule, `stands_out` says which records are bold.
+    """
+
+    columns: tuple[Column, ...]
+    records: Sequence[Any]
+    title: Line = ""
+    note: Line = ""
+    key: str = ""
+    shown: Sequence[Any] | None = None
+    foot: Any = None
+    stands_out: Callable[[Any], bool] | None = None
+
+    @property
+    def rows(self) -> list[tuple[tuple[Line, ...], bool]]:
+        """The cells of each record that is shown, and whether it stands out."""
+        shown = self.records if self.shown is None else self.shown
+        bold = self.stands_out or (lambda record: False)
+        return [(tuple(column.cell(record) for column in self.columns), bold(record)) for record in shown]
+
+
+@dataclass(frozen=True)
+class Description:
+    """A result in parts. The first piece of the title is its subject; `lines` come below the title.
+
+    The lines of the verdict are never wrapped. `data` is what JSON has beside the records of the tables, `folded` are
+    texts that a page unfolds on demand, by their heads.
+    """
+
+    title: Line = ""
+    lines: tuple[Line, ...] = ()
+    tables: tuple[Table, ...] = ()
+    notes: tuple[Line, ...] = ()
+    verdict: tuple[Line, ...] = ()
+    data: Mapping[str, object] = field(default_factory=dict)
+    folded: Mapping[str, str] = field(default_factory=dict)
+
+    def describe(self) -> Description:
+        """Itself: so a command can end with a description or with a result."""
+        return self
+
+
+class Shown:
+    """Shows itself at a terminal (`rich.print`) and in a notebook, by its description."""
+
+    def describe(self) -> Description:
+        """What it says of itself."""
+        raise NotImplementedError
+
+    def __rich__(self) -> RenderableType:
+        from udcp_dsl.showing.console_text import as_rich
+
+        return as_rich(self.describe())
+
+    def _repr_html_(self) -> str:
+        from udcp_dsl.showing.html_text import as_html
+
+        return as_html(self.describe())
+
+
+class Result(Shown):
+    """The result of some work: to be printed, as JSON and, by the columns of `table`, as a frame of pandas."""
+
+    def table(self) -> Mapping[str, Sequence[Any]]:
+        """Columns by their names, all of one length."""
+        raise NotImplementedError
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        from udcp_dsl.showing.plain_data import as_data
+
+        return as_data(self.describe())
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The columns of `table` as a frame of pandas."""
+        from udcp_dsl.showing.frames import as_pandas
+
+        return as_pandas(self.table())
+
+    def __str__(self) -> str:
+        from udcp_dsl.showing.console_text import as_text
+
+        return as_text(self.describe())

@@ -1,0 +1,36 @@
+"""Wording that all results share. Text from elsewhere (labels, file names) cannot steer a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def visible(text: str) -> str:
+    r"""The text on one line, with what does not print spelt out.
+
+    >>> visible("a" + chr(7))
+    'a\\x07'
+    """
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+
+
+def visible_lines(text: str) -> str:
+    """The same for a text of several lines, with its tabs."""
+    return "\n".join("\t".join(map(visible, line.split("\t"))) for line in text.split("\n"))
+
+
+def counted(many: int, what: str) -> str:
+    """
+    >>> counted(1, "claim"), counted(2, "claim")
+    ('1 claim', '2 claims')
+    """
+    return f"{many:,} {what}{'' if many == 1 else 's'}"
+
+
+def listed(names: Sequence[str], most: int) -> str:
+    """
+    >>> listed(["a", "b", "c"], 2)
+    'a, b and 1 more'
+    """
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
