@@ -63,8 +63,6 @@ def predict_parts(
     there is left out, by whichever engine it was written. Gives what the sets come to that were made now.
     """
     level = predictor.calibrated.level(alpha)
-    check_groups(predictor, columns.get("group_column") is not None)
-    refuse_taken_names(columns.get("carry", ()))
     ending = f".{form}"
     sets_ending(f"part{ending}")
     source = open_rows(
@@ -74,6 +72,8 @@ def predict_parts(
         logits=predictor.logits,
         normalize=predictor.normalize,
     )
+    check_groups(predictor, source.wanted.columns.group_column is not None)
+    refuse_taken_names(source.wanted.columns.carry)
     refuse_shared_ids(source)
     parts = open_folder(Path(folder), ending, predictor, source, level)
     return write_parts(client, predictor, source, parts, level)

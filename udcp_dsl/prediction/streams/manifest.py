@@ -87,9 +87,9 @@ def remove_leftovers(folder: Path) -> None:
 
 
 def _columns(source: Source) -> dict[str, Any]:
-    wanted = source.wanted
-    names = None if wanted.class_names is None else list(wanted.class_names)
-    return {**wanted.others, "lists": wanted.column, "carried": list(wanted.carry), "class names": names}
+    columns, names = source.wanted.columns, source.wanted.class_names
+    lists = {"lists": columns.column, "carried": list(columns.carry)}
+    return {**columns.per_row, **lists, "class names": None if names is None else list(names)}
 
 
 def _read(file: Path) -> dict[str, Any]:

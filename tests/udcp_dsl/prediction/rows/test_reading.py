@@ -22,6 +22,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from udcp_dsl.diagnostics import InputError
+from udcp_dsl.prediction.column_roles import Columns
 from udcp_dsl.prediction.rows import array_files, text_tables
 from udcp_dsl.prediction.rows.columns import ColumnSelection, ColumnSpec
 from udcp_dsl.prediction.rows.file_parts import find_parts
@@ -85,7 +86,7 @@ def test_tables_are_matched_by_name_and_keep_every_bit(
     frame["site"] = [str(i % 2) for i in range(len(values))]
     frame["y"] = [labels[i % len(labels)] for i in range(len(values))]
     path = write_frame(tmp_path / name, frame)
-    wanted = ColumnSpec(tuple(labels), others={"ids": "the id", "groups": "site", "true labels": "y"})
+    wanted = ColumnSpec(tuple(labels), columns=Columns(id_column="the id", group_column="site", truth_column="y"))
     for most in (None, 2):
         blocks = list(find_parts(path)[0].blocks(wanted, most))
         np.testing.assert_array_equal(np.concatenate([block.values for block in blocks]), values)
