@@ -31,6 +31,7 @@ from udcp_dsl.prediction.calibrate.calibration_scores import CalibrationScores
 from udcp_dsl.prediction.calibrate.p_values import p_values
 from udcp_dsl.prediction.calibrate.partition import own_cells
 from udcp_dsl.prediction.calibrate.randomized import DRAWS
+from udcp_dsl.prediction.column_roles import Columns
 from udcp_dsl.prediction.containers import flag, frame_index
 from udcp_dsl.prediction.fitting import Fitting, Seen, anchored
 from udcp_dsl.prediction.input_warnings import (
@@ -309,17 +310,15 @@ class SetPredictor:
         """
         from udcp_dsl.prediction.streams.answering import predict_batches
 
-        return predict_batches(
-            self,
-            batches,
-            alpha=alpha,
+        columns = Columns(
             column=column,
             id_column=id_column,
             group_column=group_column,
             weight_column=weight_column,
-            carry=carry,
             ignore=ignore,
+            carry=carry,
         )
+        return predict_batches(self, batches, alpha, columns)
 
     def p_values(
         self, probs: Any, *, groups: Any = None, weights: Any = None, ids: Any = None, ignore: Sequence[str] = ()
