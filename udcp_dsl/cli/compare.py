@@ -10,19 +10,14 @@ import click
 
 from udcp_dsl.cli.progress import tracked
 from udcp_dsl.cli.row_options import (
+    RowOptions,
     check_folder,
     check_output,
     check_table,
-    column_option,
-    group_option,
     heeding_warnings,
-    id_option,
     names_option,
-    numbers_options,
     reads_rows,
-    source_from,
     temperature_of,
-    truth_option,
     written_or_why,
 )
 from udcp_dsl.cli.spec import diagnostics_of, reads_specs
@@ -40,7 +35,7 @@ if TYPE_CHECKING:
     "--conditional difficulty --report pets.html",
 )
 @reads_specs
-@reads_rows(truth_option, group_option, id_option, column_option, *numbers_options)
+@reads_rows("truth_column", "group_column", "id_column", "column", numbers=True)
 @names_option
 @click.option(
     "--alpha",
@@ -79,15 +74,7 @@ if TYPE_CHECKING:
 def command(
     losses: list[Loss],
     swept: dict[str, list[float]],
-    probs_file: str,
-    truth_source: str,
-    group_source: str | None,
-    id_source: str | None,
-    column: str | None,
-    class_names: list[str] | None,
-    ignore: tuple[str, ...],
-    logits: bool,
-    normalize: bool,
+    row_options: RowOptions,
     label_names: dict[str, str] | None,
     alphas: tuple[str, ...],
     oracles: tuple[str, ...],
@@ -131,18 +118,7 @@ def command(
         promises_of(losses, **promises)  # refuses what cannot be promised before anything is read
     diagnostics = [x for loss in losses for x in diagnostics_of(loss, oracles or oracle_names(), as_json)]
     with heeding_warnings(as_json) as warnings:
-        rows = source_from(
-            probs_file,
-            losses[0].labels,
-            class_names=class_names,
-            column=column,
-            ignore=ignore,
-            id_source=id_source,
-            group_source=group_source,
-            truth_source=truth_source,
-            logits=logits,
-            normalize=normalize,
-        ).sampled(seed)
+        rows = row_options.source(losses[0].labels).sampled(seed)
         options: dict[str, Any] = {"oracles": oracles or None, "splits": splits, "seed": seed, "progress": tracked}
         options |= {"label_names": label_names, **promises}
         if swept:
@@ -155,7 +131,7 @@ def command(
         return _tell_sweep(found, spec, figures, as_json)
 
     def write() -> list[str]:
-        written = write_outputs(comparison, report, figures, data=Path(probs_file).name)
+        written = write_outputs(comparison, report, figures, data=Path(row_options.file).name)
         if out is not None:
             with written_to(out, ".csv") as file:
                 write_runs(file, comparison)
