@@ -18,8 +18,8 @@ import click
 from udcp_dsl.cli.spec import files_read, parse_labels
 from udcp_dsl.cli.terminal import STDOUT, error_as_data, tell
 from udcp_dsl.diagnostics import InputError, SpecWarning
-from udcp_dsl.prediction.column_roles import ROLES, Columns
 from udcp_dsl.prediction.files import check_writable
+from udcp_dsl.prediction.rows.column_roles import ROLES, Columns
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -119,15 +119,14 @@ class RowOptions:
         from udcp_dsl.prediction.rows.reading import read_column
         from udcp_dsl.prediction.rows.source import open_source
 
-        return open_source(
-            self.file,
-            labels,
-            self.columns,
-            class_names=self.class_names,
-            logits=self.logits,
-            normalize=self.normalize,
-            beside={role: read_column(file) for role, file in self.files.items()},
+        names = self.class_names
+        source = open_source(
+            self.file, labels, self.columns, class_names=names, logits=self.logits, normalize=self.normalize
         )
+        _ = (
+            None if source.parts[0].stream else source.parts[0].identity
+        )  # an absent file is told before those beside it
+        return replace(source, beside={role: read_column(file) for role, file in self.files.items()})
 
     def source_for(self, predictor: SetPredictor) -> Source:
         """The same for a saved predictor, which knows what its numbers are."""

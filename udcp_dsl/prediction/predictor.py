@@ -31,7 +31,6 @@ from udcp_dsl.prediction.calibrate.calibration_scores import CalibrationScores
 from udcp_dsl.prediction.calibrate.p_values import p_values
 from udcp_dsl.prediction.calibrate.partition import own_cells
 from udcp_dsl.prediction.calibrate.randomized import DRAWS
-from udcp_dsl.prediction.column_roles import Columns
 from udcp_dsl.prediction.containers import flag, frame_index
 from udcp_dsl.prediction.fitting import Fitting, Seen, anchored
 from udcp_dsl.prediction.input_warnings import (
@@ -44,6 +43,7 @@ from udcp_dsl.prediction.lambda_tuning import true_scores
 from udcp_dsl.prediction.oracle import Oracle, make_oracle, with_lambda
 from udcp_dsl.prediction.promises.options import Temperature, promised, refuse_weights
 from udcp_dsl.prediction.rows import Rows, rows_of
+from udcp_dsl.prediction.rows.column_roles import Columns
 from udcp_dsl.prediction.rows.probability_matrix import check_class_names, names_of_classes
 from udcp_dsl.prediction.sets import PredictionSets
 

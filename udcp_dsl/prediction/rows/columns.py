@@ -13,7 +13,7 @@ from typing import Any
 import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError, did_you_mean
-from udcp_dsl.prediction.column_roles import Columns
+from udcp_dsl.prediction.rows.column_roles import Columns
 from udcp_dsl.prediction.rows.probability_matrix import match_columns
 
 

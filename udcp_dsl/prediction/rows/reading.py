@@ -14,10 +14,10 @@ from typing import Any
 import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError, did_you_mean
-from udcp_dsl.prediction.column_roles import Columns
 from udcp_dsl.prediction.files import PathLike, known_ending
 from udcp_dsl.prediction.rows.array_files import listed, read_array
 from udcp_dsl.prediction.rows.arrow_tables import arrow_blocks
+from udcp_dsl.prediction.rows.column_roles import Columns
 from udcp_dsl.prediction.rows.columns import Block, ColumnSelection
 from udcp_dsl.prediction.rows.file_parts import ARRAYS, MATRICES, blamed_on, split_key
 from udcp_dsl.prediction.rows.source import open_source

@@ -15,9 +15,9 @@ import numpy as np
 
 from udcp_dsl.diagnostics import InputError, RowFault, warn
 from udcp_dsl.expression.domain import WHOLE_NUMBER
-from udcp_dsl.prediction.column_roles import ENTRIES, Columns
 from udcp_dsl.prediction.containers import BlockedMatrix, listed, to_array
 from udcp_dsl.prediction.files import PathLike
+from udcp_dsl.prediction.rows.column_roles import ENTRIES, Columns
 from udcp_dsl.prediction.rows.columns import Block, ColumnSpec
 from udcp_dsl.prediction.rows.file_parts import Part, blamed_on, find_parts
 from udcp_dsl.prediction.rows.prefetch import prefetch

@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError, RowFault
 from udcp_dsl.prediction.calibrate import Level
-from udcp_dsl.prediction.column_roles import Columns
 from udcp_dsl.prediction.rows import Rows
 from udcp_dsl.prediction.rows.arrow_tables import block_of
+from udcp_dsl.prediction.rows.column_roles import Columns
 from udcp_dsl.prediction.rows.columns import ColumnSpec
 from udcp_dsl.prediction.rows.row_attributes import Names
 from udcp_dsl.prediction.rows.source import block_rows

@@ -22,8 +22,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction.column_roles import Columns
 from udcp_dsl.prediction.rows import array_files, text_tables
+from udcp_dsl.prediction.rows.column_roles import Columns
 from udcp_dsl.prediction.rows.columns import ColumnSelection, ColumnSpec
 from udcp_dsl.prediction.rows.file_parts import find_parts
 from udcp_dsl.prediction.rows.probability_matrix import check_class_names, probabilities
