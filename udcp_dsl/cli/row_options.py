@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import functools
 import json
 import re
@@ -147,13 +148,13 @@ def reads_rows(*columns: str, numbers: bool = False, optional: str | None = None
     `optional` is the help of --probs for a command that does without rows: it is then called with None.
     """
     options = [_PROBS if optional is None else click.option("--probs", "probs_file", metavar="FILE", help=optional)]
-    options += [_CLASS_NAMES, *(_column_option(keyword, optional is None) for keyword in ("ignore", *columns))]
+    options += [_CLASS_NAMES, *(_column_option(keyword, optional is None) for keyword in (*_ALWAYS, *columns))]
     options += _NUMBERS if numbers else []
 
     def decorate(verb: F) -> F:
         @functools.wraps(verb)
         def command(*loss: Any, probs_file: str | None, class_names: list[str] | None, **rest: Any) -> Any:
-            given = {keyword: rest.pop(keyword) for keyword in ("ignore", *columns)}
+            given = {keyword: rest.pop(keyword) for keyword in (*_ALWAYS, *columns)}
             what = {name: rest.pop(name) for name in ("logits", "normalize") if numbers}
             if optional is not None and (probs_file is None) != (given["truth_column"] is None):
                 raise InputError("--probs and --truth belong together: give both, or neither")
@@ -174,18 +175,27 @@ def _row_options(file: str, given: Mapping[str, Any], class_names: list[str] | N
     return RowOptions(file, columns, {ROLES[key].called: given[key] for key in elsewhere}, class_names, **what)
 
 
+def _listed(ctx: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> tuple[str, ...]:
+    """The names in lists a,b,c; one that has a comma itself is quoted, as in a CSV."""
+    return tuple(name for names in csv.reader(texts, skipinitialspace=True) for name in names)
+
+
 def _column_option(keyword: str, required: bool) -> Callable[[Any], Any]:
     role = ROLES[keyword]
+    if role.flag:
+        return click.option(role.option, keyword, is_flag=True, help=role.help)
     return click.option(
         role.option,
         keyword,
         multiple=role.several,
+        callback=_listed if role.several else None,
         required=required and keyword == "truth_column",
         metavar=role.metavar,
         help=role.help,
     )
 
 
+_ALWAYS = ("ignore", "only_labels")
 _PROBS = click.option(
     "--probs",
     "probs_file",

@@ -200,7 +200,7 @@ def test_a_file_that_is_there_is_replaced_whole_or_not_at_all(udcp: Udcp, monkey
         (["pets.loss", "--probs", "new.npy", "-o", "sets.csv"], "pets.loss is a spec, not a saved predictor"),
         (["pets.json", "--probs", "new.npy", "--alpha", "0.1", "-o", "sets.csv"], "not calibrated for alpha 0.1"),
         (["pets.json", "--probs", "new.npy", "--group", "sites.txt", "-o", "sets.csv"], "sites.txt: no such file"),
-        (["pets.json", "--probs", "new.csv", "-o", "sets.csv"], "column 'photo' is not a label"),
+        (["pets.json", "--probs", "new.csv", "-o", "sets.csv"], "columns 'photo' and 'site' are not labels"),
         (
             ["pets.json", "--probs", "new.csv", "--id", "photo", "--group", "site", "-o", "sets.csv"],
             "calibration was not by group",

@@ -22,13 +22,21 @@ class Role:
     called: str  # in messages
     help: str
     entry: str | None = None
-    several: bool = False
+    default: Any = None  # () where there may be several, False of a flag
     metavar: str = "COLUMN"
+
+    @property
+    def several(self) -> bool:
+        return self.default == ()
+
+    @property
+    def flag(self) -> bool:
+        return self.default is False
 
 
 def _role(*declared: Any, **more: Any) -> Any:
     role = Role(*declared, **more)
-    return field(default=() if role.several else None, metadata={"role": role})
+    return field(default=role.default, metadata={"role": role})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,8 +70,23 @@ class Columns:
         "weights",
         metavar="COLUMN|FILE",
     )
-    ignore: Sequence[str] = _role("--ignore", "ignored", "A column of the table to leave unread.", several=True)
-    carry: Sequence[str] = _role("--carry", "carried", "A column of the table to write beside the sets.", several=True)
+    ignore: Sequence[str] = _role(
+        "--ignore",
+        "ignored",
+        "Columns of the table to leave unread: a,b; may be repeated.",
+        default=(),
+        metavar="COLUMNS",
+    )
+    only_labels: bool = _role(
+        "--only-labels", "only labels", "Leave all columns unread that are no labels and not named.", default=False
+    )
+    carry: Sequence[str] = _role(
+        "--carry",
+        "carried",
+        "Columns of the table to write beside the sets: a,b; may be repeated.",
+        default=(),
+        metavar="COLUMNS",
+    )
 
     def __post_init__(self) -> None:
         if isinstance(self.carry, str) or isinstance(self.ignore, str):

@@ -59,7 +59,7 @@ class ColumnSpec:
         """The same without what is beside the numbers."""
         columns = self.columns
         unread = (*columns.ignore, *columns.per_row.values(), *columns.carry)
-        return replace(self, columns=Columns(column=columns.column, ignore=unread))
+        return replace(self, columns=Columns(column=columns.column, ignore=unread, only_labels=columns.only_labels))
 
     @property
     def others_alone(self) -> ColumnSpec:
@@ -74,7 +74,7 @@ class ColumnSpec:
         per_row, carry, ignore = self.columns.per_row, self.columns.carry, self.columns.ignore
         others = [*per_row.values(), *carry]
         if at is None:
-            numbers = match_columns(names, self.labels, [*others, *ignore])
+            numbers = match_columns(names, self.labels, [*others, *ignore], self.columns.only_labels)
             width = None
         else:
             for other in (*others, *ignore):

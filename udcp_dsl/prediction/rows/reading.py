@@ -38,16 +38,17 @@ def read_rows(
     truth_column: str | None = None,
     weight_column: str | None = None,
     ignore: Sequence[str] = (),
+    only_labels: bool = False,
     logits: bool = False,
     normalize: bool = False,
     row: int | None = None,
 ) -> Rows:
     """Read all rows of a source (`open_rows`) at once: a file, the files of a folder or of a pattern, `-`.
 
-    Columns of a table are matched by name, and all must be labels, one of the three columns named here, or among those
-    to `ignore`; an array's, and the entries of a column of lists, are in the order of `labels` or, where given, of
-    `class_names`. `logits` and `normalize` say what the numbers are, as for `rows_of`. Of several rows `row`, counted
-    from 0, is the only one that is looked at.
+    Columns of a table are matched by name, and all must be labels, one of the columns named here, or among those to
+    `ignore` (`only_labels` ignores all others); an array's, and the entries of a column of lists, are in the order of
+    `labels` or, where given, of `class_names`. `logits` and `normalize` say what the numbers are, as for `rows_of`. Of
+    several rows `row`, counted from 0, is the only one that is looked at.
     """
     columns = Columns(
         column=column,
@@ -56,6 +57,7 @@ def read_rows(
         truth_column=truth_column,
         weight_column=weight_column,
         ignore=ignore,
+        only_labels=only_labels,
     )
     source = open_source(path, labels, columns, class_names=class_names, logits=logits, normalize=normalize)
     return source.whole() if row is None else source.one(row)

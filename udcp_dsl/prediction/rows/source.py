@@ -209,6 +209,7 @@ def open_rows(
     truth_column: str | None = None,
     weight_column: str | None = None,
     ignore: Sequence[str] = (),
+    only_labels: bool = False,
     carry: Sequence[str] = (),
     logits: bool = False,
     normalize: bool = False,
@@ -228,6 +229,7 @@ def open_rows(
         truth_column=truth_column,
         weight_column=weight_column,
         ignore=ignore,
+        only_labels=only_labels,
         carry=carry,
     )
     return open_source(

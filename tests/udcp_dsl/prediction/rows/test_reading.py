@@ -221,7 +221,7 @@ BAD_CSV: dict[str, tuple[str, str]] = {
         "0.5,0.25,0.25\n0.5,0.5,0\n",
         r"p\.csv: has no header, its first line is numbers: write the names",
     ),
-    "semicolons": ("a;b;c\n0.5;0.25;0.25\n", r"p\.csv: has one column, 'a;b;c'; separate the fields by commas"),
+    "semicolons": ("a;b;c\n0.5;0.25;0.25\n", r"p\.csv: its fields are separated by ';', not by commas"),
     "too few": ("a,b,c\n0.5,0.25,0.25\n0.5,0.5\n", r"p\.csv: line 3: 2 fields, but the header has 3"),
     "too many": ("a,b,c\n\n0.5,0.25,0.25,0\n", r"p\.csv: line 3: 4 fields, but the header has 3"),
     "text": ("a,b,c\n0.5,0.25,0.25\n0.5,half,0\n", r"p\.csv: line 3, column 'b': 'half' is not a number"),
