@@ -293,13 +293,12 @@ class SetPredictor:
         weight_column: str | None = None,
         carry: Sequence[str] = (),
         ignore: Sequence[str] = (),
+        only_labels: bool = False,
     ) -> Iterator[Any]:
         """From an iterator of `pyarrow.RecordBatch` to one of the same: id, labels (a list column), size, cost.
 
-        It is what Spark's `mapInArrow` takes, and holds no more than a batch. The probabilities are in a column a label
-        or in one column of lists (`column` names it where there are several), in the order of the labels or of
-        `class_names`; rows without ids are numbered. Columns to `carry` come along unchanged. Batches may be empty. A
-        fault is named by its batch and its row there, both counted from 0.
+        It is what Spark's `mapInArrow` takes, and holds no more than a batch. The columns are those of `open_rows`;
+        rows without ids are numbered. A fault is named by its batch and its row there, both counted from 0.
 
         >>> import numpy as np, pyarrow as pa, udcp_dsl as udcp
         >>> loss = udcp.loads("labels {cat, dog, wolf}  loss l = size")
@@ -316,6 +315,7 @@ class SetPredictor:
             group_column=group_column,
             weight_column=weight_column,
             ignore=ignore,
+            only_labels=only_labels,
             carry=carry,
         )
         return predict_batches(self, batches, alpha, columns)
