@@ -58,11 +58,11 @@ def test_every_format(udcp: Udcp, predictor: SetPredictor) -> None:
         assert result.stdout.startswith(f"sets.{ending}: {said}")
         assert result.stderr == ""
     table = list(csv.DictReader(Path("sets.csv").read_text(encoding="utf-8").splitlines()))
-    assert [row["id"] for row in table] == ids
+    assert [row["photo"] for row in table] == ids
     assert [tuple(filter(None, row["labels"].split("|"))) for row in table] == sets.labels
     assert [float(row["cost"]) for row in table] == sets.costs.tolist()
     lines = [json.loads(line) for line in Path("sets.jsonl").read_text(encoding="utf-8").splitlines()]
-    assert [(line["id"], tuple(line["labels"]), line["size"]) for line in lines] == list(
+    assert [(line["photo"], tuple(line["labels"]), line["size"]) for line in lines] == list(
         zip(ids, sets.labels, sets.sizes.tolist(), strict=True)
     )
     arrow = pq.read_table("sets.parquet").to_pydict()

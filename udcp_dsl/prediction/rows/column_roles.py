@@ -27,7 +27,7 @@ class Role:
 
     @property
     def several(self) -> bool:
-        return self.default == ()
+        return isinstance(self.default, tuple)
 
     @property
     def flag(self) -> bool:

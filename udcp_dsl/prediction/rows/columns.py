@@ -25,6 +25,7 @@ class ColumnSelection:
     texts: list[int] = field(default_factory=list)
     carried: list[int] = field(default_factory=list)
     width: int | None = None  # of the lists, where the numbers are in one column
+    ids: int | None = None  # the one of texts that holds the ids
 
     @property
     def columns(self) -> list[int]:
@@ -36,13 +37,15 @@ class ColumnSelection:
 class Block:
     """Some rows as they are in a file: numbers (m, K), the columns of texts, and a RecordBatch of what is carried.
 
-    `named`: the columns of numbers were matched by name, and are in the order of the labels.
+    `named`: the columns of numbers were matched by name, and are in the order of the labels. `ids`: as they are in the
+    file, where it says of what type they are.
     """
 
     values: npt.NDArray[Any]
     texts: list[list[Any]]
     carried: Any = None
     named: bool = False
+    ids: Any = None
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,8 @@ class ColumnSpec:
         texts = [position[name] for name in per_row.values()]
         if not self.matrix:
             return ColumnSelection([], texts)
-        return ColumnSelection(numbers, texts, [position[name] for name in carry], width)
+        ids = None if self.columns.id_column is None else position[self.columns.id_column]
+        return ColumnSelection(numbers, texts, [position[name] for name in carry], width, ids)
 
     def _list_column(self, names: list[str], lists: Sequence[int]) -> int | None:
         columns = self.columns

@@ -47,7 +47,7 @@ class Part:
                 pa = require_pyarrow(self.ending)
                 try:
                     return int(pa.parquet.read_metadata(self.path).num_rows)
-                except pa.ArrowException as error:
+                except (pa.ArrowException, LookupError, OverflowError) as error:
                     raise InputError(f"is not what its ending says, a {self.ending} file: {error}") from error
             return len(read_array(self.path, None)) if self.ending == ".npy" else None
 

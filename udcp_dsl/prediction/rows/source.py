@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError, RowFault, warn
 from udcp_dsl.expression.domain import WHOLE_NUMBER
@@ -35,7 +36,8 @@ _HELD_BYTES = 1 << 26  # of files that do not say how many rows they have
 class Batch:
     """Some rows of a part, from its row `start` on, and `at` among all; `carried` are other columns, as a RecordBatch.
 
-    `part` is its position among the parts of the source.
+    `part` is its position among the parts of the source. `ids` are those of the rows, as they are in the file, where
+    that says of what type they are.
     """
 
     rows: Rows
@@ -43,6 +45,7 @@ class Batch:
     start: int
     at: int
     carried: Any = None
+    ids: Any = None
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,12 @@ class Source:
         counts = [part.rows for part in self.parts]
         return None if None in counts else sum(counts)  # type: ignore[arg-type]  # None is not among them
 
+    @cached_property
+    def _numbered_ids(self) -> npt.NDArray[np.int64] | None:
+        """The ids that are in a file of their own, where they are whole numbers."""
+        ids = np.asarray(self.beside.get("ids", ()))
+        return ids if len(ids) and ids.dtype.kind in "iu" else None
+
     def part(self, which: int) -> Source:
         """One of its parts as a source of its own."""
         if self.beside:
@@ -84,7 +93,8 @@ class Source:
                 try:
                     for block in part.blocks(self.wanted, most, like):
                         rows = self._checked(block, part, at, kinds)
-                        yield Batch(rows, which, start, at, block.carried)
+                        ids = self._numbered_ids[at : at + len(rows)] if self._numbered_ids is not None else block.ids
+                        yield Batch(rows, which, start, at, block.carried, ids)
                         start, at = start + len(rows), at + len(rows)
                 except RowFault as fault:
                     raise fault.moved(start) from fault

@@ -229,7 +229,9 @@ def json_blocks(stream: IO[bytes], choose: Choose, most: int | None = None) -> I
 
             kept = [names[position] for position in choice.carried]
             carried = pa.RecordBatch.from_pylist([{name: row[name] for name in kept} for _, row in rows])
-        yield Block(np.array(values, dtype=np.float64).reshape(len(rows), -1), texts, carried, choice.width is None)
+        ids = None if choice.ids is None else texts[choice.texts.index(choice.ids)]
+        numbers_of_rows = np.array(values, dtype=np.float64).reshape(len(rows), -1)
+        yield Block(numbers_of_rows, texts, carried, choice.width is None, ids)
 
 
 def _chained(first: tuple[int, dict[str, Any]], rest: Iterator[tuple[int, dict[str, Any]]]) -> Iterator[Any]:
