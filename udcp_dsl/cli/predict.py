@@ -76,7 +76,9 @@ def command(
     scheduler: str | None,
     as_json: bool,
 ) -> None:
-    """Write the prediction sets of new rows, one a line: id, labels, size and cost (as .npy: the boolean mask).
+    """Write the prediction sets of new rows, one per line: id, labels, size and cost (as .npy: the boolean mask).
+
+    Ids keep the name and the type of their column.
 
     Of a loss with worst(...) also the best action for the set and what it costs at worst, over the labels of the set;
     of a loss min(L, c) whether the case is handed over, that is, costs c.
