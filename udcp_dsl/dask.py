@@ -63,8 +63,6 @@ def predict_parts(
     there is left out, by whichever engine it was written. Gives what the sets come to that were made now.
     """
     level = predictor.calibrated.level(alpha)
-    check_groups(predictor, columns.get("group_column") is not None)
-    refuse_taken_names(columns.get("carry", ()))
     ending = f".{form}"
     sets_ending(f"part{ending}")
     source = open_rows(
@@ -74,6 +72,8 @@ def predict_parts(
         logits=predictor.logits,
         normalize=predictor.normalize,
     )
+    check_groups(predictor, source.wanted.columns.group_column is not None)
+    refuse_taken_names(source.wanted.columns.carry)
     refuse_shared_ids(source)
     parts = open_folder(Path(folder), ending, predictor, source, level)
     return write_parts(client, predictor, source, parts, level)
@@ -88,19 +88,21 @@ def write_parts(
     tell: Callable[[int], None] | None = None,
 ) -> Tally:
     """Write the parts that are left; `tell` hears how many rows are done, whichever worker did them."""
-    # As a task, so that it is made again where all who had it are gone.
-    loaded = client.submit(_loaded, _saved(predictor), pure=False)
-    here = replace(source, parts=tuple(replace(part, path=part.path.absolute()) for part in source.parts))
-    futures = [
-        client.submit(_write, loaded, here.part(which), parts.files[which].absolute(), level, pure=False)
-        for which in parts.left
-    ]
-    tally = Tally()
-    for _, of_part in _answers(client, futures):
-        tally += of_part
-        if tell is not None:
-            tell(tally.n)
-    remove_leftovers(parts.folder)  # of workers that died
+    with parts.writing():
+        # As a task, so that it is made again where all who had it are gone.
+        loaded = client.submit(_loaded, _saved(predictor), pure=False)
+        here = replace(source, parts=tuple(replace(part, path=part.path.absolute()) for part in source.parts))
+        files = [file.absolute() for file in parts.files]
+        futures = [
+            client.submit(_write, loaded, here.part(which), files[which], level, parts.plain_ids, pure=False)
+            for which in parts.left
+        ]
+        tally = Tally()
+        for _, of_part in _answers(client, futures):
+            tally += of_part
+            if tell is not None:
+                tell(tally.n)
+        remove_leftovers(parts.folder)  # of workers that died
     return tally
 
 
@@ -261,10 +263,12 @@ def _loaded(text: str) -> SetPredictor:
         return SetPredictor.load(file)
 
 
-def _write(predictor: SetPredictor, source: Source, file: Path, level: Fraction) -> tuple[Tally | str, list[str]]:
+def _write(
+    predictor: SetPredictor, source: Source, file: Path, level: Fraction, plain_ids: bool
+) -> tuple[Tally | str, list[str]]:
     """What a worker does: one part, in one thread. To read and write beside the scoring would take a second core, which
     on a machine full of workers is that of the next one."""
-    return _heard(lambda: predict_file(predictor, source, file, level, overlap=False))
+    return _heard(lambda: predict_file(predictor, source, file, level, overlap=False, plain_ids=plain_ids))
 
 
 def _heard(work: Callable[[], Any]) -> tuple[Any, list[str]]:

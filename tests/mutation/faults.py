@@ -139,7 +139,10 @@ FAULTS = (
         "udcp_dsl/prediction/rows/probability_matrix.py",
         "    positions = check_class_names(class_names, labels)\n    return ",
         "    positions = np.argsort(check_class_names(class_names, labels)).tolist()\n    return ",
-        ("tests/udcp_dsl/prediction/rows/test_columns.py", "tests/udcp_dsl/prediction/rows/test_probabilities.py"),
+        (
+            "tests/udcp_dsl/prediction/rows/test_row_attributes.py",
+            "tests/udcp_dsl/prediction/rows/test_probability_matrix.py",
+        ),
     ),
     Fault(
         "evaluate: an interval one point too low",

@@ -129,6 +129,9 @@ def test_a_fault_is_told_by_part_and_row_and_finished_parts_stay(client: Any) ->
         predict_parts(client, made(), "in", "out", id_column="photo")
     assert not Path("out/part-5.parquet").exists()
     write(5, P[5 * ROWS :])
+    assert predict_parts(client, made(), "in", "out", id_column="photo").n >= ROWS
+    assert Path("out/part-5.parquet").exists()
+    write(5, P[5 * ROWS + 1 :])
     with pytest.raises(InputError, match=r"part-5\.parquet has changed since its sets were begun"):
         predict_parts(client, made(), "in", "out", id_column="photo")
 

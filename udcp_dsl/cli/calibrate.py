@@ -9,17 +9,11 @@ import click
 from udcp_dsl.cli.ending import finish
 from udcp_dsl.cli.promise_options import asks
 from udcp_dsl.cli.row_options import (
+    RowOptions,
     check_output,
     chooses_oracle,
-    column_option,
-    group_option,
     heeding_warnings,
-    id_option,
-    numbers_options,
     reads_rows,
-    source_from,
-    truth_option,
-    weights_option,
 )
 from udcp_dsl.cli.solving import check_engine, chooses_engine, cores, solves_instances, solving
 from udcp_dsl.cli.spec import diagnostics_of, reads_spec
@@ -38,7 +32,7 @@ if TYPE_CHECKING:
     epilog="Example:  udcp calibrate pets.loss --probs p.csv --truth label --oracle greedy --alpha 0.1 -o pets.json",
 )
 @reads_spec
-@reads_rows(truth_option, group_option, id_option, column_option, weights_option, *numbers_options)
+@reads_rows("truth_column", "group_column", "id_column", "column", "weight_column", numbers=True)
 @chooses_oracle
 @asks()
 @solves_instances
@@ -46,16 +40,7 @@ if TYPE_CHECKING:
 @click.option("-o", "--output", required=True, metavar="FILE", help="Where to save the predictor, as JSON.")
 def command(
     loss: Loss,
-    probs_file: str,
-    truth_source: str,
-    group_source: str | None,
-    id_source: str | None,
-    column: str | None,
-    weights_source: str | None,
-    class_names: list[str] | None,
-    ignore: tuple[str, ...],
-    logits: bool,
-    normalize: bool,
+    row_options: RowOptions,
     oracle: str,
     options: dict[str, object],
     asked: dict[str, Any],
@@ -69,42 +54,32 @@ def command(
     from udcp_dsl.prediction.predictor import SetPredictor
 
     conditional = asked["conditional"]
-    if group_source is not None and conditional in ("class", "difficulty"):
+    if row_options.by_group and conditional in ("class", "difficulty"):
         raise InputError(f"--group calibrates by group and --conditional {conditional} by {conditional}: choose one")
-    if group_source is None and conditional == "group":
+    if not row_options.by_group and conditional == "group":
         raise InputError("--conditional group needs the group of each row: --group COLUMN")
-    if group_source is not None:
+    if row_options.by_group:
         asked["conditional"] = "group"
     check_output(output, ".json")
     check_engine(engine, scheduler, workers, resume)
     diagnostics = diagnostics_of(loss, [oracle])
     with heeding_warnings() as warnings:
-        predictor = SetPredictor(loss, oracle, options=options, promise=Promise(**asked), class_names=class_names)
-        source = source_from(
-            probs_file,
-            loss.labels,
-            class_names=class_names,
-            column=column,
-            ignore=ignore,
-            id_source=id_source,
-            group_source=group_source,
-            truth_source=truth_source,
-            weights_source=weights_source,
-            logits=logits,
-            normalize=normalize,
+        predictor = SetPredictor(
+            loss, oracle, options=options, promise=Promise(**asked), class_names=row_options.class_names
         )
+        source = row_options.source(loss.labels)
         if engine == "dask":
             from udcp_dsl.cli.progress import waiting
             from udcp_dsl.dask import connected, spread
 
             with waiting("calibrating", source.rows) as work, connected(scheduler, workers or cores()) as client:
                 rows = spread(client, source, work.reach)
-                predictor.calibrate(rows, logits=logits, normalize=normalize)
+                predictor.calibrate(rows, logits=row_options.logits, normalize=row_options.normalize)
                 accuracy = rows.hits / len(rows)
         else:
             rows = source.read()
             with solving(predictor.oracle, len(rows), workers=workers, resume=resume, doing="calibrating"):
-                predictor.calibrate(rows, logits=logits, normalize=normalize)
+                predictor.calibrate(rows, logits=row_options.logits, normalize=row_options.normalize)
             accuracy = rows.hits / len(rows)
 
     def write() -> list[str]:

@@ -12,18 +12,13 @@ from udcp_dsl.cli.ending import finish
 from udcp_dsl.cli.progress import tracked
 from udcp_dsl.cli.promise_options import asks
 from udcp_dsl.cli.row_options import (
+    RowOptions,
     check_folder,
     check_output,
     check_table,
-    column_option,
-    group_option,
     heeding_warnings,
-    id_option,
     names_option,
-    numbers_options,
     reads_rows,
-    source_from,
-    truth_option,
 )
 from udcp_dsl.cli.spec import diagnostics_of, reads_specs
 from udcp_dsl.cli.terminal import STDOUT, written_to
@@ -41,7 +36,7 @@ if TYPE_CHECKING:
     "--conditional difficulty --report pets.html",
 )
 @reads_specs
-@reads_rows(truth_option, group_option, id_option, column_option, *numbers_options)
+@reads_rows("truth_column", "group_column", "id_column", "column", numbers=True)
 @names_option
 @asks(COMPARED, conditional=("difficulty",))
 @click.option(
@@ -58,15 +53,7 @@ if TYPE_CHECKING:
 def command(
     losses: list[Loss],
     swept: dict[str, list[float]],
-    probs_file: str,
-    truth_source: str,
-    group_source: str | None,
-    id_source: str | None,
-    column: str | None,
-    class_names: list[str] | None,
-    ignore: tuple[str, ...],
-    logits: bool,
-    normalize: bool,
+    row_options: RowOptions,
     label_names: dict[str, str] | None,
     asked: dict[str, Any],
     oracles: tuple[str, ...],
@@ -103,18 +90,7 @@ def command(
             promise.harm(loss)
     diagnostics = [x for loss in losses for x in diagnostics_of(loss, oracles or oracle_names())]
     with heeding_warnings() as warnings:
-        rows = source_from(
-            probs_file,
-            losses[0].labels,
-            class_names=class_names,
-            column=column,
-            ignore=ignore,
-            id_source=id_source,
-            group_source=group_source,
-            truth_source=truth_source,
-            logits=logits,
-            normalize=normalize,
-        ).sampled(promise.seed)
+        rows = row_options.source(losses[0].labels).sampled(promise.seed)
         options: dict[str, Any] = {"oracles": oracles or None, "splits": splits, "progress": tracked}
         options |= {"label_names": label_names, "promise": promise}
         if swept:
@@ -127,7 +103,7 @@ def command(
         return finish(found, told, write=lambda: _write_sweep(found, figures), key="files")
 
     def write() -> list[str]:
-        written = write_outputs(comparison, report, figures, data=Path(probs_file).name)
+        written = write_outputs(comparison, report, figures, data=Path(row_options.file).name)
         if out is not None:
             with written_to(out, ".csv") as file:
                 write_runs(file, comparison)

@@ -9,14 +9,9 @@ import click
 
 from udcp_dsl.cli.ending import finish, json_option, show
 from udcp_dsl.cli.row_options import (
-    column_option,
-    group_option,
+    RowOptions,
     heeding_warnings,
-    id_option,
     reads_rows,
-    source_from,
-    truth_option,
-    weights_option,
 )
 from udcp_dsl.cli.solving import solves_instances, solving
 from udcp_dsl.showing import Description
@@ -30,20 +25,13 @@ if TYPE_CHECKING:
 
 @click.command("evaluate", epilog="Example:  udcp evaluate pets.json --probs fresh.csv --truth label")
 @click.argument("predictor_file", metavar="FILE", type=click.Path())
-@reads_rows(truth_option, group_option, id_option, column_option, weights_option)
+@reads_rows("truth_column", "group_column", "id_column", "column", "weight_column")
 @click.option("--alpha", metavar="LEVEL", help="One of the calibrated levels (default: all of them).")
 @solves_instances
 @json_option
 def command(
     predictor_file: str,
-    probs_file: str,
-    truth_source: str,
-    class_names: list[str] | None,
-    ignore: tuple[str, ...],
-    group_source: str | None,
-    id_source: str | None,
-    column: str | None,
-    weights_source: str | None,
+    row_options: RowOptions,
     alpha: str | None,
     workers: int | None,
     resume: str | None,
@@ -61,19 +49,7 @@ def command(
     with heeding_warnings() as warnings:
         predictor = SetPredictor.load(predictor_file)
         levels = predictor.alphas if alpha is None else (predictor.calibrated.level(alpha),)
-        rows = source_from(
-            probs_file,
-            predictor.loss.labels,
-            class_names=class_names or predictor.class_names,
-            column=column,
-            ignore=ignore,
-            group_source=group_source,
-            id_source=id_source,
-            truth_source=truth_source,
-            weights_source=weights_source,
-            logits=predictor.logits,
-            normalize=predictor.normalize,
-        ).read()
+        rows = row_options.source_for(predictor).read()
         warn_of_another_order(rows)
         with solving(predictor.oracle, len(levels) * len(rows), workers=workers, resume=resume, doing="evaluating"):
             found = [evaluate(predictor, rows, alpha=level) for level in levels]

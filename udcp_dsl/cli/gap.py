@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import click
 
 from udcp_dsl.cli.ending import FAILED, finish
-from udcp_dsl.cli.row_options import heeding_warnings, id_option, numbers_options, reads_rows, rows_from
+from udcp_dsl.cli.row_options import RowOptions, heeding_warnings, reads_rows
 from udcp_dsl.cli.solving import solves_instances, solving, solving_oracle
 from udcp_dsl.cli.spec import diagnostics_of, reads_spec
 from udcp_dsl.diagnostics import InputError, OracleError
@@ -52,7 +52,7 @@ class Summary:
 
 @click.command("gap", epilog="Example:  udcp gap pets.loss --probs p.csv --sample 50 --alpha 0.05 --oracle greedy")
 @reads_spec
-@reads_rows(id_option, *numbers_options)
+@reads_rows("id_column", numbers=True)
 @click.option(
     "--oracle", "names", multiple=True, metavar="NAME", help=f"Which oracle; may be repeated ({', '.join(_USUAL)})."
 )
@@ -64,12 +64,7 @@ class Summary:
 @solves_instances
 def command(
     loss: Loss,
-    probs_file: str,
-    class_names: list[str] | None,
-    ignore: tuple[str, ...],
-    id_source: str | None,
-    logits: bool,
-    normalize: bool,
+    row_options: RowOptions,
     names: tuple[str, ...],
     alpha: str,
     sample: int,
@@ -93,15 +88,7 @@ def command(
     with heeding_warnings() as warnings:
         made, left_out = _made(loss, names)
         exact = solving_oracle(loss, levels=[mass], solver=solver, time_limit=time_limit)
-        rows = rows_from(
-            probs_file,
-            loss.labels,
-            class_names=class_names,
-            ignore=ignore,
-            id_source=id_source,
-            logits=logits,
-            normalize=normalize,
-        )
+        rows = row_options.read(loss.labels)
         chosen = _sample(len(rows), sample, seed)
         P = rows.P[chosen]
         with solving(exact, len(P), workers=workers, resume=resume):

@@ -10,14 +10,10 @@ import click
 
 from udcp_dsl.cli.ending import FAILED, finish, json_option
 from udcp_dsl.cli.row_options import (
+    RowOptions,
     check_output,
-    column_option,
-    group_option,
     heeding_warnings,
-    id_option,
     reads_rows,
-    source_from,
-    truth_option,
 )
 from udcp_dsl.cli.solving import solves_instances, solving
 from udcp_dsl.diagnostics import InputError
@@ -30,7 +26,7 @@ _FIGURES = (".svg", ".pdf", ".png")
 
 @click.command("monitor", epilog="Example:  udcp monitor pets.json --probs july.csv --truth label --state watch.json")
 @click.argument("predictor_file", metavar="FILE", type=click.Path())
-@reads_rows(truth_option, group_option, id_option, column_option)
+@reads_rows("truth_column", "group_column", "id_column", "column")
 @click.option("--alpha", metavar="LEVEL", help="Which of the calibrated levels, where there are several.")
 @click.option(
     "--level",
@@ -49,13 +45,7 @@ _FIGURES = (".svg", ".pdf", ".png")
 @json_option
 def command(
     predictor_file: str,
-    probs_file: str,
-    truth_source: str,
-    class_names: list[str] | None,
-    ignore: tuple[str, ...],
-    group_source: str | None,
-    id_source: str | None,
-    column: str | None,
+    row_options: RowOptions,
     alpha: str | None,
     level: str | None,
     watch: str | None,
@@ -90,18 +80,7 @@ def command(
             _refuse_others(monitor, alpha, level, watch)
         else:
             monitor = Monitor(predictor, level=level or "0.05", alpha=alpha, watch=watch or "both")  # type: ignore[arg-type]  # a choice
-        rows = source_from(
-            probs_file,
-            predictor.loss.labels,
-            class_names=class_names or predictor.class_names,
-            column=column,
-            ignore=ignore,
-            group_source=group_source,
-            id_source=id_source,
-            truth_source=truth_source,
-            logits=predictor.logits,
-            normalize=predictor.normalize,
-        ).read()
+        rows = row_options.source_for(predictor).read()
         with solving(predictor.oracle, len(rows), workers=workers, resume=resume, doing="watching"):
             new = monitor.update(rows)
     if plot is not None:

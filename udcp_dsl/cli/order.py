@@ -12,13 +12,11 @@ import click
 from udcp_dsl.cli.ending import finish, wants_json
 from udcp_dsl.cli.progress import waiting
 from udcp_dsl.cli.row_options import (
+    RowOptions,
     check_output,
     chooses_oracle,
     heeding_warnings,
-    id_option,
-    numbers_options,
     reads_rows,
-    rows_from,
 )
 from udcp_dsl.cli.spec import diagnostics_of, reads_spec
 from udcp_dsl.diagnostics import InputError
@@ -45,7 +43,7 @@ _STEP = (
     "order", epilog="Example:  udcp order pets.loss --probs p.csv --row 7 --oracle price --top 5 --plot hull.svg"
 )
 @reads_spec
-@reads_rows(id_option, *numbers_options)
+@reads_rows("id_column", numbers=True)
 @click.option("--row", type=click.IntRange(min=0), required=True, metavar="N", help="Which row, counted from 0.")
 @chooses_oracle
 @click.option(
@@ -59,12 +57,7 @@ _STEP = (
 )
 def command(
     loss: Loss,
-    probs_file: str,
-    class_names: list[str] | None,
-    ignore: tuple[str, ...],
-    id_source: str | None,
-    logits: bool,
-    normalize: bool,
+    row_options: RowOptions,
     row: int,
     oracle: str,
     options: dict[str, object],
@@ -88,16 +81,7 @@ def command(
         made = make_oracle(oracle, loss, **options)
         if made.untuned:
             raise InputError(f"oracle {oracle!r} has no lambda before it is calibrated: give one, --option lam=0.1")
-        rows = rows_from(
-            probs_file,
-            loss.labels,
-            class_names=class_names,
-            ignore=ignore,
-            id_source=id_source,
-            logits=logits,
-            normalize=normalize,
-            row=row,
-        )
+        rows = row_options.read(loss.labels, row)
         P = rows.P
         count = loss.K if top is None and wants_json() else min(loss.K, top or _SHOWN)
         with waiting(f"scoring row {row}"):

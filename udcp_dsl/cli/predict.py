@@ -9,16 +9,12 @@ import click
 
 from udcp_dsl.cli.ending import finish, json_option
 from udcp_dsl.cli.row_options import (
+    RowOptions,
     check_folder,
     check_output,
     check_table,
-    column_option,
-    group_option,
     heeding_warnings,
-    id_option,
     reads_rows,
-    source_from,
-    weights_option,
 )
 from udcp_dsl.cli.solving import check_engine, chooses_engine, cores, solves_instances, solving
 from udcp_dsl.cli.terminal import STDOUT, written_to
@@ -43,8 +39,7 @@ _OF_TEXT = ("csv", "jsonl")
     "udcp predict pets.json --probs 'day/*.parquet' --id photo -o sets/",
 )
 @click.argument("predictor_file", metavar="FILE", type=click.Path())
-@reads_rows(id_option, group_option, weights_option, column_option)
-@click.option("--carry", multiple=True, metavar="COLUMN", help="A column of the table to write beside the sets.")
+@reads_rows("id_column", "group_column", "weight_column", "column", "carry")
 @click.option("--alpha", metavar="LEVEL", help="Which of the calibrated levels, where there are several.")
 @solves_instances
 @click.option(
@@ -71,14 +66,7 @@ _OF_TEXT = ("csv", "jsonl")
 @json_option
 def command(
     predictor_file: str,
-    probs_file: str,
-    class_names: list[str] | None,
-    ignore: tuple[str, ...],
-    id_source: str | None,
-    group_source: str | None,
-    weights_source: str | None,
-    column: str | None,
-    carry: tuple[str, ...],
+    row_options: RowOptions,
     alpha: str | None,
     workers: int | None,
     resume: str | None,
@@ -88,7 +76,9 @@ def command(
     engine: str,
     scheduler: str | None,
 ) -> int:
-    """Write the prediction sets of new rows, one a line: id, labels, size and cost (as .npy: the boolean mask).
+    """Write the prediction sets of new rows, one per line: id, labels, size and cost (as .npy: the boolean mask).
+
+    Ids keep the name and the type of their column.
 
     Of a loss with worst(...) also the best action for the set and what it costs at worst, over the labels of the set;
     of a loss min(L, c) whether the case is handed over, that is, costs c.
@@ -113,7 +103,7 @@ def command(
             raise InputError("--format is for standard output (-o -) and folders: of a file the ending says it")
         if form not in (None, *_OF_TEXT):
             raise InputError(f"standard output is for text, {' or '.join(_OF_TEXT)}, not {form}: name a file with -o")
-    refuse_taken_names(carry)
+    refuse_taken_names(row_options.columns.carry)
     if p_values_file is not None:
         check_output(p_values_file)
         known_ending(Path(p_values_file), P_VALUES)
@@ -123,20 +113,8 @@ def command(
     with heeding_warnings() as warnings:
         predictor = SetPredictor.load(predictor_file)
         level = predictor.calibrated.level(alpha)
-        source = source_from(
-            probs_file,
-            predictor.loss.labels,
-            class_names=class_names or predictor.class_names,
-            ignore=ignore,
-            column=column,
-            carry=carry,
-            id_source=id_source,
-            group_source=group_source,
-            weights_source=weights_source,
-            logits=predictor.logits,
-            normalize=predictor.normalize,
-        )
-        check_groups(predictor, group_source is not None)
+        source = row_options.source_for(predictor)
+        check_groups(predictor, row_options.by_group)
         refuse_shared_ids(source)
         if p_values_file is not None:
             local = None if engine == "dask" else workers

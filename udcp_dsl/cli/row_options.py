@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import csv
+import functools
 import json
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
@@ -18,10 +21,12 @@ from udcp_dsl.cli.spec import files_read, parse_labels
 from udcp_dsl.cli.terminal import STDOUT, tell
 from udcp_dsl.diagnostics import InputError, SpecWarning
 from udcp_dsl.prediction.files import check_writable
+from udcp_dsl.prediction.rows.column_roles import ROLES, Columns
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
+    from udcp_dsl.prediction.predictor import SetPredictor
     from udcp_dsl.prediction.rows import Rows
     from udcp_dsl.prediction.rows.source import Source
 
@@ -46,29 +51,6 @@ _OPTIONS = {
     ", by ignore=[...] (at the command line": " (at the command line",
     "label_names:": "--names:",
 }
-
-id_option = click.option(
-    "--id", "id_source", metavar="COLUMN|FILE", help="Sample ids: a column of the table, or a file of their own."
-)
-group_option = click.option(
-    "--group", "group_source", metavar="COLUMN|FILE", help="The group of each row, for coverage within each group."
-)
-column_option = click.option(
-    "--column", metavar="COLUMN", help="The column of lists that holds the probabilities, where there are several."
-)
-weights_option = click.option(
-    "--weights",
-    "weights_source",
-    metavar="COLUMN|FILE",
-    help="The weight of each row, for new rows that are shifted.",
-)
-truth_option = click.option(
-    "--truth",
-    "truth_source",
-    required=True,
-    metavar="FILE|COLUMN",
-    help="True labels: a file (.npy, .npz:KEY, .csv:COLUMN, .txt, .json ...), or a column of the table.",
-)
 
 
 def _levels(ctx: click.Context, parameter: click.Parameter, alphas: tuple[str, ...]) -> tuple[Fraction, ...]:
@@ -116,40 +98,123 @@ names_option = click.option(
     metavar="FILE",
     help="Names for readers, where labels are codes: a .csv with the columns label and name.",
 )
-numbers_options = (
-    click.option("--logits", is_flag=True, help="The numbers are logits."),
-    click.option("--normalize", is_flag=True, help="Divide each row by its sum."),
-)
 
 
-def reads_rows(*more: Callable[[F], F]) -> Callable[[F], F]:
-    """Give a command --probs, --class-names and --ignore, and the options named here."""
+@dataclass(frozen=True)
+class RowOptions:
+    """The rows that a command is given: where they are, in which columns, and what is in files of its own, by role."""
+
+    file: str
+    columns: Columns
+    files: Mapping[str, str]
+    class_names: Sequence[str] | None = None
+    logits: bool = False
+    normalize: bool = False
+
+    @property
+    def by_group(self) -> bool:
+        """Whether the group of each row is given."""
+        return self.columns.group_column is not None or "groups" in self.files
+
+    def source(self, labels: Sequence[str]) -> Source:
+        """The rows, to be read a batch at a time; what is in other files is read at once."""
+        from udcp_dsl.prediction.rows.reading import read_column
+        from udcp_dsl.prediction.rows.source import open_source
+
+        names = self.class_names
+        source = open_source(
+            self.file, labels, self.columns, class_names=names, logits=self.logits, normalize=self.normalize
+        )
+        _ = (
+            None if source.parts[0].stream else source.parts[0].identity
+        )  # an absent file is told before those beside it
+        return replace(source, beside={role: read_column(file) for role, file in self.files.items()})
+
+    def source_for(self, predictor: SetPredictor) -> Source:
+        """The same for a saved predictor, which knows what its numbers are."""
+        names = self.class_names or predictor.class_names
+        own = replace(self, class_names=names, logits=predictor.logits, normalize=predictor.normalize)
+        return own.source(predictor.loss.labels)
+
+    def read(self, labels: Sequence[str], row: int | None = None) -> Rows:
+        """All rows, or one of them, at once."""
+        source = self.source(labels)
+        return source.whole() if row is None else source.one(row)
+
+
+def reads_rows(*columns: str, numbers: bool = False, optional: str | None = None) -> Callable[[F], F]:
+    """Give a command --probs, --class-names, --ignore and the options of these columns (`column_roles.ROLES`); with
+    `numbers`, --logits and --normalize. It is called with all of them as one `row_options`.
+
+    `optional` is the help of --probs for a command that does without rows: it is then called with None.
+    """
+    options = [_PROBS if optional is None else click.option("--probs", "probs_file", metavar="FILE", help=optional)]
+    options += [_CLASS_NAMES, *(_column_option(keyword, optional is None) for keyword in (*_ALWAYS, *columns))]
+    options += _NUMBERS if numbers else []
 
     def decorate(verb: F) -> F:
-        for option in reversed((*_ROWS, *more)):
-            verb = option(verb)
-        return verb
+        @functools.wraps(verb)
+        def command(*loss: Any, probs_file: str | None, class_names: list[str] | None, **rest: Any) -> Any:
+            given = {keyword: rest.pop(keyword) for keyword in (*_ALWAYS, *columns)}
+            what = {name: rest.pop(name) for name in ("logits", "normalize") if numbers}
+            if optional is not None and (probs_file is None) != (given["truth_column"] is None):
+                raise InputError("--probs and --truth belong together: give both, or neither")
+            of_rows = None if probs_file is None else _row_options(probs_file, given, class_names, **what)
+            return verb(*loss, row_options=of_rows, **rest)
+
+        wrapped: Any = command
+        for option in reversed(options):
+            wrapped = option(wrapped)
+        return cast(F, wrapped)
 
     return decorate
 
 
-_ROWS: tuple[Callable[[Any], Any], ...] = (
-    click.option(
-        "--probs",
-        "probs_file",
-        required=True,
-        metavar="FILE",
-        help="Probabilities, one row an instance: .npy, .npz:KEY, or a .csv, .parquet, .arrow or .jsonl with a column "
-        "a label or (not .csv) one column of lists; a folder or a pattern of such files; - for standard input.",
-    ),
-    click.option(
-        "--class-names",
-        callback=parse_labels,
-        metavar="LIST|FILE",
-        help="The labels of an array's columns, in order, where that is not the order of the spec.",
-    ),
-    click.option("--ignore", multiple=True, metavar="COLUMN", help="A column of the table to leave unread."),
+def _row_options(file: str, given: Mapping[str, Any], class_names: list[str] | None, **what: bool) -> RowOptions:
+    elsewhere = [key for key, source in given.items() if ROLES[key].entry and source is not None and _is_file(source)]
+    columns = Columns(**{keyword: source for keyword, source in given.items() if keyword not in elsewhere})
+    return RowOptions(file, columns, {ROLES[key].called: given[key] for key in elsewhere}, class_names, **what)
+
+
+def _listed(ctx: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> tuple[str, ...]:
+    """The names in lists a,b,c; one that has a comma itself is quoted, as in a CSV."""
+    return tuple(name for names in csv.reader(texts, skipinitialspace=True) for name in names)
+
+
+def _column_option(keyword: str, required: bool) -> Callable[[Any], Any]:
+    role = ROLES[keyword]
+    if role.flag:
+        return click.option(role.option, keyword, is_flag=True, help=role.help)
+    return click.option(
+        role.option,
+        keyword,
+        multiple=role.several,
+        callback=_listed if role.several else None,
+        required=required and keyword == "truth_column",
+        metavar=role.metavar,
+        help=role.help,
+    )
+
+
+_ALWAYS = ("ignore", "only_labels")
+_PROBS = click.option(
+    "--probs",
+    "probs_file",
+    required=True,
+    metavar="FILE",
+    help="Probabilities, one row an instance: .npy, .npz:KEY, or a .csv, .parquet, .arrow or .jsonl with a column "
+    "a label or (not .csv) one column of lists; a folder or a pattern of such files; - for standard input.",
 )
+_CLASS_NAMES = click.option(
+    "--class-names",
+    callback=parse_labels,
+    metavar="LIST|FILE",
+    help="The labels of an array's columns, in order, where that is not the order of the spec.",
+)
+_NUMBERS = [
+    click.option("--logits", is_flag=True, help="The numbers are logits."),
+    click.option("--normalize", is_flag=True, help="Divide each row by its sum."),
+]
 
 
 def chooses_oracle(verb: F) -> F:
@@ -163,93 +228,6 @@ def chooses_oracle(verb: F) -> F:
         help="An option of the oracle, such as M=12 or lam=0.1.",
     )(verb)
     return click.option("--oracle", default="price", show_default=True, metavar="NAME", help="Which oracle.")(verb)
-
-
-def rows_from(
-    probs_file: str,
-    labels: Sequence[str],
-    *,
-    class_names: Sequence[str] | None,
-    ignore: Sequence[str],
-    id_source: str | None = None,
-    group_source: str | None = None,
-    truth_source: str | None = None,
-    logits: bool = False,
-    normalize: bool = False,
-    row: int | None = None,
-) -> Rows:
-    """Read probabilities and what belongs to their rows, from columns of the same table or from other files."""
-    from udcp_dsl.prediction.rows import rows_of
-    from udcp_dsl.prediction.rows.reading import read_column, read_rows
-
-    def named(source: str | None) -> str | None:
-        return None if source is None or _is_file(source) else source
-
-    def other(source: str | None) -> Any:
-        if source is None or not _is_file(source):
-            return None
-        values = read_column(source)
-        return values if row is None else values[row : row + 1]
-
-    rows = read_rows(
-        probs_file,
-        labels,
-        class_names=class_names,
-        id_column=named(id_source),
-        group_column=named(group_source),
-        truth_column=named(truth_source),
-        ignore=ignore,
-        logits=logits,
-        normalize=normalize,
-        row=row,
-    )
-    return rows_of(
-        rows,
-        labels,
-        y=other(truth_source),
-        groups=other(group_source),
-        ids=other(id_source),
-        class_names=class_names,
-    )
-
-
-def source_from(
-    probs_file: str,
-    labels: Sequence[str],
-    *,
-    class_names: Sequence[str] | None,
-    ignore: Sequence[str],
-    column: str | None = None,
-    carry: Sequence[str] = (),
-    id_source: str | None = None,
-    group_source: str | None = None,
-    truth_source: str | None = None,
-    weights_source: str | None = None,
-    logits: bool = False,
-    normalize: bool = False,
-) -> Source:
-    """The same rows, to be read a batch at a time; what is in other files is read at once."""
-    from udcp_dsl.prediction.rows.reading import read_column
-    from udcp_dsl.prediction.rows.source import open_rows
-
-    sources = {"ids": id_source, "groups": group_source, "true labels": truth_source, "weights": weights_source}
-    given = {role: source for role, source in sources.items() if source is not None}
-    columns = {role: source for role, source in given.items() if not _is_file(source)}
-    return open_rows(
-        probs_file,
-        labels,
-        class_names=class_names,
-        column=column,
-        id_column=columns.get("ids"),
-        group_column=columns.get("groups"),
-        truth_column=columns.get("true labels"),
-        weight_column=columns.get("weights"),
-        ignore=ignore,
-        carry=carry,
-        logits=logits,
-        normalize=normalize,
-        beside={role: read_column(source) for role, source in given.items() if role not in columns},
-    )
 
 
 def check_output(path: str, *endings: str) -> None:

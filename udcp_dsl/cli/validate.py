@@ -13,13 +13,13 @@ import click
 from udcp_dsl.cli.ending import FAILED, finish
 from udcp_dsl.cli.progress import Work, showing
 from udcp_dsl.cli.row_options import (
+    RowOptions,
     alpha_option,
     check_output,
     heeding_warnings,
-    numbers_options,
-    rows_from,
+    reads_rows,
 )
-from udcp_dsl.cli.spec import diagnostics_of, parse_labels, reads_spec
+from udcp_dsl.cli.spec import diagnostics_of, reads_spec
 from udcp_dsl.diagnostics import InputError
 
 if TYPE_CHECKING:
@@ -53,14 +53,9 @@ def _budget(ctx: click.Context, parameter: click.Parameter, text: str | None) ->
     "--cases", type=click.IntRange(min=1), metavar="N", help="Rounds of cases instead: the same seed, the same output."
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of all that is generated.")
-@click.option("--probs", "probs_file", metavar="FILE", help="Your own probabilities, for splits and a test for drift.")
-@click.option("--truth", "truth_source", metavar="FILE|COLUMN", help="Their true labels; goes with --probs.")
-@click.option(
-    "--class-names", callback=parse_labels, metavar="LIST|FILE", help="The labels of an array's columns, in order."
+@reads_rows(
+    "truth_column", numbers=True, optional="Your own probabilities, for splits and a test for drift; goes with --truth."
 )
-@click.option("--ignore", multiple=True, metavar="COLUMN", help="A column of the table to leave unread.")
-@numbers_options[0]
-@numbers_options[1]
 @click.option("--report", "report_file", metavar="FILE", help="Write the verdicts as an HTML page.")
 @click.option("--strict", is_flag=True, help="Exit status 3 where nothing fails, but a claim was not tried.")
 def command(
@@ -70,12 +65,7 @@ def command(
     budget: float | None,
     cases: int | None,
     seed: int,
-    probs_file: str | None,
-    truth_source: str | None,
-    class_names: list[str] | None,
-    ignore: tuple[str, ...],
-    logits: bool,
-    normalize: bool,
+    row_options: RowOptions | None,
     report_file: str | None,
     strict: bool,
 ) -> int:
@@ -91,24 +81,12 @@ def command(
 
     if budget is not None and cases is not None:
         raise InputError("--budget and --cases: give one of them; --cases makes the output repeatable")
-    if (probs_file is None) != (truth_source is None):
-        raise InputError("--probs and --truth belong together: give both, or neither")
     if report_file is not None:
         check_output(report_file, ".html", ".htm")
     expected = cases_beside(loss.source.name)
     diagnostics = diagnostics_of(loss, names or oracle_names())
     with heeding_warnings() as warnings:
-        rows = None
-        if probs_file is not None:
-            rows = rows_from(
-                probs_file,
-                loss.labels,
-                class_names=class_names,
-                ignore=ignore,
-                truth_source=truth_source,
-                logits=logits,
-                normalize=normalize,
-            )
+        rows = None if row_options is None else row_options.read(loss.labels)
         with _bar() as progress:
             validation = validate(
                 loss,

@@ -25,6 +25,7 @@ from udcp_dsl.prediction.input_warnings import (
 from udcp_dsl.prediction.oracle import Oracle, make_oracle
 from udcp_dsl.prediction.promises.promise import Promise, Temperature, promise_from
 from udcp_dsl.prediction.rows import Rows, rows_of
+from udcp_dsl.prediction.rows.column_roles import Columns
 from udcp_dsl.prediction.rows.probability_matrix import Matrix, check_class_names, names_of_classes
 from udcp_dsl.prediction.sets import PredictionSets
 from udcp_dsl.prediction.stages.anchors import Anchors
@@ -206,13 +207,12 @@ class SetPredictor:
         weight_column: str | None = None,
         carry: Sequence[str] = (),
         ignore: Sequence[str] = (),
+        only_labels: bool = False,
     ) -> Iterator[Any]:
         """From an iterator of `pyarrow.RecordBatch` to one of the same: id, labels (a list column), size, cost.
 
-        It is what Spark's `mapInArrow` takes, and holds no more than a batch. The probabilities are in a column a label
-        or in one column of lists (`column` names it where there are several), in the order of the labels or of
-        `class_names`; rows without ids are numbered. Columns to `carry` come along unchanged. Batches may be empty. A
-        fault is named by its batch and its row there, both counted from 0.
+        It is what Spark's `mapInArrow` takes, and holds no more than a batch. The columns are those of `open_rows`;
+        rows without ids are numbered. A fault is named by its batch and its row there, both counted from 0.
 
         >>> import numpy as np, pyarrow as pa, udcp_dsl as udcp
         >>> loss = udcp.loads("labels {cat, dog, wolf}  loss l = size")
@@ -223,17 +223,16 @@ class SetPredictor:
         """
         from udcp_dsl.prediction.streams.answering import predict_batches
 
-        return predict_batches(
-            self,
-            batches,
-            alpha=alpha,
+        columns = Columns(
             column=column,
             id_column=id_column,
             group_column=group_column,
             weight_column=weight_column,
-            carry=carry,
             ignore=ignore,
+            only_labels=only_labels,
+            carry=carry,
         )
+        return predict_batches(self, batches, alpha, columns)
 
     def p_values(
         self, probs: Any, *, groups: Any = None, weights: Any = None, ids: Any = None, ignore: Sequence[str] = ()

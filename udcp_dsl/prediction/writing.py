@@ -7,7 +7,7 @@ import json
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -38,15 +38,22 @@ class Answers:
     """What is written of some rows: their ids (or numbers), their sets, what these cost, and further columns.
 
     `more` has a column of numbers, texts or truth values for each name; `carried` is a RecordBatch of columns of the
-    input that come along.
+    input that come along. `ids` are texts, a range, or as the input has them: an array of Arrow or numpy, or what JSON
+    says.
     """
 
     labels: Sequence[str]
     sets: Sets
-    ids: Sequence[str] | range
+    ids: Any
     costs: npt.NDArray[np.float64] | None = None
     more: Mapping[str, Any] = field(default_factory=dict)
     carried: Any = None
+    id_name: str = "id"
+
+    def with_ids(self, name: str | None, values: Any) -> Answers:
+        """The same with ids of their own type, where that is known, in a column of this name, where it is not taken."""
+        named = self.id_name if name is None or name in self.header[1:] else name
+        return replace(self, ids=self.ids if values is None else values, id_name=named)
 
     @cached_property
     def sizes(self) -> npt.NDArray[np.int64]:
@@ -57,13 +64,14 @@ class Answers:
         """The names of the columns."""
         cost = [] if self.costs is None else ["cost"]
         carried = [] if self.carried is None else self.carried.schema.names
-        return ["id", "labels", "size", *cost, *self.more, *carried]
+        return [self.id_name, "labels", "size", *cost, *self.more, *carried]
 
     def rows(self) -> Iterator[list[Any]]:
         """One list an instance, as the header has it, of Python's own values."""
         members = [self.labels[label] for label in self.sets.members.tolist()]
         lists = [members[start:end] for start, end in pairwise(self.sets.offsets.tolist())]
-        columns: list[Sequence[Any]] = [self.ids, lists, self.sizes.tolist()]
+        ids = self.ids.tolist() if hasattr(self.ids, "tolist") else self.ids  # Arrow's arrays have it, too
+        columns: list[Sequence[Any]] = [ids, lists, self.sizes.tolist()]
         columns += [] if self.costs is None else [self.costs.tolist()]
         columns += [np.asarray(column).tolist() for column in self.more.values()]
         columns += [] if self.carried is None else [column.to_pylist() for column in self.carried.columns]
@@ -72,7 +80,13 @@ class Answers:
     def batch(self, *, numbered: bool = False) -> Any:
         """The same as a pyarrow.RecordBatch: labels are a list column, of strings or, `numbered`, of a dictionary."""
         pa = require_pyarrow("Arrow")
-        ids = pa.array(self.ids, pa.int64() if isinstance(self.ids, range) else pa.string())
+        ids = self.ids
+        if isinstance(
+            ids, Sequence
+        ):  # a range, texts, or what JSON says, of which the next block may have another kind
+            ids = pa.array(ids, pa.int64()) if isinstance(ids, range) else pa.array(map(str, ids), pa.string())
+        elif isinstance(ids, np.ndarray):
+            ids = pa.array(ids)
         members, names = pa.array(self.sets.members), pa.array(list(self.labels), pa.string())
         members = pa.DictionaryArray.from_arrays(members, names) if numbered else names.take(members)
         offsets = pa.array(self.sets.offsets.astype(np.int32))
@@ -226,8 +240,7 @@ def _parquet(pa: Any, file: Path, schema: Any) -> Any:
     """A writer of such batches, whose file says of labels that they are lists of strings, however they come."""
     # Nobody looks for the least label of all sets, which takes a third of the time; and ids repeat themselves seldom.
     told = [name for name in schema.names if name != "labels"]
-    repeating = [name for name in schema.names if name != "id"]
-    paths = ["labels.list.element" if name == "labels" else name for name in repeating]
+    paths = ["labels.list.element" if name == "labels" else name for name in schema.names[1:]]
     writer = pa.parquet.ParquetWriter(file, schema, write_statistics=told, use_dictionary=paths, store_schema=False)
     place = schema.get_field_index("labels")
     plain = schema.set(place, schema.field(place).with_type(pa.list_(pa.string())))
@@ -269,7 +282,7 @@ P_VALUES = (".npy", ".csv")
 
 @contextmanager
 def open_p_values(
-    path: PathLike, labels: Sequence[str]
+    path: PathLike, labels: Sequence[str], id_name: str = "id"
 ) -> Iterator[Callable[[tuple[npt.NDArray[np.float64], Sequence[str] | range]], None]]:
     """A file of p-values to write to, some rows (m, K) with their ids, or numbers, at a time; it appears at the end.
 
@@ -283,7 +296,7 @@ def open_p_values(
             return
         with temporary.open("w", encoding="utf-8", newline="") as text:
             writer = csv.writer(text, lineterminator="\n")
-            writer.writerow(["id", *map(to_cell, labels)])
+            writer.writerow([to_cell("id" if id_name in labels else id_name), *map(to_cell, labels)])
 
             def write(block: tuple[npt.NDArray[np.float64], Sequence[str] | range]) -> None:
                 for name, row in zip(block[1], block[0].tolist(), strict=True):

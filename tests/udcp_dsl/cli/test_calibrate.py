@@ -189,7 +189,7 @@ SOURCE = ["--probs", "p.npy", "--truth", "y.npy", "--oracle", "lac"]
         (["--probs", "p.npy", "--truth", "truth.csv", "--oracle", "lac"], "has 2 columns (name, other): name one"),
         (["--probs", "p.npy", "--truth", "truth.csv:nmae", "--oracle", "lac"], "no column 'nmae'; did you mean 'name'"),
         (["--probs", "p.npy", "--truth", "sites.txt", "--oracle", "lac"], "'north', which is not a label"),
-        (["--probs", "rows.csv", "--truth", "truth", "--oracle", "lac"], "column 'photo' is not a label"),
+        (["--probs", "rows.csv", "--truth", "truth", "--oracle", "lac"], "columns 'photo' and 'site' are not labels"),
         (["--probs", "rows.csv", "--truth", "truht", "--oracle", "lac"], "no column 'truht'; did you mean 'truth'"),
         (["--probs", "p.npy", "--oracle", "lac"], "Missing option '--truth'"),
         (["--probs", "p.txt", "--truth", "y.npy", "--oracle", "lac"], "p.txt: unknown ending '.txt'"),

@@ -58,11 +58,11 @@ def test_every_format(udcp: Udcp, predictor: SetPredictor) -> None:
         assert result.stdout.startswith(f"sets.{ending}: {said}")
         assert result.stderr == ""
     table = list(csv.DictReader(Path("sets.csv").read_text(encoding="utf-8").splitlines()))
-    assert [row["id"] for row in table] == ids
+    assert [row["photo"] for row in table] == ids
     assert [tuple(filter(None, row["labels"].split("|"))) for row in table] == sets.labels
     assert [float(row["cost"]) for row in table] == sets.costs.tolist()
     lines = [json.loads(line) for line in Path("sets.jsonl").read_text(encoding="utf-8").splitlines()]
-    assert [(line["id"], tuple(line["labels"]), line["size"]) for line in lines] == list(
+    assert [(line["photo"], tuple(line["labels"]), line["size"]) for line in lines] == list(
         zip(ids, sets.labels, sets.sizes.tolist(), strict=True)
     )
     arrow = pq.read_table("sets.parquet").to_pydict()
@@ -200,7 +200,7 @@ def test_a_file_that_is_there_is_replaced_whole_or_not_at_all(udcp: Udcp, monkey
         (["pets.loss", "--probs", "new.npy", "-o", "sets.csv"], "pets.loss is a spec, not a saved predictor"),
         (["pets.json", "--probs", "new.npy", "--alpha", "0.1", "-o", "sets.csv"], "not calibrated for alpha 0.1"),
         (["pets.json", "--probs", "new.npy", "--group", "sites.txt", "-o", "sets.csv"], "sites.txt: no such file"),
-        (["pets.json", "--probs", "new.csv", "-o", "sets.csv"], "column 'photo' is not a label"),
+        (["pets.json", "--probs", "new.csv", "-o", "sets.csv"], "columns 'photo' and 'site' are not labels"),
         (
             ["pets.json", "--probs", "new.csv", "--id", "photo", "--group", "site", "-o", "sets.csv"],
             "calibration was not by group",

@@ -76,7 +76,9 @@ def test_columns_of_a_frame_that_are_no_labels_are_ignored_by_name() -> None:
         assert found.coverage == udcp.evaluate(plain, P_NEW, Y_NEW).coverage
         compared = udcp.compare(LOSS, kind(frame), frame["truth"], oracles=["lac"], splits=2, ignore=others)
         assert compared.n == N
-    with pytest.raises(InputError, match=r"column 'truth' is not a label .* ignored, by ignore=\[\.\.\.\]"):
+    with pytest.raises(
+        InputError, match=r"columns 'truth' and 'note' are not labels; .* ignored, by ignore=\[\.\.\.\]"
+    ):
         predictor.predict_set(new)
     with pytest.raises(InputError, match="there is no column 'notes'; did you mean 'note'"):
         predictor.predict_set(new, ignore=["truth", "notes"])

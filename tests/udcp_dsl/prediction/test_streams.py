@@ -133,6 +133,7 @@ def test_a_folder_of_other_sets_is_refused(tmp_path: Path) -> None:
     predictor, level = made(), made().alphas[0]
     source = open_rows(in_parts(tmp_path / "in"), LABELS, id_column="photo")
     open_folder(tmp_path / "out", ".csv", predictor, source, level)
+    (tmp_path / "out" / "part-0.csv").touch()
     open_folder(tmp_path / "out", ".csv", made(), source, level)  # the same, made again
     others = {
         "by another predictor": (made(nonempty=True), source, ".csv"),
@@ -140,7 +141,7 @@ def test_a_folder_of_other_sets_is_refused(tmp_path: Path) -> None:
         "with other columns": (predictor, open_rows(tmp_path / "in", LABELS), ".csv"),
     }
     for message, (other, rows, ending) in others.items():
-        with pytest.raises(InputError, match=rf"_udcp\.json: the sets in this folder are {message}"):
+        with pytest.raises(InputError, match=rf"\.out\.udcp\.json: the sets in this folder are {message}"):
             open_folder(tmp_path / "out", ending, other, rows, level)
     table = pa.Table.from_batches([batch()])
     pq.write_table(table, tmp_path / "in" / "part-2.parquet")
@@ -148,8 +149,8 @@ def test_a_folder_of_other_sets_is_refused(tmp_path: Path) -> None:
         open_folder(tmp_path / "out", ".csv", predictor, source, level)
     with pytest.raises(InputError, match=r"in: is not empty, and holds no sets that were begun here"):
         open_folder(tmp_path / "in", ".csv", predictor, source, level)
-    (tmp_path / "out" / "_udcp.json").write_text("{}")
-    with pytest.raises(InputError, match=r"_udcp\.json: is not the manifest of sets in parts"):
+    (tmp_path / ".out.udcp.json").write_text("{}")
+    with pytest.raises(InputError, match=r"\.out\.udcp\.json: is not the manifest of sets in parts"):
         open_folder(tmp_path / "out", ".csv", predictor, source, level)
 
 
@@ -175,7 +176,7 @@ def test_finished_parts_stay_when_a_later_one_is_wrong(tmp_path: Path) -> None:
     parts = open_folder(tmp_path / "out", ".parquet", predictor, source, level)
     with pytest.raises(InputError, match=r"part-2\.parquet: probabilities: row 7, label 'cat', is NaN"):
         predict_parts(predictor, source, parts, level)
-    assert sorted(os.listdir(tmp_path / "out")) == ["_udcp.json", "part-0.parquet", "part-1.parquet"]
+    assert sorted(os.listdir(tmp_path / "out")) == ["part-0.parquet", "part-1.parquet"]
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a disk that is always full")
@@ -192,7 +193,7 @@ def test_a_full_disk_is_an_error_and_leaves_nothing(tmp_path: Path, monkeypatch:
     monkeypatch.setattr("udcp_dsl.prediction.files._made_beside", on_a_full_disk)
     with pytest.raises(InputError, match=r"part-0\.csv: cannot be written: No space left on device"):
         predict_parts(predictor, source, parts, level)
-    assert os.listdir(tmp_path / "out") == ["_udcp.json"]
+    assert os.listdir(tmp_path / "out") == []
 
 
 def test_an_empty_part_is_named_and_so_are_weights_that_nobody_uses(tmp_path: Path) -> None:
@@ -409,7 +410,7 @@ def test_p_values_in_blocks_are_those_of_one_array(
     assert told[:5] == [0, 4, 8, 12, 15]  # in parts of 15 rows
     write_p_values(predictor, source, tmp_path / "p.csv")
     lines = (tmp_path / "p.csv").read_text().splitlines()
-    assert lines[0] == "id,cat,dog,wolf"
+    assert lines[0] == "photo,cat,dog,wolf"
     assert [line.split(",")[0] for line in lines[1:]] == ids
     assert np.array([line.split(",")[1:] for line in lines[1:]], float) == pytest.approx(expected)
 
@@ -437,7 +438,6 @@ def test_parts_before_a_fault_are_finished(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"part-2\.parquet"):
         predict_parts(predictor, source, parts, predictor.alphas[0])
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
-        "_udcp.json",
         "part-0.parquet",
         "part-1.parquet",
     ]
@@ -464,4 +464,4 @@ def test_a_full_disk_leaves_finished_parts_and_nothing_else(tmp_path: Path, monk
     parts = open_folder(tmp_path / "out", ".parquet", predictor, source, predictor.alphas[0])
     with pytest.raises(InputError, match=r"part-1\.parquet: cannot be written: No space"):
         predict_parts(predictor, source, parts, predictor.alphas[0])
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["_udcp.json", "part-0.parquet"]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["part-0.parquet"]

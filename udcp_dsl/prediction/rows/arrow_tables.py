@@ -15,7 +15,7 @@ from typing import IO, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from udcp_dsl.diagnostics import InputError, RowFault
+from udcp_dsl.diagnostics import InputError, RowFault, warn
 from udcp_dsl.prediction.files import require_pyarrow
 from udcp_dsl.prediction.rows.columns import Block, ColumnSelection
 from udcp_dsl.prediction.rows.list_pages import Pages, plain_pages
@@ -26,6 +26,8 @@ Choose: TypeAlias = Callable[[Sequence[str], Sequence[int]], ColumnSelection]
 _READ_AHEAD = 1 << 26  # bytes of a parquet file that are held undecoded, over all columns
 _LEAST_READ_AHEAD = 1 << 16  # of one
 _ALL = 1 << 62  # rows
+_END = b"\xff\xff\xff\xff\0\0\0\0"  # of a stream
+_DAMAGED = (LookupError, OverflowError)  # what pyarrow also raises of a file whose own description is damaged
 
 
 def arrow_blocks(file: Path, choose: Choose, most: int | None = None, like: Any = None) -> Iterator[Block]:
@@ -38,7 +40,7 @@ def arrow_blocks(file: Path, choose: Choose, most: int | None = None, like: Any 
         else:
             with pa.OSFile(os.fspath(file)) as opened:
                 yield from _ipc_blocks(pa, opened, choose, most, like)
-    except pa.ArrowException as error:
+    except (pa.ArrowException, *_DAMAGED) as error:
         raise InputError(f"is not what its ending says, a {file.suffix.lower()} file: {error}") from error
 
 
@@ -46,10 +48,33 @@ def stream_blocks(stream: IO[bytes], choose: Choose, most: int | None = None) ->
     """The same of an Arrow stream that is read once, such as standard input."""
     pa = require_pyarrow("Arrow")
     try:
-        with pa.ipc.open_stream(stream) as reader:
+        watched = _Watched(stream)
+        with pa.ipc.open_stream(watched) as reader:
             yield from _batch_blocks(pa, reader.schema, reader, choose, most)
-    except (pa.ArrowException, OSError) as error:
+        _warn_of_a_cut(watched.last)
+    except (pa.ArrowException, OSError, *_DAMAGED) as error:
         raise InputError(f"is not a whole Arrow stream: {error}") from error
+
+
+class _Watched:
+    """A stream of which the last bytes that were read are remembered."""
+
+    closed = False
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self.last = b""
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._stream.read(size)
+        self.last = (self.last + data[-len(_END) :])[-len(_END) :]
+        return data
+
+
+def _warn_of_a_cut(last: bytes) -> None:
+    """Between two batches a stream that was cut looks like one that is whole, but for the mark of its end."""
+    if last != _END:
+        warn("the Arrow stream has no mark at its end: it may have been cut, and rows be missing")
 
 
 def block_of(batch: Any, choose: Choose) -> Block:
@@ -66,7 +91,7 @@ def schema_of(file: Path) -> Any:
             return pa.parquet.read_schema(file)
         with pa.OSFile(os.fspath(file)) as opened:
             return _opened(pa, opened).schema
-    except pa.ArrowException as error:
+    except (pa.ArrowException, *_DAMAGED) as error:
         raise InputError(f"is not what its ending says, a {file.suffix.lower()} file: {error}") from error
 
 
@@ -120,7 +145,9 @@ def _page_blocks(
     batches = parquet.iter_batches(batch_size=rows, columns=others) if others else None
     start = 0
     while start < n:
-        batch = next(batches) if batches is not None else None
+        batch = next(batches, None) if batches is not None else None
+        if batches is not None and batch is None:
+            raise InputError(f"says that it has {n} rows, but a column ends after {start}")
         stop = start + len(batch) if batch is not None else min(start + rows, n)
         try:
             values = pages.read(bare, start, stop)
@@ -136,10 +163,13 @@ def _page_blocks(
 
 def _ipc_blocks(pa: Any, opened: Any, choose: Choose, most: int | None, like: Any) -> Iterator[Block]:
     reader = _opened(pa, opened)
-    batches: Any = reader
     if hasattr(reader, "num_record_batches"):
         batches = (reader.get_batch(i) for i in range(reader.num_record_batches))
-    yield from _batch_blocks(pa, reader.schema, batches, choose, most, like, gather=batches is not reader)
+        yield from _batch_blocks(pa, reader.schema, batches, choose, most, like, gather=True)
+        return
+    yield from _batch_blocks(pa, reader.schema, reader, choose, most, like)
+    opened.seek(max(0, opened.size() - len(_END)))
+    _warn_of_a_cut(opened.read())
 
 
 def _gathered(pa: Any, batches: Iterator[Any], most: int) -> Iterator[Any]:
@@ -214,7 +244,8 @@ def _within(choice: ColumnSelection, names: Sequence[str], left: Sequence[str]) 
     def moved(positions: list[int]) -> list[int]:
         return [place[names[position]] for position in positions]
 
-    return ColumnSelection(moved(choice.numbers), moved(choice.texts), moved(choice.carried), choice.width)
+    ids = None if choice.ids is None else place[names[choice.ids]]
+    return ColumnSelection(moved(choice.numbers), moved(choice.texts), moved(choice.carried), choice.width, ids)
 
 
 def _block(pa: Any, batch: Any, choice: ColumnSelection) -> Block:
@@ -227,7 +258,10 @@ def _block(pa: Any, batch: Any, choice: ColumnSelection) -> Block:
         values = np.stack(columns, axis=1) if columns else np.empty((len(batch), 0))
     texts = [batch.column(position).to_pylist() for position in choice.texts]
     carried = batch.select(choice.carried) if choice.carried else None
-    return Block(values, texts, carried, named=choice.width is None)
+    ids = None if choice.ids is None else batch.column(choice.ids)
+    if ids is not None and pa.types.is_dictionary(ids.type):
+        ids = ids.dictionary_decode()  # dictionaries differ between blocks
+    return Block(values, texts, carried, named=choice.width is None, ids=ids)
 
 
 def _of_numbers(pa: Any, name: str, column: Any) -> npt.NDArray[Any]:

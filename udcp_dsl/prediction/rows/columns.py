@@ -6,13 +6,14 @@ is in the order of the labels, or in that of class names, and what else the tabl
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError, did_you_mean
+from udcp_dsl.prediction.rows.column_roles import Columns
 from udcp_dsl.prediction.rows.probability_matrix import match_columns
 
 
@@ -24,6 +25,7 @@ class ColumnSelection:
     texts: list[int] = field(default_factory=list)
     carried: list[int] = field(default_factory=list)
     width: int | None = None  # of the lists, where the numbers are in one column
+    ids: int | None = None  # the one of texts that holds the ids
 
     @property
     def columns(self) -> list[int]:
@@ -35,61 +37,67 @@ class ColumnSelection:
 class Block:
     """Some rows as they are in a file: numbers (m, K), the columns of texts, and a RecordBatch of what is carried.
 
-    `named`: the columns of numbers were matched by name, and are in the order of the labels.
+    `named`: the columns of numbers were matched by name, and are in the order of the labels. `ids`: as they are in the
+    file, where it says of what type they are.
     """
 
     values: npt.NDArray[Any]
     texts: list[list[Any]]
     carried: Any = None
     named: bool = False
+    ids: Any = None
 
 
 @dataclass(frozen=True)
 class ColumnSpec:
-    """What is read of every part: `others` are columns by their role ("ids", "groups", "true labels")."""
+    """What is read of every part: the columns by their roles, of a table over these labels."""
 
     labels: tuple[str, ...]
     class_names: tuple[str, ...] | None = None
-    others: Mapping[str, str] = field(default_factory=dict)
-    ignore: tuple[str, ...] = ()
-    column: str | None = None  # the one of lists, where it is named
-    carry: tuple[str, ...] = ()
+    columns: Columns = field(default_factory=Columns)
     matrix: bool = True  # whether the numbers are wanted, and not only what is beside them
 
     @property
     def numbers_alone(self) -> ColumnSpec:
         """The same without what is beside the numbers."""
-        return replace(self, others={}, ignore=(*self.ignore, *self.others.values(), *self.carry), carry=())
+        columns = self.columns
+        unread = (*columns.ignore, *columns.per_row.values(), *columns.carry)
+        return replace(self, columns=Columns(column=columns.column, ignore=unread, only_labels=columns.only_labels))
 
     @property
     def others_alone(self) -> ColumnSpec:
         """The same without the numbers, and what is carried along."""
-        return replace(self, ignore=(*self.ignore, *self.carry), carry=(), matrix=False)
+        columns = self.columns
+        unread = (*columns.ignore, *columns.carry)
+        return replace(self, columns=replace(columns, ignore=unread, carry=()), matrix=False)
 
     def choose(self, names: Sequence[str], lists: Sequence[int] = ()) -> ColumnSelection:
         """Of a table with these columns; `lists` are the positions of those that hold lists."""
         at = self._list_column(list(names), lists)
-        others = [*self.others.values(), *self.carry]
+        per_row, carry, ignore = self.columns.per_row, self.columns.carry, self.columns.ignore
+        others = [*per_row.values(), *carry]
         if at is None:
-            numbers = match_columns(names, self.labels, [*others, *self.ignore])
+            numbers = match_columns(names, self.labels, [*others, *ignore], self.columns.only_labels)
             width = None
         else:
-            for other in (*others, *self.ignore):
+            for other in (*others, *ignore):
                 self._refuse_absent(other, names)
             numbers, width = [at], len(self.labels)
         position = {name: place for place, name in enumerate(names)}
-        texts = [position[name] for name in self.others.values()]
+        texts = [position[name] for name in per_row.values()]
         if not self.matrix:
             return ColumnSelection([], texts)
-        return ColumnSelection(numbers, texts, [position[name] for name in self.carry], width)
+        ids = None if self.columns.id_column is None else position[self.columns.id_column]
+        return ColumnSelection(numbers, texts, [position[name] for name in carry], width, ids)
 
     def _list_column(self, names: list[str], lists: Sequence[int]) -> int | None:
-        if self.column is not None:
-            self._refuse_absent(self.column, names)
-            if names.index(self.column) not in lists:
-                raise InputError(f"column {self.column!r} holds no lists, which would be the probabilities of a row")
-            return names.index(self.column)
-        spoken_for = {*self.others.values(), *self.carry, *self.ignore}
+        columns = self.columns
+        if columns.column is not None:
+            self._refuse_absent(columns.column, names)
+            if names.index(columns.column) not in lists:
+                raise InputError(f"column {columns.column!r} holds no lists, which would be the probabilities of a row")
+            return names.index(columns.column)
+        spoken_for = {*columns.per_row.values(), *columns.carry, *columns.ignore}
         found = [position for position in lists if names[position] not in spoken_for]
         if not found or set(self.labels) <= set(names):
             return None

@@ -47,7 +47,7 @@ class Part:
                 pa = require_pyarrow(self.ending)
                 try:
                     return int(pa.parquet.read_metadata(self.path).num_rows)
-                except pa.ArrowException as error:
+                except (pa.ArrowException, LookupError, OverflowError) as error:
                     raise InputError(f"is not what its ending says, a {self.ending} file: {error}") from error
             return len(read_array(self.path, None)) if self.ending == ".npy" else None
 
@@ -61,10 +61,11 @@ class Part:
     def blocks(self, wanted: ColumnSpec, most: int | None, like: Any = None) -> Iterator[Block]:
         """Its rows, some at a time, as they are in the file; faults are told without its name."""
         if self.ending in ARRAYS:
-            if wanted.others or wanted.carry:
-                what = " or ".join(wanted.others) or wanted.carry[0]
+            columns = wanted.columns
+            if columns.per_row or columns.carry:
+                what = " or ".join(columns.per_row) or columns.carry[0]
                 raise InputError(f"an array has no column of {what}: give a file of their own")
-            if wanted.ignore or wanted.column is not None:
+            if columns.ignore or columns.column is not None:
                 raise InputError("an array has no named columns to ignore")
             return array_blocks(self.path, self.key, most)
         if self.key is not None:

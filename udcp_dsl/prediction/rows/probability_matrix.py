@@ -6,6 +6,7 @@ are distributions; logits and scores are made so.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -27,6 +28,8 @@ from udcp_dsl.prediction.containers import (
 Matrix: TypeAlias = npt.NDArray[np.floating[Any]]
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
+_INDEX = re.compile(r"__index_level_\d+__")  # a column that pandas writes for an index without a name
+_NAMED = 30  # unexpected columns that are named
 _PIECE = 1 << 19  # entries that are checked at a time: they stay in the cache between two passes
 _BITS = {"bfloat16": 8, "float16": 11}  # significant bits; every other dtype is held to those of float32
 _FLOAT32_BITS = 24
@@ -105,8 +108,13 @@ def refuse_no_rows(array: npt.NDArray[Any]) -> None:
         raise InputError("the probabilities are empty: there are no rows")
 
 
-def match_columns(columns: Iterable[object], labels: Sequence[str], others: Sequence[str] = ()) -> list[int]:
-    """For each label the position of its column. `others` are the columns that are no labels; all must be there."""
+def match_columns(
+    columns: Iterable[object], labels: Sequence[str], others: Sequence[str] = (), only_labels: bool = False
+) -> list[int]:
+    """For each label the position of its column. `others` are the columns that are no labels; all must be there.
+
+    Any further column is refused, but for the index that pandas writes into files, or with `only_labels`.
+    """
     names = [str(column) for column in columns]
     index = {name: position for position, name in enumerate(names)}
     if len(index) < len(names):
@@ -117,7 +125,7 @@ def match_columns(columns: Iterable[object], labels: Sequence[str], others: Sequ
         if other in labels:
             raise InputError(f"column {other!r} is a label and cannot hold ids, groups or true labels as well")
     known = {*labels, *others}
-    unknown = [name for name in names if name not in known]
+    unknown = [name for name in names if name not in known and not _INDEX.fullmatch(name)]
     missing = [label for label in labels if label not in index]
     if missing and names == [str(i) for i in range(len(names))]:
         raise InputError(
@@ -129,13 +137,22 @@ def match_columns(columns: Iterable[object], labels: Sequence[str], others: Sequ
             f"no column for label {missing[0]!r} ({len(missing)} of {len(labels)} labels have none); "
             + did_you_mean(missing[0], unknown or names)
         )
-    if unknown:
-        raise InputError(
-            f"column {unknown[0]!r} is not a label ({len(unknown)} in all are not); name it as the column of ids, "
-            "groups or true labels, or have it ignored, by ignore=[...] (at the command line: --id, --group, --truth, "
-            "--ignore)"
-        )
+    if unknown and not only_labels:
+        raise InputError(_unexpected(unknown))
     return [index[label] for label in labels]
+
+
+def _unexpected(unknown: Sequence[str]) -> str:
+    *most, last = map(repr, unknown[:_NAMED])
+    if len(unknown) > _NAMED:
+        most, last = [*most, last], f"{len(unknown) - _NAMED} more"
+    named = f"{', '.join(most)} and {last}" if most else last
+    subject = f"columns {named} are not labels; name them" if most else f"column {named} is not a label; name it"
+    s, it = ("s", "them") if most else ("", "it")
+    return (
+        f"{subject} as the column{s} of ids, groups or true labels, or have {it} ignored, by ignore=[...] (at the "
+        "command line: --id, --group, --truth, --ignore, or --only-labels)"
+    )
 
 
 def _repeated(names: Sequence[str]) -> str:

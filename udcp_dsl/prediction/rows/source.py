@@ -12,11 +12,13 @@ from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError, RowFault, warn
 from udcp_dsl.expression.domain import WHOLE_NUMBER
 from udcp_dsl.prediction.containers import BlockedMatrix, listed, to_array
 from udcp_dsl.prediction.files import PathLike
+from udcp_dsl.prediction.rows.column_roles import ENTRIES, Columns
 from udcp_dsl.prediction.rows.columns import Block, ColumnSpec
 from udcp_dsl.prediction.rows.file_parts import Part, blamed_on, find_parts
 from udcp_dsl.prediction.rows.prefetch import prefetch
@@ -34,7 +36,8 @@ _HELD_BYTES = 1 << 26  # of files that do not say how many rows they have
 class Batch:
     """Some rows of a part, from its row `start` on, and `at` among all; `carried` are other columns, as a RecordBatch.
 
-    `part` is its position among the parts of the source.
+    `part` is its position among the parts of the source. `ids` are those of the rows, as they are in the file, where
+    that says of what type they are.
     """
 
     rows: Rows
@@ -42,6 +45,7 @@ class Batch:
     start: int
     at: int
     carried: Any = None
+    ids: Any = None
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,12 @@ class Source:
         counts = [part.rows for part in self.parts]
         return None if None in counts else sum(counts)  # type: ignore[arg-type]  # None is not among them
 
+    @cached_property
+    def _numbered_ids(self) -> npt.NDArray[np.int64] | None:
+        """The ids that are in a file of their own, where they are whole numbers."""
+        ids = np.asarray(self.beside.get("ids", ()))
+        return ids if len(ids) and ids.dtype.kind in "iu" else None
+
     def part(self, which: int) -> Source:
         """One of its parts as a source of its own."""
         if self.beside:
@@ -83,7 +93,8 @@ class Source:
                 try:
                     for block in part.blocks(self.wanted, most, like):
                         rows = self._checked(block, part, at, kinds)
-                        yield Batch(rows, which, start, at, block.carried)
+                        ids = self._numbered_ids[at : at + len(rows)] if self._numbered_ids is not None else block.ids
+                        yield Batch(rows, which, start, at, block.carried, ids)
                         start, at = start + len(rows), at + len(rows)
                 except RowFault as fault:
                     raise fault.moved(start) from fault
@@ -112,28 +123,15 @@ class Source:
                 raise InputError(f"{role}: {len(column)} entries for {n} rows")
 
     def _checked(self, block: Block, part: Part, at: int, kinds: _Kinds) -> Rows:
-        if not self.wanted.matrix:
-            rows = Rows(self.labels, block.values)
-        else:
-            values = arrange(block.values, self.labels, None if block.named else self.wanted.class_names)
-            rows = rows_of(values, self.labels, logits=self.logits, normalize=self.normalize)
         texts = [csv_column(cells) for cells in block.texts] if part.ending == ".csv" else block.texts
-        found: dict[str, Any] = dict(zip(self.wanted.others, texts, strict=True))
+        found: dict[str, Any] = dict(zip(self.wanted.columns.per_row, texts, strict=True))
         for role, column in self.beside.items():
-            found[role] = column[at : at + len(rows)]
-            if len(found[role]) < len(rows):
-                self._check_beside(self._counted() or at + len(rows))
+            found[role] = column[at : at + len(block.values)]
+            if len(found[role]) < len(block.values):
+                self._check_beside(self._counted() or at + len(block.values))
         if "true labels" in found:
             found["true labels"] = kinds.checked(listed(found["true labels"], "true labels"))
-        rows = rows_of(
-            rows,
-            self.labels,
-            y=found.get("true labels"),
-            groups=found.get("groups"),
-            weights=found.get("weights"),
-            class_names=self.wanted.class_names,
-        )
-        return replace(rows, ids=id_texts(found["ids"], len(rows))) if "ids" in found else rows
+        return block_rows(block, self.wanted, found, logits=self.logits, normalize=self.normalize)
 
     def whole(self) -> Rows:
         """All rows at once."""
@@ -164,7 +162,7 @@ class Source:
     def _others(self) -> Rows:
         """What is beside the probabilities of all rows, and of these no column."""
         bare = replace(self, wanted=self.wanted.others_alone)
-        if self.wanted.others:
+        if self.wanted.columns.per_row:
             rows = _joined([batch.rows for batch in bare.batches(_ALL)])
         else:
             n = self._counted() or 0
@@ -221,6 +219,7 @@ def open_rows(
     truth_column: str | None = None,
     weight_column: str | None = None,
     ignore: Sequence[str] = (),
+    only_labels: bool = False,
     carry: Sequence[str] = (),
     logits: bool = False,
     normalize: bool = False,
@@ -233,16 +232,56 @@ def open_rows(
     (`column` names it where there are several). Columns that are carried come along with each batch. `beside` are
     columns that are not in the files, by role ("ids", "groups", "true labels"), for all rows in order.
     """
-    names = {"ids": id_column, "groups": group_column, "true labels": truth_column, "weights": weight_column}
-    wanted = ColumnSpec(
-        tuple(labels),
-        None if class_names is None else names_of_classes(class_names),
-        {role: name for role, name in names.items() if name is not None},
-        tuple(ignore),
-        column,
-        tuple(carry),
+    columns = Columns(
+        column=column,
+        id_column=id_column,
+        group_column=group_column,
+        truth_column=truth_column,
+        weight_column=weight_column,
+        ignore=ignore,
+        only_labels=only_labels,
+        carry=carry,
     )
+    return open_source(
+        path, labels, columns, class_names=class_names, logits=logits, normalize=normalize, beside=beside
+    )
+
+
+def open_source(
+    path: PathLike,
+    labels: Sequence[str],
+    columns: Columns,
+    *,
+    class_names: Sequence[object] | None = None,
+    logits: bool = False,
+    normalize: bool = False,
+    beside: Mapping[str, Any] | None = None,
+) -> Source:
+    """The same by the value that the columns travel as."""
+    names = None if class_names is None else names_of_classes(class_names)
+    wanted = ColumnSpec(tuple(labels), names, columns)
     return Source(find_parts(path), wanted, logits, normalize, dict(beside or {}))
+
+
+def block_rows(
+    block: Block,
+    wanted: ColumnSpec,
+    found: Mapping[str, Any],
+    *,
+    logits: bool = False,
+    normalize: bool = False,
+    empty: bool = False,
+) -> Rows:
+    """The rows of a block, checked; `found` is what is beside their probabilities, by role."""
+    if wanted.matrix:
+        values = arrange(block.values, wanted.labels, None if block.named else wanted.class_names)
+        rows = rows_of(values, wanted.labels, logits=logits, normalize=normalize, empty=empty)
+    else:
+        rows = Rows(wanted.labels, block.values)
+    entries = {ENTRIES[role]: column for role, column in found.items()}
+    ids = entries.pop("ids", None)
+    rows = rows_of(rows, wanted.labels, class_names=wanted.class_names, empty=empty, **entries)
+    return rows if ids is None else replace(rows, ids=id_texts(ids, len(rows)))
 
 
 _ALL = 1 << 62

@@ -25,6 +25,7 @@ from udcp_dsl.prediction.rows.arrow_tables import Choose
 from udcp_dsl.prediction.rows.columns import Block, ColumnSelection
 
 NO_HEADER = "has no header, its first line is numbers: write the names of the columns above it"
+_DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?", re.ASCII)
 _PLAIN_CSV_BYTES = 1 << 20  # below, reading takes less time than importing pyarrow
 _QUICK_BLOCK = 1 << 23  # bytes of text that are parsed at a time
 
@@ -51,8 +52,9 @@ def number(cell: str) -> float | None:
 def csv_blocks(file: Path, choose: Choose, most: int | None = None) -> Iterator[Block]:
     """The blocks of a .csv, of about `most` rows each; texts are cells, for `csv_column`."""
     with file.open(encoding="utf-8-sig", newline="") as stream:
-        header = _header(_csv_rows(stream))
-    choice = _chosen(header, choose)
+        rows = _csv_rows(stream)
+        header = _header(rows)
+        choice = _chosen(header, rows, choose)
     read: int | None = 0
     if file.stat().st_size >= _PLAIN_CSV_BYTES and len(header) > 1:
         read = yield from _quick_blocks(file, header, choice)
@@ -66,7 +68,7 @@ def csv_stream_blocks(stream: IO[bytes], choose: Choose, most: int | None = None
     """The same of a stream that is read once, such as standard input."""
     rows = _csv_rows(io.TextIOWrapper(stream, encoding="utf-8-sig", newline=""))
     header = _header(rows)
-    yield from _plain_blocks(rows, _chosen(header, choose), most, 0, header)
+    yield from _plain_blocks(rows, _chosen(header, rows, choose), most, 0, header)
 
 
 def _csv_rows(stream: IO[str]) -> Iterator[tuple[int, list[str]]]:
@@ -86,15 +88,46 @@ def _header(rows: Iterator[tuple[int, list[str]]]) -> list[str]:
     return header
 
 
-def _chosen(header: list[str], choose: Choose) -> ColumnSelection:
+def _chosen(header: list[str], rows: Iterator[tuple[int, list[str]]], choose: Choose) -> ColumnSelection:
+    """What is wanted of a table with this header, which `rows` come after: they are looked at where it is not there."""
     try:
-        return choose(header, ())
+        choice = choose(header, ())
     except InputError as error:
         if all(number(name) is not None for name in header):
             raise InputError(NO_HEADER) from error
-        if len(header) == 1 and re.search("[;\t|]", header[0]):
-            raise InputError(f"has one column, {header[0]!r}; separate the fields by commas") from error
+        _refuse_other_separators(header, rows, choose)
         raise
+    if len(header) == 1 and ";" in header[0]:  # the one column of true labels, perhaps
+        _refuse_other_separators(header, rows, choose)
+    return choice
+
+
+def _refuse_other_separators(header: list[str], rows: Iterator[tuple[int, list[str]]], choose: Choose) -> None:
+    """Refuse a table whose columns are those that are wanted, or which has several, if only another separator is taken;
+    where a spreadsheet writes semicolons, numbers have decimal commas."""
+    line = ",".join(header)
+    for separator in ";\t|":
+        names = line.split(separator)
+        if len(names) == 1:
+            continue
+        if len(header) > 1:
+            try:
+                choose(names, ())
+            except InputError:
+                continue
+        first = ",".join(next((row for _, row in rows if row), []))
+        cells = first.split(separator)
+        if len(cells) != len(names) and len(header) == 1 and first:
+            continue
+        decimal = any(_DECIMAL_COMMA.fullmatch(cell.strip()) for cell in cells)
+        raise InputError(
+            f"its fields are separated by {separator!r}, not by commas{' and have decimal commas' if decimal else ''}; "
+            + _converted(f"sep={separator!r}" + (", decimal=','" if decimal else ""))
+        )
+
+
+def _converted(options: str) -> str:
+    return f"convert it: pandas.read_csv(FILE, {options}).to_csv(NEW, index=False)"
 
 
 def _plain_blocks(
@@ -126,7 +159,10 @@ def _plain_blocks(
         read = [number(row[position]) for position in choice.numbers]
         if None in read:
             position = choice.numbers[read.index(None)]
-            raise InputError(f"line {line}, column {header[position]!r}: {row[position]!r} is not a number")
+            wrong = f"line {line}, column {header[position]!r}: {row[position]!r}"
+            if _DECIMAL_COMMA.fullmatch(row[position].strip()):
+                raise InputError(f"{wrong} has a decimal comma; " + _converted("decimal=','"))
+            raise InputError(f"{wrong} is not a number")
         values.extend(read)  # type: ignore[arg-type]
         for column, position in zip(cells, choice.texts, strict=True):
             column.extend([""] * blank)
@@ -193,7 +229,9 @@ def json_blocks(stream: IO[bytes], choose: Choose, most: int | None = None) -> I
 
             kept = [names[position] for position in choice.carried]
             carried = pa.RecordBatch.from_pylist([{name: row[name] for name in kept} for _, row in rows])
-        yield Block(np.array(values, dtype=np.float64).reshape(len(rows), -1), texts, carried, choice.width is None)
+        ids = None if choice.ids is None else texts[choice.texts.index(choice.ids)]
+        numbers_of_rows = np.array(values, dtype=np.float64).reshape(len(rows), -1)
+        yield Block(numbers_of_rows, texts, carried, choice.width is None, ids)
 
 
 def _chained(first: tuple[int, dict[str, Any]], rest: Iterator[tuple[int, dict[str, Any]]]) -> Iterator[Any]:

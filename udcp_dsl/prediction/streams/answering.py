@@ -6,7 +6,6 @@ An engine hands batches over and takes batches back: Spark's `mapInArrow`, Ray's
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +14,12 @@ import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError, RowFault
 from udcp_dsl.prediction.calibrate import Level
-from udcp_dsl.prediction.rows import Rows, rows_of
+from udcp_dsl.prediction.rows import Rows
 from udcp_dsl.prediction.rows.arrow_tables import block_of
+from udcp_dsl.prediction.rows.column_roles import Columns
 from udcp_dsl.prediction.rows.columns import ColumnSpec
-from udcp_dsl.prediction.rows.probability_matrix import arrange
-from udcp_dsl.prediction.rows.row_attributes import Names, id_texts
+from udcp_dsl.prediction.rows.row_attributes import Names
+from udcp_dsl.prediction.rows.source import block_rows
 from udcp_dsl.prediction.sets import PredictionSets
 from udcp_dsl.prediction.writing import Answers, refuse_taken_names
 
@@ -56,52 +56,23 @@ def check_groups(predictor: SetPredictor, given: bool) -> None:
 
 
 def predict_batches(
-    predictor: SetPredictor,
-    batches: Iterable[Any],
-    *,
-    alpha: Level | None,
-    column: str | None,
-    id_column: str | None,
-    group_column: str | None,
-    weight_column: str | None,
-    carry: Sequence[str],
-    ignore: Sequence[str],
+    predictor: SetPredictor, batches: Iterable[Any], alpha: Level | None, columns: Columns
 ) -> Iterator[Any]:
     """`SetPredictor.predict_batches`: what can be refused without a batch is refused here and now."""
     level = predictor.calibrated.level(alpha)
-    if isinstance(carry, str) or isinstance(ignore, str):
-        raise InputError("carry and ignore are lists of columns: give ['name'] for one")
-    refuse_taken_names(carry)
-    check_groups(predictor, group_column is not None)
-    named = {"ids": id_column, "groups": group_column, "weights": weight_column}
-    wanted = ColumnSpec(
-        tuple(predictor.loss.labels),
-        predictor.class_names,
-        {role: name for role, name in named.items() if name is not None},
-        tuple(ignore),
-        column,
-        tuple(carry),
-    )
+    refuse_taken_names(columns.carry)
+    check_groups(predictor, columns.group_column is not None)
+    wanted = ColumnSpec(tuple(predictor.loss.labels), predictor.class_names, columns)
     return _answered(predictor, batches, level, wanted)
 
 
 def _answered(predictor: SetPredictor, batches: Iterable[Any], level: Fraction, wanted: ColumnSpec) -> Iterator[Any]:
-    first = 0
+    first, numbers = 0, {"logits": predictor.logits, "normalize": predictor.normalize}
     for number, batch in enumerate(batches):
         try:
             block = block_of(batch, wanted.choose)
-            found = dict(zip(wanted.others, block.texts, strict=True))
-            rows = rows_of(
-                arrange(block.values, wanted.labels, None if block.named else wanted.class_names),
-                wanted.labels,
-                groups=found.get("groups"),
-                weights=found.get("weights"),
-                logits=predictor.logits,
-                normalize=predictor.normalize,
-                empty=True,
-            )
-            if "ids" in found:
-                rows = replace(rows, ids=id_texts(found["ids"], len(rows)))
+            found = dict(zip(wanted.columns.per_row, block.texts, strict=True))
+            rows = block_rows(block, wanted, found, **numbers, empty=True)
             made = answers(predictor, rows, level, first=first, carried=block.carried).batch()
         except InputError as error:
             counted = " (rows counted from 0 in their batch, as are batches)" if isinstance(error, RowFault) else ""

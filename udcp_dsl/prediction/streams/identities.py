@@ -19,7 +19,7 @@ def refuse_shared_ids(source: Source) -> None:
     """Refuse an id that is in two parts, by both its places; one that is twice in a part is warned of."""
     if "ids" in source.beside:
         sample_texts(source.beside["ids"], len(source.beside["ids"]))
-    column = source.wanted.others.get("ids")
+    column = source.wanted.columns.id_column
     if column is None or source.parts[0].stream is not None:
         return
     seen: list[npt.NDArray[np.int64]] = []

@@ -2,12 +2,16 @@
 
 A part is whole as soon as it is there under its name, so that all there is to resuming is to leave out those that are.
 The manifest is written before the first of them: it names the predictor, the level, the columns, and by size and time
-of change the parts of the input, so that a folder never holds sets of two kinds.
+of change the parts of the input, so that a folder never holds sets of two kinds. It lies beside the folder, which then
+holds nothing but parts: others read all files of a folder, hidden ones too.
 """
 
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -21,9 +25,10 @@ from udcp_dsl.prediction.saved import digest
 if TYPE_CHECKING:
     from udcp_dsl.prediction.predictor import SetPredictor
 
-NAME = "_udcp.json"
+NAME = ".udcp.json"  # after the name of the folder; in the folder itself where nothing can be written beside it
+_OLD_NAME = "_udcp.json"  # of version 1, in the folder
 _FORMAT = "udcp_dsl sets in parts"
-_VERSION = 1
+_VERSION = 2
 _WHAT = {
     "predictor": "by another predictor",
     "alpha": "at another alpha",
@@ -34,11 +39,25 @@ _WHAT = {
 
 @dataclass(frozen=True)
 class Parts:
-    """The parts of a folder, in the order of the input; `done` says which of them were there before."""
+    """The parts of a folder, in the order of the input; `done` says which of them were there before.
+
+    `plain_ids`: the folder was begun by version 0.2, which wrote all ids as text, in a column `id`.
+    """
 
     folder: Path
     files: tuple[Path, ...]
     done: tuple[bool, ...]
+    manifest: Path
+    content: str  # of the manifest
+    plain_ids: bool = False
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Hold the folder for oneself; refuse if another process has begun other sets in it since it was opened."""
+        with locked(self.folder):
+            if self.manifest.read_text(encoding="utf-8") != self.content:
+                raise InputError(f"{self.folder}: another process has begun other sets in it: give a new folder")
+            yield
 
     @property
     def left(self) -> tuple[int, ...]:
@@ -49,7 +68,8 @@ class Parts:
 def open_folder(folder: str | Path, ending: str, predictor: SetPredictor, source: Source, level: Fraction) -> Parts:
     """Make the folder, or go on in one that was begun with the same predictor, level, columns and parts.
 
-    Refuses a folder with anything else in it. What a run that was killed left behind is taken away.
+    Refuses a folder with anything else in it, and one that another process writes to. What a run that was killed left
+    behind is taken away. Of a part that has the same size, but was written or touched since, the sets are made again.
     """
     folder = Path(folder)
     names = [str(Path(part.name).with_suffix(ending)) for part in source.parts]
@@ -60,24 +80,73 @@ def open_folder(folder: str | Path, ending: str, predictor: SetPredictor, source
         "columns": _columns(source),
     }
     parts = {part.name: part.identity for part in source.parts}
-    file = folder / NAME
     try:
-        if file.exists():
-            before = _read(file)
-            _refuse_another(file, before, kind, parts)
-            parts = {**before["parts"], **parts}
-        elif folder.exists() and any(folder.iterdir()):
-            raise InputError(f"{folder}: is not empty, and holds no sets that were begun here: give a new folder")
-        remove_leftovers(folder)
-        for name in names:
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        content = {"format": _FORMAT, "format_version": _VERSION, **kind, "parts": parts}
-        with atomic_write(file) as temporary:
-            temporary.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        folder.mkdir(parents=True, exist_ok=True)
+        with locked(folder):
+            file, before = _manifest(folder)
+            touched = set[str]()
+            if before is not None:
+                touched = _refuse_another(file, before, kind, parts)
+                parts = {**before["parts"], **parts}
+            elif any(folder.iterdir()):
+                raise InputError(f"{folder}: is not empty, and holds no sets that were begun here: give a new folder")
+            remove_leftovers(folder)
+            for part, name in zip(source.parts, names, strict=True):
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                if part.name in touched:
+                    (folder / name).unlink(missing_ok=True)
+            version = _VERSION if before is None else before["format_version"]
+            content = {"format": _FORMAT, "format_version": version, **kind, "parts": parts}
+            content |= {} if version == 1 else {"folder": folder.stat().st_ino}
+            text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+            with atomic_write(file) as temporary:
+                temporary.write_text(text, encoding="utf-8")
     except OSError as error:
         raise InputError(f"{folder}: cannot be written: {error.strerror or error}") from error
     files = tuple(folder / name for name in names)
-    return Parts(folder, files, tuple(path.exists() for path in files))
+    return Parts(folder, files, tuple(path.exists() for path in files), file, text, plain_ids=version == 1)
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Refuse a folder that another process writes to, and keep others from it; no lock outlives its process.
+
+    Where the system or the file system has no such locks, nobody is kept from anything.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            why = "another process is writing sets to it: wait until that has ended, or give a new folder"
+            raise InputError(f"{folder}: {why}") from None
+        except OSError:
+            pass
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _manifest(folder: Path) -> tuple[Path, dict[str, Any] | None]:
+    """Where the manifest is, and what it says; where there is none, or one of another folder, where it will be.
+
+    An empty folder may be another one of the same name, and may be begun with anything.
+    """
+    place = folder.resolve()
+    beside = place.parent / f".{place.name}{NAME}"
+    if beside.exists() and any(folder.iterdir()):
+        before = _read(beside)
+        if before.get("folder") == folder.stat().st_ino:
+            return beside, before
+    for file in (folder / NAME, folder / _OLD_NAME):
+        if file.exists():
+            return file, _read(file)
+    return beside if os.access(place.parent, os.W_OK) else folder / NAME, None
 
 
 def remove_leftovers(folder: Path) -> None:
@@ -87,9 +156,9 @@ def remove_leftovers(folder: Path) -> None:
 
 
 def _columns(source: Source) -> dict[str, Any]:
-    wanted = source.wanted
-    names = None if wanted.class_names is None else list(wanted.class_names)
-    return {**wanted.others, "lists": wanted.column, "carried": list(wanted.carry), "class names": names}
+    columns, names = source.wanted.columns, source.wanted.class_names
+    lists = {"lists": columns.column, "carried": list(columns.carry)}
+    return {**columns.per_row, **lists, "class names": None if names is None else list(names)}
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -99,18 +168,20 @@ def _read(file: Path) -> dict[str, Any]:
             raise ValueError("another format")
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"{file}: is not the manifest of sets in parts: give a new folder") from error
-    if content["format_version"] != _VERSION:
+    if content["format_version"] not in (1, _VERSION):
         raise InputError(f"{file}: was written by another version: give a new folder")
     return dict(content)
 
 
-def _refuse_another(file: Path, before: dict[str, Any], kind: dict[str, Any], parts: dict[str, Any]) -> None:
+def _refuse_another(file: Path, before: dict[str, Any], kind: dict[str, Any], parts: dict[str, Any]) -> set[str]:
+    """Refuse to go on with other sets; gives the parts of which it cannot be told whether they have changed."""
     for key, what in _WHAT.items():
         if before.get(key) != kind[key]:
             raise InputError(f"{file}: the sets in this folder are {what}: give a new folder, or remove this one")
+    known = {name: before["parts"].get(name, identity) for name, identity in parts.items()}
     for name, identity in parts.items():
-        known = before["parts"].get(name)
-        if known is not None and known != identity:
+        if known[name]["bytes"] != identity["bytes"]:
             raise InputError(
                 f"{file}: {name} has changed since its sets were begun: give a new folder, or remove this one"
             )
+    return {name for name, identity in parts.items() if known[name] != identity}

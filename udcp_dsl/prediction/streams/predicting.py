@@ -56,12 +56,13 @@ def predict_file(
     tell: Tell | None = None,
     *,
     overlap: bool = True,
+    plain_ids: bool = False,
 ) -> Tally:
     """Write the sets of all rows of a source to one file, in order; it appears whole or not at all.
 
-    `overlap=False` reads, scores and writes by turns, in this thread alone.
+    `overlap=False` reads, scores and writes by turns, in this thread alone. `plain_ids` are written as text, as `id`.
     """
-    answering = _Answering(predictor, level)
+    answering = _Answering(predictor, level, plain_ids)
 
     def batches() -> Iterator[Batch]:
         for batch in source.batches():
@@ -84,13 +85,13 @@ def predict_parts(
     A part is read while the one before is still scored and written. Where something is wrong with one, those before it
     are finished.
     """
-    answering = _Answering(predictor, level)
+    answering = _Answering(predictor, level, parts.plain_ids)
 
     def answered(item: tuple[int, Batch | None]) -> tuple[int, Answers | None]:
         which, batch = item
         return which, None if batch is None else answering(source.part(which), batch)
 
-    with closing(_Folder(parts)) as writer:
+    with parts.writing(), closing(_Folder(parts)) as writer:
         in_lanes(_batches(source, parts.left, tell), answered, writer, answering.lanes(source))
     return writer.tally
 
@@ -100,7 +101,8 @@ def write_p_values(predictor: SetPredictor, source: Source, path: PathLike, tell
     if source.parts[0].stream is not None:
         raise InputError(f"{source.parts[0].path}: is read once, for the sets: for p-values, save the rows in a file")
     step = max(1, BATCH // (2 * predictor.loss.K))  # p-values are of double precision
-    with open_p_values(path, predictor.loss.labels) as write, write_behind(write) as put:
+    named = source.wanted.columns.id_column or "id"
+    with open_p_values(path, predictor.loss.labels, named) as write, write_behind(write) as put:
         for batch in prefetch(source.batches(step)):
             if tell is not None:
                 tell(batch.at)
@@ -125,8 +127,8 @@ def _batches(source: Source, left: Iterable[int], tell: Tell | None) -> Iterator
 class _Answering:
     """From a batch to what is written of it, by several threads at once where the oracle may be asked so."""
 
-    def __init__(self, predictor: SetPredictor, level: Fraction) -> None:
-        self._predictor, self._level = predictor, level
+    def __init__(self, predictor: SetPredictor, level: Fraction, plain_ids: bool) -> None:
+        self._predictor, self._level, self._plain_ids = predictor, level, plain_ids
         declared, way = predictor.oracle.declaration, predictor.oracle.way
         quick = isinstance(way, Way) and way.time is not Time.LONGER
         self._in_threads = declared is not None and declared.in_threads and quick
@@ -142,6 +144,8 @@ class _Answering:
     def __call__(self, source: Source, batch: Batch) -> Answers:
         with blamed(source, batch):
             found = answers(self._predictor, batch.rows, self._level, first=batch.at, carried=batch.carried)
+        if not self._plain_ids:
+            found = found.with_ids(source.wanted.columns.id_column, batch.ids)
         _ = found.sizes  # looked for here, where others need not wait for it
         return found
 

@@ -414,7 +414,7 @@ BAD_FRAMES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "extra": (
         {"a": [0.5], "b": [0.5], "c": [0.0], "age": [40]},
         {},
-        r"column 'age' is not a label \(1 in all are not\); name it as the column of ids, groups or true labels",
+        r"column 'age' is not a label; name it as the column of ids, groups or true labels",
     ),
     "no such id": (
         {"a": [0.5], "b": [0.5], "c": [0.0]},
@@ -474,7 +474,7 @@ def test_nothing_heavy_is_imported() -> None:
 
 
 def test_examples() -> None:
-    for module in ("rows.probability_matrix", "rows.row_attributes", "rows.value", "containers"):
+    for module in ("rows.column_roles", "rows.probability_matrix", "rows.row_attributes", "rows.value", "containers"):
         result = doctest.testmod(import_module(f"udcp_dsl.prediction.{module}"))
         assert result.attempted
         assert result.failed == 0

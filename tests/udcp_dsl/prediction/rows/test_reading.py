@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.rows import array_files, text_tables
+from udcp_dsl.prediction.rows.column_roles import Columns
 from udcp_dsl.prediction.rows.columns import ColumnSelection, ColumnSpec
 from udcp_dsl.prediction.rows.file_parts import find_parts
 from udcp_dsl.prediction.rows.probability_matrix import check_class_names, probabilities
@@ -85,7 +86,7 @@ def test_tables_are_matched_by_name_and_keep_every_bit(
     frame["site"] = [str(i % 2) for i in range(len(values))]
     frame["y"] = [labels[i % len(labels)] for i in range(len(values))]
     path = write_frame(tmp_path / name, frame)
-    wanted = ColumnSpec(tuple(labels), others={"ids": "the id", "groups": "site", "true labels": "y"})
+    wanted = ColumnSpec(tuple(labels), columns=Columns(id_column="the id", group_column="site", truth_column="y"))
     for most in (None, 2):
         blocks = list(find_parts(path)[0].blocks(wanted, most))
         np.testing.assert_array_equal(np.concatenate([block.values for block in blocks]), values)
@@ -220,7 +221,7 @@ BAD_CSV: dict[str, tuple[str, str]] = {
         "0.5,0.25,0.25\n0.5,0.5,0\n",
         r"p\.csv: has no header, its first line is numbers: write the names",
     ),
-    "semicolons": ("a;b;c\n0.5;0.25;0.25\n", r"p\.csv: has one column, 'a;b;c'; separate the fields by commas"),
+    "semicolons": ("a;b;c\n0.5;0.25;0.25\n", r"p\.csv: its fields are separated by ';', not by commas"),
     "too few": ("a,b,c\n0.5,0.25,0.25\n0.5,0.5\n", r"p\.csv: line 3: 2 fields, but the header has 3"),
     "too many": ("a,b,c\n\n0.5,0.25,0.25,0\n", r"p\.csv: line 3: 4 fields, but the header has 3"),
     "text": ("a,b,c\n0.5,0.25,0.25\n0.5,half,0\n", r"p\.csv: line 3, column 'b': 'half' is not a number"),

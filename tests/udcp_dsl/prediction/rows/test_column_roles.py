@@ -1,0 +1,54 @@
+"""A column's role is declared once: the explicit signatures and the options of the commands are held to it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any
+
+import click
+import pytest
+
+from udcp_dsl import InputError, SetPredictor
+from udcp_dsl.cli import main
+from udcp_dsl.prediction.rows.column_roles import ENTRIES, ROLES, Columns
+from udcp_dsl.prediction.rows.reading import read_rows
+from udcp_dsl.prediction.rows.source import open_rows
+from udcp_dsl.prediction.rows.value import Rows
+
+VERBS = ("calibrate", "predict", "evaluate", "monitor", "compare", "order", "gap", "validate", "studio")
+
+
+@pytest.mark.parametrize(
+    ("function", "without"),
+    [(open_rows, set()), (read_rows, {"carry"}), (SetPredictor.predict_batches, {"truth_column"})],
+)
+def test_the_explicit_signatures_have_every_role(function: Callable[..., Any], without: set[str]) -> None:
+    parameters = inspect.signature(function).parameters
+    assert set(ROLES) - set(parameters) == without
+    for name in set(ROLES) - without:
+        assert parameters[name].kind is inspect.Parameter.KEYWORD_ONLY
+        assert parameters[name].default == getattr(Columns(), name)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_options_are_those_that_are_declared(verb: str) -> None:
+    command = main.get_command(click.Context(main), verb)  # type: ignore[attr-defined]
+    assert command is not None
+    options = {x.opts[0]: x for x in command.params if isinstance(x, click.Option)}
+    declared = {role.option: role for role in ROLES.values()}
+    assert {"--probs", "--ignore"} <= set(options)
+    for name in declared.keys() & options.keys():
+        assert (options[name].help, options[name].multiple) == (declared[name].help, declared[name].several)
+
+
+def test_what_belongs_to_rows_is_a_field_of_them() -> None:
+    assert set(ENTRIES.values()) == {x.name for x in fields(Rows)} - {"labels", "P"}
+
+
+def test_lists_of_columns_are_lists() -> None:
+    assert Columns(ignore=["a"]) == Columns(ignore=("a",))
+    for name in ("carry", "ignore"):
+        with pytest.raises(InputError, match="carry and ignore are lists of columns"):
+            Columns(**{name: "taken"})

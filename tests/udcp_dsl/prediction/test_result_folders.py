@@ -1,0 +1,160 @@
+"""A folder of sets as others find it: read by polars, gone on with after its input was touched, written by one."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import threading
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pyarrow")
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import udcp_dsl as udcp
+from udcp_dsl.diagnostics import InputError
+from udcp_dsl.prediction.rows.source import Source, open_rows
+from udcp_dsl.prediction.streams.manifest import locked, open_folder
+from udcp_dsl.prediction.streams.predicting import predict_parts
+
+LABELS = ["cat", "dog", "wolf"]
+LEVEL = Fraction(3, 10)
+rng = np.random.default_rng(0)
+P = rng.dirichlet(np.ones(3), 40)
+Y = np.argmax(np.log(P) + rng.gumbel(size=P.shape), axis=1)
+
+
+def made(seed: int = 0) -> udcp.SetPredictor:
+    loss = udcp.loads("labels {cat, dog, wolf}  loss l = size")
+    return udcp.SetPredictor(loss, "lac", alpha=0.3, seed=seed, randomize=seed > 0).calibrate(P, Y)
+
+
+def write(folder: Path, number: int, values: np.ndarray) -> None:
+    lists = pa.array(values.tolist(), pa.list_(pa.float64()))
+    rows = range(10 * number, 10 * number + len(values))
+    pq.write_table(pa.table({"photo": list(rows), "p": lists}), folder / f"part-{number}.parquet", compression="none")
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Source:
+    (tmp_path / "in").mkdir()
+    for number in range(4):
+        write(tmp_path / "in", number, P[10 * number : 10 * number + 10])
+    return open_rows(tmp_path / "in", LABELS, id_column="photo")
+
+
+def run(source: Source, out: Path, predictor: udcp.SetPredictor | None = None) -> int:
+    predictor = predictor or made()
+    return predict_parts(predictor, source, open_folder(out, ".parquet", predictor, source, LEVEL), LEVEL).n
+
+
+def test_it_holds_parts_alone_which_polars_reads(tmp_path: Path, source: Source) -> None:
+    assert run(source, tmp_path / "out") == 40
+    assert pl.read_parquet(tmp_path / "out").columns == ["photo", "labels", "size", "cost"]
+    assert pl.read_parquet(tmp_path / "out")["photo"].to_list() == list(range(40))
+    assert (tmp_path / ".out.udcp.json").exists()
+    assert run(source, tmp_path / "out") == 0
+
+
+def test_where_nothing_can_be_written_beside_it_the_manifest_is_in_it(
+    tmp_path: Path, source: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    assert run(source, tmp_path / "out") == 40
+    assert not (tmp_path / ".out.udcp.json").exists()
+    assert (tmp_path / "out" / ".udcp.json").exists()
+    assert run(source, tmp_path / "out") == 0
+
+
+def test_a_folder_of_version_02_is_gone_on_with_as_it_was_begun(tmp_path: Path, source: Source) -> None:
+    open_folder(tmp_path / "out", ".parquet", made(), source, LEVEL)
+    content = json.loads((tmp_path / ".out.udcp.json").read_text())
+    del content["folder"]
+    (tmp_path / ".out.udcp.json").unlink()
+    (tmp_path / "out" / "_udcp.json").write_text(json.dumps(content | {"format_version": 1}))
+    pq.write_table(pa.table({"id": ["x"]}), tmp_path / "out" / "part-2.parquet")
+    assert run(source, tmp_path / "out") == 30
+    assert sorted(os.listdir(tmp_path / "out")) == ["_udcp.json", *(f"part-{i}.parquet" for i in range(4))]
+    assert not (tmp_path / ".out.udcp.json").exists()
+    table = pq.read_table(tmp_path / "out" / "part-1.parquet")
+    assert table.column_names[0] == "id"
+    assert table["id"].to_pylist() == [str(i) for i in range(10, 20)]
+
+
+def test_a_folder_that_was_removed_or_replaced_is_another(tmp_path: Path, source: Source) -> None:
+    run(source, tmp_path / "out")
+    shutil.rmtree(tmp_path / "out")
+    assert run(source, tmp_path / "out", made(seed=1)) == 40
+    run(source, tmp_path / "other")
+    shutil.rmtree(tmp_path / "out")
+    (tmp_path / "other").rename(tmp_path / "out")
+    with pytest.raises(InputError, match="is not empty, and holds no sets that were begun here"):
+        run(source, tmp_path / "out", made(seed=1))
+
+
+def test_a_part_that_was_touched_is_accepted(tmp_path: Path, source: Source) -> None:
+    run(source, tmp_path / "out")
+    before = pl.read_parquet(tmp_path / "out")
+    os.utime(tmp_path / "in" / "part-2.parquet", ns=(1, 1))
+    assert run(source, tmp_path / "out") == 10  # whether it is the same is not known
+    assert pl.read_parquet(tmp_path / "out").equals(before)
+    assert run(source, tmp_path / "out") == 0
+
+
+def test_a_part_of_the_same_size_with_another_content_gets_its_own_sets(tmp_path: Path, source: Source) -> None:
+    run(source, tmp_path / "out")
+    write(tmp_path / "in", 2, P[30:40])
+    parts = open_folder(tmp_path / "out", ".parquet", made(), source, LEVEL)
+    assert parts.left == (2,)  # and were it killed here:
+    assert run(source, tmp_path / "out") == 10
+    out = pl.read_parquet(tmp_path / "out")
+    assert out["labels"][20:30].to_list() == out["labels"][30:40].to_list()
+    write(tmp_path / "in", 2, P[30:39])
+    with pytest.raises(InputError, match=r"part-2\.parquet has changed since its sets were begun"):
+        run(source, tmp_path / "out")
+
+
+def test_a_folder_is_written_by_one_process_at_a_time(tmp_path: Path, source: Source) -> None:
+    pytest.importorskip("fcntl")
+    predictor = made()
+    parts = open_folder(tmp_path / "out", ".parquet", predictor, source, LEVEL)
+    with locked(tmp_path / "out"):
+        for again in (
+            lambda: open_folder(tmp_path / "out", ".parquet", predictor, source, LEVEL),
+            lambda: predict_parts(predictor, source, parts, LEVEL),
+        ):
+            with pytest.raises(InputError, match="out: another process is writing sets to it"):
+                again()
+    other = open_folder(tmp_path / "out", ".parquet", made(seed=1), source, LEVEL)  # nothing is in it yet
+    with pytest.raises(InputError, match="out: another process has begun other sets in it"):
+        predict_parts(predictor, source, parts, LEVEL)
+    assert predict_parts(made(seed=1), source, other, LEVEL).n == 40
+
+
+def test_of_several_that_start_at_once_each_goes_on_or_is_told_why(tmp_path: Path, source: Source) -> None:
+    pytest.importorskip("fcntl")
+    predictor, told = made(), list[str]()
+
+    def start(out: Path, barrier: threading.Barrier) -> None:
+        barrier.wait()
+        try:
+            open_folder(out, ".parquet", predictor, source, LEVEL)
+        except InputError as error:
+            told.append(str(error))
+
+    for number in range(30):
+        barrier = threading.Barrier(3)
+        threads = [threading.Thread(target=start, args=(tmp_path / f"out{number}", barrier)) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert (tmp_path / f".out{number}.udcp.json").exists()
+    assert all("another process is writing sets to it" in message for message in told), told

@@ -1,0 +1,107 @@
+"""The columns of a table by what they are for: every role is declared once, and all of them travel as one value.
+
+From a declaration come the keyword in Python, the option of the command line with its help, and the word for it in
+messages. Nothing heavy is imported here: the command line shows its help from these declarations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from types import MappingProxyType
+from typing import Any
+
+from udcp_dsl.diagnostics import InputError
+
+
+@dataclass(frozen=True)
+class Role:
+    """What a column is for; `entry` is the field of `Rows` it becomes, where it has one entry per row."""
+
+    option: str
+    called: str  # in messages
+    help: str
+    entry: str | None = None
+    default: Any = None  # () where there may be several, False of a flag
+    metavar: str = "COLUMN"
+
+    @property
+    def several(self) -> bool:
+        return isinstance(self.default, tuple)
+
+    @property
+    def flag(self) -> bool:
+        return self.default is False
+
+
+def _role(*declared: Any, **more: Any) -> Any:
+    role = Role(*declared, **more)
+    return field(default=role.default, metadata={"role": role})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Columns:
+    """Which columns of a table are read, and as what. A field is called as the keyword of Python.
+
+    >>> Columns(id_column="photo", ignore=["site"]).per_row
+    {'ids': 'photo'}
+    """
+
+    column: str | None = _role(
+        "--column", "lists", "The column of lists that holds the probabilities, where there are several."
+    )
+    id_column: str | None = _role(
+        "--id", "ids", "Sample ids: a column of the table, or a file of their own.", "ids", metavar="COLUMN|FILE"
+    )
+    group_column: str | None = _role(
+        "--group", "groups", "The group of each row, for coverage within each group.", "groups", metavar="COLUMN|FILE"
+    )
+    truth_column: str | None = _role(
+        "--truth",
+        "true labels",
+        "True labels: a file (.npy, .npz:KEY, .csv:COLUMN, .txt, .json ...), or a column of the table.",
+        "y",
+        metavar="FILE|COLUMN",
+    )
+    weight_column: str | None = _role(
+        "--weights",
+        "weights",
+        "The weight of each row, for new rows that are shifted.",
+        "weights",
+        metavar="COLUMN|FILE",
+    )
+    ignore: Sequence[str] = _role(
+        "--ignore",
+        "ignored",
+        "Columns of the table to leave unread: a,b; may be repeated.",
+        default=(),
+        metavar="COLUMNS",
+    )
+    only_labels: bool = _role(
+        "--only-labels", "only labels", "Leave all columns unread that are no labels and not named.", default=False
+    )
+    carry: Sequence[str] = _role(
+        "--carry",
+        "carried",
+        "Columns of the table to write beside the sets: a,b; may be repeated.",
+        default=(),
+        metavar="COLUMNS",
+    )
+
+    def __post_init__(self) -> None:
+        if isinstance(self.carry, str) or isinstance(self.ignore, str):
+            raise InputError("carry and ignore are lists of columns: give ['name'] for one")
+        for name in ("carry", "ignore"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+
+    @property
+    def per_row(self) -> dict[str, str]:
+        """Those with one entry per row that is no probability, by what they are called in messages."""
+        named = {role.called: getattr(self, keyword) for keyword, role in ROLES.items() if role.entry is not None}
+        return {called: column for called, column in named.items() if column is not None}
+
+
+ROLES: Mapping[str, Role] = MappingProxyType({x.name: x.metadata["role"] for x in fields(Columns)})  # by keyword
+ENTRIES: Mapping[str, str] = MappingProxyType(
+    {role.called: role.entry for role in ROLES.values() if role.entry is not None}
+)  # the field of `Rows` by what it is called in messages
