@@ -28,7 +28,11 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A loss, probabilities and true labels; of these, `calibration` rows are calibrated with and the others judged."""
+    """A loss, probabilities and true labels. Each split calibrates with `calibration` rows and judges others.
+
+    Where rows can be drawn at will, these are `test` rows, and no two splits share any. Else (`test` None) they are all
+    others of one pool: splits share rows, and standard errors over them are too small.
+    """
 
     name: str
     loss: Any
@@ -36,6 +40,7 @@ class Case:
     y: Ints
     calibration: int
     is_forest: bool = False
+    test: int | None = None
 
 
 def cases(quick: bool) -> Iterator[tuple[str, Callable[[], Case]]]:
@@ -133,7 +138,7 @@ def _noisy_digits(name: str, classifier: str) -> Case:
 
 
 @cache
-def _points(n: int = 30_000) -> tuple[Floats, Ints]:
+def _points(n: int = 120_000) -> tuple[Floats, Ints]:
     from sklearn.datasets import make_classification
 
     X, y = make_classification(
@@ -158,7 +163,7 @@ def _drawn_probabilities(classifier: str) -> tuple[Floats, Ints]:
 
 def _drawn(name: str, classifier: str, text: str = "sum(c) + 2 * count(f)") -> Case:
     P, y = _drawn_probabilities(classifier)
-    return Case(name, _loss(20, 5, text), P[:4800], y[:4800], 2400, classifier in FORESTS)
+    return Case(name, _loss(20, 5, text), P, y, 2400, classifier in FORESTS, test=2400)
 
 
 def _drawn_another_mix(name: str, classifier: str) -> Case:
@@ -166,5 +171,5 @@ def _drawn_another_mix(name: str, classifier: str) -> Case:
     P, y = _drawn_probabilities(classifier)
     rng = np.random.default_rng(1)
     mix = rng.permutation(0.75 ** np.arange(_DRAWN_CLASSES))
-    kept = np.flatnonzero(rng.random(len(y)) < mix[y])[:3350]
-    return Case(name, _loss(20, 5), P[kept], y[kept], 350, classifier in FORESTS)
+    kept = np.flatnonzero(rng.random(len(y)) < mix[y])
+    return Case(name, _loss(20, 5), P[kept], y[kept], 350, classifier in FORESTS, test=1650)

@@ -115,9 +115,8 @@ class Repair:
     def _apply(self, P: npt.NDArray[Any]) -> npt.NDArray[Any]:
         out = np.empty(P.shape, dtype=P.dtype)
         for rows in blocks(*P.shape):
-            piece: Floats = np.array(
-                P[rows], dtype=np.float64, order="C"
-            )  # contiguous, so that equal rows take one way
+            # Contiguous, whatever P is: numpy takes other loops for strided rows.
+            piece: Floats = np.array(P[rows], dtype=np.float64, order="C")
             if self.smoothing:
                 piece *= 1 - self.smoothing
                 piece += self.smoothing / P.shape[1]
