@@ -27,6 +27,7 @@ from udcp_dsl.loss import Loss, load, loads
 from udcp_dsl.prediction.calibrate import Level, exact_level, show_level
 from udcp_dsl.prediction.calibrate.checked_arrays import as_weights
 from udcp_dsl.prediction.calibrate.cross import CrossCalibration, equal_folds
+from udcp_dsl.prediction.input_warnings import warn_of_high_alpha
 from udcp_dsl.prediction.oracle import AnchoredOracle, Oracle, Probabilities, make_oracle
 from udcp_dsl.prediction.predictor import SetPredictor
 from udcp_dsl.prediction.promises.promise import OPTIONS, Promise, Temperature
@@ -206,6 +207,7 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         names = ("conditional", "bins", "confidence", "simultaneous", "risk", "randomize", "pool")
         _refuse_with_cv(groups=groups, weights=weights, **{name: getattr(self, name) for name in names})
         promise = self._promise()
+        warn_of_high_alpha(promise)
         if promise.temperature == "fit":
             raise InputError("cv leaves no rows to fit a temperature on: give a number, or leave out cv")
         _require_probabilities(self.estimator)

@@ -16,7 +16,12 @@ from udcp_dsl.comparison.splits import FRACTIONS, Contender, Entry, Result, deal
 from udcp_dsl.diagnostics import InputError, OracleError, did_you_mean, keeping_warnings
 from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.calibrate import DEFAULT_GRID, CalibrationWarning, Level
-from udcp_dsl.prediction.input_warnings import warn_of_another_order, warn_of_free_labels, warn_of_zeros
+from udcp_dsl.prediction.input_warnings import (
+    warn_of_another_order,
+    warn_of_free_labels,
+    warn_of_high_alpha,
+    warn_of_zeros,
+)
 from udcp_dsl.prediction.oracle import Oracle, declaration_of, make_oracle, oracle_names, with_lambda
 from udcp_dsl.prediction.promises.promise import COMPARED, OPTIONS, Promise, Temperature, promise_from
 from udcp_dsl.prediction.rows import Rows, rows_of
@@ -79,6 +84,7 @@ def compare(
     asked = compared_promise(promise_from(promise, {**locals(), "alpha": alphas}))
     compared = (losses,) if isinstance(losses, Loss) else tuple(losses)
     names = _names(compared)
+    warn_of_high_alpha(asked)
     for loss in compared:
         asked.harm(loss)  # in the units of each loss's own spec, so that alpha must be one of each
     for name, value, least in (("splits", splits, 1), ("workers", workers, 1)):

@@ -1,6 +1,6 @@
 """What makes labelled rows doubtful before any work is done with them: said as a warning, never refused.
 
-Columns that are in another order than the labels, rows of randomised sets that share their draw, labels that cost
+An alpha that may be meant as the coverage, columns that are in another order than the labels, rows of randomised sets that share their draw, labels that cost
 nothing, and true labels of probability 0.
 """
 
@@ -21,35 +21,49 @@ from udcp_dsl.prediction.rows import Rows
 from udcp_dsl.prediction.rows.row_attributes import Positions
 
 if TYPE_CHECKING:
+    from udcp_dsl.prediction.promises.promise import Promise
     from udcp_dsl.prediction.stages.oracle_input import OracleInput
     from udcp_dsl.prediction.stages.setting import Setting
 
-# A warning about the order of columns is wrong with at most this chance, for each of its two reasons.
+# From here on alpha is more likely meant as the coverage.
+_HIGH_ALPHA = Fraction(1, 2)
+# A warning about the order of columns is wrong with at most this chance, for each of its reasons.
 _CHANCE = 1e-4
 # Rows that share a draw move the coverage by their share at most: less than this is not worth a word.
 _SHARED = 0.01
 
 
+def warn_of_high_alpha(promise: Promise) -> None:
+    """Warn of an alpha of 0.5 or more, unless it is in the units of a harm."""
+    alpha = max(promise.alphas)
+    if promise.risk is None and alpha >= _HIGH_ALPHA:
+        given, rest = show_level(alpha), show_level(1 - alpha)
+        warn(
+            f"alpha is {given}, so that sets may miss the truth in {float(alpha):.4g} of the rows: alpha is the share "
+            f"of misses, not the coverage. If coverage {given} is meant, give confidence_level={given}, or alpha={rest}",
+            CalibrationWarning,
+        )
+
+
 def warn_of_another_order(rows: Rows) -> None:
     """Warn where the likeliest labels are so seldom the true ones that the columns may be in another order.
 
-    So it is where they are right less often than chance, 1 / K, would be; and where another order, found on one half of
-    the rows, makes at least twice as many right on the other half.
+    So it is where they are right less often than chance, 1 / K, would be; where another order, found on one half of the
+    rows, makes at least twice as many right on the other half; and where two columns seem to be exchanged.
     """
-    if 2 * rows.hits >= len(rows):
-        return
-    found = _better_order(rows)
-    if found is not None:
-        why = found
-    elif _below_chance(rows.hits, len(rows), len(rows.labels)):
-        why = ", less often than chance"
-    else:
-        return
-    warn(
-        f"the likeliest label is right in {rows.hits / len(rows):.1%} of the rows{why}: are the columns in the order "
-        "of the labels (loss.labels; class_names= gives another), and the true labels right?",
-        CalibrationWarning,
-    )
+    why, at = None, f"the likeliest label is right in {rows.hits / len(rows):.1%} of the rows"
+    if 2 * rows.hits < len(rows):
+        why = _better_order(rows)
+        if why is None and _below_chance(rows.hits, len(rows), 1 / len(rows.labels)):
+            why = ", less often than chance"
+    if why is None:
+        at, why = "", _exchanged_columns(rows)
+    if why is not None:
+        warn(
+            f"{at}{why}: are the columns in the order of the labels (loss.labels; class_names= gives another), and the "
+            "true labels right?",
+            CalibrationWarning,
+        )
 
 
 def warn_of_shared_draws(rows: Rows, seed: int) -> None:
@@ -68,15 +82,16 @@ def warn_of_shared_draws(rows: Rows, seed: int) -> None:
         )
 
 
-def _below_chance(hits: int, n: int, K: int) -> bool:
-    """Whether guessing would have at most `hits` of n right with a chance below 1e-4, by Chernoff's bound."""
-    share, chance = hits / n, 1 / K
+def _below_chance(hits: int, n: int, chance: float, tests: int = 1) -> bool:
+    """Whether n guesses, each right with this chance, have at most `hits` right with probability below 1e-4, in any of
+    so many tests: by Chernoff's bound."""
+    share = hits / n
     if share >= chance:
         return False
     divergence = (1 - share) * math.log((1 - share) / (1 - chance))
     if hits:
         divergence += share * math.log(share / chance)
-    return n * divergence > -math.log(_CHANCE)
+    return n * divergence > math.log(tests / _CHANCE)
 
 
 def _better_order(rows: Rows) -> str | None:
@@ -105,6 +120,37 @@ def _better_order(rows: Rows) -> str | None:
     return (
         f", and would be in {np.count_nonzero(other) / len(judged_on):.1%} with the columns in another order (that of "
         f"{rows.labels[column]!r} is highest where {rows.labels[label_of[column]]!r} is true)"
+    )
+
+
+def _exchanged_columns(rows: Rows) -> str | None:
+    """Which two columns seem to be exchanged, in words; None where there are none.
+
+    Of the rows with truth i that go to i or to j, fewer go to i, and of those with truth j fewer to j. Were one of the
+    two labels in its place, its rows would go there at least half of the time, and seem not to with a chance of at most
+    1e-4 over all pairs. Both must seem so: a classifier that says i for most of j is no sign of an exchange. Exchanged,
+    at least twice as many rows of the two labels are right.
+    """
+    K = len(rows.labels)
+    pairs, counts = np.unique(rows.truth * K + rows.likeliest, return_counts=True)
+    count = dict(zip(pairs.tolist(), counts.tolist(), strict=True))
+    enough = counts > math.log(1 / _CHANCE) / math.log(2)  # fewer rows say nothing of any pair
+    best, gain = None, 0
+    for i, j in (divmod(pair, K) for pair in pairs[enough].tolist()):
+        there, back = count[i * K + j], count.get(j * K + i, 0)
+        own, its_own = count.get(i * K + i, 0), count.get(j * K + j, 0)
+        if i < j and back and there + back >= 2 * (own + its_own) and there + back - own - its_own > gain:
+            tests = K * (K - 1) // 2
+            if all(_below_chance(few, few + many, 1 / 2, tests) for few, many in ((own, there), (its_own, back))):
+                best, gain = (i, j), there + back - own - its_own
+    if best is None:
+        return None
+    i, j = best
+    n = int(np.isin(rows.truth, best).sum())
+    right = count.get(i * K + i, 0) + count.get(j * K + j, 0)
+    return (
+        f"of the {n:,} rows whose true label is {rows.labels[i]!r} or {rows.labels[j]!r} the likeliest label is right "
+        f"in {right / n:.1%}, and would be in {(right + gain) / n:.1%} with these two columns exchanged"
     )
 
 

@@ -13,13 +13,14 @@ import numpy.typing as npt
 from udcp_dsl.deprecation import deprecated
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.loss import Loss
-from udcp_dsl.prediction.calibrate import Calibration, Conditional, Level, Tuning, row_draws, show_level
+from udcp_dsl.prediction.calibrate import Calibration, Conditional, Level, Tuning, row_draws
 from udcp_dsl.prediction.calibrate.calibration_scores import CalibrationScores
 from udcp_dsl.prediction.containers import flag, frame_index
 from udcp_dsl.prediction.input_warnings import (
     warn_of_another_order,
     warn_of_free_labels,
     warn_of_full_sets,
+    warn_of_high_alpha,
     warn_of_shared_draws,
 )
 from udcp_dsl.prediction.oracle import Oracle, make_oracle
@@ -115,7 +116,7 @@ class SetPredictor:
         self.normalize = False
 
     def __repr__(self) -> str:
-        alphas = ", ".join(show_level(a) for a in self.alphas)
+        alphas = self.promise.shown_alphas
         state = "not calibrated" if self.calibration is None else f"calibrated on {self.calibration.n}"
         return f"SetPredictor({self.loss.name!r}, oracle={self.oracle.name!r}, alpha={alphas}, {state})"
 
@@ -142,10 +143,12 @@ class SetPredictor:
         likelier each row is among the new rows than among these (`weights_from_classifier` estimates them).
         Returns the predictor itself; calibrating again starts afresh.
 
-        Warned of first: labels that cost nothing, which an oracle led by cost puts into every set; columns that seem to
-        be in another order than the labels; and, with `randomize`, rows that share a draw, if they have no `ids`.
+        Warned of first: an alpha of 0.5 or more, as it may be meant as the coverage; labels that cost nothing, which an
+        oracle led by cost puts into every set; columns that seem to be in another order than the labels, or two of them
+        exchanged; and, with `randomize`, rows that share a draw, if they have no `ids`.
         """
         logits, normalize = flag(logits, "logits"), flag(normalize, "normalize")
+        warn_of_high_alpha(self.promise)
         if self.oracle.by_cost:
             warn_of_free_labels(self.loss)
         rows = rows_of(

@@ -110,9 +110,9 @@ def test_the_table(udcp: Udcp) -> None:
 
 
 def test_what_is_promised_beside(udcp: Udcp) -> None:
-    asked = ("--conditional", "difficulty", "--bins", "3", "--confidence", "0.9")
+    asked = ("--conditional", "difficulty", "--bins", "3", "--alpha", "0.1", "--confidence", "0.9")
     data = untimed(json.loads(udcp("compare", "pets.loss", *SOURCE, *QUICK, *asked, "--json").stdout))
-    whole = expected(conditional="difficulty", bins=3, confidence="0.9")
+    whole = expected(conditional="difficulty", bins=3, alphas="0.1", confidence="0.9")
     assert data["beside"] == plain(whole)["beside"]
     assert data["confidence"] == "0.9"
     text = udcp("compare", "pets.loss", *SOURCE, *QUICK, *asked).stdout

@@ -24,10 +24,10 @@ SOURCE = ("--probs", "p.npy", "--truth", "y.npy")
 
 CASES: list[tuple[tuple[str, ...], dict[str, Any], str]] = [
     (("--conditional", "difficulty", "--bins", "3"), {"conditional": "difficulty", "bins": 3}, "each of 3 bins"),
-    (("--confidence", "0.9"), {"confidence": 0.9}, "with confidence 0.9 over the draw"),
+    (("--alpha", "0.1", "--confidence", "0.9"), {"alpha": 0.1, "confidence": 0.9}, "with confidence 0.9 over the draw"),
     (
-        ("--conditional", "class", "--confidence", "0.8", "--simultaneous"),
-        {"conditional": "class", "confidence": 0.8, "simultaneous": True},
+        ("--conditional", "class", "--alpha", "0.1", "--confidence", "0.8", "--simultaneous"),
+        {"conditional": "class", "alpha": 0.1, "confidence": 0.8, "simultaneous": True},
         "in all at once",
     ),
     (
@@ -102,7 +102,7 @@ def test_weights(udcp: Udcp, file: str) -> None:
         (("--bins", "3"), "--bins goes with --conditional difficulty"),
         (("--simultaneous",), "goes with confidence"),
         (("--confidence", "0.9", "--randomize"), "exclude each other"),
-        (("--confidence", "0.9", "--weights", "w.npy"), "exclude each other"),
+        (("--alpha", "0.1", "--confidence", "0.9", "--weights", "w.npy"), "exclude each other"),
         (("--weights", "y.txt"), "is 'x', not a number"),
         (("--conditional", "difficulty", "--group", "y.npy"), "choose one"),
     ],
@@ -122,3 +122,9 @@ def test_compare_at_a_temperature(udcp: Udcp) -> None:
     data = json.loads(done.stdout)
     assert (data["n"], data["temperature"] > 0) == (240, True)
     assert udcp("compare", "skin.loss", *SOURCE, *options, "--temperature", "cold").exit_code == 2
+
+
+def test_a_default_alpha_is_said(udcp: Udcp) -> None:
+    arguments = ("calibrate", "skin.loss", *SOURCE, "--oracle", "lac", "-o", "skin.json")
+    assert "alpha 0.1 (default)" in udcp(*arguments).stdout
+    assert "(default)" not in udcp(*arguments, "--alpha", "0.1").stdout

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import udcp_dsl as udcp
 from udcp_dsl import SetPredictor
 from udcp_dsl.prediction.calibrate import CalibrationWarning, row_draws
-from udcp_dsl.prediction.input_warnings import warn_of_another_order, warn_of_shared_draws
+from udcp_dsl.prediction.input_warnings import _exchanged_columns, warn_of_another_order, warn_of_shared_draws
 from udcp_dsl.prediction.rows import Rows, rows_of
 
 
@@ -108,6 +108,75 @@ def test_calibrate_and_compare_say_so_before_the_work(monkeypatch: pytest.Monkey
         warnings.simplefilter("error", CalibrationWarning)
         with pytest.raises(CalibrationWarning):
             predictor.calibrate(wrong, y)
+
+
+# --- two columns that are exchanged ---
+
+
+def exchanged(P: Any, i: int, j: int) -> Any:
+    order = np.arange(P.shape[1])
+    order[[i, j]] = j, i
+    return P[:, order]
+
+
+@pytest.mark.parametrize(("K", "n"), [(10, 1000), (100, 12000)])
+def test_two_exchanged_columns_are_named(K: int, n: int) -> None:
+    P, y = classified(n, K, 8.0)
+    assert of_order(rows_of(P, names(K), y=y)) == []
+    (message,) = of_order(rows_of(exchanged(P, 3, 7), names(K), y=y))
+    assert "rows whose true label is 'l3' or 'l7' the likeliest label is right in " in message
+    assert "with these two columns exchanged: are the columns in the order of the labels" in message
+    predictor = SetPredictor(loss_of(K), "lac", alpha=0.1)
+    with pytest.warns(CalibrationWarning, match="with these two columns exchanged"):
+        predictor.calibrate(exchanged(P, 3, 7), y)
+
+
+def test_two_labels_that_are_all_called_one_are_not_exchanged() -> None:
+    """Most rows of 'l0' are called 'l1', and as many of 'l1': exchanged, more of the two would be right."""
+    y = np.repeat([0, 1, 2, 3], [400, 100, 1000, 1000])
+    P = np.eye(4)[np.where(y == 0, 1, y)] * 0.9 + 0.025
+    assert of_order(rows_of(P, names(4), y=y)) == []
+
+
+def test_few_rows_of_two_labels_are_bad_luck() -> None:
+    y = np.repeat([0, 1, 2], [14, 14, 1000])
+    P = np.eye(3)[np.choose(y, [1, 0, 2])] * 0.9 + 1 / 30
+    assert of_order(rows_of(P, names(3), y=y)) == []
+    y = np.repeat([0, 1, 2], [15, 15, 1000])
+    P = np.eye(3)[np.choose(y, [1, 0, 2])] * 0.9 + 1 / 30
+    (message,) = of_order(rows_of(P, names(3), y=y))
+    assert "of the 30 rows whose true label is 'l0' or 'l1'" in message
+
+
+def test_exchanges_by_chance_are_rarer_than_1_in_10_000() -> None:
+    """At the border: rows of two labels are called one or the other by a fair coin, in 20,000 sets of rows."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], [30, 30, 60])
+    found = 0
+    for _ in range(20_000):
+        called = np.where(y == 2, 2, rng.integers(2, size=len(y)))
+        found += _exchanged_columns(Rows(tuple(names(3)), np.eye(3)[called], y)) is not None
+    assert found <= 2
+
+
+# --- an alpha that may be meant as the coverage ---
+
+
+@pytest.mark.parametrize(("asked", "told"), [({"alpha": 0.9}, "alpha=0.1"), ({"confidence_level": 0.5}, "alpha=0.5")])
+def test_an_alpha_from_one_half_on_is_warned_of(asked: dict[str, float], told: str) -> None:
+    P, y = classified(200, 3, 2.0)
+    (message,) = said(lambda: SetPredictor(loss_of(3), "lac", **asked).calibrate(P, y))  # type: ignore[arg-type]  # levels
+    assert "alpha is the share of misses, not the coverage" in message
+    assert message.endswith(told)
+
+
+def test_a_smaller_alpha_and_a_mean_harm_are_not() -> None:
+    P, y = classified(200, 3, 2.0)
+    loss = udcp.loads("costs harm {default: 2}  loss l = size", labels=names(3))
+    assert said(lambda: SetPredictor(loss, "lac", alpha=[0.1, 0.49]).calibrate(P, y)) == []
+    assert said(lambda: SetPredictor(loss, "lac", alpha=0.9, risk="harm").calibrate(P, y)) == []
+    (message,) = said(lambda: udcp.compare(loss, P, y, oracles=["lac"], alphas=0.9, splits=1))
+    assert message.startswith("alpha is 0.9, so that sets may miss the truth in 0.9 of the rows")
 
 
 # --- draws that are shared ---

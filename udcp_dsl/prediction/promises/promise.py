@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import InitVar, dataclass, replace
+from dataclasses import InitVar, dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -205,9 +205,12 @@ class Promise:
         )
     )
     confidence_level: InitVar[Level | None] = None
+    # Whether no level was given, so that 0.1 was taken: summaries say so.
+    alpha_is_default: bool = field(default=False, init=False, repr=False, compare=False)
 
     def __post_init__(self, confidence_level: Level | None) -> None:
         declared = options_of(self)
+        object.__setattr__(self, "alpha_is_default", self.alpha is None and confidence_level is None)
         for name, own in declared.items():
             object.__setattr__(self, name, own.check(getattr(self, name), name))
         if self.risk is not None and (confidence_level is not None or self.alpha is None):
@@ -217,11 +220,22 @@ class Promise:
         for own in declared.values():
             if (reason := own.refuse(self)) is not None:
                 raise InputError(reason)
+        if self.confidence is not None and self.alpha_is_default:
+            raise InputError(_confidence_alone(self.confidence))
 
     @property
     def alphas(self) -> tuple[Fraction, ...]:
         """The levels, in the order in which they were given."""
         return self.alpha  # type: ignore[no-any-return]  # made so above
+
+    @property
+    def shown_alphas(self) -> str:
+        """The levels for a summary, which says so where the default was taken.
+
+        >>> Promise(alpha=[0.1, 0.2]).shown_alphas, Promise().shown_alphas
+        ('0.1, 0.2', '0.1 (default)')
+        """
+        return ", ".join(map(show_level, self.alphas)) + (" (default)" if self.alpha_is_default else "")
 
     @property
     def bin_count(self) -> int:
@@ -299,6 +313,16 @@ def promise_from(promise: Promise | None, keywords: Mapping[str, Any]) -> Promis
     if also:
         raise InputError(f"promise= and {also[0]}= are both given: put {also[0]} into the promise")
     return promise
+
+
+def _confidence_alone(confidence: Fraction) -> str:
+    given, rest = show_level(confidence), show_level(1 - confidence)
+    return (
+        f"confidence={given} is given without alpha. For sets that contain the truth with probability {given} give "
+        f"confidence_level={given} or, which is the same, alpha={rest}. confidence is something else: the probability, "
+        "over the draw of the calibration rows, that this predictor covers 1 - alpha of new rows; it needs alpha beside "
+        f"it, as in alpha=0.1, confidence={given}"
+    )
 
 
 def _refused_with_risk(promise: Promise) -> str | None:

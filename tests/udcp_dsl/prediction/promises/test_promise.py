@@ -56,11 +56,33 @@ def test_refused(settings: dict[str, Any], message: str) -> None:
         udcp.SetPredictor(LOSS, "lac", **settings)
 
 
+def test_confidence_without_alpha_explains_what_each_level_is() -> None:
+    """A user of MAPIE gives 0.95 as the coverage, which is `confidence_level` here."""
+    with pytest.raises(InputError) as refused:
+        udcp.SetPredictor(LOSS, "lac", confidence=0.95)
+    told = str(refused.value)
+    assert "confidence_level=0.95 or, which is the same, alpha=0.05" in told
+    assert "over the draw of the calibration rows" in told
+    assert "alpha=0.1, confidence=0.95" in told
+    for settings in ({"alpha": 0.1}, {"confidence_level": 0.9}):
+        udcp.SetPredictor(LOSS, "lac", confidence=0.95, **settings)
+
+
+def test_a_default_alpha_is_said() -> None:
+    assert (
+        repr(udcp.SetPredictor(LOSS, "lac")) == "SetPredictor('l', oracle='lac', alpha=0.1 (default), not calibrated)"
+    )
+    for settings in ({"alpha": 0.1}, {"confidence_level": 0.9}):
+        predictor = udcp.SetPredictor(LOSS, "lac", **settings)
+        assert repr(predictor) == "SetPredictor('l', oracle='lac', alpha=0.1, not calibrated)"
+    assert udcp.Promise() == udcp.Promise(alpha=0.1)
+
+
 def test_alpha_of_a_risk_may_exceed_1() -> None:
     assert float(udcp.SetPredictor(LOSS, "lac", risk="harm", alpha=1.5).alphas[0]) == 1.5
 
 
-@pytest.mark.parametrize("settings", [{"randomize": True}, {"confidence": 0.9}])
+@pytest.mark.parametrize("settings", [{"randomize": True}, {"alpha": 0.1, "confidence": 0.9}])
 def test_weights_that_are_refused(settings: dict[str, Any]) -> None:
     P = np.full((40, 3), 1 / 3)
     predictor = udcp.SetPredictor(LOSS, "lac", **settings)
@@ -76,7 +98,7 @@ def test_guarantees_in_words() -> None:
         for settings in (
             {},
             {"conditional": "difficulty"},
-            {"conditional": "group", "confidence": 0.95, "simultaneous": True},
+            {"conditional": "group", "alpha": 0.1, "confidence": 0.95, "simultaneous": True},
             HARM,
         )
     ]
@@ -117,7 +139,8 @@ def test_a_promise_is_given_as_one_value_or_by_keywords_and_not_both() -> None:
 
 
 @pytest.mark.parametrize(
-    "asked", [{}, {"alpha": ["1/3", 0.25]}, {"conditional": "difficulty", "bins": 3, "confidence": 0.9}, HARM]
+    "asked",
+    [{}, {"alpha": ["1/3", 0.25]}, {"conditional": "difficulty", "bins": 3, "alpha": 0.1, "confidence": 0.9}, HARM],
 )
 def test_a_promise_as_json(asked: dict[str, Any]) -> None:
     promise = udcp.Promise(**asked)

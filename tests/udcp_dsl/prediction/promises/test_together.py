@@ -23,11 +23,11 @@ NAMES = np.array(LOSS.labels)
 
 TOGETHER: list[dict[str, Any]] = [
     {"conditional": "difficulty"},
-    {"conditional": "difficulty", "bins": 2, "confidence": 0.9, "simultaneous": True},
+    {"conditional": "difficulty", "bins": 2, "alpha": 0.1, "confidence": 0.9, "simultaneous": True},
     {"conditional": "difficulty", "temperature": "fit", "nonempty": True},
     {"conditional": "difficulty", "randomize": True, "temperature": 1.5},
-    {"conditional": "class", "confidence": 0.8},
-    {"conditional": "group", "confidence": 0.8, "pool": True},
+    {"conditional": "class", "alpha": 0.1, "confidence": 0.8},
+    {"conditional": "group", "alpha": 0.1, "confidence": 0.8, "pool": True},
     {"risk": "harm", "alpha": [0.3, 1.2], "conditional": "difficulty", "bins": 3, "temperature": "fit"},
     {"risk": "harm", "alpha": 0.3, "conditional": "group"},
     {"risk": "harm", "alpha": 0.3, "nonempty": True},
@@ -81,7 +81,8 @@ def test_a_change_of_what_is_promised_is_noticed(tmp_path: Path) -> None:
 
     P, y = drawn(200, 1)
     file = tmp_path / "p.json"
-    udcp.SetPredictor(LOSS, "lac", conditional="difficulty", confidence=0.8, temperature=2.0).calibrate(P, y).save(file)
+    settings = {"alpha": 0.1, "conditional": "difficulty", "confidence": 0.8, "temperature": 2.0}
+    udcp.SetPredictor(LOSS, "lac", **settings).calibrate(P, y).save(file)
     whole = json.loads(file.read_text())
     for change in (
         lambda c: c["promise"].update(confidence="19/20"),
