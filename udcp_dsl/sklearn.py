@@ -23,10 +23,12 @@ except ImportError:
     raise ImportError("udcp_dsl.sklearn needs scikit-learn: pip install 'udcp_dsl[sklearn]'") from None
 
 from udcp_dsl.diagnostics import InputError
+from udcp_dsl.expression.domain import WHOLE_NUMBER
 from udcp_dsl.loss import Loss, load, loads
 from udcp_dsl.prediction.calibrate import Level, exact_level, show_level
 from udcp_dsl.prediction.calibrate.checked_arrays import as_weights
 from udcp_dsl.prediction.calibrate.cross import CrossCalibration, equal_folds
+from udcp_dsl.prediction.evaluation import Evaluation, evaluate, measure
 from udcp_dsl.prediction.input_warnings import warn_of_high_alpha
 from udcp_dsl.prediction.oracle import AnchoredOracle, Oracle, Probabilities, make_oracle
 from udcp_dsl.prediction.predictor import SetPredictor
@@ -77,7 +79,7 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
     >>> X, y = load_iris(return_X_y=True)
     >>> model = UtilitySetClassifier(LogisticRegression(max_iter=1000), alpha=0.1).fit(X, y)
     >>> model.predict_set(X[:2]).labels
-    [('0',), ('0',)]
+    [(0,), (0,)]
     """
 
     def __init__(
@@ -153,6 +155,7 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         self.predictor_ = self._new_predictor(self.oracle, self.options)
         truth = [names[row] for row in rows]
         self.predictor_.calibrate(self._probabilities(X), truth, groups=groups, weights=weights)
+        self.predictor_.given_labels = self._given_labels()
         return self
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
@@ -172,7 +175,10 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
     def predict_set(
         self, X: Any, *, alpha: Level | None = None, groups: Any = None, weights: Any = None, ids: Any = None
     ) -> PredictionSets:
-        """The prediction sets: `.mask` with columns in the order of `loss_.labels`, `.labels`, `.sizes`, `.costs`."""
+        """The prediction sets: `.mask` with columns in the order of `loss_.labels`, `.labels`, `.sizes`, `.costs`.
+
+        `.labels` hold `classes_` as they are, of the type that `predict` gives.
+        """
         check_is_fitted(self, "loss_")
         if hasattr(self, "cross_"):
             _refuse_with_cv(groups=groups, weights=weights)
@@ -190,6 +196,33 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
             return found
         own: npt.NDArray[np.float64] = self.predictor_.p_values(self._probabilities(X), groups=groups, weights=weights)
         return own
+
+    def evaluate_sets(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        alpha: Level | None = None,
+        groups: Any = None,
+        weights: Any = None,
+        ids: Any = None,
+    ) -> Evaluation:
+        """Judge the sets on rows with true classes that neither `fit` nor `calibrate` has seen.
+
+        `udcp.evaluate(model, X, y)` is the same.
+        """
+        check_is_fitted(self, "loss_")
+        classes, rows = np.unique(_checked_target(y), return_inverse=True)
+        truth = np.array(self.loss_.labels, dtype=object)[_positions(classes, self.loss_.labels, "y")[rows]]
+        P = self._probabilities(X)
+        if not hasattr(self, "cross_"):
+            more = {"groups": groups, "weights": weights, "ids": ids}
+            return evaluate(self.predictor_, P, truth, alpha=alpha, **more)
+        _refuse_with_cv(weights=weights)
+        sets = self._cross_sets(X, alpha, ids)
+        level = self._levels[0] if alpha is None else exact_level(alpha)
+        found = measure(sets, rows_of(P, self.loss_.labels, y=truth, groups=groups), alpha=level, oracle=self.oracle)
+        return Evaluation(**vars(found), made=sets)
 
     def _probabilities(self, X: Any, estimator: Any = None) -> npt.NDArray[Any]:
         """The estimator's probabilities in the order of the loss; 0 for labels that it does not know."""
@@ -280,7 +313,22 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         if self.nonempty:
             mask[np.arange(len(mask)), self.cross_.p_values(scores).argmax(axis=1)] = True
         names = None if ids is None else np.array([str(name) for name in ids])
-        return PredictionSets(self.loss_, mask, names)
+        return PredictionSets(self.loss_, mask, names, given_labels=self._given_labels())
+
+    def _given_labels(self) -> tuple[Any, ...] | None:
+        """For each label of the loss its class; for one that is no class its name, as a number if the classes are.
+
+        None where they are the labels themselves.
+        """
+        labels, classes = self.loss_.labels, [c.item() if hasattr(c, "item") else c for c in self.classes_]
+        positions = _positions(self.classes_, labels, "the classes").tolist()
+        given: list[Any] = list(labels)
+        if (kind := type(classes[0])) in (int, float):
+            numbers = all(map(WHOLE_NUMBER.fullmatch, labels))
+            given = [kind(label if numbers else position) for position, label in enumerate(labels)]
+        for position, own in zip(positions, classes, strict=True):
+            given[position] = own
+        return None if tuple(given) == labels else tuple(given)
 
     def _compiled_loss(self) -> Loss:
         if self.loss is None:
@@ -329,6 +377,7 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
             oracle, options, (stages, thresholds) = saved
             predictor = self._new_predictor(oracle, options)
             predictor.take_up(Chain(Setting(predictor.promise, predictor.oracle), stages, thresholds))
+            predictor.given_labels = self._given_labels()
             self.predictor_ = predictor
 
 

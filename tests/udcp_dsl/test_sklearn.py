@@ -96,9 +96,7 @@ def test_the_sets_are_those_of_the_predictor_by_hand(data: Any) -> None:
 def test_integers_are_positions_unless_labels_are_numbers(data: Any, spec: str, classes: list[Any]) -> None:
     X, y = data
     model = UtilitySetClassifier(GaussianNB(), udcp.loads(spec), oracle="lac").fit(X, np.array(classes)[y])
-    labels = model.loss_.labels
-    best = model.predict_proba(X[:50]).argmax(axis=1)
-    expected = [labels[i] if classes == [0, 1, 2, 3] else str(int(float(classes[i]))) for i in best]
+    expected = model.predict(X[:50])
     sets = model.predict_set(X[:50]).labels
     assert all(name in labels for name, labels in zip(expected, sets, strict=True) if labels)
     assert sum(map(bool, sets)) > 25
@@ -187,8 +185,8 @@ def test_another_estimator_is_taken_up(data: Any) -> None:
 HARMFUL = udcp.loads(SPEC + "  costs harm { boa: 4, default: 0.5 }  loss m = size")
 PROMISES: tuple[dict[str, Any], ...] = (
     {"conditional": "difficulty", "bins": 3},
-    {"confidence": "0.9"},
-    {"conditional": "difficulty", "confidence": 0.8, "simultaneous": True},
+    {"alpha": 0.1, "confidence": "0.9"},
+    {"conditional": "difficulty", "alpha": 0.1, "confidence": 0.8, "simultaneous": True},
     {"risk": "harm", "alpha": 0.3},
     {"temperature": "fit"},
     {"temperature": 1.7, "conditional": "class"},
@@ -366,3 +364,67 @@ def test_what_cv_excludes_is_refused() -> None:
         made.predict_set(X, alpha=0.2)
     assert made.predict_set(X, alpha=0.3).sizes.min() >= 1
     assert not hasattr(made.set_params(cv=None).fit(X, y), "cross_")
+
+
+# --- types of labels, and judging ---
+
+
+@pytest.mark.parametrize("cv", [None, 3])
+@pytest.mark.parametrize(
+    "named",
+    [
+        np.array([0, 1, 2, 3]),
+        np.array([7, 5, 30, 4], np.int16),
+        np.array([1.0, 2.0, 3.0, 4.0]),
+        NAMES,
+        NAMES.astype(object),
+        np.array([True, False, True, False]),
+    ],
+    ids=lambda named: str(named.dtype),
+)
+def test_sets_hold_the_classes_as_predict_gives_them(data: Any, named: Any, cv: int | None) -> None:
+    X, y = data
+    truth = named[y]
+    model = UtilitySetClassifier(GaussianNB(), alpha=0.05, cv=cv).fit(X[:800], truth[:800])
+    for each in (model, pickle.loads(pickle.dumps(model))):
+        sets = each.predict_set(X[800:])
+        assert set().union(*sets) == set(model.classes_.tolist())
+        assert {type(c) for s in sets for c in s} == {type(c) for c in model.predict(X).tolist()}
+        assert np.mean([t in s for t, s in zip(truth[800:], sets, strict=True)]) > 0.85
+
+
+def test_labels_of_a_spec_that_are_no_classes_are_of_the_type_of_the_classes(data: Any, tmp_path: Any) -> None:
+    X, y = data
+    model = UtilitySetClassifier(GaussianNB(), udcp.loads("labels 0..5  loss l = size"), alpha=0.001, random_state=0)
+    with pytest.warns(UserWarning, match="too few"):
+        model.fit(X[:400], y[:400])  # too few rows: full sets
+    assert model.predict_set(X[:1])[0] == (0, 1, 2, 3, 4, 5)
+    model.predictor_.save(tmp_path / "p.json")
+    P = 6 * [1 / 6]
+    assert udcp.SetPredictor.load(tmp_path / "p.json").predict_set([P])[0] == (0, 1, 2, 3, 4, 5)
+    words = UtilitySetClassifier(GaussianNB(), udcp.loads("labels {a, b, c, d, e}  loss l = size"), alpha=0.1)
+    assert set().union(*words.fit(X, y).predict_set(X)) <= {0, 1, 2, 3, 4}  # positions, as `predict` has them
+
+
+@pytest.mark.parametrize("cv", [None, 3])
+def test_evaluate_takes_the_classifier(data: Any, cv: int | None) -> None:
+    X, y = data
+    model = UtilitySetClassifier(GaussianNB(), udcp.loads(SPEC), alpha=[0.1, 0.2], cv=cv).fit(X[:800], NAMES[y[:800]])
+    found = udcp.evaluate(model, X[800:], NAMES[y[800:]], alpha=0.2, ids=range(400))
+    sets = model.predict_set(X[800:], alpha=0.2)
+    assert found.sets.labels == sets.labels
+    assert found.coverage == np.mean([t in s for t, s in zip(NAMES[y[800:]], sets, strict=True)])
+    assert {stratum.name for stratum in found.by_class} == {*NAMES}
+    assert found.as_dict() == model.evaluate_sets(X[800:], NAMES[y[800:]], alpha=0.2).as_dict()
+    if cv is None:
+        P = model.predict_proba(X[800:])
+        named = udcp.SetPredictor(model.loss_, model.oracle, alpha=[0.1, 0.2], class_names=model.classes_)
+        named.take_up(model.predictor_.fitted)
+        assert udcp.evaluate(named, P, NAMES[y[800:]], alpha=0.2).as_dict() == found.as_dict()
+    for wrong in (UtilitySetClassifier, GaussianNB()):
+        with pytest.raises(TypeError, match="not a SetPredictor"):
+            udcp.evaluate(wrong, X, y)  # type: ignore[arg-type]  # refused
+    with pytest.raises(udcp.InputError, match="ignore= names columns of probabilities"):
+        udcp.evaluate(model, X, y, ignore=["a"])
+    with pytest.raises(udcp.InputError, match="y and the labels of the loss do not match"):
+        udcp.evaluate(model, X, ["eel"] * len(X))

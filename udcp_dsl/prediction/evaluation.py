@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -265,8 +265,17 @@ def _strata_table(title: str, key: str, strata: Sequence[Stratum]) -> Table:
     return Table(columns, strata, about, key=key, shown=least)
 
 
+@runtime_checkable
+class JudgesItself(Protocol):
+    """What is no predictor but has one, such as `udcp_dsl.sklearn.UtilitySetClassifier`."""
+
+    def evaluate_sets(
+        self, X: Any, y: Any, *, alpha: Level | None, groups: Any, weights: Any, ids: Any
+    ) -> Evaluation: ...
+
+
 def evaluate(
-    predictor: SetPredictor,
+    predictor: SetPredictor | JudgesItself,
     probs: Any,
     y: Any = None,
     *,
@@ -280,7 +289,8 @@ def evaluate(
 
     `alpha` chooses where several were calibrated. `groups` (one a row) are strata, and needed where calibration was by
     group; `weights`, `ids` and `ignore` are as for `predict_set`. Rows read by `read_rows` hold `y`, `groups` and `ids`
-    if these were read. Refuses what `predict_set` and `calibrate` refuse.
+    if these were read. Refuses what `predict_set` and `calibrate` refuse. Of a fitted `UtilitySetClassifier`, `probs`
+    are the features X.
 
     >>> import numpy as np, udcp_dsl as udcp
     >>> loss = udcp.loads("labels {cat, dog, wolf}  loss l = size")
@@ -290,7 +300,11 @@ def evaluate(
     (0.5, 1.0, 'cat', 0.0126)
     """
     if not isinstance(predictor, SetPredictor):
-        raise TypeError(f"predictor is a {type(predictor).__name__}, not a SetPredictor")
+        if isinstance(predictor, type) or not isinstance(predictor, JudgesItself):
+            raise TypeError(f"predictor is a {type(predictor).__name__}, not a SetPredictor")
+        if ignore:
+            raise InputError("ignore= names columns of probabilities, and a classifier takes features: leave it out")
+        return predictor.evaluate_sets(probs, y, alpha=alpha, groups=groups, weights=weights, ids=ids)
     calibration = predictor.calibrated
     level = calibration.level(alpha)
     rows = predictor.rows(probs, y, groups=groups, weights=weights, ids=ids, ignore=ignore)
@@ -304,7 +318,8 @@ def evaluate(
         mask, without = predictor.sets_and_full(some, level)
         full += without
         unproved.append(None if predictor.in_blocks else predictor.oracle.unproved)
-        sets = PredictionSets(predictor.loss, mask, rows.ids, index=frame_index(probs))
+        given = predictor.given_labels
+        sets = PredictionSets(predictor.loss, mask, rows.ids, index=frame_index(probs), given_labels=given)
         points.append(_Points.of(sets, replace(some, P=predictor.repaired(some.P))))
     if full:
         warn_of_full_sets(full, len(rows))

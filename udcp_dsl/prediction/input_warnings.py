@@ -1,7 +1,7 @@
 """What makes labelled rows doubtful before any work is done with them: said as a warning, never refused.
 
-An alpha that may be meant as the coverage, columns that are in another order than the labels, rows of randomised sets that share their draw, labels that cost
-nothing, and true labels of probability 0.
+An alpha that may be meant as the coverage, columns that are in another order than the labels, rows of randomised sets
+that share their draw, labels that cost nothing, and true labels of probability 0.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def warn_of_high_alpha(promise: Promise) -> None:
         given, rest = show_level(alpha), show_level(1 - alpha)
         warn(
             f"alpha is {given}, so that sets may miss the truth in {float(alpha):.4g} of the rows: alpha is the share "
-            f"of misses, not the coverage. If coverage {given} is meant, give confidence_level={given}, or alpha={rest}",
+            f"of misses, not the coverage. For coverage {given} give confidence_level={given}, or alpha={rest}",
             CalibrationWarning,
         )
 

@@ -28,6 +28,7 @@ from udcp_dsl.prediction.promises.promise import Promise, Temperature, promise_f
 from udcp_dsl.prediction.rows import Rows, rows_of
 from udcp_dsl.prediction.rows.column_roles import Columns
 from udcp_dsl.prediction.rows.probability_matrix import Matrix, check_class_names, names_of_classes
+from udcp_dsl.prediction.rows.row_attributes import labels_as_given
 from udcp_dsl.prediction.sets import PredictionSets
 from udcp_dsl.prediction.stages.anchors import Anchors
 from udcp_dsl.prediction.stages.chain import Chain, fit_chain
@@ -58,6 +59,11 @@ class SetPredictor:
     share a draw: where the classifier has few distinct outputs, coverage is exact on average over seeds, and a warning
     says so). `class_names` names the columns of arrays, if they are not in the order of `loss.labels`; true labels are
     best given by name, as integers are positions in `loss.labels` all the same.
+
+    Labels in prediction sets have the type in which they were given: integers where the labels are numbers and the true
+    labels of calibration were integers, so that `truth in sets[i]` holds. Where true labels do not say (they are
+    positions, or were read from a file), `class_names` decide; otherwise they are strings, as in `loss.labels`. Files
+    of sets hold strings.
 
     >>> import numpy as np, udcp_dsl as udcp
     >>> loss = udcp.loads("labels {cat, dog, wolf}  category wild {wolf}  loss l = size + 5 * any(wild)")
@@ -94,6 +100,7 @@ class SetPredictor:
             raise TypeError(f"loss is a {type(loss).__name__}, not a Loss: make one with udcp.load or udcp.loads")
         self.promise = promise_from(promise, locals())
         self.loss = loss
+        self._class_names = class_names  # as given, of which `class_names` are the texts
         self.class_names = None if class_names is None else names_of_classes(class_names)
         if self.class_names is not None:
             check_class_names(self.class_names, loss.labels)
@@ -110,6 +117,7 @@ class SetPredictor:
                 f"an untuned {self.oracle.name!r} takes one alpha, for which its lambda is tuned: give one, or lam "
                 "among the options"
             )
+        self.given_labels: tuple[Any, ...] | None = None  # the labels in the type they were given in, if not as texts
         self.chain: Chain | None = None  # the fitted stages and thresholds, once it is calibrated
         self.read_as: tuple[Chain | None, str] | None = None  # the hash of the file it is from, while as it was
         self.logits = False
@@ -170,6 +178,7 @@ class SetPredictor:
         if rows.weights is not None:
             self.promise.refuse_weights()
         self.take_up(fit_chain(Setting.of(self.promise, self.oracle, tune=self._tune), rows))
+        self.given_labels = labels_as_given(self.loss.labels, y, self._class_names)
         self.logits, self.normalize = logits, normalize
         return self
 
@@ -197,7 +206,7 @@ class SetPredictor:
         if self.randomize:
             warn_of_shared_draws(rows, self.seed)
         mask = self.sets(rows, level) if len(rows) else np.zeros(rows.P.shape, dtype=bool)
-        return PredictionSets(self.loss, mask, rows.ids, index=frame_index(probs))
+        return PredictionSets(self.loss, mask, rows.ids, index=frame_index(probs), given_labels=self.given_labels)
 
     def predict_batches(
         self,

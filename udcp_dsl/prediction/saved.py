@@ -56,7 +56,7 @@ def _content(predictor: SetPredictor) -> dict[str, Any]:
         raise InputError(
             f"oracle {predictor.oracle.name!r} has no entry point, so a saved file could not find it again"
         )
-    loss = predictor.loss
+    loss, given = predictor.loss, predictor.given_labels
     content: dict[str, Any] = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -78,6 +78,7 @@ def _content(predictor: SetPredictor) -> dict[str, Any]:
         },
         "promise": predictor.promise.as_dict(),
         "class_names": None if predictor.class_names is None else list(predictor.class_names),
+        "given_labels": list(given) if given is not None and all(map(_is_plain, given)) else None,
         **{name: getattr(predictor, name) for name in _NUMBERS},
         "stages": predictor.chain.as_list(),
     }
@@ -174,7 +175,21 @@ def _rebuild(content: Mapping[str, Any]) -> SetPredictor:
     )
     predictor.take_up(read_chain(content["stages"], Setting(predictor.promise, predictor.oracle)))
     predictor.logits, predictor.normalize = content["logits"], content["normalize"]
+    predictor.given_labels = _given_labels(content["given_labels"], loss.K)
     return predictor
+
+
+def _given_labels(data: object, K: int) -> tuple[Any, ...] | None:
+    """One text, number or truth value for each label, all different, or None."""
+    if data is None:
+        return None
+    if not isinstance(data, list) or not all(map(_is_plain, data)) or not len(data) == len(set(data)) == K:
+        raise InputError("its given_labels are not one for each label; save it again")
+    return tuple(data)
+
+
+def _is_plain(label: object) -> bool:
+    return isinstance(label, str | int | float)
 
 
 def migrated(content: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -202,6 +217,7 @@ def migrated(content: Mapping[str, Any]) -> Mapping[str, Any]:
         "oracle": {"name": name, "options": migrate_options(name, version, content["oracle"]["options"])},
         "promise": {"alpha": options.pop("alphas"), **options},
         **beside,
+        "given_labels": None,
         "stages": stages,
     }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
@@ -17,7 +17,7 @@ from udcp_dsl.expression.decisions import best_actions
 from udcp_dsl.expression.domain import Hierarchy
 from udcp_dsl.loss import Loss
 from udcp_dsl.showing import Column, Description, Shown, Table, listed
-from udcp_dsl.showing.frames import as_pandas
+from udcp_dsl.showing.frames import as_pandas, as_polars
 
 _SHOWN = 10  # sets in a notebook
 _LABELS = 9  # of each
@@ -25,6 +25,7 @@ _BLOCK = 1 << 20  # entries of masks that are decided on at a time
 
 if TYPE_CHECKING:
     import pandas as pd
+    import polars as pl
 
     from udcp_dsl.expression.domain import Actions
 
@@ -34,7 +35,9 @@ class PredictionSets(Shown):
     """Prediction sets for n instances, with their costs under the loss.
 
     `sets[i]` and iteration give the labels of one set; a slice, a list of positions or a mask of rows gives prediction
-    sets again. `index` is that of the pandas frame that the probabilities came in.
+    sets again. `index` is that of the pandas frame that the probabilities came in. `given_labels` are the labels as the
+    user gave them, in the order of the spec, where that is not as texts: sets then hold these, so that integers stay
+    integers (see `SetPredictor`). `loss.labels`, `nodes` and files of sets are texts always.
 
     >>> import numpy as np, udcp_dsl as udcp
     >>> sets = PredictionSets(udcp.loads("labels {a, b}  loss l = size"), np.array([[True, True], [False, True]]))
@@ -46,6 +49,7 @@ class PredictionSets(Shown):
     mask: npt.NDArray[np.bool_]
     ids: npt.NDArray[np.str_] | None = None
     index: pd.Index[Any] | None = field(default=None, kw_only=True)
+    given_labels: tuple[Any, ...] | None = field(default=None, kw_only=True)
 
     def __len__(self) -> int:
         return len(self.mask)
@@ -57,32 +61,36 @@ class PredictionSets(Shown):
             told += f": mean size {self.sizes.mean():.4g}, {empty:,} empty"
         return f"PredictionSets({told})"
 
-    def __iter__(self) -> Iterator[tuple[str, ...]]:
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
         return iter(self.labels)
 
     @overload
-    def __getitem__(self, which: int | np.integer[Any]) -> tuple[str, ...]: ...
+    def __getitem__(self, which: int | np.integer[Any]) -> tuple[Any, ...]: ...
     @overload
     def __getitem__(self, which: slice | Sequence[int] | npt.NDArray[Any]) -> PredictionSets: ...
     def __getitem__(
         self, which: int | np.integer[Any] | slice | Sequence[int] | npt.NDArray[Any]
-    ) -> tuple[str, ...] | PredictionSets:
+    ) -> tuple[Any, ...] | PredictionSets:
         if isinstance(which, int | np.integer):
             place = int(which)
             if not -len(self) <= place < len(self):
                 raise IndexError(f"there is no set {place}: there are {len(self):,}")
-            return tuple(self.loss.labels[y] for y in np.flatnonzero(self.mask[place]).tolist())
+            return tuple(self._names[self.mask[place]])
         if not isinstance(which, slice):
             which = _rows(which)
         ids = None if self.ids is None else self.ids[which]
         index = None if self.index is None else self.index[which]
-        return PredictionSets(self.loss, self.mask[which], ids, index=index)
+        return PredictionSets(self.loss, self.mask[which], ids, index=index, given_labels=self.given_labels)
 
     @cached_property
-    def labels(self) -> list[tuple[str, ...]]:
-        """The labels of each set, in the order of the spec."""
-        names = np.array(self.loss.labels, dtype=object)
-        return [tuple(names[row]) for row in self.mask]
+    def _names(self) -> npt.NDArray[np.object_]:
+        given: Sequence[Any] = self.loss.labels if self.given_labels is None else self.given_labels
+        return np.fromiter(given, dtype=object, count=self.loss.K)
+
+    @cached_property
+    def labels(self) -> list[tuple[Any, ...]]:
+        """The labels of each set, in the order of the spec: strings, or of the type in which they were given."""
+        return [tuple(self._names[row]) for row in self.mask]
 
     @cached_property
     def sizes(self) -> npt.NDArray[np.int64]:
@@ -175,6 +183,36 @@ class PredictionSets(Shown):
         columns = {"labels": self.labels, "size": self.sizes, "cost": self.costs, **self.decisions}
         return as_pandas(columns, self.index) if self.ids is None else as_pandas(columns, self.ids, "id")
 
+    def to_lists(self) -> list[list[Any]]:
+        """The labels of each set as a list.
+
+        >>> import numpy as np, udcp_dsl as udcp
+        >>> loss = udcp.loads("labels {1, 2}  loss l = size")
+        >>> sets = PredictionSets(loss, np.eye(2, dtype=bool), given_labels=(1, 2))
+        >>> sets.to_lists(), sets.to_dicts()[0]
+        ([[1], [2]], {'labels': [1], 'size': 1, 'cost': 1.0})
+        """
+        return [list(labels) for labels in self.labels]
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """Each set as a dict: id (where rows have ids or a pandas index), labels, size, cost and `decisions`.
+
+        The values are Python's own.
+        """
+        columns = {name: column if name == "labels" else column.tolist() for name, column in self._columns().items()}
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+    def to_polars(self) -> pl.DataFrame:
+        """A frame of polars with the columns of `to_dicts`; labels that are of several types are texts."""
+        of_one_type = len({type(name) for name in self._names}) == 1
+        sets = self if of_one_type else replace(self, given_labels=None)
+        return as_polars(sets._columns(), {"labels": sets._names.tolist()})
+
+    def _columns(self) -> dict[str, Any]:
+        named = self.index if self.ids is None else self.ids
+        columns = {"labels": self.to_lists(), "size": self.sizes, "cost": self.costs, **self.decisions}
+        return columns if named is None else {"id": np.asarray(named), **columns}
+
     def plot(self) -> Any:
         """A matplotlib figure: how large the sets are and what they cost. Needs the extra `report`."""
         from udcp_dsl.report.views import plot_sets
@@ -190,7 +228,7 @@ class PredictionSets(Shown):
             Column("id" if named else "row", lambda row: str(row[0])),
             Column("size", 1, "d"),
             Column("cost", 2, ".4g"),
-            Column("labels", lambda row: listed(row[3], _LABELS)),
+            Column("labels", lambda row: listed(list(map(str, row[3])), _LABELS)),
         )
         rows = list(zip(names, first.sizes, first.costs, first, strict=True))
         more = f"and {len(self) - len(first):,} more" if len(self) > len(first) else ""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from udcp_dsl.diagnostics import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
+    import polars as pl
 
 
 def as_pandas(columns: Mapping[str, Any], index: Any = None, name: str | None = None) -> pd.DataFrame:
@@ -18,3 +19,13 @@ def as_pandas(columns: Mapping[str, Any], index: Any = None, name: str | None = 
     except ImportError:
         raise InputError("to_pandas needs pandas: pip install pandas") from None
     return pandas.DataFrame(dict(columns), index=index if name is None else pandas.Index(index, name=name))
+
+
+def as_polars(columns: Mapping[str, Any], lists_of: Mapping[str, Sequence[Any]]) -> pl.DataFrame:
+    """A frame of polars; `lists_of` are the values that the lists of a column are of. InputError without polars."""
+    try:
+        import polars
+    except ImportError:
+        raise InputError("to_polars needs polars: pip install polars") from None
+    kinds = {name: polars.List(polars.Series(values).dtype) for name, values in lists_of.items()}
+    return polars.DataFrame(dict(columns), schema_overrides=kinds)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import pickle
 import warnings
 from typing import Any
@@ -12,6 +13,8 @@ import pytest
 
 import udcp_dsl as udcp
 from udcp_dsl import InputError, PredictionSets, SetPredictor
+from udcp_dsl.prediction.rows import rows_of
+from udcp_dsl.prediction.saved import _hash
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")
@@ -129,3 +132,80 @@ def test_every_predictor_can_be_pickled_and_copied(oracle: str) -> None:
 def test_sets_can_be_pickled() -> None:
     again = pickle.loads(pickle.dumps(SETS))
     assert (again.labels, again.costs.tolist()) == (SETS.labels, SETS.costs.tolist())
+
+
+# --- labels as they were given ---
+
+DIGITS = udcp.loads("labels 3..6  loss l = size")
+NAMED = [int(DIGITS.labels[y]) for y in Y]  # the labels are numbers, so that integers are their names
+
+
+@pytest.mark.parametrize("kind", [list, np.array, pd.Series, lambda y: np.array(y, np.int8)], ids=str)
+def test_integers_stay_integers(kind: Any, tmp_path: Any) -> None:
+    predictor = SetPredictor(DIGITS, "lac", alpha=0.1).calibrate(P, kind(NAMED))
+    sets = predictor.predict_set(P)
+    covered = np.mean([y in s for y, s in zip(NAMED, sets, strict=True)])
+    assert covered == sets.mask[np.arange(len(P)), Y].mean() > 0.8
+    assert {type(label) for s in sets for label in s} == {int}
+    assert sets[3] == sets.labels[3] == sets[:5][3] == sets[[3]][0]
+    assert DIGITS.labels == ("3", "4", "5", "6")
+    assert udcp.evaluate(predictor, P, NAMED).sets.labels == sets.labels
+    predictor.save(tmp_path / "p.json")
+    loaded = SetPredictor.load(tmp_path / "p.json")
+    assert loaded.predict_set(P).labels == sets.labels
+    loaded.save(tmp_path / "again.json")
+    assert (tmp_path / "again.json").read_bytes() == (tmp_path / "p.json").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("loss", "y", "class_names", "held"),
+    [
+        (DIGITS, [str(y) for y in NAMED], None, str),
+        (DIGITS, [str(y) for y in NAMED], [3, 4, 5, 6], str),  # what sets are compared with
+        (DIGITS, NAMED, ["3", "4", "5", "6"], int),
+        (LOSS, Y, None, str),  # positions
+        (LOSS, Y, LOSS.labels, str),
+    ],
+)
+def test_true_labels_that_are_names_decide(loss: udcp.Loss, y: Any, class_names: Any, held: type) -> None:
+    sets = SetPredictor(loss, "lac", alpha=0.1, class_names=class_names).calibrate(P, y).predict_set(P)
+    assert {type(label) for s in sets for label in s} == {held}
+
+
+def test_class_names_decide_where_true_labels_do_not() -> None:
+    rows = rows_of(P, DIGITS.labels, y=NAMED)
+    predictor = SetPredictor(DIGITS, "lac", alpha=0.1, class_names=np.array([4, 3, 6, 5])).calibrate(rows)
+    assert set().union(*predictor.predict_set(rows)) == {3, 4, 5, 6}
+    assert set().union(*SetPredictor(DIGITS, "lac", alpha=0.1).calibrate(rows).predict_set(rows)) == {*"3456"}
+
+
+@pytest.mark.parametrize("given", [(1,), (1, 1, 2, 3), (1, 2, 3, None), "1234", (1, 2, 3, 4, 4)])
+def test_a_file_with_other_labels_is_refused(given: Any, tmp_path: Any) -> None:
+    predictor = SetPredictor(DIGITS, "lac", alpha=0.1).calibrate(P, NAMED)
+    predictor.save(file := tmp_path / "p.json")
+    text = file.read_text()
+    assert '"given_labels": [' in text
+    content = json.loads(text) | {"given_labels": given if isinstance(given, str) else list(given)}
+    file.write_text(json.dumps(content | {"sha256": _hash(content)}))
+    with pytest.raises(InputError, match="given_labels are not one for each label"):
+        SetPredictor.load(file)
+
+
+def test_as_polars_dicts_and_lists() -> None:
+    assert SETS.to_lists() == [["cat", "wolf"], [], ["dog"]]
+    assert SETS.to_dicts()[1:] == [
+        {"id": "b", "labels": [], "size": 0, "cost": 0.0},
+        {"id": "c", "labels": ["dog"], "size": 1, "cost": 1.0},
+    ]
+    assert json.loads(json.dumps(SETS.to_dicts())) == SETS.to_dicts()
+    frame = SETS.to_polars()
+    assert frame.to_dicts() == SETS.to_dicts()
+    assert SETS[:0].to_polars().schema == SETS[1:2].to_polars().schema == frame.schema
+    numbers = PredictionSets(DIGITS, MASK, given_labels=(3, 4, 5, 6))
+    assert numbers.to_polars()["labels"].to_list() == numbers.to_lists() == [[3, 5], [], [4]]
+    assert "id" not in numbers.to_dicts()[0]
+    mixed = PredictionSets(DIGITS, MASK, given_labels=(3, "4", 5, 6))
+    assert mixed.to_polars()["labels"].to_list() == [["3", "5"], [], ["4"]]
+    index = pd.DataFrame(P[:2], columns=list(LOSS.labels), index=["x", "y"])
+    sets = SetPredictor(LOSS, "lac", alpha=0.1).calibrate(P, Y).predict_set(index)
+    assert sets.to_polars()["id"].to_list() == ["x", "y"]

@@ -320,8 +320,8 @@ def _confidence_alone(confidence: Fraction) -> str:
     return (
         f"confidence={given} is given without alpha. For sets that contain the truth with probability {given} give "
         f"confidence_level={given} or, which is the same, alpha={rest}. confidence is something else: the probability, "
-        "over the draw of the calibration rows, that this predictor covers 1 - alpha of new rows; it needs alpha beside "
-        f"it, as in alpha=0.1, confidence={given}"
+        "over the draw of the calibration rows, that this predictor covers 1 - alpha of new rows; it needs alpha too, "
+        f"as in alpha=0.1, confidence={given}"
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from udcp_dsl.diagnostics import InputError, RowFault, did_you_mean, warn
 from udcp_dsl.expression.domain import WHOLE_NUMBER
 from udcp_dsl.prediction.calibrate.checked_arrays import as_weights, group_names
-from udcp_dsl.prediction.containers import entries_of, texts_of
+from udcp_dsl.prediction.containers import entries_of, listed, texts_of
 
 Positions: TypeAlias = npt.NDArray[np.int64]
 Names: TypeAlias = npt.NDArray[np.str_]
@@ -52,6 +52,28 @@ def truth(y: Any, labels: Sequence[str], n: int | None = None) -> Positions:
             raise RowFault(row, "true labels: ", f" (counted from 0) {_fault_of_truth(entry, labels, numeric)}")
         positions[row] = position
     return positions
+
+
+def labels_as_given(labels: Sequence[str], y: Any = None, class_names: Any = None) -> tuple[Any, ...] | None:
+    """The labels in the type that a user gave them in, where that is not the text of the spec; else None.
+
+    True labels that name labels decide: integers where all labels are numbers, else texts. Where they do not (they are
+    positions, or there are none), `class_names` do. What can be read only once, an iterator, says nothing.
+
+    >>> labels_as_given(["10", "20"], y=[20, 10]), labels_as_given(["10", "20"], y=["10"], class_names=[20, 10])
+    ((10, 20), None)
+    >>> labels_as_given(["b", "7"], class_names=[7, "b"]), labels_as_given(["a", "b"], y=[0, 1])
+    (('b', 7), None)
+    """
+    kinds = set() if y is None or isinstance(y, Iterator) else set(map(type, listed(y, "true labels")))
+    if kinds == {str}:
+        return None
+    if kinds == {int} and all(WHOLE_NUMBER.fullmatch(label) for label in labels):
+        return tuple(map(int, labels))
+    if class_names is None or isinstance(class_names, Iterator):
+        return None
+    given = {str(name): name for name in listed(class_names, "class_names")}
+    return None if all(isinstance(name, str) for name in given.values()) else tuple(given[label] for label in labels)
 
 
 def groups_of(values: Any, n: int) -> Names:
