@@ -10,6 +10,7 @@ import base64
 import binascii
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -100,7 +101,7 @@ def load(path: str | Path) -> SetPredictor:
         if (content["version"], content["format_version"]) == (__version__, FORMAT_VERSION):
             predictor.read_as = predictor.chain, content["sha256"]
         return predictor
-    except (KeyError, TypeError, AttributeError, IndexError) as error:
+    except (KeyError, TypeError, AttributeError, IndexError, OverflowError, RecursionError) as error:
         raise InputError(
             f"{where} is not a saved predictor: {type(error).__name__} at {error}; save it again"
         ) from None
@@ -116,7 +117,9 @@ def saved_by(path: str | Path) -> tuple[str, int]:
 
 def _read(path: Path) -> Mapping[str, Any]:
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_object, parse_constant=_no_number)
+    except InputError as error:
+        raise InputError(f"{path} is not a saved predictor: {error}") from None
     except FileNotFoundError:
         raise InputError(f"there is no file {str(path)!r}") from None
     except OSError as error:
@@ -135,9 +138,26 @@ def _read(path: Path) -> Mapping[str, Any]:
             f"{path} is of format {version}, saved by udcp_dsl {content.get('version')}; this one ({__version__}) "
             f"reads up to format {FORMAT_VERSION}: upgrade udcp_dsl"
         )
-    if content.get("sha256") != _hash(content):
+    try:
+        own = _hash(content)
+    except (ValueError, RecursionError):  # 1e999 is read as infinity
+        raise InputError(f"{path} is not a saved predictor: a number is too large, or lists are too deep") from None
+    if content.get("sha256") != own:
         raise InputError(f"{path} was changed after it was saved; calibrate and save again")
     return content
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON, each key of which is there once: of two, readers take one or the other."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        name, _ = Counter(key for key, _ in pairs).most_common(1)[0]
+        raise InputError(f"the key {name!r} is there twice")
+    return found
+
+
+def _no_number(name: str) -> Any:
+    raise InputError(f"{name} is no number of JSON")
 
 
 def _hash(content: Mapping[str, Any]) -> str:

@@ -115,7 +115,8 @@ class RankTable:
         numbers = all(
             not isinstance(x, bool) and isinstance(x, int) and x >= 0 for x in (n, 0 if parts is None else parts)
         )
-        if not numbers or not below.size == upto.size == values.size:
+        too_many = isinstance(parts, int) and parts > max(_PARTS, _FEWEST_PARTS)  # each of them would be looked at
+        if not numbers or too_many or not below.size == upto.size == values.size:
             raise InputError(f"kept scores: their counts are not what was saved; {RESAVE}")
         assert isinstance(n, int)
         assert parts is None or isinstance(parts, int)

@@ -18,6 +18,8 @@ from udcp_dsl.prediction.calibrate.plain import RESAVE, fields
 
 # Floats decide a comparison of probabilities that are further apart than this, relatively; else whole numbers do.
 _CLOSE = 1e-9
+# Powers of more bits are not computed: they take seconds, and soon all memory.
+_EXACT_BITS = 2_000_000
 
 
 @dataclass(frozen=True)
@@ -97,10 +99,18 @@ def confident_rank(n: int, alpha: Fraction, confidence: Fraction) -> int:
 def confident_points(alpha: Fraction, confidence: Fraction) -> int:
     """The fewest points with a finite rank: (1 - alpha)^n <= 1 - confidence, in exact arithmetic.
 
-    >>> confident_points(Fraction(1, 10), Fraction(19, 20))
-    29
+    Where the power has too many digits for that, -log(1 - confidence) / alpha, which is a few points more at most as
+    alpha < -log(1 - alpha).
+
+    >>> confident_points(Fraction(1, 10), Fraction(19, 20)), confident_points(Fraction(1, 10**9), Fraction(19, 20))
+    (29, 2995732275)
     """
-    n = max(1, math.floor(math.log(1 - confidence) / math.log(1 - alpha)) - 1)
+    chance = 1 - confidence
+    goal = math.log(chance.denominator) - math.log(chance.numerator)
+    most = math.ceil(Fraction(goal) / alpha) + 1
+    if most * alpha.denominator.bit_length() > _EXACT_BITS:
+        return most
+    n = max(1, math.floor(-goal / math.log(1 - alpha)) - 1)
     while (1 - alpha) ** n > 1 - confidence:
         n += 1
     return n

@@ -5,7 +5,7 @@ To add an option: its field here, and its keyword in the signatures of `SetPredi
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import InitVar, dataclass, field, replace
 from fractions import Fraction
@@ -54,7 +54,7 @@ def as_temperature(value: Any, name: str = "temperature") -> Temperature:
     if value is None or value == "fit":
         return value  # type: ignore[no-any-return]  # one of the two
     number = isinstance(value, int | float | np.floating) and not isinstance(value, bool)
-    if not number or not 0 < value < math.inf:
+    if not number or not 0 < value <= sys.float_info.max:
         raise InputError(f'{name} is {value!r}: give "fit", or a finite number above 0 (1 changes nothing)')
     return float(value)
 

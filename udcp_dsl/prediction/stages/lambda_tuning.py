@@ -12,6 +12,7 @@ import numpy as np
 from udcp_dsl.diagnostics import InputError, keeping_warnings
 from udcp_dsl.prediction.calibrate import CalibrationWarning, Tuning, make_cell, three_folds, tune
 from udcp_dsl.prediction.containers import by_rows
+from udcp_dsl.prediction.promises.option import as_whole_number
 from udcp_dsl.prediction.stages.stage import Left, Stage
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ class Lambda(Stage):
         tuning = Tuning.from_dict(data["tuning"])
         if tuning.best != setting.oracle.options.get("lam"):
             raise InputError("its lambda is not the one that was tuned; save it again")
-        return cls(tuning, int(data["rows"]))
+        return cls(tuning, as_whole_number(data["rows"], "rows"))
 
 
 def _costs(oracle: Oracle, tau: float, nonempty: bool, P: Probabilities) -> FloatArray:

@@ -17,6 +17,7 @@ import numpy as np
 from udcp_dsl.diagnostics import InputError, warn
 from udcp_dsl.prediction.containers import changed, to_array
 from udcp_dsl.prediction.oracle import Floats, Indices, Probabilities
+from udcp_dsl.prediction.promises.option import as_whole_number
 from udcp_dsl.prediction.promises.promise import as_temperature
 from udcp_dsl.prediction.stages.stage import Left, Stage
 
@@ -74,7 +75,7 @@ class Temperature(Stage):
         value = as_temperature(data["temperature"])
         if value in (None, "fit") or setting.promise.temperature not in ("fit", value):
             raise InputError("its temperature is not what was asked for; save it again")
-        return cls(float(value), int(data["rows"]))
+        return cls(float(value), as_whole_number(data["rows"], "rows"))
 
 
 def temperature_fold(n: int, seed: int) -> Indices:

@@ -111,3 +111,20 @@ def test_rules_are_saved() -> None:
         bad = {"confidence": confidence, "most": most}
         with pytest.raises(InputError):
             Rule.from_dict(bad)
+
+
+@pytest.mark.parametrize("alpha", [Fraction(1, 100), Fraction(1, 3000)])
+@pytest.mark.parametrize("confidence", [Fraction(1, 2), Fraction(19, 20), 1 - Fraction(1, 10**6)])
+def test_points_that_are_not_counted_exactly_are_a_few_more(
+    alpha: Fraction, confidence: Fraction, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exact = confident_points.__wrapped__(alpha, confidence)
+    monkeypatch.setattr("udcp_dsl.prediction.calibrate.rule._EXACT_BITS", 0)
+    assert exact <= confident_points.__wrapped__(alpha, confidence) <= exact + 10
+
+
+def test_levels_of_any_size_are_counted() -> None:
+    """An exact power would fill the memory at the first, and divides by 0 at the second."""
+    assert Rule(Fraction(19, 20)).needed(Fraction(1, 10**9)) == 2995732275
+    assert Rule(Fraction(19, 20)).needed(Fraction(1, 10**900)) > 10**900
+    assert Rule(1 - Fraction(1, 10**500)).needed(TENTH) == 10928
