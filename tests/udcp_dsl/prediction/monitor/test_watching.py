@@ -107,7 +107,7 @@ OPTIONS: list[dict[str, Any]] = [
     {"conditional": "group"},
     {"conditional": "class"},
     {"conditional": "difficulty"},
-    {"confidence": 0.9},
+    {"alpha": 0.1, "confidence": 0.9},
     {"risk": "harm", "alpha": 0.2},
     {"nonempty": True},
     {"randomize": True},
