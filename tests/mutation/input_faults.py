@@ -16,7 +16,7 @@ INPUT_FAULTS = (
     Fault(
         "saved: a changed file is taken",
         "udcp_dsl/prediction/saved.py",
-        'if content.get("sha256") != _hash(content):',
+        'if content.get("sha256") != own:',
         'if content.get("sha256") is None:',
         ("tests/udcp_dsl/prediction/test_saved.py",),
     ),
