@@ -23,7 +23,7 @@ from udcp_dsl import InputError, Loss, OracleError, SetPredictor, compare, evalu
 from udcp_dsl.comparison import CURVE, Comparison, Run, median_of_means, results, running, splits, write_runs
 from udcp_dsl.comparison.splits import deal
 from udcp_dsl.prediction.calibrate import DEFAULT_GRID, CalibrationWarning
-from udcp_dsl.prediction.stages.temperature import fit_temperature, temperature_fold, tempered
+from udcp_dsl.prediction.stages.repair import RepairStage
 
 SPEC = """
 labels { cat, dog, wolf, lynx, emu, rhea }
@@ -430,17 +430,22 @@ def _text(comparison: Comparison) -> str:
     return text.getvalue()
 
 
-def test_a_temperature_is_fitted_on_rows_that_are_in_no_fold() -> None:
-    found = compare(KINDS, P, Y, oracles=["base"], splits=2, seed=3, temperature="fit")
-    own = temperature_fold(len(P), 3)
-    rest = np.setdiff1d(np.arange(len(P)), own)
+@pytest.mark.parametrize("how", ["auto", "temperature"])
+def test_a_repair_is_fitted_on_rows_that_are_in_no_fold(how: Any) -> None:
+    flat = np.sqrt(P) / np.sqrt(P).sum(axis=1, keepdims=True)
+    found = compare(KINDS, flat, Y, oracles=["base"], splits=2, seed=3, repair=how)
+    (stage,) = found.repairs
+    assert isinstance(stage, RepairStage)
+    predictor = SetPredictor(KINDS, "base", repair=how, seed=3).calibrate(flat, [KINDS.labels[k] for k in Y])
+    assert predictor.repair is not None
+    assert predictor.repair.as_dict() == stage.repair.as_dict()
+    rest = predictor.threshold_rows(predictor.rows(flat, [KINDS.labels[k] for k in Y]))
     assert found.n == len(rest)
-    assert found.temperature == fit_temperature(P[own], Y[own])
-    assert found.as_dict()["temperature"] == found.temperature
-    same = compare(KINDS, tempered(P[rest], found.temperature), Y[rest], oracles=["base"], splits=2, seed=3)
-    assert [run.evaluation.mean_cost for run in found.runs] == [run.evaluation.mean_cost for run in same.runs]
-    with pytest.raises(InputError, match="temperature is 'warm'"):
-        compare(KINDS, P, Y, oracles=["base"], temperature="warm")  # type: ignore[arg-type]
+    assert found.as_dict()["repair"] == found.about_p == str(stage)
+    given = compare(KINDS, stage.repair.apply(flat)[rest], Y[rest], oracles=["base"], splits=2, seed=3, repair=None)
+    assert [run.evaluation.mean_cost for run in found.runs] == [run.evaluation.mean_cost for run in given.runs]
+    with pytest.raises(InputError, match="repair is 'warm'"):
+        compare(KINDS, P, Y, oracles=["base"], repair="warm")  # type: ignore[arg-type]
 
 
 def test_examples_say_from_which_alpha_on_a_label_is_left_out() -> None:

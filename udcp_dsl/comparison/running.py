@@ -18,6 +18,7 @@ from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.calibrate import DEFAULT_GRID, CalibrationWarning, Level
 from udcp_dsl.prediction.input_warnings import warn_of_another_order, warn_of_free_labels, warn_of_zeros
 from udcp_dsl.prediction.oracle import Oracle, declaration_of, make_oracle, oracle_names, with_lambda
+from udcp_dsl.prediction.probability_repair import Repair
 from udcp_dsl.prediction.promises.promise import COMPARED, OPTIONS, Promise, Temperature, promise_from
 from udcp_dsl.prediction.rows import Rows, rows_of
 from udcp_dsl.prediction.stages.chain import STAGES, fit_repairs
@@ -49,6 +50,7 @@ def compare(
     bins: int | None = None,
     confidence: Level | None = None,
     risk: str | None = None,
+    repair: Literal["auto", "temperature"] | Repair | None = "auto",
     temperature: Temperature = None,
     workers: int = 2,
     progress: Progress | None = None,
@@ -60,8 +62,8 @@ def compare(
     `fractions` are those of the folds for thresholds, for tuning and for the test. `groups` (one a row) are strata of
     the measures; calibration is marginal. `ids` name the rows of the examples, and `label_names` the labels whose own
     names (codes, say) are not for readers; `ignore` names columns of a frame to leave unread. All losses must have the
-    same labels in the same order. `temperature` repairs the probabilities first: a number, or "fit", on a fifth of the
-    rows (at most 1,000) that are then in no fold. `workers` threads share the splits; `progress` is told of each oracle
+    same labels in the same order. `repair` is that of the probabilities, as for `SetPredictor`, fitted on a
+    fifth of the rows (at most 1,000) that are then in no fold. `workers` threads share the splits; `progress` is told of each oracle
     and split. Refuses what `SetPredictor` and `evaluate` refuse. The same seed gives the same result, but for seconds.
 
     `alphas` (0.1), `confidence` and `risk` say what is promised, as they do to `SetPredictor`, or a `promise`.
