@@ -62,9 +62,10 @@ def compare(
     `fractions` are those of the folds for thresholds, for tuning and for the test. `groups` (one a row) are strata of
     the measures; calibration is marginal. `ids` name the rows of the examples, and `label_names` the labels whose own
     names (codes, say) are not for readers; `ignore` names columns of a frame to leave unread. All losses must have the
-    same labels in the same order. `repair` is that of the probabilities, as for `SetPredictor`, fitted on a
-    fifth of the rows (at most 1,000) that are then in no fold. `workers` threads share the splits; `progress` is told of each oracle
-    and split. Refuses what `SetPredictor` and `evaluate` refuse. The same seed gives the same result, but for seconds.
+    same labels in the same order. `repair` is that of the probabilities, as for `SetPredictor`, fitted on a fifth of
+    the rows (at most 1,000) that are then in no fold. `workers` threads share the splits; `progress` hears of each
+    oracle and split. Refuses what `SetPredictor` and `evaluate` refuse. The same seed gives the same result, but for
+    seconds.
 
     `alphas` (0.1), `confidence` and `risk` say what is promised, as they do to `SetPredictor`, or a `promise`.
     `conditional="difficulty"` adds a second comparison, `beside`, on the same splits: what every oracle costs, and whom
