@@ -63,8 +63,8 @@ class SetPredictor:
     alpha, in its units. docs/guarantees.md says precisely what each of these promises.
 
     `repair="auto"` repairs the probabilities first, on a fifth of the calibration rows (at least 100, at most 1,000;
-    not at all with fewer than 300 rows), and leaves them alone where that is no better; `"temperature"` fits one number;
-    None takes p as it is; a `Repair` that was made before is applied. `temperature` is its deprecated name.
+    not at all with fewer than 300 rows), and leaves them alone where that is no better; `"temperature"` fits one
+    number; None takes p as it is; a `Repair` that was made before is applied. `temperature` is its deprecated name.
 
     `nonempty=True` never gives an empty set; `randomize=True` covers 1 - alpha exactly, with draws that depend on
     `seed`, the row's probabilities and its id, if ids are given, alone (so without ids rows with equal probabilities

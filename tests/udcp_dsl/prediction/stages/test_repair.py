@@ -141,7 +141,7 @@ def test_the_old_name_works_and_says_what_to_use() -> None:
     with pytest.warns(DeprecationWarning, match=r"temperature= is deprecated since udcp_dsl 0\.3 .*repair="):
         old = udcp.SetPredictor(LOSS, "base", temperature="fit")
     assert old.promise == udcp.Promise(repair="temperature")
-    with pytest.warns(DeprecationWarning):
+    with pytest.warns(DeprecationWarning, match="temperature="):
         given = udcp.SetPredictor(LOSS, "base", temperature=2.5).calibrate(P, names(y))
     assert given.temperature == 2.5
     assert given.calibrated.n == 300
@@ -198,7 +198,7 @@ def test_coverage_within_cells_keeps_its_law(conditional: Any) -> None:
         return bool(predictor.predict_set(P[-1:], groups=new).mask[0, y[-1]])
 
     hits = sum(one(seed) for seed in range(TRIALS))
-    # In a cell of m points coverage is ceil((m + 1) 3/4) / (m + 1), at most 1 / (m + 1) above 3/4, and m is at least 40.
+    # In a cell of m points coverage is ceil((m + 1) 3/4) / (m + 1), at most 1 / (m + 1) above 3/4; m is 40 or more.
     assert binomtest(hits, TRIALS, 0.75, alternative="less").pvalue > 1e-5
     assert binomtest(hits, TRIALS, 0.75 + 1 / 40, alternative="greater").pvalue > 1e-5
     assert min(cells) >= 400
