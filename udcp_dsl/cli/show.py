@@ -73,7 +73,7 @@ def _as_data(predictor: SetPredictor, way: Applicability) -> dict[str, Any]:
             "coverage": [float(1 - alpha) for alpha in predictor.alphas] if promise.risk is None else None,
             "told": [promise.guarantee(alpha) for alpha in predictor.alphas],
             "conditional": predictor.conditional,
-            "bins": promise.bin_count if predictor.conditional == "difficulty" else None,
+            "bins": promise.bin_count if predictor.promise.by_difficulty else None,
             "confidence": None if promise.confidence is None else float(promise.confidence),
             "simultaneous": promise.simultaneous,
             "risk": promise.risk,

@@ -164,9 +164,7 @@ class Comparison(Result):
     @property
     def within(self) -> str:
         """Of what each promise holds, as the end of a heading: nothing to say where it is of all rows together."""
-        return (
-            "" if self.promise.conditional is None else f", within each of {self.promise.bin_count} bins by difficulty"
-        )
+        return "" if self.promise.is_marginal else f", within each of {self.promise.bin_count} bins by difficulty"
 
     @property
     def kind(self) -> str:

@@ -99,7 +99,7 @@ def compare(
     repairs, numbers, data = _repaired(contenders[0], asked, data)
     folds = deal(len(data), fractions, asked.seed, int(splits))
     overall = replace(asked, conditional=None, bins=None)
-    kept = (overall,) if asked.conditional is None else (overall, asked)
+    kept = (overall,) if asked.is_marginal else (overall, asked)
     for each in kept:
         for loss in {each.rule(1, each.harm(loss)): loss for loss in compared}.values():
             warn_of_too_few(folds[0], each, loss, tuned=any(contender.tuned for contender in contenders))
@@ -155,7 +155,7 @@ def compare(
         about={x.oracle_name: x.about for x in contenders if x.about is not None},
         repairs=repairs,
     )
-    if asked.conditional is None:
+    if asked.is_marginal:
         return comparison
     beside = replace(comparison, promise=asked, runs=runs(1), curves={}, examples={})
     return replace(comparison, beside=beside)

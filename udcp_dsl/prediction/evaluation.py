@@ -294,7 +294,7 @@ def evaluate(
     calibration = predictor.calibrated
     level = calibration.level(alpha)
     rows = predictor.rows(probs, y, groups=groups, weights=weights, ids=ids, ignore=ignore)
-    if predictor.conditional == "group" and rows.groups is None:
+    if predictor.promise.by_group and rows.groups is None:
         raise InputError("calibrated by group, so the evaluation needs the group of each row: give groups=")
     if predictor.randomize:
         warn_of_shared_draws(rows, predictor.seed)

@@ -175,7 +175,7 @@ def warn_before_fitting(setting: Setting, rows: Rows, given: OracleInput, total:
     names, sizes, need = tuple[str, ...](), [len(rows)], rule.needed(promise.alphas[0])
     if given.groups is not None:
         names, sizes = (x.tolist() for x in np.unique(given.groups, return_counts=True))
-    elif promise.conditional == "class":
+    elif promise.by_class:
         sizes = np.bincount(rows.truth, minlength=setting.oracle.loss.K).tolist()
     elif given.difficulty is not None:
         edges, sizes = rank_bin_sizes(given.difficulty, promise.bin_count)

@@ -407,7 +407,7 @@ class SetPredictor:
 
     def _check_groups(self, rows: Rows, given: Any) -> None:
         """Rows may hold groups that are not asked for; an argument that is not asked for is a mistake."""
-        by_group = self.conditional == "group"
+        by_group = self.promise.by_group
         if (given is not None and not by_group) or (rows.groups is None and by_group):
             raise InputError(f'groups= goes with conditional="group", and only with it (it is {self.conditional!r})')
 
@@ -456,7 +456,7 @@ class SetPredictor:
     def _in_blocks(self) -> bool:
         """Whether sets are made in several calls of the oracle, as they need matrices beside that of the rows."""
         other = self.promise.risk is not None or any(stage.repairs for stage in self.fitted.stages)
-        return other or (self.conditional == "class" and (self.randomize or self.calibrated.weighted))
+        return other or (self.promise.by_class and (self.randomize or self.calibrated.weighted))
 
     def _make_sets(self, rows: Rows, level: Fraction) -> MadeSets:
         chain = self.fitted

@@ -170,7 +170,7 @@ def coverage_trials(
     since only then are the counts independent; one that tunes a lambda has fewer points for its threshold, which the
     law heeds.
     """
-    if predictor.conditional is not None or len(predictor.alphas) > 1 or predictor.class_names is not None:
+    if not predictor.promise.is_marginal or len(predictor.alphas) > 1 or predictor.class_names is not None:
         raise InputError("give a predictor with one alpha, conditional=None and class_names=None")
     if predictor.randomize:
         n_test = 1

@@ -123,7 +123,7 @@ class Promise:
             metavar="NUMBER",
             refuse=lambda p: (
                 f'bins= goes with conditional="difficulty", and only with it (it is {p.conditional!r})'
-                if p.bins is not None and p.conditional != "difficulty"
+                if p.bins is not None and not p.by_difficulty
                 else None
             ),
         )
@@ -155,7 +155,7 @@ class Promise:
                 else "simultaneous=True goes with confidence: it is the confidence that is shared"
                 if p.confidence is None
                 else "simultaneous=True goes with conditional: without it there is one threshold"
-                if p.conditional is None
+                if p.is_marginal
                 else None
             ),
         )
@@ -261,6 +261,26 @@ class Promise:
         return self.alpha  # type: ignore[no-any-return]  # made so above
 
     @property
+    def is_marginal(self) -> bool:
+        """Whether one threshold holds for all rows."""
+        return self.conditional is None
+
+    @property
+    def by_group(self) -> bool:
+        """Whether each group has its own threshold."""
+        return self.conditional == "group"
+
+    @property
+    def by_class(self) -> bool:
+        """Whether each class has its own threshold."""
+        return self.conditional == "class"
+
+    @property
+    def by_difficulty(self) -> bool:
+        """Whether each bin by the highest probability has its own threshold."""
+        return self.conditional == "difficulty"
+
+    @property
     def bin_count(self) -> int:
         """How many bins there are where rows are told apart by difficulty."""
         return DEFAULT_BINS if self.bins is None else self.bins
@@ -339,7 +359,7 @@ def promise_from(promise: Promise | None, keywords: Mapping[str, Any]) -> Promis
 
 
 def _refused_with_risk(promise: Promise) -> str | None:
-    if promise.conditional == "class":
+    if promise.by_class:
         return (
             'risk and conditional="class" exclude each other: within a class every miss does the same harm, so that '
             'it is the coverage of the class that counts: leave out risk, or take conditional="group" or "difficulty"'

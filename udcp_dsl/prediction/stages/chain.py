@@ -135,7 +135,7 @@ def deal(setting: Setting, rows: Rows, stages: Sequence[type[Stage]]) -> tuple[D
 
 def fit_repairs(setting: Setting, dealt: Dealt, rows: Rows, left: Indices) -> tuple[Stage, ...]:
     """The stages that change p, each fitted on what those before it make of its rows."""
-    by_group = setting.promise.conditional == "group" and rows.groups is not None
+    by_group = setting.promise.by_group and rows.groups is not None
     remaining = Left(len(left), rows.groups[left] if by_group and rows.groups is not None else None, len(rows))
     fitted: tuple[Stage, ...] = ()
     for stage, folds in dealt:
