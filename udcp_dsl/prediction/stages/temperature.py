@@ -40,6 +40,7 @@ class Temperature(Stage):
     rows: int
 
     name: ClassVar[str] = "temperature"
+    article: ClassVar[str] = "the "
     repairs: ClassVar[bool] = True
 
     @classmethod
