@@ -86,7 +86,7 @@ def command(
     Rows are read, scored and written a batch at a time, so that memory does not grow with them.
     """
     from udcp_dsl.prediction.calibrate import show_level
-    from udcp_dsl.prediction.empty_sets import way_out
+    from udcp_dsl.prediction.empty_sets import told
     from udcp_dsl.prediction.files import known_ending
     from udcp_dsl.prediction.predictor import SetPredictor
     from udcp_dsl.prediction.streams.answering import check_groups
@@ -141,8 +141,7 @@ def command(
         size, cost = tally.size / tally.n, tally.cost / tally.n
         handed = tally.handed_over / tally.n if predictor.loss.ceiling is not None else None
         said = [f"{where}: {tally.n:,} sets at alpha {show_level(level)}", f"mean size {size:.4g}"]
-        way = way_out(tally.empty / tally.n)
-        empty = f"{tally.empty:,} empty ({tally.empty / tally.n:.1%}{f'; calibrated with {way}' if way else ''})"
+        empty = f"{tally.empty:,} empty ({told(tally.empty / tally.n)})"
         said += [f"mean cost {cost:.6g}", *([empty] if tally.empty else [])]
         said += [*([] if handed is None else [f"{handed:.1%} handed over"]), *([parts_there] if before else [])]
     else:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +17,19 @@ import numpy.typing as npt
 
 from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.calibrate import show_level
-from udcp_dsl.prediction.evaluation import CONFIDENCE, HANDED_OVER, KEPT, QUARTERS, SIZE_BINS, Measures, Stratum
+from udcp_dsl.prediction.empty_sets import way_out
+from udcp_dsl.prediction.evaluation import (
+    CONFIDENCE,
+    HANDED_OVER,
+    KEPT,
+    QUARTERS,
+    SIZE_BINS,
+    Measures,
+    Stratum,
+    least_covered,
+)
 from udcp_dsl.prediction.files import PathLike
+from udcp_dsl.prediction.least_covered import LeastCovered
 from udcp_dsl.prediction.promises.promise import Promise
 from udcp_dsl.prediction.stages.stage import Stage
 from udcp_dsl.prediction.stages.temperature import Temperature
@@ -64,7 +75,7 @@ class Summary:
     group its coverage and its share of the points, the splits taken together; `by_difficulty` for each quarter of the
     rows by their highest probability, the hardest first (of the splits where no tie leaves fewer); `by_decision`, for a
     loss min(L, c), of the sets that are kept and of those that are handed over. `risk`, where harm is bounded, is its
-    mean over the splits.
+    mean over the splits; elsewhere `least_covered` says who is covered least in a typical test fold.
     """
 
     loss: str
@@ -84,6 +95,7 @@ class Summary:
     by_decision: Mapping[str, tuple[float, float]]
     by_difficulty: Mapping[str, tuple[float, float]]
     risk: float | None
+    least_covered: LeastCovered | None
 
 
 @dataclass(frozen=True)
@@ -239,7 +251,9 @@ class Comparison(Result):
 
     def _tables(self, name: str, alpha: Fraction) -> Iterator[Table]:
         found = [x for x in self.summaries() if (x.loss, x.alpha) == (name, alpha)]
-        yield side_by_side(found, (Styled(name, "bold"), f", alpha {show_level(alpha)}{self.within}"))
+        drawn = side_by_side(found, (Styled(name, "bold"), f", alpha {show_level(alpha)}{self.within}"))
+        lines = self.left_out(found)
+        yield replace(drawn, note=tuple(piece for line in lines for piece in ("\n", line))[1:])
         if len(found[0].cost_by_term) > 1:
             terms = {x.oracle: {t: f"{cost:.4g}" for t, cost in x.cost_by_term.items()} for x in found}
             yield _crosswise("mean cost of", terms)
@@ -251,6 +265,14 @@ class Comparison(Result):
         ):
             if getattr(found[0], strata):
                 yield _crosswise(title, {x.oracle: _shown_strata(getattr(x, strata)) for x in found}, order)
+
+    def left_out(self, summaries: Sequence[Summary]) -> list[str]:
+        """Of one loss and alpha: whom each oracle leaves out, how many sets are empty, and the ways out."""
+        found = [(x.oracle, x.least_covered) for x in summaries if x.least_covered is not None]
+        lines = [f"{oracle}: {least.shortfall(self.called)}" for oracle, least in found if least.short]
+        lines += [max((least.ways_out for _, least in found), key=len)] if lines else []
+        empty = [f"{x.oracle} {x.empty:.1%}" for x in summaries if way_out(x.empty)]
+        return [*lines, *([f"empty sets: {', '.join(empty)}; {way_out(1.0)}"] if empty else [])]
 
     def _notes(self) -> Iterator[Line]:
         if self.promise.confidence is not None or self.promise.risk is not None:
@@ -347,6 +369,7 @@ def _summary(runs: Sequence[Run]) -> Summary:
         by_decision=_pooled([x.by_decision for x in measured], n),
         by_difficulty=_quarters(measured),
         risk=None if measured[0].risk is None else float(np.mean([x.risk.mean for x in measured if x.risk])),
+        least_covered=least_covered(measured),
     )
 
 
@@ -389,6 +412,7 @@ def side_by_side(summaries: Sequence[Summary], title: Line = "") -> Table:
         *([] if summaries[0].risk is None else [Column("harm", "risk", ".4g")]),
         Column("coverage", "coverage", ".4f"),
         Column("interval", lambda x: "{:.3f} to {:.3f}".format(*x.coverage_interval), kind="number"),
+        *([Column("worst class", _worst_class, ".3f")] if any(_worst_class(x) is not None for x in summaries) else []),
         Column("cost", "cost_mean", ".5g"),
         Column("error", "cost_error", ".2g"),
         Column("size", "size", ".4g"),
@@ -396,6 +420,11 @@ def side_by_side(summaries: Sequence[Summary], title: Line = "") -> Table:
         Column("seconds", "seconds", ".3f"),
     )
     return Table(columns, summaries, title, stands_out=lambda x: x.cost_mean == cheapest)
+
+
+def _worst_class(summary: Summary) -> float | None:
+    least = summary.least_covered
+    return None if least is None or least.worst is None else least.worst.coverage
 
 
 def _crosswise(title: str, cells: Mapping[str, Mapping[str, str]], order: Sequence[str] = ()) -> Table:

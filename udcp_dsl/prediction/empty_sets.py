@@ -1,4 +1,4 @@
-"""Empty sets, which are often the cheapest answer: how many there are, and how to have none."""
+"""Empty sets, which are often the cheapest answer: what share they are, and how to have none."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ def way_out(share: float) -> str:
     """How to have no empty sets, where they are more than a few; else empty.
 
     >>> way_out(0.14), way_out(0.001)
-    ('nonempty=True (--nonempty) gives none', '')
+    ('calibrate with nonempty=True (--nonempty) to have none', '')
     """
-    return "nonempty=True (--nonempty) gives none" if share > FEW else ""
+    return "calibrate with nonempty=True (--nonempty) to have none" if share > FEW else ""
 
 
-def told(share: float, rows: str = "") -> str:
+def told(share: float) -> str:
+    """The share, and the way out where it is named.
+
+    >>> told(0.14), told(0.001)
+    ('14.0%; calibrate with nonempty=True (--nonempty) to have none', '0.1%')
     """
-    >>> told(0.14, "on the calibration rows"), told(0.0)
-    ('empty sets: 14.0% on the calibration rows; nonempty=True (--nonempty) gives none', 'empty sets: 0.0%')
-    """
-    where, way = f" {rows}" if rows else "", way_out(share)
-    return f"empty sets: {share:.1%}{where}{f'; {way}' if way else ''}"
+    return "; ".join(filter(None, (f"{share:.1%}", way_out(share))))

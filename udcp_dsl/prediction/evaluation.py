@@ -16,7 +16,7 @@ import numpy.typing as npt
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.calibrate import Level, show_level
 from udcp_dsl.prediction.containers import BlockedMatrix, frame_index
-from udcp_dsl.prediction.empty_sets import way_out
+from udcp_dsl.prediction.empty_sets import told
 from udcp_dsl.prediction.input_warnings import warn_of_full_sets, warn_of_shared_draws
 from udcp_dsl.prediction.least_covered import LeastCovered, Part
 from udcp_dsl.prediction.predictor import SetPredictor
@@ -112,13 +112,7 @@ class Measures(Result):
     @property
     def least_covered(self) -> LeastCovered | None:
         """Who is covered least, and who falls short by more than chance; None where alpha bounds harm."""
-        if self.risk is not None:
-            return None
-        classes = [Part("class", s.name, s.n, s.covered, s.coverage) for s in self.by_class]
-        hard = self.by_difficulty[0]
-        hardest = Part("quarter", f"{QUARTERS[0]} quarter", hard.n, hard.covered, hard.coverage)
-        overall = Part("all", "", self.n, self.covered, self.coverage)
-        return LeastCovered.of(self.alpha, overall, classes, hardest, conditional=self.conditional)
+        return least_covered([self])
 
     @property
     def size_violation(self) -> float | None:
@@ -216,8 +210,7 @@ class Measures(Result):
             yield from (("", f"{cost:.6g}", f"for {term}") for term, cost in self.cost_by_term.items())
         quantiles = ", ".join(f"{q:.0%} {size}" for q, size in self.size_quantiles.items())
         yield "mean size", f"{self.mean_size:.6g}", f"quantiles {quantiles}"
-        way = way_out(self.empty / self.n)
-        yield "empty sets", f"{self.empty}", f"{self.empty / self.n:.1%}{f'; {way}' if way else ''}"
+        yield "empty sets", f"{self.empty}", told(self.empty / self.n)
         if self.handed_over is not None:
             yield "handed over", f"{self.handed_over:.1%}", "of the sets: they cost as much as all labels"
         if self.size_violation is not None:
@@ -389,6 +382,24 @@ def _measures(
         by_decision=() if handed is None else points.strata((KEPT, HANDED_OVER), handed.astype(np.intp)),
         risk=None if harm is None else _risk(harm, points.covered, truth, alpha),
         conditional=conditional,
+    )
+
+
+def least_covered(folds: Sequence[Measures]) -> LeastCovered | None:
+    """Who is covered least, in one test fold or on average over several that share rows; None where harm is bounded."""
+    first = folds[0]
+    if first.risk is not None:
+        return None
+    classes: dict[str, list[tuple[int, int]]] = {}
+    for stratum in (stratum for fold in folds for stratum in fold.by_class):
+        classes.setdefault(stratum.name, []).append((stratum.n, stratum.covered))
+    hardest = [(fold.by_difficulty[0].n, fold.by_difficulty[0].covered) for fold in folds]
+    return LeastCovered.of(
+        first.alpha,
+        Part.mean("all", "", [(fold.n, fold.covered) for fold in folds]),
+        [Part.mean("class", name, own) for name, own in classes.items()],
+        Part.mean("quarter", f"{QUARTERS[0]} quarter", hardest),
+        conditional=first.conditional,
     )
 
 

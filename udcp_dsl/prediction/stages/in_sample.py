@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from udcp_dsl.prediction import empty_sets
 from udcp_dsl.prediction.calibrate.checked_arrays import points_of_cells
 from udcp_dsl.prediction.containers import BlockedMatrix
+from udcp_dsl.prediction.empty_sets import told
 from udcp_dsl.prediction.least_covered import LeastCovered, Part, hardest_quarter
 from udcp_dsl.prediction.oracle import SolvingOracle
 from udcp_dsl.prediction.rows.value import highest
@@ -41,7 +41,7 @@ class InSample:
     @property
     def lines(self) -> tuple[Line, ...]:
         """What there is to say of it."""
-        empty = () if not self.empty else (empty_sets.told(self.empty, ROWS),)
+        empty = () if not self.empty else (f"empty sets {ROWS}: {told(self.empty)}",)
         return (*self.least_covered.lines(), *empty)
 
     def as_dict(self) -> dict[str, Any]:
