@@ -269,10 +269,13 @@ class Comparison(Result):
     def left_out(self, summaries: Sequence[Summary]) -> list[str]:
         """Of one loss and alpha: whom each oracle leaves out, how many sets are empty, and the ways out."""
         found = [(x.oracle, x.least_covered) for x in summaries if x.least_covered is not None]
-        lines = [f"{oracle}: {least.shortfall(self.called)}" for oracle, least in found if least.short]
-        lines += [max((least.ways_out for _, least in found), key=len)] if lines else []
+        worst = [(oracle, least.worst) for oracle, least in found if least.worst is not None]
+        named = [f"{oracle} '{self.called(part.name)}' {part.coverage:.3f}" for oracle, part in worst]
+        short = [f"{oracle}: {least.shortfall(self.called)}" for oracle, least in found if least.short]
+        ways = [max((least.ways_out for _, least in found), key=len)] if short else []
         empty = [f"{x.oracle} {x.empty:.1%}" for x in summaries if way_out(x.empty)]
-        return [*lines, *([f"empty sets: {', '.join(empty)}; {way_out(1.0)}"] if empty else [])]
+        none = [f"empty sets: {', '.join(empty)}; {way_out(1.0)}"] if empty else []
+        return [*([f"worst class: {', '.join(named)}"] if named else []), *short, *ways, *none]
 
     def _notes(self) -> Iterator[Line]:
         if self.promise.confidence is not None or self.promise.risk is not None:
@@ -412,7 +415,6 @@ def side_by_side(summaries: Sequence[Summary], title: Line = "") -> Table:
         *([] if summaries[0].risk is None else [Column("harm", "risk", ".4g")]),
         Column("coverage", "coverage", ".4f"),
         Column("interval", lambda x: "{:.3f} to {:.3f}".format(*x.coverage_interval), kind="number"),
-        *([Column("worst class", _worst_class, ".3f")] if any(_worst_class(x) is not None for x in summaries) else []),
         Column("cost", "cost_mean", ".5g"),
         Column("error", "cost_error", ".2g"),
         Column("size", "size", ".4g"),
@@ -420,11 +422,6 @@ def side_by_side(summaries: Sequence[Summary], title: Line = "") -> Table:
         Column("seconds", "seconds", ".3f"),
     )
     return Table(columns, summaries, title, stands_out=lambda x: x.cost_mean == cheapest)
-
-
-def _worst_class(summary: Summary) -> float | None:
-    least = summary.least_covered
-    return None if least is None or least.worst is None else least.worst.coverage
 
 
 def _crosswise(title: str, cells: Mapping[str, Mapping[str, str]], order: Sequence[str] = ()) -> Table:
