@@ -102,7 +102,7 @@ def _described(predictor: SetPredictor, output: str, accuracy: float, rows: int)
         lines=(
             *(line for found in predictor.fitted.in_sample.values() for line in found.lines),
             *map(predictor.promise.guarantee, predictor.alphas),
-            "" if predictor.temperature is None else f"at temperature {predictor.temperature:.6g}",
+            predictor.fitted.about_p,
             "" if anchors is None else f"by anchors, found on {anchors.n:,} other rows: udcp show {output}",
             f"with {', '.join(settings)}" if settings else "",
         ),

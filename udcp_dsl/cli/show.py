@@ -90,6 +90,7 @@ def _as_data(predictor: SetPredictor, way: Applicability) -> dict[str, Any]:
         },
         "groups": list(predictor.calibrated.groups),
         "anchors": None if anchors is None else anchors.as_dict(),
+        "repair": None if predictor.repair is None else {**predictor.repair.as_dict(), "about": str(predictor.repair)},
         "temperature": predictor.temperature,
     }
 
@@ -122,9 +123,7 @@ def _lines(predictor: SetPredictor, way: Applicability) -> Iterator[tuple[str, s
         else f", the columns of arrays being {listed(predictor.class_names, _LISTED)}"
     )
     yield "takes", takes + order
-    if predictor.temperature is not None:
-        how = "fitted on rows of its own" if predictor.promise.temperature == "fit" else "as given"
-        yield "temperature", f"{predictor.temperature:.6g}, {how}"
+    yield "repair", predictor.fitted.about_p
     yield from _anchors(predictor)
 
 

@@ -31,8 +31,8 @@ from udcp_dsl.prediction.evaluation import (
 from udcp_dsl.prediction.files import PathLike
 from udcp_dsl.prediction.least_covered import LeastCovered
 from udcp_dsl.prediction.promises.promise import Promise
+from udcp_dsl.prediction.stages.repair import RepairStage
 from udcp_dsl.prediction.stages.stage import Stage
-from udcp_dsl.prediction.stages.temperature import Temperature
 from udcp_dsl.showing import Column, Description, Line, Result, Styled, Table, counted
 from udcp_dsl.showing.plain_data import records_of
 
@@ -163,8 +163,15 @@ class Comparison(Result):
 
     @property
     def temperature(self) -> float | None:
-        """The temperature that all probabilities are taken at, if there is one."""
-        return next((stage.value for stage in self.repairs if isinstance(stage, Temperature)), None)
+        """The temperature that all probabilities are taken at, where the repair of p is one."""
+        return next((x.repair.temperature for x in self.repairs if isinstance(x, RepairStage)), None)
+
+    @property
+    def about_p(self) -> str:
+        """One sentence: what was done to p."""
+        if self.repairs:
+            return "; ".join(map(str, self.repairs))
+        return "p taken as it is" if self.promise.repair is None else "p left as it is: too few rows for a repair"
 
     @property
     def within(self) -> str:
@@ -278,6 +285,7 @@ class Comparison(Result):
         return [*([f"worst class: {', '.join(named)}"] if named else []), *short, *ways, *none]
 
     def _notes(self) -> Iterator[Line]:
+        yield Styled(self.about_p, "dim")
         if self.promise.confidence is not None or self.promise.risk is not None:
             told = "; ".join(f"alpha {show_level(alpha)} {self.promise.guarantee(alpha)}" for alpha in self.alphas)
             yield Styled(told, "dim")
@@ -309,6 +317,7 @@ class Comparison(Result):
             "splits": self.splits,
             "seed": self.seed,
             "fractions": self.fractions,
+            "repair": self.about_p,
             "temperature": self.temperature,
             "confidence": None if self.promise.confidence is None else show_level(self.promise.confidence),
             "risk": self.promise.risk,

@@ -221,8 +221,8 @@ class Measures(Result):
 class Evaluation(Measures):
     """What `evaluate` found: the measures, and the sets that they are of, which `as_dict` leaves out.
 
-    `certified` is the share of the sets that are proved to be the best ones at the threshold, for an oracle that proves
-    it (`price`, `ilp`), else None.
+    `certified` is the share of the sets that are proved to be the best ones for the given p, at the threshold, for an
+    oracle that proves it (`price`, `ilp`), else None.
     """
 
     made: PredictionSets | None = field(repr=False, compare=False)
@@ -243,7 +243,7 @@ class Evaluation(Measures):
     def _summary(self) -> Iterator[tuple[str, str, str]]:
         yield from super()._summary()
         if self.certified is not None:
-            yield "certified", f"{self.certified:.1%}", "of the sets: proved that none is better"
+            yield "searched", f"{self.certified:.1%}", "of the sets: the search found the best one for the given p"
 
 
 _STRATA = {
@@ -314,10 +314,10 @@ def evaluate(
     points, unproved, full = [], list[int | None](), 0
     sets: PredictionSets | None = None
     for some in rows.blocks():
-        mask, without = predictor.sets_and_full(some, level)
-        full += without
-        unproved.append(None if predictor.in_blocks else predictor.oracle.unproved)
-        sets = PredictionSets(predictor.loss, mask, rows.ids, index=frame_index(probs))
+        made = predictor.make_sets(some, level)
+        full += made.full
+        unproved.append(made.unproved)
+        sets = PredictionSets(predictor.loss, made.mask, rows.ids, index=frame_index(probs))
         points.append(_Points.of(sets, replace(some, P=predictor.repaired(some.P))))
     if full:
         warn_of_full_sets(full, len(rows))

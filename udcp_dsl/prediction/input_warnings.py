@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 # A warning about the order of columns is wrong with at most this chance, for each of its two reasons.
 _CHANCE = 1e-4
+# The mean highest p and accuracy are far apart from here on.
+_FAR = 0.1
 # Rows that share a draw move the coverage by their share at most: less than this is not worth a word.
 _SHARED = 0.01
 
@@ -145,6 +147,24 @@ def warn_of_full_sets(full: int, n: int) -> None:
         f"{full} of {n} rows weigh so much, beside all calibration rows, that only the full set keeps the promise: few "
         "calibration rows are like them; give more of these, or clip the weights (the promise is then that of the "
         "clipped ones)",
+        CalibrationWarning,
+    )
+
+
+def warn_of_wrong_confidence(setting: Setting, rows: Rows) -> None:
+    """Warn where the mean highest p is far from how often the likeliest label is right, and nothing will repair p."""
+    n, accuracy, sure = len(rows), rows.hits / len(rows), float(rows.highest_probabilities.mean())
+    error = math.sqrt(max(accuracy * (1 - accuracy), 1 / n) / n)
+    if abs(sure - accuracy) < max(_FAR, 4 * error):
+        return
+    way_out = 'leave out repair=None, or give repair="auto"'
+    if setting.promise.repair is not None:
+        way_out = (
+            "give more calibration rows, so that p can be repaired (300 or more), or a repair= that was made before"
+        )
+    warn(
+        f"the highest probability is {sure:.2f} on average, but the likeliest label is right in {accuracy:.2f} of the "
+        f"rows: sets are cheap only as far as p is right: {way_out}",
         CalibrationWarning,
     )
 

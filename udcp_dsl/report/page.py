@@ -129,6 +129,7 @@ def _header(comparison: Comparison, title: str, origin: Origin, browser: bool) -
         "alpha": levels,
     }
     promise = comparison.promise
+    facts["repair of p"] = _text(comparison.about_p)
     if promise.confidence is not None:
         facts["confidence over calibrations"] = show_level(promise.confidence)
     if promise.risk is not None:

@@ -92,8 +92,8 @@ SKEWED = "labels {a, b, c, d}\ncosts c {a: 1, b: 1, c: 1, d: 6}\nloss l = sum(c)
 @pytest.mark.parametrize("conditional", [None, "class"])
 def test_calibration_rows_tell_it_before_fresh_ones_do(conditional: str | None) -> None:
     P, y = drawn(1200, 0)
-    predictor = udcp.SetPredictor(udcp.loads(SKEWED), "price", alpha=0.1, conditional=conditional)  # type: ignore[arg-type]
-    predictor.calibrate(P, y)
+    promise = udcp.Promise(alpha=0.1, conditional=conditional, repair=None)  # so that all rows are for the thresholds
+    predictor = udcp.SetPredictor(udcp.loads(SKEWED), "price", promise=promise).calibrate(P, y)
     found = predictor.least_covered()
     assert found is not None
     mask = predictor.predict_set(P).mask
@@ -138,12 +138,11 @@ def test_no_set_is_empty_where_none_may_be() -> None:
 def test_every_row_is_accounted_for() -> None:
     P, y = drawn(400, 4)
     loss = udcp.loads(SKEWED)
-    plain = udcp.SetPredictor(loss, "lac", alpha=0.1).calibrate(P, y)
+    plain = udcp.SetPredictor(loss, "lac", alpha=0.1, repair=None).calibrate(P, y)
     assert repr(plain).endswith("calibrated on 400 rows)")
-    tempered = udcp.SetPredictor(loss, "lac", alpha=0.1, temperature="fit").calibrate(P, y)
-    assert repr(tempered).endswith("calibrated on 400 rows: 320 for thresholds, 80 for the temperature)")
-    given = udcp.SetPredictor(loss, "lac", alpha=0.1, temperature=2.0).calibrate(P, y)
+    given = udcp.SetPredictor(loss, "lac", alpha=0.1, repair=udcp.Repair(exponent=0.5)).calibrate(P, y)
     assert repr(given).endswith("calibrated on 400 rows)")
     tuned = udcp.SetPredictor(loss, "penalized", alpha=0.1).calibrate(P, y)
-    used = sum(stage.rows_used for stage in tuned.fitted.stages)
-    assert f"400 rows: {400 - used} for thresholds, {used} for lambda" in repr(tuned)
+    repair, lam = (stage.rows_used for stage in tuned.fitted.stages)
+    rows = f"400 rows: {400 - repair - lam} for thresholds, {repair} for repair, {lam} for lambda"
+    assert repr(tuned).endswith(f"calibrated on {rows})")

@@ -90,10 +90,29 @@ class Repair:
         if not all(_is_whole(y) and y < K for y in self.absent) or list(self.absent) != sorted(set(self.absent)):
             raise InputError("repair: the labels that its rows lack are not increasing positions of labels")
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Repair) and self.as_dict() == other.as_dict()
+
+    def __hash__(self) -> int:
+        return hash((self.exponent, self.smoothing, self.kind, self.n_rows))
+
+    def for_labels(self, K: int) -> Repair:
+        """The same, once it is known to be for K labels; refuses one for another number."""
+        if self.offsets is not None and len(self.offsets) != K:
+            raise InputError(f"the repair was made for {len(self.offsets)} labels, and there are {K}: make it again")
+        if self.absent and self.absent[-1] >= K:
+            raise InputError(f"repair: a label that its rows lack is none of {K}: calibrate and save again")
+        return self
+
     @property
     def adopted(self) -> bool:
         """Whether it changes p at all."""
         return self.exponent != 1.0 or self.offsets is not None or self.smoothing > 0.0
+
+    @property
+    def temperature(self) -> float | None:
+        """1 / a, where it is all that is done."""
+        return 1 / self.exponent if self.offsets is None and self.smoothing == 0 and self.adopted else None
 
     @property
     def n_shifted(self) -> int:
@@ -176,18 +195,16 @@ class Repair:
         }
 
     @classmethod
-    def from_dict(cls, data: object, K: int) -> Repair:
-        """What `as_dict` gave, for K labels; refuses anything else."""
+    def from_dict(cls, data: object) -> Repair:
+        """What `as_dict` gave; refuses anything else."""
         d = fields(data, _FIELDS, "repair")
         offsets = None if d["offsets"] is None else np.array(decode(d["offsets"], "repair"), dtype=np.float64)
         losses = None if d["losses"] is None else decode(d["losses"], "repair")
         if losses is not None and not (len(losses) == 3 and all(0 <= x < math.inf for x in losses)):
             raise InputError("repair: its log losses are not what was saved: calibrate and save again")
         absent, exponent, smoothing, n_rows = d["absent"], d["exponent"], d["smoothing"], d["n_rows"]
-        if not isinstance(absent, list) or not all(_is_whole(y) and y < K for y in absent):
+        if not isinstance(absent, list) or not all(map(_is_whole, absent)):
             raise InputError("repair: the labels that its rows lack are not what was saved: calibrate and save again")
-        if offsets is not None and len(offsets) != K:
-            raise InputError(f"repair: it has {len(offsets)} offsets for {K} labels: calibrate and save again")
         return cls(
             exponent,  # type: ignore[arg-type]  # each is checked when the value is made
             offsets,

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import numpy as np
 
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction.input_warnings import warn_before_fitting
+from udcp_dsl.prediction.input_warnings import warn_before_fitting, warn_of_wrong_confidence
 from udcp_dsl.prediction.stages.anchors import Anchors
 from udcp_dsl.prediction.stages.in_sample import InSample, in_sample
 from udcp_dsl.prediction.stages.lambda_tuning import Lambda, true_scores
 from udcp_dsl.prediction.stages.oracle_input import OracleInput, prepare
+from udcp_dsl.prediction.stages.repair import ENOUGH, RepairStage
 from udcp_dsl.prediction.stages.setting import Cells, Setting
 from udcp_dsl.prediction.stages.stage import Left, Stage
 from udcp_dsl.prediction.stages.temperature import Temperature
@@ -35,7 +36,7 @@ S = TypeVar("S", bound=Stage)
 Dealt: TypeAlias = "list[tuple[type[Stage], tuple[Indices, ...]]]"
 
 # All stages, in the order in which they are dealt their rows and fitted.
-STAGES: tuple[type[Stage], ...] = (Temperature, Lambda, Anchors)
+STAGES: tuple[type[Stage], ...] = (RepairStage, Temperature, Lambda, Anchors)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +74,16 @@ class Chain:
             P = stage.repaired(P)
         return P
 
+    @property
+    def about_p(self) -> str:
+        """One sentence: what was done to p."""
+        stage = self.find(RepairStage) or self.find(Temperature)
+        if stage is not None:
+            return str(stage)
+        if self.setting.promise.repair is None:
+            return "p taken as it is: no repair was asked for"
+        return f"p left as it is: a repair needs {ENOUGH} calibration rows"
+
     def prepare(self, rows: Rows) -> OracleInput:
         """What the oracle sees of rows."""
         return prepare(self.setting, self.stages, rows)
@@ -106,6 +117,8 @@ def fit_chain(setting: Setting, rows: Rows) -> Chain:
     repairs = fit_repairs(setting, [x for x in dealt if x[0].repairs], rows, left)
     threshold_rows = prepare(setting, repairs, own)
     warn_before_fitting(setting, own, threshold_rows, len(rows))
+    if not repairs and setting.oracle.by_cost:
+        warn_of_wrong_confidence(setting, rows)
     tuned = [
         (stage, [prepare(setting, repairs, rows.take(fold)) for fold in folds])
         for stage, folds in dealt
@@ -134,7 +147,7 @@ def deal(setting: Setting, rows: Rows, stages: Sequence[type[Stage]]) -> tuple[D
 def fit_repairs(setting: Setting, dealt: Dealt, rows: Rows, left: Indices) -> tuple[Stage, ...]:
     """The stages that change p, each fitted on what those before it make of its rows."""
     by_group = setting.promise.conditional == "group" and rows.groups is not None
-    remaining = Left(len(left), rows.groups[left] if by_group and rows.groups is not None else None)
+    remaining = Left(len(left), rows.groups[left] if by_group and rows.groups is not None else None, len(rows))
     fitted: tuple[Stage, ...] = ()
     for stage, folds in dealt:
         given = [prepare(setting, fitted, rows.take(fold), weigh=False) for fold in folds]

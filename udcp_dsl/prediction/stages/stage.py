@@ -24,10 +24,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Left:
-    """How many rows are left for thresholds, and of which groups they are, where thresholds are by group."""
+    """How many rows are left for thresholds, of `total` that were given; and of which groups they are, where thresholds
+    are by group."""
 
     n: int
     groups: npt.NDArray[np.str_] | None = None
+    total: int = 0
 
 
 class Stage(ABC):
