@@ -262,3 +262,20 @@ def test_a_repair_fitted_on_the_rows_of_the_thresholds_would_lose_coverage() -> 
     assert np.mean(kept) > 0.87
     assert np.mean(lost) < 0.8
     assert rank(200, 0.1) <= 200
+
+
+def test_labels_that_the_fold_lacks_are_counted_and_the_costly_ones_named() -> None:
+    K = 30
+    spec = udcp.loads("labels 0..29  costs c {29: 9, 28: 7, default: 1}  loss l = sum(c)")
+    rng = np.random.default_rng(0)
+    true = rng.dirichlet(np.r_[np.full(20, 0.5), np.full(10, 1e-3)], 600) + 1e-12
+    true /= true.sum(axis=1, keepdims=True)
+    y = (np.log(true) + rng.gumbel(size=true.shape)).argmax(axis=1)
+    flat = true**0.3 * np.exp(rng.normal(size=K))
+    predictor = udcp.SetPredictor(spec, "lac").calibrate(flat / flat.sum(axis=1, keepdims=True), y)
+    stage = predictor.fitted.find(RepairStage)
+    assert stage is not None
+    assert stage.repair.offsets is not None
+    assert len(stage.repair.absent) >= 8
+    said = f"{len(stage.repair.absent)} labels without a row there, scaled down (cost above the median: 29, 28)"
+    assert predictor.fitted.about_p.endswith(said)
