@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -197,7 +198,7 @@ def test_in_the_report(found: Comparison, tmp_path: Path) -> None:
     assert "<h3>At alpha 0.1, within each of 4 bins by difficulty</h3>" in page
     assert "Coverage by difficulty, within each of 4 bins by difficulty" in page
     for kept in (found, found.beside):
-        assert finding(kept, "far", kept.alphas[0]) in page
+        assert escape(finding(kept, "far", kept.alphas[0])) in page
         for summary in kept.summaries():
             quarters = ", ".join(f"{covered:.2f}" for covered, _ in summary.by_difficulty.values())
             assert f'<br><span class="range">{quarters}</span></span></td>' in page

@@ -96,10 +96,11 @@ def _described(predictor: SetPredictor, output: str, accuracy: float, rows: int)
     return Description(
         title=(
             Styled(output, "bold"),
-            f": {predictor.loss.name} by {name}, calibrated on {predictor.calibrated.n:,} rows "
+            f": {predictor.loss.name} by {name}, calibrated on {predictor.fitted.rows_used} "
             f"(accuracy of the likeliest label {accuracy:.1%})",
         ),
         lines=(
+            *(line for found in predictor.fitted.in_sample.values() for line in found.lines),
             *map(predictor.promise.guarantee, predictor.alphas),
             predictor.fitted.about_p,
             "" if anchors is None else f"by anchors, found on {anchors.n:,} other rows: udcp show {output}",
@@ -107,5 +108,10 @@ def _described(predictor: SetPredictor, output: str, accuracy: float, rows: int)
         ),
         tables=(threshold_table(predictor),),
         notes=() if tuning is None else tuning_lines(tuning),
-        data={"rows": rows, "accuracy": accuracy, **calibration_as_data(predictor)},
+        data={
+            "rows": rows,
+            "accuracy": accuracy,
+            **calibration_as_data(predictor),
+            "in_sample": list(predictor.fitted.in_sample.values()),
+        },
     )

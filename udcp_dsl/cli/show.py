@@ -115,7 +115,7 @@ def _lines(predictor: SetPredictor, way: Applicability) -> Iterator[tuple[str, s
     if settings:
         yield "options", _settings(settings)
     yield "promise", _promise(predictor)
-    yield "rows", _calibrated_on(predictor)
+    yield "rows", predictor.fitted.rows_used
     takes = "logits" if predictor.logits else "numbers to be normalised" if predictor.normalize else "probabilities"
     order = (
         ""
@@ -137,15 +137,6 @@ def _promise(predictor: SetPredictor) -> str:
         text += "; no set is empty"
     if predictor.randomize:
         text += f"; randomised, seed {predictor.seed}"
-    return text
-
-
-def _calibrated_on(predictor: SetPredictor) -> str:
-    text = f"{predictor.calibrated.n:,} for thresholds"
-    if predictor.anchors is not None:
-        text += f", {predictor.anchors.n:,} others for the anchor"
-    if predictor.tuning is not None:
-        text += f", {predictor.tuning.n:,} others for lambda and about as many for its thresholds"
     return text
 
 

@@ -194,7 +194,8 @@ def run_split(entry: Entry, folds: Folds, promise: Promise) -> Result:
             points[level] = (float(level), float(covered.mean()), float(sets.costs.mean()))
         if level in alphas:
             harm = promise.harm(contender.loss)
-            measures = measure(sets, tested, alpha=level, oracle=contender.oracle_name, harm=harm)
+            oracle, within = contender.oracle_name, promise.conditional
+            measures = measure(sets, tested, alpha=level, oracle=oracle, harm=harm, conditional=within)
             key, tuned = (contender.loss_name, contender.oracle_name), chain.find(Lambda)
             lam = None if tuned is None else tuned.tuning.best
             runs[level] = Run(*key, level, folds.split, measures, lam, took if known is None else known)

@@ -22,6 +22,7 @@ from udcp_dsl.prediction.input_warnings import (
     warn_of_full_sets,
     warn_of_shared_draws,
 )
+from udcp_dsl.prediction.least_covered import LeastCovered
 from udcp_dsl.prediction.oracle import Oracle, make_oracle
 from udcp_dsl.prediction.probability_repair import Repair
 from udcp_dsl.prediction.promises.promise import Promise, promise_from
@@ -131,7 +132,7 @@ class SetPredictor:
 
     def __repr__(self) -> str:
         alphas = ", ".join(show_level(a) for a in self.alphas)
-        state = "not calibrated" if self.calibration is None else f"calibrated on {self.calibration.n}"
+        state = "not calibrated" if self.chain is None else f"calibrated on {self.chain.rows_used}"
         return f"SetPredictor({self.loss.name!r}, oracle={self.oracle.name!r}, alpha={alphas}, {state})"
 
     def calibrate(
@@ -289,6 +290,14 @@ class SetPredictor:
     def calibration_scores(self) -> CalibrationScores | None:
         """The scores that the thresholds were made from, unless they have weights."""
         return None if self.chain is None else self.chain.thresholds.scores
+
+    def least_covered(self, alpha: Level | None = None) -> LeastCovered | None:
+        """Who is covered least on the calibration rows, at one of the alphas; `evaluate` tells it of fresh rows.
+
+        None for a predictor that was loaded, and where thresholds are weighted or bound harm.
+        """
+        found = self.fitted.in_sample.get(self.calibrated.level(alpha))
+        return None if found is None else found.least_covered
 
     @property
     def tuning(self) -> Tuning | None:

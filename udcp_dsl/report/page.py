@@ -253,7 +253,13 @@ def _table(comparison: Comparison, alpha: Fraction, summaries: Sequence[Summary]
         f"<h3>At alpha {level}</h3>"
         f'<div class="scroll" tabindex="0" role="region" aria-label="Summary at alpha {level}">'
         f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+        f"{_left_out(comparison, summaries)}"
     )
+
+
+def _left_out(comparison: Comparison, summaries: Sequence[Summary]) -> str:
+    """Whom the oracles leave out, below their table."""
+    return "".join(f"<p>{_text(line)}</p>" for line in comparison.left_out(summaries))
 
 
 def _quarters_head(summary: Summary) -> str:

@@ -436,7 +436,7 @@ def test_an_uncalibrated_predictor() -> None:
         predictor.predict_set(P_NEW)
     with pytest.raises(InputError, match="not calibrated"):
         predictor.save("nowhere.json")
-    assert repr(predictor.calibrate(P_CAL, Y_CAL)).endswith("calibrated on 90)")
+    assert repr(predictor.calibrate(P_CAL, Y_CAL)).endswith("calibrated on 90 rows)")
 
 
 def test_an_oracle_of_ones_own() -> None:

@@ -36,6 +36,8 @@ class Stage(ABC):
     """A fitted stage: a frozen value. What it is before it is fitted are its class methods."""
 
     name: ClassVar[str]
+    # Before its name, where it is said what rows were for.
+    article: ClassVar[str] = ""
     # Whether it changes p itself, and so comes before harm weighs p.
     repairs: ClassVar[bool] = False
     # Whether scores depend on alpha by it.

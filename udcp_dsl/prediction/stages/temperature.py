@@ -34,6 +34,7 @@ class Temperature(Stage):
     value: float
 
     name: ClassVar[str] = "temperature"
+    article: ClassVar[str] = "the "
     repairs: ClassVar[bool] = True
 
     @classmethod
