@@ -90,7 +90,7 @@ def reliability_figure(found: Reliability) -> Figure:
     if found.after is not None:
         curves["after repair"] = found.after
     errors = {name: f"{curve.error:.3f}, by chance alone {curve.chance:.3f}" for name, curve in curves.items()}
-    rows = f"{found.before.count:,.0f} held-out rows in bins of equal counts"
+    rows = f"{found.before.n:,.0f} held-out rows in bins of equal counts"
     return Figure(
         "reliability",
         found.finding,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from io import BytesIO
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from udcp_dsl.diagnostics import InputError, did_you_mean
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from udcp_dsl.prediction.probability_repair import Repair
 
 _WORST = 8  # classes and groups
+_TITLE = 64  # characters of a line
 _WATCHED = 5  # and of those that a monitor watches
 
 
@@ -58,7 +60,7 @@ def plot_repair(repair: Repair) -> Any:
         raise InputError(f"there is no reliability to draw, as it is measured when a repair is fitted: {repair}")
     figure = reliability_figure(repair.reliability)
     canvas = _plotted(figure.draw, figure.height)
-    canvas.suptitle(figure.title, fontsize=9)
+    canvas.axes[0].set_title(fill(figure.title, _TITLE), loc="left", fontsize=9)
     return canvas
 
 

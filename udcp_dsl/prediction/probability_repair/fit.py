@@ -163,9 +163,7 @@ def fit_repair(
         return Repair(kind="auto", n_rows=n, losses=losses, absent=absent, reliability=_reliability(sample, None))
     at = fitted(sample, best)
     offsets = None if best.c is None else at.offsets
-    return Repair(
-        at.exponent, offsets, best.smoothing, "auto", n, losses, absent, _reliability(sample, tried[best])
-    )
+    return Repair(at.exponent, offsets, best.smoothing, "auto", n, losses, absent, _reliability(sample, tried[best]))
 
 
 def _sample(P: Any, y: ArrayLike, weights: ArrayLike | None, rng: np.random.Generator) -> Sample:
@@ -217,7 +215,9 @@ def _reliability(sample: Sample, after: HeldOut | None) -> Reliability:
     """Of p as it is, and of what was adopted, if anything was."""
     highest, right = sample.P.max(axis=1), sample.P.argmax(axis=1) == sample.y
     before = ReliabilityCurve.of(highest, right, sample.weights)
-    return Reliability(before, after and ReliabilityCurve.of(after.highest, after.right, sample.weights))
+    if after is None:
+        return Reliability(before)
+    return Reliability(before, ReliabilityCurve.of(after.highest, after.right, sample.weights))
 
 
 def fitted(sample: Sample, candidate: Candidate) -> Point:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -26,7 +27,7 @@ class Bin(NamedTuple):
 
     probability: float
     right: float
-    count: float
+    n: float
 
 
 @dataclass(frozen=True)
@@ -36,9 +37,9 @@ class ReliabilityCurve:
     bins: tuple[Bin, ...]
 
     def __post_init__(self) -> None:
-        valid = all(0 <= b.probability <= 1 and 0 <= b.right <= 1 and 0 < b.count < math.inf for b in self.bins)
+        valid = all(0 <= b.probability <= 1 and 0 <= b.right <= 1 and 0 < b.n < math.inf for b in self.bins)
         probabilities = [b.probability for b in self.bins]
-        rising = all(low < high for low, high in zip(probabilities, probabilities[1:], strict=False))
+        rising = all(low < high for low, high in pairwise(probabilities))
         if not (valid and rising and 1 <= len(self.bins) <= MAX_BINS):
             raise InputError(f"reliability: expected 1 to {MAX_BINS} bins by rising probability; {RESAVE}")
 
@@ -61,27 +62,27 @@ class ReliabilityCurve:
         return cls(tuple(map(Bin, *found.tolist(), counts[there].tolist())))
 
     @property
-    def count(self) -> float:
+    def n(self) -> float:
         """Number of rows, by weight."""
-        return sum(b.count for b in self.bins)
+        return sum(b.n for b in self.bins)
 
     @property
     def error(self) -> float:
         """The expected calibration error."""
-        return sum(b.count * abs(b.right - b.probability) for b in self.bins) / self.count
+        return sum(b.n * abs(b.right - b.probability) for b in self.bins) / self.n
 
     @property
     def chance(self) -> float:
         """About what the error would be by chance alone, if the likeliest label were right as often as p says."""
-        deviations = (math.sqrt(b.count * b.probability * (1 - b.probability)) for b in self.bins)
-        return math.sqrt(2 / math.pi) * sum(deviations) / self.count
+        deviations = (math.sqrt(b.n * b.probability * (1 - b.probability)) for b in self.bins)
+        return math.sqrt(2 / math.pi) * sum(deviations) / self.n
 
     @property
     def verdict(self) -> str:
         """What is seen, as the end of a sentence that begins "p is"; by two standard errors over all rows, or an error
         of twice what chance explains."""
-        excess = sum(b.count * (b.right - b.probability) for b in self.bins)
-        deviation = math.sqrt(sum(b.count * b.probability * (1 - b.probability) for b in self.bins))
+        excess = sum(b.n * (b.right - b.probability) for b in self.bins)
+        deviation = math.sqrt(sum(b.n * b.probability * (1 - b.probability) for b in self.bins))
         if abs(excess) > 2 * deviation:
             return "too unsure" if excess > 0 else "too sure"
         if self.error > 2 * self.chance:
