@@ -269,6 +269,14 @@ class SetPredictor:
             out[start : start + step] = chain.p_values(chain.prepare(part), level, self._draws(part))
         return out
 
+    def plot(self) -> Any:
+        """A matplotlib figure: how far p can be taken at its word, before and after its repair, on held-out rows of
+        the repair's fold. Needs the extra `report`."""
+        about_p = self.fitted.about_p
+        if self.repair is None:
+            raise InputError(f"there is no repair to draw: {about_p}")
+        return self.repair.plot()
+
     @property
     def fitted(self) -> Chain:
         """The fitted chain; refuses where there is none yet."""
