@@ -20,11 +20,12 @@ if TYPE_CHECKING:
     from udcp_dsl.prediction.monitor import Alarm, Monitor
     from udcp_dsl.prediction.oracle import make_oracle, oracle_names
     from udcp_dsl.prediction.predictor import SetPredictor
+    from udcp_dsl.prediction.probability_repair import Repair
     from udcp_dsl.prediction.promises.promise import Promise
     from udcp_dsl.prediction.promises.shift import weights_from_classifier
     from udcp_dsl.prediction.sets import PredictionSets
 
-__version__ = "0.2.0.dev0"
+__version__ = "0.3.0.dev0"
 
 _WHERE = {
     "Comparison": "udcp_dsl.comparison",
@@ -42,6 +43,7 @@ _WHERE = {
     "oracle_names": "udcp_dsl.prediction.oracle",
     "PredictionSets": "udcp_dsl.prediction.sets",
     "Promise": "udcp_dsl.prediction.promises.promise",
+    "Repair": "udcp_dsl.prediction.probability_repair",
     "SetPredictor": "udcp_dsl.prediction.predictor",
     "weights_from_classifier": "udcp_dsl.prediction.promises.shift",
 }
@@ -58,6 +60,7 @@ __all__ = [
     "OracleError",
     "PredictionSets",
     "Promise",
+    "Repair",
     "SetPredictor",
     "SpecError",
     "SpecWarning",

@@ -32,13 +32,13 @@ from udcp_dsl.prediction.evaluation import Evaluation, evaluate, measure
 from udcp_dsl.prediction.input_warnings import warn_of_high_alpha
 from udcp_dsl.prediction.oracle import AnchoredOracle, Oracle, Probabilities, make_oracle
 from udcp_dsl.prediction.predictor import SetPredictor
+from udcp_dsl.prediction.probability_repair import Repair
 from udcp_dsl.prediction.promises.promise import OPTIONS, Promise, Temperature
 from udcp_dsl.prediction.rows import row_attributes, rows_of
 from udcp_dsl.prediction.sets import PredictionSets
 from udcp_dsl.prediction.stages.anchors import find_anchor
 from udcp_dsl.prediction.stages.chain import Chain
 from udcp_dsl.prediction.stages.setting import Setting
-from udcp_dsl.prediction.stages.temperature import tempered
 
 LossLike: TypeAlias = Loss | str | os.PathLike[str] | Callable[[npt.NDArray[Any]], Loss] | None
 
@@ -53,14 +53,14 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
     loss : a Loss, the path of a `.loss` file, or a function from the classes to a Loss; None means the size of the set.
         Classes and labels are matched by name; integers are positions unless all labels are numbers.
     oracle, options, nonempty, randomize, pool : as for `SetPredictor`; the oracle by its name.
-    conditional, bins, confidence, simultaneous, risk, temperature : what is promised beyond coverage on average, as for
-        `SetPredictor` (docs/guarantees.md); the fold of a temperature is of the calibration rows.
+    conditional, bins, confidence, simultaneous, risk, repair : what is promised beyond coverage on average, and how p
+        is repaired, as for `SetPredictor` (docs/guarantees.md); the rows of a repair are of the calibration rows.
     alpha : the share of instances whose true class may be missing from the set, or a list, one chosen at prediction;
         with `risk` the mean harm to stay below, in its units.
     calibration_size : the share (or number) of the rows that `fit` keeps for calibration.
     cv : a number of folds, for small data: every row trains and calibrates (cross-conformal prediction). Coverage is
         then at least 1 - 2 alpha, exactly, and near 1 - alpha in practice; coverage over all rows, and a lambda and a
-        temperature that are given, only.
+        repair that are given, only; repair="auto" means none.
     random_state : of the split, of the folds of an untuned oracle, and of randomised sets.
 
     Attributes
@@ -97,6 +97,7 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         confidence: Level | None = None,
         simultaneous: bool = False,
         risk: str | None = None,
+        repair: Literal["auto", "temperature"] | Repair | None = "auto",
         temperature: Temperature = None,
         nonempty: bool = False,
         randomize: bool = False,
@@ -241,10 +242,10 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         _refuse_with_cv(groups=groups, weights=weights, **{name: getattr(self, name) for name in names})
         promise = self._promise()
         warn_of_high_alpha(promise)
-        if promise.temperature == "fit":
-            raise InputError("cv leaves no rows to fit a temperature on: give a number, or leave out cv")
+        if promise.repair == "temperature":
+            raise InputError("cv leaves no rows to fit a temperature on: give a Repair, or leave out cv")
         _require_probabilities(self.estimator)
-        self._levels, self._temperature = promise.alphas, promise.temperature
+        self._levels, self._repair = promise.alphas, promise.repair if isinstance(promise.repair, Repair) else None
         n = _num_samples(X)
         self._seed = int(rng.randint(1 << 31))
         folds = equal_folds(n, self.cv, np.random.default_rng(self._seed))
@@ -288,9 +289,10 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         return oracle
 
     def _cross_probabilities(self, X: Any, estimator: Any) -> Probabilities:
-        """Those by the estimator of a fold, checked, at the temperature if there is one."""
+        """Those by the estimator of a fold, checked, and repaired if a repair is given."""
         rows = rows_of(self._probabilities(X, estimator), self.loss_.labels, empty=True)
-        return tempered(rows.P, self._temperature)
+        repaired: Probabilities = rows.P if self._repair is None else self._repair.apply(rows.P)
+        return repaired
 
     def _cross_scores(self, X: Any) -> list[npt.NDArray[np.float64]]:
         """The scores of all labels, by the estimator of each fold."""

@@ -23,7 +23,7 @@ from udcp_dsl import InputError, Loss, OracleError, SetPredictor, compare, evalu
 from udcp_dsl.comparison import CURVE, Comparison, Run, median_of_means, results, running, splits, write_runs
 from udcp_dsl.comparison.splits import deal
 from udcp_dsl.prediction.calibrate import DEFAULT_GRID, CalibrationWarning
-from udcp_dsl.prediction.stages.temperature import fit_temperature, temperature_fold, tempered
+from udcp_dsl.prediction.stages.repair import RepairStage
 
 SPEC = """
 labels { cat, dog, wolf, lynx, emu, rhea }
@@ -43,7 +43,12 @@ ORACLES = ("base", "greedy", "lac", "penalized", "price")
 
 
 def compared(**settings: Any) -> Comparison:
-    return compare([KINDS, FEES], P, Y, **{"alphas": ALPHAS, "splits": 3, "seed": 3, "oracles": ORACLES, **settings})
+    return compare(
+        [KINDS, FEES],
+        P,
+        Y,
+        **{"alphas": ALPHAS, "splits": 3, "seed": 3, "oracles": ORACLES, "repair": None, **settings},
+    )
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +121,7 @@ def test_the_test_fold_does_not_see_its_truth() -> None:
     for rows in (FOLDS[0].test, FOLDS[0].halves[1]):
         y = Y.copy()
         y[rows] = (y[rows] + 1 + np.arange(len(rows)) % 5) % 6
-        other = compare([KINDS, FEES], P, y, alphas=ALPHAS, splits=1, seed=3, oracles=ORACLES)
+        other = compare([KINDS, FEES], P, y, alphas=ALPHAS, splits=1, seed=3, oracles=ORACLES, repair=None)
         for a, b in zip(usual.runs, other.runs, strict=True):
             assert a.lam == b.lam
             for measure in ("mean_cost", "size_counts", "cost_by_term", "empty"):
@@ -134,7 +139,7 @@ def test_the_truth_of_the_other_folds_matters() -> None:
     for rows in (FOLDS[0].calibration, FOLDS[0].halves[0]):
         y = Y.copy()
         y[rows] = P[rows].argmin(axis=1)
-        other = compare([KINDS, FEES], P, y, alphas=ALPHAS, splits=1, seed=3, oracles=ORACLES)
+        other = compare([KINDS, FEES], P, y, alphas=ALPHAS, splits=1, seed=3, oracles=ORACLES, repair=None)
         assert untimed(other.runs) != untimed(usual.runs)
 
 
@@ -309,6 +314,7 @@ def test_columns_are_matched_by_class_names() -> None:
         splits=1,
         seed=3,
         oracles=ORACLES,
+        repair=None,
     )
     assert untimed(found.runs) == untimed(compared(splits=1).runs)
 
@@ -430,17 +436,22 @@ def _text(comparison: Comparison) -> str:
     return text.getvalue()
 
 
-def test_a_temperature_is_fitted_on_rows_that_are_in_no_fold() -> None:
-    found = compare(KINDS, P, Y, oracles=["base"], splits=2, seed=3, temperature="fit")
-    own = temperature_fold(len(P), 3)
-    rest = np.setdiff1d(np.arange(len(P)), own)
+@pytest.mark.parametrize("how", ["auto", "temperature"])
+def test_a_repair_is_fitted_on_rows_that_are_in_no_fold(how: Any) -> None:
+    flat = np.sqrt(P) / np.sqrt(P).sum(axis=1, keepdims=True)
+    found = compare(KINDS, flat, Y, oracles=["base"], splits=2, seed=3, repair=how)
+    (stage,) = found.repairs
+    assert isinstance(stage, RepairStage)
+    predictor = SetPredictor(KINDS, "base", repair=how, seed=3).calibrate(flat, [KINDS.labels[k] for k in Y])
+    assert predictor.repair is not None
+    assert predictor.repair.as_dict() == stage.repair.as_dict()
+    rest = predictor.threshold_rows(predictor.rows(flat, [KINDS.labels[k] for k in Y]))
     assert found.n == len(rest)
-    assert found.temperature == fit_temperature(P[own], Y[own])
-    assert found.as_dict()["temperature"] == found.temperature
-    same = compare(KINDS, tempered(P[rest], found.temperature), Y[rest], oracles=["base"], splits=2, seed=3)
-    assert [run.evaluation.mean_cost for run in found.runs] == [run.evaluation.mean_cost for run in same.runs]
-    with pytest.raises(InputError, match="temperature is 'warm'"):
-        compare(KINDS, P, Y, oracles=["base"], temperature="warm")  # type: ignore[arg-type]
+    assert found.as_dict()["repair"] == found.about_p == str(stage)
+    given = compare(KINDS, stage.repair.apply(flat)[rest], Y[rest], oracles=["base"], splits=2, seed=3, repair=None)
+    assert [run.evaluation.mean_cost for run in found.runs] == [run.evaluation.mean_cost for run in given.runs]
+    with pytest.raises(InputError, match="repair is 'warm'"):
+        compare(KINDS, P, Y, oracles=["base"], repair="warm")  # type: ignore[arg-type]
 
 
 def test_examples_say_from_which_alpha_on_a_label_is_left_out() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ PROMISES: tuple[dict[str, Any], ...] = (
 
 
 def compared(*losses: Loss, **settings: Any) -> Comparison:
-    return compare(losses or (KINDS,), P, Y, **{"splits": 2, "seed": 3, "oracles": ORACLES, **settings})
+    return compare(losses or (KINDS,), P, Y, **{"splits": 2, "seed": 3, "oracles": ORACLES, "repair": None, **settings})
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +56,7 @@ def by_hand(run: Run, within: str | None, settings: dict[str, Any]) -> dict[str,
     asked = {key: value for key, value in settings.items() if key in ("confidence", "risk")}
     asked |= {"conditional": within, "bins": settings.get("bins")} if within else {}
     options = {} if run.lam is None else {"lam": run.lam}
-    predictor = SetPredictor(KINDS, run.oracle, options=options, alpha=run.alpha, **asked)
+    predictor = SetPredictor(KINDS, run.oracle, options=options, alpha=run.alpha, repair=None, **asked)
     folds = FOLDS[run.split]
     predictor.calibrate(P[folds.calibration], Y[folds.calibration])
     return evaluate(predictor, P[folds.test], Y[folds.test]).as_dict()
@@ -89,7 +90,9 @@ def test_anchors_are_those_of_a_predictor_on_the_fold_for_tuning(
     by_bins: dict[str, Any] = {"conditional": "difficulty", "bins": settings.get("bins")}
     for kept, within in ((both, dict[str, Any]()), (both.beside, by_bins)):
         for run in kept.runs:
-            predictor = SetPredictor(TOGETHER, "price", alpha=run.alpha, **asked, **within).calibrate(P[rows], Y[rows])
+            predictor = SetPredictor(TOGETHER, "price", alpha=run.alpha, repair=None, **asked, **within).calibrate(
+                P[rows], Y[rows]
+            )
             assert predictor.anchors is not None
             by_hand = evaluate(predictor, P[folds.test], Y[folds.test]).as_dict()
             assert {**run.evaluation.as_dict(), "certified": by_hand["certified"]} == by_hand
@@ -195,7 +198,7 @@ def test_in_the_report(found: Comparison, tmp_path: Path) -> None:
     assert "<h3>At alpha 0.1, within each of 4 bins by difficulty</h3>" in page
     assert "Coverage by difficulty, within each of 4 bins by difficulty" in page
     for kept in (found, found.beside):
-        assert finding(kept, "far", kept.alphas[0]) in page
+        assert escape(finding(kept, "far", kept.alphas[0])) in page
         for summary in kept.summaries():
             quarters = ", ".join(f"{covered:.2f}" for covered, _ in summary.by_difficulty.values())
             assert f'<br><span class="range">{quarters}</span></span></td>' in page

@@ -96,17 +96,23 @@ def _described(predictor: SetPredictor, output: str, accuracy: float, rows: int)
     return Description(
         title=(
             Styled(output, "bold"),
-            f": {predictor.loss.name} by {name}, calibrated on {predictor.calibrated.n:,} rows "
+            f": {predictor.loss.name} by {name}, calibrated on {predictor.fitted.rows_used} "
             f"(accuracy of the likeliest label {accuracy:.1%})",
         ),
         lines=(
+            *(line for found in predictor.fitted.in_sample.values() for line in found.lines),
             *map(predictor.promise.guarantee, predictor.alphas),
             f"alpha {predictor.promise.shown_alphas}" if predictor.promise.alpha_is_default else "",
-            "" if predictor.temperature is None else f"at temperature {predictor.temperature:.6g}",
+            predictor.fitted.about_p,
             "" if anchors is None else f"by anchors, found on {anchors.n:,} other rows: udcp show {output}",
             f"with {', '.join(settings)}" if settings else "",
         ),
         tables=(threshold_table(predictor),),
         notes=() if tuning is None else tuning_lines(tuning),
-        data={"rows": rows, "accuracy": accuracy, **calibration_as_data(predictor)},
+        data={
+            "rows": rows,
+            "accuracy": accuracy,
+            **calibration_as_data(predictor),
+            "in_sample": list(predictor.fitted.in_sample.values()),
+        },
     )

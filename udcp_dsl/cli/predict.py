@@ -86,6 +86,7 @@ def command(
     Rows are read, scored and written a batch at a time, so that memory does not grow with them.
     """
     from udcp_dsl.prediction.calibrate import show_level
+    from udcp_dsl.prediction.empty_sets import told
     from udcp_dsl.prediction.files import known_ending
     from udcp_dsl.prediction.predictor import SetPredictor
     from udcp_dsl.prediction.streams.answering import check_groups
@@ -140,7 +141,8 @@ def command(
         size, cost = tally.size / tally.n, tally.cost / tally.n
         handed = tally.handed_over / tally.n if predictor.loss.ceiling is not None else None
         said = [f"{where}: {tally.n:,} sets at alpha {show_level(level)}", f"mean size {size:.4g}"]
-        said += [f"mean cost {cost:.6g}", *([f"{tally.empty:,} empty"] if tally.empty else [])]
+        empty = f"{tally.empty:,} empty ({told(tally.empty / tally.n)})"
+        said += [f"mean cost {cost:.6g}", *([empty] if tally.empty else [])]
         said += [*([] if handed is None else [f"{handed:.1%} handed over"]), *([parts_there] if before else [])]
     else:
         said = [f"{where}: all {len(source.parts):,} parts were there before"]

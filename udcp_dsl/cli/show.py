@@ -73,7 +73,7 @@ def _as_data(predictor: SetPredictor, way: Applicability) -> dict[str, Any]:
             "coverage": [float(1 - alpha) for alpha in predictor.alphas] if promise.risk is None else None,
             "told": [promise.guarantee(alpha) for alpha in predictor.alphas],
             "conditional": predictor.conditional,
-            "bins": promise.bin_count if predictor.conditional == "difficulty" else None,
+            "bins": promise.bin_count if predictor.promise.by_difficulty else None,
             "confidence": None if promise.confidence is None else float(promise.confidence),
             "simultaneous": promise.simultaneous,
             "risk": promise.risk,
@@ -90,6 +90,7 @@ def _as_data(predictor: SetPredictor, way: Applicability) -> dict[str, Any]:
         },
         "groups": list(predictor.calibrated.groups),
         "anchors": None if anchors is None else anchors.as_dict(),
+        "repair": None if predictor.repair is None else {**predictor.repair.as_dict(), "about": str(predictor.repair)},
         "temperature": predictor.temperature,
     }
 
@@ -114,7 +115,7 @@ def _lines(predictor: SetPredictor, way: Applicability) -> Iterator[tuple[str, s
     if settings:
         yield "options", _settings(settings)
     yield "promise", _promise(predictor)
-    yield "rows", _calibrated_on(predictor)
+    yield "rows", predictor.fitted.rows_used
     takes = "logits" if predictor.logits else "numbers to be normalised" if predictor.normalize else "probabilities"
     order = (
         ""
@@ -122,9 +123,7 @@ def _lines(predictor: SetPredictor, way: Applicability) -> Iterator[tuple[str, s
         else f", the columns of arrays being {listed(predictor.class_names, _LISTED)}"
     )
     yield "takes", takes + order
-    if predictor.temperature is not None:
-        how = "fitted on rows of its own" if predictor.promise.temperature == "fit" else "as given"
-        yield "temperature", f"{predictor.temperature:.6g}, {how}"
+    yield "repair", predictor.fitted.about_p
     yield from _anchors(predictor)
 
 
@@ -138,15 +137,6 @@ def _promise(predictor: SetPredictor) -> str:
         text += "; no set is empty"
     if predictor.randomize:
         text += f"; randomised, seed {predictor.seed}"
-    return text
-
-
-def _calibrated_on(predictor: SetPredictor) -> str:
-    text = f"{predictor.calibrated.n:,} for thresholds"
-    if predictor.anchors is not None:
-        text += f", {predictor.anchors.n:,} others for the anchor"
-    if predictor.tuning is not None:
-        text += f", {predictor.tuning.n:,} others for lambda and about as many for its thresholds"
     return text
 
 

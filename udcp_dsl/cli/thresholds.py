@@ -20,10 +20,10 @@ def cells(predictor: SetPredictor, alpha: Fraction) -> list[tuple[str | None, in
     """The name, number of points and threshold of all rows, or of each group or class."""
     calibration = predictor.calibrated
     thresholds: Any = calibration.thresholds(alpha)
-    if predictor.conditional is None:
+    if predictor.promise.is_marginal:
         return [(None, calibration.n, thresholds)]
     named = calibration.named_cells
-    if predictor.conditional == "class":
+    if predictor.promise.by_class:
         named = tuple((name, cell) for name, (_, cell) in zip(predictor.loss.labels, named, strict=True))
         return [(name, cell.n, tau) for (name, cell), tau in zip(named, thresholds.tolist(), strict=True)]
     return [(name, cell.n, thresholds[name]) for name, cell in named]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +17,22 @@ import numpy.typing as npt
 
 from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.calibrate import show_level
-from udcp_dsl.prediction.evaluation import CONFIDENCE, HANDED_OVER, KEPT, QUARTERS, SIZE_BINS, Measures, Stratum
+from udcp_dsl.prediction.empty_sets import way_out
+from udcp_dsl.prediction.evaluation import (
+    CONFIDENCE,
+    HANDED_OVER,
+    KEPT,
+    QUARTERS,
+    SIZE_BINS,
+    Measures,
+    Stratum,
+    least_covered,
+)
 from udcp_dsl.prediction.files import PathLike
+from udcp_dsl.prediction.least_covered import LeastCovered
 from udcp_dsl.prediction.promises.promise import Promise
+from udcp_dsl.prediction.stages.repair import RepairStage
 from udcp_dsl.prediction.stages.stage import Stage
-from udcp_dsl.prediction.stages.temperature import Temperature
 from udcp_dsl.showing import Column, Description, Line, Result, Styled, Table, counted
 from udcp_dsl.showing.plain_data import records_of
 
@@ -64,7 +75,7 @@ class Summary:
     group its coverage and its share of the points, the splits taken together; `by_difficulty` for each quarter of the
     rows by their highest probability, the hardest first (of the splits where no tie leaves fewer); `by_decision`, for a
     loss min(L, c), of the sets that are kept and of those that are handed over. `risk`, where harm is bounded, is its
-    mean over the splits.
+    mean over the splits; elsewhere `least_covered` says who is covered least in a typical test fold.
     """
 
     loss: str
@@ -84,6 +95,7 @@ class Summary:
     by_decision: Mapping[str, tuple[float, float]]
     by_difficulty: Mapping[str, tuple[float, float]]
     risk: float | None
+    least_covered: LeastCovered | None
 
 
 @dataclass(frozen=True)
@@ -151,15 +163,20 @@ class Comparison(Result):
 
     @property
     def temperature(self) -> float | None:
-        """The temperature that all probabilities are taken at, if there is one."""
-        return next((stage.value for stage in self.repairs if isinstance(stage, Temperature)), None)
+        """The temperature that all probabilities are taken at, where the repair of p is one."""
+        return next((x.repair.temperature for x in self.repairs if isinstance(x, RepairStage)), None)
+
+    @property
+    def about_p(self) -> str:
+        """One sentence: what was done to p."""
+        if self.repairs:
+            return "; ".join(map(str, self.repairs))
+        return "p taken as it is" if self.promise.repair is None else "p left as it is: too few rows for a repair"
 
     @property
     def within(self) -> str:
         """Of what each promise holds, as the end of a heading: nothing to say where it is of all rows together."""
-        return (
-            "" if self.promise.conditional is None else f", within each of {self.promise.bin_count} bins by difficulty"
-        )
+        return "" if self.promise.is_marginal else f", within each of {self.promise.bin_count} bins by difficulty"
 
     @property
     def kind(self) -> str:
@@ -239,7 +256,9 @@ class Comparison(Result):
 
     def _tables(self, name: str, alpha: Fraction) -> Iterator[Table]:
         found = [x for x in self.summaries() if (x.loss, x.alpha) == (name, alpha)]
-        yield side_by_side(found, (Styled(name, "bold"), f", alpha {show_level(alpha)}{self.within}"))
+        drawn = side_by_side(found, (Styled(name, "bold"), f", alpha {show_level(alpha)}{self.within}"))
+        lines = self.left_out(found)
+        yield replace(drawn, note=tuple(piece for line in lines for piece in ("\n", line))[1:])
         if len(found[0].cost_by_term) > 1:
             terms = {x.oracle: {t: f"{cost:.4g}" for t, cost in x.cost_by_term.items()} for x in found}
             yield _crosswise("mean cost of", terms)
@@ -252,7 +271,19 @@ class Comparison(Result):
             if getattr(found[0], strata):
                 yield _crosswise(title, {x.oracle: _shown_strata(getattr(x, strata)) for x in found}, order)
 
+    def left_out(self, summaries: Sequence[Summary]) -> list[str]:
+        """Of one loss and alpha: whom each oracle leaves out, how many sets are empty, and the ways out."""
+        found = [(x.oracle, x.least_covered) for x in summaries if x.least_covered is not None]
+        worst = [(oracle, least.worst) for oracle, least in found if least.worst is not None]
+        named = [f"{oracle} '{self.called(part.name)}' {part.coverage:.3f}" for oracle, part in worst]
+        short = [f"{oracle}: {least.shortfall(self.called)}" for oracle, least in found if least.short]
+        ways = [max((least.ways_out for _, least in found), key=len)] if short else []
+        empty = [f"{x.oracle} {x.empty:.1%}" for x in summaries if way_out(x.empty)]
+        none = [f"empty sets: {', '.join(empty)}; {way_out(1.0)}"] if empty else []
+        return [*([f"worst class: {', '.join(named)}"] if named else []), *short, *ways, *none]
+
     def _notes(self) -> Iterator[Line]:
+        yield Styled(self.about_p, "dim")
         if self.promise.confidence is not None or self.promise.risk is not None:
             told = "; ".join(f"alpha {show_level(alpha)} {self.promise.guarantee(alpha)}" for alpha in self.alphas)
             yield Styled(told, "dim")
@@ -284,6 +315,7 @@ class Comparison(Result):
             "splits": self.splits,
             "seed": self.seed,
             "fractions": self.fractions,
+            "repair": self.about_p,
             "temperature": self.temperature,
             "confidence": None if self.promise.confidence is None else show_level(self.promise.confidence),
             "risk": self.promise.risk,
@@ -347,6 +379,7 @@ def _summary(runs: Sequence[Run]) -> Summary:
         by_decision=_pooled([x.by_decision for x in measured], n),
         by_difficulty=_quarters(measured),
         risk=None if measured[0].risk is None else float(np.mean([x.risk.mean for x in measured if x.risk])),
+        least_covered=least_covered(measured),
     )
 
 

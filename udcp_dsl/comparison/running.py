@@ -12,7 +12,7 @@ import numpy as np
 
 from udcp_dsl.comparison.examples import examples
 from udcp_dsl.comparison.results import Comparison, Run
-from udcp_dsl.comparison.splits import FRACTIONS, Contender, Entry, Result, deal, run_split, warn_of_too_few
+from udcp_dsl.comparison.splits import FRACTIONS, Contender, Entry, Places, Result, deal, run_split, warn_of_too_few
 from udcp_dsl.diagnostics import InputError, OracleError, did_you_mean, keeping_warnings
 from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.calibrate import DEFAULT_GRID, CalibrationWarning, Level
@@ -23,6 +23,7 @@ from udcp_dsl.prediction.input_warnings import (
     warn_of_zeros,
 )
 from udcp_dsl.prediction.oracle import Oracle, declaration_of, make_oracle, oracle_names, with_lambda
+from udcp_dsl.prediction.probability_repair import Repair
 from udcp_dsl.prediction.promises.promise import COMPARED, OPTIONS, Promise, Temperature, promise_from
 from udcp_dsl.prediction.rows import Rows, rows_of
 from udcp_dsl.prediction.stages.chain import STAGES, fit_repairs
@@ -54,6 +55,7 @@ def compare(
     bins: int | None = None,
     confidence: Level | None = None,
     risk: str | None = None,
+    repair: Literal["auto", "temperature"] | Repair | None = "auto",
     temperature: Temperature = None,
     workers: int = 2,
     progress: Progress | None = None,
@@ -65,9 +67,10 @@ def compare(
     `fractions` are those of the folds for thresholds, for tuning and for the test. `groups` (one a row) are strata of
     the measures; calibration is marginal. `ids` name the rows of the examples, and `label_names` the labels whose own
     names (codes, say) are not for readers; `ignore` names columns of a frame to leave unread. All losses must have the
-    same labels in the same order. `temperature` repairs the probabilities first: a number, or "fit", on a fifth of the
-    rows (at most 1,000) that are then in no fold. `workers` threads share the splits; `progress` is told of each oracle
-    and split. Refuses what `SetPredictor` and `evaluate` refuse. The same seed gives the same result, but for seconds.
+    same labels in the same order. `repair` is that of the probabilities, as for `SetPredictor`, fitted on a fifth of
+    the rows (at most 1,000) that are then in no fold. `workers` threads share the splits; `progress` hears of each
+    oracle and split. Refuses what `SetPredictor` and `evaluate` refuse. The same seed gives the same result, but for
+    seconds.
 
     `alphas` (0.1), `confidence` and `risk` say what is promised, as they do to `SetPredictor`, or a `promise`.
     `conditional="difficulty"` adds a second comparison, `beside`, on the same splits: what every oracle costs, and whom
@@ -79,7 +82,7 @@ def compare(
     >>> P = rng.dirichlet([1, 1, 1], 400)
     >>> found = udcp.compare(loss, P, [rng.choice(3, p=p) for p in P], oracles=["lac", "price"], splits=5)
     >>> {x.oracle: round(x.cost, 2) for x in found.summaries()}
-    {'lac': 5.4, 'price': 4.44}
+    {'lac': 5.15, 'price': 4.56}
     """
     asked = compared_promise(promise_from(promise, {**locals(), "alpha": alphas}))
     compared = (losses,) if isinstance(losses, Loss) else tuple(losses)
@@ -99,10 +102,10 @@ def compare(
             warn_of_free_labels(loss)
     data = rows_of(probs, compared[0].labels, y=y, groups=groups, ids=ids, ignore=ignore, class_names=class_names)
     warn_of_another_order(data)
-    repairs, data = _repaired(contenders[0], asked, data)
+    repairs, numbers, data = _repaired(contenders[0], asked, data)
     folds = deal(len(data), fractions, asked.seed, int(splits))
     overall = replace(asked, conditional=None, bins=None)
-    kept = (overall,) if asked.conditional is None else (overall, asked)
+    kept = (overall,) if asked.is_marginal else (overall, asked)
     for each in kept:
         for loss in {each.rule(1, each.harm(loss)): loss for loss in compared}.values():
             warn_of_too_few(folds[0], each, loss, tuned=any(contender.tuned for contender in contenders))
@@ -146,6 +149,7 @@ def compare(
                 {oracle: x.mask for (of, oracle), x in first.items() if of == name and x.mask is not None},
                 lambda label: called.get(label, label),
                 {oracle: x.p_values for (of, oracle), x in first.items() if of == name and x.p_values is not None},
+                numbers,
             )
             for name, loss in zip(names, compared, strict=True)
         },
@@ -157,7 +161,7 @@ def compare(
         about={x.oracle_name: x.about for x in contenders if x.about is not None},
         repairs=repairs,
     )
-    if asked.conditional is None:
+    if asked.is_marginal:
         return comparison
     beside = replace(comparison, promise=asked, runs=runs(1), curves={}, examples={})
     return replace(comparison, beside=beside)
@@ -176,8 +180,9 @@ def compared_promise(promise: Promise) -> Promise:
     return promise
 
 
-def _repaired(contender: Contender, promise: Promise, data: Rows) -> tuple[tuple[Stage, ...], Rows]:
-    """The stages that change p, fitted once on rows that are then in no split, and all other rows after them."""
+def _repaired(contender: Contender, promise: Promise, data: Rows) -> tuple[tuple[Stage, ...], Places, Rows]:
+    """The stages that change p, fitted once on rows that are then in no split; all other rows, by their numbers; and
+    these rows as they are repaired."""
     setting = contender.setting(replace(promise, conditional=None, bins=None))
     dealt, left = deal_stages(setting, data, [stage for stage in STAGES if stage.repairs])
     repairs = fit_repairs(setting, dealt, data, left)
@@ -185,7 +190,7 @@ def _repaired(contender: Contender, promise: Promise, data: Rows) -> tuple[tuple
     P = data.P
     for stage in repairs:
         P = stage.repaired(P)
-    return repairs, data if P is data.P else replace(data, P=P)
+    return repairs, left, data if P is data.P else replace(data, P=P)
 
 
 def solves(oracle: str) -> bool:

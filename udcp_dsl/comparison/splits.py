@@ -68,7 +68,7 @@ def deal(n: int, fractions: Sequence[float], seed: int, splits: int) -> list[Fol
 
 def warn_of_too_few(folds: Folds, promise: Promise, loss: Loss, *, tuned: bool) -> None:
     """Say where a fold has too few rows for a finite threshold."""
-    alpha, by_bin = min(promise.alphas), promise.conditional is not None
+    alpha, by_bin = min(promise.alphas), not promise.is_marginal
     need = promise.rule(promise.bin_count if by_bin else 1, promise.harm(loss)).needed(alpha)
     needed = f"alpha {show_level(alpha)} needs {need}"
     faults = []
@@ -146,7 +146,7 @@ class Entry:
     def rows(self, promise: Promise, places: Places) -> OracleInput:
         """Some of the rows, as the chain takes them."""
         own = self.given.take(places)
-        if promise.conditional == "difficulty":
+        if promise.by_difficulty:
             own = replace(own, difficulty=self.data.highest_probabilities[places])
         return replace(own, P=places) if self._remembered else own  # type: ignore[arg-type]  # what such oracles take
 
@@ -178,7 +178,7 @@ class Result:
 def run_split(entry: Entry, folds: Folds, promise: Promise) -> Result:
     """Calibrate, tune and measure a contender on a split, at every alpha and, on the first split, along the curve."""
     test, alphas, contender = folds.test, promise.alphas, entry.contender
-    first = folds.split == 0 and promise.conditional is None
+    first = folds.split == 0 and promise.is_marginal
     grid = _grid(promise, contender.loss, folds) if first else []
     tested, shown = entry.data.take(test), entry.rows(promise, test)
     runs, points = dict[Fraction, Run](), dict[Fraction, tuple[float, float, float]]()
@@ -194,7 +194,8 @@ def run_split(entry: Entry, folds: Folds, promise: Promise) -> Result:
             points[level] = (float(level), float(covered.mean()), float(sets.costs.mean()))
         if level in alphas:
             harm = promise.harm(contender.loss)
-            measures = measure(sets, tested, alpha=level, oracle=contender.oracle_name, harm=harm)
+            oracle, within = contender.oracle_name, promise.conditional
+            measures = measure(sets, tested, alpha=level, oracle=oracle, harm=harm, conditional=within)
             key, tuned = (contender.loss_name, contender.oracle_name), chain.find(Lambda)
             lam = None if tuned is None else tuned.tuning.best
             runs[level] = Run(*key, level, folds.split, measures, lam, took if known is None else known)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,9 @@ import numpy.typing as npt
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.calibrate import Level, show_level
 from udcp_dsl.prediction.containers import BlockedMatrix, frame_index
+from udcp_dsl.prediction.empty_sets import told
 from udcp_dsl.prediction.input_warnings import warn_of_full_sets, warn_of_shared_draws
+from udcp_dsl.prediction.least_covered import LeastCovered, Part
 from udcp_dsl.prediction.predictor import SetPredictor
 from udcp_dsl.prediction.promises.harm import Harm
 from udcp_dsl.prediction.rows import Rows
@@ -76,7 +78,8 @@ class Measures(Result):
     `by_size` are the bins 0, 1, 2-4, 5-9, 10-49, 50-99, 100+; the `mean_true_probability` of a bin is what the
     classifier gave the true labels of its points. `by_difficulty` cuts the points at the quartiles of their highest
     probability, the hardest first; equal values stay together. `by_decision`, for a loss min(L, c), are the sets that
-    cost c, which are handed over, and those that are kept. `risk` is there where harm was promised.
+    cost c, which are handed over, and those that are kept. `risk` is there where harm was promised, `conditional` is
+    what coverage was promised within.
     """
 
     alpha: Fraction
@@ -99,11 +102,17 @@ class Measures(Result):
     by_group: tuple[Stratum, ...]
     by_decision: tuple[Stratum, ...]
     risk: Risk | None = field(default=None, kw_only=True)
+    conditional: str | None = field(default=None, kw_only=True)
 
     @property
     def handed_over(self) -> float | None:
         """The share of the sets that are handed over; None for a loss that is not of the form min(L, c)."""
         return sum(s.n for s in self.by_decision if s.name == HANDED_OVER) / self.n if self.by_decision else None
+
+    @property
+    def least_covered(self) -> LeastCovered | None:
+        """Who is covered least, and who falls short by more than chance; None where alpha bounds harm."""
+        return least_covered([self])
 
     @property
     def size_violation(self) -> float | None:
@@ -138,7 +147,8 @@ class Measures(Result):
                 lines.append(
                     f"  least by {title:<10} {worst.coverage:.4f}: {visible(worst.name)[:40]}, {worst.n:,} points"
                 )
-        return "\n".join([*lines, "  (print it for all strata)"])
+        short = "" if self.least_covered is None else self.least_covered.shortfall()
+        return "\n".join([*lines, *([f"  {visible(short)}"] if short else []), "  (print it for all strata)"])
 
     def table(self) -> dict[str, list[Any]]:
         """Columns with a row for all points and one for each stratum; `by` says of what kind it is."""
@@ -168,8 +178,10 @@ class Measures(Result):
 
     def describe(self) -> Description:
         """All points, then each kind of strata; of many strata those that are covered least."""
+        least = self.least_covered
         return Description(
             title=Styled(f"{self.loss} by {self.oracle}, alpha {show_level(self.alpha)}, {self.n} points", "bold"),
+            lines=() if least is None else least.lines(),
             tables=(
                 Table(_SUMMARY, list(self._summary())),
                 *(_strata_table(title, name, getattr(self, name)) for name, title in _STRATA.items()),
@@ -178,6 +190,7 @@ class Measures(Result):
                 **{name: getattr(self, name) for name in _PLAIN},
                 "alpha": float(self.alpha),
                 "confidence": CONFIDENCE,
+                "least_covered": least,
                 "size_quantiles": {str(q): size for q, size in self.size_quantiles.items()},
                 "size_counts": {str(size): count for size, count in self.size_counts.items()},
             },
@@ -197,7 +210,7 @@ class Measures(Result):
             yield from (("", f"{cost:.6g}", f"for {term}") for term, cost in self.cost_by_term.items())
         quantiles = ", ".join(f"{q:.0%} {size}" for q, size in self.size_quantiles.items())
         yield "mean size", f"{self.mean_size:.6g}", f"quantiles {quantiles}"
-        yield "empty sets", f"{self.empty}", f"{self.empty / self.n:.1%}"
+        yield "empty sets", f"{self.empty}", told(self.empty / self.n)
         if self.handed_over is not None:
             yield "handed over", f"{self.handed_over:.1%}", "of the sets: they cost as much as all labels"
         if self.size_violation is not None:
@@ -208,8 +221,8 @@ class Measures(Result):
 class Evaluation(Measures):
     """What `evaluate` found: the measures, and the sets that they are of, which `as_dict` leaves out.
 
-    `certified` is the share of the sets that are proved to be the best ones at the threshold, for an oracle that proves
-    it (`price`, `ilp`), else None.
+    `certified` is the share of the sets that are proved to be the best ones for the given p, at the threshold, for an
+    oracle that proves it (`price`, `ilp`), else None.
     """
 
     made: PredictionSets | None = field(repr=False, compare=False)
@@ -230,7 +243,7 @@ class Evaluation(Measures):
     def _summary(self) -> Iterator[tuple[str, str, str]]:
         yield from super()._summary()
         if self.certified is not None:
-            yield "certified", f"{self.certified:.1%}", "of the sets: proved that none is better"
+            yield "searched", f"{self.certified:.1%}", "of the sets: the search found the best one for the given p"
 
 
 _STRATA = {
@@ -265,17 +278,8 @@ def _strata_table(title: str, key: str, strata: Sequence[Stratum]) -> Table:
     return Table(columns, strata, about, key=key, shown=least)
 
 
-@runtime_checkable
-class JudgesItself(Protocol):
-    """What is no predictor but has one, such as `udcp_dsl.sklearn.UtilitySetClassifier`."""
-
-    def evaluate_sets(
-        self, X: Any, y: Any, *, alpha: Level | None, groups: Any, weights: Any, ids: Any
-    ) -> Evaluation: ...
-
-
 def evaluate(
-    predictor: SetPredictor | JudgesItself,
+    predictor: Any,
     probs: Any,
     y: Any = None,
     *,
@@ -300,26 +304,27 @@ def evaluate(
     (0.5, 1.0, 'cat', 0.0126)
     """
     if not isinstance(predictor, SetPredictor):
-        if isinstance(predictor, type) or not isinstance(predictor, JudgesItself):
+        if isinstance(predictor, type) or not hasattr(predictor, "evaluate_sets"):  # as UtilitySetClassifier has it
             raise TypeError(f"predictor is a {type(predictor).__name__}, not a SetPredictor")
         if ignore:
             raise InputError("ignore= names columns of probabilities, and a classifier takes features: leave it out")
-        return predictor.evaluate_sets(probs, y, alpha=alpha, groups=groups, weights=weights, ids=ids)
+        found: Evaluation = predictor.evaluate_sets(probs, y, alpha=alpha, groups=groups, weights=weights, ids=ids)
+        return found
     calibration = predictor.calibrated
     level = calibration.level(alpha)
     rows = predictor.rows(probs, y, groups=groups, weights=weights, ids=ids, ignore=ignore)
-    if predictor.conditional == "group" and rows.groups is None:
+    if predictor.promise.by_group and rows.groups is None:
         raise InputError("calibrated by group, so the evaluation needs the group of each row: give groups=")
     if predictor.randomize:
         warn_of_shared_draws(rows, predictor.seed)
     points, unproved, full = [], list[int | None](), 0
     sets: PredictionSets | None = None
     for some in rows.blocks():
-        mask, without = predictor.sets_and_full(some, level)
-        full += without
-        unproved.append(None if predictor.in_blocks else predictor.oracle.unproved)
+        made = predictor.make_sets(some, level)
+        full += made.full
+        unproved.append(made.unproved)
         given = predictor.given_labels
-        sets = PredictionSets(predictor.loss, mask, rows.ids, index=frame_index(probs), given_labels=given)
+        sets = PredictionSets(predictor.loss, made.mask, rows.ids, index=frame_index(probs), given_labels=given)
         points.append(_Points.of(sets, replace(some, P=predictor.repaired(some.P))))
     if full:
         warn_of_full_sets(full, len(rows))
@@ -330,6 +335,7 @@ def evaluate(
         alpha=level,
         oracle=predictor.oracle.name,
         harm=predictor.promise.harm(predictor.loss),
+        conditional=predictor.conditional,
     )
     return Evaluation(
         **vars(measures),
@@ -338,12 +344,23 @@ def evaluate(
     )
 
 
-def measure(sets: PredictionSets, rows: Rows, *, alpha: Fraction, oracle: str, harm: Harm | None = None) -> Measures:
+def measure(
+    sets: PredictionSets,
+    rows: Rows,
+    *,
+    alpha: Fraction,
+    oracle: str,
+    harm: Harm | None = None,
+    conditional: str | None = None,
+) -> Measures:
     """The measures of the sets of rows whose true labels are known; of `harm`, where alpha bounds it."""
-    return _measures(_Points.of(sets, rows), sets.loss, alpha=alpha, oracle=oracle, harm=harm)
+    points = _Points.of(sets, rows)
+    return _measures(points, sets.loss, alpha=alpha, oracle=oracle, harm=harm, conditional=conditional)
 
 
-def _measures(points: _Points, loss: Loss, *, alpha: Fraction, oracle: str, harm: Harm | None) -> Measures:
+def _measures(
+    points: _Points, loss: Loss, *, alpha: Fraction, oracle: str, harm: Harm | None, conditional: str | None
+) -> Measures:
     n, truth, groups = len(points.truth), points.truth, points.groups
     (whole,) = points.strata(["all"], np.zeros(n, dtype=np.intp))
     sizes, counts = np.unique(points.sizes, return_counts=True)
@@ -371,6 +388,25 @@ def _measures(points: _Points, loss: Loss, *, alpha: Fraction, oracle: str, harm
         by_group=() if groups is None else points.strata(group_names.tolist(), group_of),
         by_decision=() if handed is None else points.strata((KEPT, HANDED_OVER), handed.astype(np.intp)),
         risk=None if harm is None else _risk(harm, points.covered, truth, alpha),
+        conditional=conditional,
+    )
+
+
+def least_covered(folds: Sequence[Measures]) -> LeastCovered | None:
+    """Who is covered least, in one test fold or on average over several that share rows; None where harm is bounded."""
+    first = folds[0]
+    if first.risk is not None:
+        return None
+    classes: dict[str, list[tuple[int, int]]] = {}
+    for stratum in (stratum for fold in folds for stratum in fold.by_class):
+        classes.setdefault(stratum.name, []).append((stratum.n, stratum.covered))
+    hardest = [(fold.by_difficulty[0].n, fold.by_difficulty[0].covered) for fold in folds]
+    return LeastCovered.of(
+        first.alpha,
+        Part.mean("all", "", [(fold.n, fold.covered) for fold in folds]),
+        [Part.mean("class", name, own) for name, own in classes.items()],
+        Part.mean("quarter", f"{QUARTERS[0]} quarter", hardest),
+        conditional=first.conditional,
     )
 
 

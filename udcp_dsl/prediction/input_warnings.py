@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _HIGH_ALPHA = Fraction(1, 2)
 # A warning about the order of columns is wrong with at most this chance, for each of its reasons.
 _CHANCE = 1e-4
+# The mean highest p and accuracy are far apart from here on.
+_FAR = 0.1
 # Rows that share a draw move the coverage by their share at most: less than this is not worth a word.
 _SHARED = 0.01
 
@@ -195,13 +197,31 @@ def warn_of_full_sets(full: int, n: int) -> None:
     )
 
 
+def warn_of_wrong_confidence(setting: Setting, rows: Rows) -> None:
+    """Warn where the mean highest p is far from how often the likeliest label is right, and nothing will repair p."""
+    n, accuracy, sure = len(rows), rows.hits / len(rows), float(rows.highest_probabilities.mean())
+    error = math.sqrt(max(accuracy * (1 - accuracy), 1 / n) / n)
+    if abs(sure - accuracy) < max(_FAR, 4 * error):
+        return
+    way_out = 'leave out repair=None, or give repair="auto"'
+    if setting.promise.repair is not None:
+        way_out = (
+            "give more calibration rows, so that p can be repaired (300 or more), or a repair= that was made before"
+        )
+    warn(
+        f"the highest probability is {sure:.2f} on average, but the likeliest label is right in {accuracy:.2f} of the "
+        f"rows: sets are cheap only as far as p is right: {way_out}",
+        CalibrationWarning,
+    )
+
+
 def warn_before_fitting(setting: Setting, rows: Rows, given: OracleInput, total: int) -> None:
     """Warn of what can be seen before the work: too few rows for thresholds, of `total` given, or truths with p = 0."""
     promise, rule = setting.promise, setting.rule(given.groups)
     names, sizes, need = tuple[str, ...](), [len(rows)], rule.needed(promise.alphas[0])
     if given.groups is not None:
         names, sizes = (x.tolist() for x in np.unique(given.groups, return_counts=True))
-    elif promise.conditional == "class":
+    elif promise.by_class:
         sizes = np.bincount(rows.truth, minlength=setting.oracle.loss.K).tolist()
     elif given.difficulty is not None:
         edges, sizes = rank_bin_sizes(given.difficulty, promise.bin_count)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,22 +23,34 @@ from udcp_dsl.prediction.input_warnings import (
     warn_of_high_alpha,
     warn_of_shared_draws,
 )
+from udcp_dsl.prediction.least_covered import LeastCovered
 from udcp_dsl.prediction.oracle import Oracle, make_oracle
-from udcp_dsl.prediction.promises.promise import Promise, Temperature, promise_from
+from udcp_dsl.prediction.probability_repair import Repair
+from udcp_dsl.prediction.promises.promise import Promise, promise_from
 from udcp_dsl.prediction.rows import Rows, rows_of
 from udcp_dsl.prediction.rows.column_roles import Columns
 from udcp_dsl.prediction.rows.probability_matrix import Matrix, check_class_names, names_of_classes
 from udcp_dsl.prediction.rows.row_attributes import labels_as_given
 from udcp_dsl.prediction.sets import PredictionSets
 from udcp_dsl.prediction.stages.anchors import Anchors
-from udcp_dsl.prediction.stages.chain import Chain, fit_chain
+from udcp_dsl.prediction.stages.chain import STAGES, Chain, deal, fit_chain
 from udcp_dsl.prediction.stages.lambda_tuning import Lambda
 from udcp_dsl.prediction.stages.oracle_input import OracleInput
+from udcp_dsl.prediction.stages.repair import RepairStage
 from udcp_dsl.prediction.stages.setting import Setting
-from udcp_dsl.prediction.stages.temperature import Temperature as TemperatureStage
+from udcp_dsl.prediction.stages.temperature import Temperature
 
 # Sets that need every score, or another matrix than that of the rows: this many entries are held at a time.
 _BLOCK = 1 << 22
+
+
+class MadeSets(NamedTuple):
+    """Sets as a mask (n, K); the number of full ones, as no threshold is high enough for the weight of the row; and of
+    those that are not proved to be the best for the p that the oracle was given, None where it proves nothing."""
+
+    mask: npt.NDArray[np.bool_]
+    full: int
+    unproved: int | None
 
 
 class SetPredictor:
@@ -51,8 +63,11 @@ class SetPredictor:
     highest probability. `confidence=0.95`: with that probability over the draw of the calibration rows the coverage of
     this very predictor is at least 1 - alpha, in each group, class or bin by itself or, `simultaneous=True`, in all.
     `risk` names nonnegative `costs` of the spec, the harm of missing a label: its mean over all rows is then at most
-    alpha, in its units. `temperature="fit"`, or a number, repairs the probabilities first. docs/guarantees.md says
-    precisely what each of these promises.
+    alpha, in its units. docs/guarantees.md says precisely what each of these promises.
+
+    `repair="auto"` repairs the probabilities first, on a fifth of the calibration rows (at least 100, at most 1,000;
+    not at all with fewer than 300 rows), and leaves them alone where that is no better; `"temperature"` fits one
+    number; None takes p as it is; a `Repair` that was made before is applied. `temperature` is its deprecated name.
 
     `nonempty=True` never gives an empty set; `randomize=True` covers 1 - alpha exactly, with draws that depend on
     `seed`, the row's probabilities and its id, if ids are given, alone (so without ids rows with equal probabilities
@@ -60,10 +75,7 @@ class SetPredictor:
     says so). `class_names` names the columns of arrays, if they are not in the order of `loss.labels`; true labels are
     best given by name, as integers are positions in `loss.labels` all the same.
 
-    Labels in prediction sets have the type in which they were given: integers where the labels are numbers and the true
-    labels of calibration were integers, so that `truth in sets[i]` holds. Where true labels do not say (they are
-    positions, or were read from a file), `class_names` decide; otherwise they are strings, as in `loss.labels`. Files
-    of sets hold strings.
+    Labels in sets have the type in which they were given, in `y` or `class_names`: see `PredictionSets`.
 
     >>> import numpy as np, udcp_dsl as udcp
     >>> loss = udcp.loads("labels {cat, dog, wolf}  category wild {wolf}  loss l = size + 5 * any(wild)")
@@ -89,7 +101,8 @@ class SetPredictor:
         confidence: Level | None = None,
         simultaneous: bool = False,
         risk: str | None = None,
-        temperature: Temperature = None,
+        repair: Literal["auto", "temperature"] | Repair | None = "auto",
+        temperature: Literal["fit"] | float | None = None,
         nonempty: bool = False,
         randomize: bool = False,
         seed: int = 0,
@@ -125,7 +138,7 @@ class SetPredictor:
 
     def __repr__(self) -> str:
         alphas = self.promise.shown_alphas
-        state = "not calibrated" if self.calibration is None else f"calibrated on {self.calibration.n}"
+        state = "not calibrated" if self.chain is None else f"calibrated on {self.chain.rows_used}"
         return f"SetPredictor({self.loss.name!r}, oracle={self.oracle.name!r}, alpha={alphas}, {state})"
 
     def calibrate(
@@ -147,7 +160,7 @@ class SetPredictor:
         are probabilities already, and hold `y`, `groups` and `ids` if these were read. An oracle whose lambda is to be
         tuned takes three folds of the rows, chosen by `seed`: two for lambda, and the third for the threshold; one that
         takes an anchor, as `price` does unless the loss is submodular, a quarter of the rows for it, at most 1,000; a
-        temperature that is to be fitted takes a fifth of them before, at most 1,000. `weights`, one a row, are how much
+        repair of p that is to be fitted takes a fifth of them before. `weights`, one a row, are how much
         likelier each row is among the new rows than among these (`weights_from_classifier` estimates them).
         Returns the predictor itself; calibrating again starts afresh.
 
@@ -265,6 +278,14 @@ class SetPredictor:
             out[start : start + step] = chain.p_values(chain.prepare(part), level, self._draws(part))
         return out
 
+    def plot(self) -> Any:
+        """A matplotlib figure: how far p can be taken at its word, before and after its repair, on held-out rows of
+        the repair's fold. Needs the extra `report`."""
+        about_p = self.fitted.about_p
+        if self.repair is None:
+            raise InputError(f"there is no repair to draw: {about_p}")
+        return self.repair.plot()
+
     @property
     def fitted(self) -> Chain:
         """The fitted chain; refuses where there is none yet."""
@@ -287,6 +308,14 @@ class SetPredictor:
         """The scores that the thresholds were made from, unless they have weights."""
         return None if self.chain is None else self.chain.thresholds.scores
 
+    def least_covered(self, alpha: Level | None = None) -> LeastCovered | None:
+        """Who is covered least on the calibration rows, at one of the alphas; `evaluate` tells it of fresh rows.
+
+        None for a predictor that was loaded, and where thresholds are weighted or bound harm.
+        """
+        found = self.fitted.in_sample.get(self.calibrated.level(alpha))
+        return None if found is None else found.least_covered
+
     @property
     def tuning(self) -> Tuning | None:
         """How lambda was chosen, if it was."""
@@ -299,10 +328,16 @@ class SetPredictor:
         return None if self.chain is None else self.chain.find(Anchors)
 
     @property
+    def repair(self) -> Repair | None:
+        """What is done to p first, once it is known; None where nothing is."""
+        stage = None if self.chain is None else self.chain.find(RepairStage)
+        return None if stage is None else stage.repair
+
+    @property
     def temperature(self) -> float | None:
-        """The temperature that is used, once it is known."""
-        stage = None if self.chain is None else self.chain.find(TemperatureStage)
-        return None if stage is None else stage.value
+        """The temperature that is used, where the repair of p is one."""
+        old = None if self.chain is None else self.chain.find(Temperature)
+        return old.value if old is not None else None if self.repair is None else self.repair.temperature
 
     @property
     def alphas(self) -> tuple[Fraction, ...]:
@@ -398,7 +433,7 @@ class SetPredictor:
 
     def _check_groups(self, rows: Rows, given: Any) -> None:
         """Rows may hold groups that are not asked for; an argument that is not asked for is a mistake."""
-        by_group = self.conditional == "group"
+        by_group = self.promise.by_group
         if (given is not None and not by_group) or (rows.groups is None and by_group):
             raise InputError(f'groups= goes with conditional="group", and only with it (it is {self.conditional!r})')
 
@@ -406,6 +441,11 @@ class SetPredictor:
         """The scores of true labels, as calibration takes them; at one of the alphas, on which anchors depend."""
         chain = self.fitted
         return chain.true_scores(chain.prepare(rows), self.alphas[0] if alpha is None else alpha)
+
+    def threshold_rows(self, rows: Rows) -> npt.NDArray[np.int64]:
+        """The positions of the rows that calibrating with these rows leaves for thresholds."""
+        setting = Setting(self.promise, self.oracle, {} if self._tune else None)
+        return deal(setting, rows, STAGES)[1]
 
     def prepare(self, rows: Rows) -> OracleInput:
         """What the oracle sees of rows, once the predictor is calibrated."""
@@ -417,36 +457,38 @@ class SetPredictor:
 
     def sets(self, rows: Rows, level: Fraction) -> npt.NDArray[np.bool_]:
         """The sets of rows, (n, K) bool, at one of the alphas: what `predict_set` comes to."""
-        mask, full = self.sets_and_full(rows, level)
-        if full:
-            warn_of_full_sets(full, len(rows))
-        return mask
+        made = self.make_sets(rows, level)
+        if made.full:
+            warn_of_full_sets(made.full, len(rows))
+        return made.mask
 
-    def sets_and_full(self, rows: Rows, level: Fraction) -> tuple[npt.NDArray[np.bool_], int]:
-        """The same, and how many of them are full as no threshold is high enough for the weight of the row."""
+    def make_sets(self, rows: Rows, level: Fraction) -> MadeSets:
+        """The same, with what is known of how they were made."""
         if rows.weights is None and self.calibrated.weighted:
             raise InputError("calibrated with weights, so that new rows need theirs: give weights=")
         self._check_weights(rows)
         step = max(1, _BLOCK // self.loss.K)
-        if not self.in_blocks or len(rows) <= step:
-            return self._sets(rows, level)
-        mask, full = np.empty(rows.P.shape, dtype=bool), 0
-        for start in range(0, len(rows), step):
-            part = slice(start, start + step)
-            mask[part], without = self._sets(rows.take(part), level)
-            full += without
-        return mask, full
+        if not self._in_blocks or len(rows) <= step:
+            return self._make_sets(rows, level)
+        parts = [self._make_sets(rows.take(slice(at, at + step)), level) for at in range(0, len(rows), step)]
+        unproved = [part.unproved for part in parts]
+        return MadeSets(
+            np.concatenate([part.mask for part in parts]),
+            sum(part.full for part in parts),
+            None if None in unproved else sum(x for x in unproved if x is not None),
+        )
 
     @property
-    def in_blocks(self) -> bool:
+    def _in_blocks(self) -> bool:
         """Whether sets are made in several calls of the oracle, as they need matrices beside that of the rows."""
         other = self.promise.risk is not None or any(stage.repairs for stage in self.fitted.stages)
-        return other or (self.conditional == "class" and (self.randomize or self.calibrated.weighted))
+        return other or (self.promise.by_class and (self.randomize or self.calibrated.weighted))
 
-    def _sets(self, rows: Rows, level: Fraction) -> tuple[npt.NDArray[np.bool_], int]:
+    def _make_sets(self, rows: Rows, level: Fraction) -> MadeSets:
         chain = self.fitted
         given = chain.prepare(rows)
-        return chain.sets(given, level, self._draws(rows)), chain.thresholds.full(given, level)
+        mask = chain.sets(given, level, self._draws(rows))
+        return MadeSets(mask, chain.thresholds.full(given, level), self.oracle.unproved)
 
     def _draws(self, rows: Rows) -> npt.NDArray[Any] | None:
         return row_draws(rows.P, self.seed, rows.ids) if self.randomize else None

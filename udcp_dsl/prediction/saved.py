@@ -21,6 +21,8 @@ from udcp_dsl.loss import loads
 from udcp_dsl.prediction.files import atomic_write
 from udcp_dsl.prediction.oracle import migrate_options, oracle_names
 from udcp_dsl.prediction.predictor import SetPredictor
+from udcp_dsl.prediction.probability_repair import Repair
+from udcp_dsl.prediction.probability_repair.penalized import MAX_EXPONENT
 from udcp_dsl.prediction.promises.promise import Promise
 from udcp_dsl.prediction.stages.chain import read_chain
 from udcp_dsl.prediction.stages.setting import Setting
@@ -226,7 +228,7 @@ def migrated(content: Mapping[str, Any]) -> Mapping[str, Any]:
     calibration, tuning, anchors = content["calibration"], content["tuning"], content.get("anchors")
     stages: list[dict[str, Any]] = []
     if content.get("temperature") is not None:
-        stages.append({"stage": "temperature", "temperature": content["temperature"], "rows": 0})
+        stages.append({"stage": "temperature", "temperature": content["temperature"]})
     if tuning is not None:  # two folds of about the same size; the first was not counted
         stages.append({"stage": "lambda", "tuning": tuning, "rows": 2 * tuning["n"]})
     if anchors is not None:
@@ -235,11 +237,18 @@ def migrated(content: Mapping[str, Any]) -> Mapping[str, Any]:
     return {
         **content,
         "oracle": {"name": name, "options": migrate_options(name, version, content["oracle"]["options"])},
-        "promise": {"alpha": options.pop("alphas"), **options},
+        "promise": {"alpha": options.pop("alphas"), "repair": _old_repair(options.pop("temperature", None)), **options},
         **beside,
         "given_labels": None,
         "stages": stages,
     }
+
+
+def _old_repair(temperature: Any) -> Any:
+    """What calibrating again would do, in today's terms, for the temperature that a file of format 2 asks for."""
+    if temperature is None or temperature == "fit":
+        return None if temperature is None else "temperature"
+    return Repair(min(max(1 / temperature, 1 / MAX_EXPONENT), MAX_EXPONENT))
 
 
 def _bytes(name: str, file: Mapping[str, str]) -> bytes:

@@ -35,9 +35,12 @@ class PredictionSets(Shown):
     """Prediction sets for n instances, with their costs under the loss.
 
     `sets[i]` and iteration give the labels of one set; a slice, a list of positions or a mask of rows gives prediction
-    sets again. `index` is that of the pandas frame that the probabilities came in. `given_labels` are the labels as the
-    user gave them, in the order of the spec, where that is not as texts: sets then hold these, so that integers stay
-    integers (see `SetPredictor`). `loss.labels`, `nodes` and files of sets are texts always.
+    sets again. `index` is that of the pandas frame that the probabilities came in.
+
+    Labels in sets have the type in which they were given (`given_labels`, in the order of the spec; None: texts). They
+    are integers where the labels are numbers and the true labels of calibration were integers, so that `truth in
+    sets[i]` holds. Where true labels do not say (they are positions, or were read from a file), the `class_names` of
+    the predictor decide; otherwise labels are strings. `loss.labels`, `nodes` and files of sets hold strings always.
 
     >>> import numpy as np, udcp_dsl as udcp
     >>> sets = PredictionSets(udcp.loads("labels {a, b}  loss l = size"), np.array([[True, True], [False, True]]))

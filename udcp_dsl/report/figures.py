@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from udcp_dsl.prediction.calibrate import show_level
 from udcp_dsl.prediction.evaluation import QUARTERS, Measures
+from udcp_dsl.prediction.probability_repair.reliability import Reliability
+from udcp_dsl.prediction.stages.repair import RepairStage
 from udcp_dsl.report import palette, plots, strata
 from udcp_dsl.report.palette import Style
 from udcp_dsl.report.plots import Hover
@@ -24,6 +26,7 @@ WORST = 8  # classes that are shown one by one
 GROUPS = 12  # that are shown
 HEADLINES = 3  # losses in the first figure
 _HEIGHT = 3.1  # inches
+_SQUARE = 4.2  # about as high as wide
 
 _INTERVALS = "Bars: exact 95 % intervals of a single test fold."
 _DASHED = "Dashed: the coverage asked for"
@@ -46,7 +49,7 @@ class Figure:
 
 def figures(comparison: Comparison) -> list[Figure]:
     """All of them."""
-    found = headline_figures(comparison)
+    found = [*headline_figures(comparison), *reliability_figures(comparison)]
     for loss in comparison.names:
         found += figures_over_alpha(comparison, loss)
         for alpha in comparison.alphas:
@@ -73,6 +76,30 @@ def headline_figures(comparison: Comparison) -> list[Figure]:
         partial(plots.headline, costs=costs, looks=_looks(comparison)),
     )
     return [figure] if costs else []
+
+
+def reliability_figures(comparison: Comparison) -> list[Figure]:
+    """How far p can be taken at its word, before and after its repair, if one was fitted."""
+    fitted = (stage.repair.reliability for stage in comparison.repairs if isinstance(stage, RepairStage))
+    return [reliability_figure(found) for found in fitted if found is not None]
+
+
+def reliability_figure(found: Reliability) -> Figure:
+    """Of a repair that was fitted; where p is left as it is, of that alone."""
+    curves = {"p as it is": found.before}
+    if found.after is not None:
+        curves["after repair"] = found.after
+    errors = {name: f"{curve.error:.3f}, by chance alone {curve.chance:.3f}" for name, curve in curves.items()}
+    rows = f"{found.before.n:,.0f} held-out rows in bins of equal counts"
+    return Figure(
+        "reliability",
+        found.finding,
+        f"How often the likeliest label is right, against its probability: {rows}. Dashed: p that is right as often as "
+        f"it says; bars: two standard errors. Expected calibration error: {_listed(errors)}",
+        f"Reliability of p. {found.finding}. Expected calibration error: {_listed(errors)}",
+        _SQUARE,
+        partial(plots.reliability, curves=curves),
+    )
 
 
 def _stem(comparison: Comparison, loss: str) -> str:

@@ -24,8 +24,8 @@ def finding(comparison: Comparison, loss: str, alpha: Fraction) -> str:
     best = ranked[0]
     name = shown(best.oracle)
     if len(ranked) == 1:
-        return f"{at} {name} alone was measured: cost {number(best.cost_mean)}, {_covered(best)}."
-    return f"{at} {_against(comparison, best, ranked[1])}; {_covered(best)}."
+        return f"{at} {name} alone was measured: cost {number(best.cost_mean)}, {_covered(comparison, best)}."
+    return f"{at} {_against(comparison, best, ranked[1])}; {_covered(comparison, best)}."
 
 
 def _against(comparison: Comparison, best: Summary, next_best: Summary) -> str:
@@ -47,8 +47,11 @@ def _against(comparison: Comparison, best: Summary, next_best: Summary) -> str:
     return f"{said}, {but} cheaper on {cheaper} of {comparison.splits} splits"
 
 
-def _covered(summary: Summary) -> str:
+def _covered(comparison: Comparison, summary: Summary) -> str:
     if summary.risk is not None:
         return f"mean harm {number(summary.risk)} (at most: {show_level(summary.alpha)})"
     said = f"coverage {summary.coverage:.3f} (asked for: {target(summary.alpha)})"
-    return f"{said}, too low" if summary.coverage_interval[1] < float(1 - summary.alpha) else said
+    low = ", too low" if summary.coverage_interval[1] < float(1 - summary.alpha) else ""
+    worst = None if summary.least_covered is None else summary.least_covered.worst
+    named = "" if worst is None else f"; worst {shown(worst.told(comparison.called))} {worst.coverage:.3f}"
+    return f"{said}{low}{named}"

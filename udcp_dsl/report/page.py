@@ -24,7 +24,14 @@ from udcp_dsl.prediction.evaluation import HANDED_OVER, KEPT, QUARTERS
 from udcp_dsl.prediction.files import PathLike, atomic_write
 from udcp_dsl.report.browser import as_script, browser_data
 from udcp_dsl.report.drawing import inline_svg, require_matplotlib
-from udcp_dsl.report.figures import Figure, figures_at, figures_beside, figures_over_alpha, headline_figures
+from udcp_dsl.report.figures import (
+    Figure,
+    figures_at,
+    figures_beside,
+    figures_over_alpha,
+    headline_figures,
+    reliability_figures,
+)
 from udcp_dsl.report.headline import finding
 from udcp_dsl.report.palette import styles, variables
 from udcp_dsl.report.wording import number, percent, seconds, shown
@@ -74,6 +81,7 @@ def page(comparison: Comparison, title: str, origin: Origin) -> str:
         _head(title if origin.data is None else f"{title}: {origin.data}", script),
         _header(comparison, title, origin, bool(data["losses"])),
         "<main>",
+        _repair_section(comparison),
         *(_loss_section(comparison, place) for place in range(len(comparison.names))),
         *_browser_section(comparison, data["losses"]),
         _limits(comparison),
@@ -129,6 +137,7 @@ def _header(comparison: Comparison, title: str, origin: Origin, browser: bool) -
         "alpha": levels,
     }
     promise = comparison.promise
+    facts["repair of p"] = _text(comparison.about_p)
     if promise.confidence is not None:
         facts["confidence over calibrations"] = show_level(promise.confidence)
     if promise.risk is not None:
@@ -141,7 +150,8 @@ def _header(comparison: Comparison, title: str, origin: Origin, browser: bool) -
         for alpha in comparison.alphas
         for kept in _both(comparison)
     )
-    links = [(f"loss-{place}", _text(name)) for place, name in enumerate(comparison.names)]
+    links = [("repair", "Repair of p")] if reliability_figures(comparison) else []
+    links += [(f"loss-{place}", _text(name)) for place, name in enumerate(comparison.names)]
     links += [("instances-shown", "Instances")] if browser else []
     links += [("limits", "What this does not show")]
     contents = "".join(f'<li><a href="#{target}">{text}</a></li>' for target, text in links)
@@ -169,6 +179,18 @@ def _origin(origin: Origin) -> str:
     parts += [] if origin.command is None else [f"<code>{escape(shown(origin.command))}</code>"]
     parts += [f'<time datetime="{origin.date}">{origin.date}</time>', f"udcp_dsl {escape(__version__)}"]
     return f'<ul class="origin">{"".join(f"<li>{part}</li>" for part in parts)}</ul>'
+
+
+def _repair_section(comparison: Comparison) -> str:
+    """What was done to p, and how far it can be taken at its word."""
+    found = reliability_figures(comparison)
+    if not found:
+        return ""
+    return f"""<section aria-labelledby="repair">
+<h2 id="repair">Repair of p</h2>
+<p>{_text(comparison.about_p)}.</p>
+{_figures(found, "repair")}
+</section>"""
 
 
 def _loss_section(comparison: Comparison, place: int) -> str:
@@ -252,7 +274,13 @@ def _table(comparison: Comparison, alpha: Fraction, summaries: Sequence[Summary]
         f"<h3>At alpha {level}</h3>"
         f'<div class="scroll" tabindex="0" role="region" aria-label="Summary at alpha {level}">'
         f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+        f"{_left_out(comparison, summaries)}"
     )
+
+
+def _left_out(comparison: Comparison, summaries: Sequence[Summary]) -> str:
+    """Whom the oracles leave out, below their table."""
+    return "".join(f"<p>{_text(line)}</p>" for line in comparison.left_out(summaries))
 
 
 def _quarters_head(summary: Summary) -> str:

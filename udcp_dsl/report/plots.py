@@ -18,6 +18,7 @@ from udcp_dsl.report.wording import number, percent, shown
 
 if TYPE_CHECKING:
     from udcp_dsl.prediction.monitor import Stream
+    from udcp_dsl.prediction.probability_repair.reliability import ReliabilityCurve
 
 _BINS = 40
 _NAME = 20  # characters of a name on an axis
@@ -107,6 +108,27 @@ def courses(figure: Any, *, streams: Sequence[Stream], alpha: float) -> Hover:
     if len(streams) > 1:
         _legend(figure, above)
     return []
+
+
+def reliability(figure: Any, *, curves: Mapping[str, ReliabilityCurve]) -> Hover:
+    """Share right against the highest probability, in bins; marks by number of rows, bars of two standard errors."""
+    axes = figure.subplots()
+    hover: Hover = []
+    axes.plot([0, 1], [0, 1], color=MUTED.light, linestyle="--", linewidth=1, zorder=1)
+    most = max(b.n for curve in curves.values() for b in curve.bins)
+    for (name, curve), colour, marker in zip(curves.items(), (TERMS[5], TERMS[0]), "so", strict=False):
+        x, y, count = (np.array(values) for values in zip(*curve.bins, strict=True))
+        reach = 2 * np.sqrt(x * (1 - x) / count)
+        axes.plot(x, y, linewidth=1.2, color=colour.light, zorder=2)
+        axes.vlines(x, np.maximum(y - reach, 0), np.minimum(y + reach, 1), color=colour.light, linewidth=0.9, zorder=2)
+        label = f"{name}: calibration error {curve.error:.3f}"
+        size = {"s": 40 * count / most, "edgecolors": PAPER.light, "linewidths": 0.5}
+        marks = axes.scatter(x, y, marker=marker, color=colour.light, label=label, zorder=3, **size)
+        hover.append((marks, [f"{name}: p {b[0]:.3f}, right {b[1]:.3f}, {b[2]:,.0f} rows" for b in curve.bins]))
+    axes.set(xlabel="highest probability of a row", ylabel="share of rows where it is right")
+    axes.set(xlim=(-0.01, 1.02), ylim=(-0.01, 1.03))
+    _legend(figure, axes)
+    return hover
 
 
 def terms_height(paid: Values) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from io import BytesIO
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from udcp_dsl.diagnostics import InputError, did_you_mean
@@ -12,15 +13,17 @@ from udcp_dsl.prediction.evaluation import QUARTERS, Measures, Stratum
 from udcp_dsl.prediction.sets import PredictionSets
 from udcp_dsl.report import plots
 from udcp_dsl.report.drawing import drawn, require_matplotlib
-from udcp_dsl.report.figures import Figure, asked_for, figures_at, figures_over_alpha
+from udcp_dsl.report.figures import Figure, asked_for, figures_at, figures_over_alpha, reliability_figure
 from udcp_dsl.report.palette import styles
 from udcp_dsl.report.strata import FEWEST, Point
 
 if TYPE_CHECKING:
     from udcp_dsl.comparison import Comparison, Sweep
     from udcp_dsl.prediction.monitor import Monitor
+    from udcp_dsl.prediction.probability_repair import Repair
 
 _WORST = 8  # classes and groups
+_TITLE = 64  # characters of a line
 _WATCHED = 5  # and of those that a monitor watches
 
 
@@ -49,6 +52,16 @@ def plot_evaluation(evaluation: Measures) -> Any:
         level=None if evaluation.risk is not None else float(1 - evaluation.alpha),
     )
     return _plotted(draw, plots.listed_height(len(points), 1))
+
+
+def plot_repair(repair: Repair) -> Any:
+    """Reliability on held-out rows, before and after the repair."""
+    if repair.reliability is None:
+        raise InputError(f"there is no reliability to draw, as it is measured when a repair is fitted: {repair}")
+    figure = reliability_figure(repair.reliability)
+    canvas = _plotted(figure.draw, figure.height)
+    canvas.axes[0].set_title(fill(figure.title, _TITLE), loc="left", fontsize=9)
+    return canvas
 
 
 def plot_monitor(monitor: Monitor) -> Any:

@@ -98,7 +98,7 @@ def _point(predictor: SetPredictor, rows: Rows, alpha: Fraction) -> tuple[float,
 def sets_of(fitted: Fitted, p: Any) -> tuple[Any, Any]:
     """The set and the scores of one row, (K,) each."""
     rows = np.repeat(np.asarray(p, dtype=np.float64)[None, :], 2, axis=0)  # for one alone kernels are compiled anew
-    return fitted.predictor.predict_set(rows).mask[0], fitted.scorer.scores(rows)[0]
+    return fitted.predictor.predict_set(rows).mask[0], fitted.scorer.scores(fitted.predictor.repaired(rows))[0]
 
 
 @contextmanager

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError, SpecWarning
-from udcp_dsl.prediction.calibrate import CalibrationWarning, coverage_law, rank, show_level, three_folds
+from udcp_dsl.prediction.calibrate import CalibrationWarning, coverage_law, rank, show_level
 from udcp_dsl.prediction.predictor import SetPredictor
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -170,7 +170,7 @@ def coverage_trials(
     since only then are the counts independent; one that tunes a lambda has fewer points for its threshold, which the
     law heeds.
     """
-    if predictor.conditional is not None or len(predictor.alphas) > 1 or predictor.class_names is not None:
+    if not predictor.promise.is_marginal or len(predictor.alphas) > 1 or predictor.class_names is not None:
         raise InputError("give a predictor with one alpha, conditional=None and class_names=None")
     if predictor.randomize:
         n_test = 1
@@ -187,8 +187,7 @@ def coverage_trials(
             inside = predictor.predict_set(P[test]).mask[rows, y[test]]
             covered += int(inside.sum())
             if not predictor.randomize:
-                if predictor.tuning is not None:  # the threshold is that of the third fold
-                    cal = cal[three_folds(n_cal, np.random.default_rng(predictor.seed))[2]]
+                cal = cal[predictor.threshold_rows(predictor.rows(P[cal], names[cal]))]
                 scores, fresh = (predictor.true_scores(predictor.rows(P[part], names[part])) for part in (cal, test))
                 tau = predictor.calibrated.thresholds()
                 inside = fairly_covered(inside, scores, fresh, tau, predictor.alphas[0], rng)

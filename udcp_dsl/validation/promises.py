@@ -32,6 +32,8 @@ from udcp_dsl.prediction.calibrate.rule import confident_points, confident_rank
 from udcp_dsl.prediction.monitor import Monitor
 from udcp_dsl.prediction.monitor.ranks import Ranks
 from udcp_dsl.prediction.predictor import SetPredictor
+from udcp_dsl.prediction.promises.promise import Promise
+from udcp_dsl.prediction.stages.repair import ENOUGH
 from udcp_dsl.testing.coverage import Problem
 from udcp_dsl.validation.verdicts import CounterExample, Verdict
 
@@ -79,6 +81,7 @@ def promises(loss: Loss, chosen: list[Chosen], alpha: Fraction, plan: Plan, fami
             "risk: the mean harm stays below alpha": _Claim(tried.risk, "mean harm", _harm_chance),
             "weights: shifted rows are covered": _Claim(tried.weights, covered, _success_chance),
             "temperature: its rows take nothing from coverage": _Claim(tried.temperature, covered, _success_chance),
+            "repair: its rows take nothing from coverage": _Claim(tried.repair, covered, _success_chance),
             "cross-conformal: mean p-values of folds cover": _Claim(tried.cross, covered, _success_chance, 2.0),
             "monitor: like rows raise no more alarms than its level": _Claim(
                 tried.monitor, quiet, _success_chance, 0.5, _WATCHED
@@ -148,8 +151,14 @@ class _Tried:
 
     def temperature(self, rng: np.random.Generator) -> tuple[float, float]:
         n = max(50, 2 * points_needed(self._alpha))
-        predictor, P, y = self._calibrated(rng, n, temperature="fit")
+        predictor, P, y = self._calibrated(rng, n, repair="temperature")
         left = n - n // 5
+        return self._covers(predictor, P, y), rank(left, self._alpha) / (left + 1)
+
+    def repair(self, rng: np.random.Generator) -> tuple[float, float]:
+        n = ENOUGH + int(rng.integers(50))
+        predictor, P, y = self._calibrated(rng, n, repair="auto")
+        left = predictor.calibrated.n
         return self._covers(predictor, P, y), rank(left, self._alpha) / (left + 1)
 
     def weights(self, rng: np.random.Generator) -> tuple[float, float]:
@@ -157,7 +166,7 @@ class _Tried:
         problem, n = self._problem(rng), 2 * points_needed(self._alpha)
         self._check(n)
         P, y = problem.draw(n, rng)
-        predictor = SetPredictor(self._loss, self._oracle, alpha=self._alpha)
+        predictor = SetPredictor(self._loss, self._oracle, alpha=self._alpha, repair=None)
         predictor.calibrate(P, self._names[y], weights=P.max(axis=1))
         while True:
             new, truth = problem.draw(1, rng)
@@ -171,7 +180,7 @@ class _Tried:
         n = 2 * math.ceil(_HARM / self._alpha) + int(rng.integers(20))
         self._check(n)
         P, y = self._problem(rng).draw(n + 1, rng)
-        predictor = SetPredictor(loss, "lac", alpha=self._alpha, risk="udcp_harm").calibrate(
+        predictor = SetPredictor(loss, "lac", alpha=self._alpha, risk="udcp_harm", repair=None).calibrate(
             P[:-1], self._names[y[:-1]]
         )
         missed = 1.0 - self._inside(predictor.predict_set(P[-1:]).mask, y[-1:])
@@ -215,7 +224,7 @@ class _Tried:
         self._check(n)
         P, y = self._problem(rng).draw(n + _WATCHED, rng)
         settings: dict[str, Any] = {"conditional": "difficulty", "bins": _BINS} if rng.random() < 0.5 else {}
-        predictor = SetPredictor(self._loss, self._oracle, alpha=self._alpha, **settings)
+        predictor = SetPredictor(self._loss, self._oracle, alpha=self._alpha, **{"repair": None, **settings})
         predictor.calibrate(P[:n], self._names[y[:n]])
         monitor = Monitor(predictor, level=_LEVEL, seed=int(rng.integers(1 << 31)))
         for part in np.array_split(np.arange(n, len(P)), 2):
@@ -251,9 +260,8 @@ class _Tried:
     ) -> tuple[SetPredictor, np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         self._check(n)
         P, y = self._problem(rng).draw(n + 1, rng)
-        predictor = SetPredictor(
-            self._loss, self._oracle, alpha=self._alpha, seed=int(rng.integers(1 << 31)), **settings
-        )
+        asked = {"repair": None, "seed": int(rng.integers(1 << 31)), **settings}
+        predictor = SetPredictor(self._loss, self._oracle, promise=Promise(alpha=self._alpha, **asked))
         return predictor.calibrate(P[:-1], self._names[y[:-1]]), P, y
 
     def _problem(self, rng: np.random.Generator) -> Problem:

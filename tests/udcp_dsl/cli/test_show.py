@@ -25,7 +25,7 @@ SITES = np.array(["north", "south\x1b"])[np.arange(300) % 2]
 
 def saved(oracle: str = "lac", *, groups: bool = False, **settings: Any) -> SetPredictor:
     loss = udcp_dsl.load("pets.loss", params={"weight": 3})
-    predictor = SetPredictor(loss, oracle, **{"alpha": 0.2, **settings})
+    predictor = SetPredictor(loss, oracle, **{"alpha": 0.2, "repair": None, **settings})
     predictor.calibrate(P, Y, groups=SITES if groups else None)
     predictor.save("pets.json")
     return predictor
@@ -55,7 +55,7 @@ def test_everything_is_told(udcp: Udcp, folder: Path) -> None:
     assert "raps, by " in line(result, "oracle")
     assert "k = 2" in line(result, "options")
     assert "covers the truth with probability at least 0.8; covers the truth" in line(result, "promise")
-    assert "300 for thresholds" in line(result, "rows")
+    assert line(result, "rows").endswith("300 rows")
     for alpha, shown in (("0.2", "0.2"), ("1/3", "1/3")):
         assert f"{shown}     300" in result.stdout.replace(f"{shown}      ", f"{shown}     ")
         assert f"{predictor.calibrated.thresholds(alpha):.10g}" in result.stdout
@@ -76,7 +76,7 @@ def test_as_data(udcp: Udcp) -> None:
     assert at["cells"] == [{"name": None, "n": 100, "threshold": predictor.calibrated.thresholds()}]
     told = run(udcp).stdout
     assert f"lambda {predictor.oracle.options['lam']:g} of 0.001" in told
-    assert "100 for thresholds, 100 others for lambda" in told
+    assert "300 rows: 100 for thresholds, 200 for lambda" in told
     assert "no set is empty" in told
 
 
@@ -97,7 +97,7 @@ def test_anchors(udcp: Udcp, folder: Path) -> None:
     (anchor,) = predictor.anchors.overall.values()
     assert f"at alpha 0.2: {anchor:.6g}" in line(run(udcp), "anchor")
     assert "None" not in run(udcp).stdout  # the option `anchor` was not given; that one was found is told
-    assert "225 for thresholds, 75 others for the anchor" in line(run(udcp), "rows")
+    assert "300 rows: 225 for thresholds, 75 for the anchor" in line(run(udcp), "rows")
     assert json.loads(run(udcp, "--json").stdout)["anchors"] == predictor.anchors.as_dict()
 
 

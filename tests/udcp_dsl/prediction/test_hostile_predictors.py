@@ -38,11 +38,17 @@ GROUPS, WEIGHTS = ["u", "v"] * 100, rng.random(200)
 KINDS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "anchors": ("price", {"alpha": [0.1, 0.3]}, {}),
     "group": ("price", {"alpha": 0.2, "conditional": "group"}, {"groups": GROUPS}),
-    "difficulty": ("price", {"alpha": 0.2, "conditional": "difficulty", "bins": 2, "temperature": "fit"}, {}),
+    "difficulty": ("price", {"alpha": 0.2, "conditional": "difficulty", "bins": 2, "repair": "temperature"}, {}),
     "class": ("lac", {"alpha": 0.2, "conditional": "class", "pool": True}, {}),
     "confidence": (
         "lac",
-        {"alpha": 0.2, "conditional": "difficulty", "confidence": 0.8, "simultaneous": True, "temperature": 2.0},
+        {
+            "alpha": 0.2,
+            "conditional": "difficulty",
+            "confidence": 0.8,
+            "simultaneous": True,
+            "repair": udcp.Repair(0.5),
+        },
         {},
     ),
     "randomize": ("lac", {"alpha": 0.2, "randomize": True, "conditional": "class"}, {}),

@@ -241,8 +241,8 @@ def test_a_tuned_lambda_never_sees_the_rows_of_the_threshold() -> None:
 def test_calibrating_again_tunes_again() -> None:
     """A lambda kept from the first time would have been chosen by rows that may now set the threshold."""
     P, y = points(300, 5)
-    again = SetPredictor(LOSS, "penalized").calibrate(P_CAL, Y_CAL).calibrate(P, y)
-    afresh = SetPredictor(LOSS, "penalized").calibrate(P, y)
+    again = SetPredictor(LOSS, "penalized", repair=None).calibrate(P_CAL, Y_CAL).calibrate(P, y)
+    afresh = SetPredictor(LOSS, "penalized", repair=None).calibrate(P, y)
     assert again.tuning == afresh.tuning
     assert again.calibrated.n == 100
     assert again.calibrated.thresholds() == afresh.calibrated.thresholds()
@@ -436,7 +436,7 @@ def test_an_uncalibrated_predictor() -> None:
         predictor.predict_set(P_NEW)
     with pytest.raises(InputError, match="not calibrated"):
         predictor.save("nowhere.json")
-    assert repr(predictor.calibrate(P_CAL, Y_CAL)).endswith("calibrated on 90)")
+    assert repr(predictor.calibrate(P_CAL, Y_CAL)).endswith("calibrated on 90 rows)")
 
 
 def test_an_oracle_of_ones_own() -> None:

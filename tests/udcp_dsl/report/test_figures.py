@@ -45,7 +45,7 @@ def test_every_figure_is_there_as_svg_and_pdf(folder: Path, part: Comparison, or
     assert {file.name for file in folder.iterdir()} == {f"{name}.{end}" for name in names for end in ("svg", "pdf")}
     assert names > set(ON_PAPER)
     every = [figure.name for figure in figures(ordinary)]
-    assert len(set(every)) == len(every) == 1 + 2 * (1 + 2 * 9)
+    assert len(set(every)) == len(every) == 2 + 2 * (1 + 2 * 9)
     assert names < set(every)
     for name in ON_PAPER:
         check_for_a_paper(folder, name)
@@ -111,7 +111,7 @@ def test_nothing_is_cut_off(name: str, request: pytest.FixtureRequest) -> None:
 
 def test_every_colour_of_the_page_is_a_variable(pictures: dict[str, list[str]]) -> None:
     for i, picture in enumerate(pictures["hostile"]):
-        prefix = f"f0-0-{i - 1}-" if i else "headline-"
+        prefix = ("headline-", "repair-0-")[i] if i < 2 else f"f0-0-{i - 2}-"
         root = ElementTree.fromstring(picture)
         styles = [element.attrib.get("style", "") for element in root.iter()]
         assert not any("#" in style.replace(f"url(#{prefix}", "") for style in styles), prefix

@@ -21,6 +21,7 @@ import pytest
 
 from udcp_dsl import InputError, __version__
 from udcp_dsl.comparison import Comparison
+from udcp_dsl.prediction.stages.repair import RepairStage
 from udcp_dsl.report import drawing, write_report
 from udcp_dsl.report import page as page_module
 from udcp_dsl.report.figures import figures
@@ -81,7 +82,7 @@ def test_page_is_whole_and_accessible(name: str, pages: dict[str, str], request:
     for tag, attributes in page.elements:
         if tag == "svg":
             assert attributes["role"] == "img"
-            assert attributes["aria-label"].startswith(("Alpha", "Mean cost"))
+            assert attributes["aria-label"].startswith(("Alpha", "Mean cost", "Reliability"))
         if tag == "th":
             assert attributes["scope"] in ("row", "col")
         if (target := attributes.get("href", "")).startswith("#"):
@@ -90,6 +91,24 @@ def test_page_is_whole_and_accessible(name: str, pages: dict[str, str], request:
             assert used in ids
     assert page.elements[0] == ("html", {"lang": "en"})
     assert "What this does not show" in page.texts["h2"]
+
+
+def test_reliability_stands_beside_what_is_said_of_the_repair(
+    ordinary: Comparison, pages: dict[str, str], smallest: Comparison
+) -> None:
+    (stage,) = ordinary.repairs
+    assert isinstance(stage, RepairStage)
+    found = stage.repair.reliability
+    assert found is not None
+    section = pages["ordinary"].split('<section aria-labelledby="repair">')[1].split("</section>")[0]
+    page = read(section)
+    assert page.texts["p"] == [f"{ordinary.about_p}."]
+    assert page.texts["h4"] == [found.finding]
+    assert page.count("svg") == 1
+    assert f"p as it is: {found.before.error:.3f}, by chance alone {found.before.chance:.3f}" in section
+    assert smallest.repairs == ()
+    assert 'id="repair"' not in pages["smallest"]
+    assert "#repair" not in pages["smallest"]
 
 
 @pytest.mark.parametrize("name", FIXTURES)
@@ -149,7 +168,7 @@ def test_names_that_do_not_print_are_escaped() -> None:
 def test_the_same_bytes_whatever_the_users_settings(hostile: Comparison, pictures: dict[str, list[str]]) -> None:
     import matplotlib
 
-    prefixes = ["headline-", *(f"f0-0-{i}-" for i in range(len(pictures["hostile"])))]
+    prefixes = ["headline-", "repair-0-", *(f"f0-0-{i}-" for i in range(len(pictures["hostile"])))]
     with matplotlib.rc_context(USERS):
         for i, figure in list(enumerate(figures(hostile)))[::4]:
             assert drawing.inline_svg(figure, prefixes[i]) == pictures["hostile"][i], figure.name
@@ -327,11 +346,11 @@ def with_costs(comparison: Comparison, costs: dict[str, list[float]], coverage: 
 def test_finding(costs: dict[str, list[float]], said: str, ordinary: Comparison) -> None:
     text = finding(with_costs(ordinary, costs), "touched", Fraction(1, 10))
     assert text.startswith(f"At alpha 0.1 {said}")
-    assert text.endswith("coverage 0.910 (asked for: 0.9).")
+    assert re.search(r"coverage 0\.910 \(asked for: 0\.9\); worst class '\d' 0\.\d{3}\.$", text)
 
 
 def test_finding_says_when_coverage_is_missed(ordinary: Comparison) -> None:
     text = finding(
         with_costs(ordinary, {"price": [1, 1, 1], "lac": [2, 2, 2]}, coverage=0.8), "touched", Fraction(1, 10)
     )
-    assert text.endswith("coverage 0.800 (asked for: 0.9), too low.")
+    assert "coverage 0.800 (asked for: 0.9), too low; worst class '" in text

@@ -84,6 +84,26 @@ class Calibration:
         return sum(cell.n for cell in self.cells) if self.points is None else self.points
 
     @property
+    def is_marginal(self) -> bool:
+        """Whether one threshold holds for all rows."""
+        return self.conditional is None
+
+    @property
+    def by_group(self) -> bool:
+        """Whether each group has its own threshold."""
+        return self.conditional == "group"
+
+    @property
+    def by_class(self) -> bool:
+        """Whether each class has its own threshold."""
+        return self.conditional == "class"
+
+    @property
+    def by_difficulty(self) -> bool:
+        """Whether each bin by the highest probability has its own threshold."""
+        return self.conditional == "difficulty"
+
+    @property
     def weighted(self) -> bool:
         """Whether thresholds depend on the weight of the new point."""
         return self.cells[0].weights is not None
@@ -91,9 +111,9 @@ class Calibration:
     @property
     def named_cells(self) -> tuple[tuple[str | None, Cell], ...]:
         """The cells with their names: of groups and bins, None of all points and of classes; bins without edges."""
-        if self.conditional == "difficulty":
+        if self.by_difficulty:
             return tuple(zip(bin_names(self.edges), self.cells[::2], strict=True))
-        names = self.groups if self.conditional == "group" else [None] * len(self.cells)
+        names = self.groups if self.by_group else [None] * len(self.cells)
         return tuple(zip(names, self.cells, strict=True))
 
     def level(self, alpha: Level | None = None) -> Fraction:
@@ -123,11 +143,11 @@ class Calibration:
         """
         level = self.level(alpha)
         taus = self._taus(level)[self._stand_ins(level)[: len(self.cells)]]
-        if self.conditional is None:
+        if self.is_marginal:
             return float(taus[0])
-        if self.conditional == "difficulty":
+        if self.by_difficulty:
             return dict(zip(bin_names(self.edges), taus[::2].tolist(), strict=True))
-        return taus if self.conditional == "class" else dict(zip(self.groups, taus.tolist(), strict=True))
+        return taus if self.by_class else dict(zip(self.groups, taus.tolist(), strict=True))
 
     def tau(
         self,
@@ -149,7 +169,7 @@ class Calibration:
             if weights is not None:
                 raise InputError("weights= are given, but calibration had none: calibrate with weights=")
             taus = self._taus(level)[codes]
-            return float(taus[0, 0]) if self.conditional is None else taus
+            return float(taus[0, 0]) if self.is_marginal else taus
         if weights is None:
             raise InputError("calibrated with weights, so prediction needs the weight of each row: give weights=")
         rows = len(codes) if codes.shape[0] > 1 or n is None else n
@@ -170,13 +190,13 @@ class Calibration:
         self, level: Fraction, groups: Groups | None, n: int | None, difficulty: ArrayLike | None = None
     ) -> IntArray:
         """Which of `all_cells` decides, to broadcast against (n, K): (1, 1); group or bin (n, 1); class (1, K)."""
-        if groups is not None and self.conditional != "group":
+        if groups is not None and not self.by_group:
             raise InputError('groups= are given, but calibration was not by group: calibrate with conditional="group"')
-        if self.conditional == "difficulty":
+        if self.by_difficulty:
             if difficulty is None:
                 raise InputError("calibrated by difficulty, so prediction needs the highest probability of each row")
             return bin_cells(as_difficulty(difficulty, n), self.edges).reshape(-1, 1)
-        if self.conditional != "group":
+        if not self.by_group:
             return self._stand_ins(level)[: len(self.cells)].reshape(1, -1)
         if groups is None:
             raise InputError("calibrated by group, so prediction needs the group of each row: give groups=")

@@ -68,7 +68,7 @@ def members(calibration: Calibration, kept: tuple[RankTable, ...], code: int) ->
     """Which cells of the partition the points of a deciding cell are in."""
     if code == len(calibration.cells):  # pooled
         return list(range(len(kept)))
-    if calibration.conditional != "difficulty":
+    if not calibration.by_difficulty:
         return [code]
     inside = code - code % 2
     # On an edge, those that equal it are points of the cell too; and inside the bin, where ranks that tie begin there.

@@ -20,12 +20,12 @@ def own_cells(
     calibration: Calibration, n: int, *, groups: Groups | None, y: IntArray, difficulty: FloatArray | None
 ) -> IntArray:
     """The cell of each of n rows; of a group that was not calibrated, the number of cells."""
-    if calibration.conditional == "class":
+    if calibration.by_class:
         return y.astype(np.intp)
-    if calibration.conditional == "difficulty":
+    if calibration.by_difficulty:
         assert difficulty is not None
         return bin_cells(difficulty, calibration.edges)
-    if calibration.conditional is None:
+    if calibration.is_marginal:
         return np.zeros(n, dtype=np.intp)
     index = {name: i for i, name in enumerate(calibration.groups)}
     return np.array([index.get(name, len(index)) for name in group_names(groups, n)], dtype=np.intp)
@@ -34,12 +34,12 @@ def own_cells(
 def cell_names(calibration: Calibration) -> list[str | int]:
     """What each cell belongs to: a group or a bin by its name, a class by its position, all rows by ""."""
     many = len(calibration.cells)
-    if calibration.conditional == "class":
+    if calibration.by_class:
         return list(range(many))
-    if calibration.conditional == "difficulty":
+    if calibration.by_difficulty:
         names = bin_names(calibration.edges)
         return [names[cell // 2] for cell in range(many)]  # what is on an edge belongs to the bin below it
-    return list(calibration.groups) if calibration.conditional == "group" else [""]
+    return list(calibration.groups) if calibration.by_group else [""]
 
 
 def thinned(kept: CalibrationScores, calibration: Calibration) -> CalibrationScores:

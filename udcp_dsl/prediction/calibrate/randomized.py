@@ -132,7 +132,7 @@ def randomized_sets(
         raise InputError(
             f"scores are an array of {scores.dtype}, shape {scores.shape}: give a row of numbers an instance"
         )
-    if calibration.conditional == "class" and scores.shape[1] != len(calibration.cells):
+    if calibration.by_class and scores.shape[1] != len(calibration.cells):
         raise InputError(f"scores have {scores.shape[1]} columns, but {len(calibration.cells)} classes were calibrated")
     scores = scores.astype(np.float64, copy=False)  # compared in float64, as the calibration scores were
     bad = ~(scores.min(axis=1, initial=np.inf) > -np.inf)  # NaN or -inf

@@ -176,7 +176,7 @@ class Monitor(Result):
         if getattr(probs, "shape", (1,))[:1] == (0,):  # of no rows there is nothing to check but the columns
             y = groups = ids = None
         rows = predictor.rows(probs, y, groups=groups, ids=ids, ignore=ignore, empty=True)
-        if len(rows) and predictor.conditional == "group" and rows.groups is None:
+        if len(rows) and predictor.promise.by_group and rows.groups is None:
             raise InputError("calibrated by group, so the monitor needs the group of each row: give groups=")
         if len(rows) and rows.y is None:
             raise InputError("the monitor needs the true label of each row: give y")

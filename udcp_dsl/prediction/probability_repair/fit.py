@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from udcp_dsl.diagnostics import InputError, warn
@@ -25,6 +26,7 @@ from udcp_dsl.prediction.probability_repair.penalized import (
     Point,
     minimum,
 )
+from udcp_dsl.prediction.probability_repair.reliability import Reliability, ReliabilityCurve
 from udcp_dsl.prediction.probability_repair.value import HeldOutLoss, Repair
 
 PSEUDO_COUNTS = (20.0, 5.0, 2.0, 1.0, 0.5)  # strong to weak: each fit starts at the one before
@@ -79,6 +81,25 @@ class Candidate:
     c: float | None
 
 
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Of all rows, each by a fit without its fold: the log loss, the highest p', and whether that is the truth's."""
+
+    log_losses: Floats
+    highest: Floats
+    right: npt.NDArray[np.bool_]
+
+    @classmethod
+    def empty(cls, n: int) -> HeldOut:
+        return cls(np.empty(n), np.empty(n), np.empty(n, dtype=bool))
+
+    def put(self, rows: Indices, y: Indices, p: Floats, log_losses: Floats) -> None:
+        likeliest = p.argmax(axis=1)
+        self.highest[rows] = p[np.arange(len(p)), likeliest]
+        self.right[rows] = likeliest == y
+        self.log_losses[rows] = log_losses
+
+
 def fit_repair(
     P: Any,
     y: ArrayLike,
@@ -123,7 +144,7 @@ def fit_repair(
     """
     sample = _sample(P, y, weights, rng)
     if kind == "temperature":
-        return _temperature(sample)
+        return _temperature(sample, rng)
     if kind != "auto":
         raise InputError(f"kind is {kind!r}: give 'auto' or 'temperature'")
     n, absent = len(sample), sample.absent
@@ -132,17 +153,17 @@ def fit_repair(
     floor = -math.log(_FLOOR / sample.K)
     before = np.minimum(-_of_truth(sample.logs(0.0), sample.y), floor)
     folds = rng.permutation(n) % FOLDS
-    alone = {Candidate(w, None): losses for w in SMOOTHINGS for losses in _held_out(sample, w, (None,), folds)}
+    alone = {Candidate(w, None): found for w in SMOOTHINGS for found in _held_out(sample, w, (None,), folds)}
     smoothing = _best(sample, alone).smoothing
     paths = _held_out(sample, smoothing, PSEUDO_COUNTS, folds)
-    tried = alone | {Candidate(smoothing, c): losses for c, losses in zip(PSEUDO_COUNTS, paths, strict=True)}
+    tried = alone | {Candidate(smoothing, c): found for c, found in zip(PSEUDO_COUNTS, paths, strict=True)}
     best = _best(sample, tried)
-    losses = sample.compare(before, tried[best])
+    losses = sample.compare(before, tried[best].log_losses)
     if not losses.is_better:
-        return Repair(kind="auto", n_rows=n, losses=losses, absent=absent)
+        return Repair(kind="auto", n_rows=n, losses=losses, absent=absent, reliability=_reliability(sample, None))
     at = fitted(sample, best)
     offsets = None if best.c is None else at.offsets
-    return Repair(at.exponent, offsets, best.smoothing, "auto", n, losses, absent)
+    return Repair(at.exponent, offsets, best.smoothing, "auto", n, losses, absent, _reliability(sample, tried[best]))
 
 
 def _sample(P: Any, y: ArrayLike, weights: ArrayLike | None, rng: np.random.Generator) -> Sample:
@@ -164,29 +185,39 @@ def _of_truth(logs: Floats, y: Indices) -> Floats:
 
 
 def _held_out(
-    sample: Sample, smoothing: float, penalties: tuple[float | None, ...], folds: Indices
-) -> tuple[Floats, ...]:
-    """The losses of all rows for each penalty, each row's by a fit without its fold."""
+    sample: Sample, smoothing: float, penalties: tuple[float | None, ...], folds: Indices, *, prior: bool = True
+) -> tuple[HeldOut, ...]:
+    """What each penalty gives all rows."""
     logs = sample.logs(smoothing)
     floor = -math.log(_FLOOR / sample.K)
     known = _of_truth(logs, sample.y) > LOG_ZERO  # a truth with p = 0 says nothing
-    found = tuple(np.empty(len(sample)) for _ in penalties)
+    found = tuple(HeldOut.empty(len(sample)) for _ in penalties)
     start = Point(0.0, np.zeros(sample.K))
     for fold in range(FOLDS):
         training, rest = np.flatnonzero((folds != fold) & known), np.flatnonzero(folds == fold)
         fitted, judged = (PenalizedLogLoss(logs[r], sample.y[r], sample.weights[r]) for r in (training, rest))
         at = start
-        for losses, c in zip(found, penalties, strict=True):
-            at = minimum(replace(fitted, c=c), at, _ROUGH)
+        for held_out, c in zip(found, penalties, strict=True):
+            at = minimum(replace(fitted, c=c, prior=prior), at, _ROUGH)
             if c == penalties[0]:
                 start = at  # for the next fold
-            losses[rest] = np.minimum(replace(judged, c=c).evaluate(at).log_losses, floor)
+            here = replace(judged, c=c).evaluate(at)
+            held_out.put(rest, judged.y, here.p, np.minimum(here.log_losses, floor))
     return found
 
 
-def _best(sample: Sample, tried: dict[Candidate, Floats]) -> Candidate:
+def _best(sample: Sample, tried: dict[Candidate, HeldOut]) -> Candidate:
     """The lowest mean loss; of equals the first."""
-    return min(tried, key=lambda candidate: float(sample.weights @ tried[candidate]))
+    return min(tried, key=lambda candidate: float(sample.weights @ tried[candidate].log_losses))
+
+
+def _reliability(sample: Sample, after: HeldOut | None) -> Reliability:
+    """Of p as it is, and of what was adopted, if anything was."""
+    highest, right = sample.P.max(axis=1), sample.P.argmax(axis=1) == sample.y
+    before = ReliabilityCurve.of(highest, right, sample.weights)
+    if after is None:
+        return Reliability(before)
+    return Reliability(before, ReliabilityCurve.of(after.highest, after.right, sample.weights))
 
 
 def fitted(sample: Sample, candidate: Candidate) -> Point:
@@ -196,22 +227,27 @@ def fitted(sample: Sample, candidate: Candidate) -> Point:
     return minimum(objective, Point(0.0, np.zeros(sample.K)), _FINE)
 
 
-def _temperature(sample: Sample) -> Repair:
+def _temperature(sample: Sample, rng: np.random.Generator) -> Repair:
     logs = sample.logs(0.0)
     rows = np.flatnonzero(_of_truth(logs, sample.y) > LOG_ZERO)
     if not len(rows):
         raise InputError("no temperature can be fitted: every true label of its rows has probability 0")
     objective = PenalizedLogLoss(logs[rows], sample.y[rows], sample.weights[rows], prior=False)
     low, high = (_slope(objective, sign * math.log(MAX_EXPONENT)) for sign in (-1, 1))  # it never falls in a
+    reliability = None
     if low < 0 < high:
         exponent = minimum(objective, Point(0.0, np.zeros(sample.K)), _FINE).exponent
+        if len(sample) >= _MIN_ROWS:
+            folds = rng.permutation(len(sample)) % FOLDS
+            (found,) = _held_out(sample, 0.0, (None,), folds, prior=False)
+            reliability = _reliability(sample, found if exponent != 1.0 else None)
     else:
         exponent = 1.0 if low == high == 0 else 1 / MAX_EXPONENT if low >= 0 else MAX_EXPONENT
         warn(
             f"the exponent is set to {exponent:g}, as far as it goes: on the {len(sample)} rows that it is fitted on "
             "the likeliest label is always right, or p says nothing"
         )
-    return Repair(exponent, kind="temperature", n_rows=len(sample), absent=sample.absent)
+    return Repair(exponent, kind="temperature", n_rows=len(sample), absent=sample.absent, reliability=reliability)
 
 
 def _slope(objective: PenalizedLogLoss, log_exponent: float) -> float:

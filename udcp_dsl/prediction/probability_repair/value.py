@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
@@ -15,13 +16,14 @@ from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.calibrate.plain import decode, fields
 from udcp_dsl.prediction.containers import changed
 from udcp_dsl.prediction.probability_repair.penalized import MAX_EXPONENT, Floats, blocks
+from udcp_dsl.prediction.probability_repair.reliability import Reliability
 
 Kind: TypeAlias = Literal["auto", "temperature", "given"]
 
 KINDS: tuple[Kind, ...] = ("auto", "temperature", "given")
 MAX_OFFSET = 100.0
 _SHIFTED = math.log(1.1)
-_FIELDS = ("exponent", "offsets", "smoothing", "kind", "n_rows", "losses", "absent")
+_FIELDS = ("exponent", "offsets", "smoothing", "kind", "n_rows", "losses", "absent", "reliability")
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,9 @@ class Repair:
         Log loss on held-out folds, before and after. Where nothing was adopted, `after` is that of the best candidate.
     absent : tuple of int
         Positions of the labels that no row it was fitted on has.
+    reliability : Reliability, optional
+        How often the likeliest label is right on held-out folds, against its probability, before and after; None if
+        it was given.
 
     Examples
     --------
@@ -76,6 +81,7 @@ class Repair:
     n_rows: int = 0
     losses: HeldOutLoss | None = None
     absent: tuple[int, ...] = ()
+    reliability: Reliability | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "exponent", _number(self.exponent, "exponent", 1 / MAX_EXPONENT, MAX_EXPONENT))
@@ -89,11 +95,32 @@ class Repair:
         K = sys.maxsize if self.offsets is None else len(self.offsets)
         if not all(_is_whole(y) and y < K for y in self.absent) or list(self.absent) != sorted(set(self.absent)):
             raise InputError("repair: the labels that its rows lack are not increasing positions of labels")
+        if not isinstance(self.reliability, Reliability | None):
+            raise InputError(f"repair: its reliability is a {type(self.reliability).__name__}, not a Reliability")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Repair) and self.as_dict() == other.as_dict()
+
+    def __hash__(self) -> int:
+        return hash((self.exponent, self.smoothing, self.kind, self.n_rows))
+
+    def for_labels(self, K: int) -> Repair:
+        """The same, once it is known to be for K labels; refuses one for another number."""
+        if self.offsets is not None and len(self.offsets) != K:
+            raise InputError(f"the repair was made for {len(self.offsets)} labels, and there are {K}: make it again")
+        if self.absent and self.absent[-1] >= K:
+            raise InputError(f"repair: a label that its rows lack is none of {K}: calibrate and save again")
+        return self
 
     @property
     def adopted(self) -> bool:
         """Whether it changes p at all."""
         return self.exponent != 1.0 or self.offsets is not None or self.smoothing > 0.0
+
+    @property
+    def temperature(self) -> float | None:
+        """1 / a, where it is all that is done."""
+        return 1 / self.exponent if self.offsets is None and self.smoothing == 0 and self.adopted else None
 
     @property
     def n_shifted(self) -> int:
@@ -149,6 +176,12 @@ class Repair:
     def __str__(self) -> str:
         return self.describe()
 
+    def plot(self) -> Any:
+        """A matplotlib figure: reliability on held-out rows, before and after the repair. Needs the extra `report`."""
+        from udcp_dsl.report.views import plot_repair
+
+        return plot_repair(self)
+
     @property
     def _change(self) -> str:
         shown = f"{self.exponent:.2g}"
@@ -173,21 +206,20 @@ class Repair:
             "n_rows": self.n_rows,
             "losses": None if losses is None else [losses.before, losses.after, losses.standard_error],
             "absent": list(self.absent),
+            "reliability": None if self.reliability is None else self.reliability.as_dict(),
         }
 
     @classmethod
-    def from_dict(cls, data: object, K: int) -> Repair:
-        """What `as_dict` gave, for K labels; refuses anything else."""
-        d = fields(data, _FIELDS, "repair")
+    def from_dict(cls, data: object) -> Repair:
+        """What `as_dict` gave, now or before there was a `reliability`; refuses anything else."""
+        d = fields({"reliability": None, **data} if isinstance(data, Mapping) else data, _FIELDS, "repair")
         offsets = None if d["offsets"] is None else np.array(decode(d["offsets"], "repair"), dtype=np.float64)
         losses = None if d["losses"] is None else decode(d["losses"], "repair")
         if losses is not None and not (len(losses) == 3 and all(0 <= x < math.inf for x in losses)):
             raise InputError("repair: its log losses are not what was saved: calibrate and save again")
         absent, exponent, smoothing, n_rows = d["absent"], d["exponent"], d["smoothing"], d["n_rows"]
-        if not isinstance(absent, list) or not all(_is_whole(y) and y < K for y in absent):
+        if not isinstance(absent, list) or not all(map(_is_whole, absent)):
             raise InputError("repair: the labels that its rows lack are not what was saved: calibrate and save again")
-        if offsets is not None and len(offsets) != K:
-            raise InputError(f"repair: it has {len(offsets)} offsets for {K} labels: calibrate and save again")
         return cls(
             exponent,  # type: ignore[arg-type]  # each is checked when the value is made
             offsets,
@@ -196,6 +228,7 @@ class Repair:
             n_rows,  # type: ignore[arg-type]
             None if losses is None else HeldOutLoss(*losses),
             tuple(absent),
+            None if d["reliability"] is None else Reliability.from_dict(d["reliability"]),
         )
 
 

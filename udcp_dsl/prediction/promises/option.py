@@ -21,7 +21,8 @@ class Option:
     """One option. `check` takes the option's value and name, and returns the value in canonical form or refuses it.
 
     On the command line an option is a flag if its default is False, else one of its `choices`, else a text that
-    `parse` reads; `repeated` ones may be given several times. `compared` ones may be shown by a comparison.
+    `parse` reads; `repeated` ones may be given several times. `compared` ones may be shown by a comparison; an
+    `alias` is a deprecated name of another, and is not saved.
     `refuse` returns why it cannot be combined with the rest of the promise, as the text of an error, or None.
     `to_json` gives the saved form, which `check` reads back.
     """
@@ -35,6 +36,7 @@ class Option:
     metavar: str | None = None
     repeated: bool = False
     compared: bool = False
+    alias: bool = False
     refuse: Callable[[Any], str | None] = lambda promise: None
     to_json: Callable[[Any], Any] = lambda value: value
 

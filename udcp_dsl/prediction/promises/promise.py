@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
+from udcp_dsl.deprecation import deprecated
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.calibrate import Conditional, Level, Rule, exact_level, levels_of, show_level
 from udcp_dsl.prediction.calibrate.difficulty import as_bins
+from udcp_dsl.prediction.probability_repair import Repair
 from udcp_dsl.prediction.promises.harm import Harm
 from udcp_dsl.prediction.promises.option import (
     Option,
@@ -49,8 +51,21 @@ def _as_costs_name(value: Any, name: str) -> str | None:
     return value
 
 
-def as_temperature(value: Any, name: str = "temperature") -> Temperature:
-    """None, "fit" or a finite number above 0."""
+def _as_repair(value: Any, name: str) -> Literal["auto", "temperature"] | Repair | None:
+    if value is None or isinstance(value, Repair) or value in ("auto", "temperature"):
+        return value  # type: ignore[no-any-return]  # one of these
+    if isinstance(value, Mapping):  # from a file
+        return Repair.from_dict(value)
+    raise InputError(f'{name} is {value!r}: give "auto", "temperature", None, or a Repair that was made before')
+
+
+def _read_repair(text: str, name: str) -> str | None:
+    if text not in ("auto", "temperature", "none"):
+        raise InputError(f"--{name} is {text!r}: give auto, temperature or none")
+    return None if text == "none" else text
+
+
+def _as_temperature(value: Any, name: str) -> Temperature:
     if value is None or value == "fit":
         return value  # type: ignore[no-any-return]  # one of the two
     number = isinstance(value, int | float | np.floating) and not isinstance(value, bool)
@@ -108,7 +123,7 @@ class Promise:
             metavar="NUMBER",
             refuse=lambda p: (
                 f'bins= goes with conditional="difficulty", and only with it (it is {p.conditional!r})'
-                if p.bins is not None and p.conditional != "difficulty"
+                if p.bins is not None and not p.by_difficulty
                 else None
             ),
         )
@@ -140,7 +155,7 @@ class Promise:
                 else "simultaneous=True goes with confidence: it is the confidence that is shared"
                 if p.confidence is None
                 else "simultaneous=True goes with conditional: without it there is one threshold"
-                if p.conditional is None
+                if p.is_marginal
                 else None
             ),
         )
@@ -155,14 +170,27 @@ class Promise:
             refuse=lambda p: None if p.risk is None else _refused_with_risk(p),
         )
     )
+    repair: Literal["auto", "temperature"] | Repair | None = option(
+        Option(
+            "Repair of p before anything else, on rows of its own: auto, temperature or none.",
+            '"auto", "temperature", None, or a `Repair` that was made before',
+            compared=True,
+            check=_as_repair,
+            default="auto",
+            parse=_read_repair,
+            metavar="auto|temperature|none",
+            to_json=lambda value: value.as_dict() if isinstance(value, Repair) else value,
+        )
+    )
     temperature: Temperature = option(
         Option(
-            "Rescale the probabilities first: fit a temperature on rows of its own, or give a number.",
-            '"fit", a number above 0, or None',
+            "Deprecated: --repair temperature.",
+            'deprecated: `repair="temperature"`, or `repair=Repair(exponent=1 / T)`',
             compared=True,
-            check=as_temperature,
+            check=_as_temperature,
             parse=_read_temperature,
             metavar="fit|NUMBER",
+            alias=True,
         )
     )
     nonempty: bool = option(Option("Never give an empty set.", "True or False", check=as_flag, default=False))
@@ -215,6 +243,9 @@ class Promise:
             object.__setattr__(self, name, own.check(getattr(self, name), name))
         if self.risk is not None and (confidence_level is not None or self.alpha is None):
             raise InputError("risk needs alpha, the mean harm to stay below, in the units of the harm: give alpha=")
+        if self.temperature is not None:
+            object.__setattr__(self, "repair", self._temperature_as_repair())
+            object.__setattr__(self, "temperature", None)
         below = Fraction(1) if self.risk is None else None  # the largest harm, which the loss knows
         object.__setattr__(self, "alpha", levels_of(self.alpha, confidence_level, below=below))
         for own in declared.values():
@@ -222,6 +253,12 @@ class Promise:
                 raise InputError(reason)
         if self.confidence is not None and self.alpha_is_default:
             raise InputError(_confidence_alone(self.confidence))
+
+    def _temperature_as_repair(self) -> Literal["temperature"] | Repair:
+        if self.repair != OPTIONS["repair"].default:
+            raise InputError("repair and temperature are both given: leave out temperature, the old name")
+        deprecated("temperature=", 'repair="temperature" or a Repair', as_of="0.3", removed_in="0.5", level=6)
+        return "temperature" if self.temperature == "fit" else Repair(1 / float(self.temperature or 1))
 
     @property
     def alphas(self) -> tuple[Fraction, ...]:
@@ -236,6 +273,26 @@ class Promise:
         ('0.1, 0.2', '0.1 (default)')
         """
         return ", ".join(map(show_level, self.alphas)) + (" (default)" if self.alpha_is_default else "")
+
+    @property
+    def is_marginal(self) -> bool:
+        """Whether one threshold holds for all rows."""
+        return self.conditional is None
+
+    @property
+    def by_group(self) -> bool:
+        """Whether each group has its own threshold."""
+        return self.conditional == "group"
+
+    @property
+    def by_class(self) -> bool:
+        """Whether each class has its own threshold."""
+        return self.conditional == "class"
+
+    @property
+    def by_difficulty(self) -> bool:
+        """Whether each bin by the highest probability has its own threshold."""
+        return self.conditional == "difficulty"
 
     @property
     def bin_count(self) -> int:
@@ -286,7 +343,7 @@ class Promise:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data for JSON, from which `from_dict` makes an equal value."""
-        return {name: own.to_json(getattr(self, name)) for name, own in options_of(self).items()}
+        return {name: own.to_json(getattr(self, name)) for name, own in options_of(self).items() if not own.alias}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Promise:
@@ -326,7 +383,7 @@ def _confidence_alone(confidence: Fraction) -> str:
 
 
 def _refused_with_risk(promise: Promise) -> str | None:
-    if promise.conditional == "class":
+    if promise.by_class:
         return (
             'risk and conditional="class" exclude each other: within a class every miss does the same harm, so that '
             'it is the coverage of the class that counts: leave out risk, or take conditional="group" or "difficulty"'

@@ -62,6 +62,7 @@ class Anchors(Stage):
     edges: tuple[float, ...] = ()
 
     name: ClassVar[str] = "anchor"
+    article: ClassVar[str] = "the "
     by_alpha: ClassVar[bool] = True
 
     @classmethod

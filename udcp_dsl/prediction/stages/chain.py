@@ -7,21 +7,24 @@ thresholds on the rows that are left.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction.input_warnings import warn_before_fitting
+from udcp_dsl.prediction.input_warnings import warn_before_fitting, warn_of_wrong_confidence
 from udcp_dsl.prediction.stages.anchors import Anchors
+from udcp_dsl.prediction.stages.in_sample import InSample, in_sample
 from udcp_dsl.prediction.stages.lambda_tuning import Lambda, true_scores
 from udcp_dsl.prediction.stages.oracle_input import OracleInput, prepare
+from udcp_dsl.prediction.stages.repair import ENOUGH, RepairStage
 from udcp_dsl.prediction.stages.setting import Cells, Setting
 from udcp_dsl.prediction.stages.stage import Left, Stage
 from udcp_dsl.prediction.stages.temperature import Temperature
 from udcp_dsl.prediction.stages.thresholds import Draws, Thresholds
+from udcp_dsl.showing import counted
 
 if TYPE_CHECKING:
     from udcp_dsl.prediction.calibrate.checked_arrays import FloatArray
@@ -33,16 +36,28 @@ S = TypeVar("S", bound=Stage)
 Dealt: TypeAlias = "list[tuple[type[Stage], tuple[Indices, ...]]]"
 
 # All stages, in the order in which they are dealt their rows and fitted.
-STAGES: tuple[type[Stage], ...] = (Temperature, Lambda, Anchors)
+STAGES: tuple[type[Stage], ...] = (RepairStage, Temperature, Lambda, Anchors)
 
 
 @dataclass(frozen=True, eq=False)
 class Chain:
-    """Fitted stages and thresholds, and what they were fitted for; the oracle of `setting` is as they settled it."""
+    """Fitted stages and thresholds, and what they were fitted for; the oracle of `setting` is as they settled it.
+
+    `in_sample`, by alpha, is what they come to on the rows of the thresholds: known after fitting, and not saved.
+    """
 
     setting: Setting
     stages: tuple[Stage, ...]
     thresholds: Thresholds
+    in_sample: Mapping[Fraction, InSample] = field(default_factory=dict)
+
+    @property
+    def rows_used(self) -> str:
+        """How many rows it was fitted on and, where stages took some of them, for what."""
+        n, used = self.thresholds.calibration.n, [stage for stage in self.stages if stage.rows_used]
+        total = counted(n + sum(stage.rows_used for stage in used), "row")
+        others = (f", {stage.rows_used:,} for {stage.article}{stage.name}" for stage in used)
+        return f"{total}: {n:,} for thresholds{''.join(others)}" if used else total
 
     @property
     def parts(self) -> tuple[tuple[Stage, ...], Thresholds]:
@@ -58,6 +73,20 @@ class Chain:
         for stage in self.stages:
             P = stage.repaired(P)
         return P
+
+    @property
+    def about_p(self) -> str:
+        """One sentence: what was done to p."""
+        stage = self.find(RepairStage)
+        if stage is not None:
+            absent = stage.about_absent(self.setting)
+            return f"{stage}; {absent}" if absent else str(stage)
+        old = self.find(Temperature)
+        if old is not None:
+            return str(old)
+        if self.setting.promise.repair is None:
+            return "p taken as it is: no repair was asked for"
+        return f"p left as it is: a repair needs {ENOUGH} calibration rows"
 
     def prepare(self, rows: Rows) -> OracleInput:
         """What the oracle sees of rows."""
@@ -92,12 +121,15 @@ def fit_chain(setting: Setting, rows: Rows) -> Chain:
     repairs = fit_repairs(setting, [x for x in dealt if x[0].repairs], rows, left)
     threshold_rows = prepare(setting, repairs, own)
     warn_before_fitting(setting, own, threshold_rows, len(rows))
+    if not repairs and setting.oracle.by_cost:
+        warn_of_wrong_confidence(setting, rows)
     tuned = [
         (stage, [prepare(setting, repairs, rows.take(fold)) for fold in folds])
         for stage, folds in dealt
         if not stage.repairs
     ]
-    return fit_tuned(setting, repairs, tuned, threshold_rows)
+    chain, scores = _fit_tuned(setting, repairs, tuned, threshold_rows)
+    return replace(chain, in_sample=in_sample(chain, own, threshold_rows, scores))
 
 
 def deal(setting: Setting, rows: Rows, stages: Sequence[type[Stage]]) -> tuple[Dealt, Indices]:
@@ -118,8 +150,8 @@ def deal(setting: Setting, rows: Rows, stages: Sequence[type[Stage]]) -> tuple[D
 
 def fit_repairs(setting: Setting, dealt: Dealt, rows: Rows, left: Indices) -> tuple[Stage, ...]:
     """The stages that change p, each fitted on what those before it make of its rows."""
-    by_group = setting.promise.conditional == "group" and rows.groups is not None
-    remaining = Left(len(left), rows.groups[left] if by_group and rows.groups is not None else None)
+    by_group = setting.promise.by_group and rows.groups is not None
+    remaining = Left(len(left), rows.groups[left] if by_group and rows.groups is not None else None, len(rows))
     fitted: tuple[Stage, ...] = ()
     for stage, folds in dealt:
         given = [prepare(setting, fitted, rows.take(fold), weigh=False) for fold in folds]
@@ -134,6 +166,16 @@ def fit_tuned(
     threshold_rows: OracleInput,
 ) -> Chain:
     """The chain after its repairs: stages on the folds that they were dealt, then thresholds."""
+    return _fit_tuned(setting, repairs, tuned, threshold_rows)[0]
+
+
+def _fit_tuned(
+    setting: Setting,
+    repairs: Sequence[Stage],
+    tuned: Sequence[tuple[type[Stage], Sequence[OracleInput]]],
+    threshold_rows: OracleInput,
+) -> tuple[Chain, list[FloatArray]]:
+    """The same, and the scores of true labels: for all alphas, or for each of them."""
     left, stages = Left(len(threshold_rows), threshold_rows.groups), list(repairs)
     for stage, folds in tuned:
         stages.append(stage.fit(setting, folds, left))
@@ -143,7 +185,7 @@ def fit_tuned(
         true_scores(oracle_at(setting.oracle, stages, threshold_rows, alpha), threshold_rows, nonempty=nonempty)
         for alpha in (setting.promise.alphas if by_alpha else setting.promise.alphas[:1])
     ]
-    return Chain(setting, tuple(stages), Thresholds.fit(setting, threshold_rows, scores, by_alpha=by_alpha))
+    return Chain(setting, tuple(stages), Thresholds.fit(setting, threshold_rows, scores, by_alpha=by_alpha)), scores
 
 
 def oracle_at(oracle: Oracle, stages: Sequence[Stage], given: OracleInput, alpha: Fraction) -> Oracle:

@@ -54,12 +54,12 @@ def prepare(setting: Setting, stages: Iterable[Stage], rows: Rows, *, weigh: boo
     for stage in stages:
         P = stage.repaired(P)
     harm, difficulty = setting.harm if weigh else None, None
-    if setting.promise.conditional == "difficulty":  # rows as they are may have been looked at before
+    if setting.promise.by_difficulty:  # rows as they are may have been looked at before
         difficulty = rows.highest_probabilities if P is rows.P else highest(P)
     return OracleInput(
         P if harm is None else changed(P, lambda block: harm.bought(block, setting.oracle)),
         rows.y,
-        rows.groups if setting.promise.conditional == "group" else None,
+        rows.groups if setting.promise.by_group else None,
         difficulty,
         rows.weights,
     )

@@ -52,7 +52,9 @@ class Setting:
         """How many thresholds there are: one for all rows, or one per group, class or bin."""
         if groups is not None:
             return len(np.unique(groups))
-        return {"class": self.oracle.loss.K, "difficulty": self.promise.bin_count}.get(str(self.promise.conditional), 1)
+        return (
+            self.oracle.loss.K if self.promise.by_class else self.promise.bin_count if self.promise.by_difficulty else 1
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,14 +74,14 @@ class Cells:
     def of(cls, setting: Setting, rows: Rows, left: Indices) -> Cells:
         """Those of the rows at the positions `left`."""
         codes: Indices = np.zeros(len(left), dtype=np.int64)
-        conditional = setting.promise.conditional
-        groups = rows.groups[left] if conditional == "group" and rows.groups is not None else None
+        promise = setting.promise
+        groups = rows.groups[left] if promise.by_group and rows.groups is not None else None
         if groups is not None:
             codes = np.unique(groups, return_inverse=True)[1]
-        elif conditional == "class":
+        elif promise.by_class:
             codes = rows.truth[left]
-        need = setting.rule(groups).needed(min(setting.promise.alphas))
-        return cls(codes, bins_needed(setting.promise.bin_count, need) if conditional == "difficulty" else need)
+        need = setting.rule(groups).needed(min(promise.alphas))
+        return cls(codes, bins_needed(promise.bin_count, need) if promise.by_difficulty else need)
 
     def draw(self, share: Fraction, most: int, rng: np.random.Generator) -> Indices:
         """A share of each cell, `most` rows in all, never so many of a cell that fewer than it needs are left."""

@@ -24,16 +24,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Left:
-    """How many rows are left for thresholds, and of which groups they are, where thresholds are by group."""
+    """How many rows are left for thresholds, of `total` that were given; and of which groups they are, where thresholds
+    are by group."""
 
     n: int
     groups: npt.NDArray[np.str_] | None = None
+    total: int = 0
 
 
 class Stage(ABC):
     """A fitted stage: a frozen value. What it is before it is fitted are its class methods."""
 
     name: ClassVar[str]
+    # Before its name, where it is said what rows were for.
+    article: ClassVar[str] = ""
     # Whether it changes p itself, and so comes before harm weighs p.
     repairs: ClassVar[bool] = False
     # Whether scores depend on alpha by it.

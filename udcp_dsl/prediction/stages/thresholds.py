@@ -38,7 +38,7 @@ class Thresholds:
         """From the true labels' scores of rows: one array for all alphas or, `by_alpha`, one for each."""
         promise, harm, harms = setting.promise, setting.harm, setting.harms(given.truth)
         levels = [(alpha,) for alpha in promise.alphas] if by_alpha else [promise.alphas]
-        by_class = promise.conditional == "class"
+        by_class = promise.by_class
         calibration = merged(
             calibrate(
                 own,
@@ -74,7 +74,7 @@ class Thresholds:
 
     def sets(self, setting: Setting, oracle: Oracle, given: OracleInput, level: Fraction, draws: Draws) -> Masks:
         """The sets of rows, (n, K); where they are randomised, by a draw for each row."""
-        by_class = setting.promise.conditional == "class"
+        by_class = setting.promise.by_class
         if draws is not None and by_class:
             return randomized_sets(oracle.scores(given.P), self.calibration, level, draws)
         if draws is not None:
@@ -117,7 +117,7 @@ class Thresholds:
         own = promise.alphas, promise.conditional, promise.randomize
         if (calibration.alphas, calibration.conditional, calibration.randomize) != own:
             raise InputError("its thresholds do not belong to its options; save it again")
-        if calibration.conditional == "class" and len(calibration.cells) != setting.oracle.loss.K:
+        if calibration.by_class and len(calibration.cells) != setting.oracle.loss.K:
             raise InputError("its thresholds do not belong to its labels; save it again")
         cells = len(calibration.named_cells)
         bins_differ = calibration.edges and cells != promise.bin_count

@@ -49,9 +49,9 @@ def answers(predictor: SetPredictor, rows: Rows, level: Fraction, *, first: int 
 
 def check_groups(predictor: SetPredictor, given: bool) -> None:
     """Refuse groups that are not used, and none where they are needed."""
-    if given and predictor.conditional != "group":
+    if given and not predictor.promise.by_group:
         raise InputError('groups= are given, but calibration was not by group: calibrate with conditional="group"')
-    if not given and predictor.conditional == "group":
+    if not given and predictor.promise.by_group:
         raise InputError("calibrated by group, so prediction needs the group of each row: give groups=")
 
 

@@ -29,6 +29,7 @@ def overall_data(
         "calibration": len(instances.calibration),
         "rows": len(instances.shown),
         "missing": dict(missing),
+        "repair": next((one.predictor.fitted.about_p for one in fitted.values()), ""),
         "main": main,
         "oracles": [
             {

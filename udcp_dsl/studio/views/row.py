@@ -61,7 +61,8 @@ def _hull(price: Fitted | None, p: Any) -> dict[str, Any] | None:
     explain = None if price is None else getattr(price.scorer, "explain", None)
     if price is None or explain is None:
         return None
-    vertices = explain(p, price.scorer.scores(np.repeat(p[None, :], 2, axis=0))[0])
+    seen = price.predictor.repaired(np.repeat(p[None, :], 2, axis=0))
+    vertices = explain(seen[0], price.scorer.scores(seen)[0])
     at = sum(vertex.price <= price.tau for vertex in vertices) - 1
     shown = vertices[: max(_VERTICES, at + 2)]
     return {

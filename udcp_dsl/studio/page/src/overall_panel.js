@@ -32,7 +32,7 @@ export class OverallPanel {
     if (!views.overall) return;
     const data = views.overall;
     this.target = 1 - state.alpha;
-    this.about.textContent = `${data.about}: thresholds from ${data.calibration.toLocaleString("en")}, what is shown from the other ${data.rows.toLocaleString("en")}.`;
+    this.about.textContent = `${data.about}: thresholds from ${data.calibration.toLocaleString("en")}, what is shown from the other ${data.rows.toLocaleString("en")}.${data.repair ? ` Probabilities: ${data.repair}.` : ""}`;
     this.showTable(data);
     this.showCost(data);
     this.showQuarters(data);

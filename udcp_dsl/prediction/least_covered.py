@@ -1,0 +1,159 @@
+"""Who is covered least: classes, and the hardest quarter of the rows, below 1 - alpha by more than chance.
+
+Coverage on average can be bought by abandoning the labels that cost most. Where c of the n rows of a part are covered,
+the exact one-sided test of "covered with probability at least 1 - alpha" has the p-value P(Bin(n, 1 - alpha) <= c).
+Tested are the classes of 20 rows or more and the hardest quarter, by Holm's procedure at 5 percent over all of them:
+with a probability of at least 95 percent no part that is covered as promised is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from udcp_dsl.prediction.calibrate import show_level
+from udcp_dsl.showing import Description, Line, Shown, Styled, listed
+
+FEWEST = 20  # rows of a part that is tested
+LEVEL = 0.05  # of all tests together
+_NAMED = 5
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some of the rows, and how many of them are covered: a class, the hardest quarter by highest probability, or all.
+
+    Over repeated splits `n` and `covered` are those of a typical test fold, and `coverage` is the mean.
+    """
+
+    kind: Literal["class", "quarter", "all"]
+    name: str
+    n: int
+    covered: int
+    coverage: float
+
+    @classmethod
+    def mean(cls, kind: Literal["class", "quarter", "all"], name: str, folds: Sequence[tuple[int, int]]) -> Part:
+        """From (n, covered) of the same part in one or several test folds that share rows, so that these do not add up.
+
+        >>> Part.mean("class", "8", [(10, 4), (20, 11)])
+        Part(kind='class', name='8', n=15, covered=8, coverage=0.5)
+        """
+        total, covered = map(sum, zip(*folds, strict=True))
+        n = round(total / len(folds))
+        return cls(kind, name, n, round(n * covered / total), covered / total)
+
+    @classmethod
+    def of(cls, kind: Literal["class", "quarter", "all"], name: str, covered: npt.NDArray[np.bool_]) -> Part:
+        """From whether each of its rows is covered."""
+        many = int(np.count_nonzero(covered))
+        return cls(kind, name, len(covered), many, many / max(len(covered), 1))
+
+    def told(self, called: Callable[[str], str] = str) -> str:
+        """Its name, with what it is; `called` gives a label's name."""
+        return f"class '{called(self.name)}'" if self.kind == "class" else f"the {self.name}"
+
+
+@dataclass(frozen=True)
+class LeastCovered(Shown):
+    """What all rows and the worst class of 20 rows or more are covered, and the parts that fall `short`, worst first.
+
+    `short` are below what was promised by more than chance. `conditional` is what coverage was promised within, `rows`
+    says which rows these are where they are not fresh.
+    """
+
+    alpha: Fraction
+    overall: Part
+    worst: Part | None
+    short: tuple[Part, ...]
+    conditional: str | None = None
+    rows: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        alpha: Fraction,
+        overall: Part,
+        classes: Iterable[Part],
+        hardest: Part | None,
+        *,
+        conditional: str | None = None,
+        rows: str = "",
+    ) -> LeastCovered:
+        """Test the parts that have enough rows; a quarter that ties make more than half of the rows is left out.
+
+        >>> parts = [Part("class", "7", 50, 46, 0.92), Part("class", "8", 50, 28, 0.56)]
+        >>> LeastCovered.of(Fraction(1, 10), Part("all", "", 500, 455, 0.91), parts, None).line()
+        "coverage 0.910 (0.9 promised); worst class '8' 0.560"
+        """
+        tested = [part for part in classes if part.n >= FEWEST]
+        worst = min(tested, key=lambda part: part.coverage, default=None)
+        if hardest is not None and FEWEST <= hardest.n <= overall.n / 2:
+            tested.append(hardest)
+        short = sorted(_below(tested, float(1 - alpha)), key=lambda part: part.coverage)
+        return cls(alpha, overall, worst, tuple(short), conditional, rows)
+
+    def line(self, called: Callable[[str], str] = str) -> str:
+        """Coverage of all rows and of the worst class."""
+        where = f" {self.rows}" if self.rows else ""
+        worst = "" if self.worst is None else f"; worst {self.worst.told(called)} {self.worst.coverage:.3f}"
+        return f"coverage {self.overall.coverage:.3f}{where} ({show_level(1 - self.alpha)} promised){worst}"
+
+    def shortfall(self, called: Callable[[str], str] = str) -> str:
+        """The parts that fall short, in words; empty where none does."""
+        named = [f"{part.told(called)} {part.coverage:.3f} ({part.n:,} rows)" for part in self.short]
+        promised = show_level(1 - self.alpha)
+        return f"below {promised} by more than chance: {listed(named, _NAMED)}" if named else ""
+
+    @property
+    def ways_out(self) -> str:
+        """What to do about the parts that fall short; empty where none does."""
+        if not self.short:
+            return ""
+        kinds = {"class": "class", "quarter": "difficulty"}
+        wanted = [mode for kind, mode in kinds.items() if any(part.kind == kind for part in self.short)]
+        within = [f'"{mode}"' for mode in wanted if mode != self.conditional]
+        first = f"conditional={' or '.join(within)} (--conditional)" if within else "more calibration rows"
+        return f"try {first}, a risk of harm (--risk) or another cost"
+
+    def lines(self, called: Callable[[str], str] = str) -> tuple[Line, ...]:
+        """All of it, in up to three lines."""
+        short = self.shortfall(called)
+        return (self.line(called), Styled(short, "open"), self.ways_out) if short else (self.line(called),)
+
+    def describe(self) -> Description:
+        return Description(lines=self.lines(), data=self.as_dict())
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return {
+            "promised": float(1 - self.alpha),
+            "coverage": self.overall.coverage,
+            "worst": None if self.worst is None else vars(self.worst),
+            "short": [vars(part) for part in self.short],
+        }
+
+
+def hardest_quarter(highest: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+    """Which rows are the quarter of lowest highest probability; equal values stay together."""
+    return np.asarray(highest <= np.quantile(highest, 0.25, method="inverted_cdf"))
+
+
+def _below(parts: Sequence[Part], promised: float) -> list[Part]:
+    """Those that are covered less than promised, by Holm's procedure over exact binomial tests."""
+    if not parts:
+        return []
+    from scipy.special import bdtr  # slow to import
+
+    p = bdtr([part.covered for part in parts], [part.n for part in parts], promised)
+    short = []
+    for passed, at in enumerate(np.argsort(p, kind="stable").tolist()):
+        if p[at] > LEVEL / (len(parts) - passed):
+            break
+        short.append(parts[at])
+    return short

@@ -1,0 +1,135 @@
+"""Reliability of p on held-out rows: how often the likeliest label is right, against the probability that it is given.
+
+Rows are binned by their highest probability q, into ten bins of equal counts, fewer where a bin would have less than 20
+rows: so every bin says about equally much, wherever the q lie, and equal q share a bin. The expected calibration error
+is the mean over rows of |share right - mean q| of their bins.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from udcp_dsl.diagnostics import InputError
+from udcp_dsl.prediction.calibrate.plain import RESAVE, decode, fields
+from udcp_dsl.prediction.probability_repair.penalized import Floats
+
+MAX_BINS, _ROWS_PER_BIN = 10, 20
+
+
+class Bin(NamedTuple):
+    """Mean highest probability, share of rows whose likeliest label is right, and number of rows, by weight."""
+
+    probability: float
+    right: float
+    n: float
+
+
+@dataclass(frozen=True)
+class ReliabilityCurve:
+    """Bins by rising probability."""
+
+    bins: tuple[Bin, ...]
+
+    def __post_init__(self) -> None:
+        valid = all(0 <= b.probability <= 1 and 0 <= b.right <= 1 and 0 < b.n < math.inf for b in self.bins)
+        probabilities = [b.probability for b in self.bins]
+        rising = all(low < high for low, high in pairwise(probabilities))
+        if not (valid and rising and 1 <= len(self.bins) <= MAX_BINS):
+            raise InputError(f"reliability: expected 1 to {MAX_BINS} bins by rising probability; {RESAVE}")
+
+    @classmethod
+    def of(cls, highest: Floats, right: npt.NDArray[np.bool_], weights: Floats) -> ReliabilityCurve:
+        """From the highest probability of each row, whether its likeliest label is right, and positive weights that
+        sum to the effective number of rows."""
+        # Rounded, so that what differs in its last bits alone is equal.
+        values, place = np.unique(np.minimum(highest.round(9), 1.0), return_inverse=True)
+        mass = np.bincount(place, weights=weights)
+        total = float(mass.sum())
+        n_bins = max(1, min(MAX_BINS, int(total // _ROWS_PER_BIN)))
+        middle = (np.cumsum(mass) - mass / 2) / total  # equal values, one bin: that of their middle
+        bin_of = np.minimum((n_bins * middle).astype(np.intp), n_bins - 1)
+        counts = np.bincount(bin_of, weights=mass)
+        probability = np.bincount(bin_of, weights=mass * values)
+        correct = np.bincount(bin_of[place], weights=weights * right)
+        there = np.flatnonzero(counts)
+        found = np.minimum(np.stack([probability[there], correct[there]]) / counts[there], 1.0)
+        return cls(tuple(map(Bin, *found.tolist(), counts[there].tolist())))
+
+    @property
+    def n(self) -> float:
+        """Number of rows, by weight."""
+        return sum(b.n for b in self.bins)
+
+    @property
+    def error(self) -> float:
+        """The expected calibration error."""
+        return sum(b.n * abs(b.right - b.probability) for b in self.bins) / self.n
+
+    @property
+    def chance(self) -> float:
+        """About what the error would be by chance alone, if the likeliest label were right as often as p says."""
+        deviations = (math.sqrt(b.n * b.probability * (1 - b.probability)) for b in self.bins)
+        return math.sqrt(2 / math.pi) * sum(deviations) / self.n
+
+    @property
+    def verdict(self) -> str:
+        """What is seen, as the end of a sentence that begins "p is"; by two standard errors over all rows, or an error
+        of twice what chance explains."""
+        excess = sum(b.n * (b.right - b.probability) for b in self.bins)
+        deviation = math.sqrt(sum(b.n * b.probability * (1 - b.probability) for b in self.bins))
+        if abs(excess) > 2 * deviation:
+            return "too unsure" if excess > 0 else "too sure"
+        if self.error > 2 * self.chance:
+            return "too sure for some rows and too unsure for others"
+        return "right as often as it says"
+
+    def as_list(self) -> list[list[float]]:
+        """Plain data for JSON, from which `from_list` makes an equal value."""
+        return [list(b) for b in self.bins]
+
+    @classmethod
+    def from_list(cls, data: object) -> ReliabilityCurve:
+        """What `as_list` gave; refuses anything else."""
+        bins = [decode(b, "reliability") for b in data] if isinstance(data, list) else []
+        if not all(len(b) == len(Bin._fields) for b in bins):
+            raise InputError(f"reliability: expected {len(Bin._fields)} numbers for each bin; {RESAVE}")
+        return cls(tuple(Bin(*b) for b in bins))
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """Of p as it is and of p as repaired by fits that did not see the row; `after` is None where p is left as it is."""
+
+    before: ReliabilityCurve
+    after: ReliabilityCurve | None = None
+
+    @property
+    def finding(self) -> str:
+        """The result in words.
+
+        >>> flat, sharp = (ReliabilityCurve((Bin(q, 0.8, 400.0),)) for q in (0.5, 0.79))
+        >>> Reliability(flat, sharp).finding
+        'p was too unsure; after repair it is right as often as it says'
+        """
+        if self.after is None:
+            return f"p is {self.before.verdict}, and is left as it is"
+        if self.before.verdict == self.after.verdict:
+            return f"p is {self.before.verdict}, before and after repair"
+        return f"p was {self.before.verdict}; after repair it is {self.after.verdict}"
+
+    def as_dict(self) -> dict[str, object]:
+        """Plain data for JSON, from which `from_dict` makes an equal value."""
+        return {"before": self.before.as_list(), "after": None if self.after is None else self.after.as_list()}
+
+    @classmethod
+    def from_dict(cls, data: object) -> Reliability:
+        """What `as_dict` gave; refuses anything else."""
+        d = fields(data, ("before", "after"), "reliability")
+        after = None if d["after"] is None else ReliabilityCurve.from_list(d["after"])
+        return cls(ReliabilityCurve.from_list(d["before"]), after)

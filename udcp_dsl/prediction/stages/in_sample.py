@@ -1,0 +1,96 @@
+"""What the thresholds come to on the rows that they were set on: who is covered least, and how many sets are empty.
+
+Coverage of all these rows is what was asked for, by construction; that of a class or of the hardest rows is not, and
+shows before any test rows are there who is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from udcp_dsl.prediction.calibrate.checked_arrays import points_of_cells
+from udcp_dsl.prediction.containers import BlockedMatrix
+from udcp_dsl.prediction.empty_sets import told
+from udcp_dsl.prediction.least_covered import LeastCovered, Part, hardest_quarter
+from udcp_dsl.prediction.oracle import SolvingOracle
+from udcp_dsl.prediction.rows.value import highest
+
+if TYPE_CHECKING:
+    from udcp_dsl.prediction.calibrate.checked_arrays import FloatArray
+    from udcp_dsl.prediction.rows import Rows
+    from udcp_dsl.prediction.stages.chain import Chain
+    from udcp_dsl.prediction.stages.oracle_input import OracleInput
+    from udcp_dsl.showing import Line
+
+ROWS = "on the calibration rows"
+_LOOKED_AT = 1 << 22  # entries of sets that are made to count empty ones
+
+
+@dataclass(frozen=True)
+class InSample:
+    """Of the calibration rows at one alpha. `empty` is a share, None where it would take long to find."""
+
+    least_covered: LeastCovered
+    empty: float | None
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """What there is to say of it."""
+        empty = () if not self.empty else (f"empty sets {ROWS}: {told(self.empty)}",)
+        return (*self.least_covered.lines(), *empty)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return {**self.least_covered.as_dict(), "empty": self.empty}
+
+
+def in_sample(
+    chain: Chain, rows: Rows, given: OracleInput, scores: Sequence[FloatArray]
+) -> Mapping[Fraction, InSample]:
+    """By alpha, from the true labels' scores; none where thresholds are for shifted rows, or bound harm.
+
+    Thresholds are taken as they are, also where sets will be randomised.
+    """
+    setting, calibration = chain.setting, chain.thresholds.calibration
+    if calibration.weighted or setting.harm is not None:
+        return {}
+    alphas, labels = setting.promise.alphas, setting.oracle.loss.labels
+    hard = hardest_quarter(rows.highest_probabilities if given.P is rows.P else highest(given.P))
+    classes = points_of_cells(given.truth, len(labels))
+    found = {}
+    for alpha, own in zip(alphas, scores if len(scores) > 1 else list(scores) * len(alphas), strict=True):
+        covered = own <= _own_threshold(chain.thresholds.tau(given, alpha), given)
+        least = LeastCovered.of(
+            alpha,
+            Part.of("all", "", covered),
+            [Part.of("class", label, covered[at]) for label, at in zip(labels, classes, strict=True)],
+            Part.of("quarter", "hardest quarter", covered[hard]),
+            conditional=setting.promise.conditional,
+            rows=ROWS,
+        )
+        found[alpha] = InSample(least, _empty(chain, given, np.flatnonzero(~covered), alpha))
+    return found
+
+
+def _own_threshold(tau: float | FloatArray, given: OracleInput) -> FloatArray:
+    """The threshold of each row's true label."""
+    at = np.atleast_2d(tau)
+    every = np.broadcast_to(at, (len(given), at.shape[1]))
+    return np.asarray(every[np.arange(len(given)), given.truth if at.shape[1] > 1 else 0])
+
+
+def _empty(chain: Chain, given: OracleInput, missed: Any, alpha: Fraction) -> float | None:
+    """The share of empty sets, which are among those that miss: so only these are made, of many a sample."""
+    if chain.setting.promise.nonempty or not len(missed):
+        return 0.0
+    if isinstance(given.P, BlockedMatrix) or isinstance(chain.setting.oracle, SolvingOracle):
+        return None
+    many = min(len(missed), max(1, _LOOKED_AT // given.P.shape[1]))
+    looked_at = missed[np.linspace(0, len(missed) - 1, many).astype(np.intp)]
+    sets = chain.sets(given.take(looked_at), alpha)
+    return float((~sets.any(axis=1)).mean()) * len(missed) / len(given)

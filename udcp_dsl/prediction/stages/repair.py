@@ -1,0 +1,120 @@
+"""Repair of p, the first stage: fitted on a fifth of the rows, at least 100 and at most 1,000, as asked by `repair`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+
+from udcp_dsl.diagnostics import InputError
+from udcp_dsl.prediction.containers import to_array
+from udcp_dsl.prediction.probability_repair import Repair, fit_repair
+from udcp_dsl.prediction.stages.stage import Left, Stage
+from udcp_dsl.showing import counted, listed
+
+if TYPE_CHECKING:
+    from udcp_dsl.loss import Loss
+    from udcp_dsl.prediction.oracle import Floats, Indices
+    from udcp_dsl.prediction.rows.probability_matrix import Matrix
+    from udcp_dsl.prediction.stages.oracle_input import OracleInput
+    from udcp_dsl.prediction.stages.setting import Cells, Setting
+
+SHARE, LEAST, MOST = Fraction(1, 5), 100, 1000
+# With fewer rows in all none is spared for a repair that is chosen; of fewer than these no temperature can be fitted.
+ENOUGH, FEWEST = 300, 10
+_NAMED = 5  # labels that are named
+_CELLS = 1 << 22  # of a mask that is held
+_STREAM = 5  # of random numbers: the folds of no other stage are drawn from it
+
+
+@dataclass(frozen=True, eq=False)
+class RepairStage(Stage):
+    """The repair that is used, and how many rows there were when its own were chosen; 0 of a repair that was given."""
+
+    repair: Repair
+    total: int
+
+    name: ClassVar[str] = "repair"
+    repairs: ClassVar[bool] = True
+
+    @classmethod
+    def takes_part(cls, setting: Setting) -> bool:
+        return setting.promise.repair is not None
+
+    @classmethod
+    def deal(cls, setting: Setting, cells: Cells) -> tuple[Indices, ...] | None:
+        asked, n = setting.promise.repair, len(cells)
+        if isinstance(asked, Repair):
+            return ()
+        if asked == "auto" and n < ENOUGH:
+            return None
+        share = max(SHARE, Fraction(LEAST, n)) if asked == "auto" else SHARE
+        fold = cells.draw(share, MOST, np.random.default_rng([setting.promise.seed, _STREAM]))
+        if len(fold) >= (LEAST // 2 if asked == "auto" else FEWEST):
+            return (fold,)
+        if asked == "auto":  # the thresholds need the rows
+            return None
+        raise InputError(
+            f"a fifth of {n} rows is too few to fit a temperature: give {int(FEWEST / SHARE)} rows or more, "
+            "or a repair that was made before, repair=udcp.Repair(exponent=...)"
+        )
+
+    @classmethod
+    def fit(cls, setting: Setting, folds: Sequence[OracleInput], left: Left) -> RepairStage:
+        asked = setting.promise.repair
+        if isinstance(asked, Repair):
+            return cls(asked.for_labels(setting.oracle.loss.K), 0)
+        (own,) = folds
+        rng = np.random.default_rng([setting.promise.seed, _STREAM, 1])
+        kind: Literal["auto", "temperature"] = "auto" if asked is None else asked
+        found = fit_repair(to_array(own.P), own.truth, weights=own.weights, kind=kind, rng=rng)
+        return cls(found, left.total)
+
+    @property
+    def rows_used(self) -> int:
+        return self.repair.n_rows if self.total else 0
+
+    def repaired(self, P: Matrix) -> Matrix:
+        found: Matrix = self.repair.apply(P)
+        return found
+
+    def __str__(self) -> str:
+        return self.repair.describe(self.total or None)
+
+    def about_absent(self, setting: Setting) -> str:
+        """How many labels no row of its fold has, and which of them cost, or harm, more than the median label; "" where
+        p is left alone or every label is there."""
+        absent = list(self.repair.absent)
+        if not absent or self.repair.offsets is None:
+            return ""
+        worth, what = (setting.harm.values, "harm") if setting.harm else (_costs_alone(setting.oracle.loss), "cost")
+        above = sorted((y for y in absent if worth[y] > np.median(worth)), key=lambda y: -worth[y])
+        text = f"{counted(len(absent), 'label')} without a row there, scaled down"
+        if not above:
+            return text
+        labels = setting.oracle.loss.labels
+        return f"{text} ({what} above the median: {listed([labels[y] for y in above], _NAMED)})"
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"repair": self.repair.as_dict(), "total": self.total}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], setting: Setting) -> RepairStage:
+        total = data["total"]
+        if isinstance(total, bool) or not isinstance(total, int) or total < 0:
+            raise InputError("its repair is not what was saved: calibrate and save again")
+        return cls(Repair.from_dict(data["repair"]).for_labels(setting.oracle.loss.K), total)
+
+
+def _costs_alone(loss: Loss) -> Floats:
+    """What each label costs as the only one of a set."""
+    found: Floats = np.empty(loss.K)
+    step = max(1, _CELLS // loss.K)
+    for start in range(0, loss.K, step):
+        alone = np.zeros((min(step, loss.K - start), loss.K), dtype=bool)
+        alone[np.arange(len(alone)), start + np.arange(len(alone))] = True
+        found[start : start + step] = loss.batch(alone)
+    return found
