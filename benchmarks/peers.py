@@ -78,7 +78,7 @@ def languages(n: int) -> Problem:
 def ours(oracle: str, **options: object) -> Peer:
     def peer(on: Problem) -> Job:
         def job() -> Masks:
-            predictor = udcp.SetPredictor(on.loss, oracle, options=options, alpha=ALPHA)
+            predictor = udcp.SetPredictor(on.loss, oracle, options=options, alpha=ALPHA, repair=None)  # as its peers
             return predictor.calibrate(on.P, on.y).predict_set(on.Q).mask
 
         return job, np.asarray

@@ -80,7 +80,7 @@ def predictor_of(K: int, kind: str, oracle: str) -> Any:
     import udcp_dsl as udcp
 
     P = rows(4000, K, 10**6, kind)
-    return udcp.SetPredictor(udcp.loads(spec(K)), oracle, alpha=0.1).calibrate(P, truth(P, 10**6))
+    return udcp.SetPredictor(udcp.loads(spec(K)), oracle, alpha=0.1, repair=None).calibrate(P, truth(P, 10**6))
 
 
 def spent(work: Callable[[], object]) -> tuple[float, float]:
@@ -113,7 +113,7 @@ def measured(folder: Path, K: int, kind: str) -> dict[str, float]:
         predict_parts(predictor, source, open_folder(folder / "out", ".parquet", predictor, source, level), level)
 
     def calibrate() -> None:
-        again = udcp.SetPredictor(predictor.loss, predictor.oracle.name, alpha=0.1)
+        again = udcp.SetPredictor(predictor.loss, predictor.oracle.name, alpha=0.1, repair=None)
         again.calibrate(open_rows(folder / "in", labels, truth_column="y").stored())
 
     source = open_rows(folder / "in", labels, id_column="id")

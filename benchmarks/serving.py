@@ -88,7 +88,7 @@ def main() -> None:
     K = chosen.labels
     P = rows(500, K, 0)
     y = [str(np.random.default_rng(i).choice(K, p=p / p.sum())) for i, p in enumerate(P.astype(np.float64))]
-    predictor = udcp.SetPredictor(udcp.loads(spec(K)), "price", alpha=0.1).calibrate(P, y)
+    predictor = udcp.SetPredictor(udcp.loads(spec(K)), "price", alpha=0.1, repair=None).calibrate(P, y)
     in_process(predictor, P, 10)
     print(f"{K} labels, {os.cpu_count()} cores, oracle price")
     told("in process", in_process(predictor, P, min(500, chosen.requests)))

@@ -335,6 +335,19 @@ def make_oracle(name: str, loss: Loss, **options: object) -> Oracle:
     return ExternalOracle(made, loss, name, resolved if isinstance(resolved, Mapping) else options)
 
 
+def as_oracle(loss: Loss, oracle: str | Oracle, options: Mapping[str, object] | None) -> Oracle:
+    """An oracle for a loss from its name and options, or one that was made for this loss."""
+    if isinstance(oracle, str):
+        return make_oracle(oracle, loss, **(options or {}))
+    if not isinstance(oracle, Oracle):
+        raise TypeError(f"oracle is a {type(oracle).__name__}: give a name, or an oracle made by udcp.make_oracle")
+    if options:
+        raise InputError("options go with the name of an oracle; this oracle was made with its own already")
+    if oracle.loss is not loss:
+        raise InputError("the oracle was made for another loss: make it for this one")
+    return oracle
+
+
 def declaration_of(name: str) -> Declaration | None:
     """What the oracle called `name` says of itself, or None; OracleError for an unknown name. Compiles nothing."""
     return _declared(_load(name))

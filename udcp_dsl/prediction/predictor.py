@@ -24,7 +24,7 @@ from udcp_dsl.prediction.input_warnings import (
     warn_of_shared_draws,
 )
 from udcp_dsl.prediction.least_covered import LeastCovered
-from udcp_dsl.prediction.oracle import Oracle, make_oracle
+from udcp_dsl.prediction.oracle import Oracle, as_oracle
 from udcp_dsl.prediction.probability_repair import Repair
 from udcp_dsl.prediction.promises.promise import Promise, promise_from
 from udcp_dsl.prediction.rows import Rows, rows_of
@@ -118,7 +118,7 @@ class SetPredictor:
         if self.class_names is not None:
             check_class_names(self.class_names, loss.labels)
         self.promise.harm(loss)  # refuses costs that the loss does not have
-        self.oracle: Oracle = _oracle(loss, oracle, options)
+        self.oracle: Oracle = as_oracle(loss, oracle, options)
         self._tune = self.oracle.untuned
         if self.oracle.wants_anchor and self.randomize and len(self.alphas) > 1:
             raise InputError(
@@ -492,15 +492,3 @@ class SetPredictor:
 
     def _draws(self, rows: Rows) -> npt.NDArray[Any] | None:
         return row_draws(rows.P, self.seed, rows.ids) if self.randomize else None
-
-
-def _oracle(loss: Loss, oracle: str | Oracle, options: Mapping[str, object] | None) -> Oracle:
-    if isinstance(oracle, str):
-        return make_oracle(oracle, loss, **(options or {}))
-    if not isinstance(oracle, Oracle):
-        raise TypeError(f"oracle is a {type(oracle).__name__}: give a name, or an oracle made by udcp.make_oracle")
-    if options:
-        raise InputError("options go with the name of an oracle; this oracle was made with its own already")
-    if oracle.loss is not loss:
-        raise InputError("the oracle was made for another loss: make it for this one")
-    return oracle
