@@ -23,7 +23,7 @@ from udcp_dsl.prediction.oracle import migrate_options, oracle_names
 from udcp_dsl.prediction.predictor import SetPredictor
 from udcp_dsl.prediction.probability_repair import Repair
 from udcp_dsl.prediction.probability_repair.penalized import MAX_EXPONENT
-from udcp_dsl.prediction.promises.promise import Promise
+from udcp_dsl.prediction.promises.promise import Promise, as_temperature
 from udcp_dsl.prediction.stages.chain import read_chain
 from udcp_dsl.prediction.stages.setting import Setting
 
@@ -246,9 +246,10 @@ def migrated(content: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _old_repair(temperature: Any) -> Any:
     """What calibrating again would do, in today's terms, for the temperature that a file of format 2 asks for."""
-    if temperature is None or temperature == "fit":
-        return None if temperature is None else "temperature"
-    return Repair(min(max(1 / temperature, 1 / MAX_EXPONENT), MAX_EXPONENT))
+    asked = as_temperature(temperature, "temperature")
+    if asked is None or asked == "fit":
+        return None if asked is None else "temperature"
+    return Repair(min(max(1 / asked, 1 / MAX_EXPONENT), MAX_EXPONENT))
 
 
 def _bytes(name: str, file: Mapping[str, str]) -> bytes:

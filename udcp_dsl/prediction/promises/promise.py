@@ -65,7 +65,8 @@ def _read_repair(text: str, name: str) -> str | None:
     return None if text == "none" else text
 
 
-def _as_temperature(value: Any, name: str) -> Temperature:
+def as_temperature(value: Any, name: str) -> Temperature:
+    """None, "fit" or a finite number above 0."""
     if value is None or value == "fit":
         return value  # type: ignore[no-any-return]  # one of the two
     number = isinstance(value, int | float | np.floating) and not isinstance(value, bool)
@@ -187,7 +188,7 @@ class Promise:
             "Deprecated: --repair temperature.",
             'deprecated: `repair="temperature"`, or `repair=Repair(exponent=1 / T)`',
             compared=True,
-            check=_as_temperature,
+            check=as_temperature,
             parse=_read_temperature,
             metavar="fit|NUMBER",
             alias=True,
