@@ -6,6 +6,7 @@ label with probability at least 1 - alpha. Arrays in, arrays out: nothing here k
 
 from udcp_dsl.prediction.calibrate.calibration import Calibration, Conditional, calibrate, merged, threshold
 from udcp_dsl.prediction.calibrate.cells import Cell, make_cell
+from udcp_dsl.prediction.calibrate.label_weighted import label_weighted
 from udcp_dsl.prediction.calibrate.levels import (
     Level,
     coverage_law,
@@ -32,6 +33,7 @@ __all__ = [
     "calibrate",
     "coverage_law",
     "exact_level",
+    "label_weighted",
     "levels_of",
     "make_cell",
     "merged",

@@ -66,6 +66,7 @@ class Calibration:
     `cells` holds one cell (marginal), one a group in the order of `groups`, one a class, or those of the bins between
     `edges`: inside and on the edge above each (see `difficulty`). `pooled` holds all points together if calibrated with
     pool=True, else None; cells with too few points, and groups never seen, then use it. `rule` is what thresholds keep.
+    `label_weights` (K,), where weights go by label (see `label_weighted`), give each label a threshold.
     """
 
     conditional: Conditional
@@ -77,6 +78,7 @@ class Calibration:
     rule: Rule = COVERAGE
     edges: tuple[float, ...] = ()
     points: int | None = None  # by difficulty, whose cells overlap on the edges
+    label_weights: FloatArray | None = None
 
     @property
     def n(self) -> int:
@@ -86,7 +88,7 @@ class Calibration:
     @property
     def weighted(self) -> bool:
         """Whether thresholds depend on the weight of the new point."""
-        return self.cells[0].weights is not None
+        return self.cells[0].weights is not None and self.label_weights is None
 
     @property
     def named_cells(self) -> tuple[tuple[str | None, Cell], ...]:
@@ -138,7 +140,8 @@ class Calibration:
         weights: ArrayLike | None = None,
         n: int | None = None,
     ) -> float | FloatArray:
-        """What an oracle's `sets` takes: a float (marginal), (n, 1) by the rows' groups or bins, or (1, K) by class.
+        """What an oracle's `sets` takes: a float (marginal), (n, 1) by the rows' groups or bins, or (1, K) by class or
+        label.
 
         `difficulty` are the highest probabilities of the rows, `weights` theirs where the points had weights: then it
         is (n, 1), or (n, K) by class. Refuses rows of a group never seen (unless pooled), and what is not used.
@@ -148,6 +151,8 @@ class Calibration:
         if not self.weighted:
             if weights is not None:
                 raise InputError("weights= are given, but calibration had none: calibrate with weights=")
+            if self.label_weights is not None:
+                return self.cells[0].steps[self.alphas.index(level)].tau(self.label_weights).reshape(1, -1)
             taus = self._taus(level)[codes]
             return float(taus[0, 0]) if self.conditional is None else taus
         if weights is None:
@@ -207,7 +212,8 @@ class Calibration:
             "rule": self.rule.as_dict(),
             "edges": encode(self.edges),
             "points": self.points,
-            "weighted": self.weighted,
+            "weighted": self.cells[0].weights is not None,
+            "label_weights": None if self.label_weights is None else encode(self.label_weights.tolist()),
         }
 
     @classmethod
@@ -215,6 +221,7 @@ class Calibration:
         """What `as_dict` gave, or that of 0.1.0; refuses data that no calibration could have given."""
         names = ("conditional", "alphas", "cells", "groups", "pooled", "randomize")
         later: dict[str, object] = {"rule": Rule().as_dict(), "edges": [], "points": None, "weighted": False}
+        later["label_weights"] = None
         d = fields({**later, **data} if isinstance(data, dict) else data, (*names, *later), "calibration")
         mode, randomize, pooled, weighted = d["conditional"], d["randomize"], d["pooled"], d["weighted"]
         alphas, groups = _texts(d["alphas"], "alphas"), _texts(d["groups"], "groups")
@@ -236,7 +243,10 @@ class Calibration:
         if all_points is not None and (mode is None or all_points.n != sum(cell.n for cell in cells)):
             raise InputError(f"calibration: pooled points do not match the cells; {RESAVE}")
         number = points if isinstance(points, int) else None
-        return cls(mode, levels, cells, groups, all_points, kept["randomize"], rule, edges, number)  # type: ignore[arg-type]  # mode: checked above
+        by_label = None if d["label_weights"] is None else np.array(decode(d["label_weights"], "label weights"))
+        if by_label is not None and (mode is not None or not weighted or not bool((by_label >= 0).all())):
+            raise InputError(f"calibration: weights of labels do not fit conditional {mode!r}; {RESAVE}")
+        return cls(mode, levels, cells, groups, all_points, kept["randomize"], rule, edges, number, by_label)  # type: ignore[arg-type]  # mode: checked above
 
     def _taus(self, level: Fraction) -> FloatArray:
         at = self.alphas.index(level)
