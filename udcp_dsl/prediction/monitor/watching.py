@@ -89,8 +89,8 @@ class Monitor(Result):
             )
         if calibration.label_weights is not None:
             raise InputError(
-                "adapted to a new mix of labels, so that new rows are meant to differ from those of calibration: watch by "
-                "the predictor that it was made from"
+                "adapted to a new mix of labels, so that new rows are meant to differ from those of calibration: watch "
+                "by the predictor that it was made from"
             )
         if predictor.calibration_scores is None:
             raise InputError(
