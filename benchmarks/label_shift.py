@@ -1,6 +1,6 @@
 """What `adapt` does where the mix of labels has moved: coverage and mean cost with and without, on real classifiers.
 
-    python benchmarks/label_shift.py [--splits 10] [--quick]
+    python benchmarks/label_shift.py [--splits 7] [--quick]
 
 Rows of source code and of medicine are resampled to another mix (each label's share times exp(s z), z normal), so that
 nothing but the mix has moved; old titles of medicine are a real shift, of words as well as of the mix. The mix is
@@ -141,7 +141,7 @@ def shown(rows: list[dict[str, Any]]) -> Table:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--splits", type=int, default=10)
+    parser.add_argument("--splits", type=int, default=7)
     parser.add_argument("--quick", action="store_true", help="one case and four splits; writes nothing")
     options = parser.parse_args()
     splits, start, rows = 4 if options.quick else options.splits, time.perf_counter(), []

@@ -368,6 +368,34 @@ def _each(confidence: Level | None, many: int) -> Fraction | None:
     return None if confidence is None else 1 - (1 - exact_level(confidence, "confidence")) / many
 
 
+def label_weighted(
+    scores: FloatArray,
+    y: IntArray,
+    label_weights: FloatArray,
+    *,
+    alphas: Level | Iterable[Level],
+    harms: ArrayLike | None = None,
+    most: Fraction | None = None,
+) -> Calibration:
+    """Thresholds for new points with another mix of labels, from the scores of true labels `y`: one per label.
+
+    `label_weights` r(y) say how much likelier each label is among new points. A new one with the candidate label y has
+    the weight r(y), so that the threshold of y is the least tau with (Podkopaev and Ramdas, 2021)
+
+        sum over points with s_i > tau of r(y_i) + r(y)  <=  alpha (sum over points of r(y_i) + r(y)).
+
+    Sets {y : s(y) <= tau_y} cover with probability at least 1 - alpha if r is right up to a factor, and scores do not
+    depend on the points. Where harm is bounded, points count by their harm, the new one by the largest of any label.
+
+    >>> c = label_weighted(np.array([1.0, 2.0, 3.0]), np.array([0, 0, 1]), np.array([1.0, 2.0]), alphas=0.5)
+    >>> c.tau().tolist()
+    [[3.0, 3.0]]
+    """
+    own = label_weights[as_classes(y, len(label_weights), len(scores))[1]]
+    found = calibrate(scores, alphas=alphas, weights=own, harms=harms, most=most, warned=True)
+    return replace(found, label_weights=label_weights)
+
+
 def merged(calibrations: Iterable[Calibration]) -> Calibration:
     """Calibrations of the same rows at different alphas as one.
 
