@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +29,7 @@ from udcp_dsl.prediction.promises.promise import Promise, promise_from
 from udcp_dsl.prediction.rows import Rows, rows_of
 from udcp_dsl.prediction.rows.column_roles import Columns
 from udcp_dsl.prediction.rows.probability_matrix import Matrix, check_class_names, names_of_classes
-from udcp_dsl.prediction.sets import PredictionSets
+from udcp_dsl.prediction.sets import MadeSets, PredictionSets
 from udcp_dsl.prediction.stages.anchors import Anchors
 from udcp_dsl.prediction.stages.chain import STAGES, Chain, deal, fit_chain
 from udcp_dsl.prediction.stages.lambda_tuning import Lambda
@@ -40,15 +40,6 @@ from udcp_dsl.prediction.stages.temperature import Temperature
 
 # Sets that need every score, or another matrix than that of the rows: this many entries are held at a time.
 _BLOCK = 1 << 22
-
-
-class MadeSets(NamedTuple):
-    """Sets as a mask (n, K); the number of full ones, as no threshold is high enough for the weight of the row; and of
-    those that are not proved to be the best for the p that the oracle was given, None where it proves nothing."""
-
-    mask: npt.NDArray[np.bool_]
-    full: int
-    unproved: int | None
 
 
 class SetPredictor:
