@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from udcp_dsl.prediction.monitor import Alarm, Monitor
     from udcp_dsl.prediction.oracle import make_oracle, oracle_names
     from udcp_dsl.prediction.predictor import SetPredictor
-    from udcp_dsl.prediction.probability_repair import Repair
+    from udcp_dsl.prediction.probability_repair import LabelShift, Repair
     from udcp_dsl.prediction.promises.promise import Promise
     from udcp_dsl.prediction.promises.shift import weights_from_classifier
     from udcp_dsl.prediction.sets import PredictionSets
@@ -39,6 +39,7 @@ _WHERE = {
     "loads": "udcp_dsl.loss",
     "Alarm": "udcp_dsl.prediction.monitor",
     "Monitor": "udcp_dsl.prediction.monitor",
+    "LabelShift": "udcp_dsl.prediction.probability_repair",
     "make_oracle": "udcp_dsl.prediction.oracle",
     "oracle_names": "udcp_dsl.prediction.oracle",
     "PredictionSets": "udcp_dsl.prediction.sets",
@@ -55,6 +56,7 @@ __all__ = [
     "Comparison",
     "Evaluation",
     "InputError",
+    "LabelShift",
     "Loss",
     "Monitor",
     "OracleError",

@@ -58,7 +58,7 @@ def command(
         "file": predictor_file,
         "conditional": predictor.conditional,
         "accuracy": rows.hits / len(rows),
-        "promises": [predictor.promise.guarantee(x.alpha) for x in found],
+        "promises": [predictor.fitted.guarantee(x.alpha) for x in found],
         "evaluations": [{**x.as_dict(), "promised": None if x.risk else float(1 - x.alpha)} for x in found],
     }
     return finish(Description(data=data), {"warnings": warnings})
@@ -66,7 +66,7 @@ def command(
 
 def _promise(predictor: SetPredictor, alpha: Fraction, evaluation: Evaluation) -> str:
     """What was promised, beside what was found."""
-    told, n = predictor.promise.guarantee(alpha), predictor.calibrated.n
+    told, n = predictor.fitted.guarantee(alpha), predictor.calibrated.n
     low, high = evaluation.interval
     if evaluation.risk is not None:
         risk = evaluation.risk

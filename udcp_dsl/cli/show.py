@@ -71,7 +71,7 @@ def _as_data(predictor: SetPredictor, way: Applicability) -> dict[str, Any]:
         "promise": {
             "alphas": [str(alpha) for alpha in predictor.alphas],
             "coverage": [float(1 - alpha) for alpha in predictor.alphas] if promise.risk is None else None,
-            "told": [promise.guarantee(alpha) for alpha in predictor.alphas],
+            "told": [predictor.fitted.guarantee(alpha) for alpha in predictor.alphas],
             "conditional": predictor.conditional,
             "bins": promise.bin_count if predictor.promise.by_difficulty else None,
             "confidence": None if promise.confidence is None else float(promise.confidence),
@@ -128,7 +128,7 @@ def _lines(predictor: SetPredictor, way: Applicability) -> Iterator[tuple[str, s
 
 
 def _promise(predictor: SetPredictor) -> str:
-    text = "; ".join(predictor.promise.guarantee(alpha) for alpha in predictor.alphas)
+    text = "; ".join(predictor.fitted.guarantee(alpha) for alpha in predictor.alphas)
     if predictor.calibrated.weighted:
         text += "; for new rows that are shifted as their weights say"
     if predictor.pool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -25,13 +25,13 @@ from udcp_dsl.prediction.input_warnings import (
 )
 from udcp_dsl.prediction.least_covered import LeastCovered
 from udcp_dsl.prediction.oracle import Oracle, as_oracle
-from udcp_dsl.prediction.probability_repair import Repair
+from udcp_dsl.prediction.probability_repair import LabelShift, Repair
 from udcp_dsl.prediction.promises.promise import Promise, promise_from
 from udcp_dsl.prediction.rows import Rows, rows_of
 from udcp_dsl.prediction.rows.column_roles import Columns
 from udcp_dsl.prediction.rows.probability_matrix import Matrix, check_class_names, names_of_classes
 from udcp_dsl.prediction.rows.row_attributes import labels_as_given
-from udcp_dsl.prediction.sets import PredictionSets
+from udcp_dsl.prediction.sets import MadeSets, PredictionSets
 from udcp_dsl.prediction.stages.anchors import Anchors
 from udcp_dsl.prediction.stages.chain import STAGES, Chain, deal, fit_chain
 from udcp_dsl.prediction.stages.lambda_tuning import Lambda
@@ -42,15 +42,6 @@ from udcp_dsl.prediction.stages.temperature import Temperature
 
 # Sets that need every score, or another matrix than that of the rows: this many entries are held at a time.
 _BLOCK = 1 << 22
-
-
-class MadeSets(NamedTuple):
-    """Sets as a mask (n, K); the number of full ones, as no threshold is high enough for the weight of the row; and of
-    those that are not proved to be the best for the p that the oracle was given, None where it proves nothing."""
-
-    mask: npt.NDArray[np.bool_]
-    full: int
-    unproved: int | None
 
 
 class SetPredictor:
@@ -258,6 +249,22 @@ class SetPredictor:
             carry=carry,
         )
         return predict_batches(self, batches, alpha, columns)
+
+    @overload
+    def adapt(self, probs: Any, *, calibration: None = None) -> LabelShift: ...
+    @overload
+    def adapt(self, probs: Any, *, calibration: Any) -> SetPredictor: ...
+    def adapt(self, probs: Any, *, calibration: Any = None) -> SetPredictor | LabelShift:
+        """A new predictor for rows `probs` whose mix of labels has moved, without their truth (docs/label-shift.md).
+
+        `calibration` is (P, y), labelled rows of the old mix: those that this was calibrated with in the same order (so
+        taken if as many; the rows of repair, lambda and anchor are left out), or new ones. Coverage is 1 - alpha only
+        as far as the estimated ratios are right; `probs` may be a `LabelShift`, if both mixes are known. Without
+        `calibration` the result is a `LabelShift`, which reports how the mix has moved.
+        """
+        from udcp_dsl.prediction import adapting
+
+        return adapting.report(self, probs) if calibration is None else adapting.adapt(self, probs, calibration)
 
     def p_values(
         self, probs: Any, *, groups: Any = None, weights: Any = None, ids: Any = None, ignore: Sequence[str] = ()

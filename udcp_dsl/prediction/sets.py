@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,15 @@ if TYPE_CHECKING:
     import polars as pl
 
     from udcp_dsl.expression.domain import Actions
+
+
+class MadeSets(NamedTuple):
+    """Sets as a mask (n, K); the number of full ones, as no threshold is high enough for the weight of the row; and of
+    those that are not proved to be the best for the p that the oracle was given, None where it proves nothing."""
+
+    mask: npt.NDArray[np.bool_]
+    full: int
+    unproved: int | None
 
 
 @dataclass(frozen=True, eq=False)

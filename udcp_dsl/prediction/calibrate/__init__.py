@@ -4,7 +4,14 @@ Split conformal prediction: where calibration and test points are exchangeable, 
 label with probability at least 1 - alpha. Arrays in, arrays out: nothing here knows a cost, an oracle or a solver.
 """
 
-from udcp_dsl.prediction.calibrate.calibration import Calibration, Conditional, calibrate, merged, threshold
+from udcp_dsl.prediction.calibrate.calibration import (
+    Calibration,
+    Conditional,
+    calibrate,
+    label_weighted,
+    merged,
+    threshold,
+)
 from udcp_dsl.prediction.calibrate.cells import Cell, make_cell
 from udcp_dsl.prediction.calibrate.levels import (
     Level,
@@ -32,6 +39,7 @@ __all__ = [
     "calibrate",
     "coverage_law",
     "exact_level",
+    "label_weighted",
     "levels_of",
     "make_cell",
     "merged",

@@ -66,6 +66,7 @@ class Calibration:
     `cells` holds one cell (marginal), one a group in the order of `groups`, one a class, or those of the bins between
     `edges`: inside and on the edge above each (see `difficulty`). `pooled` holds all points together if calibrated with
     pool=True, else None; cells with too few points, and groups never seen, then use it. `rule` is what thresholds keep.
+    `label_weights` (K,), where weights go by label (see `label_weighted`), give each label a threshold.
     """
 
     conditional: Conditional
@@ -77,6 +78,7 @@ class Calibration:
     rule: Rule = COVERAGE
     edges: tuple[float, ...] = ()
     points: int | None = None  # by difficulty, whose cells overlap on the edges
+    label_weights: FloatArray | None = None
 
     @property
     def n(self) -> int:
@@ -106,7 +108,7 @@ class Calibration:
     @property
     def weighted(self) -> bool:
         """Whether thresholds depend on the weight of the new point."""
-        return self.cells[0].weights is not None
+        return self.cells[0].weights is not None and self.label_weights is None
 
     @property
     def named_cells(self) -> tuple[tuple[str | None, Cell], ...]:
@@ -158,7 +160,8 @@ class Calibration:
         weights: ArrayLike | None = None,
         n: int | None = None,
     ) -> float | FloatArray:
-        """What an oracle's `sets` takes: a float (marginal), (n, 1) by the rows' groups or bins, or (1, K) by class.
+        """What an oracle's `sets` takes: a float (marginal), (n, 1) by the rows' groups or bins, or (1, K) by class or
+        label.
 
         `difficulty` are the highest probabilities of the rows, `weights` theirs where the points had weights: then it
         is (n, 1), or (n, K) by class. Refuses rows of a group never seen (unless pooled), and what is not used.
@@ -168,6 +171,8 @@ class Calibration:
         if not self.weighted:
             if weights is not None:
                 raise InputError("weights= are given, but calibration had none: calibrate with weights=")
+            if self.label_weights is not None:
+                return self.cells[0].steps[self.alphas.index(level)].tau(self.label_weights).reshape(1, -1)
             taus = self._taus(level)[codes]
             return float(taus[0, 0]) if self.is_marginal else taus
         if weights is None:
@@ -227,7 +232,8 @@ class Calibration:
             "rule": self.rule.as_dict(),
             "edges": encode(self.edges),
             "points": self.points,
-            "weighted": self.weighted,
+            "weighted": self.cells[0].weights is not None,
+            "label_weights": None if self.label_weights is None else encode(self.label_weights.tolist()),
         }
 
     @classmethod
@@ -235,6 +241,7 @@ class Calibration:
         """What `as_dict` gave, or that of 0.1.0; refuses data that no calibration could have given."""
         names = ("conditional", "alphas", "cells", "groups", "pooled", "randomize")
         later: dict[str, object] = {"rule": Rule().as_dict(), "edges": [], "points": None, "weighted": False}
+        later["label_weights"] = None
         d = fields({**later, **data} if isinstance(data, dict) else data, (*names, *later), "calibration")
         mode, randomize, pooled, weighted = d["conditional"], d["randomize"], d["pooled"], d["weighted"]
         alphas, groups = _texts(d["alphas"], "alphas"), _texts(d["groups"], "groups")
@@ -256,7 +263,10 @@ class Calibration:
         if all_points is not None and (mode is None or all_points.n != sum(cell.n for cell in cells)):
             raise InputError(f"calibration: pooled points do not match the cells; {RESAVE}")
         number = points if isinstance(points, int) else None
-        return cls(mode, levels, cells, groups, all_points, kept["randomize"], rule, edges, number)  # type: ignore[arg-type]  # mode: checked above
+        by_label = None if d["label_weights"] is None else np.array(decode(d["label_weights"], "label weights"))
+        if by_label is not None and (mode is not None or not weighted or not bool((by_label >= 0).all())):
+            raise InputError(f"calibration: weights of labels do not fit conditional {mode!r}; {RESAVE}")
+        return cls(mode, levels, cells, groups, all_points, kept["randomize"], rule, edges, number, by_label)  # type: ignore[arg-type]  # mode: checked above
 
     def _taus(self, level: Fraction) -> FloatArray:
         at = self.alphas.index(level)
@@ -376,6 +386,34 @@ def calibrate(
 def _each(confidence: Level | None, many: int) -> Fraction | None:
     """The confidence of each of many thresholds: their own, or what makes that of all at once."""
     return None if confidence is None else 1 - (1 - exact_level(confidence, "confidence")) / many
+
+
+def label_weighted(
+    scores: FloatArray,
+    y: IntArray,
+    label_weights: FloatArray,
+    *,
+    alphas: Level | Iterable[Level],
+    harms: ArrayLike | None = None,
+    most: Fraction | None = None,
+) -> Calibration:
+    """Thresholds for new points with another mix of labels, from the scores of true labels `y`: one per label.
+
+    `label_weights` r(y) say how much likelier each label is among new points. A new one with the candidate label y has
+    the weight r(y), so that the threshold of y is the least tau with (Podkopaev and Ramdas, 2021)
+
+        sum over points with s_i > tau of r(y_i) + r(y)  <=  alpha (sum over points of r(y_i) + r(y)).
+
+    Sets {y : s(y) <= tau_y} cover with probability at least 1 - alpha if r is right up to a factor, and scores do not
+    depend on the points. Where harm is bounded, points count by their harm, the new one by the largest of any label.
+
+    >>> c = label_weighted(np.array([1.0, 2.0, 3.0]), np.array([0, 0, 1]), np.array([1.0, 2.0]), alphas=0.5)
+    >>> c.tau().tolist()
+    [[3.0, 3.0]]
+    """
+    own = label_weights[as_classes(y, len(label_weights), len(scores))[1]]
+    found = calibrate(scores, alphas=alphas, weights=own, harms=harms, most=most, warned=True)
+    return replace(found, label_weights=label_weights)
 
 
 def merged(calibrations: Iterable[Calibration]) -> Calibration:

@@ -42,7 +42,8 @@ def p_values(
     >>> found.tolist()
     [[1.0, 0.75, 0.25]]
     """
-    if not calibration.weighted and kept is None:
+    by_label = calibration.label_weights
+    if not calibration.weighted and by_label is None and kept is None:
         raise InputError(
             "the predictor was saved by a version before 0.2.0, which kept no calibration scores: calibrate and save "
             "it again to have p-values"
@@ -56,7 +57,9 @@ def p_values(
         u, own = (
             None if x is None else np.broadcast_to(x.reshape(-1, 1), scores.shape)[place] for x in (draws, weights)
         )
-        if own is not None and calibration.weighted:
+        if by_label is not None:
+            own = np.broadcast_to(by_label, scores.shape)[place]
+        if own is not None and (calibration.weighted or by_label is not None):
             out[place] = _of_weighted(scores[place], calibration.all_cells[code], calibration.rule, own)
         elif kept is not None:
             parts = [kept[i] for i in members(calibration, kept, code)]

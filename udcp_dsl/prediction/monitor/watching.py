@@ -87,6 +87,11 @@ class Monitor(Result):
                 "calibrated with weights, so that new rows are meant to differ from those of calibration: there is "
                 "nothing to watch them by; calibrate without weights"
             )
+        if calibration.label_weights is not None:
+            raise InputError(
+                "adapted to a new mix of labels, so that new rows are meant to differ from those of calibration: watch "
+                "by the predictor that it was made from"
+            )
         if predictor.calibration_scores is None:
             raise InputError(
                 "the predictor was saved by a version before 0.2.0, which kept no calibration scores to watch by: "

@@ -6,6 +6,7 @@ trained on. `fit_repair` finds the exponent a, the offsets b and the smoothing w
 """
 
 from udcp_dsl.prediction.probability_repair.fit import fit_repair
+from udcp_dsl.prediction.probability_repair.label_shift import LabelShift, estimate_label_shift, mean_mix
 from udcp_dsl.prediction.probability_repair.value import Repair
 
-__all__ = ["Repair", "fit_repair"]
+__all__ = ["LabelShift", "Repair", "estimate_label_shift", "fit_repair", "mean_mix"]

@@ -7,6 +7,7 @@ mix / q. The new mix m maximises (Saerens et al., 2002, by EM, here with c pseud
 
 which is concave in m. q is the mean of p' over the calibration rows, not their label counts: where the two differ, EM
 would run off to the labels whose p' is too high. Calibration rows are weighted by r of their true labels.
+Ratios that are estimated stay between 1/20 and 20; those of mixes that are known are taken as they are.
 """
 
 from __future__ import annotations
@@ -30,16 +31,44 @@ _MAX_CELLS = 1 << 24  # of more, rows at equal distances are taken
 
 @dataclass(frozen=True, eq=False)
 class LabelShift:
-    """The old and the new mix of labels, each (K,) and summing to 1, and the number of new rows."""
+    """How the mix of labels has moved.
+
+    Parameters
+    ----------
+    old, new : arrays (K,)
+        The share of each label, before and now. Each sums to 1; a label may be absent now, but not before.
+    n_rows : int
+        Number of rows, without truth, that the new mix was estimated on; 0 if both mixes are known.
+    labels : sequence of str
+        Names of the labels, for the text.
+
+    Examples
+    --------
+    >>> print(LabelShift(np.array([0.5, 0.5]), np.array([0.8, 0.2]), labels=("flu", "cold")))
+    the mix of labels has moved by 30.0%, as given: flu 50.0% -> 80.0%, cold 50.0% -> 20.0%
+    """
 
     old: Floats
     new: Floats
-    n_rows: int
+    n_rows: int = 0
+    labels: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("old", "new"):
+            object.__setattr__(self, name, _checked_mix(getattr(self, name), name))
+        object.__setattr__(self, "labels", tuple(self.labels))
+        if self.old.shape != self.new.shape or len(self.labels) not in (0, len(self.old)):
+            raise InputError("the mixes and the names of labels differ in number: give one entry per label")
+        if not bool((self.old > 0).all()):
+            raise InputError("a label has a share of 0 in the old mix: nothing is known of how its rows would score")
+        if isinstance(self.n_rows, bool) or not isinstance(self.n_rows, int) or self.n_rows < 0:
+            raise InputError(f"n_rows is {self.n_rows!r}: give a whole number from 0")
 
     @cached_property
     def ratios(self) -> Floats:
-        """How much more frequent each label is among the new rows, from 1/20 to 20."""
-        return np.clip(self.new / self.old, 1 / CLIP, CLIP)
+        """How much more frequent each label is among the new rows; from 1/20 to 20 if estimated."""
+        found = self.new / self.old
+        return np.clip(found, 1 / CLIP, CLIP) if self.n_rows else found
 
     @property
     def distance(self) -> float:
@@ -53,15 +82,29 @@ class LabelShift:
     def adapted(self, repair: Repair) -> Repair:
         """The repair for the new mix: the ratios are further offsets."""
         before = 0.0 if repair.offsets is None else repair.offsets
-        offsets = np.clip(before + np.log(self.ratios), -MAX_OFFSET, MAX_OFFSET)
+        logs = np.log(np.maximum(self.ratios, np.finfo(float).tiny))  # a known ratio may be 0
+        offsets = np.clip(before + logs, -MAX_OFFSET, MAX_OFFSET)
         return replace(repair, offsets=offsets, losses=None)
 
-    def describe(self, labels: Sequence[str], most: int = 3) -> str:
+    def describe(self, labels: Sequence[str] = (), most: int = 3) -> str:
         """One sentence: how far the mix has moved, and the labels that have moved the most."""
-        change = self.new - self.old
-        order = np.argsort(-np.abs(change), kind="stable")[:most]
-        moved = ", ".join(f"{labels[i]} {self.old[i]:.1%} -> {self.new[i]:.1%}" for i in order)
-        return f"the mix of labels has moved by {self.distance:.1%} on {self.n_rows:,} new rows: {moved}"
+        where = f" on {self.n_rows:,} new rows" if self.n_rows else ", as given"
+        return f"the mix of labels has moved by {self.distance:.1%}{where}: {self.moved(labels, most)}"
+
+    def moved(self, labels: Sequence[str] = (), most: int = 3) -> str:
+        """The labels that have moved the most."""
+        labels = labels or self.labels or [f"label {i}" for i in range(len(self.old))]
+        order = np.argsort(-np.abs(self.new - self.old), kind="stable")[:most]
+        return ", ".join(f"{labels[i]} {self.old[i]:.1%} -> {self.new[i]:.1%}" for i in order)
+
+    def __str__(self) -> str:
+        return self.describe()
+
+
+def mean_mix(P: npt.NDArray[np.floating]) -> Floats:
+    """The mix of labels among rows by their repaired probabilities (n, K); no label has 0."""
+    mix = (P.sum(axis=0, dtype=np.float64) + 1 / P.shape[1]) / (len(P) + 1)  # one more row, spread over all labels
+    return np.asarray(mix / mix.sum())
 
 
 def estimate_label_shift(
@@ -71,8 +114,8 @@ def estimate_label_shift(
 
     Parameters
     ----------
-    old : array (n, K)
-        Repaired probabilities of calibration rows.
+    old : array (n, K) or (K,)
+        Repaired probabilities of calibration rows, or their mix (`mean_mix`).
     new : array (m, K)
         Repaired probabilities of new rows, by the same repair.
     pseudo_count : float
@@ -94,15 +137,13 @@ def estimate_label_shift(
     >>> estimate_label_shift(old, new, pseudo_count=0.0).new.round(3).tolist()
     [0.8, 0.2]
     """
-    if old.ndim != 2 or new.ndim != 2 or old.shape[1] != new.shape[1] or 0 in old.shape or 0 in new.shape:
+    if old.ndim not in (1, 2) or new.ndim != 2 or old.shape[-1] != new.shape[1] or 0 in old.shape or 0 in new.shape:
         raise InputError(f"the rows have shapes {old.shape} and {new.shape}: give probabilities (n, K) of both")
     if not 0 <= pseudo_count < np.inf:
         raise InputError(f"pseudo_count is {pseudo_count!r}: give a number from 0")
-    K = old.shape[1]
-    mix = (old.sum(axis=0, dtype=np.float64) + 1 / K) / (len(old) + 1)  # one row spread over all: no label has 0
-    mix /= mix.sum()
+    mix = old.astype(np.float64) if old.ndim == 1 else mean_mix(old)
     P = new[:: max(1, -(-new.size // _MAX_CELLS))].astype(np.float64)
-    prior = pseudo_count * K * mix
+    prior = pseudo_count * len(mix) * mix
     found = mix
     for _ in range(_MAX_STEPS):
         ratios = found / mix
@@ -111,3 +152,14 @@ def estimate_label_shift(
         if float(np.abs(found - before).sum()) <= _ENOUGH:
             break
     return LabelShift(mix, found, len(new))
+
+
+def _checked_mix(mix: object, name: str) -> Floats:
+    try:
+        found = np.array(mix, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"the {name} mix is not one number per label: {error}") from error
+    if found.ndim != 1 or not len(found) or not bool((found >= 0).all()) or not abs(float(found.sum()) - 1) < 1e-6:
+        raise InputError(f"the {name} mix is not one share per label, from 0, with the sum 1")
+    found.flags.writeable = False
+    return found

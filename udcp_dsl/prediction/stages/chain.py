@@ -18,6 +18,7 @@ from udcp_dsl.prediction.input_warnings import warn_before_fitting, warn_of_wron
 from udcp_dsl.prediction.stages.anchors import Anchors
 from udcp_dsl.prediction.stages.in_sample import InSample, in_sample
 from udcp_dsl.prediction.stages.lambda_tuning import Lambda, true_scores
+from udcp_dsl.prediction.stages.new_mix import NewMix
 from udcp_dsl.prediction.stages.oracle_input import OracleInput, prepare
 from udcp_dsl.prediction.stages.repair import ENOUGH, RepairStage
 from udcp_dsl.prediction.stages.setting import Cells, Setting
@@ -29,6 +30,7 @@ from udcp_dsl.showing import counted
 if TYPE_CHECKING:
     from udcp_dsl.prediction.calibrate.checked_arrays import FloatArray
     from udcp_dsl.prediction.oracle import Indices, Masks, Oracle
+    from udcp_dsl.prediction.probability_repair import LabelShift
     from udcp_dsl.prediction.rows import Rows
     from udcp_dsl.prediction.rows.probability_matrix import Matrix
 
@@ -36,7 +38,7 @@ S = TypeVar("S", bound=Stage)
 Dealt: TypeAlias = "list[tuple[type[Stage], tuple[Indices, ...]]]"
 
 # All stages, in the order in which they are dealt their rows and fitted.
-STAGES: tuple[type[Stage], ...] = (RepairStage, Temperature, Lambda, Anchors)
+STAGES: tuple[type[Stage], ...] = (RepairStage, Temperature, NewMix, Lambda, Anchors)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +79,11 @@ class Chain:
     @property
     def about_p(self) -> str:
         """One sentence: what was done to p."""
+        mix = self.find(NewMix)
+        return self._about_repair if mix is None else f"{self._about_repair}; {mix}"
+
+    @property
+    def _about_repair(self) -> str:
         stage = self.find(RepairStage)
         if stage is not None:
             absent = stage.about_absent(self.setting)
@@ -87,6 +94,11 @@ class Chain:
         if self.setting.promise.repair is None:
             return "p taken as it is: no repair was asked for"
         return f"p left as it is: a repair needs {ENOUGH} calibration rows"
+
+    def guarantee(self, alpha: Fraction) -> str:
+        """What is guaranteed at one alpha, as a clause, and under what condition."""
+        told, mix = self.setting.promise.guarantee(alpha), self.find(NewMix)
+        return told if mix is None else f"{told}, {mix.condition}"
 
     def prepare(self, rows: Rows) -> OracleInput:
         """What the oracle sees of rows."""
@@ -207,7 +219,22 @@ def read_chain(data: Any, setting: Setting) -> Chain:
     if last["stage"] != "thresholds" or [s.name for s in fitted] != [n for n in known if n in {s.name for s in fitted}]:
         raise InputError("its stages are not in their order; save it again")
     by_alpha = any(stage.by_alpha for stage in fitted)
-    return Chain(setting, tuple(fitted), Thresholds.from_dict(_without_name(last), setting, by_alpha=by_alpha))
+    chain = Chain(setting, tuple(fitted), Thresholds.from_dict(_without_name(last), setting, by_alpha=by_alpha))
+    mix, weights = chain.find(NewMix), chain.thresholds.calibration.label_weights
+    if not np.array_equal([] if mix is None else mix.shift.ratios, [] if weights is None else weights):
+        raise InputError("its thresholds do not belong to its mix of labels; save it again")
+    return chain
+
+
+def adapted(chain: Chain, shift: LabelShift, rows: Rows) -> Chain:
+    """The chain for another mix of labels, with thresholds from rows of the old mix that no stage has seen."""
+    before = [stage for stage in chain.stages if stage.repairs]
+    after = [stage for stage in chain.stages if not stage.repairs]
+    new = replace(chain, stages=(*before, NewMix(shift), *after))
+    given, by_alpha, alphas = new.prepare(rows), any(stage.by_alpha for stage in after), chain.setting.promise.alphas
+    scores = [new.true_scores(given, alpha) for alpha in (alphas if by_alpha else alphas[:1])]
+    thresholds = Thresholds.for_mix(chain.setting, given, scores, shift.ratios, by_alpha=by_alpha)
+    return replace(new, thresholds=thresholds)
 
 
 def _without_name(saved: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,10 +8,12 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError
+from udcp_dsl.prediction.calibrate.plain import decode
 from udcp_dsl.prediction.containers import to_array
-from udcp_dsl.prediction.probability_repair import Repair, fit_repair
+from udcp_dsl.prediction.probability_repair import Repair, fit_repair, mean_mix
 from udcp_dsl.prediction.stages.stage import Left, Stage
 from udcp_dsl.showing import counted, listed
 
@@ -32,10 +34,14 @@ _STREAM = 5  # of random numbers: the folds of no other stage are drawn from it
 
 @dataclass(frozen=True, eq=False)
 class RepairStage(Stage):
-    """The repair that is used, and how many rows there were when its own were chosen; 0 of a repair that was given."""
+    """The repair that is used, and how many rows there were when its own were chosen; 0 of a repair that was given.
+
+    `mix` is the mix of labels of its rows by p as repaired, against which `adapt` reports that of other rows.
+    """
 
     repair: Repair
     total: int
+    mix: npt.NDArray[np.float64] | None = None
 
     name: ClassVar[str] = "repair"
     repairs: ClassVar[bool] = True
@@ -70,8 +76,9 @@ class RepairStage(Stage):
         (own,) = folds
         rng = np.random.default_rng([setting.promise.seed, _STREAM, 1])
         kind: Literal["auto", "temperature"] = "auto" if asked is None else asked
-        found = fit_repair(to_array(own.P), own.truth, weights=own.weights, kind=kind, rng=rng)
-        return cls(found, left.total)
+        P = to_array(own.P)
+        found = fit_repair(P, own.truth, weights=own.weights, kind=kind, rng=rng)
+        return cls(found, left.total, mean_mix(found.apply(P)))
 
     @property
     def rows_used(self) -> int:
@@ -99,14 +106,17 @@ class RepairStage(Stage):
         return f"{text} ({what} above the median: {listed([labels[y] for y in above], _NAMED)})"
 
     def as_dict(self) -> dict[str, Any]:
-        return {"repair": self.repair.as_dict(), "total": self.total}
+        mix = None if self.mix is None else self.mix.tolist()
+        return {"repair": self.repair.as_dict(), "total": self.total, "mix": mix}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], setting: Setting) -> RepairStage:
-        total = data["total"]
-        if isinstance(total, bool) or not isinstance(total, int) or total < 0:
+        total, K = data["total"], setting.oracle.loss.K
+        mix = None if data.get("mix") is None else np.array(decode(data["mix"], "mix"), dtype=np.float64)
+        positive = mix is None or (len(mix) == K and bool((mix > 0).all()))
+        if isinstance(total, bool) or not isinstance(total, int) or total < 0 or not positive:
             raise InputError("its repair is not what was saved: calibrate and save again")
-        return cls(Repair.from_dict(data["repair"]).for_labels(setting.oracle.loss.K), total)
+        return cls(Repair.from_dict(data["repair"]).for_labels(K), total, mix)
 
 
 def _costs_alone(loss: Loss) -> Floats:

@@ -11,7 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction.calibrate import Calibration, calibrate, merged, randomized_sets, randomized_tau
+from udcp_dsl.prediction.calibrate import (
+    Calibration,
+    calibrate,
+    label_weighted,
+    merged,
+    randomized_sets,
+    randomized_tau,
+)
 from udcp_dsl.prediction.calibrate.calibration_scores import CalibrationScores
 from udcp_dsl.prediction.calibrate.p_values import p_values
 from udcp_dsl.prediction.calibrate.partition import own_cells, thinned
@@ -65,6 +72,20 @@ class Thresholds:
         cells = own_cells(calibration, len(given), groups=given.groups, y=given.truth, difficulty=given.difficulty)
         kept = CalibrationScores.of(scores, cells, len(calibration.cells), promise.alphas if by_alpha else (), harms)
         return cls(calibration, kept)
+
+    @classmethod
+    def for_mix(
+        cls, setting: Setting, given: OracleInput, scores: Sequence[FloatArray], ratios: FloatArray, *, by_alpha: bool
+    ) -> Thresholds:
+        """The same for a new mix of labels: one threshold per label, from rows that are weighted by the ratios."""
+        harm, harms, alphas = setting.harm, setting.harms(given.truth), setting.promise.alphas
+        levels = [(alpha,) for alpha in alphas] if by_alpha else [alphas]
+        most = None if harm is None else harm.most
+        found = merged(
+            label_weighted(own, given.truth, ratios, alphas=level, harms=harms, most=most)
+            for own, level in zip(scores, levels, strict=True)
+        )
+        return cls(found, None)
 
     def tau(self, given: OracleInput, level: Fraction) -> float | FloatArray:
         """What an oracle's `sets` takes for these rows."""
@@ -123,7 +144,7 @@ class Thresholds:
         bins_differ = calibration.edges and cells != promise.bin_count
         if calibration.rule != promise.rule(cells, setting.harm) or bins_differ:
             raise InputError("its thresholds do not belong to what it promises; save it again")
-        if calibration.weighted:
+        if calibration.weighted or calibration.label_weights is not None:
             promise.refuse_weights()
         return cls(calibration, _read_scores(data["scores"], calibration, by_alpha))
 

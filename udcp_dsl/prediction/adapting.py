@@ -1,0 +1,111 @@
+"""A predictor for rows in use whose mix of labels has moved: `SetPredictor.adapt`.
+
+The new mix is estimated without truth, and known ratios r = new mix / old mix give p'' = p' r, rescaled, and weights of
+the calibration rows. If only the mix has moved and r is right, the sets cover as promised, exactly; r is estimated.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from udcp_dsl.diagnostics import InputError, warn
+from udcp_dsl.prediction.calibrate import CalibrationWarning, show_level
+from udcp_dsl.prediction.calibrate.shortage import listed
+from udcp_dsl.prediction.containers import to_array
+from udcp_dsl.prediction.probability_repair import LabelShift, estimate_label_shift
+from udcp_dsl.prediction.stages.chain import adapted
+from udcp_dsl.prediction.stages.new_mix import NewMix
+from udcp_dsl.prediction.stages.repair import RepairStage
+
+if TYPE_CHECKING:
+    from udcp_dsl.prediction.predictor import SetPredictor
+    from udcp_dsl.prediction.rows import Rows
+
+
+def report(predictor: SetPredictor, probs: Any) -> LabelShift:
+    """How the mix of labels among new rows differs from that of the rows that the repair was fitted on."""
+    _refuse_adapted(predictor)
+    stage = predictor.fitted.find(RepairStage)
+    if stage is None or stage.mix is None:
+        raise InputError(
+            "the mix of the calibration rows is not known, as no repair was fitted on them: give calibration=(P, y)"
+        )
+    return _estimated(predictor, stage.mix, probs)
+
+
+def adapt(predictor: SetPredictor, probs: Any, calibration: Any) -> SetPredictor:
+    """Another predictor, for the mix of labels of new rows, or a mix that is known; see `SetPredictor.adapt`."""
+    _refuse_adapted(predictor)
+    _refuse_promise(predictor)
+    P, y = calibration if isinstance(calibration, tuple) and len(calibration) == 2 else (calibration, None)
+    rows = predictor.rows(P, y)
+    rows.truth  # noqa: B018  # refuses rows without truth before the work
+    if isinstance(probs, LabelShift):
+        if len(probs.old) != predictor.loss.K:
+            raise InputError(f"the mixes are of {len(probs.old)} labels, and the loss has {predictor.loss.K}")
+        shift = replace(probs, labels=predictor.loss.labels)
+    else:
+        shift = _estimated(predictor, to_array(predictor.repaired(rows.P)), probs)
+    found = copy.copy(predictor)
+    found.take_up(adapted(predictor.fitted, shift, _unseen(predictor, rows)))
+    _warn_of_labels_in_every_set(found)
+    return found
+
+
+def _estimated(predictor: SetPredictor, old: Any, probs: Any) -> LabelShift:
+    new = to_array(predictor.repaired(predictor.rows(probs).P))
+    return replace(estimate_label_shift(old, new), labels=predictor.loss.labels)
+
+
+def _unseen(predictor: SetPredictor, rows: Rows) -> Rows:
+    """All rows, or, if they are as many as the predictor was calibrated with, those that only its thresholds saw."""
+    chain, n = predictor.fitted, predictor.calibrated.n
+    if len(rows) != n + sum(stage.rows_used for stage in chain.stages):
+        return rows
+    left = predictor.threshold_rows(rows)
+    return rows.take(left) if len(left) == n else rows
+
+
+def _refuse_adapted(predictor: SetPredictor) -> None:
+    if predictor.fitted.find(NewMix) is not None:
+        raise InputError("the predictor is adapted to a new mix already: adapt the one that it was made from")
+
+
+def _refuse_promise(predictor: SetPredictor) -> None:
+    promise = predictor.promise
+    if promise.conditional == "class":
+        raise InputError(
+            'conditional="class" covers within each class, and so whatever the mix of labels is: there is nothing to '
+            "adapt; adapt(probs) without calibration reports the mix"
+        )
+    if promise.conditional is not None:
+        raise InputError(
+            f"conditional={promise.conditional!r} cannot be adapted: the mix within each of its parts would have to be "
+            "estimated, and may have moved differently; adapt a predictor without conditional"
+        )
+    if predictor.calibrated.weighted:
+        raise InputError(
+            "calibrated with weights, which stand for another shift, and the two are not known together: adapt a "
+            "predictor that was calibrated without weights"
+        )
+    if promise.randomize:
+        raise InputError("adapt and randomize exclude each other: the randomised rank counts points, not weights")
+    if promise.confidence is not None:
+        raise InputError(
+            "adapt and confidence exclude each other: the coverage of one calibration under weights has no Beta law"
+        )
+
+
+def _warn_of_labels_in_every_set(predictor: SetPredictor) -> None:
+    for alpha in predictor.alphas:
+        names = [predictor.loss.labels[i] for i in np.flatnonzero(np.isposinf(predictor.calibrated.tau(alpha)))]
+        if names:
+            warn(
+                f"too few calibration points for the new mix: at alpha {show_level(alpha)} these labels are in every "
+                f"prediction set, as they are so much more frequent now: {listed(names)}; give more points",
+                CalibrationWarning,
+            )

@@ -1,0 +1,75 @@
+"""A new mix of labels: p''(y) proportional to p'(y) r_y, r = new mix / old mix. Part of a chain only by `adapt`.
+
+It takes no labelled rows: the new mix is estimated on rows in use, without truth, or known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from udcp_dsl.diagnostics import InputError
+from udcp_dsl.prediction.calibrate.plain import decode
+from udcp_dsl.prediction.probability_repair import LabelShift, Repair
+from udcp_dsl.prediction.stages.stage import Left, Stage
+
+if TYPE_CHECKING:
+    from udcp_dsl.prediction.oracle import Indices
+    from udcp_dsl.prediction.rows.probability_matrix import Matrix
+    from udcp_dsl.prediction.stages.oracle_input import OracleInput
+    from udcp_dsl.prediction.stages.setting import Cells, Setting
+
+
+@dataclass(frozen=True, eq=False)
+class NewMix(Stage):
+    """How the mix has moved; scores and the weights of labels go by it."""
+
+    shift: LabelShift
+
+    name: ClassVar[str] = "new mix"
+    repairs: ClassVar[bool] = True
+
+    @classmethod
+    def takes_part(cls, setting: Setting) -> bool:
+        return False
+
+    @classmethod
+    def deal(cls, setting: Setting, cells: Cells) -> tuple[Indices, ...] | None:
+        return None
+
+    @classmethod
+    def fit(cls, setting: Setting, folds: Sequence[OracleInput], left: Left) -> NewMix:
+        raise InputError("a new mix of labels is not fitted: call adapt of a calibrated predictor")
+
+    @property
+    def rows_used(self) -> int:
+        return 0
+
+    @cached_property
+    def _repair(self) -> Repair:
+        return self.shift.adapted(Repair())
+
+    def repaired(self, P: Matrix) -> Matrix:
+        found: Matrix = self._repair.apply(P)
+        return found
+
+    def __str__(self) -> str:
+        n = self.shift.n_rows
+        how = f"estimated on {n:,} rows without truth" if n else "as given"
+        return f"adapted to a new mix of labels, {how}: {self.shift.moved()}"
+
+    @property
+    def condition(self) -> str:
+        """What the guarantee depends on."""
+        told = "as far as the estimated ratios are right" if self.shift.n_rows else "if the given ratios are right"
+        return f"for the new mix of labels, and only {told}"
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"old": self.shift.old.tolist(), "new": self.shift.new.tolist(), "rows": self.shift.n_rows}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], setting: Setting) -> NewMix:
+        labels, old, new = setting.oracle.loss.labels, decode(data["old"], "old mix"), decode(data["new"], "new mix")
+        return cls(LabelShift(old, new, data["rows"], tuple(labels)))  # type: ignore[arg-type]  # checked there
