@@ -64,9 +64,8 @@ class SetPredictor:
     `seed`, the row's probabilities and its id, if ids are given, alone (so without ids rows with equal probabilities
     share a draw: where the classifier has few distinct outputs, coverage is exact on average over seeds, and a warning
     says so). `class_names` names the columns of arrays, if they are not in the order of `loss.labels`; true labels are
-    best given by name, as integers are positions in `loss.labels` all the same.
-
-    Labels in sets have the type in which they were given, in `y` or `class_names`: see `PredictionSets`.
+    best given by name, as integers are positions in `loss.labels` all the same. Labels in sets have the type in which
+    they were given, in `y` or `class_names`: see `PredictionSets`.
 
     >>> import numpy as np, udcp_dsl as udcp
     >>> loss = udcp.loads("labels {cat, dog, wolf}  category wild {wolf}  loss l = size + 5 * any(wild)")
