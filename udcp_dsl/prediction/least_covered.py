@@ -9,7 +9,7 @@ with a probability of at least 95 percent no part that is covered as promised is
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -36,6 +36,7 @@ class Part:
     n: int
     covered: int
     coverage: float
+    seen: int = field(default=0, repr=False)  # rows over all splits, where there are several
 
     @classmethod
     def mean(cls, kind: Literal["class", "quarter", "all"], name: str, folds: Sequence[tuple[int, int]]) -> Part:
@@ -46,7 +47,7 @@ class Part:
         """
         total, covered = map(sum, zip(*folds, strict=True))
         n = round(total / len(folds))
-        return cls(kind, name, n, round(n * covered / total), covered / total)
+        return cls(kind, name, n, round(n * covered / total), covered / total, total)
 
     @classmethod
     def of(cls, kind: Literal["class", "quarter", "all"], name: str, covered: npt.NDArray[np.bool_]) -> Part:
@@ -61,7 +62,8 @@ class Part:
 
 @dataclass(frozen=True)
 class LeastCovered(Shown):
-    """What all rows and the worst class of 20 rows or more are covered, and the parts that fall `short`, worst first.
+    """What all rows and the worst class of 20 rows or more are covered (over repeated splits: 20 in all), and the parts
+    that fall `short`, worst first.
 
     `short` are below what was promised by more than chance. `conditional` is what coverage was promised within, `rows`
     says which rows these are where they are not fresh.
@@ -91,8 +93,9 @@ class LeastCovered(Shown):
         >>> LeastCovered.of(Fraction(1, 10), Part("all", "", 500, 455, 0.91), parts, None).line()
         "coverage 0.910 (0.9 promised); worst class '8' 0.560"
         """
-        tested = [part for part in classes if part.n >= FEWEST]
-        worst = min(tested, key=lambda part: part.coverage, default=None)
+        known = [part for part in classes if max(part.n, part.seen) >= FEWEST]
+        worst = min(known, key=lambda part: part.coverage, default=None)
+        tested = [part for part in known if part.n >= FEWEST]
         if hardest is not None and FEWEST <= hardest.n <= overall.n / 2:
             tested.append(hardest)
         short = sorted(_below(tested, float(1 - alpha)), key=lambda part: part.coverage)
