@@ -1,5 +1,5 @@
-"""What a predictor promises beyond coverage on average, and what it takes to keep it (docs/guarantees.md).
+"""What is asked of a predictor, and what it takes to keep it (docs/guarantees.md).
 
-`options` says what can be asked for together; `harm`, `temperature` and `shift` hold what each needs of the spec and
-of the rows. The thresholds themselves are `calibrate`'s: scores, strata, weights and harms in, thresholds out.
+`promise` declares each option once, by means of `option`; `harm` and `shift` hold what two of them need of the spec and
+of the rows. The thresholds themselves are `calibrate`'s: scores, cells, weights and harms in, thresholds out.
 """
