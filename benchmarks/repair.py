@@ -24,13 +24,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from repair_cases import Case, Ints, cases
 from rich.console import Console
 from writing import write
 
 import udcp_dsl as udcp
 from udcp_dsl.diagnostics import OracleError
-from udcp_dsl.prediction.probability_repair import Repair, fit_repair
 
 RESULTS = Path(__file__).parent / "results"
 ALPHAS = (0.1, 0.05)
@@ -44,14 +44,21 @@ MOST_LOST = 2
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Calibration and test rows of a case; and the repair, fitted on its fold of the calibration rows."""
+    """Calibration and test rows of a case; a predictor deals its own rows to the repair."""
 
     case: Case
     seed: int
-    fold: Ints
-    left: Ints
+    calibration: Ints
     test: Ints
-    repair: Repair
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """Mean cost, whether each test row is covered, and the repair, None where none was asked for."""
+
+    cost: float
+    covered: NDArray[np.bool_]
+    repair: udcp.Repair | None
 
 
 def split_of(case: Case, seed: int) -> Split:
@@ -61,60 +68,50 @@ def split_of(case: Case, seed: int) -> Split:
         order = np.arange(seed * size, (seed + 1) * size)
         if order[-1] >= len(case.y):
             raise SystemExit(f"{case.name} has rows for {len(case.y) // size} splits")
-    calibration, test = order[: case.calibration], order[case.calibration :]
-    n = len(calibration)
-    size = 0 if n < 300 else min(max(n // 5, 100), 1000)
-    fold, left = calibration[:size], calibration[size:]
-    repair = fit_repair(case.P[fold], case.y[fold], rng=np.random.default_rng([seed, 5]))
-    return Split(case, seed, fold, left, test, repair)
+    return Split(case, seed, order[: case.calibration], order[case.calibration :])
 
 
-def sets_of(split: Split, oracle: str, alpha: float, *, repair: bool) -> Any:
-    """The prediction sets of the test rows. The one place where a predictor is made.
-
-    The rows of the repair are used for nothing else; without it, they are calibrated with as well.
-    """
-    P, used = split.case.P, split.repair if repair else Repair()
-    rows = split.left if repair else np.concatenate([split.fold, split.left])
-    predictor = udcp.SetPredictor(split.case.loss, oracle, alpha=alpha, seed=split.seed)
-    return predictor.calibrate(used.apply(P[rows]), split.case.y[rows]).predict_set(used.apply(P[split.test]))
+def result_of(split: Split, oracle: str, alpha: float, *, repair: bool) -> Result:
+    """A predictor as users get it, or with `repair=None`, on the test rows. The one place where a predictor is made."""
+    P, y, asked = split.case.P, split.case.y, "auto" if repair else None
+    predictor = udcp.SetPredictor(split.case.loss, oracle, alpha=alpha, repair=asked, seed=split.seed)  # type: ignore[arg-type]
+    sets = predictor.calibrate(P[split.calibration], y[split.calibration]).predict_set(P[split.test])
+    covered = sets.mask[np.arange(len(split.test)), y[split.test]]
+    return Result(float(sets.costs.mean()), covered, predictor.repair)
 
 
 def measure(case: Case, splits: int) -> Iterator[dict[str, Any]]:
     """One row per alpha."""
     made = [split_of(case, seed) for seed in range(splits)]
     for alpha in ALPHAS:
+        found: dict[str, list[Result]] = {}
+        for oracle in ORACLES:
+            for repair in (True, False):
+                try:
+                    found[name_of(oracle, repair)] = [result_of(split, oracle, alpha, repair=repair) for split in made]
+                except OracleError:  # does not apply to this loss
+                    continue
+        repairs = [one.repair for one in found[name_of("price", True)] if one.repair is not None]
+        lacking = [np.isin(case.y[split.test], one.absent) for split, one in zip(made, repairs, strict=True)]
         row: dict[str, Any] = {
             "case": case.name,
             "alpha": alpha,
             "is_forest": case.is_forest,
-            "repairs": [str(split.repair) for split in made],
-            "costs": {},
-            "coverage": {},
+            "repairs": [str(one) for one in repairs],
+            "costs": {key: [one.cost for one in results] for key, results in found.items()},
+            "coverage": {key: _mean([one.covered for one in results]) for key, results in found.items()},
             "absent_coverage": {},
+            "absent_rows": round(sum(int(rows.sum()) for rows in lacking) / splits, 1),
         }
-        for oracle in ORACLES:
-            for repair in (True, False):
-                try:
-                    found = [one(split, oracle, alpha, repair=repair) for split in made]
-                except OracleError:  # does not apply to this loss
-                    continue
-                key = name_of(oracle, repair)
-                row["costs"][key] = [cost for cost, _, _ in found]
-                row["coverage"][key] = round(float(np.mean([covered for _, covered, _ in found])), 4)
-                if oracle == "price":
-                    absent = np.concatenate([lacking for _, _, lacking in found])
-                    row["absent_coverage"][key] = round(float(absent.mean()), 4) if len(absent) else None
-                    row["absent_rows"] = round(len(absent) / splits, 1)
+        for repair in (True, False):
+            key = name_of("price", repair)
+            row["absent_coverage"][key] = _mean([r.covered[rows] for r, rows in zip(found[key], lacking, strict=True)])
         yield row
 
 
-def one(split: Split, oracle: str, alpha: float, *, repair: bool) -> tuple[float, float, Any]:
-    """Mean cost, coverage, and whether each test row is covered whose label the repair's rows lack."""
-    sets = sets_of(split, oracle, alpha, repair=repair)
-    y = split.case.y[split.test]
-    covered = sets.mask[np.arange(len(y)), y]
-    return float(sets.costs.mean()), float(covered.mean()), covered[np.isin(y, split.repair.absent)]
+def _mean(covered: list[NDArray[np.bool_]]) -> float | None:
+    rows = np.concatenate(covered)
+    return round(float(rows.mean()), 4) if len(rows) else None
 
 
 def name_of(oracle: str, repair: bool) -> str:

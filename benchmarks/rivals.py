@@ -1,13 +1,15 @@
 """The published rivals and the libraries beside `price`: cost at matched coverage, coverage by quarter, time; on real
-classifiers with a temperature fitted on other rows, and on each rival's own kind of loss.
+classifiers, and on each rival's own kind of loss.
 
     python benchmarks/rivals.py [--rows N] [--only NAME] [--environments FOLDER] [--without-libraries] [--busy]
 
 Every method is given the same rows to tune on, chooses its own options there by the cost that it is judged by, and is
-judged on others, at the level at which it covers 1 - alpha of them (two neighbouring levels mixed). A standard error
-is that of the paired difference to `price`, by row, each row's cost less what its coverage costs at that method's own
-rate. MAPIE, TorchCP, crepes and puncc run in environments that are made at the first run and kept. Writes rivals.json
-and rivals.md to benchmarks/results.
+judged on others, at the level at which it covers 1 - alpha of them (two neighbouring levels mixed). `price` has p as
+the product repairs them by default, on at most 1,000 of the rows to tune on. Rivals and libraries have p at a
+temperature fitted on all of these rows; rivals are judged a second time with the p of `price`. A standard error is that
+of the paired difference to `price`, by row, each row's cost less what its coverage costs at that method's own rate.
+MAPIE, TorchCP, crepes and puncc run in environments that are made at the first run and kept. Writes rivals.json and rivals.md
+to benchmarks/results.
 """
 
 from __future__ import annotations
@@ -24,7 +26,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from dominance_cases import FITTED
 from rivals import (
     ByScore,
     Family,
@@ -43,7 +44,7 @@ from rivals import (
 from rivals.libraries import METHODS as LIBRARY_METHODS
 from rivals.libraries import Asked, Library, Refused, versions
 from rivals_cases import Problem, problems
-from rivals_page import LIBRARIES, METHODS, cell, report, table
+from rivals_page import LIBRARIES, METHODS, cell, report, table, verdict
 from writing import write
 
 import udcp_dsl as udcp
@@ -72,10 +73,11 @@ class ByPrice(Family):
 
 
 def price(problem: Problem) -> Family:
-    oracle: Any = udcp.make_oracle("price", problem.case.loss)
-    if takes_anchor(problem.case.loss):
-        return ByPrice(oracle, problem.case.P)
-    return ByScore(oracle.scores(problem.case.P))
+    case = problem.repaired
+    oracle: Any = udcp.make_oracle("price", case.loss)
+    if takes_anchor(case.loss):
+        return ByPrice(oracle, case.P)
+    return ByScore(oracle.scores(case.P))
 
 
 class Made:
@@ -182,39 +184,51 @@ def matched(found: Family, loss: Any, y: Ints, target: float) -> Matched:
     return Matched(mix[0], mix[1], rate)
 
 
-def judge(problem: Problem, alpha: float, made: Made, asked: Asked | None) -> dict[str, Any]:
-    """What every method costs at coverage 1 - alpha, beside `price`."""
-    case = problem.case
-    assert case.y is not None
-    hard = np.argsort(np.argsort(case.P.max(axis=1), kind="stable"), kind="stable") * 4 // len(case.P)
-    methods: list[dict[str, Any]] = []
-    refused = []
+@dataclass(frozen=True, eq=False)
+class Judge:
+    """What methods cost at coverage 1 - alpha on the rows of a problem, beside `price`."""
 
-    def add(name: str, reached: Matched, ms_a_row: float) -> None:
-        error = float((reached.adjusted - ours.adjusted).std() / np.sqrt(len(case.P)))
-        noise = NOISE * error + ROUNDING * abs(ours.cost)
-        more = reached.cost - ours.cost
-        methods.append(
-            {
-                "method": name,
-                "cost": reached.cost,
-                "error": error,
-                "verdict": "equal" if abs(more) <= noise else "dearer" if more > 0 else "cheaper",
-                "coverage": float(reached.covered.mean()),
-                "by_quarter": [float(reached.covered[hard == q].mean()) for q in range(4)],
-                "ms_a_row": ms_a_row,
-            }
-        )
+    problem: Problem
+    alpha: float
+    ours: Matched
 
-    for name in ("price", *METHODS):
-        start, made.spent = time.perf_counter(), 0.0
-        found = price(problem) if name == "price" else method(name, problem, alpha, made)
-        if found is None:
-            continue
-        reached = matched(found, case.loss, case.y, 1 - alpha)
-        if name == "price":
-            ours = reached
-        add(name, reached, 1000 * (time.perf_counter() - start + made.spent) / len(case.P))
+    def judged(self, name: str, reached: Matched, ms_a_row: float) -> dict[str, Any]:
+        P = self.problem.case.P
+        hard = np.argsort(np.argsort(P.max(axis=1), kind="stable"), kind="stable") * 4 // len(P)
+        error = float((reached.adjusted - self.ours.adjusted).std() / np.sqrt(len(P)))
+        noise = NOISE * error + ROUNDING * abs(self.ours.cost)
+        more = reached.cost - self.ours.cost
+        return {
+            "method": name,
+            "cost": reached.cost,
+            "error": error,
+            "verdict": "equal" if abs(more) <= noise else "dearer" if more > 0 else "cheaper",
+            "coverage": float(reached.covered.mean()),
+            "by_quarter": [float(reached.covered[hard == q].mean()) for q in range(4)],
+            "ms_a_row": ms_a_row,
+        }
+
+    def published(self, problem: Problem, made: Made) -> list[dict[str, Any]]:
+        """The rivals, with the p of this problem."""
+        found = []
+        for name in METHODS:
+            start, made.spent = time.perf_counter(), 0.0
+            family = method(name, problem, self.alpha, made)
+            if family is not None:
+                reached = matched(family, problem.case.loss, problem.case.y, 1 - self.alpha)
+                spent = 1000 * (time.perf_counter() - start + made.spent) / len(problem.case.P)
+                found.append(self.judged(name, reached, spent))
+        return found
+
+
+def judge(problem: Problem, alpha: float, made: tuple[Made, Made], asked: Asked | None) -> dict[str, Any]:
+    """What every method costs at coverage 1 - alpha, beside `price`; rivals also with the p of `price`."""
+    case, refused = problem.case, []
+    start = time.perf_counter()
+    ours = matched(price(problem), case.loss, case.y, 1 - alpha)
+    by = Judge(problem, alpha, ours)
+    methods = [by.judged("price", ours, 1000 * (time.perf_counter() - start) / len(case.P))]
+    methods += by.published(problem, made[0])
     for library, score in LIBRARY_METHODS if asked is not None else ():
         assert asked is not None
         try:
@@ -222,16 +236,18 @@ def judge(problem: Problem, alpha: float, made: Made, asked: Asked | None) -> di
         except Refused as error:
             refused.append(str(error))
             continue
-        add(f"{library} {score}", reached, asked.ms_a_row(library, score))
+        methods.append(by.judged(f"{library} {score}", reached, asked.ms_a_row(library, score)))
     return {
-        "case": case.name.removesuffix(FITTED),
+        "case": case.name,
         "classifier": problem.classifier,
         "about": case.about,
         "own": problem.own,
         "alpha": alpha,
         "n": len(case.P),
-        "temperature": case.temperature,
+        "temperature": problem.temperature,
+        "repair": str(problem.repaired.repair),
         "methods": methods,
+        "repaired": by.published(problem.all_repaired(), made[1]),
         "refused": refused,
     }
 
@@ -250,7 +266,7 @@ def main() -> int:
     rows = []
     for classifier in dict.fromkeys(problem.classifier for problem in chosen):
         of_it = [problem for problem in chosen if problem.classifier == classifier]
-        case, made = of_it[0].case, Made()
+        case, made = of_it[0].case, (Made(), Made())
         with ExitStack() as open_until:
             asked = None
             if not arguments.without_libraries:
@@ -260,7 +276,8 @@ def main() -> int:
                 for alpha in ALPHAS:
                     rows.append(judge(problem, alpha, made, asked))
                     row = rows[-1]
-                    shown = " ".join(f"{m['method']} {cell(m, row['methods'][0]['cost'])}" for m in row["methods"])
+                    found = [*row["methods"], *row["repaired"]]
+                    shown = " ".join(f"{m['method']} {cell(m, row['methods'][0]['cost'])}" for m in found)
                     print(f"{row['case']}, alpha {alpha:g}: {shown}", file=sys.stderr, flush=True)
     arguments.output.mkdir(parents=True, exist_ok=True)
     file = arguments.output / "rivals.json"
@@ -274,8 +291,7 @@ def main() -> int:
     }
     write(file, json.dumps(data, indent=1) + "\n")
     write(arguments.output / "rivals.md", report(data))
-    print(table(data))
-    print(table(data, LIBRARIES))
+    print(table(data), table(data, with_repair=True), table(data, LIBRARIES), verdict(data), sep="\n")
     return 0
 
 
