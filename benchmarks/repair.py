@@ -1,14 +1,15 @@
 """What the repair of p does to the cost of each oracle: real classifiers of the repository, and six of scikit-learn.
 
-    python benchmarks/repair.py [--quick] [--splits 10] [--only TEXT]
+    python benchmarks/repair.py [--quick] [--splits 10] [--only TEXT] [--again]
 
-Mean cost at alpha 0.1 and 0.05 over random splits into calibration and test rows, with the repair and without, and
-coverage of the labels that the rows of the repair lack. Two verdicts, by paired standard errors over the splits:
-(a) `price` with the repair is lowest, or equal within two standard errors, against every oracle with and without, in
-all rows but at most two, none of them a forest; (b) it is nowhere more than 3 percent above `price` without the repair
-by more than two standard errors. Drawn classes have fresh rows in every split; in the other cases the splits share one
-pool of rows, so that their standard errors are too small. Exit status 0 only if both verdicts hold. Writes
-benchmarks/results/repair.json and repair.md.
+Mean cost at alpha 0.1 and 0.05 over random splits into calibration and test rows, by predictors with `repair="auto"`,
+the default, and with `repair=None`, which calibrates with all rows; and coverage of the labels that the rows of the
+repair lack. Two verdicts, by paired standard errors over the splits: (a) `price` with the repair is lowest, or equal
+within two standard errors, against every oracle with and without, in all rows but at most two, none of them a forest;
+(b) it is nowhere more than 3 percent above `price` without the repair by more than two standard errors. Drawn classes
+have fresh rows in every split; in the other cases the splits share one pool of rows, so that their standard errors are
+too small. Exit status 0 only if both verdicts hold. Writes benchmarks/results/repair.json and repair.md, and a shorter
+table into docs/repair.md.
 """
 
 from __future__ import annotations
@@ -27,12 +28,14 @@ import numpy as np
 from numpy.typing import NDArray
 from repair_cases import Case, Ints, cases
 from rich.console import Console
-from writing import write
+from writing import between_markers, write
 
 import udcp_dsl as udcp
 from udcp_dsl.diagnostics import OracleError
 
 RESULTS = Path(__file__).parent / "results"
+PAGE = Path(__file__).parent.parent / "docs" / "repair.md"
+BEGIN, END = "<!-- repair: made by benchmarks/repair.py -->", "<!-- end of repair -->"
 ALPHAS = (0.1, 0.05)
 ORACLES = ("price", "lac", "penalized", "base", "ratio", "greedy")
 MOST_ABOVE = 0.03
@@ -168,19 +171,52 @@ def table(rows: list[dict[str, Any]]) -> str:
         "|---" * (len(keys) + 4) + "|",
     ]
     for row in rows:
-        means = {key: float(np.mean(costs)) for key, costs in row["costs"].items()}
+        means = mean_costs(row)
         lowest = min(means.values())
         shown = [
             "" if key not in means else f"**{means[key]:.4g}**" if means[key] == lowest else f"{means[key]:.4g}"
             for key in keys
         ]
-        pair = [row["coverage"][name_of("price", repair)] for repair in (True, False)]
-        absent = [row["absent_coverage"][name_of("price", repair)] for repair in (True, False)]
-        lacking = "none" if absent[0] is None else f"{absent[0]:.2f}, {absent[1]:.2f} ({row['absent_rows']:g} rows)"
-        lines.append(
-            f"| {row['case']} | {row['alpha']:g} | {' | '.join(shown)} | {pair[0]:.3f}, {pair[1]:.3f} | {lacking} |"
-        )
+        covered, lacking = coverages(row)
+        lines.append(f"| {row['case']} | {row['alpha']:g} | {' | '.join(shown)} | {covered} | {lacking} |")
     return "\n".join(lines)
+
+
+def mean_costs(row: dict[str, Any]) -> dict[str, float]:
+    return {key: float(np.mean(costs)) for key, costs in row["costs"].items()}
+
+
+def coverages(row: dict[str, Any]) -> tuple[str, str]:
+    """Of `price`, with the repair and without: of all rows, and of those whose label the repair's rows lack."""
+    keys = [name_of("price", repair) for repair in (True, False)]
+    all_rows, absent = ([row[of][key] for key in keys] for of in ("coverage", "absent_coverage"))
+    lacking = "none" if absent[0] is None else f"{absent[0]:.2f}, {absent[1]:.2f} ({row['absent_rows']:g} rows)"
+    return f"{all_rows[0]:.3f}, {all_rows[1]:.3f}", lacking
+
+
+def report(data: dict[str, Any]) -> str:
+    legend = (
+        "Mean cost over the splits, with the repair of p and without; the lowest in bold. The last columns: with "
+        "the repair, without."
+    )
+    return "\n\n".join(["# Repair of p", legend, table(data["rows"]), *verdicts(data["rows"])[1]]) + "\n"
+
+
+def page(data: dict[str, Any]) -> str:
+    """What stands between the markers of the page: `price` beside the cheapest of the other oracles."""
+    lines = [
+        "| classifier: loss | alpha | `price`, default | `price`, `repair=None` | cheapest other oracle | coverage of "
+        "`price` | of labels that the fold lacks |",
+        "|---" * 7 + "|",
+    ]
+    for row in data["rows"]:
+        means = mean_costs(row)
+        ours, without = (means.pop(name_of("price", repair)) for repair in (True, False))
+        best = min(means, key=lambda key: means[key])
+        covered, lacking = coverages(row)
+        start = f"| {row['case']} | {row['alpha']:g} | {ours:.4g} | {without:.4g}"
+        lines.append(f"{start} | {means[best]:.4g}, `{best}` | {covered} | {lacking} |")
+    return "\n\n".join(["\n".join(lines), *verdicts(data["rows"])[1]])
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -188,31 +224,36 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="a few classifiers, three splits; writes nothing")
     parser.add_argument("--splits", type=int, default=10, help="number of random splits, two or more")
     parser.add_argument("--only", default="", help="cases whose name contains this; writes nothing")
+    parser.add_argument("--again", action="store_true", help="write the tables from the results that are there")
     options = parser.parse_args(arguments)
     splits = 3 if options.quick else options.splits
     if splits < 2:
         parser.error("--splits must be 2 or more: standard errors are over the splits")
-    console, progress = Console(width=200), Console(stderr=True)
-    start, rows = time.perf_counter(), list[dict[str, Any]]()
-    for name, make in cases(options.quick):
-        if options.only in name:
+    if options.again:
+        data = json.loads((RESULTS / "repair.json").read_text(encoding="utf-8"))
+    else:
+        data = measured(splits, quick=options.quick, only=options.only)
+        Console(width=200).print(table(data["rows"]), markup=False, soft_wrap=True)
+    held, lines = verdicts(data["rows"])
+    Console(width=200).print(*lines, f"{data['seconds']} s", sep="\n", markup=False, soft_wrap=True)
+    if not options.quick and not options.only:
+        write(RESULTS / "repair.json", json.dumps(data, indent=1) + "\n")
+        write(RESULTS / "repair.md", report(data))
+        write(PAGE, between_markers(PAGE.read_text(encoding="utf-8"), BEGIN, END, page(data)))
+    return 0 if held else 1
+
+
+def measured(splits: int, *, quick: bool, only: str) -> dict[str, Any]:
+    progress, start, rows = Console(stderr=True), time.perf_counter(), list[dict[str, Any]]()
+    for name, make in cases(quick):
+        if only in name:
             began = time.perf_counter()
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 rows += measure(make(), splits)
             progress.print(f"{name}: {time.perf_counter() - began:.1f} s; {rows[-1]['repairs'][0]}")
-    held, lines = verdicts(rows)
     seconds = round(time.perf_counter() - start, 1)
-    console.print(table(rows), *lines, f"{seconds} s", sep="\n", markup=False, soft_wrap=True)
-    if not options.quick and not options.only:
-        data = {"seconds": seconds, "splits": splits, "holds": held, "rows": rows}
-        write(RESULTS / "repair.json", json.dumps(data, indent=1) + "\n")
-        legend = (
-            "Mean cost over the splits, with the repair of p and without; the lowest in bold. The last columns: with "
-            "the repair, without."
-        )
-        write(RESULTS / "repair.md", "\n\n".join(["# Repair of p", legend, table(rows), *lines]) + "\n")
-    return 0 if held else 1
+    return {"seconds": seconds, "splits": splits, "holds": verdicts(rows)[0], "rows": rows}
 
 
 if __name__ == "__main__":

@@ -8,8 +8,8 @@ judged on others, at the level at which it covers 1 - alpha of them (two neighbo
 the product repairs them by default, on at most 1,000 of the rows to tune on. Rivals and libraries have p at a
 temperature fitted on all of these rows; rivals are judged a second time with the p of `price`. A standard error is that
 of the paired difference to `price`, by row, each row's cost less what its coverage costs at that method's own rate.
-MAPIE, TorchCP, crepes and puncc run in environments that are made at the first run and kept. Writes rivals.json and rivals.md
-to benchmarks/results.
+MAPIE, TorchCP, crepes and puncc run in environments that are made at the first run and kept. Writes rivals.json and
+rivals.md to benchmarks/results.
 """
 
 from __future__ import annotations
