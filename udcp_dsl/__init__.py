@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from udcp_dsl.prediction.promises.shift import weights_from_classifier
     from udcp_dsl.prediction.sets import PredictionSets
 
-__version__ = "0.2.0.dev0"
+__version__ = "0.3.0.dev0"
 
 _WHERE = {
     "Comparison": "udcp_dsl.comparison",

@@ -44,7 +44,21 @@ def adopt() -> dict[str, str]:
             others = sorted(n.rpartition("/")[2] for n in origins if n.startswith("made/language/") and n != name)
             text += "\n```{toctree}\n:hidden:\n\n" + "\n".join(others) + "\n```\n"
         page.write_text(text, encoding="utf-8")
+    (MADE / "options.md").write_text(options_page(), encoding="utf-8")
     return origins
+
+
+def options_page() -> str:
+    """The options of a predictor, from their declarations."""
+    from udcp_dsl.prediction.promises.option import reference_table
+    from udcp_dsl.prediction.promises.promise import OPTIONS
+
+    return (
+        "# Options of a predictor\n\n"
+        "Keywords of `SetPredictor`, `UtilitySetClassifier` (with `random_state` for `seed`) and `udcp.Promise`, and\n"
+        "options of `udcp calibrate`. Those that exclude each other are refused, with the reason.\n\n"
+        + reference_table(OPTIONS)
+    )
 
 
 def page_of(path: str) -> str | None:

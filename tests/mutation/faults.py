@@ -114,23 +114,24 @@ FAULTS = (
     ),
     Fault(
         "tuning: the final threshold on a fold that lambda has seen",
-        "udcp_dsl/prediction/predictor.py",
-        "rows = rows.take(folds[2])",
-        "rows = rows.take(folds[1])",
+        "udcp_dsl/prediction/stages/chain.py",
+        "dealt.append((stage, tuple(left[fold] for fold in folds)))\n",
+        "dealt.append((stage, tuple(left[fold] for fold in folds)))\n        taken = folds[0] if folds else taken\n",
         (PREDICTOR, "-k", "folds or never_sees"),
     ),
     Fault(
         "label leak: true labels are scored as if they were likeliest",
-        "udcp_dsl/prediction/lambda_tuning.py",
-        "    scores = oracle.score_of(P, y)\n",
+        "udcp_dsl/prediction/stages/lambda_tuning.py",
+        "    scores = oracle.score_of(given.P, given.truth)\n",
+        "    P, y = given.P, given.truth\n"
         "    P = np.where(np.arange(P.shape[1]) == y[:, None], P.max(axis=1, keepdims=True), P)\n"
         "    scores = oracle.score_of(P, y)\n",
         _validate("hospital/tests.loss", "--oracle", "lac"),
     ),
     Fault(
         "nonempty: the first label keeps its score",
-        "udcp_dsl/prediction/lambda_tuning.py",
-        "return np.where(oracle.first(P) == y, -np.inf, scores) if nonempty else scores",
+        "udcp_dsl/prediction/stages/lambda_tuning.py",
+        "return np.where(oracle.first(given.P) == given.truth, -np.inf, scores) if nonempty else scores",
         "return scores",
         (PREDICTOR, "-k", "nonempty"),
     ),

@@ -7,7 +7,7 @@ from fault import Fault
 WORDS = "tests/udcp_dsl/language/test_words.py"
 LOSS = "tests/udcp_dsl/test_loss.py"
 SAVED = "tests/udcp_dsl/prediction/test_saved.py"
-DOUBTS = "tests/udcp_dsl/prediction/test_doubts.py"
+DOUBTS = "tests/udcp_dsl/prediction/test_input_warnings.py"
 ARGUMENTS = "tests/udcp_dsl/prediction/test_arguments.py"
 VALUE = "tests/udcp_dsl/prediction/rows/test_value.py"
 WRITING = "tests/udcp_dsl/prediction/test_writing.py"
@@ -72,8 +72,8 @@ INPUT_FAULTS = (
     Fault(
         "saved: a file may name a checkpoint",
         "udcp_dsl/prediction/saved.py",
-        "        if option in content[",
-        '        if option != "checkpoint" and option in content[',
+        '        if option in oracle["options"]',
+        '        if option != "checkpoint" and option in oracle["options"]',
         (SAVED, "-k", "starts_no_process"),
     ),
     Fault(
@@ -116,7 +116,7 @@ INPUT_FAULTS = (
         "udcp_dsl/prediction/containers.py",
         'if text[-1] == "\\0":',
         'if text == "\\0":',
-        ("tests/udcp_dsl/prediction/rows/test_columns.py", "-k", "bad_groups"),
+        ("tests/udcp_dsl/prediction/rows/test_row_attributes.py", "-k", "bad_groups"),
     ),
     Fault(
         "input: a whole number beyond floats is a number",

@@ -9,13 +9,16 @@ RULE = "tests/udcp_dsl/prediction/calibrate/test_rule.py"
 MASSES = "tests/udcp_dsl/prediction/calibrate/test_masses.py"
 TOGETHER = "tests/udcp_dsl/prediction/promises/test_together.py"
 HARM = "tests/udcp_dsl/prediction/promises/test_harm.py"
-TEMPERATURE = "tests/udcp_dsl/prediction/promises/test_temperature.py"
+TEMPERATURE = "tests/udcp_dsl/prediction/stages/test_temperature.py"
+REPAIR = "tests/udcp_dsl/prediction/stages/test_repair.py"
+REPAIR_FIT = "tests/udcp_dsl/prediction/test_probability_repair.py"
 SHIFT = "tests/udcp_dsl/prediction/promises/test_shift.py"
-OPTIONS = "tests/udcp_dsl/prediction/promises/test_options.py"
+OPTIONS = "tests/udcp_dsl/prediction/promises/test_promise.py"
 COMPARED = "tests/udcp_dsl/test_comparison_promises.py"
 
 _CALIBRATE = "udcp_dsl/prediction/calibrate"
 _PROMISES = "udcp_dsl/prediction/promises"
+_STAGES = "udcp_dsl/prediction/stages"
 
 PROMISE_FAULTS = (
     Fault(
@@ -49,9 +52,9 @@ PROMISE_FAULTS = (
     ),
     Fault(
         "difficulty: the highest w p instead of the highest p",
-        "udcp_dsl/prediction/fitting.py",
+        f"{_STAGES}/oracle_input.py",
         "rows.highest_probabilities if P is rows.P else highest(P)",
-        "highest(P if harm is None else harm.bought(P, self.oracle))",
+        "highest(P if harm is None else harm.bought(P, setting.oracle))",
         (TOGETHER, "-k", "difficulty_is"),
     ),
     Fault(
@@ -91,8 +94,8 @@ PROMISE_FAULTS = (
     ),
     Fault(
         "risk: oracles buy probability",
-        "udcp_dsl/prediction/fitting.py",
-        "P if harm is None else changed(P, lambda block: harm.bought(block, self.oracle)),",
+        f"{_STAGES}/oracle_input.py",
+        "P if harm is None else changed(P, lambda block: harm.bought(block, setting.oracle)),",
         "P,",
         (HARM,),
     ),
@@ -120,57 +123,85 @@ PROMISE_FAULTS = (
     Fault(
         "weights: full sets are not told of",
         "udcp_dsl/prediction/predictor.py",
-        "            warn_of_full_sets(full, len(rows))\n",
+        "            warn_of_full_sets(made.full, len(rows))\n",
         "            pass\n",
         (SHIFT,),
     ),
     Fault(
         "temperature: multiplied instead of divided",
-        f"{_PROMISES}/temperature.py",
+        f"{_STAGES}/temperature.py",
         "np.power(piece, 1 / temperature, out=piece)",
         "np.power(piece, temperature, out=piece)",
         (TEMPERATURE,),
     ),
     Fault(
-        "temperature: its rows set the threshold too",
-        "udcp_dsl/prediction/fitting.py",
-        "return fit_temperature(to_array(fold.P), fold.truth), rows.take(left)",
-        "return fit_temperature(to_array(fold.P), fold.truth), rows",
-        (TEMPERATURE,),
+        "repair: its rows set the threshold too",
+        f"{_STAGES}/chain.py",
+        "        left = np.delete(left, taken)\n",
+        "        left = left if stage.repairs else np.delete(left, taken)\n",
+        (REPAIR, "-k", "no_other_stage or a_fifth"),
+    ),
+    Fault(
+        "repair: the exponent has no bounds",
+        "udcp_dsl/prediction/probability_repair/penalized.py",
+        "_BOUND = math.log(MAX_EXPONENT)",
+        "_BOUND = math.inf",
+        (REPAIR_FIT,),
+    ),
+    Fault(
+        "repair: no pseudo-counts",
+        "udcp_dsl/prediction/probability_repair/penalized.py",
+        "prior, cross = self.c * np.exp(at.offsets), a * cross",
+        "prior, cross = 0 * np.exp(at.offsets) + self.c, a * cross",
+        (REPAIR_FIT,),
+    ),
+    Fault(
+        "repair: adopted whatever it gains",
+        "udcp_dsl/prediction/probability_repair/fit.py",
+        "    if not losses.is_better:\n",
+        "    if False:\n",
+        (REPAIR_FIT, REPAIR, "-k", "alone or left or said"),
+    ),
+    Fault(
+        "repair: a cell is left fewer rows than its threshold needs",
+        f"{_STAGES}/setting.py",
+        "min(int(fraction * len(rows)), len(rows) - self.need)",
+        "int(fraction * len(rows))",
+        (REPAIR, "tests/udcp_dsl/prediction/stages/test_anchors.py", "-k", "needs or leave_every"),
     ),
     Fault(
         "anchor by difficulty: the bins of the thresholds enter the scores",
-        "udcp_dsl/prediction/fitting.py",
-        "edges = stretch_edges(tuning.difficulty, self.promises.bins)",
-        "edges = rank_bin_sizes(seen.difficulty, self.promises.bins)[0] if seen.difficulty is not None else ()",
+        f"{_STAGES}/anchors.py",
+        "edges = stretch_edges(own.difficulty, bins)",
+        "edges = stretch_edges(own.difficulty[::2], bins)",
         (TOGETHER, "-k", "anchors_by_difficulty"),
     ),
     Fault(
         "saved: what is promised is not held against the thresholds",
-        "udcp_dsl/prediction/saved.py",
-        "if calibration.rule != asked.rule(cells) or",
+        f"{_STAGES}/thresholds.py",
+        "if calibration.rule != promise.rule(cells, setting.harm) or",
         "if",
         (TOGETHER, "-k", "change_of_what"),
     ),
     Fault(
         "weights and confidence are taken together",
-        f"{_PROMISES}/options.py",
-        '    if promises.confidence is not None:\n        raise InputError(\n            "weights and confidence',
-        '    if False:\n        raise InputError(\n            "weights and confidence',
+        f"{_PROMISES}/promise.py",
+        "        if self.confidence is not None:\n            raise InputError(\n",
+        "        if False:\n            raise InputError(\n",
         (OPTIONS,),
     ),
     Fault(
         "compare: beside, every row has the threshold of the hardest bin",
         "udcp_dsl/comparison/splits.py",
-        "return calibration.tau(level, difficulty=self._tested, n=len(self.folds.test))",
-        "return float(np.ravel(calibration.tau(level, difficulty=self._tested, n=len(self.folds.test)))[0])",
+        "own = replace(own, difficulty=self.data.highest_probabilities[places])",
+        "own = replace(own, difficulty=np.full(len(places), self.data.highest_probabilities.min()))",
         (COMPARED, "-k", "predictors or covered_beside"),
     ),
     Fault(
-        "compare: confidence is left out of the thresholds",
-        "udcp_dsl/comparison/splits.py",
-        "confidence=self.promises.confidence,",
+        "confidence is left out of the thresholds",
+        f"{_STAGES}/thresholds.py",
+        "confidence=promise.confidence,",
         "confidence=None,",
-        (COMPARED, "-k", "predictors"),
+        (TOGETHER,),
     ),
 )

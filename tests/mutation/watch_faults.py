@@ -7,7 +7,7 @@ from fault import Fault
 RANKS = "tests/udcp_dsl/prediction/monitor/test_ranks.py"
 BETTING = "tests/udcp_dsl/prediction/monitor/test_betting.py"
 WATCHING = "tests/udcp_dsl/prediction/monitor/test_watching.py"
-KEPT = "tests/udcp_dsl/prediction/calibrate/test_kept.py"
+KEPT = "tests/udcp_dsl/prediction/calibrate/test_calibration_scores.py"
 P_VALUES = "tests/udcp_dsl/prediction/calibrate/test_p_values.py"
 CROSS = "tests/udcp_dsl/prediction/calibrate/test_cross.py"
 DECISIONS = "tests/udcp_dsl/expression/test_decisions.py"

@@ -43,7 +43,12 @@ ORACLES = ("base", "greedy", "lac", "penalized", "price")
 
 
 def compared(**settings: Any) -> Comparison:
-    return compare([KINDS, FEES], P, Y, **{"alphas": ALPHAS, "splits": 3, "seed": 3, "oracles": ORACLES, **settings})
+    return compare(
+        [KINDS, FEES],
+        P,
+        Y,
+        **{"alphas": ALPHAS, "splits": 3, "seed": 3, "oracles": ORACLES, "repair": None, **settings},
+    )
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +121,7 @@ def test_the_test_fold_does_not_see_its_truth() -> None:
     for rows in (FOLDS[0].test, FOLDS[0].halves[1]):
         y = Y.copy()
         y[rows] = (y[rows] + 1 + np.arange(len(rows)) % 5) % 6
-        other = compare([KINDS, FEES], P, y, alphas=ALPHAS, splits=1, seed=3, oracles=ORACLES)
+        other = compare([KINDS, FEES], P, y, alphas=ALPHAS, splits=1, seed=3, oracles=ORACLES, repair=None)
         for a, b in zip(usual.runs, other.runs, strict=True):
             assert a.lam == b.lam
             for measure in ("mean_cost", "size_counts", "cost_by_term", "empty"):
@@ -134,7 +139,7 @@ def test_the_truth_of_the_other_folds_matters() -> None:
     for rows in (FOLDS[0].calibration, FOLDS[0].halves[0]):
         y = Y.copy()
         y[rows] = P[rows].argmin(axis=1)
-        other = compare([KINDS, FEES], P, y, alphas=ALPHAS, splits=1, seed=3, oracles=ORACLES)
+        other = compare([KINDS, FEES], P, y, alphas=ALPHAS, splits=1, seed=3, oracles=ORACLES, repair=None)
         assert untimed(other.runs) != untimed(usual.runs)
 
 
@@ -309,6 +314,7 @@ def test_columns_are_matched_by_class_names() -> None:
         splits=1,
         seed=3,
         oracles=ORACLES,
+        repair=None,
     )
     assert untimed(found.runs) == untimed(compared(splits=1).runs)
 

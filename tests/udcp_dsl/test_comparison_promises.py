@@ -42,7 +42,7 @@ PROMISES: tuple[dict[str, Any], ...] = (
 
 
 def compared(*losses: Loss, **settings: Any) -> Comparison:
-    return compare(losses or (KINDS,), P, Y, **{"splits": 2, "seed": 3, "oracles": ORACLES, **settings})
+    return compare(losses or (KINDS,), P, Y, **{"splits": 2, "seed": 3, "oracles": ORACLES, "repair": None, **settings})
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,7 @@ def by_hand(run: Run, within: str | None, settings: dict[str, Any]) -> dict[str,
     asked = {key: value for key, value in settings.items() if key in ("confidence", "risk")}
     asked |= {"conditional": within, "bins": settings.get("bins")} if within else {}
     options = {} if run.lam is None else {"lam": run.lam}
-    predictor = SetPredictor(KINDS, run.oracle, options=options, alpha=run.alpha, **asked)
+    predictor = SetPredictor(KINDS, run.oracle, options=options, alpha=run.alpha, repair=None, **asked)
     folds = FOLDS[run.split]
     predictor.calibrate(P[folds.calibration], Y[folds.calibration])
     return evaluate(predictor, P[folds.test], Y[folds.test]).as_dict()
@@ -89,7 +89,9 @@ def test_anchors_are_those_of_a_predictor_on_the_fold_for_tuning(
     by_bins: dict[str, Any] = {"conditional": "difficulty", "bins": settings.get("bins")}
     for kept, within in ((both, dict[str, Any]()), (both.beside, by_bins)):
         for run in kept.runs:
-            predictor = SetPredictor(TOGETHER, "price", alpha=run.alpha, **asked, **within).calibrate(P[rows], Y[rows])
+            predictor = SetPredictor(TOGETHER, "price", alpha=run.alpha, repair=None, **asked, **within).calibrate(
+                P[rows], Y[rows]
+            )
             assert predictor.anchors is not None
             by_hand = evaluate(predictor, P[folds.test], Y[folds.test]).as_dict()
             assert {**run.evaluation.as_dict(), "certified": by_hand["certified"]} == by_hand

@@ -75,7 +75,8 @@ def test_the_sets_are_those_of_the_predictor_by_hand(data: Any) -> None:
     model = UtilitySetClassifier(fitted, loss, oracle="greedy", alpha=[0.1, 0.2]).calibrate(
         X[400:800], NAMES[y[400:800]]
     )
-    predictor = udcp.SetPredictor(loss, "greedy", alpha=[0.1, 0.2], class_names=fitted.classes_)
+    seed = model.predictor_.seed
+    predictor = udcp.SetPredictor(loss, "greedy", alpha=[0.1, 0.2], seed=seed, class_names=fitted.classes_)
     predictor.calibrate(fitted.predict_proba(X[400:800]), NAMES[y[400:800]])
     for alpha in (0.1, 0.2):
         expected = predictor.predict_set(fitted.predict_proba(X[800:]), alpha=alpha).mask
@@ -190,8 +191,8 @@ PROMISES: tuple[dict[str, Any], ...] = (
     {"confidence": "0.9"},
     {"conditional": "difficulty", "confidence": 0.8, "simultaneous": True},
     {"risk": "harm", "alpha": 0.3},
-    {"temperature": "fit"},
-    {"temperature": 1.7, "conditional": "class"},
+    {"repair": "temperature"},
+    {"repair": udcp.Repair(1 / 1.7), "conditional": "class"},
 )
 
 
@@ -256,7 +257,7 @@ def test_weights_of_shifted_rows(data: Any) -> None:
         ({"simultaneous": True}, udcp.InputError, "simultaneous=True goes with confidence"),
         ({"risk": "harm"}, udcp.InputError, "the spec declares no costs"),
         ({"loss": HARMFUL, "risk": "harn"}, udcp.InputError, "did you mean 'harm'"),
-        ({"temperature": "warm"}, udcp.InputError, "temperature is 'warm'"),
+        ({"repair": "warm"}, udcp.InputError, "repair is 'warm'"),
         ({"estimator": LinearSVC()}, udcp.InputError, "CalibratedClassifierCV"),
         ({"loss": 3}, TypeError, "function of the classes"),
         ({"loss": lambda classes: classes}, TypeError, "not a Loss"),
@@ -320,7 +321,9 @@ def test_the_scores_of_a_fold_are_by_an_estimator_that_has_not_seen_it() -> None
 
 def test_a_temperature_that_is_given_goes_with_cv() -> None:
     X, y = small(60, 0)
-    made = UtilitySetClassifier(LogisticRegression(), alpha=0.2, cv=3, oracle="lac", temperature=3.0).fit(X, y)
+    made = UtilitySetClassifier(LogisticRegression(), alpha=0.2, cv=3, oracle="lac", repair=udcp.Repair(1 / 3.0)).fit(
+        X, y
+    )
     folds = equal_folds(60, 3, np.random.default_rng(made._seed))
     for j, fold in enumerate(folds):
         others = np.setdiff1d(np.arange(60), fold)
@@ -342,8 +345,8 @@ def test_what_cv_excludes_is_refused() -> None:
         ({"confidence": 0.9}, "leave out confidence, or cv"),
         ({"simultaneous": True}, "leave out simultaneous, or cv"),
         ({"risk": "harm"}, "leave out risk, or cv"),
-        ({"temperature": "fit"}, "cv leaves no rows to fit a temperature on: give a number"),
-        ({"temperature": -1.0}, "temperature is -1.0"),
+        ({"repair": "temperature"}, "cv leaves no rows to fit a temperature on: give a Repair"),
+        ({"repair": -1.0}, "repair is -1.0"),
         ({"oracle": "penalized"}, "lambda of 'penalized'"),
         ({"cv": 1}, "2 or more"),
         ({"cv": 40}, "30 rows cannot be split into 40 folds"),

@@ -119,7 +119,7 @@ def test_they_come_before_the_work_and_once(settings: dict[str, Any], rows: Any,
     assert oracle.calls == 0
     with pytest.warns(CalibrationWarning) as caught:
         predictor.calibrate(rows, Y[: len(rows)], groups=groups)
-    assert len(caught) == 1
+    assert len([warning for warning in caught if "on average" not in str(warning.message)]) == 1
     assert oracle.calls > 0
 
 

@@ -34,8 +34,11 @@ def examples(
     masks: Mapping[str, Masks],
     called: Callable[[str], str] = str,
     p_values: Mapping[str, Callable[[Places], Floats]] | None = None,
+    numbers: Places | None = None,
 ) -> tuple[Example, ...]:
     """Rows of the test fold with the set of each oracle, in the order above; `called` gives a label's name.
+
+    `numbers` are those of the rows as they were given, where `data` holds only some of them.
 
     What counts is the difference in cost of the three oracles that are cheapest on the whole, for the size of their
     sets: a row of which nothing is known has sets that are large and dear whatever is done, and tells little.
@@ -61,7 +64,7 @@ def examples(
         kept[likeliest[:_TOP]] = True
         rival = next((name for name in others if not np.array_equal(masks[name][i], masks[ours][i])), None)
         example = Example(
-            row=row,
+            row=row if numbers is None else int(numbers[row]),
             name=None if data.ids is None else str(data.ids[row]),
             truth=loss.labels[data.truth[row]],
             probabilities={loss.labels[y]: float(data.P[row, y]) for y in likeliest if kept[y]},

@@ -12,7 +12,7 @@ import numpy as np
 
 from udcp_dsl.comparison.examples import examples
 from udcp_dsl.comparison.results import Comparison, Run
-from udcp_dsl.comparison.splits import FRACTIONS, Contender, Entry, Result, deal, run_split, warn_of_too_few
+from udcp_dsl.comparison.splits import FRACTIONS, Contender, Entry, Places, Result, deal, run_split, warn_of_too_few
 from udcp_dsl.diagnostics import InputError, OracleError, did_you_mean, keeping_warnings
 from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.calibrate import DEFAULT_GRID, CalibrationWarning, Level
@@ -62,9 +62,10 @@ def compare(
     `fractions` are those of the folds for thresholds, for tuning and for the test. `groups` (one a row) are strata of
     the measures; calibration is marginal. `ids` name the rows of the examples, and `label_names` the labels whose own
     names (codes, say) are not for readers; `ignore` names columns of a frame to leave unread. All losses must have the
-    same labels in the same order. `repair` is that of the probabilities, as for `SetPredictor`, fitted on a
-    fifth of the rows (at most 1,000) that are then in no fold. `workers` threads share the splits; `progress` is told of each oracle
-    and split. Refuses what `SetPredictor` and `evaluate` refuse. The same seed gives the same result, but for seconds.
+    same labels in the same order. `repair` is that of the probabilities, as for `SetPredictor`, fitted on a fifth of
+    the rows (at most 1,000) that are then in no fold. `workers` threads share the splits; `progress` hears of each
+    oracle and split. Refuses what `SetPredictor` and `evaluate` refuse. The same seed gives the same result, but for
+    seconds.
 
     `alphas` (0.1), `confidence` and `risk` say what is promised, as they do to `SetPredictor`, or a `promise`.
     `conditional="difficulty"` adds a second comparison, `beside`, on the same splits: what every oracle costs, and whom
@@ -76,7 +77,7 @@ def compare(
     >>> P = rng.dirichlet([1, 1, 1], 400)
     >>> found = udcp.compare(loss, P, [rng.choice(3, p=p) for p in P], oracles=["lac", "price"], splits=5)
     >>> {x.oracle: round(x.cost, 2) for x in found.summaries()}
-    {'lac': 5.4, 'price': 4.44}
+    {'lac': 5.15, 'price': 4.56}
     """
     asked = compared_promise(promise_from(promise, {**locals(), "alpha": alphas}))
     compared = (losses,) if isinstance(losses, Loss) else tuple(losses)
@@ -95,7 +96,7 @@ def compare(
             warn_of_free_labels(loss)
     data = rows_of(probs, compared[0].labels, y=y, groups=groups, ids=ids, ignore=ignore, class_names=class_names)
     warn_of_another_order(data)
-    repairs, data = _repaired(contenders[0], asked, data)
+    repairs, numbers, data = _repaired(contenders[0], asked, data)
     folds = deal(len(data), fractions, asked.seed, int(splits))
     overall = replace(asked, conditional=None, bins=None)
     kept = (overall,) if asked.conditional is None else (overall, asked)
@@ -142,6 +143,7 @@ def compare(
                 {oracle: x.mask for (of, oracle), x in first.items() if of == name and x.mask is not None},
                 lambda label: called.get(label, label),
                 {oracle: x.p_values for (of, oracle), x in first.items() if of == name and x.p_values is not None},
+                numbers,
             )
             for name, loss in zip(names, compared, strict=True)
         },
@@ -172,8 +174,9 @@ def compared_promise(promise: Promise) -> Promise:
     return promise
 
 
-def _repaired(contender: Contender, promise: Promise, data: Rows) -> tuple[tuple[Stage, ...], Rows]:
-    """The stages that change p, fitted once on rows that are then in no split, and all other rows after them."""
+def _repaired(contender: Contender, promise: Promise, data: Rows) -> tuple[tuple[Stage, ...], Places, Rows]:
+    """The stages that change p, fitted once on rows that are then in no split; all other rows, by their numbers; and
+    these rows as they are repaired."""
     setting = contender.setting(replace(promise, conditional=None, bins=None))
     dealt, left = deal_stages(setting, data, [stage for stage in STAGES if stage.repairs])
     repairs = fit_repairs(setting, dealt, data, left)
@@ -181,7 +184,7 @@ def _repaired(contender: Contender, promise: Promise, data: Rows) -> tuple[tuple
     P = data.P
     for stage in repairs:
         P = stage.repaired(P)
-    return repairs, data if P is data.P else replace(data, P=P)
+    return repairs, left, data if P is data.P else replace(data, P=P)
 
 
 def solves(oracle: str) -> bool:

@@ -92,7 +92,7 @@ def sweep(loss: Loss, probs: Any, y: Any = None, *, param: str, values: Sequence
     >>> Y = [rng.choice(3, p=p) for p in P]
     >>> found = udcp.sweep(loss, P, Y, param="fear", values=[0, 5], oracles=["price"], splits=3)
     >>> [(value, round(s.size, 2)) for value, s in found.summaries()]
-    [(0.0, 2.07), (5.0, 2.21)]
+    [(0.0, 1.96), (5.0, 2.29)]
     """
     if not isinstance(loss, Loss):
         raise TypeError(f"a loss is a {type(loss).__name__}, not a Loss: make one with udcp.load or udcp.loads")

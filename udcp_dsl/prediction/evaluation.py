@@ -208,8 +208,8 @@ class Measures(Result):
 class Evaluation(Measures):
     """What `evaluate` found: the measures, and the sets that they are of, which `as_dict` leaves out.
 
-    `certified` is the share of the sets that are proved to be the best ones for the given p, at the threshold, for an oracle that proves
-    it (`price`, `ilp`), else None.
+    `certified` is the share of the sets that are proved to be the best ones for the given p, at the threshold, for an
+    oracle that proves it (`price`, `ilp`), else None.
     """
 
     made: PredictionSets | None = field(repr=False, compare=False)

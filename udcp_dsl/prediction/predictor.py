@@ -42,8 +42,8 @@ _BLOCK = 1 << 22
 
 
 class MadeSets(NamedTuple):
-    """Sets as a mask (n, K); how many of them are full as no threshold is high enough for the weight of the row; and how
-    many are not proved to be the best for the p that the oracle was given, None where it proves nothing."""
+    """Sets as a mask (n, K); the number of full ones, as no threshold is high enough for the weight of the row; and of
+    those that are not proved to be the best for the p that the oracle was given, None where it proves nothing."""
 
     mask: npt.NDArray[np.bool_]
     full: int
@@ -62,9 +62,9 @@ class SetPredictor:
     `risk` names nonnegative `costs` of the spec, the harm of missing a label: its mean over all rows is then at most
     alpha, in its units. docs/guarantees.md says precisely what each of these promises.
 
-    `repair="auto"` repairs the probabilities first, on a fifth of the calibration rows (at least 100, at most 1,000; with
-    fewer than 300 rows not at all), and leaves them alone where that is no better; `"temperature"` fits one number, None
-    takes p as it is, and a `Repair` that was made before is applied. `temperature` is its deprecated name.
+    `repair="auto"` repairs the probabilities first, on a fifth of the calibration rows (at least 100, at most 1,000;
+    not at all with fewer than 300 rows), and leaves them alone where that is no better; `"temperature"` fits one
+    number; None takes p as it is; a `Repair` that was made before is applied. `temperature` is its deprecated name.
 
     `nonempty=True` never gives an empty set; `randomize=True` covers 1 - alpha exactly, with draws that depend on
     `seed`, the row's probabilities and its id, if ids are given, alone (so without ids rows with equal probabilities

@@ -47,9 +47,9 @@ if TYPE_CHECKING:
 _WHERE = {
     "GeneratedSpec": "generated.specs",
     "Problem": "coverage",
-    "all_masks": "cubes",
+    "all_masks": "subset_lattices",
     "assert_coverage": "coverage",
-    "assert_faces": "faces",
+    "assert_faces": "oracle_consistency",
     "assert_facts": "proofs",
     "assert_lowers": "lowering",
     "assert_meaning": "meaning",

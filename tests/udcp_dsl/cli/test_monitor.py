@@ -30,7 +30,7 @@ def saved(folder: Path) -> udcp_dsl.SetPredictor:
         np.save(f"{name}.npy", P)
         np.save(f"{name}_y.npy", y)
         np.save(f"{name}_wrong.npy", P.argmin(axis=1))
-    predictor = udcp_dsl.SetPredictor(udcp_dsl.loads(LOSS), "lac").calibrate(*rows(400, 0))
+    predictor = udcp_dsl.SetPredictor(udcp_dsl.loads(LOSS), "lac", repair=None).calibrate(*rows(400, 0))
     predictor.save("pets.json")
     return predictor
 

@@ -12,7 +12,7 @@ import pytest
 from click.testing import Result
 
 import udcp_dsl
-from udcp_dsl import SetPredictor
+from udcp_dsl import Repair, SetPredictor
 
 Udcp = Callable[..., Result]
 rng = np.random.default_rng(4)
@@ -35,8 +35,8 @@ CASES: list[tuple[tuple[str, ...], dict[str, Any], str]] = [
         {"risk": "harm", "alpha": 1.5},
         "mean of 'harm' over missed truths at most 1.5",
     ),
-    (("--temperature", "fit"), {"temperature": "fit"}, "temperature"),
-    (("--temperature", "2"), {"temperature": 2.0}, "temperature"),
+    (("--repair", "temperature"), {"repair": "temperature"}, "repaired p: "),
+    (("--temperature", "2"), {"repair": Repair(0.5)}, "repaired p: flattened"),
 ]
 
 
@@ -98,6 +98,7 @@ def test_weights(udcp: Udcp, file: str) -> None:
         (("--alpha", "1.5"), "strictly between 0 and 1"),
         (("--temperature", "warm"), "give fit, or a number above 0"),
         (("--temperature", "-1"), "above 0"),
+        (("--repair", "warm"), "give auto, temperature or none"),
         (("--confidence", "2"), "strictly between 0 and 1"),
         (("--bins", "3"), "--bins goes with --conditional difficulty"),
         (("--simultaneous",), "goes with confidence"),
@@ -117,7 +118,7 @@ def test_what_is_refused(udcp: Udcp, arguments: tuple[str, ...], message: str) -
 
 def test_compare_at_a_temperature(udcp: Udcp) -> None:
     options = ("--oracle", "lac", "--splits", "2", "--json")
-    done = udcp("compare", "skin.loss", *SOURCE, *options, "--temperature", "fit")
+    done = udcp("compare", "skin.loss", *SOURCE, *options, "--repair", "temperature")
     assert done.exit_code == 0, done.output
     data = json.loads(done.stdout)
     assert (data["n"], data["temperature"] > 0) == (240, True)

@@ -25,7 +25,7 @@ SITES = np.array(["north", "south\x1b"])[np.arange(300) % 2]
 
 def saved(oracle: str = "lac", *, groups: bool = False, **settings: Any) -> SetPredictor:
     loss = udcp_dsl.load("pets.loss", params={"weight": 3})
-    predictor = SetPredictor(loss, oracle, **{"alpha": 0.2, **settings})
+    predictor = SetPredictor(loss, oracle, **{"alpha": 0.2, "repair": None, **settings})
     predictor.calibrate(P, Y, groups=SITES if groups else None)
     predictor.save("pets.json")
     return predictor

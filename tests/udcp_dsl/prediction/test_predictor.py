@@ -241,8 +241,8 @@ def test_a_tuned_lambda_never_sees_the_rows_of_the_threshold() -> None:
 def test_calibrating_again_tunes_again() -> None:
     """A lambda kept from the first time would have been chosen by rows that may now set the threshold."""
     P, y = points(300, 5)
-    again = SetPredictor(LOSS, "penalized").calibrate(P_CAL, Y_CAL).calibrate(P, y)
-    afresh = SetPredictor(LOSS, "penalized").calibrate(P, y)
+    again = SetPredictor(LOSS, "penalized", repair=None).calibrate(P_CAL, Y_CAL).calibrate(P, y)
+    afresh = SetPredictor(LOSS, "penalized", repair=None).calibrate(P, y)
     assert again.tuning == afresh.tuning
     assert again.calibrated.n == 100
     assert again.calibrated.thresholds() == afresh.calibrated.thresholds()

@@ -376,7 +376,7 @@ def test_kernels_leave_cores_to_other_lanes_and_take_them_when_these_have_ended(
         {"conditional": "group", "pool": True},
         {"randomize": True},
         {"nonempty": True},
-        {"temperature": "fit"},
+        {"repair": "temperature"},
         {"confidence": 0.8},
     ],
     ids=str,

@@ -90,6 +90,12 @@ class Repair:
         if not all(_is_whole(y) and y < K for y in self.absent) or list(self.absent) != sorted(set(self.absent)):
             raise InputError("repair: the labels that its rows lack are not increasing positions of labels")
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Repair) and self.as_dict() == other.as_dict()
+
+    def __hash__(self) -> int:
+        return hash((self.exponent, self.smoothing, self.kind, self.n_rows))
+
     def for_labels(self, K: int) -> Repair:
         """The same, once it is known to be for K labels; refuses one for another number."""
         if self.offsets is not None and len(self.offsets) != K:

@@ -22,7 +22,8 @@ class Option:
 
     On the command line an option is a flag if its default is False, else one of its `choices`, else a text that
     `parse` reads; `repeated` ones may be given several times. `compared` ones may be shown by a comparison; an
-    `alias` is a deprecated name of another, and is not saved. `refuse` returns why it cannot be combined with the rest of the promise, as the text of an error, or None.
+    `alias` is a deprecated name of another, and is not saved.
+    `refuse` returns why it cannot be combined with the rest of the promise, as the text of an error, or None.
     `to_json` gives the saved form, which `check` reads back.
     """
 

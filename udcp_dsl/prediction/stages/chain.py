@@ -63,9 +63,13 @@ class Chain:
     @property
     def about_p(self) -> str:
         """One sentence: what was done to p."""
-        stage = self.find(RepairStage) or self.find(Temperature)
+        stage = self.find(RepairStage)
         if stage is not None:
-            return str(stage)
+            absent = stage.about_absent(self.setting)
+            return f"{stage}; {absent}" if absent else str(stage)
+        old = self.find(Temperature)
+        if old is not None:
+            return str(old)
         if self.setting.promise.repair is None:
             return "p taken as it is: no repair was asked for"
         return f"p left as it is: a repair needs {ENOUGH} calibration rows"

@@ -13,9 +13,11 @@ from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.containers import to_array
 from udcp_dsl.prediction.probability_repair import Repair, fit_repair
 from udcp_dsl.prediction.stages.stage import Left, Stage
+from udcp_dsl.showing import counted, listed
 
 if TYPE_CHECKING:
-    from udcp_dsl.prediction.oracle import Indices
+    from udcp_dsl.loss import Loss
+    from udcp_dsl.prediction.oracle import Floats, Indices
     from udcp_dsl.prediction.rows.probability_matrix import Matrix
     from udcp_dsl.prediction.stages.oracle_input import OracleInput
     from udcp_dsl.prediction.stages.setting import Cells, Setting
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 SHARE, LEAST, MOST = Fraction(1, 5), 100, 1000
 # With fewer rows in all none is spared for a repair that is chosen; of fewer than these no temperature can be fitted.
 ENOUGH, FEWEST = 300, 10
+_NAMED = 5  # labels that are named
+_CELLS = 1 << 22  # of a mask that is held
 _STREAM = 5  # of random numbers: the folds of no other stage are drawn from it
 
 
@@ -80,6 +84,20 @@ class RepairStage(Stage):
     def __str__(self) -> str:
         return self.repair.describe(self.total or None)
 
+    def about_absent(self, setting: Setting) -> str:
+        """How many labels no row of its fold has, and which of them cost, or harm, more than the median label; "" where
+        p is left alone or every label is there."""
+        absent = list(self.repair.absent)
+        if not absent or self.repair.offsets is None:
+            return ""
+        worth, what = (setting.harm.values, "harm") if setting.harm else (_costs_alone(setting.oracle.loss), "cost")
+        above = sorted((y for y in absent if worth[y] > np.median(worth)), key=lambda y: -worth[y])
+        text = f"{counted(len(absent), 'label')} without a row there, scaled down"
+        if not above:
+            return text
+        labels = setting.oracle.loss.labels
+        return f"{text} ({what} above the median: {listed([labels[y] for y in above], _NAMED)})"
+
     def as_dict(self) -> dict[str, Any]:
         return {"repair": self.repair.as_dict(), "total": self.total}
 
@@ -89,3 +107,14 @@ class RepairStage(Stage):
         if isinstance(total, bool) or not isinstance(total, int) or total < 0:
             raise InputError("its repair is not what was saved: calibrate and save again")
         return cls(Repair.from_dict(data["repair"]).for_labels(setting.oracle.loss.K), total)
+
+
+def _costs_alone(loss: Loss) -> Floats:
+    """What each label costs as the only one of a set."""
+    found: Floats = np.empty(loss.K)
+    step = max(1, _CELLS // loss.K)
+    for start in range(0, loss.K, step):
+        alone = np.zeros((min(step, loss.K - start), loss.K), dtype=bool)
+        alone[np.arange(len(alone)), start + np.arange(len(alone))] = True
+        found[start : start + step] = loss.batch(alone)
+    return found

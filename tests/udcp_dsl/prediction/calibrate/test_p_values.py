@@ -37,7 +37,7 @@ PROMISES: list[dict[str, Any]] = [
     {"risk": "harm"},
     {"weights": True},
     {"weights": True, "conditional": "class"},
-    {"temperature": 2.0},
+    {"repair": udcp.Repair(1 / 2.0)},
 ]
 
 

@@ -99,7 +99,7 @@ def test_what_would_not_do_raises_false_alarms() -> None:
 def predictor(**options: Any) -> udcp.SetPredictor:
     P, y = rows(400, 0)
     groups = np.where(np.arange(400) % 2, "north", "south") if options.get("conditional") == "group" else None
-    return udcp.SetPredictor(udcp.loads(LOSS), "lac", **options).calibrate(P, y, groups=groups)
+    return udcp.SetPredictor(udcp.loads(LOSS), "lac", **{"repair": None, **options}).calibrate(P, y, groups=groups)
 
 
 OPTIONS: list[dict[str, Any]] = [
@@ -111,7 +111,7 @@ OPTIONS: list[dict[str, Any]] = [
     {"risk": "harm", "alpha": 0.2},
     {"nonempty": True},
     {"randomize": True},
-    {"temperature": 1.5},
+    {"repair": udcp.Repair(1 / 1.5)},
     {"conditional": "group", "pool": True},
 ]
 

@@ -24,14 +24,14 @@ NAMES = np.array(LOSS.labels)
 TOGETHER: list[dict[str, Any]] = [
     {"conditional": "difficulty"},
     {"conditional": "difficulty", "bins": 2, "confidence": 0.9, "simultaneous": True},
-    {"conditional": "difficulty", "temperature": "fit", "nonempty": True},
-    {"conditional": "difficulty", "randomize": True, "temperature": 1.5},
+    {"conditional": "difficulty", "repair": "temperature", "nonempty": True},
+    {"conditional": "difficulty", "randomize": True, "repair": udcp.Repair(1 / 1.5)},
     {"conditional": "class", "confidence": 0.8},
     {"conditional": "group", "confidence": 0.8, "pool": True},
-    {"risk": "harm", "alpha": [0.3, 1.2], "conditional": "difficulty", "bins": 3, "temperature": "fit"},
+    {"risk": "harm", "alpha": [0.3, 1.2], "conditional": "difficulty", "bins": 3, "repair": "temperature"},
     {"risk": "harm", "alpha": 0.3, "conditional": "group"},
     {"risk": "harm", "alpha": 0.3, "nonempty": True},
-    {"confidence": 0.95, "alpha": [0.1, 0.3], "temperature": "fit"},
+    {"confidence": 0.95, "alpha": [0.1, 0.3], "repair": "temperature"},
 ]
 
 
@@ -81,7 +81,9 @@ def test_a_change_of_what_is_promised_is_noticed(tmp_path: Path) -> None:
 
     P, y = drawn(200, 1)
     file = tmp_path / "p.json"
-    udcp.SetPredictor(LOSS, "lac", conditional="difficulty", confidence=0.8, temperature=2.0).calibrate(P, y).save(file)
+    udcp.SetPredictor(LOSS, "lac", conditional="difficulty", confidence=0.8, repair=udcp.Repair(0.5)).calibrate(
+        P, y
+    ).save(file)
     whole = json.loads(file.read_text())
     for change in (
         lambda c: c["promise"].update(confidence="19/20"),
@@ -89,9 +91,9 @@ def test_a_change_of_what_is_promised_is_noticed(tmp_path: Path) -> None:
         lambda c: c["promise"].update(simultaneous=True),
         lambda c: c["promise"].update(bins=3),
         lambda c: c["promise"].update(conditional=None, bins=None),
-        lambda c: c["promise"].update(temperature=None),
-        lambda c: c["stages"][0].update(temperature=3.0),
-        lambda c: c["stages"][0].update(temperature="fit"),
+        lambda c: c["promise"].update(repair="hot"),
+        lambda c: c["stages"][0]["repair"].update(exponent=30.0),
+        lambda c: c["stages"][0].update(total=-1),
         lambda c: c["stages"][-1]["calibration"].update(edges=c["stages"][-1]["calibration"]["edges"][::-1]),
         lambda c: c["stages"][-1]["calibration"].update(points=None),
         lambda c: c["stages"][-1]["calibration"]["rule"].update(confidence="1/2"),
@@ -109,7 +111,9 @@ def test_a_change_of_what_is_promised_is_noticed(tmp_path: Path) -> None:
 
 def test_difficulty_is_the_highest_probability_at_the_temperature() -> None:
     P, y = drawn(200, 2)
-    predictor = udcp.SetPredictor(LOSS, "lac", conditional="difficulty", temperature=3.0, alpha=0.2).calibrate(P, y)
+    predictor = udcp.SetPredictor(
+        LOSS, "lac", conditional="difficulty", repair=udcp.Repair(1 / 3.0), alpha=0.2
+    ).calibrate(P, y)
     v = np.sort(tempered(P, 3.0).max(axis=1))
     assert predictor.calibrated.edges == tuple(v[[49, 99, 149]])
     # And under a risk that of p, not of w p.
@@ -119,7 +123,7 @@ def test_difficulty_is_the_highest_probability_at_the_temperature() -> None:
 
 def test_anchors_by_difficulty_are_between_edges_of_their_own_rows() -> None:
     P, y = drawn(800, 3)
-    predictor = udcp.SetPredictor(LOSS, "price", conditional="difficulty", alpha=0.2).calibrate(P, y)
+    predictor = udcp.SetPredictor(LOSS, "price", conditional="difficulty", alpha=0.2, repair=None).calibrate(P, y)
     anchors = predictor.anchors
     assert anchors is not None
     assert anchors.n == 200

@@ -43,7 +43,7 @@ def test_sets_cost_less_than_without_and_than_others() -> None:
     loss = udcp.loads(MIXED)
     P, y = drawn(9000, 0)
     cal, new = slice(0, 5000), slice(5000, None)
-    predictor = udcp.SetPredictor(loss, alpha=0.2).calibrate(P[cal], y[cal])
+    predictor = udcp.SetPredictor(loss, alpha=0.2, repair=None).calibrate(P[cal], y[cal])
     assert predictor.anchors is not None
     assert predictor.anchors.n == 1000
     assert predictor.calibrated.n == 4000
@@ -58,7 +58,7 @@ def test_sets_cost_less_than_without_and_than_others() -> None:
 def test_losses_that_are_proved_nested_give_up_no_row() -> None:
     loss = udcp.loads(NESTED)
     P, y = drawn(300, 1)
-    predictor = udcp.SetPredictor(loss, alpha=0.2).calibrate(P, y)
+    predictor = udcp.SetPredictor(loss, alpha=0.2, repair=None).calibrate(P, y)
     assert predictor.anchors is None
     assert predictor.calibrated.n == 300
 
