@@ -216,7 +216,18 @@ def page(data: dict[str, Any]) -> str:
         covered, lacking = coverages(row)
         start = f"| {row['case']} | {row['alpha']:g} | {ours:.4g} | {without:.4g}"
         lines.append(f"{start} | {means[best]:.4g}, `{best}` | {covered} | {lacking} |")
-    return "\n\n".join(["\n".join(lines), *verdicts(data["rows"])[1]])
+    return "\n\n".join(["\n".join(lines), *verdicts(data["rows"])[1], least_covered(data["rows"])])
+
+
+def least_covered(rows: list[dict[str, Any]]) -> str:
+    """Where labels that the fold lacks are covered least, among the rows of the table that have any."""
+    with_repair, without = (name_of("price", repair) for repair in (True, False))
+    row = min((r for r in rows if r["absent_rows"]), key=lambda r: float(r["absent_coverage"][with_repair]))
+    covered = row["absent_coverage"]
+    return (
+        f"Labels that the fold lacks are covered least on {row['case']} at alpha {row['alpha']:g}: "
+        f"{covered[with_repair]:.2f}, against {covered[without]:.2f} without the repair."
+    )
 
 
 def main(arguments: list[str] | None = None) -> int:
