@@ -1,5 +1,5 @@
 """Mean cost of every oracle against `price` at matched coverage: on synthetic posteriors, where p is true, and on the
-real classifiers of the repository, where it is not, as they are and with a temperature fitted on other rows.
+real classifiers of the repository, where it is not, as they are and repaired as by default, on other rows.
 
     python benchmarks/dominance.py [--quick] [--only NAME] [--output FOLDER]
 
@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from dominance_cases import CLASSIFIERS, FITTED, LANGUAGES, Case, probabilities, real, synthetic
+from dominance_cases import CLASSIFIERS, LANGUAGES, REPAIRED, Case, probabilities, real, synthetic
 from numpy.typing import NDArray
 from rich.console import Console
 from writing import between_markers, write
@@ -229,12 +229,20 @@ def as_data(case: Case, row: Row) -> dict[str, Any]:
         **asdict(row),
         "about": case.about,
         "true_p": case.y is None,
-        "temperature": case.temperature,
+        "repair": None if case.repair is None else brief(case.repair),
         "wrong": case.wrong,
         "n": len(case.P),
         "holds": row.holds,
         "rivals": rivals,
     }
+
+
+def brief(repair: udcp.Repair) -> str:
+    """Exponent a, smoothing w and number of labels shifted."""
+    if not repair.adopted:
+        return "none"
+    smoothing = f"w {repair.smoothing:g}, " if repair.smoothing else ""
+    return f"a {repair.exponent:.2f}, {smoothing}{repair.n_shifted} shifted"
 
 
 def against_price(rival: dict[str, Any]) -> str:
@@ -247,23 +255,23 @@ def against_price(rival: dict[str, Any]) -> str:
 def table(data: dict[str, Any], alphas: tuple[float, ...]) -> list[str]:
     """In Markdown, one line a case and an alpha."""
     lines = [
-        f"| loss | T | alpha | `price` | {' | '.join(f'`{name}`' for name in RIVALS)} | lowest or equal |",
+        f"| loss | repair | alpha | `price` | {' | '.join(f'`{name}`' for name in RIVALS)} | lowest or equal |",
         f"|---|---|---|---|{'---|' * len(RIVALS)}---|",
     ]
     for row in data["rows"]:
         if row["alpha"] in alphas:
             others = " | ".join(against_price(rival) for rival in row["rivals"])
             held = "yes" if row["holds"] else "no"
-            T = "" if row["temperature"] is None else f"{row['temperature']:.2f}"
-            lines.append(f"| {row['case']} | {T} | {row['alpha']:g} | {row['price_cost']:.3g} | {others} | {held} |")
+            start = f"| {row['case']} | {row['repair'] or ''} | {row['alpha']:g} | {row['price_cost']:.3g}"
+            lines.append(f"{start} | {others} | {held} |")
     return lines
 
 
-# By whether p is true, whether a temperature was fitted, and whether p is wrong by design.
+# By whether p is true, whether it was repaired, and whether it is wrong by design.
 STATES = {
     (True, False, False): "With true p",
     (False, False, False): "On real classifiers as they are",
-    (False, True, False): "On real classifiers, temperature fitted on other rows,",
+    (False, True, False): "On real classifiers, repaired on other rows,",
     (False, False, True): "On the digits with C = 1, whose p are wrong by design,",
 }
 
@@ -272,7 +280,7 @@ def verdict(data: dict[str, Any]) -> list[str]:
     """For each state of p the count of rows that hold, and each row that does not, by name."""
     found = []
     for state, where in STATES.items():
-        rows = [row for row in data["rows"] if (row["true_p"], row["temperature"] is not None, row["wrong"]) == state]
+        rows = [row for row in data["rows"] if (row["true_p"], row["repair"] is not None, row["wrong"]) == state]
         if rows:
             held = sum(row["holds"] for row in rows)
             found.append(f"{where} `price` is lowest, or equal within noise, in {held} of {len(rows)} rows.")
@@ -288,13 +296,13 @@ def verdict(data: dict[str, Any]) -> list[str]:
 
 
 def effect(data: dict[str, Any]) -> str:
-    """What a temperature does to the cost of `price` itself, on the same rows at the same coverage."""
+    """What the repair does to the cost of `price` itself, on the same rows at the same coverage."""
     costs = {(row["case"], row["alpha"]): row["price_cost"] for row in data["rows"]}
-    fitted = [key for key in costs if key[0].endswith(FITTED)]
-    changes = [costs[name, alpha] / costs[name.removesuffix(FITTED), alpha] - 1 for name, alpha in fitted]
+    repaired = [key for key in costs if key[0].endswith(REPAIRED)]
+    changes = [costs[name, alpha] / costs[name.removesuffix(REPAIRED), alpha] - 1 for name, alpha in repaired]
     lowered = sum(change < 0 for change in changes)
     return (
-        f"A fitted temperature lowers the mean cost of `price` itself in {lowered} of {len(changes)} rows; "
+        f"The repair lowers the mean cost of `price` itself in {lowered} of {len(changes)} rows; "
         f"it changes by {min(changes):+.1%} to {max(changes):+.1%}."
     )
 
@@ -308,8 +316,9 @@ def not_nested_lines(data: dict[str, Any]) -> list[str]:
 
 LEGEND = (
     "Mean cost at matched coverage: of `price` itself, then of the others as multiples of it (`ilp`: on fewer rows, "
-    "beside `price` on the same rows). `=`: equal within two standard errors; bold: cheaper than `price`. T: the "
-    "temperature, where one was fitted, on rows that are not judged."
+    "beside `price` on the same rows). `=`: equal within two standard errors; bold: cheaper than `price`. Repair, "
+    "fitted on rows that are not judged: the exponent a, the smoothing w, and number of labels shifted; none: p was "
+    "left as it is."
 )
 
 

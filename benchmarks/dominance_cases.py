@@ -1,7 +1,7 @@
 """The cases of dominance.py: losses of every class that `price` has a way for, each with rows to judge on.
 
 Synthetic posteriors are true: whoever draws y draws it from p. The real classifiers are those of `udcp_dsl.datasets`,
-each in two states: as it is, and with a temperature that was fitted on other rows than those judged.
+each in two states: as it is, and repaired as `SetPredictor` repairs p by default, on other rows than those judged.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import softmax
 
 import udcp_dsl as udcp
 from udcp_dsl import datasets
@@ -29,7 +28,7 @@ Floats = NDArray[np.float64]
 class Case:
     """A loss and rows to judge on; `y` None means that p is true. Lambda is tuned on the rows of `tuning` alone.
 
-    `ilp` is judged on the first `ilp_rows` of the rows, beside `price` on the same. `temperature` is that of `P` and
+    `ilp` is judged on the first `ilp_rows` of the rows, beside `price` on the same. `repair` is that of `P` and
     `tuning`, None if the classifier is as it is. `wrong` says that its p are so by design.
     """
 
@@ -42,7 +41,7 @@ class Case:
     tuning_y: NDArray[np.int64] | None = None
     ilp_rows: int = 100
     ilp_options: Mapping[str, object] = field(default_factory=dict)
-    temperature: float | None = None
+    repair: udcp.Repair | None = None
     wrong: bool = False
 
 
@@ -146,7 +145,7 @@ loss shapes = count(shape) + 0.2 * size
 
 
 CLASSIFIERS = ("languages, normalised", "languages, raw", "texts through torch")
-FITTED = ", temperature fitted"  # ends the name of such a case
+REPAIRED = ", repaired"  # ends the name of such a case
 WRONG = "digits, C = 1: shapes"  # as often right as the other, but far less sure than it may be
 
 
@@ -160,7 +159,7 @@ def probabilities(classifier: str) -> NDArray[np.floating[Any]]:
 
 
 def real(quick: bool) -> Iterator[tuple[str, Callable[[], Case]]]:
-    """Each case as it is, then with a temperature fitted."""
+    """Each case as it is, then repaired."""
     makes = {
         "digits: shapes": partial(_digits, "digits: shapes", {}, 3 if quick else 200),
         WRONG: partial(_digits, WRONG, {"C": 1.0}, 3 if quick else 200),
@@ -172,24 +171,14 @@ def real(quick: bool) -> Iterator[tuple[str, Callable[[], Case]]]:
                 makes[name] = partial(_languages, name, classifier, file)
     for name, make in makes.items():
         yield name, make
-        yield name + FITTED, partial(lambda make: fitted(make()), make)
+        yield name + REPAIRED, partial(lambda make: repaired(make()), make)
 
 
-def fitted(case: Case) -> Case:
-    """The case with the temperature that fits the rows of `tuning`: log p are logits, and what is 0 stays 0."""
-    from udcp_dsl.torch import fit_temperature
-
-    with np.errstate(divide="ignore"):
-        P, tuning = (np.log(p.astype(np.float64)) for p in (case.P, case.tuning))
-    T = fit_temperature(tuning, case.tuning_y)
-    return replace(
-        case,
-        name=case.name + FITTED,
-        P=softmax(P / T, axis=1),
-        tuning=softmax(tuning / T, axis=1),
-        temperature=T,
-        wrong=False,
-    )
+def repaired(case: Case) -> Case:
+    """The case with p as a predictor with its defaults sees them, calibrated on the rows of `tuning`."""
+    predictor = udcp.SetPredictor(case.loss, "lac").calibrate(case.tuning, case.tuning_y)
+    P, tuning = (predictor.repaired(p) for p in (case.P, case.tuning))
+    return replace(case, name=case.name + REPAIRED, P=P, tuning=tuning, repair=predictor.repair, wrong=False)
 
 
 def _digits(name: str, options: dict[str, float], ilp_rows: int) -> Case:

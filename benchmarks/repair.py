@@ -1,14 +1,15 @@
 """What the repair of p does to the cost of each oracle: real classifiers of the repository, and six of scikit-learn.
 
-    python benchmarks/repair.py [--quick] [--splits 10] [--only TEXT]
+    python benchmarks/repair.py [--quick] [--splits 10] [--only TEXT] [--again]
 
-Mean cost at alpha 0.1 and 0.05 over random splits into calibration and test rows, with the repair and without, and
-coverage of the labels that the rows of the repair lack. Two verdicts, by paired standard errors over the splits:
-(a) `price` with the repair is lowest, or equal within two standard errors, against every oracle with and without, in
-all rows but at most two, none of them a forest; (b) it is nowhere more than 3 percent above `price` without the repair
-by more than two standard errors. Drawn classes have fresh rows in every split; in the other cases the splits share one
-pool of rows, so that their standard errors are too small. Exit status 0 only if both verdicts hold. Writes
-benchmarks/results/repair.json and repair.md.
+Mean cost at alpha 0.1 and 0.05 over random splits into calibration and test rows, by predictors with `repair="auto"`,
+the default, and with `repair=None`, which calibrates with all rows; and coverage of the labels that the rows of the
+repair lack. Two verdicts, by paired standard errors over the splits: (a) `price` with the repair is lowest, or equal
+within two standard errors, against every oracle with and without, in all rows but at most two, none of them a forest;
+(b) it is nowhere more than 3 percent above `price` without the repair by more than two standard errors. Drawn classes
+have fresh rows in every split; in the other cases the splits share one pool of rows, so that their standard errors are
+too small. Exit status 0 only if both verdicts hold. Writes benchmarks/results/repair.json and repair.md, and a shorter
+table into docs/repair.md.
 """
 
 from __future__ import annotations
@@ -24,15 +25,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from repair_cases import Case, Ints, cases
 from rich.console import Console
-from writing import write
+from writing import between_markers, write
 
 import udcp_dsl as udcp
 from udcp_dsl.diagnostics import OracleError
-from udcp_dsl.prediction.probability_repair import Repair, fit_repair
 
 RESULTS = Path(__file__).parent / "results"
+PAGE = Path(__file__).parent.parent / "docs" / "repair.md"
+BEGIN, END = "<!-- repair: made by benchmarks/repair.py -->", "<!-- end of repair -->"
 ALPHAS = (0.1, 0.05)
 ORACLES = ("price", "lac", "penalized", "base", "ratio", "greedy")
 MOST_ABOVE = 0.03
@@ -44,14 +47,21 @@ MOST_LOST = 2
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Calibration and test rows of a case; and the repair, fitted on its fold of the calibration rows."""
+    """Calibration and test rows of a case; a predictor deals its own rows to the repair."""
 
     case: Case
     seed: int
-    fold: Ints
-    left: Ints
+    calibration: Ints
     test: Ints
-    repair: Repair
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """Mean cost, whether each test row is covered, and the repair, None where none was asked for."""
+
+    cost: float
+    covered: NDArray[np.bool_]
+    repair: udcp.Repair | None
 
 
 def split_of(case: Case, seed: int) -> Split:
@@ -61,60 +71,50 @@ def split_of(case: Case, seed: int) -> Split:
         order = np.arange(seed * size, (seed + 1) * size)
         if order[-1] >= len(case.y):
             raise SystemExit(f"{case.name} has rows for {len(case.y) // size} splits")
-    calibration, test = order[: case.calibration], order[case.calibration :]
-    n = len(calibration)
-    size = 0 if n < 300 else min(max(n // 5, 100), 1000)
-    fold, left = calibration[:size], calibration[size:]
-    repair = fit_repair(case.P[fold], case.y[fold], rng=np.random.default_rng([seed, 5]))
-    return Split(case, seed, fold, left, test, repair)
+    return Split(case, seed, order[: case.calibration], order[case.calibration :])
 
 
-def sets_of(split: Split, oracle: str, alpha: float, *, repair: bool) -> Any:
-    """The prediction sets of the test rows. The one place where a predictor is made.
-
-    The rows of the repair are used for nothing else; without it, they are calibrated with as well.
-    """
-    P, used = split.case.P, split.repair if repair else Repair()
-    rows = split.left if repair else np.concatenate([split.fold, split.left])
-    predictor = udcp.SetPredictor(split.case.loss, oracle, alpha=alpha, seed=split.seed)
-    return predictor.calibrate(used.apply(P[rows]), split.case.y[rows]).predict_set(used.apply(P[split.test]))
+def result_of(split: Split, oracle: str, alpha: float, *, repair: bool) -> Result:
+    """A predictor as users get it, or with `repair=None`, on the test rows. The one place where a predictor is made."""
+    P, y, asked = split.case.P, split.case.y, "auto" if repair else None
+    predictor = udcp.SetPredictor(split.case.loss, oracle, alpha=alpha, repair=asked, seed=split.seed)  # type: ignore[arg-type]
+    sets = predictor.calibrate(P[split.calibration], y[split.calibration]).predict_set(P[split.test])
+    covered = sets.mask[np.arange(len(split.test)), y[split.test]]
+    return Result(float(sets.costs.mean()), covered, predictor.repair)
 
 
 def measure(case: Case, splits: int) -> Iterator[dict[str, Any]]:
     """One row per alpha."""
     made = [split_of(case, seed) for seed in range(splits)]
     for alpha in ALPHAS:
+        found: dict[str, list[Result]] = {}
+        for oracle in ORACLES:
+            for repair in (True, False):
+                try:
+                    found[name_of(oracle, repair)] = [result_of(split, oracle, alpha, repair=repair) for split in made]
+                except OracleError:  # does not apply to this loss
+                    continue
+        repairs = [one.repair for one in found[name_of("price", True)] if one.repair is not None]
+        lacking = [np.isin(case.y[split.test], one.absent) for split, one in zip(made, repairs, strict=True)]
         row: dict[str, Any] = {
             "case": case.name,
             "alpha": alpha,
             "is_forest": case.is_forest,
-            "repairs": [str(split.repair) for split in made],
-            "costs": {},
-            "coverage": {},
+            "repairs": [str(one) for one in repairs],
+            "costs": {key: [one.cost for one in results] for key, results in found.items()},
+            "coverage": {key: _mean([one.covered for one in results]) for key, results in found.items()},
             "absent_coverage": {},
+            "absent_rows": round(sum(int(rows.sum()) for rows in lacking) / splits, 1),
         }
-        for oracle in ORACLES:
-            for repair in (True, False):
-                try:
-                    found = [one(split, oracle, alpha, repair=repair) for split in made]
-                except OracleError:  # does not apply to this loss
-                    continue
-                key = name_of(oracle, repair)
-                row["costs"][key] = [cost for cost, _, _ in found]
-                row["coverage"][key] = round(float(np.mean([covered for _, covered, _ in found])), 4)
-                if oracle == "price":
-                    absent = np.concatenate([lacking for _, _, lacking in found])
-                    row["absent_coverage"][key] = round(float(absent.mean()), 4) if len(absent) else None
-                    row["absent_rows"] = round(len(absent) / splits, 1)
+        for repair in (True, False):
+            key = name_of("price", repair)
+            row["absent_coverage"][key] = _mean([r.covered[rows] for r, rows in zip(found[key], lacking, strict=True)])
         yield row
 
 
-def one(split: Split, oracle: str, alpha: float, *, repair: bool) -> tuple[float, float, Any]:
-    """Mean cost, coverage, and whether each test row is covered whose label the repair's rows lack."""
-    sets = sets_of(split, oracle, alpha, repair=repair)
-    y = split.case.y[split.test]
-    covered = sets.mask[np.arange(len(y)), y]
-    return float(sets.costs.mean()), float(covered.mean()), covered[np.isin(y, split.repair.absent)]
+def _mean(covered: list[NDArray[np.bool_]]) -> float | None:
+    rows = np.concatenate(covered)
+    return round(float(rows.mean()), 4) if len(rows) else None
 
 
 def name_of(oracle: str, repair: bool) -> str:
@@ -171,19 +171,63 @@ def table(rows: list[dict[str, Any]]) -> str:
         "|---" * (len(keys) + 4) + "|",
     ]
     for row in rows:
-        means = {key: float(np.mean(costs)) for key, costs in row["costs"].items()}
+        means = mean_costs(row)
         lowest = min(means.values())
         shown = [
             "" if key not in means else f"**{means[key]:.4g}**" if means[key] == lowest else f"{means[key]:.4g}"
             for key in keys
         ]
-        pair = [row["coverage"][name_of("price", repair)] for repair in (True, False)]
-        absent = [row["absent_coverage"][name_of("price", repair)] for repair in (True, False)]
-        lacking = "none" if absent[0] is None else f"{absent[0]:.2f}, {absent[1]:.2f} ({row['absent_rows']:g} rows)"
-        lines.append(
-            f"| {row['case']} | {row['alpha']:g} | {' | '.join(shown)} | {pair[0]:.3f}, {pair[1]:.3f} | {lacking} |"
-        )
+        covered, lacking = coverages(row)
+        lines.append(f"| {row['case']} | {row['alpha']:g} | {' | '.join(shown)} | {covered} | {lacking} |")
     return "\n".join(lines)
+
+
+def mean_costs(row: dict[str, Any]) -> dict[str, float]:
+    return {key: float(np.mean(costs)) for key, costs in row["costs"].items()}
+
+
+def coverages(row: dict[str, Any]) -> tuple[str, str]:
+    """Of `price`, with the repair and without: of all rows, and of those whose label the repair's rows lack."""
+    keys = [name_of("price", repair) for repair in (True, False)]
+    all_rows, absent = ([row[of][key] for key in keys] for of in ("coverage", "absent_coverage"))
+    lacking = "none" if absent[0] is None else f"{absent[0]:.2f}, {absent[1]:.2f} ({row['absent_rows']:g} rows)"
+    return f"{all_rows[0]:.3f}, {all_rows[1]:.3f}", lacking
+
+
+def report(data: dict[str, Any]) -> str:
+    legend = (
+        "Mean cost over the splits, with the repair of p and without; the lowest in bold. The last columns: with "
+        "the repair, without."
+    )
+    return "\n\n".join(["# Repair of p", legend, table(data["rows"]), *verdicts(data["rows"])[1]]) + "\n"
+
+
+def page(data: dict[str, Any]) -> str:
+    """What stands between the markers of the page: `price` beside the cheapest of the other oracles."""
+    lines = [
+        "| classifier: loss | alpha | `price`, default | `price`, `repair=None` | cheapest other oracle | coverage of "
+        "`price` | of labels that the fold lacks |",
+        "|---" * 7 + "|",
+    ]
+    for row in data["rows"]:
+        means = mean_costs(row)
+        ours, without = (means.pop(name_of("price", repair)) for repair in (True, False))
+        best = min(means, key=lambda key: means[key])
+        covered, lacking = coverages(row)
+        start = f"| {row['case']} | {row['alpha']:g} | {ours:.4g} | {without:.4g}"
+        lines.append(f"{start} | {means[best]:.4g}, `{best}` | {covered} | {lacking} |")
+    return "\n\n".join(["\n".join(lines), *verdicts(data["rows"])[1], least_covered(data["rows"])])
+
+
+def least_covered(rows: list[dict[str, Any]]) -> str:
+    """Where labels that the fold lacks are covered least, among the rows of the table that have any."""
+    with_repair, without = (name_of("price", repair) for repair in (True, False))
+    row = min((r for r in rows if r["absent_rows"]), key=lambda r: float(r["absent_coverage"][with_repair]))
+    covered = row["absent_coverage"]
+    return (
+        f"Labels that the fold lacks are covered least on {row['case']} at alpha {row['alpha']:g}: "
+        f"{covered[with_repair]:.2f}, against {covered[without]:.2f} without the repair."
+    )
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -191,31 +235,36 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="a few classifiers, three splits; writes nothing")
     parser.add_argument("--splits", type=int, default=10, help="number of random splits, two or more")
     parser.add_argument("--only", default="", help="cases whose name contains this; writes nothing")
+    parser.add_argument("--again", action="store_true", help="write the tables from the results that are there")
     options = parser.parse_args(arguments)
     splits = 3 if options.quick else options.splits
     if splits < 2:
         parser.error("--splits must be 2 or more: standard errors are over the splits")
-    console, progress = Console(width=200), Console(stderr=True)
-    start, rows = time.perf_counter(), list[dict[str, Any]]()
-    for name, make in cases(options.quick):
-        if options.only in name:
+    if options.again:
+        data = json.loads((RESULTS / "repair.json").read_text(encoding="utf-8"))
+    else:
+        data = measured(splits, quick=options.quick, only=options.only)
+        Console(width=200).print(table(data["rows"]), markup=False, soft_wrap=True)
+    held, lines = verdicts(data["rows"])
+    Console(width=200).print(*lines, f"{data['seconds']} s", sep="\n", markup=False, soft_wrap=True)
+    if not options.quick and not options.only:
+        write(RESULTS / "repair.json", json.dumps(data, indent=1) + "\n")
+        write(RESULTS / "repair.md", report(data))
+        write(PAGE, between_markers(PAGE.read_text(encoding="utf-8"), BEGIN, END, page(data)))
+    return 0 if held else 1
+
+
+def measured(splits: int, *, quick: bool, only: str) -> dict[str, Any]:
+    progress, start, rows = Console(stderr=True), time.perf_counter(), list[dict[str, Any]]()
+    for name, make in cases(quick):
+        if only in name:
             began = time.perf_counter()
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 rows += measure(make(), splits)
             progress.print(f"{name}: {time.perf_counter() - began:.1f} s; {rows[-1]['repairs'][0]}")
-    held, lines = verdicts(rows)
     seconds = round(time.perf_counter() - start, 1)
-    console.print(table(rows), *lines, f"{seconds} s", sep="\n", markup=False, soft_wrap=True)
-    if not options.quick and not options.only:
-        data = {"seconds": seconds, "splits": splits, "holds": held, "rows": rows}
-        write(RESULTS / "repair.json", json.dumps(data, indent=1) + "\n")
-        legend = (
-            "Mean cost over the splits, with the repair of p and without; the lowest in bold. The last columns: with "
-            "the repair, without."
-        )
-        write(RESULTS / "repair.md", "\n\n".join(["# Repair of p", legend, table(rows), *lines]) + "\n")
-    return 0 if held else 1
+    return {"seconds": seconds, "splits": splits, "holds": verdicts(rows)[0], "rows": rows}
 
 
 if __name__ == "__main__":

@@ -1,13 +1,16 @@
 """The published rivals and the libraries beside `price`: cost at matched coverage, coverage by quarter, time; on real
-classifiers with a temperature fitted on other rows, and on each rival's own kind of loss.
+classifiers, and on each rival's own kind of loss.
 
-    python benchmarks/rivals.py [--rows N] [--only NAME] [--environments FOLDER] [--without-libraries] [--busy]
+    python benchmarks/rivals.py [--rows N] [--fold N] [--only NAME] [--without-libraries] [--busy]
+        [--environments FOLDER]
 
 Every method is given the same rows to tune on, chooses its own options there by the cost that it is judged by, and is
-judged on others, at the level at which it covers 1 - alpha of them (two neighbouring levels mixed). A standard error
-is that of the paired difference to `price`, by row, each row's cost less what its coverage costs at that method's own
-rate. MAPIE, TorchCP, crepes and puncc run in environments that are made at the first run and kept. Writes rivals.json
-and rivals.md to benchmarks/results.
+judged on others, at the level at which it covers 1 - alpha of them (two neighbouring levels mixed). `price` has p as
+the product repairs them by default, on at most 1,000 of the rows to tune on. Rivals and libraries have p at a
+temperature fitted on all of these rows; rivals are judged a second time with the p of `price`. A standard error is that
+of the paired difference to `price`, by row, each row's cost less what its coverage costs at that method's own rate.
+MAPIE, TorchCP, crepes and puncc run in environments that are made at the first run and kept. Writes rivals.json and
+rivals.md to benchmarks/results.
 """
 
 from __future__ import annotations
@@ -24,7 +27,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from dominance_cases import FITTED
 from rivals import (
     ByScore,
     Family,
@@ -43,11 +45,12 @@ from rivals import (
 from rivals.libraries import METHODS as LIBRARY_METHODS
 from rivals.libraries import Asked, Library, Refused, versions
 from rivals_cases import Problem, problems
-from rivals_page import LIBRARIES, METHODS, cell, report, table
+from rivals_page import LIBRARIES, METHODS, cell, report, table, verdict
 from writing import write
 
 import udcp_dsl as udcp
 from udcp_dsl.datasets.cache import cache_folder
+from udcp_dsl.prediction.stages.repair import MOST
 from udcp_solvers.price import takes_anchor
 
 RESULTS = Path(__file__).parent / "results"
@@ -72,10 +75,11 @@ class ByPrice(Family):
 
 
 def price(problem: Problem) -> Family:
-    oracle: Any = udcp.make_oracle("price", problem.case.loss)
-    if takes_anchor(problem.case.loss):
-        return ByPrice(oracle, problem.case.P)
-    return ByScore(oracle.scores(problem.case.P))
+    case = problem.repaired
+    oracle: Any = udcp.make_oracle("price", case.loss)
+    if takes_anchor(case.loss):
+        return ByPrice(oracle, case.P)
+    return ByScore(oracle.scores(case.P))
 
 
 class Made:
@@ -182,39 +186,51 @@ def matched(found: Family, loss: Any, y: Ints, target: float) -> Matched:
     return Matched(mix[0], mix[1], rate)
 
 
-def judge(problem: Problem, alpha: float, made: Made, asked: Asked | None) -> dict[str, Any]:
-    """What every method costs at coverage 1 - alpha, beside `price`."""
-    case = problem.case
-    assert case.y is not None
-    hard = np.argsort(np.argsort(case.P.max(axis=1), kind="stable"), kind="stable") * 4 // len(case.P)
-    methods: list[dict[str, Any]] = []
-    refused = []
+@dataclass(frozen=True, eq=False)
+class Judge:
+    """What methods cost at coverage 1 - alpha on the rows of a problem, beside `price`."""
 
-    def add(name: str, reached: Matched, ms_a_row: float) -> None:
-        error = float((reached.adjusted - ours.adjusted).std() / np.sqrt(len(case.P)))
-        noise = NOISE * error + ROUNDING * abs(ours.cost)
-        more = reached.cost - ours.cost
-        methods.append(
-            {
-                "method": name,
-                "cost": reached.cost,
-                "error": error,
-                "verdict": "equal" if abs(more) <= noise else "dearer" if more > 0 else "cheaper",
-                "coverage": float(reached.covered.mean()),
-                "by_quarter": [float(reached.covered[hard == q].mean()) for q in range(4)],
-                "ms_a_row": ms_a_row,
-            }
-        )
+    problem: Problem
+    alpha: float
+    ours: Matched
 
-    for name in ("price", *METHODS):
-        start, made.spent = time.perf_counter(), 0.0
-        found = price(problem) if name == "price" else method(name, problem, alpha, made)
-        if found is None:
-            continue
-        reached = matched(found, case.loss, case.y, 1 - alpha)
-        if name == "price":
-            ours = reached
-        add(name, reached, 1000 * (time.perf_counter() - start + made.spent) / len(case.P))
+    def judged(self, name: str, reached: Matched, ms_a_row: float) -> dict[str, Any]:
+        P = self.problem.case.P
+        hard = np.argsort(np.argsort(P.max(axis=1), kind="stable"), kind="stable") * 4 // len(P)
+        error = float((reached.adjusted - self.ours.adjusted).std() / np.sqrt(len(P)))
+        noise = NOISE * error + ROUNDING * abs(self.ours.cost)
+        more = reached.cost - self.ours.cost
+        return {
+            "method": name,
+            "cost": reached.cost,
+            "error": error,
+            "verdict": "equal" if abs(more) <= noise else "dearer" if more > 0 else "cheaper",
+            "coverage": float(reached.covered.mean()),
+            "by_quarter": [float(reached.covered[hard == q].mean()) for q in range(4)],
+            "ms_a_row": ms_a_row,
+        }
+
+    def published(self, problem: Problem, made: Made) -> list[dict[str, Any]]:
+        """The rivals, with the p of this problem."""
+        found = []
+        for name in METHODS:
+            start, made.spent = time.perf_counter(), 0.0
+            family = method(name, problem, self.alpha, made)
+            if family is not None:
+                reached = matched(family, problem.case.loss, problem.case.y, 1 - self.alpha)
+                spent = 1000 * (time.perf_counter() - start + made.spent) / len(problem.case.P)
+                found.append(self.judged(name, reached, spent))
+        return found
+
+
+def judge(problem: Problem, alpha: float, made: tuple[Made, Made], asked: Asked | None) -> dict[str, Any]:
+    """What every method costs at coverage 1 - alpha, beside `price`; rivals also with the p of `price`."""
+    case, refused = problem.case, []
+    start = time.perf_counter()
+    ours = matched(price(problem), case.loss, case.y, 1 - alpha)
+    by = Judge(problem, alpha, ours)
+    methods = [by.judged("price", ours, 1000 * (time.perf_counter() - start) / len(case.P))]
+    methods += by.published(problem, made[0])
     for library, score in LIBRARY_METHODS if asked is not None else ():
         assert asked is not None
         try:
@@ -222,16 +238,18 @@ def judge(problem: Problem, alpha: float, made: Made, asked: Asked | None) -> di
         except Refused as error:
             refused.append(str(error))
             continue
-        add(f"{library} {score}", reached, asked.ms_a_row(library, score))
+        methods.append(by.judged(f"{library} {score}", reached, asked.ms_a_row(library, score)))
     return {
-        "case": case.name.removesuffix(FITTED),
+        "case": case.name,
         "classifier": problem.classifier,
         "about": case.about,
         "own": problem.own,
         "alpha": alpha,
         "n": len(case.P),
-        "temperature": case.temperature,
+        "temperature": problem.temperature,
+        "repair": str(problem.repaired.repair),
         "methods": methods,
+        "repaired": by.published(problem.all_repaired(), made[1]),
         "refused": refused,
     }
 
@@ -239,6 +257,7 @@ def judge(problem: Problem, alpha: float, made: Made, asked: Asked | None) -> di
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=2000, help="to judge on, and as many to tune on")
+    parser.add_argument("--fold", type=int, default=MOST, help="rows of these, at most, that the repair is fitted on")
     parser.add_argument("--only", help="cases whose name holds this; the others stay as they were measured before")
     parser.add_argument("--environments", type=Path, default=cache_folder() / "libraries", help="of the libraries")
     parser.add_argument("--without-libraries", action="store_true")
@@ -246,11 +265,15 @@ def main() -> int:
     parser.add_argument("--output", type=Path, default=RESULTS)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore", UserWarning)  # labels that cost nothing, rows beyond the budget of the search
-    chosen = [make() for name, make in problems(arguments.rows) if not arguments.only or arguments.only in name]
+    chosen = [
+        make()
+        for name, make in problems(arguments.rows, arguments.fold)
+        if not arguments.only or arguments.only in name
+    ]
     rows = []
     for classifier in dict.fromkeys(problem.classifier for problem in chosen):
         of_it = [problem for problem in chosen if problem.classifier == classifier]
-        case, made = of_it[0].case, Made()
+        case, made = of_it[0].case, (Made(), Made())
         with ExitStack() as open_until:
             asked = None
             if not arguments.without_libraries:
@@ -260,7 +283,8 @@ def main() -> int:
                 for alpha in ALPHAS:
                     rows.append(judge(problem, alpha, made, asked))
                     row = rows[-1]
-                    shown = " ".join(f"{m['method']} {cell(m, row['methods'][0]['cost'])}" for m in row["methods"])
+                    found = [*row["methods"], *row["repaired"]]
+                    shown = " ".join(f"{m['method']} {cell(m, row['methods'][0]['cost'])}" for m in found)
                     print(f"{row['case']}, alpha {alpha:g}: {shown}", file=sys.stderr, flush=True)
     arguments.output.mkdir(parents=True, exist_ok=True)
     file = arguments.output / "rivals.json"
@@ -274,8 +298,7 @@ def main() -> int:
     }
     write(file, json.dumps(data, indent=1) + "\n")
     write(arguments.output / "rivals.md", report(data))
-    print(table(data))
-    print(table(data, LIBRARIES))
+    print(table(data), table(data, with_repair=True), table(data, LIBRARIES), verdict(data), sep="\n")
     return 0
 
 

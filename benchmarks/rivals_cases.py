@@ -1,21 +1,24 @@
-"""The problems of rivals.py: real classifiers with a temperature fitted on other rows, each under losses that a user of
-it would write, and under those that a rival is made for."""
+"""The problems of rivals.py: real classifiers, each under losses that a user of it would write, and under those that a
+rival is made for. The rivals are given p at a temperature fitted on other rows; `price` has its default, the repair."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from dominance_cases import DIGITS, Case, fitted, probabilities
+from dominance_cases import DIGITS, Case, probabilities
 from rivals import Floats, Ints, frequencies, same_group
+from scipy.special import softmax
 
 import udcp_dsl as udcp
 from udcp_dsl import datasets
+from udcp_dsl.prediction.probability_repair import fit_repair
+from udcp_dsl.prediction.stages.repair import MOST
 
 ROOT = Path(__file__).parent.parent
 LANGUAGES = ("languages, normalised", "languages, raw", "texts through torch")
@@ -43,9 +46,14 @@ OWN = {
 @dataclass(frozen=True, eq=False)
 class Problem:
     """A case, the groups that its labels are in, and a hierarchy or a table of actions where it has one. Problems of
-    one `classifier` have the same rows and the same likeness of labels."""
+    one `classifier` have the same rows and the same likeness of labels.
+
+    `case` has p as the rivals are given them, at a fitted `temperature`; `repaired` as `price` has them by default.
+    """
 
     case: Case
+    repaired: Case
+    temperature: float
     classifier: str
     groups: Ints
     tree: Any = None
@@ -59,23 +67,51 @@ class Problem:
             likeness = self.tree.common_depth(np.arange(self.tree.K)) / max(self.tree.height, 1)
         object.__setattr__(self, "similarity", np.asarray(likeness, dtype=np.float64))
 
+    def all_repaired(self) -> Problem:
+        """The rivals given the same p as `price`."""
+        return replace(self, case=self.repaired)
 
-def problems(n: int) -> Iterator[tuple[str, Callable[[], Problem]]]:
+
+def problems(n: int, fold: int = MOST) -> Iterator[tuple[str, Callable[[], Problem]]]:
+    """By name; n rows to tune on, the repair fitted on the first `fold` of these at most."""
     for classifier in LANGUAGES:
         for file in ("branches", "diameter"):
-            yield f"{classifier}: {file}", partial(_languages, classifier, file, n)
-    yield "digits: shapes", partial(_digits, n)
+            yield f"{classifier}: {file}", partial(_languages, classifier, file, n, fold)
+    yield "digits: shapes", partial(_digits, n, fold)
     for classifier, losses in ABOUT.items():
         for loss in losses:
-            yield f"{classifier}: {loss}", partial(_of_spec, classifier, loss, n)
+            yield f"{classifier}: {loss}", partial(_of_spec, classifier, loss, n, fold)
     for own in OWN:
-        # A step in nodes(h) makes `price` search.
-        yield f"languages, own loss of {own}", partial(_own, own, n // 10 if own == "structured" else n)
+        yield f"languages, own loss of {own}", partial(_own, own, n, fold)
 
 
-def _case(name: str, about: str, loss: Any, P: Any, y: Any, n: int) -> Case:
+def _case(name: str, about: str, loss: Any, P: Any, y: Any, n: int, judged: int | None = None) -> Case:
+    """n rows to tune on, and as many others to judge on, or `judged` of these."""
     n = min(n, len(y) // 2)
-    return fitted(Case(name, about, loss, P[:n], P[n : 2 * n], y[:n], y[n : 2 * n]))
+    rows = slice(min(n, judged or n))
+    return Case(name, about, loss, P[rows], P[n : 2 * n], y[rows], y[n : 2 * n])
+
+
+def _problem(case: Case, fold: int, *about: Any) -> Problem:
+    at_temperature, T = fitted(case)
+    return Problem(at_temperature, repaired(case, fold), T, *about)
+
+
+def repaired(case: Case, fold: int) -> Case:
+    """The case with p repaired as by default, on the first rows of `tuning`."""
+    assert case.tuning_y is not None
+    repair = fit_repair(case.tuning[:fold], case.tuning_y[:fold], rng=np.random.default_rng(0))
+    return replace(case, P=repair.apply(case.P), tuning=repair.apply(case.tuning), repair=repair)
+
+
+def fitted(case: Case) -> tuple[Case, float]:
+    """The case at the temperature that fits the rows of `tuning`: log p are logits, and what is 0 stays 0."""
+    from udcp_dsl.torch import fit_temperature
+
+    with np.errstate(divide="ignore"):
+        P, tuning = (np.log(p.astype(np.float64)) for p in (case.P, case.tuning))
+    T = fit_temperature(tuning, case.tuning_y)
+    return replace(case, P=softmax(P / T, axis=1), tuning=softmax(tuning / T, axis=1)), T
 
 
 def _tree(loss: Any) -> tuple[Ints, Any]:
@@ -83,29 +119,29 @@ def _tree(loss: Any) -> tuple[Ints, Any]:
     return tree.nodes_at(len(tree.levels) or 1), tree
 
 
-def _languages(classifier: str, file: str, n: int) -> Problem:
+def _languages(classifier: str, file: str, n: int, fold: int) -> Problem:
     loss = udcp.load(ROOT / "specs" / "languages" / f"{file}.loss")
     about = "count(langs.branch) + 0.01 * size" if file == "branches" else "diameter(langs) + 0.01 * size"
     case = _case(f"{classifier}: {file}", f"`{about}`", loss, probabilities(classifier), datasets.languages().y, n)
-    return Problem(case, f"{classifier}, {n} rows", *_tree(loss))
+    return _problem(case, fold, f"{classifier}, {n} rows", *_tree(loss))
 
 
-def _digits(n: int) -> Problem:
+def _digits(n: int, fold: int) -> Problem:
     data = datasets.digits()
     loss = udcp.loads(DIGITS)
     case = _case("digits: shapes", "`count(shape) + 0.2 * size`", loss, data.probs, data.y, n)
-    return Problem(case, "digits", np.array([0, 1, 2, 2, 1, 2, 0, 1, 0, 0]))
+    return _problem(case, fold, "digits", np.array([0, 1, 2, 2, 1, 2, 0, 1, 0, 0]))
 
 
-def _of_spec(classifier: str, name: str, n: int) -> Problem:
+def _of_spec(classifier: str, name: str, n: int, fold: int) -> Problem:
     """A classifier whose labels are those of a spec."""
     data = getattr(datasets, classifier)()
     loss = udcp.load(ROOT / "specs" / SPECS[classifier], loss=name)
     case = _case(f"{classifier}: {name}", f"`{ABOUT[classifier][name]}`", loss, data.probs, data.y, n)
-    return Problem(case, classifier, *_tree(loss))
+    return _problem(case, fold, classifier, *_tree(loss))
 
 
-def _own(own: str, n: int) -> Problem:
+def _own(own: str, n: int, fold: int) -> Problem:
     """A rival's own kind of loss, over the languages."""
     y = datasets.languages().y
     P = probabilities("languages, normalised")
@@ -125,8 +161,9 @@ def _own(own: str, n: int) -> Problem:
     else:
         loss = udcp.loads(f"{head}loss own = {text[own]}\n", folder=folder)
     groups, tree = _tree(udcp.load(folder / "branches.loss"))
-    case = _case(f"languages, own loss of {own}", OWN[own], loss, P, y, n)
-    return Problem(case, f"{LANGUAGES[0]}, {n} rows", groups, tree, losses, own)
+    judged = n // 10 if own == "structured" else n  # a step in nodes(h) makes `price` search
+    case = _case(f"languages, own loss of {own}", OWN[own], loss, P, y, n, judged)
+    return _problem(case, fold, f"{LANGUAGES[0]}, {judged} rows", groups, tree, losses, own)
 
 
 def _listed(costs: Floats, folder: Path) -> str:

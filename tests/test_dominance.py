@@ -105,7 +105,6 @@ def test_errors_are_those_of_repeated_samples(dominance: ModuleType) -> None:
 @pytest.fixture
 def digits(cases: ModuleType) -> Any:
     pytest.importorskip("sklearn")
-    pytest.importorskip("torch")
     return dict(cases.real(quick=True))[cases.WRONG]()
 
 
@@ -117,51 +116,38 @@ def test_no_row_that_is_judged_is_tuned_on(digits: Any) -> None:
         assert not np.shares_memory(judged, tuned)
 
 
-def test_a_temperature_is_fitted_on_rows_that_are_not_judged(cases: ModuleType, digits: Any) -> None:
+def test_a_repair_is_that_of_the_product_on_rows_that_are_not_judged(cases: ModuleType, digits: Any) -> None:
     """The judged rows replaced, it stays the same; the others replaced, it does not."""
-    name = cases.WRONG + cases.FITTED
+    name = cases.WRONG + cases.REPAIRED
     state = dict(cases.real(quick=True))[name]()
     assert state.name == name
     assert (digits.wrong, state.wrong) == (True, False)
+    predictor = udcp.SetPredictor(digits.loss, "lac").calibrate(digits.tuning, digits.tuning_y)
+    assert str(state.repair) == str(predictor.repair)
+    assert state.repair.adopted
+    np.testing.assert_array_equal(state.P, state.repair.apply(digits.P))
+    np.testing.assert_array_equal(state.tuning, state.repair.apply(digits.tuning))
     some_wrong = np.where(np.arange(len(digits.tuning_y)) % 10, digits.tuning_y, 0)
-    other = {"P": digits.P[::-1] ** 3, "y": digits.y * 0, "tuning": digits.tuning**2, "tuning_y": some_wrong}
+    flat = digits.tuning**2 / (digits.tuning**2).sum(axis=1, keepdims=True)
+    other = {"P": digits.P[::-1], "y": digits.y * 0, "tuning": flat, "tuning_y": some_wrong}
     for replaced, same in (({"P", "y"}, True), ({"tuning"}, False), ({"tuning_y"}, False)):
         changed = dataclasses.replace(digits, **{part: other[part] for part in replaced})
-        assert (cases.fitted(changed).temperature == state.temperature) is same, replaced
-
-
-def test_a_fitted_state_is_the_power_of_p_that_is_likeliest(cases: ModuleType, digits: Any) -> None:
-    state = cases.fitted(digits)
-
-    def scaled(p: Any, T: float) -> Any:
-        powers = p ** (1 / T)
-        return powers / powers.sum(axis=1, keepdims=True)
-
-    def likelihood(T: float) -> float:
-        truth = scaled(digits.tuning, T)[np.arange(len(digits.tuning)), digits.tuning_y]
-        return float(np.log(truth).mean())
-
-    T = state.temperature
-    assert likelihood(T) > max(likelihood(T * 0.98), likelihood(T * 1.02), likelihood(1.0))
-    np.testing.assert_allclose(state.P, scaled(digits.P, T), rtol=1e-9)
-    np.testing.assert_allclose(state.tuning, scaled(digits.tuning, T), rtol=1e-9)
-    assert state.y is digits.y
-    assert state.loss is digits.loss
+        assert (cases.repaired(changed).repair.as_dict() == state.repair.as_dict()) is same, replaced
 
 
 def test_the_states_of_p_are_counted_apart(dominance: ModuleType) -> None:
     """A row that fails counts against its own state, and is named."""
     lac = {"oracle": "lac", "cost": 0.9, "price_cost": 1.0, "difference_error": 0.01}
 
-    def row(case: str, true_p: bool, temperature: float | None, verdict: str, wrong: bool = False) -> dict[str, Any]:
-        state = {"true_p": true_p, "temperature": temperature, "wrong": wrong, "holds": verdict != "cheaper"}
+    def row(case: str, true_p: bool, repair: str | None, verdict: str, wrong: bool = False) -> dict[str, Any]:
+        state = {"true_p": true_p, "repair": repair, "wrong": wrong, "holds": verdict != "cheaper"}
         return {"case": case, "alpha": 0.1, **state, "rivals": [{**lac, "verdict": verdict}]}
 
     rows = [
         row("drawn", True, None, "dearer"),
         row("seen", False, None, "cheaper"),
         row("seen too", False, None, "equal"),
-        row("seen, temperature fitted", False, 0.5, "dearer"),
+        row("seen, repaired", False, "none", "dearer"),
         row("unsure", False, None, "cheaper", wrong=True),
     ]
     lowest = "`price` is lowest, or equal within noise, in"
@@ -169,14 +155,14 @@ def test_the_states_of_p_are_counted_apart(dominance: ModuleType) -> None:
         f"With true p {lowest} 1 of 1 rows.",
         f"On real classifiers as they are {lowest} 1 of 2 rows.",
         "`lac` is cheaper on seen at alpha 0.1: 0.9 against 1 (standard error 0.01).",
-        f"On real classifiers, temperature fitted on other rows, {lowest} 1 of 1 rows.",
+        f"On real classifiers, repaired on other rows, {lowest} 1 of 1 rows.",
         f"On the digits with C = 1, whose p are wrong by design, {lowest} 0 of 1 rows.",
         "`lac` is cheaper on unsure at alpha 0.1: 0.9 against 1 (standard error 0.01).",
     ]
 
 
-def test_what_a_temperature_does_to_price_is_told(dominance: ModuleType) -> None:
-    costs = {"a": 2.0, "a, temperature fitted": 1.5, "b": 1.0, "b, temperature fitted": 1.01, "c": 7.0}
+def test_what_the_repair_does_to_price_is_reported(dominance: ModuleType) -> None:
+    costs = {"a": 2.0, "a, repaired": 1.5, "b": 1.0, "b, repaired": 1.01, "c": 7.0}
     told = dominance.effect({"rows": [{"case": name, "alpha": 0.1, "price_cost": c} for name, c in costs.items()]})
     assert "in 1 of 2 rows" in told
     assert "by -25.0% to +1.0%" in told
@@ -184,17 +170,16 @@ def test_what_a_temperature_does_to_price_is_told(dominance: ModuleType) -> None
 
 def test_every_real_classifier_is_in_the_results_in_both_states(dominance: ModuleType) -> None:
     data = json.loads((dominance.RESULTS / "dominance.json").read_text(encoding="utf-8"))
-    found = {(row["case"], row["alpha"], row["temperature"] is None) for row in data["rows"] if not row["true_p"]}
+    found = {(row["case"], row["alpha"], row["repair"] is None) for row in data["rows"] if not row["true_p"]}
     names = [name for name, _ in dominance.real(quick=False)]
     assert len(names) == 16
-    assert found == {(name, alpha, "fitted" not in name) for name in names for alpha in dominance.ALPHAS}
+    assert found == {(name, alpha, "repaired" not in name) for name in names for alpha in dominance.ALPHAS}
 
 
 @pytest.mark.slow
 def test_a_quick_run(dominance: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("matplotlib")
     pytest.importorskip("sklearn")
-    pytest.importorskip("torch")
     before = dominance.PAGE.read_bytes()
     assert dominance.main(["--quick", "--output", str(tmp_path)]) == 0
     data = json.loads((tmp_path / "dominance.json").read_text())

@@ -140,7 +140,9 @@ DIGITS = udcp.loads("labels 3..6  loss l = size")
 NAMED = [int(DIGITS.labels[y]) for y in Y]  # the labels are numbers, so that integers are their names
 
 
-@pytest.mark.parametrize("kind", [list, np.array, pd.Series, lambda y: np.array(y, np.int8)], ids=["list", "array", "Series", "int8"])
+@pytest.mark.parametrize(
+    "kind", [list, np.array, pd.Series, lambda y: np.array(y, np.int8)], ids=["list", "array", "Series", "int8"]
+)
 def test_integers_stay_integers(kind: Any, tmp_path: Any) -> None:
     predictor = SetPredictor(DIGITS, "lac", alpha=0.1).calibrate(P, kind(NAMED))
     sets = predictor.predict_set(P)
