@@ -144,8 +144,8 @@ PROMISE_FAULTS = (
     Fault(
         "repair: the exponent has no bounds",
         "udcp_dsl/prediction/probability_repair/penalized.py",
-        "_BOUND = math.log(MAX_EXPONENT)",
-        "_BOUND = math.inf",
+        "MAX_EXPONENT = 20.0",
+        "MAX_EXPONENT = 1e300",
         (REPAIR_FIT,),
     ),
     Fault(
@@ -170,7 +170,7 @@ PROMISE_FAULTS = (
         (REPAIR, "tests/udcp_dsl/prediction/stages/test_anchors.py", "-k", "needs or leave_every"),
     ),
     Fault(
-        "anchor by difficulty: the bins of the thresholds enter the scores",
+        "anchor by difficulty: edges by every other of its rows",
         f"{_STAGES}/anchors.py",
         "edges = stretch_edges(own.difficulty, bins)",
         "edges = stretch_edges(own.difficulty[::2], bins)",

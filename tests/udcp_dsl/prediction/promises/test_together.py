@@ -12,6 +12,8 @@ import pytest
 
 import udcp_dsl as udcp
 from udcp_dsl.diagnostics import InputError
+from udcp_dsl.prediction.stages.anchors import Anchors
+from udcp_dsl.prediction.stages.setting import Cells, Setting
 from udcp_dsl.prediction.stages.temperature import tempered
 from udcp_dsl.testing.coverage import Problem
 
@@ -126,7 +128,9 @@ def test_anchors_by_difficulty_are_between_edges_of_their_own_rows() -> None:
     anchors = predictor.anchors
     assert anchors is not None
     assert anchors.n == 200
-    assert len(anchors.edges) == 3
+    setting, cells = Setting(predictor.promise, predictor.oracle), Cells(np.zeros(800, dtype=np.int64), 0)
+    (own,) = Anchors.deal(setting, cells) or ()
+    assert anchors.edges == tuple(np.sort(P[own].max(axis=1))[[49, 99, 149]])
     assert set(anchors.by_group) == {"0", "1", "2", "3"}
     assert not set(anchors.edges) & set(predictor.calibrated.edges)
 
