@@ -110,7 +110,7 @@ _SILENCE = (
         _WARNINGS,
         "if all(_below_chance(few",
         "if any(_below_chance(few",
-        (DOUBTS, "-k", "all_called_one"),
+        (DOUBTS, "-k", "mostly_called_one"),
     ),
     Fault(
         "labels: integers come back as texts",

@@ -146,7 +146,7 @@ PROMISE_FAULTS = (
         "udcp_dsl/prediction/probability_repair/penalized.py",
         "MAX_EXPONENT = 20.0",
         "MAX_EXPONENT = 1e300",
-        (REPAIR_FIT,),
+        (REPAIR_FIT, "-k", "bounded"),
     ),
     Fault(
         "repair: no pseudo-counts",

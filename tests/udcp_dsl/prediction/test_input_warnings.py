@@ -131,10 +131,13 @@ def test_two_exchanged_columns_are_named(K: int, n: int) -> None:
         predictor.calibrate(exchanged(P, 3, 7), y)
 
 
-def test_two_labels_that_are_all_called_one_are_not_exchanged() -> None:
-    """Most rows of 'l0' are called 'l1', and as many of 'l1': exchanged, more of the two would be right."""
+@pytest.mark.parametrize("wrong", [0, 40])
+def test_two_labels_that_are_mostly_called_one_are_not_exchanged(wrong: int) -> None:
+    """All rows of 'l0' are called 'l1', and most of 'l1': exchanged, more of the two would be right."""
     y = np.repeat([0, 1, 2, 3], [400, 100, 1000, 1000])
-    P = np.eye(4)[np.where(y == 0, 1, y)] * 0.9 + 0.025
+    called = np.where(y == 0, 1, y)
+    called[400 : 400 + wrong] = 0
+    P = np.eye(4)[called] * 0.9 + 0.025
     assert of_order(rows_of(P, names(4), y=y)) == []
 
 
