@@ -99,7 +99,8 @@ WHY_PAS = (
     "takes it away. Where p is wrong in this way, `price`, and PAS with it, buys labels that cover nothing. The repair "
     "shifts labels and mends it, if it has rows enough: fitted on 400 rows, as many as calibration with 2,000 rows "
     'spares for it (`--fold 400 --only "own loss of pas"`), `lac` and socop at the temperature are cheaper at alpha '
-    "0.05 by 11 and 12 percent, by more than two standard errors; given the p of `price`, no rival is."
+    "0.05 by 11 and 12 percent, by more than two standard errors. Which rivals, and at which level, "
+    "depends on the 400 rows; another draw of them showed some with the p of `price` too."
 )
 
 
