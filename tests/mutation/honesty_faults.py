@@ -45,7 +45,7 @@ _SILENCE = (
     Fault(
         "least covered: classes of a few rows are counted",
         _LEAST_COVERED,
-        "for part in classes if part.n >= FEWEST]",
+        "for part in known if part.n >= FEWEST]",
         "for part in classes if part.n > 0]",
         (LEAST_COVERED, "-k", "too_few_rows"),
     ),

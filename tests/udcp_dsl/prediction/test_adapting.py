@@ -182,7 +182,7 @@ def test_labels_that_are_in_every_set_are_named() -> None:
         ({"conditional": "group"}, {"groups": ["x", "y"] * 450}, "the mix within each of its parts"),
         ({}, {"weights": np.ones(900)}, "another shift"),
         ({"randomize": True}, {}, "adapt and randomize exclude each other"),
-        ({"confidence": 0.9}, {}, "adapt and confidence exclude each other"),
+        ({"confidence": 0.9, "alpha": 0.1}, {}, "adapt and confidence exclude each other"),
     ],
 )
 def test_promises_that_do_not_combine_are_refused(options: Any, more: Any, message: str) -> None:
