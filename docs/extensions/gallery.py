@@ -58,7 +58,7 @@ def _sets(loss: Any) -> str:
             predictor = udcp.SetPredictor(loss, oracle=oracle, alpha=0.1).calibrate(P[:-1], y[:-1])
             sets = predictor.predict_set(P[-1:])
         names = list(sets.labels[0])
-        shown = ", ".join(names[:12]) + (f" and {len(names) - 12} more" if len(names) > 12 else "")
+        shown = ", ".join(map(str, names[:12])) + (f" and {len(names) - 12} more" if len(names) > 12 else "")
         lines.append(f"| `{oracle}` | {shown or 'none'} | {sets.costs[0]:.2f} |")
     return "\n".join(lines)
 
