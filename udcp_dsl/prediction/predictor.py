@@ -476,13 +476,13 @@ class SetPredictor:
         step = max(1, _BLOCK // self.loss.K)
         if not self._in_blocks or len(rows) <= step:
             return self._make_sets(rows, level)
-        parts = [self._make_sets(rows.take(slice(at, at + step)), level) for at in range(0, len(rows), step)]
-        unproved = [part.unproved for part in parts]
-        return MadeSets(
-            np.concatenate([part.mask for part in parts]),
-            sum(part.full for part in parts),
-            None if None in unproved else sum(x for x in unproved if x is not None),
-        )
+        mask, full, unproved = np.empty(rows.P.shape, dtype=bool), 0, list[int | None]()
+        for start in range(0, len(rows), step):
+            part = slice(start, start + step)
+            made = self._make_sets(rows.take(part), level)
+            mask[part], full = made.mask, full + made.full
+            unproved.append(made.unproved)
+        return MadeSets(mask, full, None if None in unproved else sum(filter(None, unproved)))
 
     @property
     def _in_blocks(self) -> bool:
