@@ -59,8 +59,34 @@ def threshold(scores: ArrayLike, alpha: Level) -> float:
     return make_cell(values, (level,), Rule()).thresholds[0]
 
 
+class Cellwise:
+    """What has one threshold for all rows, or one per group, class or bin, as `conditional` says."""
+
+    conditional: Conditional
+
+    @property
+    def is_marginal(self) -> bool:
+        """Whether one threshold holds for all rows."""
+        return self.conditional is None
+
+    @property
+    def by_group(self) -> bool:
+        """Whether each group has its own threshold."""
+        return self.conditional == "group"
+
+    @property
+    def by_class(self) -> bool:
+        """Whether each class has its own threshold."""
+        return self.conditional == "class"
+
+    @property
+    def by_difficulty(self) -> bool:
+        """Whether each bin by the highest probability has its own threshold."""
+        return self.conditional == "difficulty"
+
+
 @dataclass(frozen=True, eq=False)
-class Calibration:
+class Calibration(Cellwise):
     """Thresholds for one or several alphas, marginal, by group, class or difficulty: plain data, made by `calibrate`.
 
     `cells` holds one cell (marginal), one a group in the order of `groups`, one a class, or those of the bins between
@@ -84,26 +110,6 @@ class Calibration:
     def n(self) -> int:
         """How many points were used."""
         return sum(cell.n for cell in self.cells) if self.points is None else self.points
-
-    @property
-    def is_marginal(self) -> bool:
-        """Whether one threshold holds for all rows."""
-        return self.conditional is None
-
-    @property
-    def by_group(self) -> bool:
-        """Whether each group has its own threshold."""
-        return self.conditional == "group"
-
-    @property
-    def by_class(self) -> bool:
-        """Whether each class has its own threshold."""
-        return self.conditional == "class"
-
-    @property
-    def by_difficulty(self) -> bool:
-        """Whether each bin by the highest probability has its own threshold."""
-        return self.conditional == "difficulty"
 
     @property
     def weighted(self) -> bool:

@@ -16,6 +16,7 @@ import numpy as np
 from udcp_dsl.deprecation import deprecated
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.calibrate import Conditional, Level, Rule, exact_level, levels_of, show_level
+from udcp_dsl.prediction.calibrate.calibration import Cellwise
 from udcp_dsl.prediction.calibrate.difficulty import as_bins
 from udcp_dsl.prediction.probability_repair import Repair
 from udcp_dsl.prediction.promises.harm import Harm
@@ -85,7 +86,7 @@ def _read_temperature(text: str, name: str) -> Temperature:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Promise:
+class Promise(Cellwise):
     """What is asked of a predictor, checked; options that exclude each other are refused, with the reason.
 
     `alpha` is a tuple of fractions, whatever it was given as. `confidence_level` is another way to give one alpha.
@@ -274,26 +275,6 @@ class Promise:
         ('0.1, 0.2', '0.1 (default)')
         """
         return ", ".join(map(show_level, self.alphas)) + (" (default)" if self.alpha_is_default else "")
-
-    @property
-    def is_marginal(self) -> bool:
-        """Whether one threshold holds for all rows."""
-        return self.conditional is None
-
-    @property
-    def by_group(self) -> bool:
-        """Whether each group has its own threshold."""
-        return self.conditional == "group"
-
-    @property
-    def by_class(self) -> bool:
-        """Whether each class has its own threshold."""
-        return self.conditional == "class"
-
-    @property
-    def by_difficulty(self) -> bool:
-        """Whether each bin by the highest probability has its own threshold."""
-        return self.conditional == "difficulty"
 
     @property
     def bin_count(self) -> int:
