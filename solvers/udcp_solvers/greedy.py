@@ -2,11 +2,10 @@
 
 The order starts with the empty set S and adds argmax max(M - L(S + y), 0) / (max(1 - p(y), 0) + eps) over y not in S,
 ties by higher p, then lower index; M is an upper bound of L. What L(S + y) is as a float is said by `Increments`, label
-after label along the order, and the compiled paths make the same additions (`growing`), so all give the same order:
+after label along the order, and the compiled path makes the same additions (`incremental_cost`), so both give the same
+order:
 
-- `window`: sums in which labels differ in cost;
-- `merge`: the set only matters by its numbers and categories; labels that cost the same form lists;
-- `farthest`: sums with a diameter, or a largest cost, beside those;
+- steps: compiled; labels that cost the same form lists, and each step looks at every list once;
 - generic: `Increments`, many rows at a time, for everything else.
 
 None of them takes an old ratio for a bound of a new one, so none needs L to be monotone. The option `mass` says what of
@@ -15,7 +14,6 @@ y itself counts (`shares`).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -24,11 +22,9 @@ import numpy as np
 from udcp_dsl.diagnostics import OracleError, warn
 from udcp_dsl.prediction.declaration import Declaration, Way
 from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Probabilities, is_number
-from udcp_solvers.growth.farthest import farthest_orders
-from udcp_solvers.growth.growing import DENSE, TREE, grow
-from udcp_solvers.growth.lists import list_labels, model_of, no_model
-from udcp_solvers.growth.merge import levels_of, merge_orders
-from udcp_solvers.growth.window import window_orders
+from udcp_solvers.greedy_orders.incremental_cost import grow
+from udcp_solvers.greedy_orders.lists import list_labels, model_of, no_model
+from udcp_solvers.greedy_orders.steps import Problem, orders_by_steps
 from udcp_solvers.numeric.compiled import over_rows
 from udcp_solvers.numeric.remaining import remaining_score_of, remaining_scores, remaining_sets, row_blocks
 from udcp_solvers.shares import ByMass, checked_mass
@@ -40,10 +36,6 @@ if TYPE_CHECKING:
 _BLOCK, _GENERIC_BLOCK = 1 << 22, 1 << 18
 # With lists of this many labels, looking at each list in compiled code is quicker than at all labels in numpy.
 _LONG_LIST = 8
-# With more costs than this a window of labels is quicker than a merge of lists.
-_MANY_COSTS = 64
-# Classes times labels, above which a thread's bits in `merge` would take more than 32 MiB.
-_MOST_BITS = 1 << 27
 
 # (P, wanted, floor) -> labels in order (n, K) and how many of them are known. A row may end once label `wanted` (none:
 # -1) is placed, or once what remains is less than `floor` for certain.
@@ -57,10 +49,8 @@ def _way(loss: Loss) -> Way:
     """The first of `paths`, as the constructor takes it, in words; and the steps of one row."""
     K = loss.K
     algorithm, seconds = {
-        "window": ("a window of labels by cost", 5e-8 * K * max(1.0, math.log2(K))),
-        "merge": ("a merge of lists of labels that cost the same", 5e-8 * K * max(1.0, math.log2(K))),
-        "merge, no sum": ("one look at each list of labels that cost the same, at every step", 1e-7 * K**2),
-        "farthest": ("the farthest distance of each label, kept at every step", 3e-8 * K**2),
+        "steps": ("a bound for each list of equal labels per step", 1e-7 * K + 4e-9 * K**2),
+        "steps, no sum": ("the cost of each list of equal labels per step", 1e-7 * K**2),
         "generic": ("every label anew at every step, many rows at a time", 2.5e-5 * K + 5e-7 * K**2),
     }[next(iter(paths(loss, loss.facts.interval.hi, _DEFAULT_EPS)))]
     return Way(algorithm, exact=False, seconds=seconds)
@@ -73,6 +63,7 @@ class Greedy(ByMass):
     """
 
     name = "greedy"
+    settled_by_row = frozenset(("M",))
     declaration = Declaration(
         does="what keeps the set cheap, one label at a time (the paper's heuristic)",
         choose_for="any loss",
@@ -144,44 +135,18 @@ def paths(loss: Loss, M: float, eps: float) -> dict[str, Orders]:
     lists = None if growing is None else list_labels(growing)
     if growing is None or lists is None:
         return generic
-    sums: dict[str, Orders] = {}
-    merged: dict[str, Orders] = {}
-    small = len(lists.unpaid) * loss.K <= _MOST_BITS
     model = model_of(loss, growing, lists, M)
     if model is not None:
-        if small and not model.far_weight.any():
-            levels = levels_of(model)
-            merge = _compiled(merge_orders, growing, lists, model, levels, M, eps)
-            window = _or_else(_compiled(window_orders, growing, lists, model, M, eps), merge)
-            by_cost = {"window": window, "merge": merge}
-            sums |= by_cost if len(levels.extra) > _MANY_COSTS else dict(reversed(by_cost.items()))
-        sums["farthest"] = _compiled(farthest_orders, growing, lists, model, M, eps)
-    if small and not np.isin(growing.kind, (DENSE, TREE)).any():
-        model = no_model(loss, lists)
-        merged["merge, no sum"] = _compiled(merge_orders, growing, lists, model, levels_of(model), M, eps)
-    if len(lists.some) * _LONG_LIST <= loss.K:
-        return {**sums, **merged, **generic}
-    return {**sums, **generic, **merged}
+        return {"steps": _by_steps(Problem(growing, lists, model, M, eps))} | generic
+    every_list = {"steps, no sum": _by_steps(Problem(growing, lists, no_model(loss, growing, lists), M, eps))}
+    return every_list | generic if len(lists.some) * _LONG_LIST <= loss.K else generic | every_list
 
 
-def _compiled(kernel: Callable[..., None], *arguments: object) -> Orders:
+def _by_steps(problem: Problem) -> Orders:
     def orders_of(P: Probabilities, wanted: Indices, floor: Floats) -> tuple[Indices, Indices]:
         orders = np.empty(P.shape, np.int64)
         counts = np.empty(len(P), np.int64)
-        over_rows(kernel, *P.shape, P, wanted, floor, *arguments, orders, counts)
-        return orders, counts
-
-    return orders_of
-
-
-def _or_else(first: Orders, second: Orders) -> Orders:
-    """Orders by the first way; rows that it gives up (a count of -1) by the second."""
-
-    def orders_of(P: Probabilities, wanted: Indices, floor: Floats) -> tuple[Indices, Indices]:
-        orders, counts = first(P, wanted, floor)
-        left = np.flatnonzero(counts < 0)
-        if left.size:
-            orders[left], counts[left] = second(P[left], wanted[left], floor[left])
+        over_rows(orders_by_steps, *P.shape, P, wanted, floor, problem, orders, counts)
         return orders, counts
 
     return orders_of

@@ -18,7 +18,17 @@ from numpy.typing import NDArray
 from udcp_dsl.diagnostics import OracleError
 from udcp_dsl.prediction.declaration import Declaration, Way
 from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Probabilities, is_number
-from udcp_solvers.growth.growing import DENSE, TREE, Growing, clear, cost_with, far_at, grow, new_state, push
+from udcp_solvers.greedy_orders.incremental_cost import (
+    DENSE,
+    TREE,
+    Growing,
+    clear,
+    cost_with,
+    far_at,
+    grow,
+    new_state,
+    push,
+)
 from udcp_solvers.numeric.compiled import jit, over_rows
 from udcp_solvers.numeric.exact_sum import LIMBS, add
 from udcp_solvers.numeric.falling import falling_order, order_scratch

@@ -51,6 +51,8 @@ if TYPE_CHECKING:
 # Costs that are sums of rounded numbers may be off by this, relatively.
 _ROUNDING = 1e-9
 _FEW = 10
+# Oracles with multipliers that are kept: those of a few alphas.
+_REMEMBERED = 8
 
 A = TypeVar("A", Floats, Masks, Indices)
 
@@ -100,9 +102,13 @@ class Quick(Prices, Protocol):
 def takes_anchor(loss: Loss) -> bool:
     """Whether an anchor makes the sets of a loss cheaper: not where the S_mu are nested, nor for a diameter beside
     which all labels cost the same, where they are in all but about one row in a hundred."""
-    facts, form = loss.facts, loss.form
-    alike = form is not None and bool((form.label_costs == form.label_costs[0]).all())
-    nested = facts.submodular or facts.cardinality or (facts.tree_diameter and alike)
+    loss = loss.of_spec
+    form, limits, alike = loss.form, loss.limits, False
+    parts = [loss.facts, *(limit.facts for limit in limits)]  # sums with any multipliers keep what all parts have
+    if form is not None and not limits:
+        alike = bool((form.label_costs == form.label_costs[0]).all())
+    nested = all(x.submodular for x in parts) or all(x.cardinality for x in parts)
+    nested = nested or bool(loss.facts.tree_diameter and alike)
     return not nested and SearchPrices.of(loss) is not None
 
 
@@ -146,6 +152,7 @@ class Price(AnchoredOracle):
         _, make = chosen(loss)
         self._prices = make()
         self._anchors: Floats | None = None
+        self._limited: dict[tuple[float, ...], Price] = {}  # the last few that were asked for
         self._last: dict[int, SearchReport] = {}  # by thread; one, which those that are anchored share
 
     @property
@@ -182,11 +189,26 @@ class Price(AnchoredOracle):
         other._anchors = np.asarray(anchors, dtype=np.float64)
         return other
 
+    def limited(self, multipliers: tuple[float, ...]) -> Price:
+        """The oracle of L + sum of nu_j E_j over the limits of the spec."""
+        if not any(multipliers):
+            return self
+        known = self._limited
+        if multipliers not in known:
+            made = Price(self.loss.with_multipliers(multipliers), **self.options)  # type: ignore[arg-type]  # as checked
+            made._listeners, made._last = self._listeners, self._last
+            if len(known) >= _REMEMBERED:
+                known.pop(next(iter(known)))
+            known[multipliers] = made
+        return known[multipliers]
+
     def best(self, P: Probabilities, mu: Floats) -> Masks:
         """S_mu of each row, at its own price (n,)."""
         return self._reported(self._best, P, mu)
 
     def _best(self, P: Probabilities, mu: Floats) -> Masks:
+        if self.loss.limits and not takes_anchor(self.loss):  # the S_mu are nested, and found without a search
+            return self._sets(as_probabilities(P, self.loss.K), np.asarray(mu, dtype=np.float64)[:, None])
         gaps = np.zeros(len(P))
         return self._told(self._search.best(as_probabilities(P, self.loss.K), mu, gaps), gaps)
 
@@ -257,10 +279,10 @@ class Price(AnchoredOracle):
         return super()._sets(P, tau)
 
     @property
-    def _own_columns(self) -> tuple[Floats, ...]:
+    def own_columns(self) -> tuple[Floats, ...]:
         return () if self._anchors is None else (self._anchors,)
 
-    def _of_rows(self, *own: Floats) -> Price:
+    def of_rows(self, *own: Floats) -> Price:
         return self.anchored(*own) if own else self
 
     def _row_anchors(self, P: Probabilities) -> Floats | None:

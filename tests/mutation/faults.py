@@ -156,8 +156,8 @@ FAULTS = (
     Fault(
         "< for <= in the sets of an oracle",
         "udcp_dsl/prediction/oracle.py",
-        "np.less_equal(self._part(rows)._scores(P[rows])",
-        "np.less(self._part(rows)._scores(P[rows])",
+        "np.less_equal(self.take(rows)._scores(P[rows])",
+        "np.less(self.take(rows)._scores(P[rows])",
         _validate("grades/grades.loss"),
     ),
     Fault(
@@ -288,7 +288,7 @@ FAULTS = (
     ),
     Fault(
         "greedy: the categories of the row before",
-        "solvers/udcp_solvers/growth/growing.py",
+        "solvers/udcp_solvers/greedy_orders/incremental_cost.py",
         "    for c in range(C):\n        state[A + c] = data[code[_WEIGHT] + c]\n",
         "",
         (GREEDY, "-k", "one_another or many_labels"),

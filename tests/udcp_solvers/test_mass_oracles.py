@@ -38,7 +38,7 @@ Array = NDArray[Any]
 
 
 def oracle(name: str, K: int, **options: object) -> Oracle:
-    loss: Any = SimpleNamespace(labels=tuple(str(y) for y in range(K)))
+    loss: Any = SimpleNamespace(labels=tuple(str(y) for y in range(K)), inputs={})
     return make_oracle(name, loss, **options)
 
 

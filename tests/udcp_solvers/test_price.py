@@ -20,7 +20,6 @@ from udcp_solvers.prices.enumeration import Enumeration
 from udcp_solvers.prices.laminar import LaminarPrices
 from udcp_solvers.prices.regions import runs_of, tree_of
 from udcp_solvers.prices.sizes import SizePrices
-from udcp_solvers.prices.subtrees import SubtreePrices
 from udcp_solvers.prices.trees import TreePrices
 from udcp_solvers.prices.wholes import WholePrices
 from udcp_solvers.search.prices import SearchPrices
@@ -109,7 +108,7 @@ CLASSES = {
 WAYS = {
     "separable": LaminarPrices,
     "laminar": LaminarPrices,
-    "tree": (TreePrices, SubtreePrices),
+    "tree": TreePrices,
     "wholes": WholePrices,
     "of_size": SizePrices,
     "cuts": CutPrices,
@@ -241,7 +240,7 @@ def test_extreme_probabilities_on_trees(text: str, p: list[float], expected: lis
         f"costs k {{ a: 0.5, b: 0.125, c: 0 }} loss l = {text}"
     )
     oracle = Price(loss)
-    assert isinstance(oracle._prices, TreePrices | SubtreePrices)
+    assert isinstance(oracle._prices, TreePrices)
     P = np.array([p] * 3)
     np.testing.assert_allclose(oracle.scores(P), [expected] * 3, rtol=1e-15)
     assert_faces(oracle, P, seed=0)

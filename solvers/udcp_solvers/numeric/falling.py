@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from udcp_solvers.numeric.arrays import Ints, Row
+from udcp_solvers.numeric.arrays import Ints, Probabilities, Row
 from udcp_solvers.numeric.compiled import jit
 
 Scratch = tuple[Ints, Ints, Ints]
@@ -85,3 +85,11 @@ def falling_order(row: Row, scratch: Scratch) -> Ints:
         key, other_key = other_key, key
         index, other_index = other_index, index
     return index
+
+
+@jit
+def falling_orders(P: Probabilities, orders: Ints) -> None:
+    """The indices of each row by falling value."""
+    scratch = order_scratch(P.shape[1])
+    for i in range(len(P)):
+        orders[i] = falling_order(P[i], scratch)

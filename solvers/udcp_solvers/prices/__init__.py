@@ -2,7 +2,7 @@
 
 S_mu is the set of least L(S) + mu * (mass left out); as mu rises it goes along the lower hull of the points (mass left
 out, L(S)) (`hull`). A label's score is the least mu at which it is in S_mu. One module a shape of loss: `laminar`,
-`wholes`, `subtrees` and `trees` (with `regions`, `ball_sums`, `region_choice`), `sizes`, `cuts` (with `cut_form`,
+`wholes`, `trees` (with `regions`, `ball_sums`, `region_choice`), `sizes`, `cuts` (with `cut_form`,
 `max_flow`), `enumeration`.
 
 Words of this room

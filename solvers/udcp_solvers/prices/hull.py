@@ -3,7 +3,7 @@
 Between two corners the price is the slope. Costs and masses left out are held to 106 bits, and slopes are compared by
 cross-multiplication: of points on one line only the ends are corners, as in rationals.
 
-Points that are known and in order are walked by `lower_hull` (`sizes`, `subtrees`). Where sets are found by their price
+Points that are known and in order are walked by `lower_hull` (`sizes`). Where sets are found by their price
 alone, the hull is traced between two of them: where their lines meet (`meeting`) a set is looked for, and if one is
 below (`is_below`) the interval is cut there, else the two are neighbours (Eisner and Severance). That loop stands in
 `sizes`, `trees`, `cuts` and, over integer programs, in `programs.by_price`: what each keeps of an interval differs (its

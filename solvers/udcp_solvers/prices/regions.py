@@ -40,25 +40,6 @@ class Tree(NamedTuple):
     balls: Records
 
 
-def one_depth(hierarchy: Hierarchy) -> bool:
-    """Whether all leaves are equally deep, so that the regions are the subtrees."""
-    depths = hierarchy.depth[hierarchy.leaf]
-    return bool((depths == depths[0]).all())
-
-
-def subtrees(hierarchy: Hierarchy) -> tuple[Ints, Ints]:
-    """For leaves at one depth: the nodes that are regions, by rising diameter, and the diameters in edges.
-
-    A node with one child has the labels of that child, so the child stands for both.
-    """
-    nodes = np.arange(len(hierarchy.names))
-    many = np.bincount(hierarchy.parent[1:], minlength=len(nodes))
-    nodes = nodes[many != 1]
-    edges = 2 * (hierarchy.height - hierarchy.depth[nodes])
-    order = np.argsort(edges, kind="stable")
-    return nodes[order], edges[order]
-
-
 def tree_of(hierarchy: Hierarchy) -> Tree:
     leaf, above = hierarchy.leaf, hierarchy.parent
     is_leaf = np.zeros(len(above), dtype=np.bool_)

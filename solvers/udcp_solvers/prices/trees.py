@@ -40,8 +40,7 @@ from udcp_solvers.prices.region_choice import (
     scratch_for,
     vertices_for,
 )
-from udcp_solvers.prices.regions import Tree, one_depth, tree_of
-from udcp_solvers.prices.subtrees import SubtreePrices
+from udcp_solvers.prices.regions import Tree, tree_of
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
@@ -111,7 +110,7 @@ class TreePrices:
         self._trees = Trees(labels=labels, costs=forest.costs, low=forest.low, high=forest.high, last=forest.last)
 
     @staticmethod
-    def of(loss: Loss) -> Callable[[], TreePrices | SubtreePrices] | None:
+    def of(loss: Loss) -> Callable[[], TreePrices] | None:
         """What makes them; None where the loss is not the diameter of one hierarchy and a laminar part."""
         form = loss.form
         if form is None or len(form.diameters) != 1 or form.of_size is not None:
@@ -120,8 +119,6 @@ class TreePrices:
         forest = Forest.of(form)
         if weight < 0 or forest is None:
             return None
-        if one_depth(metric.hierarchy) and not form.categories and not form.label_costs.any():
-            return partial(SubtreePrices, weight, metric.hierarchy)
         return partial(TreePrices, weight, metric.hierarchy, forest)
 
     def scores(self, P: Probabilities) -> Floats:

@@ -23,7 +23,7 @@ from udcp_solvers.numeric.double_double import Double, plus, ratio
 from udcp_solvers.numeric.filling import fill, put
 from udcp_solvers.search.best import NEAR, best_set, repeats
 from udcp_solvers.search.bound import LOOKED, ORDER_ROW, SPARE_ROW, Scratch, scratch_of
-from udcp_solvers.search.intervals import cost_of
+from udcp_solvers.search.intervals import cost_of, take_free
 from udcp_solvers.search.layout import FREE, IN, LEAST, OUT, Floats, Ints, Marks, numbers, size_numbers
 
 # What is wanted of a row: every score, that of one label, the set at a threshold, the best set at the anchor alone.
@@ -151,7 +151,10 @@ def price_rows(
                 R.at[_STARTED] == 1,
             )  # fmt: skip
             gaps[n] = max(gaps[n], gap)
-            R.cost[to] = cost_of(ints, floats, R.hold[to], sums.every, sums.state, sums.q, sums.point)
+            R.cost[to] = take_free(
+                ints, floats, R.p, R.hold[_ASKED_OF], 2.0 * NEAR * (span + R.real[_MU]), R.real[_MU], R.hold[to],
+                T.margin, sums.every, sums.state, sums.q, sums.point,
+            )  # fmt: skip
             R.found_at[to] = R.real[_MU]
             put(R.margin[to], T.margin)
             R.at[_BRANCHES] -= int(T.search[LOOKED])
@@ -192,8 +195,9 @@ def _begin(R: Row, face: int, m: float, tau: float) -> bool:
     R.at[_FRESH], R.at[_END], R.real[_RIGHT] = 1, 0, 0.0
     if face == SET and (tau < 0.0 or tau == np.inf):
         return False
-    if face == BEST or m >= 0.0:
-        return _ask(R, _ASKED_STAR, m if face == BEST else max(m, _lowest(R)), _STAR, 0)
+    # At an anchor of 0, S* are the labels of price 0, and the scores are the plain ones.
+    if face == BEST or m > _lowest(R):
+        return _ask(R, _ASKED_STAR, m, _STAR, 0)
     return _stretch(R, _PLAIN)
 
 
@@ -247,7 +251,7 @@ def _advance(R: Row, face: int, m: float, y: int, tau: float, upper: float) -> b
             return face == ALL and _still(R, face, m)
         if stretch != _UP_TO:
             break
-        if _beyond(R, m):
+        if _beyond(R):
             return True
         stretch, done = _BEYOND, False
     # What is bought beyond a right end has a price above it, even where a search was not proved.
@@ -285,24 +289,21 @@ def _still(R: Row, face: int, m: float) -> bool:
     if likeliest < 0:
         _close_beyond(R, face, m)
         return False
-    if m > _lowest(R):
-        R.real[_RIGHT] = _next_price(R, m)
-        if R.real[_RIGHT] < np.inf:
-            put(R.hold[_OTHER], R.hold[_STAR])
-            return _ask(R, _ASKED_STILL, R.real[_RIGHT], _OTHER, 1)
+    R.real[_RIGHT] = _next_price(R, m)
+    if R.real[_RIGHT] < np.inf:
+        put(R.hold[_OTHER], R.hold[_STAR])
+        return _ask(R, _ASKED_STILL, R.real[_RIGHT], _OTHER, 1)
     return _stretch(R, _UP_TO)
 
 
 @jit
-def _beyond(R: Row, m: float) -> bool:
+def _beyond(R: Row) -> bool:
     """Begin the stretch beyond the anchor; whether a set is asked for: False where the right end is known."""
     R.at[_STRETCH], R.at[_TOP] = _BEYOND, -1
     for k in range(len(R.p)):
         R.hold[_FIXED, k] = IN if R.at[_NESTED] == 0 and R.hold[_STAR, k] == IN else FREE
     _copy(R, _STAR, _LEFT)
     R.real[_PRICE] = R.real[_FROM]
-    if R.at[_END] == 0:
-        return _next_end(R, m)
     if R.at[_NESTED] == 1 and R.real[_RIGHT] < np.inf:
         _copy(R, _OTHER, 0)
         R.at[_TOP] = 0

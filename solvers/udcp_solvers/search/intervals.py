@@ -32,6 +32,7 @@ from udcp_solvers.search.layout import (
     LABEL_CATEGORIES,
     LABEL_STARTS,
     LARGER,
+    LEAST,
     MAY,
     NEAR_PAIRS,
     NOT,
@@ -257,6 +258,40 @@ def cost_of(ints: Ints, floats: Floats, chosen: Marks, labels: Ints, state: Ints
     fill(state, 0)
     put(q, numbers(ints, floats, CONSTANTS))
     return cost_beside(ints, floats, chosen, labels, labels, state, q, value)
+
+
+@jit
+def take_free(
+    ints: Ints,
+    floats: Floats,
+    p: Floats,
+    fixed: Marks,
+    slack: float,
+    mu: float,
+    found: Marks,
+    margin: Floats,
+    labels: Ints,
+    state: Ints,
+    q: Floats,
+    value: Floats,
+) -> float:
+    """L of the set found, once it has the labels that it may have for nothing.
+
+    A best set leaves out no label with mass that costs nothing beside it; but where mu p(y) is below the rounding of
+    costs, the search does not see what such a label is worth.
+    """
+    least = numbers(ints, floats, LEAST)
+    cost = cost_of(ints, floats, found, labels, state, q, value)
+    for y in range(len(p)):
+        if found[y] != IN and fixed[y] == FREE and p[y] > 0.0 and mu * p[y] <= slack and least[y] <= 0.0:
+            before = found[y]
+            found[y] = IN
+            with_y = cost_of(ints, floats, found, labels, state, q, value)
+            if with_y <= cost:
+                cost, margin[y] = with_y, 0.0
+            else:
+                found[y] = before
+    return cost
 
 
 @jit

@@ -137,7 +137,32 @@ def test_anchored_prices_are_those_of_all_sets(text: str, many: int) -> None:
         for p, got in zip(P, scores, strict=True):
             want, star = anchored_scores(known, p, m)
             np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-9)
-            assert m == 0.0 or set(np.flatnonzero(got <= m).tolist()) == set(star)
+            assert set(np.flatnonzero(got <= m).tolist()) == set(star)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["min(c)", "min(c) + max(d)", "min(c) + 0.5 * any({0, 1})", "min(max(d), 1) + min(c)", "min(c) + 0.1 * size"],
+)
+def test_a_label_of_tiny_mass_that_costs_nothing_is_bought(text: str) -> None:
+    """What it is worth at the prices that are asked for is below the rounding of costs."""
+    costs = "costs c { 0: -0.23, 1: 0.37, 2: -1.03, 3: 1.1, 4: 0 } costs d { 0: 1, 1: 0.8, 2: 0.6, 3: 1.9, 4: 0 }"
+    loss = udcp.loads(f"labels 0..4 {costs} loss l = {text}")
+    rng, search, known = np.random.default_rng(5), SearchPrices(loss), Remembered(loss)
+    P = rng.dirichlet(np.ones(5), 24)
+    for p in P:
+        p[rng.choice(5, rng.integers(1, 3), replace=False)] = 10.0 ** rng.uniform(-30, -5)
+        p /= p.sum()
+    for m in (-1.0, 0.0, 0.3):
+        anchor = np.full(len(P), m)
+        scores = search.scores(P, anchor)
+        want = [price_scores(known, p) if m < 0 else anchored_scores(known, p, m)[0] for p in P]
+        np.testing.assert_allclose(scores, want, rtol=1e-9, atol=0)
+        for y in range(5):
+            assert np.array_equal(search.score_of(P, np.full(len(P), y), anchor), scores[:, y])
+        for tau in (0.0, 5e-324, 0.3):
+            assert np.array_equal(search.sets(P, np.full(len(P), tau), anchor), scores <= tau)
+        assert m < 0 or np.array_equal(search.best(P, anchor), scores <= m)
 
 
 def _prices_are_those_of_all_sets(loss: udcp.Loss, seed: int, most: int) -> None:

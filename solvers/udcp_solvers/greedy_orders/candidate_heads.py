@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from udcp_solvers.growth.growing import cost_with
+from udcp_solvers.greedy_orders.incremental_cost import cost_with
 from udcp_solvers.numeric.arrays import Floats, Indices, Row
-from udcp_solvers.numeric.compiled import jit
+from udcp_solvers.numeric.compiled import jit_uncounted as jit
 
 
 class Ranked(NamedTuple):
@@ -25,8 +25,8 @@ class Ranked(NamedTuple):
     inverse: Floats  # (K + 1,) 1 / denominator, and 0 for no rank
 
 
-@jit
 def ranks_for(K: int) -> Ranked:
+    """Room for the ranks of one row after another."""
     return Ranked(np.empty(K, np.int64), np.empty(K), np.empty(K), np.zeros(K + 1))
 
 

@@ -6,7 +6,7 @@ come next. Lists whose categories are touched in part may still cost the same: t
 weights left to pay are one *class* at that moment.
 
 Where the loss is a sum, L(S + y) = common(|S|) + what was added so far + extra[class of y] + sum of w max(value, far):
-good to `slack`, which is enough to leave most labels out; `growing` decides among the rest.
+good to `slack`, which is enough to leave most labels out; `incremental_cost` decides among the rest.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from udcp_dsl.expression import ir
 from udcp_dsl.expression.domain import numbered_sets
 from udcp_dsl.expression.growth import Adds
-from udcp_solvers.growth.growing import ALL, DENSE, LARGER, PLUS, SMALLER, TOUCH, TREE, Growing
+from udcp_solvers.greedy_orders.incremental_cost import ALL, DENSE, LARGER, PLUS, SMALLER, TOUCH, TREE, Growing
 from udcp_solvers.numeric.arrays import Floats, Indices, Masks
 
 if TYPE_CHECKING:
@@ -35,10 +35,7 @@ class Lists(NamedTuple):
 
     list_of: Indices  # (K,)
     some: Indices  # (G,) one label of each
-    member_start: Indices  # (G + 1,) where the labels of each list begin
-    members: Indices  # (K,)
     class_of: Indices  # (G, 2^m)
-    first_class: Indices  # (K,) the class of each label before any category is touched
     unpaid: Masks  # (C,) whether the lists of a class have a category that is not touched
     category_start: Indices  # the lists of each category, and which bit it is there
     category_list: Indices
@@ -81,15 +78,10 @@ def list_labels(growing: Growing) -> Lists | None:
     _, some, list_of = np.unique(ids, return_index=True, return_inverse=True)
     class_of, unpaid = _classes(growing, own[some], category[some])
     start, lists, bit = _by_category(category[some], len(growing.weight))
-    members = np.argsort(list_of, kind="stable").astype(np.int64)
-    member_start = np.searchsorted(list_of[members], np.arange(len(some) + 1)).astype(np.int64)
     return Lists(
         list_of=list_of.astype(np.int64),
         some=some.astype(np.int64),
-        member_start=member_start,
-        members=members,
         class_of=class_of,
-        first_class=class_of[list_of, 0],
         unpaid=unpaid,
         category_start=start,
         category_list=lists,
@@ -200,9 +192,9 @@ def model_of(loss: Loss, growing: Growing, lists: Lists, M: float) -> Model | No
     return Model(total.of_size + float(coefficient @ start), extra, far_weight, float(slack))
 
 
-def no_model(loss: Loss, lists: Lists) -> Model:
+def no_model(loss: Loss, growing: Growing, lists: Lists) -> Model:
     """A model that says nothing."""
-    return Model(np.zeros(loss.K + 1), np.zeros(len(lists.unpaid)), np.zeros(0), np.inf)
+    return Model(np.zeros(loss.K + 1), np.zeros(len(lists.unpaid)), np.zeros(len(growing.kind)), np.inf)
 
 
 def _as_sum(loss: Loss, growing: Growing) -> _Sum | None:

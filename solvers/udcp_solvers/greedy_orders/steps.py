@@ -1,0 +1,327 @@
+"""Greedy orders, one label per step: pick the list with the best ratio, take its head, update what the others cost.
+
+A list holds labels that the loss cannot tell apart, so only its likeliest label (its head) can come next. Where the
+loss is a sum, L(S + y) = common(|S| + 1) + spent + extra + sum over a of w_a max(v_a, far_a), good to `slack`: `extra`
+belongs to the list's class, v_a is the value of a diameter or largest cost, far_a the list's distance to the set.
+
+- pick: one vectorised pass over the lists bounds the best ratio from below, a second finds the lists that may reach it,
+  and the floats of `incremental_cost`, which decide every tie, choose among these. A loss that is not a sum has
+  infinite slack: all lists reach the bound, and each is evaluated.
+- take: the label enters the order, and the next label of its list becomes the head.
+- update: lists whose categories are now touched change class, and distances to the set grow.
+
+A step is O(lists); with a distance matrix it reads one row of the matrix, at memory speed.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from udcp_solvers.greedy_orders.candidate_heads import Ranked, deal, most_to_place, rank, ranks_for, ratio
+from udcp_solvers.greedy_orders.incremental_cost import DENSE, LARGER, TREE, Growing, clear, far_at, new_state, push
+from udcp_solvers.greedy_orders.lists import Lists, Model
+from udcp_solvers.numeric.arrays import Floats, Indices, Ints32, Probabilities
+from udcp_solvers.numeric.compiled import jit_uncounted as jit
+from udcp_solvers.numeric.falling import falling_orders
+
+_ROUNDING = 2.0**-50
+# The best of many numbers is found lane by lane, which vectorises; arrays over the lists are padded to whole lanes.
+_LANES = 32
+
+
+class Problem(NamedTuple):
+    """What is the same for every row."""
+
+    cost: Growing
+    lists: Lists
+    model: Model
+    M: float
+    eps: float
+
+
+class Candidates(NamedTuple):
+    """The lists of one row (G of them, arrays marked + padded to whole lanes), and room to work in."""
+
+    state: Floats  # of `incremental_cost`
+    head: Indices  # (G,) the rank of the label that may come next, K if the list is used up
+    following: Indices  # (K,) the next rank of the same list
+    touched: Indices  # (G,) which categories of the list are touched, as bits
+    now: Indices  # (G,) the class of the list
+    above: Ints32  # (T, height, G) the nodes above the list
+    common: Ints32  # (G,) depth of the deepest common ancestor with the label taken last
+    far: Floats  # (A, G+) the distance that is compared with the value of atom a
+    extra: Floats  # (G+) what the list costs beyond what every list costs; infinite if it is used up
+    inverse: Floats  # (G+) 1 / (max(1 - p, 0) + eps) of the head
+    gain: Floats  # (G+) M - L(S + head), up to slack
+    lanes: Floats  # (_LANES,)
+
+
+def orders_by_steps(
+    start: int,
+    stop: int,
+    P: Probabilities,
+    wanted: Indices,
+    floor: Floats,
+    problem: Problem,
+    orders: Indices,
+    counts: Indices,
+) -> None:
+    """The labels of each row in greedy order, until label `wanted` is placed or less mass than `floor` remains."""
+    falling_orders(P[start:stop], orders[start:stop])
+    ranks, candidates = ranks_for(P.shape[1]), _candidates_for(problem)
+    _fill(start, stop, P, wanted, floor, problem, ranks, candidates, orders, counts)
+
+
+def _candidates_for(problem: Problem) -> Candidates:
+    cost, some = problem.cost, problem.lists.some
+    A, G = len(cost.kind), len(some)
+    padded = -(-G // _LANES) * _LANES
+    return Candidates(
+        state=new_state(cost.code),
+        head=np.empty(G, np.int64),
+        following=np.empty(cost.number.shape[1], np.int64),
+        touched=np.empty(G, np.int64),
+        now=np.empty(G, np.int64),
+        above=np.ascontiguousarray(cost.paths[:, :, some]),
+        common=np.empty(G, np.int32),
+        far=np.zeros((A, padded)),
+        extra=np.full(padded, np.inf),
+        inverse=np.ones(padded),
+        gain=np.empty(padded),
+        lanes=np.empty(_LANES),
+    )
+
+
+@jit
+def _fill(
+    start: int,
+    stop: int,
+    P: Probabilities,
+    wanted: Indices,
+    floor: Floats,
+    problem: Problem,
+    ranks: Ranked,
+    candidates: Candidates,
+    orders: Indices,
+    counts: Indices,
+) -> None:
+    """Replace each row's order by falling p, which stands in `orders`, by its greedy order."""
+    for i in range(start, stop):
+        rank(P[i], orders[i], problem.eps, ranks)
+        _begin(problem, ranks, candidates)
+        counts[i] = _order(problem, ranks, candidates, wanted[i], floor[i], orders[i])
+
+
+@jit
+def _begin(problem: Problem, ranks: Ranked, candidates: Candidates) -> None:
+    """Make the set empty: every list is there, with its likeliest label as head."""
+    cost, lists = problem.cost, problem.lists
+    clear(cost.code, cost.data, candidates.state)
+    deal(lists.list_of, ranks.label, candidates.head, candidates.following)
+    for a in range(len(cost.kind)):
+        kind, metric, far = cost.kind[a], cost.metric[a], candidates.far[a]
+        for g in range(len(lists.some)):
+            y = lists.some[g]
+            if kind == LARGER:
+                far[g] = cost.number[a, y]
+            elif kind == DENSE:
+                far[g] = lists.away[metric, cost.point[metric, y], g]
+            else:
+                far[g] = 0.0
+    for g in range(len(lists.some)):
+        candidates.touched[g] = 0
+        candidates.now[g] = lists.class_of[g, 0]
+        candidates.extra[g] = problem.model.extra[candidates.now[g]]
+        candidates.inverse[g] = ranks.inverse[candidates.head[g]]
+
+
+@jit
+def _order(problem: Problem, ranks: Ranked, candidates: Candidates, wanted: int, floor: float, order: Indices) -> int:
+    """Fill the order of one row; returns how many labels are placed."""
+    common, list_of, label, p = problem.model.common, problem.lists.list_of, ranks.label, ranks.p
+    most = most_to_place(p, floor)
+    spent, placed = 0.0, 0.0
+    for count in range(len(order)):
+        r = _pick(problem, ranks, candidates, problem.M - common[count + 1] - spent)
+        y = label[r]
+        order[count] = y
+        placed += p[r]
+        if y == wanted or placed > most:
+            return count + 1
+        spent += candidates.extra[list_of[y]]
+        _take(problem, ranks, candidates, r)
+        _touch(problem, candidates, y)
+        _reach(problem, candidates, y)
+    return len(order)
+
+
+# Pick ----------------------------------------------------------------------------------------------------------------
+
+
+@jit
+def _pick(problem: Problem, ranks: Ranked, candidates: Candidates, left: float) -> int:
+    """The rank of the next label; `left` is M less what every list would cost."""
+    gain, inverse, weight = candidates.gain, candidates.inverse, problem.model.far_weight
+    _less(gain, candidates.extra, left)
+    for a in range(len(weight)):
+        if weight[a] != 0.0:
+            _pay_far(gain, candidates.far[a], candidates.state[a], weight[a])
+    slack = problem.model.slack
+    lower = _best_lower(gain.reshape(-1, _LANES), inverse.reshape(-1, _LANES), candidates.lanes, slack)
+    # Where no ratio is certain to be above 0, all may be 0, and p decides.
+    lower = lower * (1.0 - _ROUNDING) if lower > 0.0 else -np.inf
+    return _best(problem, ranks, candidates, lower)
+
+
+@jit
+def _less(gain: Floats, extra: Floats, left: float) -> None:
+    for g in range(len(gain)):
+        gain[g] = left - extra[g]
+
+
+@jit
+def _pay_far(gain: Floats, far: Floats, value: float, weight: float) -> None:
+    for g in range(len(gain)):
+        gain[g] -= weight * max(value, far[g])
+
+
+@jit
+def _best_lower(gain: Floats, inverse: Floats, lanes: Floats, slack: float) -> float:
+    """A lower bound of the best ratio, up to rounding."""
+    lanes[:] = -np.inf
+    for b in range(len(gain)):
+        for j in range(_LANES):
+            lanes[j] = max(lanes[j], (gain[b, j] - slack) * inverse[b, j])
+    best = -np.inf
+    for x in lanes:
+        best = max(best, x)
+    return best
+
+
+@jit
+def _best(problem: Problem, ranks: Ranked, candidates: Candidates, lower: float) -> int:
+    """The rank with the best ratio among the lists that may reach `lower`; ties go to the lower rank.
+
+    Lists that cost the same are compared by rank alone, so that most steps evaluate nothing.
+    """
+    gain, inverse, head, slack = candidates.gain, candidates.inverse, candidates.head, problem.model.slack
+    K = len(ranks.label)
+    best, best_list, best_ratio, evaluated = K, 0, 0.0, False
+    for g in range(len(head)):
+        r = head[g]
+        if (gain[g] + slack) * inverse[g] * (1.0 + _ROUNDING) < lower or r == K:
+            continue
+        same = _cost_alike(problem, candidates, g, best_list)
+        if best == K or (same and r < best):
+            best, best_list, evaluated = r, g, False
+        elif not same:
+            if not evaluated:
+                best_ratio, evaluated = _ratio(problem, ranks, candidates, best_list), True
+            found = _ratio(problem, ranks, candidates, g)
+            if found > best_ratio or (found == best_ratio and r < best):
+                best, best_list, best_ratio = r, g, found
+    return best
+
+
+@jit
+def _cost_alike(problem: Problem, candidates: Candidates, g: int, h: int) -> bool:
+    """Whether L(S + y) is the same float for both lists: one class, and no distance tells them apart."""
+    if candidates.now[g] != candidates.now[h]:
+        return False
+    metric, far, state = problem.cost.metric, candidates.far, candidates.state
+    for a in range(len(metric)):
+        if metric[a] >= 0 and max(state[a], far[a, g]) != max(state[a], far[a, h]):
+            return False
+    return True
+
+
+@jit
+def _ratio(problem: Problem, ranks: Ranked, candidates: Candidates, g: int) -> float:
+    """The greedy ratio of a list's head, by the floats that decide ties."""
+    _put_far(problem, candidates, g)
+    cost, r = problem.cost, candidates.head[g]
+    return ratio(cost.code, cost.data, candidates.state, ranks.label, ranks.denominator, r, problem.M)
+
+
+@jit
+def _put_far(problem: Problem, candidates: Candidates, g: int) -> None:
+    """Hand a list's distances to `incremental_cost`."""
+    at = far_at(problem.cost.code)
+    for a in range(len(problem.cost.kind)):
+        candidates.state[at + a] = candidates.far[a, g]
+
+
+# Take and update -----------------------------------------------------------------------------------------------------
+
+
+@jit
+def _take(problem: Problem, ranks: Ranked, candidates: Candidates, r: int) -> None:
+    """Add the label of rank r, the head of its list, to the set."""
+    y = ranks.label[r]
+    g = problem.lists.list_of[y]
+    _put_far(problem, candidates, g)
+    push(problem.cost.code, problem.cost.data, candidates.state, y)
+    following = candidates.following[r]
+    candidates.head[g] = following
+    if following == len(ranks.label):
+        candidates.extra[g] = np.inf
+    else:
+        candidates.inverse[g] = ranks.inverse[following]
+
+
+@jit
+def _touch(problem: Problem, candidates: Candidates, y: int) -> None:
+    """Move the lists of the categories that y touches first to the classes that they are in now."""
+    lists, cost = problem.lists, problem.cost
+    of_y = lists.list_of[y]
+    if not lists.unpaid[candidates.now[of_y]]:
+        return
+    before = candidates.touched[of_y]
+    first = cost.entries[y]
+    for e in range(cost.entries[y + 1] - first):
+        if (before >> e) & 1 == 1:
+            continue
+        category = cost.entry_category[first + e]
+        for j in range(lists.category_start[category], lists.category_start[category + 1]):
+            g = lists.category_list[j]
+            candidates.touched[g] |= 1 << lists.category_bit[j]
+            candidates.now[g] = lists.class_of[g, candidates.touched[g]]
+            if candidates.extra[g] != np.inf:
+                candidates.extra[g] = problem.model.extra[candidates.now[g]]
+
+
+@jit
+def _reach(problem: Problem, candidates: Candidates, y: int) -> None:
+    """Let the distances to the set grow by those to y."""
+    cost, lists = problem.cost, problem.lists
+    for a in range(len(cost.kind)):
+        metric = cost.metric[a]
+        if cost.kind[a] == DENSE:
+            _reach_in_matrix(candidates.far[a], lists.away[metric, cost.point[metric, y]])
+        elif cost.kind[a] == TREE:
+            _reach_in_tree(problem, candidates, a, lists.list_of[y])
+
+
+@jit
+def _reach_in_matrix(far: Floats, row: Floats) -> None:
+    for g in range(len(row)):
+        far[g] = max(far[g], row[g])
+
+
+@jit
+def _reach_in_tree(problem: Problem, candidates: Candidates, a: int, of_y: int) -> None:
+    """The deepest common ancestor of two labels is as deep as they share nodes above them, less the root."""
+    tree = problem.cost.metric[a]
+    far, common, above = candidates.far[a], candidates.common, candidates.above[tree]
+    depth, edge, some = problem.cost.depth[tree], problem.cost.edge[tree], problem.lists.some
+    common[:] = -1
+    for level in above:
+        node = level[of_y]
+        if node < 0:
+            break
+        for g in range(len(common)):
+            common[g] += 1 if level[g] == node else 0
+    for g in range(len(common)):
+        far[g] = max(far[g], edge * (depth[some[g]] + depth[some[of_y]] - 2 * common[g]))
