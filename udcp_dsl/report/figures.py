@@ -73,7 +73,7 @@ def headline_figures(comparison: Comparison) -> list[Figure]:
         f"{over}, the cheapest oracle first.{more}",
         f"Mean cost of a set at alpha {show_level(alpha)}. {' '.join(told)}",
         plots.headline_height(costs),
-        partial(plots.headline, costs=costs, looks=_looks(comparison)),
+        partial(plots.headline, costs=costs, looks=_looks(comparison), units=_units(comparison)),
     )
     return [figure] if costs else []
 
@@ -131,6 +131,7 @@ def figures_over_alpha(comparison: Comparison, loss: str) -> list[Figure]:
                 curves=curves,
                 looks=_looks(comparison),
                 levels=[float(1 - alpha) for alpha in comparison.alphas] if by_coverage else [],
+                unit=_units(comparison)[loss],
             ),
         )
     ]
@@ -185,6 +186,10 @@ def _looks(comparison: Comparison) -> dict[str, Style]:
     return palette.styles(run.oracle for run in comparison.runs)
 
 
+def _units(comparison: Comparison) -> dict[str, str | None]:
+    return {name: loss.unit for name, loss in zip(comparison.names, comparison.losses, strict=True)}
+
+
 def _listed(values: Mapping[str, str]) -> str:
     return "; ".join(f"{shown(name)}: {value}" for name, value in values.items()) + "."
 
@@ -198,7 +203,7 @@ def _terms(summaries: Mapping[str, Summary]) -> Figure:
         "Mean cost by term. "
         + _listed({o: ", ".join(f"{shown(t)} {number(c)}" for t, c in terms.items()) for o, terms in paid.items()}),
         plots.terms_height(paid),
-        partial(plots.terms, paid=paid),
+        partial(plots.terms, paid=paid, unit=next(iter(summaries.values())).unit),
     )
 
 
@@ -271,7 +276,7 @@ def _by_difficulty(
             order=QUARTERS,
             looks=looks,
             along=along,
-            up="mean cost",
+            up=plots.cost_label("mean cost", next(iter(splits.values()))[0].unit),
         ),
     )
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from udcp_dsl.prediction.calibrate import show_level
 from udcp_dsl.report.wording import number, percent, shown, target
+from udcp_dsl.showing import with_unit
 
 if TYPE_CHECKING:
     from udcp_dsl.comparison import Comparison, Summary
@@ -24,7 +25,8 @@ def finding(comparison: Comparison, loss: str, alpha: Fraction) -> str:
     best = ranked[0]
     name = shown(best.oracle)
     if len(ranked) == 1:
-        return f"{at} {name} alone was measured: cost {number(best.cost_mean)}, {_covered(comparison, best)}."
+        cost = with_unit(number(best.cost_mean), best.unit)
+        return f"{at} {name} alone was measured: cost {cost}, {_covered(comparison, best)}."
     return f"{at} {_against(comparison, best, ranked[1])}; {_covered(comparison, best)}."
 
 
@@ -32,7 +34,7 @@ def _against(comparison: Comparison, best: Summary, next_best: Summary) -> str:
     name, other = shown(best.oracle), shown(next_best.oracle)
     ours, theirs = best.cost_mean, next_best.cost_mean
     if ours == theirs:
-        return f"{name} and {other} cost the same, {number(ours)}"
+        return f"{name} and {other} cost the same, {with_unit(number(ours), best.unit)}"
     costs = {
         (run.oracle, run.split): run.evaluation.mean_cost
         for run in comparison.runs
@@ -40,7 +42,8 @@ def _against(comparison: Comparison, best: Summary, next_best: Summary) -> str:
     }
     cheaper = sum(costs[best.oracle, i] < costs[next_best.oracle, i] for i in range(comparison.splits))
     by = percent((theirs - ours) / theirs) if theirs > 0 and ours >= 0 else number(theirs - ours)
-    said = f"{name} costs {by} less than the next cheapest, {other} ({number(ours)} against {number(theirs)})"
+    more = with_unit(number(theirs), best.unit)
+    said = f"{name} costs {by} less than the next cheapest, {other} ({number(ours)} against {more})"
     if comparison.splits == 1:
         return f"{said}, on a single split"
     but = "and is" if cheaper == comparison.splits else "though it is"

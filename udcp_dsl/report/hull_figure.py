@@ -17,6 +17,7 @@ from udcp_dsl.report.figures import Figure
 from udcp_dsl.report.palette import INK, MUTED, styles
 from udcp_dsl.report.plots import Hover
 from udcp_dsl.report.wording import number, shown
+from udcp_dsl.showing import in_unit
 
 ENDINGS = (".svg", ".png", ".pdf")
 
@@ -57,23 +58,38 @@ def check_figure(path: PathLike) -> None:
 
 
 def write_hull(
-    path: PathLike, title: str, oracle: str, order: Sequence[Point], vertices: Sequence[Vertex] | None
+    path: PathLike,
+    title: str,
+    oracle: str,
+    order: Sequence[Point],
+    vertices: Sequence[Vertex] | None,
+    unit: str | None = None,
 ) -> None:
     """Write the figure as .svg, .png or .pdf; `order` are the prefixes of the order, from the empty set on."""
     check_figure(path)
-    figure = hull_figure(title, oracle, order, vertices)
+    figure = hull_figure(title, oracle, order, vertices, unit)
     ending = Path(path).suffix.lower()[1:]
     with atomic_write(path) as temporary:
         temporary.write_bytes(rendered(figure, ending)[ending])
 
 
-def hull_figure(title: str, oracle: str, order: Sequence[Point], vertices: Sequence[Vertex] | None) -> Figure:
-    draw = partial(_draw, title=title, oracle=oracle, order=order, vertices=vertices)
+def hull_figure(
+    title: str, oracle: str, order: Sequence[Point], vertices: Sequence[Vertex] | None, unit: str | None = None
+) -> Figure:
+    draw = partial(_draw, title=title, oracle=oracle, order=order, vertices=vertices, unit=unit)
     text = f"Mass and cost of the sets along the order of {shown(oracle)}."
     return Figure("hull", title, "", text, _HEIGHT, draw)
 
 
-def _draw(figure: Any, *, title: str, oracle: str, order: Sequence[Point], vertices: Sequence[Vertex] | None) -> Hover:
+def _draw(
+    figure: Any,
+    *,
+    title: str,
+    oracle: str,
+    order: Sequence[Point],
+    vertices: Sequence[Vertex] | None,
+    unit: str | None,
+) -> Hover:
     axes = figure.subplots()
     axes.set_title(shown(title, 70), fontsize=9)
     look = styles([oracle])[oracle]
@@ -91,7 +107,7 @@ def _draw(figure: Any, *, title: str, oracle: str, order: Sequence[Point], verti
     if hidden:
         note = f"{hidden} longer prefix{'es' if hidden > 1 else ''} above, of no more than {1 - _NEARLY_ALL:.1%} mass"
         axes.text(0.98, 0.02, note, ha="right", va="bottom", fontsize=7, color=MUTED.light, transform=axes.transAxes)
-    axes.set(xlabel="mass p(S)", ylabel="cost L(S)")
+    axes.set(xlabel="mass p(S)", ylabel=shown(in_unit("cost L(S)", unit), 40))
     figure.legend(loc="outside lower center", ncols=2)
     return []
 

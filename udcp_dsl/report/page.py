@@ -35,6 +35,7 @@ from udcp_dsl.report.figures import (
 from udcp_dsl.report.headline import finding
 from udcp_dsl.report.palette import styles, variables
 from udcp_dsl.report.wording import number, percent, seconds, shown
+from udcp_dsl.showing import in_unit
 
 if TYPE_CHECKING:
     from udcp_dsl.comparison import Comparison, Summary
@@ -260,7 +261,7 @@ def _table(comparison: Comparison, alpha: Fraction, summaries: Sequence[Summary]
             "oracle",
             *([] if summaries[0].risk is None else [f'harm <span class="range">at most {show_level(alpha)}</span>']),
             f'coverage <span class="range">{interval}{_quarters_head(summaries[0])}</span>',
-            "cost",
+            _text(in_unit("cost", summaries[0].unit)),
             "",
             "above cheapest",
             "size",

@@ -1,7 +1,8 @@
 """One colour and one marker for each oracle, the same in every figure, on light and on dark.
 
 Figures are drawn in the light colours; in the page each becomes a CSS variable that has a dark value too. So no two
-roles share a light colour. Hues stay apart for the colour-blind, and markers tell oracles apart without any colour.
+roles share a light colour. Any two of our oracles differ by at least 13 (CIEDE2000) as people with protanopia,
+deuteranopia or tritanopia see them, which a test computes; and each has a mark of its own, for those who see none.
 """
 
 from __future__ import annotations
@@ -26,6 +27,28 @@ class Style:
     colour: Colour
     marker: str
 
+    @property
+    def path(self) -> str:
+        """The marker as an SVG path around the origin, about 9 units across."""
+        return _PATHS[self.marker]
+
+
+# matplotlib's markers, as pages draw them.
+_PATHS = {
+    "o": "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z",
+    "s": "M-3.6-3.6h7.2v7.2h-7.2z",
+    "^": "M0-4.6L4.4 3.4H-4.4z",
+    "D": "M0-5L4.4 0L0 5L-4.4 0z",
+    "v": "M0 4.6L4.4-3.4H-4.4z",
+    "P": "M-1.4-4.4h2.8v3h3v2.8h-3v3h-2.8v-3h-3v-2.8h3z",
+    "X": "M-4.4-2.4L-2.4-4.4L0-2L2.4-4.4L4.4-2.4L2 0L4.4 2.4L2.4 4.4L0 2L-2.4 4.4L-4.4 2.4L-2 0z",
+    "h": "M0-4.6L4-2.3V2.3L0 4.6L-4 2.3V-2.3z",
+    "<": "M-4.6 0L3.4-4.4V4.4z",
+    ">": "M4.6 0L-3.4-4.4V4.4z",
+    "d": "M0-5L2.8 0L0 5L-2.8 0z",
+    "p": "M0-4.6L4.4-1.4L2.7 3.7H-2.7L-4.4-1.4z",
+}
+
 
 INK = Colour("--ink", "#1c2024", "#e6e9ed")
 MUTED = Colour("--muted", "#59626c", "#a2abb5")
@@ -33,14 +56,14 @@ GRID = Colour("--grid", "#dfe3e8", "#333a42")
 PAPER = Colour("--paper", "#ffffff", "#14171a")
 
 _ORACLES = {
-    "price": Style(Colour("--oracle-price", "#0b62a8", "#5aa9e6"), "o"),
-    "greedy": Style(Colour("--oracle-greedy", "#c8500a", "#f0894a"), "s"),
-    "penalized": Style(Colour("--oracle-penalized", "#9a7200", "#d9b23c"), "^"),
-    "ratio": Style(Colour("--oracle-ratio", "#0a7d5a", "#3fc79a"), "D"),
-    "base": Style(Colour("--oracle-base", "#6a717a", "#9aa3ad"), "v"),
-    "lac": Style(Colour("--oracle-lac", "#7a4fb5", "#b595e8"), "P"),
-    "raps": Style(Colour("--oracle-raps", "#b8387e", "#ee82b8"), "X"),
-    "ilp": Style(Colour("--oracle-ilp", "#2a3340", "#f4f1e6"), "h"),
+    "price": Style(Colour("--oracle-price", "#074a8c", "#6cb5f4"), "o"),
+    "greedy": Style(Colour("--oracle-greedy", "#8e4715", "#e49059"), "s"),
+    "penalized": Style(Colour("--oracle-penalized", "#9b7b07", "#f4dc8c"), "^"),
+    "ratio": Style(Colour("--oracle-ratio", "#0e7a55", "#438028"), "D"),
+    "base": Style(Colour("--oracle-base", "#3f404a", "#a3a6b4"), "v"),
+    "lac": Style(Colour("--oracle-lac", "#7552d8", "#906ff4"), "P"),
+    "raps": Style(Colour("--oracle-raps", "#c54c84", "#e54586"), "X"),
+    "ilp": Style(Colour("--oracle-ilp", "#0e1f16", "#f9f7ea"), "h"),
 }
 # For oracles that are not ours, in turn.
 _OTHERS = (

@@ -15,6 +15,7 @@ import numpy as np
 from udcp_dsl.report.palette import GRID, INK, MUTED, OTHER_TERMS, PAPER, TERMS, Style
 from udcp_dsl.report.strata import Point
 from udcp_dsl.report.wording import number, percent, shown
+from udcp_dsl.showing import in_unit
 
 if TYPE_CHECKING:
     from udcp_dsl.prediction.monitor import Stream
@@ -32,11 +33,16 @@ Values = Mapping[str, Mapping[str, float]]
 Hover = list[tuple[Any, list[str]]]
 
 
+def cost_label(what: str, unit: str | None) -> str:
+    """The label of an axis of costs."""
+    return shown(in_unit(what, unit), _TERM)
+
+
 def headline_height(costs: Values) -> float:
     return 0.1 + sum(0.42 + 0.21 * len(held) for held in costs.values())
 
 
-def headline(figure: Any, *, costs: Values, looks: Mapping[str, Style]) -> Hover:
+def headline(figure: Any, *, costs: Values, looks: Mapping[str, Style], units: Mapping[str, str | None]) -> Hover:
     """For each loss its oracles, the cheapest first."""
     heights = [len(held) + 1 for held in costs.values()]
     rows = figure.subplots(len(costs), 1, squeeze=False, height_ratios=heights)[:, 0]
@@ -60,7 +66,7 @@ def headline(figure: Any, *, costs: Values, looks: Mapping[str, Style]) -> Hover
         axes.spines["bottom"].set_visible(False)
         axes.tick_params(axis="y", length=0)
         axes.grid(visible=False)
-        axes.set_title(shown(name, 2 * _NAME), loc="left", fontsize=9, color=MUTED.light)
+        axes.set_title(shown(in_unit(name, units[name]), 2 * _NAME), loc="left", fontsize=9, color=MUTED.light)
     return hover
 
 
@@ -70,6 +76,7 @@ def curves(
     curves: Mapping[str, Sequence[tuple[float, float, float]]],
     looks: Mapping[str, Style],
     levels: Sequence[float],
+    unit: str | None = None,
 ) -> Hover:
     axes = figure.subplots()
     hover: Hover = []
@@ -80,7 +87,7 @@ def curves(
         (line,) = axes.plot(coverage, cost, label=shown(oracle, _NAME), **_line(looks[oracle]))
         told = [f"{oracle}, alpha {a:g}: coverage {c:.3f}, cost {number(x)}" for a, c, x in sorted(points)]
         hover.append((line, told))
-    axes.set(xlabel="coverage", ylabel="mean cost")
+    axes.set(xlabel="coverage", ylabel=cost_label("mean cost", unit))
     _cost_axis(axes, [cost for points in curves.values() for _, _, cost in points])
     _legend(figure, axes)
     return hover
@@ -135,7 +142,7 @@ def terms_height(paid: Values) -> float:
     return 0.85 + 0.34 * len(paid) + 0.19 * min(len(_all_terms(paid)), len(TERMS) + 1)
 
 
-def terms(figure: Any, *, paid: Values) -> Hover:
+def terms(figure: Any, *, paid: Values, unit: str | None = None) -> Hover:
     """Stacked bars: what is paid to the right of 0, what is earned to the left."""
     axes = figure.subplots()
     hover: Hover = []
@@ -166,7 +173,7 @@ def terms(figure: Any, *, paid: Values) -> Hover:
     axes.set_yticks(at, [shown(oracle, _NAME) for oracle in paid])
     axes.invert_yaxis()
     axes.grid(axis="y", visible=False)
-    axes.set(xlabel="mean cost")
+    axes.set(xlabel=cost_label("mean cost", unit))
     _legend(figure, axes, columns=1)
     return hover
 
@@ -211,7 +218,7 @@ def sizes(
     return hover
 
 
-def sizes_and_costs(figure: Any, *, sizes: Any, costs: Any) -> Hover:
+def sizes_and_costs(figure: Any, *, sizes: Any, costs: Any, unit: str | None = None) -> Hover:
     """The sets of one oracle: histograms of their sizes and of their costs, side by side."""
     left, right = figure.subplots(1, 2, sharey=False)
     width = -(-(int(sizes.max()) + 1) // _BINS)
@@ -219,7 +226,7 @@ def sizes_and_costs(figure: Any, *, sizes: Any, costs: Any) -> Hover:
     left.xaxis.get_major_locator().set_params(integer=True)
     right.hist(costs, bins=min(_BINS, max(1, len(np.unique(costs)))), color=TERMS[1].light, zorder=2)
     left.set(xlabel="labels in the set", ylabel="sets")
-    right.set(xlabel="cost")
+    right.set(xlabel=cost_label("cost", unit))
     return []
 
 
@@ -320,6 +327,7 @@ def against(
     looks: Mapping[str, Style],
     along: str,
     level: float | None,
+    unit: str | None = None,
 ) -> Hover:
     """Points (x, cost, coverage) of each oracle, one above the other; the coverage that is promised as a line."""
     above, below = figure.subplots(2, 1, sharex=True)
@@ -331,7 +339,7 @@ def against(
             hover.append((line, [f"{oracle}, {along} {point[0]:g}: {number(point[at])}" for point in points]))
     if level is not None:
         below.axhline(level, color=MUTED.light, linewidth=0.9, linestyle=":")
-    above.set(ylabel="cost")
+    above.set(ylabel=cost_label("cost", unit))
     below.set(xlabel=shown(along, _NAME), ylabel="coverage")
     _legend(figure, above)
     return hover

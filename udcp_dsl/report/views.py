@@ -31,7 +31,7 @@ def plot_sets(sets: PredictionSets) -> Any:
     """How many labels the sets have, and what they cost."""
     if not len(sets):
         raise InputError("there are no sets to be drawn")
-    return _plotted(partial(plots.sizes_and_costs, sizes=sets.sizes, costs=sets.costs), 2.6)
+    return _plotted(partial(plots.sizes_and_costs, sizes=sets.sizes, costs=sets.costs, unit=sets.loss.unit), 2.6)
 
 
 def plot_evaluation(evaluation: Measures) -> Any:
@@ -91,7 +91,7 @@ def plot_sweep(sweep: Sweep) -> Any:
         for oracle in dict.fromkeys(s.oracle for _, s in found)
     }
     level = asked_for(sweep.comparisons[0], alpha)
-    draw = partial(plots.against, lines=lines, looks=styles(lines), along=sweep.param, level=level)
+    draw = partial(plots.against, lines=lines, looks=styles(lines), along=sweep.param, level=level, unit=sweep.unit)
     return _plotted(draw, 4.6)
 
 

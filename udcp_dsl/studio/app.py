@@ -18,6 +18,7 @@ from udcp_dsl.studio.guard import App, Guard
 from udcp_dsl.studio.keeping import keep_case
 from udcp_dsl.studio.place import example
 from udcp_dsl.studio.studio import Studio
+from udcp_dsl.studio.uploads import load_rows, said_of
 
 _PATIENCE = 20.0  # seconds that a page waits for news before it asks again
 
@@ -60,7 +61,7 @@ def _save(studio: Studio, body: Any) -> Any:
     with studio.writing:
         state = studio.state
         place, written = state.place.save(state.text)
-        studio.moved_to(place)
+        studio.saved_to(place, state.text)
     return {"written": written, "place": place.shown}
 
 
@@ -93,21 +94,34 @@ _ANSWERS: dict[str, Answer] = {
     "complete": lambda studio, body: studio.assistant.complete(body, studio.state.place),
     "hover": lambda studio, body: studio.assistant.hover(body, studio.state.place),
     "fixes": lambda studio, body: studio.assistant.fixes(body, studio.state.place),
+    "rows": load_rows,
     "stop": _stop,
     "again": _again,
 }
 
 
 def _gallery() -> Any:
-    """The examples that come with the package: their names, and the comment that each begins with."""
+    """The examples that come with the package, from easy to hard: what each is about, its labels, the terms it uses."""
     from udcp_dsl.datasets.example_specs import example_specs
+    from udcp_dsl.loss import load
 
-    found = []
+    found: list[dict[str, Any]] = []
     for name, path in example_specs().items():
         lines = path.read_text(encoding="utf-8").splitlines()
         about = [line.lstrip("# ") for line in lines[: next((i for i, x in enumerate(lines) if x[:1] != "#"), 0)]]
-        found.append({"name": name, "about": " ".join(about)})
-    return {"examples": found}
+        loss = load(path)
+        losses = len(loss.losses)
+        found.append(
+            {
+                "name": name,
+                "about": " ".join(about),
+                "labels": loss.K,
+                "losses": losses,
+                "terms": list(loss.terms(())),
+                "hardness": losses + len(loss.terms(())) + len(lines) / 20,
+            }
+        )
+    return {"examples": sorted(found, key=lambda one: one["hardness"])}
 
 
 def _asked(studio: Studio, answer: Answer) -> Callable[[Request], Awaitable[Response]]:
@@ -124,7 +138,7 @@ def _asked(studio: Studio, answer: Answer) -> Callable[[Request], Awaitable[Resp
         try:
             return _json(await run_in_threadpool(answer, studio, body))
         except (InputError, SpecError, OSError) as error:
-            return _json({"error": str(error)}, 400)
+            return _json({"error": said_of(error)}, 400)
 
     return endpoint
 

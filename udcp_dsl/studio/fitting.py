@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -21,8 +21,11 @@ from udcp_dsl.prediction.predictor import SetPredictor
 from udcp_dsl.prediction.rows import Rows
 from udcp_dsl.studio.instances import Instances
 
-# Told how many rows are done, of how many; raises to end the work.
-Heed = Callable[[int, int], None]
+# Told how many rows are done, of how many, and at what stage; raises to end the work.
+Heed = Callable[..., None]
+
+# (alpha, coverage, mean cost, its standard error over rows)
+Point = tuple[float, float, float, float]
 
 # The alphas of the curves of cost against coverage.
 CURVE = tuple(Fraction(k, 100) for k in (2, 5, 10, 15, 20, 30, 40))
@@ -66,16 +69,16 @@ def fit(loss: Loss, oracle: str, alpha: Fraction, instances: Instances, heed: He
     """Calibrate and judge; OracleError where the oracle does not apply, InputError where the rows do not do."""
     with keeping_warnings() as kept:
         predictor = SetPredictor(loss, oracle, alpha=alpha)
-        with heeding(predictor.oracle, heed):
+        with heeding(predictor.oracle, partial(heed, stage="calibrating")):
             predictor.calibrate(instances.calibration)
-        with heeding(predictor.oracle, heed):
+        with heeding(predictor.oracle, partial(heed, stage="predicting")):
             evaluation = evaluate(predictor, instances.shown)
     told = (message for message in kept if "W601" not in message)
     return Fitted(predictor, evaluation, tuple(dict.fromkeys(told)))
 
 
-def curve(fitted: Fitted, instances: Instances, heed: Heed) -> list[tuple[float, float, float]]:
-    """(alpha, coverage, mean cost) along the grid, as far as the rows suffice; lambda is that of the one alpha."""
+def curve(fitted: Fitted, instances: Instances, heed: Heed) -> list[Point]:
+    """Points along the grid, as far as the rows suffice; lambda is that of the one alpha."""
     predictor, n = fitted.predictor, fitted.predictor.calibrated.n
     grid = [alpha for alpha in CURVE if points_needed(alpha) <= n]
     if not grid:
@@ -89,10 +92,11 @@ def curve(fitted: Fitted, instances: Instances, heed: Heed) -> list[tuple[float,
     return found
 
 
-def _point(predictor: SetPredictor, rows: Rows, alpha: Fraction) -> tuple[float, float, float]:
+def _point(predictor: SetPredictor, rows: Rows, alpha: Fraction) -> Point:
     sets = predictor.predict_set(rows, alpha=alpha)
     covered = sets.mask[np.arange(len(rows)), rows.truth]
-    return float(alpha), float(covered.mean()), float(sets.costs.mean())
+    error = float(sets.costs.std()) / math.sqrt(len(rows))
+    return float(alpha), float(covered.mean()), float(sets.costs.mean()), error
 
 
 def sets_of(fitted: Fitted, p: Any) -> tuple[Any, Any]:

@@ -18,6 +18,7 @@ Send: TypeAlias = Callable[[Message], Awaitable[None]]
 App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 MOST_BODY = 4 << 20  # bytes
+MOST_ROWS = 64 << 20  # of rows that are dropped on the page
 
 _HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
@@ -60,18 +61,19 @@ class Guard:
     async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:
         read = 0
         begun = False
+        most = _most(scope["path"])
 
         async def limited() -> Message:
             nonlocal read
             message = await receive()
             read += len(message.get("body", b""))
-            if read > MOST_BODY:
+            if read > most:
                 raise TooLarge
             return message
 
         async def guarded(message: Message) -> None:
             nonlocal begun
-            if read > MOST_BODY and not begun:
+            if read > most and not begun:
                 return  # answered below, whatever the application would say of it
             if message["type"] == "http.response.start":
                 begun = True
@@ -84,7 +86,7 @@ class Guard:
             await self._app(scope, limited, guarded)
         except TooLarge:
             if not begun:
-                await _answer(send, 413, f"a request is at most {MOST_BODY >> 20} MiB")
+                await _answer(send, 413, f"a request is at most {most >> 20} MiB")
 
     def _refusal(self, scope: Scope) -> tuple[int, str] | None:
         headers: dict[bytes, list[str]] = {}
@@ -101,10 +103,16 @@ class Guard:
             return 403, "the address lacks the token: open the one that `udcp studio` printed"
         if scope["path"].count("/") < 2:
             return 404, "there is nothing here: the address ends in /"
+        most = _most("/" + scope["path"].split("/", 2)[2])
         lengths = headers.get(b"content-length", [])
-        if any(not length.isdecimal() or int(length[:20]) > MOST_BODY for length in lengths):
-            return 413, f"a request is at most {MOST_BODY >> 20} MiB"
+        if any(not length.isdecimal() or int(length[:20]) > most for length in lengths):
+            return 413, f"a request is at most {most >> 20} MiB"
         return None
+
+
+def _most(path: str) -> int:
+    """Bytes of the body of a request, at most; `path` is without the token."""
+    return MOST_ROWS if path == "/api/rows" else MOST_BODY
 
 
 def _first_part(path: str) -> str:

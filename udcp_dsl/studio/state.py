@@ -20,14 +20,15 @@ MOST_TEXT = 1 << 20  # characters of a spec
 _MOST_NAME = 1000
 # What a studio begins with, where they apply; `ilp` solves a program for each row, and waits to be asked.
 FIRST_ORACLES = ("price", "ratio", "greedy", "penalized", "lac", "base")
+QUICK_ORACLES = ("lac", "base")  # they need no compilation, and are shown while others compile
 
 
 @dataclass(frozen=True)
 class State:
     """`moved` are the sliders: their numbers, and those that the spec gave when they were moved.
 
-    `row` is None until one is chosen; `drags` are its bars that were dragged, in turn. `by` is the page that changed
-    the text last.
+    `saved` is the text as it was opened or last saved. `row` is None until one is chosen; `drags` are its bars that
+    were dragged, in turn. `by` is the page that changed the text last.
     """
 
     place: Place
@@ -41,6 +42,7 @@ class State:
     alpha: Fraction = Fraction(1, 10)
     oracles: tuple[str, ...] = FIRST_ORACLES
     by: str = ""
+    saved: str | None = None
 
     def as_data(self) -> dict[str, Any]:
         """What the page shows of it."""
@@ -49,6 +51,7 @@ class State:
             "place": self.place.shown,
             "example": self.place.carried is not None,
             "text": self.text,
+            "unsaved": self.saved is not None and self.text != self.saved,
             "loss": self.loss,
             "members": list(self.members),
             "row": self.row,

@@ -10,7 +10,9 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,19 +20,20 @@ import numpy as np
 from udcp_dsl.diagnostics import InputError, OracleError
 from udcp_dsl.loss import Loss
 from udcp_dsl.studio.assist import Assistant, words
-from udcp_dsl.studio.fitting import Fitted, curve, fit
+from udcp_dsl.studio.fitting import Fitted, Point, curve, fit
 from udcp_dsl.studio.instances import Instances, Supply, dragged, generated
 from udcp_dsl.studio.place import Place
-from udcp_dsl.studio.state import State, changed
+from udcp_dsl.studio.state import QUICK_ORACLES, State, changed
 from udcp_dsl.studio.views.chosen_set import labels_data, set_data
+from udcp_dsl.studio.views.copied import copied
 from udcp_dsl.studio.views.overall import overall_data
 from udcp_dsl.studio.views.row import row_data
-from udcp_dsl.studio.views.spec import Checked, check
+from udcp_dsl.studio.views.spec import Checked, check, same_meaning
 from udcp_dsl.studio.work import Board, Worker, told
 
 # Edits that follow each other faster than this, in seconds, are one: a slider passes many numbers on its way.
 _ONE_EDIT = 1.5
-_FEW = (3, 6)  # labels of the set of the row that it begins with
+_FEW = 6  # labels of the set of the row that it begins with, at most
 
 
 class Superseded(Exception):
@@ -49,23 +52,25 @@ class Studio:
     ) -> None:
         self.board = Board()
         self.assistant = Assistant()
-        self._supply = supply
+        self._supply, self._supplied = supply, 0
         self._lock = threading.RLock()
         self.writing = threading.Lock()  # held by who writes files: reads and writes of two do not mix
-        self._state = State(place, text, alpha=alpha)
+        self._state = State(place, text, alpha=alpha, saved=text)
         # Of the first thread.
         self._checked: tuple[object, Checked] | None = None
         self._loss: Loss | None = None  # of the last text that compiled
         self._set_of: object = None
         # Of the second.
-        self._instances: tuple[tuple[str, ...], Instances] | None = None
+        self._instances: tuple[tuple[tuple[str, ...], int], Instances] | None = None
         self._fits: dict[str, Fitted] = {}
         self._missing: dict[str, str] = {}
-        self._curves: dict[str, list[tuple[float, float, float]]] = {}
+        self._curves: dict[str, list[Point]] = {}
         self._of: tuple[Loss, Fraction] | None = None  # what these are of
         self._settled: Fitted | None = None  # of the main oracle, before the last edit
         self._edited = -float("inf")
         self._row_of: object = None
+        self._opening: tuple[int, bool] | None = None  # the row it opens on, and whether the main oracle chose it
+        self._members_chosen = False
         self._shown_row: tuple[Mapping[str, Fitted], Any] | None = None
         self._stop = threading.Event()
         self._stopped: set[str] = set()
@@ -101,19 +106,36 @@ class Studio:
 
     def change(self, change: object) -> None:
         """Set something; InputError where that cannot be."""
+        if isinstance(change, dict) and "members" in change:
+            self._members_chosen = True
         self._become(lambda state: changed(state, change))
 
     def open(self, place: Place, text: str) -> None:
         """Go on with another spec."""
-        self._become(lambda state: State(place, text, alpha=state.alpha, oracles=state.oracles))
+        self._opening, self._members_chosen = None, False
+        self._become(lambda state: State(place, text, alpha=state.alpha, oracles=state.oracles, saved=text))
 
-    def moved_to(self, place: Place) -> None:
-        """The spec is the same, and lives elsewhere now."""
-        self._become(lambda state: State(**{**vars(state), "place": place}))
+    def saved_to(self, place: Place, text: str) -> None:
+        """This text was saved; it may live elsewhere now."""
+        self._become(lambda state: replace(state, place=place, saved=text))
+
+    def use_rows(self, supply: Supply) -> None:
+        """Go on with other rows."""
+        with self._lock:
+            self._supply, self._supplied = supply, self._supplied + 1
+        self._become(lambda state: replace(state, row=None, drags=()))
 
     def stop(self) -> None:
-        """End what is being scored; it is not begun again before something changes, or `again`."""
+        """End all scoring, at once as far as anyone sees; nothing is begun again before a change, or `again`.
+
+        A step that is under way (compiling, most of all) ends by itself, and what it finds is dropped.
+        """
         self._stop.set()
+        with self._lock:
+            self._stopped = set(self._state.oracles) - set(self._fits) - set(self._missing)
+        self._idle()
+        if self._instances is not None:
+            self._show_overall(self._instances[1])
 
     def again(self) -> None:
         """Begin again what was stopped."""
@@ -144,12 +166,18 @@ class Studio:
             self._checked = (key, found)
             if found.loss is not None:
                 with self._lock:
-                    before, self._loss = self._loss, found.loss
+                    before = self._loss
+                    # Comments and spaces change nothing that is computed.
+                    self._loss = before if before is not None and same_meaning(before, found.loss) else found.loss
                 labels = labels_data(found.loss)
                 if before is None or labels != self.board.get("labels"):
                     self.board.put("labels", labels)
                 self._scores.poke()
             self.board.put("spec", found.data)
+        if self._checked[1].loss is not None:
+            made, sliders = self._checked[1].loss, self._checked[1].sliders
+            moved = {slider.name: slider.value for slider in sliders if slider.value != slider.default}
+            self.board.put_new("copied", copied(state, made.name, made.name != made.losses[-1], moved, self._main()))
         loss = self.loss
         if loss is not None and self._set_of != (loss, state.members):
             self._set_of = (loss, state.members)
@@ -175,13 +203,16 @@ class Studio:
         alpha = state.alpha
         if self._of != (loss, alpha):
             self._begin(loss, alpha)
-        for name in state.oracles:
+        quick = [name for name in QUICK_ORACLES if name in state.oracles]
+        for name in dict.fromkeys((*quick, self._main(), *state.oracles)):
             if name in self._fits or name in self._missing or name in self._stopped:
                 continue
             try:
-                heed = self._heed(loss, alpha, name, "calibrating and judging")
-                heed(0, len(instances.calibration))
-                self._fits[name] = fit(loss, name, alpha, instances, heed)
+                heed = self._heed(loss, alpha, name)
+                heed(0, 0, stage="compiling, the first time on this machine")
+                found = fit(loss, name, alpha, instances, heed)
+                if name not in self._stopped:
+                    self._fits[name] = found
             except (OracleError, InputError) as error:
                 self._missing[name] = str(error)
             except Stopped:
@@ -192,7 +223,8 @@ class Studio:
             if name in self._curves:
                 continue
             try:
-                self._curves[name] = curve(one, instances, self._heed(loss, alpha, name, "cost against coverage"))
+                heed = partial(self._heed(loss, alpha, name), stage="cost against coverage")
+                self._curves[name] = curve(one, instances, heed)
             except Stopped:
                 self._curves[name] = []
             except InputError:  # too few rows: the table says so
@@ -200,10 +232,12 @@ class Studio:
             self._show_overall(instances)
 
     def _rows_of(self, loss: Loss) -> Instances:
-        if self._instances is None or self._instances[0] != loss.labels:
+        with self._lock:
+            supply, wanted = self._supply, (loss.labels, self._supplied)
+        if self._instances is None or self._instances[0] != wanted:
             self._doing("rows", "making rows", 0, 0)
-            self._instances = (loss.labels, self._supply(loss))
-            self._settled, self._of = None, None
+            self._instances = (wanted, supply(loss))
+            self._settled, self._of, self._opening = None, None, None
         return self._instances[1]
 
     def _begin(self, loss: Loss, alpha: Fraction) -> None:
@@ -229,14 +263,15 @@ class Studio:
         order = self.state.oracles
         return "price" if "price" in order else order[0]
 
-    def _heed(self, loss: Loss, alpha: Fraction, name: str, what: str) -> Callable[[int, int], None]:
-        def heed(done: int, of: int) -> None:
+    def _heed(self, loss: Loss, alpha: Fraction, name: str) -> Callable[..., None]:
+        def heed(done: int, of: int, stage: str = "working") -> None:
+            if self._instances is not None and self._instances[0][1] != self._supplied:
+                raise Superseded
             if self.loss is not loss or self.state.alpha != alpha or name not in self.state.oracles:
                 raise Superseded
             if self._stop.is_set():
-                self._stop.clear()
                 raise Stopped
-            self._doing(name, what, done, of)
+            self._doing(name, stage, done, of)
             self._show_row()
 
         return heed
@@ -258,11 +293,7 @@ class Studio:
         if not found or self._instances is None:
             return
         state, instances = self.state, self._instances[1]
-        row = (
-            _telling(next(iter(found.values())), instances)
-            if state.row is None
-            else min(state.row, len(instances.shown) - 1)
-        )
+        row = self._opening_row(found, instances) if state.row is None else min(state.row, len(instances.shown) - 1)
         key = (tuple(found.values()), row, state.drags, state.why)
         if key == self._row_of:
             return
@@ -275,6 +306,21 @@ class Studio:
             self._shown_row = (found, p)
         self.board.put("row", row_data(found, instances, row, p, state.why, bool(state.drags)))
 
+    def _opening_row(self, found: Mapping[str, Fitted], instances: Instances) -> int:
+        """The row that it opens on: chosen when the main oracle is there, and kept while alpha or a parameter moves."""
+        main = found.get(self._main())
+        if self._opening is None or (main is not None and not self._opening[1]):
+            if main is None:
+                self._opening = (_telling(next(iter(found.values())), None, instances), False)
+            else:
+                rival = next((found[name] for name in QUICK_ORACLES if name in found), None)
+                self._opening = (_telling(main, rival, instances), True)
+                if not self._members_chosen:
+                    self._members_chosen = True
+                    members = main.evaluation.sets.labels[self._opening[0]]
+                    self._become(lambda state: replace(state, members=tuple(members)))
+        return self._opening[0]
+
     def _doing(self, name: str, what: str, done: int, of: int) -> None:
         self.board.put("doing", {"oracle": name, "what": what, "done": done, "of": of})
 
@@ -285,9 +331,16 @@ class Studio:
         self.board.put("fault", f"the studio has a fault, please report it: {told(error)}")
 
 
-def _telling(fitted: Fitted, instances: Instances) -> int:
-    """A row to begin with: the first whose set has a few labels and the truth among them; without one, the first."""
+def _telling(fitted: Fitted, rival: Fitted | None, instances: Instances) -> int:
+    """A row to begin with: its set holds the truth, has a few labels, and saves most against the rival's, which holds
+    it too. Where no such row saves, one that only holds the truth; where none does, the first."""
     sets, truth = fitted.evaluation.sets, instances.shown.truth
-    right = sets.mask[np.arange(len(truth)), truth]
-    found = np.flatnonzero(right & (sets.sizes >= _FEW[0]) & (sets.sizes <= _FEW[1]))
-    return int(found[0]) if len(found) else 0
+    rows = np.arange(len(truth))
+    good = sets.mask[rows, truth] & (sets.sizes >= 2) & (sets.sizes <= _FEW)
+    saved = np.zeros(len(truth))
+    if rival is not None:
+        theirs = rival.evaluation.sets
+        few = theirs.mask[rows, truth] & (theirs.sizes <= 2 * _FEW)
+        saved = np.where(few, theirs.costs - sets.costs, 0.0)
+    ranked = np.where(good, 1.0 + np.maximum(saved, 0.0), 0.0)
+    return int(np.argmax(ranked))

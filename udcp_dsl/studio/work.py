@@ -72,6 +72,11 @@ class Board:
         for loop, event in waiting:
             loop.call_soon_threadsafe(event.set)
 
+    def put_new(self, name: str, data: Any) -> None:
+        """Put it up where it is not there yet."""
+        if self.get(name) != data:
+            self.put(name, data)
+
     def since(self, version: int) -> tuple[int, dict[str, Any]]:
         """The version now, and the views that are newer than `version`."""
         with self._lock:

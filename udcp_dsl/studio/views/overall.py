@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from udcp_dsl.report.palette import styles
-from udcp_dsl.studio.fitting import Fitted
+from udcp_dsl.studio.fitting import Fitted, Point
 from udcp_dsl.studio.instances import Instances
 
 _CHANGED = 40  # rows that are listed
+_ENOUGH = 8  # rows of a class for which a coverage is told
 
 
 def overall_data(
     fitted: Mapping[str, Fitted],
-    curves: Mapping[str, Sequence[tuple[float, float, float]]],
+    curves: Mapping[str, Sequence[Point]],
     instances: Instances,
     missing: Mapping[str, str],
     before: Fitted | None,
@@ -28,6 +30,8 @@ def overall_data(
         "about": instances.about,
         "calibration": len(instances.calibration),
         "rows": len(instances.shown),
+        "places": list(instances.places),
+        "target": float(1 - next(iter(fitted.values())).predictor.alphas[0]),
         "missing": dict(missing),
         "repair": next((one.predictor.fitted.about_p for one in fitted.values()), ""),
         "main": main,
@@ -35,6 +39,7 @@ def overall_data(
             {
                 "oracle": name,
                 "colour": looks[name].colour.variable,
+                "mark": looks[name].path,
                 "coverage": one.evaluation.coverage,
                 "interval": list(one.evaluation.interval),
                 "cost": one.evaluation.mean_cost,
@@ -52,6 +57,8 @@ def overall_data(
                     }
                     for s in one.evaluation.by_difficulty
                 ],
+                "least": _least_covered(one),
+                "matched": matched(curves.get(name, ()), float(1 - one.predictor.alphas[0])),
                 "curve": [list(point) for point in curves.get(name, ())],
                 "warnings": list(one.warnings),
             }
@@ -59,6 +66,31 @@ def overall_data(
         ],
         "change": None if before is None or main not in fitted else change(before, fitted[main], instances),
     }
+
+
+def matched(curve: Sequence[Point], coverage: float) -> list[float] | None:
+    """Mean cost at this coverage, with a 95 % interval over rows, between the two points of the curve around it.
+
+    >>> [round(x, 2) for x in matched([(0.2, 0.8, 2.0, 0.1), (0.1, 0.9, 4.0, 0.1)], 0.85)]
+    [3.0, 2.8, 3.2]
+    >>> matched([(0.2, 0.8, 2.0, 0.1)], 0.9)
+    """
+    points = sorted(curve, key=lambda point: point[1])
+    for (_, c1, cost1, error1), (_, c2, cost2, error2) in pairwise(points):
+        if c1 <= coverage <= c2:
+            part = (coverage - c1) / (c2 - c1) if c2 > c1 else 0.0
+            cost, error = cost1 + part * (cost2 - cost1), error1 + part * (error2 - error1)
+            return [cost, cost - 1.96 * error, cost + 1.96 * error]
+    return None
+
+
+def _least_covered(one: Fitted) -> dict[str, Any] | None:
+    """The class that is covered least, of those with enough rows to say so."""
+    enough = [stratum for stratum in one.evaluation.by_class if stratum.n >= _ENOUGH]
+    if not enough:
+        return None
+    worst = min(enough, key=lambda stratum: stratum.coverage)
+    return {"name": worst.name, "n": worst.n, "coverage": worst.coverage}
 
 
 def change(before: Fitted, after: Fitted, instances: Instances) -> dict[str, Any]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -28,6 +28,7 @@ class Slider:
     low: float | None
     high: float | None
     span: Span
+    read: bool = True  # by the loss that is chosen
 
     def as_data(self) -> dict[str, Any]:
         return {
@@ -36,6 +37,7 @@ class Slider:
             "value": self.value,
             "low": self.low,
             "high": self.high,
+            "read": self.read,
             "at": list(_offsets(self.span)),
         }
 
@@ -61,6 +63,7 @@ class Checked:
         if self.loss is not None:
             found |= {
                 "loss": self.loss.name,
+                "unit": self.loss.unit,
                 "losses": list(self.loss.losses),
                 "K": self.loss.K,
                 "terms": list(self.loss.terms(())),
@@ -92,7 +95,42 @@ def check(text: str, place: Place, moved: Mapping[str, tuple[float, float]], los
     except InputError as error:
         return Checked(None, (Diagnostic("E200", Span(source, 0, 0), str(error)),), sliders)
     free = free_labels_warning(made)
+    read = _names_read(source, made.name)
+    sliders = tuple(replace(slider, read=slider.name in read) for slider in sliders)
     return Checked(made, (*made.warnings, *([] if free is None else [free])), sliders)
+
+
+def same_meaning(one: Loss, other: Loss) -> bool:
+    """Whether two texts differ in comments and layout alone, and read the same files with the same parameters."""
+    if (one.name, one.labels, one.params, one.files) != (other.name, other.labels, other.params, other.files):
+        return False
+    return parse(one.source)[0] == parse(other.source)[0]
+
+
+def _names_read(source: Source, loss: str) -> set[str]:
+    """The declared names that a loss reads, by way of others too."""
+    spec, _ = parse(source)
+    named = {declared.name.text: declared for declared in spec.declarations if not isinstance(declared, ast.Labels)}
+    waiting, found = [loss], {loss}
+    # Limits hold for every loss of the spec.
+    waiting += [name for name, declared in named.items() if type(declared).__name__ == "Limit"]
+    while waiting:
+        declared = named.get(waiting.pop())
+        fresh = set() if declared is None else {name.text for name in _names_in(declared)} - found
+        found |= fresh
+        waiting += fresh
+    return found
+
+
+def _names_in(node: object) -> Iterator[ast.Name]:
+    if isinstance(node, ast.Name):
+        yield node
+    elif isinstance(node, tuple):
+        for part in node:
+            yield from _names_in(part)
+    elif is_dataclass(node) and not isinstance(node, Span):
+        for part in fields(node):
+            yield from _names_in(getattr(node, part.name))
 
 
 def _sliders(source: Source, moved: Mapping[str, tuple[float, float]]) -> tuple[Slider, ...]:

@@ -1,16 +1,8 @@
 // Small figures in SVG: axes with round numbers, lines and marks; each mark says its values when pointed at.
 
-import { draw, number } from "./dom.js";
+import { draw, make, number, swatch } from "./dom.js";
 
-const SHAPES = {
-  price: "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0",
-  greedy: "M-3.6-3.6h7.2v7.2h-7.2z",
-  penalized: "M0-4.6L4.4 3.4H-4.4z",
-  ratio: "M0-5L4.4 0L0 5L-4.4 0z",
-  base: "M0 4.6L4.4-3.4H-4.4z",
-  lac: "M-1.4-4.4h2.8v3h3v2.8h-3v3h-2.8v-3h-3v-2.8h3z",
-};
-export const shape = (oracle) => SHAPES[oracle] ?? SHAPES.price;
+const ROUND = "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z";
 
 export const ticks = (low, high, many = 4) => {
   const span = high - low || 1;
@@ -28,7 +20,7 @@ export const frame = ({ width = 300, height = 200, x, y, xName, yName, title, le
   const put = ([low, high], from, to) => (value) => from + ((value - low) / (high - low || 1)) * (to - from);
   const px = put(x, box.left, box.right);
   const py = put(y, box.bottom, box.top);
-  const svg = draw("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": title, class: "chart" });
+  const svg = draw("svg", { viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": title, class: "chart" });
   for (const value of ticks(...y)) {
     svg.append(draw("line", { x1: box.left, x2: box.right, y1: py(value), y2: py(value), class: "grid" }),
       draw("text", { x: box.left - 6, y: py(value) + 3.5, class: "tick end" }, number(value)));
@@ -49,8 +41,31 @@ export const line = (points, { colour, dashed = false, width = 2 }) =>
     fill: "none", "--c": colour, class: "line", "stroke-width": width, "stroke-dasharray": dashed ? "4 4" : null,
   });
 
-export const mark = (at, { colour, path = SHAPES.price, says, big = false, hollow = false }) =>
+// A mark can be reached by the keyboard, says its values, and may do something when it is clicked.
+export const mark = (at, { colour, path = ROUND, says, big = false, hollow = false, act = null, key = null }) =>
   draw("path", {
     d: path, transform: `translate(${at[0].toFixed(1)} ${at[1].toFixed(1)}) scale(${big ? 1.6 : 1})`,
-    "--c": colour, class: hollow ? "mark hollow" : "mark",
+    "--c": colour, class: `mark${hollow ? " hollow" : ""}${act ? " act" : ""}`, tabindex: act ? "0" : "-1", role: act ? "button" : "img", "aria-label": says, "data-key": key,
+    onclick: act ?? (() => {}),
+    onkeydown: (event) => {
+      if (act && (event.key === "Enter" || event.key === " ")) {
+        event.preventDefault();
+        act();
+      }
+      walk(event);
+    },
   }, draw("title", {}, says));
+
+// Arrow keys go from mark to mark; one of them is a stop of Tab.
+const walk = (event) => {
+  const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+  if (!step) return;
+  event.preventDefault();
+  const all = [...event.currentTarget.ownerSVGElement.querySelectorAll(".mark")];
+  const next = all[(all.indexOf(event.currentTarget) + step + all.length) % all.length];
+  all.forEach((one) => one.setAttribute("tabindex", one === next ? "0" : "-1"));
+  next.focus();
+};
+export const oneStop = (svg) => [...svg.querySelectorAll(".mark")].forEach((one, i) => one.setAttribute("tabindex", i ? "-1" : "0"));
+
+export const legend = (oracles) => make("ul", { class: "legend" }, oracles.map((one) => make("li", {}, swatch(one), one.oracle)));

@@ -31,6 +31,16 @@ export const listed = (labels, most = 6) =>
   labels.slice(0, most).join(", ") + (labels.length > most ? ` and ${labels.length - most} more` : "");
 export const braces = (labels, most = 6) => (labels.length ? `{ ${listed(labels, most)} }` : "{ }");
 
+// The unit of costs, of the loss that is chosen: `loss triage in hours = ...`.
+let unit = null;
+export const setUnit = (now) => { unit = now ?? null; };
+export const inUnit = (text) => (unit ? `${text} (${unit})` : text);
+export const cost = (value) => (unit ? `${number(value)} ${unit}` : number(value));
+
+// The mark of an oracle: its colour and its shape, as in the charts.
+export const swatch = ({ colour, mark } = {}) =>
+  draw("svg", { viewBox: "-6 -6 12 12", class: "swatch", "aria-hidden": "true", "--c": colour ? `var(${colour})` : "var(--muted)" }, draw("path", { d: mark ?? "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z" }));
+
 let last = 0;
 export const unique = (lead) => `${lead}-${(last += 1)}`;
 

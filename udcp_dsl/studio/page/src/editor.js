@@ -1,11 +1,10 @@
 // The editor: CodeMirror with the words of the language, and what the compiler says underlined as one types.
 
 import { autocompletion } from "@codemirror/autocomplete";
-import { indentWithTab } from "@codemirror/commands";
 import { HighlightStyle, StreamLanguage, syntaxHighlighting } from "@codemirror/language";
 import { setDiagnostics } from "@codemirror/lint";
 import { Annotation, Compartment, EditorState } from "@codemirror/state";
-import { EditorView, hoverTooltip, keymap } from "@codemirror/view";
+import { EditorView, hoverTooltip } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 import { basicSetup } from "codemirror";
 import { ask, change, client, offline } from "./connection.js";
@@ -119,21 +118,17 @@ export class Editor {
       clearTimeout(timer);
       timer = setTimeout(() => this.send(), TYPED);
     });
-    this.view = new EditorView({
-      parent,
-      state: EditorState.create({
-        extensions: [
-          basicSetup,
-          keymap.of([indentWithTab]),
-          this.words.of([]),
-          syntaxHighlighting(colours),
-          look,
-          EditorView.contentAttributes.of({ "aria-label": "The spec. Escape, then Tab, leaves the editor." }),
-          typed,
-          offline ? [EditorState.readOnly.of(true)] : [autocompletion({ override: [completing] }), hovering],
-        ],
-      }),
-    });
+    this.extensions = [
+      basicSetup,
+      EditorView.lineWrapping,
+      this.words.of([]),
+      syntaxHighlighting(colours),
+      look,
+      EditorView.contentAttributes.of({ "aria-label": "The spec. Tab leaves the editor." }),
+      typed,
+      offline ? [EditorState.readOnly.of(true)] : [autocompletion({ override: [completing] }), hovering],
+    ];
+    this.view = new EditorView({ parent, state: EditorState.create({ extensions: this.extensions }) });
   }
 
   get text() {
@@ -148,11 +143,18 @@ export class Editor {
   learn(words) {
     if (this.known) return;
     this.known = true;
+    this.spoken = words;
     this.view.dispatch({ effects: this.words.reconfigure(language(words)) });
   }
 
-  // A text that somebody else has set: the first, an example, another window.
-  show(text) {
+  // A text that somebody else has set: another document, which has an undo of its own, or another window's edit.
+  show(text, document) {
+    if (document !== this.document) {
+      this.document = document;
+      this.view.setState(EditorState.create({ doc: text, extensions: this.extensions }));
+      if (this.spoken) this.view.dispatch({ effects: this.words.reconfigure(language(this.spoken)) });
+      return;
+    }
     if (text === this.text) return;
     this.view.dispatch({ changes: { from: 0, to: this.view.state.doc.length, insert: text }, annotations: ours.of(true) });
   }

@@ -1,11 +1,15 @@
 // The page: a bar with what can be done, three panels, and what the studio is doing now.
 
 import { ask, change, client, follow, offline, onFailure } from "./connection.js";
-import { make, name, refill } from "./dom.js";
+import { make, name, refill, setUnit } from "./dom.js";
+import { glossary, help, tour } from "./help.js";
 import { OverallPanel } from "./overall_panel.js";
+import { OwnRows } from "./own_rows.js";
+import { divide } from "./resizing.js";
 import { RowsPanel } from "./rows_panel.js";
 import { SetsPanel } from "./sets_panel.js";
 import { SpecPanel } from "./spec_panel.js";
+import { Strip } from "./strip.js";
 
 const root = document.getElementById("studio");
 
@@ -33,19 +37,42 @@ const save = async () => {
   }
 };
 
+// What is not saved is not thrown away unasked.
+const mayLeave = () => !state?.unsaved || confirm(`${state.name} has changes that are not saved. Leave them?`);
+addEventListener("beforeunload", (event) => {
+  if (state?.unsaved && !offline) event.preventDefault();
+});
+
+const copies = make("dialog", { "aria-label": "Copy" });
+const copy = () => {
+  const block = (title, key, text) => [make("h3", {}, title), make("pre", { tabindex: "0" }, text), make("button", { type: "button", class: "strong", "data-key": key, onclick: async () => {
+    try {
+      await navigator.clipboard.writeText(text);
+      told("Copied.");
+    } catch {
+      told("The browser does not let the page copy: select the text, and copy it yourself.", true);
+    }
+  } }, "Copy")];
+  refill(copies, make("h2", {}, "What is shown, to go on with"), ...block("As a command", "copy command", copied.command), ...block("As Python", "copy python", copied.python),
+    make("div", { class: "ends" }, make("button", { type: "button", onclick: () => copies.close() }, "Close")));
+  copies.showModal();
+};
+
 const gallery = make("dialog", { "aria-label": "Examples" });
 const browse = async () => {
   try {
     const { examples } = await ask("gallery");
-    refill(gallery, make("h2", {}, "Examples"), make("ul", { class: "gallery" }, examples.map((one) => make("li", {},
+    refill(gallery, make("h2", {}, "Examples, from easy to hard"), make("ul", { class: "gallery" }, examples.map((one) => make("li", {},
       make("button", { type: "button", onclick: async () => {
         gallery.close();
+        if (!mayLeave()) return;
         try {
           await ask("open", { example: one.name });
         } catch (error) {
           told(error.message, true);
         }
-      } }, make("b", {}, one.name), make("span", { class: "muted small" }, one.about))))),
+      } }, make("b", {}, one.name), make("span", { class: "muted small" }, `${one.labels.toLocaleString("en")} labels`),
+        make("span", { class: "small" }, one.about), make("span", { class: "terms-used" }, one.terms.slice(0, 4).map((term) => make("code", {}, term)), one.terms.length > 4 ? ` and ${one.terms.length - 4} more` : ""))))),
       make("button", { type: "button", onclick: () => gallery.close() }, "Close"));
     gallery.showModal();
   } catch (error) {
@@ -56,26 +83,40 @@ const browse = async () => {
 const tools = offline ? make("span", { class: "muted" }, "a page that was kept: it shows how things stood, and changes nothing")
   : make("div", { class: "tools" },
     make("button", { type: "button", onclick: browse }, "Examples"),
+    make("button", { type: "button", "data-key": "own rows", onclick: () => ownRows.open() }, "Load rows"),
+    make("button", { type: "button", "data-key": "copy", onclick: copy }, "Copy as …"),
+    make("button", { type: "button", "data-key": "tour", onclick: () => tour(true) }, "Tour"),
     make("button", { type: "button", class: "strong", onclick: save, title: "Ctrl+S" }, "Save"),
     make("a", { class: "button", href: "export", download: "" }, "Export"));
 
-const panel = (id, heading) => make("section", { id, "aria-labelledby": `${id}-title` }, make("h2", { id: `${id}-title` }, heading));
+const panel = (id, heading, ...words) => make("section", { id, tabindex: "-1", "aria-labelledby": `${id}-title` }, make("h2", { id: `${id}-title` }, heading, words.map((word) => [" ", help(word)]).flat()));
+const SKIPS = [["alpha", "Alpha"], ["spec", "Spec"], ["sets", "Sets"], ["rows", "Row"], ["all", "All rows"]];
+const skips = (label, but) => make("nav", { class: "skips", "aria-label": label }, SKIPS.filter(([id]) => id !== but).map(([id, text]) => make("a", { href: `#${id}` }, `Skip to ${text.toLowerCase()}`)));
 const specAt = panel("spec", "Spec");
 const setsAt = panel("sets", "Sets");
-const rowsAt = panel("rows", "Rows");
-const jumps = make("nav", { "aria-label": "Panels" }, ["spec", "sets", "rows"].map((id) => make("a", { href: `#${id}` }, id[0].toUpperCase() + id.slice(1))));
-root.replaceChildren(make("header", {}, title, place, jumps, doing, tools), message, make("main", {}, specAt, setsAt, rowsAt), gallery);
+const rowsAt = panel("rows", "Rows", "oracle", "price", "mass");
+const stripAt = make("div", { id: "strip", role: "region", "aria-label": "The answer" });
+const saved = make("span", { class: "unsaved", hidden: true }, "not saved");
+const jumps = make("nav", { class: "jumps", "aria-label": "Panels" }, ["spec", "sets", "rows"].map((id) => make("a", { href: `#${id}` }, id[0].toUpperCase() + id.slice(1))));
+const main = make("main", {}, specAt, setsAt, rowsAt);
+root.replaceChildren(skips("Skip", null), make("header", {}, title, saved, place, jumps, doing, tools), stripAt, message, main, gallery, copies, glossary);
+divide(main, [specAt, setsAt, rowsAt]);
 
+const strip = new Strip(stripAt, help);
+const ownRows = offline ? null : new OwnRows(told);
+if (ownRows) root.append(ownRows.dialog);
 const spec = new SpecPanel(specAt);
+specAt.querySelector(".editor").after(skips("Skip from the editor", "spec"));
 const sets = new SetsPanel(setsAt, told);
 const rows = new RowsPanel(rowsAt, sets, told);
 rowsAt.classList.add("waiting");
 rowsAt.append(make("p", { class: "muted wait" }, "Rows are being scored. The first time on a machine that compiles what it needs, which takes up to a minute; after that it is a matter of moments."));
-rowsAt.append(make("h2", { class: "second" }, "All rows"));
+rowsAt.append(make("h2", { class: "second", id: "all", tabindex: "-1" }, "All rows"));
 const overall = new OverallPanel(rowsAt);
 
 let state = null;
-let colours = {};
+let looks = {};
+let copied = { command: "", python: "" };
 let slow = null;
 const showDoing = (now) => {
   clearTimeout(slow);
@@ -95,17 +136,24 @@ const show = (views) => {
     refill(title, name(state.name));
     document.title = `${state.name}, udcp studio`;
     place.textContent = state.place === state.name ? "" : state.place;
-    if (state.by !== client || spec.editor.text === "") spec.editor.show(state.text);
+    saved.hidden = !state.unsaved;
+    const document_ = `${state.place} ${state.name}`;
+    // Saved under another place it is the same document still.
+    if (state.by === client && spec.editor.text === state.text) spec.editor.document = document_;
+    if (state.by !== client || spec.editor.document !== document_) spec.editor.show(state.text, document_);
   }
+  if (views.copied) copied = views.copied;
+  if (views.spec?.ok) setUnit(views.spec.unit);
   if (views.row) rowsAt.classList.remove("waiting");
   if (views.overall) {
-    colours = Object.fromEntries(views.overall.oracles.map((x) => [x.oracle, x.colour]));
+    looks = Object.fromEntries(views.overall.oracles.map((x) => [x.oracle, x]));
     const stopped = Object.entries(views.overall.missing).some(([, why]) => why.startsWith("stopped"));
     again.hidden = !stopped || offline;
   }
   spec.show(views, state);
   sets.show(views);
-  rows.show(views, colours);
+  rows.show(views, looks);
+  strip.show(views, state);
   overall.show(views, state);
   if (views.spec) specAt.classList.toggle("broken", !views.spec.ok);
   if (views.spec) for (const at of [setsAt, rowsAt]) at.classList.toggle("stale", !views.spec.ok);
@@ -124,4 +172,5 @@ addEventListener("keydown", (event) => {
     save();
   }
 });
+if (!offline) tour();
 follow(show, (alive) => root.classList.toggle("gone", !alive));

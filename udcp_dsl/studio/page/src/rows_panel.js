@@ -1,8 +1,8 @@
 // One row: bars that can be dragged, the sets of the oracles side by side, the hull of price, why a label is in.
 
 import { change, offline } from "./connection.js";
-import { frame, line, mark } from "./charts.js";
-import { braces, chance, listed, make, name, number, refill, signed } from "./dom.js";
+import { frame, line, mark, oneStop } from "./charts.js";
+import { braces, chance, cost, inUnit, listed, make, name, number, refill, signed, swatch } from "./dom.js";
 
 export class RowsPanel {
   constructor(parent, sets, told) {
@@ -11,7 +11,7 @@ export class RowsPanel {
     this.title = make("p", { class: "row-title" });
     this.back = make("button", { type: "button", "aria-label": "Previous row", disabled: offline, onclick: () => this.go(this.row.row - 1) }, "←");
     this.forth = make("button", { type: "button", "aria-label": "Next row", disabled: offline, onclick: () => this.go(this.row.row + 1) }, "→");
-    this.which = make("input", { type: "number", min: 1, class: "which", "aria-label": "Row", disabled: offline, onchange: () => this.go(Number(this.which.value) - 1) });
+    this.which = make("input", { type: "number", min: 0, class: "which", "aria-label": "Row of the file, counted from 0", disabled: offline, onchange: () => this.goTo(Number(this.which.value)) });
     this.reset = make("button", { type: "button", class: "quiet", onclick: () => change({ drag: null }) }, "Undo the dragging");
     this.table = make("table", { class: "sets" });
     this.hull = make("figure");
@@ -28,19 +28,25 @@ export class RowsPanel {
     if (row >= 0 && row < this.row.rows) change({ row });
   }
 
-  show(views, colours) {
+  // The row at this place of the file, or the next one that is shown: half of the rows are kept for calibration.
+  goTo(place) {
+    const at = this.places?.findIndex((one) => one >= place) ?? -1;
+    this.go(at < 0 ? this.row.rows - 1 : at);
+  }
+
+  show(views, looks) {
     if (views.labels) this.labels = views.labels.labels;
     if (views.row) this.row = views.row;
-    this.colours = colours;
+    this.looks = looks;
+    if (views.overall) this.places = views.overall.places;
     if (!views.row || !this.labels) return;
     if (views.row.p.some(([y]) => y >= this.labels.length)) return; // of other labels: the next is on its way
     const row = this.row;
-    this.which.value = row.row + 1;
-    this.which.max = row.rows;
+    this.which.value = row.place;
     this.back.disabled = offline || row.row === 0;
     this.forth.disabled = offline || row.row === row.rows - 1;
     this.reset.hidden = !row.dragged || offline;
-    refill(this.title, row.id === null ? `Row ${row.row + 1} of ${row.rows}` : name(row.id), ": the truth is ", make("b", {}, name(this.labels[row.truth])), row.dragged ? make("span", { class: "muted" }, ", dragged") : "");
+    refill(this.title, row.id === null ? `Row ${row.place}` : [`Row ${row.place}, `, name(row.id)], ` (${row.row + 1} of ${row.rows} shown): the truth is `, make("b", {}, name(this.labels[row.truth])), row.dragged ? make("span", { class: "muted" }, ", dragged") : "");
     this.showTable();
     this.showWhy();
     this.showHull();
@@ -48,7 +54,7 @@ export class RowsPanel {
   }
 
   colour(oracle) {
-    return `var(${this.colours[oracle] ?? "--muted"})`;
+    return `var(${this.looks[oracle]?.colour ?? "--muted"})`;
   }
 
   showTable() {
@@ -60,10 +66,10 @@ export class RowsPanel {
     const { row } = this;
     this.bars.clear();
     const head = make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "label"), make("th", { scope: "col", class: "wide" }, "probability"),
-      row.sets.map(({ oracle }) => make("th", { scope: "col", class: "oracle" }, make("span", { class: "swatch", "--c": this.colour(oracle) }), make("span", {}, oracle)))));
+      row.sets.map(({ oracle }) => make("th", { scope: "col", class: "oracle" }, swatch(this.looks[oracle]), make("span", {}, oracle)))));
     this.dots = make("tbody", {}, row.p.map(([y, p]) => this.line(y, p)));
     this.sums = make("tbody", { class: "sums" });
-    refill(this.table, head, this.dots, this.sums);
+    refill(this.table, make("caption", { class: "hidden" }, "The row: the probability of each label, and which oracles have it in their set"), head, this.dots, this.sums);
     this.showSets();
   }
 
@@ -106,12 +112,12 @@ export class RowsPanel {
       [...line.children].slice(2).forEach((cell, i) => {
         if (!row.sets[i]) return;
         const held = inside[i].has(y);
-        cell.replaceChildren(make("span", { class: held ? "dot" : "out", role: "img", "aria-label": held ? `in the set of ${row.sets[i].oracle}` : "not in it", "--c": this.colour(row.sets[i].oracle) }));
+        cell.replaceChildren(make("span", { class: held ? "dot" : "out", role: "img", "aria-label": held ? `in the set of ${row.sets[i].oracle}` : "not in it" }, held ? swatch(this.looks[row.sets[i].oracle]) : ""));
       });
     }
     const sum = (title, cell) => make("tr", {}, make("th", { scope: "row", colspan: 2 }, title), row.sets.map((set) => make("td", { class: "dot-cell" }, cell(set))));
     refill(this.sums,
-      sum("cost", (set) => make("button", { type: "button", class: "quiet figure", "data-key": `take ${set.oracle}`, disabled: offline, title: "Look at this set, term by term", onclick: () => this.sets.choose(set.members) }, number(set.cost))),
+      sum(inUnit("cost"), (set) => make("button", { type: "button", class: "quiet figure", "data-key": `take ${set.oracle}`, disabled: offline, title: "Look at this set, term by term", onclick: () => this.sets.choose(set.members) }, number(set.cost))),
       sum("labels", (set) => String(set.members.length)),
       sum("their mass", (set) => chance(set.mass)),
       sum("holds the truth", (set) => make("span", { class: set.holds ? "yes" : "no" }, set.holds ? "yes" : "no")));
@@ -120,15 +126,24 @@ export class RowsPanel {
   showWhy() {
     const { why } = this.row;
     const label = this.labels[why.label];
-    const line = (answer) => {
-      const against = answer.tau === null ? "the threshold is infinite, so that every label is in" : `${number(answer.score)} ${answer.in ? "≤" : ">"} ${number(answer.tau)}`;
-      const paid = answer.terms.length ? `: ${answer.terms.map(([term, cost]) => `${signed(cost)} ${term}`).join(", ")}` : "";
-      const said = answer.oracle === "price" && answer.tau !== null
-        ? `${answer.in ? "in" : "out"}: bought at a price of ${number(answer.score)}, and the price paid here is ${number(answer.tau)}. For p = ${chance(why.p)} that is worth ${number(why.p * answer.tau)}; it ${answer.in ? "adds" : "would add"} ${number(answer.adds)}${paid}`
-        : `${answer.in ? "in" : "out"}: number ${answer.rank} of the order, score ${against}; it ${answer.in ? "adds" : "would add"} ${number(answer.adds)}`;
-      return make("li", {}, make("span", { class: "swatch", "--c": this.colour(answer.oracle) }), make("b", {}, answer.oracle), " ", said);
+    const share = why.p < 0.01 ? "under 1 %" : `${Math.round(100 * why.p)} %`;
+    const plain = (answer) => {
+      if (answer.tau === null) return "in: too few rows were calibrated, so that every label is in";
+      const paid = answer.terms.length > 1 ? ` (${answer.terms.map(([term, more]) => `${signed(more)} for ${term}`).join(", ")})` : "";
+      return answer.in ? `in: it adds ${cost(answer.adds)}${paid} for a ${share} chance of being right`
+        : `left out: it would add ${cost(answer.adds)}${paid} for a ${share} chance of being right`;
     };
-    refill(this.why, make("h3", {}, "Why is ", name(label), " in, or not?"), make("ul", {}, why.answers.map(line)));
+    const scores = (answer) => {
+      if (answer.tau === null) return "the threshold is infinite";
+      const against = `${number(answer.score)} ${answer.in ? "≤" : ">"} ${number(answer.tau)}`;
+      return answer.oracle === "price"
+        ? `bought at a price of ${number(answer.score)}; the price paid here is ${number(answer.tau)}, which for p = ${chance(why.p)} is worth ${cost(why.p * answer.tau)}`
+        : `number ${answer.rank} of the order, score ${against}`;
+    };
+    const line = (said) => (answer) => make("li", {}, swatch(this.looks[answer.oracle]), make("b", {}, answer.oracle), " ", said(answer));
+    const open = this.why.querySelector("details")?.open;
+    refill(this.why, make("h3", {}, "Why is ", name(label), " in, or not?"), make("ul", {}, why.answers.map(line(plain))),
+      make("details", { open }, make("summary", { "data-key": "why scores" }, "Scores and thresholds"), make("ul", {}, why.answers.map(line(scores)))));
   }
 
   showHull() {
@@ -140,21 +155,23 @@ export class RowsPanel {
     const shown = hull.vertices.slice(0, until);
     const costs = shown.map((v) => v.cost);
     const y = [Math.min(0, ...costs), Math.max(...costs, 1e-9) * 1.06];
-    const { svg, px, py } = frame({ x: [0, 1.02], y, xName: "mass of the set", yName: "cost", title: "The hull of the row: what each price of probability buys" });
+    const { svg, px, py } = frame({ x: [0, 1.02], y, xName: "mass of the set", yName: inUnit("cost"), title: "The hull of the row: what each price of probability buys" });
     const at = (v) => [px(v.mass), py(v.cost)];
     svg.append(line(shown.map(at), { colour: "var(--oracle-price)" }));
     shown.forEach((v, i) => svg.append(mark(at(v), {
       colour: "var(--oracle-price)", big: i === hull.at, hollow: i > hull.at,
       says: `price ${number(v.price)}: ${v.entered.length ? `${listed(v.entered)} enter${v.entered.length === 1 ? "s" : ""}` : "nothing"}${v.left.length ? `, ${listed(v.left)} left` : ""}; mass ${chance(v.mass)}, cost ${number(v.cost)}`,
     })));
+    oneStop(svg);
     const now = hull.vertices[hull.at];
     refill(this.hull, make("h3", {}, "The hull: what a price of probability buys"), svg,
       make("figcaption", {}, hull.threshold === null ? "The threshold is infinite: every label is bought."
-        : ["Probability is paid ", make("b", {}, number(hull.threshold)), now ? `: that buys mass ${chance(now.mass)} for a cost of ${number(now.cost)}. Hollow points are dearer.` : ": that buys nothing."]));
+        : ["Probability is paid ", make("b", {}, number(hull.threshold)), now ? `: that buys mass ${chance(now.mass)} for ${cost(now.cost)}. Hollow points are dearer.` : ": that buys nothing."]));
   }
 
   // "This row should hold these labels."
   showExpectation() {
+    this.expect.hidden = offline;
     if (offline) return;
     const { row } = this;
     const open = this.expect.open;
@@ -174,7 +191,7 @@ export class RowsPanel {
         this.told("tick the labels that the set should hold", true);
         return;
       }
-      const said = title.value.trim() || `row ${row.place + 1} ${holds.value === "yes" ? "holds" : "lacks"} ${braces(members)}`;
+      const said = title.value.trim() || `row ${row.place} ${holds.value === "yes" ? "holds" : "lacks"} ${braces(members)}`;
       await this.sets.keepCase({ name: said, row: { oracle: oracle.value, holds: holds.value === "yes", members } });
     };
     refill(this.expect, make("summary", { "data-key": "row expect" }, "Expect: this row should hold …"),

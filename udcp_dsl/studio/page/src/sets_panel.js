@@ -1,7 +1,7 @@
 // Sets: the labels in their tree, a set clicked together, what it costs and what each label adds; what is proved.
 
 import { ask, change, offline } from "./connection.js";
-import { braces, make, name, number, refill, signed } from "./dom.js";
+import { braces, cost, make, name, number, refill, signed } from "./dom.js";
 
 const OPEN = 60; // labels up to which all nodes begin open
 const FOUND = 40; // labels that a search shows
@@ -53,7 +53,7 @@ export class SetsPanel {
   showCost() {
     const { terms, total, members } = this.set;
     const names = members.map((y) => this.labels[y]);
-    refill(this.total, make("span", { class: "figure" }, number(total)), " ", make("span", { class: "muted" }, "for ", name(braces(names, 4))));
+    refill(this.total, make("span", { class: "figure" }, cost(total)), " ", make("span", { class: "muted" }, "for ", name(braces(names, 4))));
     const most = Math.max(...terms.map(([, cost]) => Math.abs(cost)), 1e-12);
     refill(this.terms, make("caption", { class: "hidden" }, "The cost of the set, term by term"), make("tbody", {}, terms.map(([text, cost], i) =>
       make("tr", {},
@@ -138,6 +138,7 @@ export class SetsPanel {
 
   // "This set should cost more than that one."
   showExpectation() {
+    this.expect.hidden = offline;
     if (offline) return;
     const open = this.expect.open;
     const names = this.set.members.map((y) => this.labels[y]);

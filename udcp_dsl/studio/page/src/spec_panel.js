@@ -11,7 +11,7 @@ export class SpecPanel {
     this.faults = make("ul", { class: "faults", "aria-label": "Faults and warnings", "aria-live": "polite" });
     this.choice = make("div", { class: "choice" });
     this.oracles = make("details", { class: "oracles" });
-    parent.append(this.choice, place, this.faults, this.sliders, this.oracles);
+    parent.append(this.choice, place, make("p", { class: "muted small editor-help" }, "Tab leaves the editor. Hover a word to see what it means."), this.faults, this.sliders, this.oracles);
     this.editor = new Editor(place);
     this.inputs = new Map();
   }
@@ -22,7 +22,7 @@ export class SpecPanel {
     const spec = views.spec;
     this.editor.diagnose(spec.diagnostics);
     this.showFaults(spec);
-    this.showSliders(spec.params);
+    this.showSliders(spec.params.filter((param) => param.read));
     if (spec.ok) {
       this.showLosses(spec);
       this.showOracles(spec.oracles, state);

@@ -1,0 +1,74 @@
+"""Rows that are dropped on the page: probabilities and the truth, in the files that `--probs` and `--truth` take.
+
+They are written to a folder of their own for as long as they are read, and never leave this machine.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from udcp_dsl.diagnostics import InputError, keeping_warnings
+from udcp_dsl.studio.instances import own
+
+if TYPE_CHECKING:
+    from udcp_dsl.studio.studio import Studio
+
+_ENDINGS = (".npy", ".npz", ".csv", ".parquet", ".arrow")
+_LONGEST = 1000  # characters of a name
+
+
+def load_rows(studio: Studio, body: Any) -> Any:
+    """{probs: {name, content}, truth: {name, content} or {column}, normalize}: content in base 64.
+
+    Answers with what was loaded; InputError where it cannot be used, and the rows stay what they were.
+    """
+    from udcp_dsl.prediction.rows.column_roles import Columns
+    from udcp_dsl.prediction.rows.reading import read_column
+    from udcp_dsl.prediction.rows.source import open_source
+
+    loss = studio.loss
+    if loss is None:
+        raise InputError("the spec does not compile: mend it first, so that its labels are known")
+    if not isinstance(body, dict) or not isinstance(body.get("truth"), dict):
+        raise InputError("rows are an object with probs and truth")
+    truth = body["truth"]
+    column = truth.get("column")
+    if column is not None and (not isinstance(column, str) or len(column) > _LONGEST):
+        raise InputError("the column of the truth is a name")
+    with TemporaryDirectory(prefix="udcp-studio-") as folder, keeping_warnings():
+        file = _written(Path(folder) / "probs", body.get("probs"), "probabilities")
+        beside = {} if column else {"true labels": _written(Path(folder) / "truth", truth, "truth")}
+        columns = Columns(truth_column=column) if column else Columns()
+        source = open_source(str(file), loss.labels, columns, normalize=body.get("normalize") is True)
+        rows = replace(source, beside={role: read_column(str(path)) for role, path in beside.items()}).whole()
+    name = body["probs"]["name"]
+    about = f"{len(rows):,} rows of {Path(name).name}"
+    studio.use_rows(own(rows, about))
+    return {"about": about, "rows": len(rows)}
+
+
+def _written(path: Path, given: Any, what: str) -> Path:
+    """A file of the page's, on disk under a name of ours with its own ending."""
+    if not isinstance(given, dict) or not isinstance(given.get("name"), str) or len(given["name"]) > _LONGEST:
+        raise InputError(f"the file of the {what} has a name and a content")
+    ending = Path(given["name"]).suffix.lower()
+    if ending not in _ENDINGS:
+        raise InputError(f"{given['name']}: the {what} are in a file that ends in {', '.join(_ENDINGS)}")
+    try:
+        content = base64.b64decode(given.get("content", ""), validate=True)
+    except (binascii.Error, ValueError, TypeError):
+        raise InputError(f"{given['name']}: the content is not base 64") from None
+    placed = path.with_suffix(ending)
+    placed.write_bytes(content)
+    return placed
+
+
+def said_of(error: Exception) -> str:
+    """An error without the folder that the files were read from, which nobody knows."""
+    return re.sub(r"[^\s'\"]*udcp-studio-[^/\s]*/", "", str(error))
