@@ -1,0 +1,51 @@
+"""`udcp fit SPEC`: the parameters of a spec from comparisons of sets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from udcp_dsl.cli.ending import FAILED, finish
+from udcp_dsl.cli.spec import reads_spec
+
+if TYPE_CHECKING:
+    from udcp_dsl.loss import Loss
+
+_MARK = b"\xef\xbb\xbf"  # of UTF-8, which a file may begin with
+
+
+@click.command("fit", epilog="Example:  udcp fit pets.loss --cases pets.cases --write")
+@reads_spec
+@click.option("--cases", "cases_file", metavar="FILE", help="File of cases (default: NAME.cases beside the spec).")
+@click.option("--write", is_flag=True, help="Write the fitted values into the spec, keeping its comments.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed for the suggestion."
+)
+def command(loss: Loss, cases_file: str | None, write: bool, seed: int) -> int:
+    """Fit the parameters of a spec to cases that compare costs: cost { a } > cost { b, c }.
+
+    Parameters with a range get the values that satisfy all comparisons with the largest relative margin. Exit status 1
+    where no values do; cases that contradict each other are named, and nothing is written.
+    """
+    from udcp_dsl.validation.fitting import fit_params
+
+    fit = fit_params(loss, cases_file, seed=seed)
+
+    def written() -> list[str]:
+        if not write or not fit.ok:
+            return []
+        from udcp_dsl.prediction.files import atomic_write
+        from udcp_dsl.validation.fitting.result import check_text
+
+        text = fit.spec_text()
+        check_text(fit, text)
+        path = Path(loss.source.name)
+        mark = _MARK if path.read_bytes().startswith(_MARK) else b""
+        with atomic_write(path) as temporary:
+            temporary.write_bytes(mark + text.encode())
+        return [str(path)]
+
+    told = {"diagnostics": loss.warnings, "file": loss.source.name}
+    return finish(fit, told, status=0 if fit.ok else FAILED, write=written, key="written")

@@ -1,0 +1,138 @@
+"""Cases that compare costs, as rows over the parameters: of "A costs more than B", what L(A) and L(B) are.
+
+Where the loss is affine, L(S; x) = k + c . x for each set, and k and c are read off at the corners of the ranges, which
+is exact up to rounding: that it is affine was decided before, from the syntax tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from udcp_dsl.diagnostics import InputError
+from udcp_dsl.expression.domain import Bools, Floats
+from udcp_dsl.language import ast
+from udcp_dsl.loss import Loss
+from udcp_dsl.validation.cases import Case, CostCase, written
+
+#: A parameter and the range in which it may lie.
+Ranges: TypeAlias = Mapping[str, tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """`higher` costs more than `lower` (`>`), at least as much (`>=`), or the same (`==`).
+
+    Either is a set, or a number. `params` are held at values of the case's own.
+    """
+
+    case: Case
+    higher: Bools | float
+    lower: Bools | float
+    sign: str
+    params: Mapping[str, float]
+
+    @property
+    def text(self) -> str:
+        """The claim as written, without the name of the case."""
+        return written(self.case).partition(": ")[2]
+
+    @property
+    def place(self) -> str:
+        """Where it is written, if in a file."""
+        span = self.case.span
+        return "" if span is None else f"{span.source.name}:{span.source.position(span.start)[0]}"
+
+
+def fitted_ranges(loss: Loss) -> dict[str, tuple[float, float]]:
+    """The parameters that are fitted: those that have a range. InputError where there are none."""
+    declared = [x for x in loss.spec.declarations if isinstance(x, ast.Param)]
+    if not declared:
+        raise InputError("the spec has no parameters to fit: declare one, such as `param weight = 1 in [0, 10]`")
+    ranges = {x.name.text: (x.low.value, x.high.value) for x in declared if x.low is not None and x.high is not None}
+    wide = {name: (low, high) for name, (low, high) in ranges.items() if low < high}
+    if not wide:
+        names = ", ".join(x.name.text for x in declared)
+        raise InputError(f"no parameter has a range to be fitted in ({names}): write `param weight = 1 in [0, 10]`")
+    return wide
+
+
+def comparisons_of(loss: Loss, cases: Sequence[Case], ranges: Ranges) -> tuple[Comparison, ...]:
+    """The cases of the loss that compare costs; InputError for none, and for a label that there is not."""
+    found = [_comparison(loss, case) for case in cases if isinstance(case.claim, CostCase)]
+    if not found:
+        raise InputError(
+            f"no case compares costs of the loss {loss.name!r}: "
+            'write some, such as case "why": cost { a } > cost { b, c }'
+        )
+    return tuple(found)
+
+
+def _comparison(loss: Loss, case: Case) -> Comparison:
+    claim = case.claim
+    assert isinstance(claim, CostCase)
+    unknown = [name for name in case.params if name not in loss.params]
+    if unknown:
+        raise InputError(f"{_named(case)}: the spec has no parameter {unknown[0]!r}")
+    try:
+        left = loss.mask(claim.members)
+        right = claim.other if isinstance(claim.other, float) else loss.mask(claim.other)
+    except InputError as error:
+        raise InputError(f"{_named(case)}: {error}") from None
+    if claim.sign in ("<", "<="):
+        return Comparison(case, right, left, claim.sign.replace("<", ">"), case.params)
+    return Comparison(case, left, right, claim.sign, case.params)
+
+
+def _named(case: Case) -> str:
+    span = case.span
+    place = "" if span is None else f" ({span.source.name}:{span.source.position(span.start)[0]})"
+    return f"case {case.name!r}{place}"
+
+
+@dataclass(frozen=True)
+class AffineCosts:
+    """L(S; x) = constant + slopes . x of some sets, x in the order of the ranges."""
+
+    constant: Floats
+    slopes: Floats
+
+    @classmethod
+    def of(cls, loss: Loss, masks: Bools, ranges: Ranges, params: Mapping[str, float] | None = None) -> AffineCosts:
+        """For sets (n, K), with further parameters held where `params` says."""
+        held = dict(params or {})
+        free = {name: ends for name, ends in ranges.items() if name not in held}
+        corner = {**held, **{name: low for name, (low, _) in free.items()}}
+        base = loss.with_params(**corner).batch(masks)
+        slopes = np.zeros((len(masks), len(ranges)))
+        for i, (name, (low, high)) in enumerate(ranges.items()):
+            if name in free:
+                raised = loss.with_params(**{**corner, name: high}).batch(masks)
+                slopes[:, i] = (raised - base) / (high - low)
+        lows = np.array([low for low, _ in ranges.values()])
+        return cls(base - slopes @ lows, slopes)
+
+    def at(self, x: Floats) -> Floats:
+        """The costs at x (d,), or at several (m, d): (n,) or (n, m)."""
+        return self.constant + self.slopes @ x if x.ndim == 1 else self.constant[:, None] + self.slopes @ x.T
+
+
+def both_sides(loss: Loss, comparisons: Sequence[Comparison], ranges: Ranges) -> tuple[AffineCosts, AffineCosts]:
+    """L of the higher and of the lower side of each comparison, where the loss is affine."""
+    sides = []
+    for side in ("higher", "lower"):
+        constant, slopes = np.zeros(len(comparisons)), np.zeros((len(comparisons), len(ranges)))
+        groups: dict[tuple[tuple[str, float], ...], list[int]] = {}
+        for i, x in enumerate(comparisons):
+            if isinstance(value := getattr(x, side), float):
+                constant[i] = value
+            else:
+                groups.setdefault(tuple(sorted(x.params.items())), []).append(i)
+        for held, members in groups.items():
+            found = AffineCosts.of(loss, np.stack([getattr(comparisons[i], side) for i in members]), ranges, dict(held))
+            constant[members], slopes[members] = found.constant, found.slopes
+        sides.append(AffineCosts(constant, slopes))
+    return sides[0], sides[1]

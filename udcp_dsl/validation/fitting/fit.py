@@ -1,0 +1,255 @@
+"""`fit_params`: the parameters of a loss from comparisons of sets."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+
+from udcp_dsl.diagnostics import InputError
+from udcp_dsl.expression.domain import Bools, Floats
+from udcp_dsl.language.parse import read_source
+from udcp_dsl.loss import Loss
+from udcp_dsl.validation.cases import ENDING, Case, CostCase, cases_of, parse_cases
+from udcp_dsl.validation.fitting.affine import not_affine
+from udcp_dsl.validation.fitting.comparisons import (
+    AffineCosts,
+    Comparison,
+    Ranges,
+    both_sides,
+    comparisons_of,
+    fitted_ranges,
+)
+from udcp_dsl.validation.fitting.polytope import Polytope, comparison_scores
+from udcp_dsl.validation.fitting.result import Fit, FittedCase, FittedParam
+from udcp_dsl.validation.fitting.search import score_at, searched, sides_at
+from udcp_dsl.validation.fitting.suggestions import Suggestion, sampled, suggested
+
+#: "The first set costs more than the second", and the like; or a case.
+Claim: TypeAlias = Case | tuple[Collection[str], str, Collection[str] | float]
+
+_SAMPLES_SEARCHED = 60  # solutions of a search, by which a comparison is suggested
+_LOSS_OF_MARGIN = 1e-3  # what rounding the values may cost of the margin, relatively
+
+
+def fit_params(
+    loss: Loss, cases: Sequence[Claim] | str | Path | None = None, *, suggest: bool = True, seed: int = 0
+) -> Fit:
+    """Fit the parameters of a loss to comparisons such as "this set costs more than that one".
+
+    The parameters that have a range get the values, within it, that satisfy all comparisons with the largest relative
+    margin: the largest t with L(A) - L(B) >= t (L(A) + L(B)) / 2 for each strict comparison. `>=` and `==` get no
+    margin. Among equals the values nearest those of the loss are taken. Where the loss is affine in its parameters this
+    is exact, by linear programs; else by a bounded search.
+
+    Parameters
+    ----------
+    loss
+        The loss; its own values are the starting point.
+    cases
+        Cases, tuples (set, sign, set or number), or a file of cases. By default the file NAME.cases beside the spec.
+        Cases about other losses, and those about rows, are left out.
+    suggest
+        Whether to look for the comparison that would tell most.
+    seed
+        Random seed for the search and for the suggestion.
+
+    Returns
+    -------
+    Fit
+        Values, margins, ranges over all solutions, contradictions, and a suggestion.
+
+    Raises
+    ------
+    InputError
+        The spec has no parameter with a range, no case compares costs, or a case names an unknown label.
+
+    Examples
+    --------
+    >>> import udcp_dsl as udcp
+    >>> loss = udcp.loads("labels {cat, dog, wolf}  param fear = 1 in [0, 10]  loss l = size + fear * any({wolf})")
+    >>> fit = udcp.fit_params(loss, [({"wolf"}, ">", {"cat", "dog"}), ({"wolf"}, "<=", 4)])
+    >>> fit.values, [param.solutions for param in fit.params]
+    ({'fear': 3.0}, [(1.0, 3.0)])
+    >>> udcp.fit_params(loss, [({"wolf"}, ">", {"cat", "dog"}), ({"wolf"}, "<", {"cat"})]).ok
+    False
+    """
+    if not isinstance(loss, Loss):
+        raise TypeError(f"a loss is a {type(loss).__name__}, not a Loss: make one with udcp.load or udcp.loads")
+    ranges = fitted_ranges(loss)
+    comparisons = comparisons_of(loss, cases_of(loss, _cases(loss, cases)), ranges)
+    rng = np.random.default_rng(seed)
+    blamed = not_affine(loss, tuple(ranges))
+    if blamed is None:
+        return _by_programs(loss, comparisons, ranges, rng if suggest else None)
+    return _by_search(loss, comparisons, ranges, blamed.span.line, rng, suggest)
+
+
+def contradictions(loss: Loss, cases: Sequence[Case]) -> tuple[tuple[Case, ...], ...]:
+    """Groups of cases that no values of the parameters satisfy together; none where that is not known."""
+    try:
+        ranges = fitted_ranges(loss)
+        comparisons = comparisons_of(loss, cases_of(loss, cases), ranges)
+    except InputError:
+        return ()
+    if not_affine(loss, tuple(ranges)) is not None:
+        return ()
+    polytope = Polytope(comparisons, ranges, *both_sides(loss, comparisons, ranges))
+    return tuple(tuple(comparisons[i].case for i in group) for group in polytope.contradictions())
+
+
+def _cases(loss: Loss, cases: Sequence[Claim] | str | Path | None) -> tuple[Case, ...]:
+    if cases is None:
+        path = Path(loss.source.name).with_suffix(ENDING)
+        if not path.is_file():
+            raise InputError(f"there are no cases beside the spec: write some into {path}, or give cases")
+        return parse_cases(read_source(path))
+    if isinstance(cases, str | Path):
+        return parse_cases(read_source(cases))
+    return tuple(_case(i, claim) for i, claim in enumerate(cases))
+
+
+def _case(i: int, claim: Claim) -> Case:
+    if isinstance(claim, Case):
+        return claim
+    try:
+        members, sign, other = claim
+    except (TypeError, ValueError):
+        raise InputError(
+            f"comparison {i} is {claim!r}: give (set, sign, set), such as ({{'a'}}, '>', {{'b'}})"
+        ) from None
+    if sign not in (">", ">=", "<", "<=", "=="):
+        raise InputError(f"comparison {i}: {sign!r} compares nothing; give one of > >= < <= ==")
+    if isinstance(members, str) or isinstance(other, str):
+        raise InputError(f"comparison {i}: a set is a collection of labels, not one text")
+    if isinstance(other, int | float) and not math.isfinite(other):
+        raise InputError(f"comparison {i}: {other!r} is not a finite number")
+    right = float(other) if isinstance(other, int | float) else tuple(map(str, other))
+    return Case(f"comparison {i}", CostCase(tuple(map(str, members)), sign, right), None)
+
+
+# By linear programs --------------------------------------------------------------------------------------------------
+
+
+def _by_programs(
+    loss: Loss, comparisons: tuple[Comparison, ...], ranges: Ranges, rng: np.random.Generator | None
+) -> Fit:
+    polytope = Polytope(comparisons, ranges, *both_sides(loss, comparisons, ranges))
+    start = np.array([loss.params[name] for name in ranges])
+    groups = polytope.contradictions()
+    if groups:
+        return _fit(loss, comparisons, ranges, start, contradictions=groups)
+    t = polytope.largest_margin()
+    x = polytope.nearest(start, t)
+    while x is None:  # the last step of the bisection is at the edge of what the solver takes for feasible
+        t *= 1 - 1e-6
+        x = polytope.nearest(start, t if t > 1e-12 else 0.0)
+    x = _rounded(polytope.score, ranges, x, start)
+    suggestion = None
+    if rng is not None:
+        solutions = sampled(polytope, rng)
+
+        def costs(masks: Bools) -> Floats:
+            return AffineCosts.of(loss, masks, ranges).at(solutions)
+
+        suggestion = suggested(loss, costs, solutions, polytope.widths, rng)
+    return _fit(loss, comparisons, ranges, x, solutions=polytope.solution_ranges(), suggestion=suggestion)
+
+
+def _rounded(score: Callable[[Floats], float], ranges: Ranges, x: Floats, start: Floats) -> Floats:
+    """Values with few digits that keep every comparison and nearly the smallest margin: the start, if it does."""
+    least = (1 - _LOSS_OF_MARGIN) * max(score(x), 1e-300)
+    if score(start) >= least:
+        return start
+    lows, highs = (np.array(ends) for ends in zip(*ranges.values(), strict=True))
+    kept = np.abs(x - start) <= 1e-9 * (highs - lows)
+    decimals = -np.floor(np.log10(highs - lows)).astype(int)
+    for digits in range(1, 14):
+        short = np.array([round(float(v), int(n) + digits) for v, n in zip(x, decimals, strict=True)])
+        short = np.where(kept, start, np.clip(short, lows, highs))
+        if score(short) >= least:
+            return short
+    return x
+
+
+# By a search ---------------------------------------------------------------------------------------------------------
+
+
+def _by_search(
+    loss: Loss,
+    comparisons: tuple[Comparison, ...],
+    ranges: Ranges,
+    why: str,
+    rng: np.random.Generator,
+    suggest: bool,
+) -> Fit:
+    start = np.array([loss.params[name] for name in ranges])
+    found = searched(loss, comparisons, ranges, start, rng)
+    if found.score <= 0:
+        return _fit(loss, comparisons, ranges, start, tried=found.x, why=why)
+    x = _rounded(partial(score_at, loss, comparisons, ranges), ranges, found.x, start)
+    met = np.vstack([found.solutions, x])
+    solutions = {name: (float(met[:, i].min()), float(met[:, i].max())) for i, name in enumerate(ranges)}
+    suggestion = None
+    if suggest:
+        some = rng.permutation(met)[:_SAMPLES_SEARCHED]
+        made = [loss.with_params(**dict(zip(ranges, values.tolist(), strict=True))) for values in some]
+        widths = np.array([high - low for low, high in ranges.values()])
+
+        def costs(masks: Bools) -> Floats:
+            return np.stack([one.batch(masks) for one in made], axis=1)
+
+        suggestion = suggested(loss, costs, some, widths, rng)
+    return _fit(loss, comparisons, ranges, x, solutions=solutions, suggestion=suggestion, why=why)
+
+
+def _fit(
+    loss: Loss,
+    comparisons: tuple[Comparison, ...],
+    ranges: Ranges,
+    x: Floats,
+    *,
+    solutions: dict[str, tuple[float, float]] | None = None,
+    contradictions: Sequence[Sequence[int]] = (),
+    suggestion: Suggestion | None = None,
+    tried: Floats | None = None,
+    why: str = "",
+) -> Fit:
+    """The result at x; without solutions x is where the loss was, and `tried` the best that a search found."""
+    values = dict(zip(ranges, x.tolist(), strict=True))
+    shown = values if tried is None else dict(zip(ranges, tried.tolist(), strict=True))
+    a, b = sides_at(loss, comparisons, shown)
+    scores = comparison_scores(comparisons, a, b)
+    cases = tuple(
+        FittedCase(
+            name=c.case.name,
+            claim=c.text,
+            place=c.place,
+            higher=float(a[i]),
+            lower=float(b[i]),
+            margin=float(scores[i]) if c.sign == ">" else None,
+            holds=bool(scores[i] > 0),
+        )
+        for i, c in enumerate(comparisons)
+    )
+    margins = [case.margin for case in cases if case.margin is not None]
+    params = tuple(
+        FittedParam(name, loss.params[name], values[name], (low, high), None if solutions is None else solutions[name])
+        for name, (low, high) in ranges.items()
+    )
+    return Fit(
+        loss=loss.with_params(**values),
+        ok=solutions is not None,
+        params=params,
+        cases=cases,
+        margin=min(margins) if margins and solutions is not None else None,
+        contradictions=tuple(tuple(cases[i] for i in group) for group in contradictions),
+        suggestion=suggestion,
+        exact=not why,
+        why_not_exact=why,
+        held={name: value for name, value in loss.params.items() if name not in ranges},
+    )

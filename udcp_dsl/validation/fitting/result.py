@@ -1,0 +1,196 @@
+"""What a fit found, and how it is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from udcp_dsl.language import ast
+from udcp_dsl.language.parse import parse
+from udcp_dsl.language.unparse import signed_text
+from udcp_dsl.loss import Loss
+from udcp_dsl.showing import MARKS, STATES, Column, Description, Line, Result, Styled, Table, counted, in_unit
+from udcp_dsl.validation.fitting.suggestions import Suggestion
+
+
+@dataclass(frozen=True)
+class FittedParam:
+    """One parameter: its value in the spec, its fitted value, its range, and what of it is left over all solutions."""
+
+    name: str
+    before: float
+    value: float
+    range: tuple[float, float]
+    solutions: tuple[float, float] | None
+
+    @property
+    def determined(self) -> float | None:
+        """The share of the range that solutions still have: 0 is determined, 1 is left open."""
+        if self.solutions is None:
+            return None
+        return (self.solutions[1] - self.solutions[0]) / (self.range[1] - self.range[0])
+
+
+@dataclass(frozen=True)
+class FittedCase:
+    """One comparison: what its sides cost with the fitted values, the higher one first, and its relative margin.
+
+    `margin` is None for `>=` and `==`, which ask for none.
+    """
+
+    name: str
+    claim: str
+    place: str
+    higher: float
+    lower: float
+    margin: float | None
+    holds: bool
+
+
+@dataclass(frozen=True, repr=False)
+class Fit(Result):
+    """What `fit_params` found.
+
+    `loss` is the loss with the fitted values, which `values` are; where cases contradict each other, both are as they
+    were, and `contradictions` holds groups of cases of which one has to go. `margin` is the smallest relative margin
+    of the strict comparisons. `exact` is whether linear programs found it, as they do where the loss is affine in its
+    parameters; a search proves neither that a margin is the largest nor that there is none, and `why_not_exact` names
+    the part of the loss that asked for it.
+    """
+
+    loss: Loss
+    ok: bool
+    params: tuple[FittedParam, ...]
+    cases: tuple[FittedCase, ...]
+    margin: float | None
+    contradictions: tuple[tuple[FittedCase, ...], ...]
+    suggestion: Suggestion | None
+    exact: bool
+    why_not_exact: str = ""
+    held: Mapping[str, float] | None = None
+
+    @property
+    def values(self) -> dict[str, float]:
+        """The fitted values by name."""
+        return {param.name: param.value for param in self.params}
+
+    def spec_text(self) -> str:
+        """The text of the spec with the fitted values, its comments and layout as they were."""
+        text = self.loss.source.text
+        declared = [x for x in self.loss.spec.declarations if isinstance(x, ast.Param) and x.name.text in self.values]
+        for x in sorted(declared, key=lambda x: -x.value.span.start):
+            value = self.values[x.name.text]
+            if value != x.value.value:
+                span = x.value.span
+                text = text[: span.start] + signed_text(ast.Signed(value, span=span)) + text[span.end :]
+        return text
+
+    def table(self) -> dict[str, list[Any]]:
+        """One row per parameter: name, before, value, low, high, and the least and largest value over all solutions."""
+        ends = [param.solutions or (None, None) for param in self.params]
+        return {
+            "param": [param.name for param in self.params],
+            "before": [param.before for param in self.params],
+            "value": [param.value for param in self.params],
+            "low": [param.range[0] for param in self.params],
+            "high": [param.range[1] for param in self.params],
+            "least": [low for low, _ in ends],
+            "largest": [high for _, high in ends],
+        }
+
+    def __repr__(self) -> str:
+        if not self.ok:
+            return f"Fit({self.loss.name}: {counted(len(self.cases), 'comparison')}, no values agree with all of them)"
+        values = ", ".join(f"{name} = {value:.6g}" for name, value in self.values.items())
+        return f"Fit({self.loss.name}: {values}; {counted(len(self.cases), 'comparison')})"
+
+    def describe(self) -> Description:
+        """The parameters, the comparisons, what contradicts itself, and what to compare next."""
+        of = f"{counted(len(self.params), 'parameter')} from {counted(len(self.cases), 'comparison')}"
+        return Description(
+            title=(Styled(self.loss.name, "bold"), f": {of}"),
+            lines=tuple(self._lines()),
+            tables=(Table(_PARAMS if self.ok else (), self.params, key="params"), self._cases()),
+            notes=tuple(self._notes()),
+            verdict=tuple(self._verdict()),
+            data={
+                "loss": self.loss.name,
+                "agrees": self.ok,
+                "margin": self.margin,
+                "exact": self.exact,
+                "why_not_exact": self.why_not_exact,
+                "contradictions": self.contradictions,
+                "suggestion": self.suggestion,
+            },
+        )
+
+    def _lines(self) -> Iterator[Line]:
+        if self.held:
+            held = ", ".join(f"{name} = {value:.6g}" for name, value in self.held.items())
+            yield Styled(f"held, as they have no range: {held}", "dim")
+        if not self.exact:
+            yield Styled(f"by a search, as the loss is not affine in its parameters: {self.why_not_exact}", "dim")
+
+    def _cases(self) -> Table:
+        columns = (
+            Column("case", lambda x: Styled(f"{MARKS[x.holds]} {x.name}", STATES[x.holds]), width=40),
+            Column(in_unit("higher", self.loss.unit), "higher", ".5g"),
+            Column("lower", "lower", ".5g"),
+            Column("margin", lambda x: x.margin, ".1%"),
+        )
+        return Table(columns, self.cases, key="cases")
+
+    def _notes(self) -> Iterator[Line]:
+        if self.ok and self.margin is not None:
+            yield f"The smallest margin is {self.margin:.2%} of the mean of the two costs."
+        if self.ok and not self.exact:
+            yield "The ranges are those of the solutions that the search met: the true ones may be wider."
+        if self.suggestion is not None:
+            first, second = (", ".join(x) for x in (self.suggestion.first, self.suggestion.second))
+            yield f"Worth asking next: does {{ {first} }} cost more than {{ {second} }}?"
+        elif self.ok:
+            yield "No comparison of small sets would tell more; a cost in numbers may: cost { a } == 5."
+
+    def _verdict(self) -> Iterator[Line]:
+        if self.ok:
+            yield Styled(f"{MARKS[True]} the values agree with all comparisons", "good")
+            return
+        if not self.exact:
+            wrong = [x.name for x in self.cases if not x.holds]
+            yield Styled(f"{MARKS[False]} the search found no values that agree with all comparisons", "bad")
+            yield f"  with the best that it found these fail: {', '.join(wrong)}"
+            return
+        yield Styled(f"{MARKS[False]} no values within the ranges agree with all comparisons", "bad")
+        for group in self.contradictions:
+            yield (
+                "  this one cannot hold:"
+                if len(group) == 1
+                else "  these contradict each other; leave one of them out:"
+            )
+            for x in group:
+                yield f"    {x.name}: {x.claim}{f'  ({x.place})' if x.place else ''}"
+
+
+def _solutions(param: FittedParam) -> str:
+    return "" if param.solutions is None else "{:.4g} to {:.4g}".format(*param.solutions)
+
+
+_PARAMS = (
+    Column("parameter", "name"),
+    Column("before", "before", ".6g"),
+    Column("fitted", "value", ".6g"),
+    Column("range", lambda x: "{:g} to {:g}".format(*x.range), kind="number"),
+    Column("all solutions", _solutions, kind="number"),
+    Column("of range", "determined", ".1%"),
+)
+
+
+def check_text(fit: Fit, text: str) -> None:
+    """That a text declares the fitted values; an error of ours if not, before anything is written."""
+    from udcp_dsl.diagnostics import Source
+
+    spec, faults = parse(Source(fit.loss.source.name, text))
+    found = {x.name.text: x.value.value for x in spec.declarations if isinstance(x, ast.Param)}
+    right = not faults and all(found[name] == value for name, value in fit.values.items())
+    assert right, "the values are not in the text"

@@ -1,0 +1,92 @@
+"""Which comparison would tell most: two sets whose order splits the solutions that are left.
+
+Solutions are sampled (by hit-and-run where they are a polytope). An answer to "which of A and B costs more?" keeps some
+of them; the pair is asked whose answer explains most of the variance of the parameters, in units of their ranges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from udcp_dsl.expression.domain import Bools, Floats
+from udcp_dsl.loss import Loss
+from udcp_dsl.validation.fitting.polytope import Polytope
+
+_SETS, _PAIRS, _SAMPLES = 300, 3000, 400
+_LARGEST_SET = 4
+_ALL_SINGLES = 60
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """Two sets that are worth comparing; `share` is that of the solutions in which the first costs more."""
+
+    first: tuple[str, ...]
+    second: tuple[str, ...]
+    share: float
+
+
+def sampled(polytope: Polytope, rng: np.random.Generator, count: int = _SAMPLES) -> Floats:
+    """Solutions (count, d), by hit-and-run from the middle of the extreme ones, along what these span."""
+    A, b, _, _ = polytope.rows(None)
+    d = len(polytope.ranges)
+    A, b = np.vstack([A, np.eye(d), -np.eye(d)]), np.concatenate([b, np.ones(d), np.zeros(d)])
+    corners = polytope.extremes
+    at = corners.mean(axis=0)
+    found = np.empty((count, d))
+    for i in range(3 * count):
+        direction = rng.standard_normal(len(corners)) @ (corners - corners.mean(axis=0))
+        along, room = A @ direction, np.maximum(b - A @ at, 0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            steps = room / along
+        forth = steps[along > 1e-14].min(initial=np.inf)
+        back = steps[along < -1e-14].max(initial=-np.inf)
+        if np.isfinite(forth) and np.isfinite(back):
+            at = at + direction * rng.uniform(back, forth)
+        found[i // 3] = at
+    return polytope.lows + polytope.widths * np.clip(found, 0.0, 1.0)
+
+
+def candidate_sets(loss: Loss, rng: np.random.Generator) -> Bools:
+    """Small sets to be compared: single labels, and some of two to four."""
+    singles = rng.permutation(loss.K)[:_ALL_SINGLES]
+    masks = np.zeros((len(singles) + _SETS, loss.K), dtype=bool)
+    masks[np.arange(len(singles)), singles] = True
+    for i in range(len(singles), len(masks)):
+        size = min(loss.K, int(rng.integers(2, _LARGEST_SET + 1)))
+        masks[i, rng.choice(loss.K, size, replace=False)] = True
+    return np.unique(masks, axis=0)
+
+
+def suggested(
+    loss: Loss,
+    costs: Callable[[Bools], Floats],
+    solutions: Floats,
+    widths: Floats,
+    rng: np.random.Generator,
+) -> Suggestion | None:
+    """The pair that tells most; None where the solutions order all candidates alike.
+
+    `costs` gives for sets (n, K) what each costs in each solution, (n, m).
+    """
+    masks = candidate_sets(loss, rng)
+    paid = costs(masks)
+    pairs = rng.integers(len(masks), size=(_PAIRS, 2))
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    difference = paid[pairs[:, 0]] - paid[pairs[:, 1]]
+    dearer = (difference > 0).astype(np.float64)
+    share = dearer.mean(axis=1)
+    open_pairs = (share > 0) & (share < 1)
+    if not open_pairs.any():
+        return None
+    pairs, dearer, share = pairs[open_pairs], dearer[open_pairs], share[open_pairs]
+    x = (solutions - solutions.mean(axis=0)) / widths
+    mean_if_dearer = dearer @ x / (len(x) * share)[:, None]
+    explained = (share / (1 - share))[:, None] * mean_if_dearer**2  # p m1^2 + (1 - p) m0^2, with p m1 + (1 - p) m0 = 0
+    sizes = masks.sum(axis=1)[pairs].sum(axis=1)
+    best = np.lexsort((sizes, -explained.sum(axis=1)))[0]
+    first, second = (tuple(np.array(loss.labels)[masks[i]].tolist()) for i in pairs[best])
+    return Suggestion(first, second, float(share[best]))
