@@ -1,11 +1,11 @@
-"""What every oracle's sets cost on the classifier of languages: the table and the figure of the README.
+"""What every oracle's sets cost on the classifier of languages: the table and the figure of docs/benchmarks.md.
 
     python benchmarks/languages.py [--rows 30000] [--splits 10] [--again]
 
 Both kinds of probabilities (normalised: underconfident; raw: overconfident), both losses, alpha 0.1 and 0.05, ten
 splits of 50-25-25, p repaired as by default. Writes benchmarks/results/languages.json,
-docs/figures/languages.svg, and the table into the README. Exit status 1 if `price` is not at least 15 percent below
-the best of the others, each by the mass before a label.
+docs/figures/languages.svg, and the table into docs/benchmarks.md. Exit status 1 if `price` is not at least 15 percent
+below the best of the others, each by the mass before a label.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from udcp_dsl.report.figures import figures_over_alpha
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks" / "results" / "languages.json"
 FIGURE = ROOT / "docs" / "figures" / "languages.svg"
-README = ROOT / "README.md"
+PAGE = ROOT / "docs" / "benchmarks.md"
 BEGIN, END = "<!-- languages: made by benchmarks/languages.py -->", "<!-- end of languages -->"
 ORACLES = ("base", "lac", "penalized", "greedy", "price")
 ALPHAS = ("0.1", "0.05")
@@ -101,7 +101,7 @@ def main() -> int:
     if not options.again:
         write(RESULTS, json.dumps(measured(options.rows, options.splits), indent=1) + "\n")
     data = json.loads(RESULTS.read_text(encoding="utf-8"))
-    write(README, between_markers(README.read_text(encoding="utf-8"), BEGIN, END, table(data)))
+    write(PAGE, between_markers(PAGE.read_text(encoding="utf-8"), BEGIN, END, table(data)))
     console = Console()
     missed = [case for case in cases(data) if case["saving"] < LEAST_SAVING]
     console.print(table(data))

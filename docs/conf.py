@@ -21,7 +21,8 @@ author = "The udcp_dsl authors"
 project_copyright = "the udcp_dsl authors"
 release = udcp_dsl.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_click"]
-extensions += ["adopted", "executed", "gallery"]  # ours
+extensions += ["sphinx_copybutton"]
+extensions += ["adopted", "executed", "gallery", "mathematics"]  # ours
 exclude_patterns = ["extensions", "figures", "*.py"]
 html_theme = "furo"
 html_title = f"udcp_dsl {release}"
@@ -31,6 +32,7 @@ html_css_files = ["site.css"]
 html_show_sphinx = False
 
 myst_heading_anchors = 4
+myst_enable_extensions = ["dollarmath"]
 # Doc strings are plain text in which `names` stand between single backticks.
 default_role = "literal"
 autodoc_member_order = "bysource"

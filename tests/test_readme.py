@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
+README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCKS = [
     pytest.param(text, id=f"{page.name}:{page.read_text()[: m.start()].count(chr(10)) + 1}")
@@ -42,7 +44,7 @@ def test_every_command_of_the_readme_exists() -> None:
 def test_the_table_of_oracles_is_what_they_say_of_themselves() -> None:
     from udcp_dsl.prediction.oracle import declaration_of
 
-    table = re.findall(r"^\| `(\w+)` \| (.*?) \| (.*?) \|$", (ROOT / "README.md").read_text(), re.M)
+    table = re.findall(r"^\| `(\w+)` \| (.*?) \| (.*?) \|$", (ROOT / "docs/oracles.md").read_text(), re.M)
     told = {name: (does, fits) for name, does, fits in table if declaration_of(name) is not None}
     assert list(told) == ["base", "lac", "raps", "penalized", "ratio", "greedy", "price", "ilp"]
     for name, shown in told.items():
@@ -60,23 +62,61 @@ def test_the_triage_tutorial_names_all_kinds_of_its_data() -> None:
     assert set(re.findall(r"\*(\w+)\*", opening)) == kinds
 
 
-def test_the_readme_counts_languages_and_labels() -> None:
+def test_the_page_counts_languages_and_labels() -> None:
     pytest.importorskip("py3langid")
     pytest.importorskip("django")
     from udcp_dsl.datasets import languages
 
     data = languages(0, rows=8000)
-    text = " ".join((ROOT / "README.md").read_text().split())
+    text = " ".join((ROOT / "docs/benchmarks.md").read_text().split())
     assert f"in {len(set(data.y.tolist()))} languages, has {len(data.labels)} labels" in text
 
 
-def test_the_readme_tells_how_its_spec_differs_from_the_file() -> None:
+def test_the_readme_shows_what_its_example_prints(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(ROOT)
+    shown = re.search(r"^```python\n(.*?)^```\n\n```text\n(.*?)^```", README, re.S | re.M)
+    assert shown is not None
+    exec(compile(shown[1], "README.md", "exec"), {})
+    assert capsys.readouterr().out == shown[2]
+
+
+def test_the_readme_shows_the_loss_of_its_example() -> None:
     import udcp_dsl as udcp
 
-    text = (ROOT / "README.md").read_text()
-    shown = re.search(r"^loss triage =\n(.*?)^```", text, re.S | re.M)
+    shown = re.search(r"^```\n(labels from.*?)^```", README, re.S | re.M)
     assert shown is not None
-    terms = {re.sub(r"\s*#.*", "", line).strip(" +") for line in shown[1].splitlines()}
-    more = set(udcp.load(ROOT / "specs/dermatology/triage.loss").terms(())) - terms
-    assert more == {"3 * any(urgent)"}
-    assert "# the text above, and a term for urgent conditions" in text
+    here = udcp.loads(shown[1], folder=ROOT / "specs/code")
+    there = udcp.load(ROOT / "specs/code/languages.loss")
+    assert here.labels == there.labels
+    assert here.terms({"js", "json"}) == there.terms({"js", "json"})
+
+
+def test_the_readme_shows_the_error_of_its_loss() -> None:
+    import udcp_dsl as udcp
+
+    shown = re.search(r"^```\n(labels from.*?)^```.*?^```\n(languages.loss:.*?)^```", README, re.S | re.M)
+    assert shown is not None
+    text = shown[1].replace("count(code.family)", "count(code.famly)")
+    with pytest.raises(udcp.SpecError) as caught:
+        udcp.loads(text, folder=ROOT / "specs/code", name="languages.loss")
+    assert str(caught.value).strip() == shown[2].strip()
+
+
+def test_the_picture_and_the_table_are_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    import idea
+
+    data = json.loads(idea.RESULTS.read_text(encoding="utf-8"))
+    assert README.split(idea.BEGIN)[1].split(idea.END)[0].strip() == idea.table(data)
+    assert idea.FIGURE.read_text(encoding="utf-8") == idea.drawn(data["row"])
+    coverages = [x["coverage"] for case in data["results"].values() for x in case.values()]
+    assert min(coverages) > 0.885, "the README says that all columns cover about the same"
+    assert max(coverages) < 0.905
+
+
+def test_the_readme_is_read_in_a_minute() -> None:
+    assert README.count("\n") <= 150
+    for target in re.findall(r"\]\(([^)#:]+)\)", README):
+        assert (ROOT / target).exists(), target
