@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from udcp_dsl.prediction.promises.promise import Promise
     from udcp_dsl.prediction.promises.shift import weights_from_classifier
     from udcp_dsl.prediction.sets import PredictionSets
+    from udcp_dsl.validation.fitting import Fit, fit_params
 
 __version__ = "0.3.0.dev0"
 
@@ -34,6 +35,8 @@ _WHERE = {
     "sweep": "udcp_dsl.comparison",
     "Evaluation": "udcp_dsl.prediction.evaluation",
     "evaluate": "udcp_dsl.prediction.evaluation",
+    "Fit": "udcp_dsl.validation.fitting",
+    "fit_params": "udcp_dsl.validation.fitting",
     "Loss": "udcp_dsl.loss",
     "load": "udcp_dsl.loss",
     "loads": "udcp_dsl.loss",
@@ -55,6 +58,7 @@ __all__ = [
     "Alarm",
     "Comparison",
     "Evaluation",
+    "Fit",
     "InputError",
     "LabelShift",
     "Loss",
@@ -69,6 +73,7 @@ __all__ = [
     "Sweep",
     "compare",
     "evaluate",
+    "fit_params",
     "load",
     "loads",
     "make_oracle",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,10 +23,15 @@ from udcp_dsl.diagnostics import (
 from udcp_dsl.expression.atoms import Sets
 from udcp_dsl.expression.decisions import actions_of, ceiling_of
 from udcp_dsl.expression.domain import WHOLE_NUMBER, Actions, Bools, Costs, Floats, Hierarchy
-from udcp_dsl.expression.facts import Facts
+from udcp_dsl.expression.facts import Fact, Facts, with_facts
 from udcp_dsl.expression.ir import Expression
+from udcp_dsl.expression.limit import Limit, weighted
+from udcp_dsl.expression.rows.declared import RowInput
+from udcp_dsl.expression.rows.given import RowInputs, inputs_of, one_row
 from udcp_dsl.expression.values import Increments, batch
-from udcp_dsl.showing import Column, Description, Shown, Table
+from udcp_dsl.language import ast
+from udcp_dsl.language.ast import Comparison
+from udcp_dsl.showing import Column, Description, Shown, Table, in_unit
 
 if TYPE_CHECKING:
     from udcp_dsl.compile.passes import Compiled
@@ -45,16 +51,22 @@ class Loss(Shown):
     def __init__(self, compiled: Compiled) -> None:
         self._compiled = compiled
         self.name: str = compiled.name
+        self.unit: str | None = compiled.unit  # in which costs are shown: `loss triage in hours = ...`
         self.losses: tuple[str, ...] = compiled.losses  # of the spec, this one among them
         self.labels: tuple[str, ...] = compiled.labels
         self.params: Mapping[str, float] = compiled.params
         self.source: Source = compiled.source
+        self.spec: ast.Spec = compiled.spec
         self.files: Mapping[str, bytes] = compiled.files
         self.warnings: tuple[Diagnostic, ...] = compiled.warnings
         self.hierarchies: tuple[Hierarchy, ...] = compiled.hierarchies  # that the spec declares
         self.costs: tuple[Costs, ...] = compiled.costs  # likewise, of labels and of families
         self.expression: Expression = compiled.expression
+        self.inputs: Mapping[str, RowInput] = {n: x for n, x in compiled.inputs.items() if n in compiled.read}
         self._terms: Mapping[str, Expression] = compiled.terms
+        self.limits: tuple[Limit, ...] = compiled.limits  # of the spec, which hold for each of its losses
+        self.multipliers: tuple[float, ...] = compiled.multipliers  # with which the limits are part of this loss
+        self._of_spec: Loss | None = None
 
     @cached_property
     def _index(self) -> dict[str, int]:
@@ -82,39 +94,113 @@ class Loss(Shown):
 
         return Loss(with_params(self._compiled, params))
 
+    def at(self, inputs: Mapping[str, Any] | None = None) -> Loss:
+        """The loss of one row: the same with the numbers of the row in place of its inputs.
+
+        What is proved of it is what is proved for all values of the inputs, with the row's own interval.
+
+        >>> import udcp_dsl as udcp
+        >>> loss = udcp.loads("labels {a, b}  input km in [0, 200]  loss l = size + 0.5 * km * any({b})")
+        >>> loss.at({"km": 12})({"b"}), loss({"b"}, inputs={"km": 12}), str(loss.inputs["km"])
+        (7.0, 7.0, 'km: a number per row in [0, 200]')
+        """
+        row = one_row(self.inputs, inputs, self.known_inputs)
+        return self if row is None else self._at(row.row(0))
+
+    def _at(self, row: Mapping[str, Any]) -> Loss:
+        from udcp_dsl.compile.passes import with_inputs
+
+        if self.multipliers:
+            return self.of_spec._at(row).with_multipliers(self.multipliers)
+        return LossOfRow(self, row, with_inputs(self._compiled, row))
+
+    @cached_property
+    def example(self) -> Loss:
+        """The loss of one possible row, with inputs around the middle of their ranges; itself where it takes none."""
+        return self._at({name: x.example for name, x in self.inputs.items()}) if self.inputs else self
+
+    @property
+    def known_inputs(self) -> tuple[str, ...]:
+        """All inputs that the spec declares, those of its other losses too."""
+        return tuple(self._compiled.inputs)
+
+    def inputs_of(self, inputs: Any, n: int, **how: Any) -> RowInputs | None:
+        """The inputs of n rows, checked; None where the loss takes none."""
+        return inputs_of(self.inputs, inputs, n, known=self.known_inputs, **how)
+
+    def with_multipliers(self, multipliers: Sequence[float]) -> Loss:
+        """L + sum of nu_j E_j: this loss with each of its limits as a summand, nu_j >= 0 being its multiplier.
+
+        >>> import udcp_dsl as udcp
+        >>> loss = udcp.loads("labels {a, b}  category C {b}  limit slots: any(C) <= 0.1  loss l = size")
+        >>> loss({"a", "b"}), loss.with_multipliers([5.0])({"a", "b"}), loss.limits[0].at_most
+        (2.0, 7.0, 0.1)
+        """
+        numbers = tuple(map(float, multipliers))
+        if len(numbers) != len(self.limits) or not all(0 <= nu < np.inf for nu in numbers):
+            raise InputError(f"multipliers are {numbers}: give one from 0 on for each of {len(self.limits)} limits")
+        if self.multipliers:
+            raise InputError("the loss has multipliers already: give those of its limits to the loss of the spec")
+        if not any(numbers):
+            return self
+        expression = weighted(self.expression, self.limits, numbers)
+        made = Loss(replace(self._compiled, expression=expression, multipliers=numbers))
+        made._of_spec = self
+        return made
+
+    @property
+    def of_spec(self) -> Loss:
+        """The loss without multipliers, whose costs are shown."""
+        return self if self._of_spec is None else self._of_spec
+
     def __reduce__(self) -> tuple[Callable[..., Loss], tuple[object, ...]]:
         """A copy, pickled or deep, is compiled anew from the text and the data that it carries."""
         params, files = dict(self.params), dict(self.files)
-        return _recompiled, (self.source.text, self.labels, params, self.name, files, self.source.name)
+        return _recompiled, (
+            self.source.text,
+            self.labels,
+            params,
+            self.name,
+            files,
+            self.source.name,
+            self.multipliers,
+        )
 
     def __repr__(self) -> str:
         return f"Loss({self.name!r}, {self.K} labels, {self.source.name!r})"
 
     def describe(self) -> Description:
         """What its summands come to, what is proved of it, and the spec."""
-        ends = self.terms_batch(np.array([[False] * self.K, [True] * self.K]))
+        ends = self.example.terms_batch(np.array([[False] * self.K, [True] * self.K]))
         columns = (Column("summand", 0), Column("of no label", 1, ".4g"), Column("of all", 2, ".4g"))
         known = [name.replace("_", " ") for name, fact in self.facts if fact]
         return Description(
-            title=f"Loss {self.name}, {self.K:,} labels, {self.source.name}",
+            title=f"Loss {in_unit(self.name, self.unit)}, {self.K:,} labels, {self.source.name}",
             tables=(Table(columns, [(term, *costs) for term, costs in ends.items()]),),
-            notes=(f"Proved: {', '.join(known)}." if known else "Nothing is proved of it.",),
+            notes=(
+                f"Proved: {', '.join(known)}." if known else "Nothing is proved of it.",
+                *(f"Input {x}; the table has it in the middle of its range." for x in self.inputs.values()),
+            ),
             folded={"The spec": self.source.text},
         )
 
     # Values
 
-    def __call__(self, labels: Collection[str] | Collection[int] | Bools) -> float:
-        """The cost of one set: names, positions, or a boolean mask of length K."""
-        return float(self.costs_of(Sets(self.mask(labels)[None, :]))[0])
+    def __call__(
+        self, labels: Collection[str] | Collection[int] | Bools, *, inputs: Mapping[str, Any] | None = None
+    ) -> float:
+        """The cost of one set: names, positions, or a boolean mask of length K; `inputs` are those of its row."""
+        row = one_row(self.inputs, inputs, self.known_inputs)
+        return float(self.costs_of(Sets(self.mask(labels)[None, :]), row)[0])
 
-    def batch(self, masks: Bools) -> Floats:
-        """The cost of each row of a boolean matrix (n, K)."""
-        return self.costs_of(self._sets(masks))
+    def batch(self, masks: Bools, *, inputs: Any = None) -> Floats:
+        """The cost of each row of a boolean matrix (n, K), each with its row of the inputs."""
+        sets = self._sets(masks)
+        return self.costs_of(sets, self.inputs_of(inputs, len(sets.mask)))
 
-    def costs_of(self, sets: Sets) -> Floats:
+    def costs_of(self, sets: Sets, inputs: RowInputs | None = None) -> Floats:
         """The same of sets of which more may be known than the matrix."""
-        return batch(self.expression, sets)
+        return batch(self.expression, sets, inputs)
 
     def _sets(self, masks: Bools) -> Sets:
         array = np.asarray(masks)
@@ -124,27 +210,37 @@ class Loss(Shown):
             raise InputError(f"masks are {array.dtype}, not bool; for 0 and 1 write masks.astype(bool)")
         return Sets(array)
 
-    def terms(self, labels: Collection[str] | Collection[int] | Bools) -> dict[str, float]:
-        """What each summand of the loss pays for one set, by its text."""
-        one = Sets(self.mask(labels)[None, :])
-        return {text: float(batch(term, one)[0]) for text, term in self._terms.items()}
+    def terms(
+        self, labels: Collection[str] | Collection[int] | Bools, *, inputs: Mapping[str, Any] | None = None
+    ) -> dict[str, float]:
+        """What each summand of the loss pays for one set, by its text; `inputs` are those of its row."""
+        one, row = Sets(self.mask(labels)[None, :]), one_row(self.inputs, inputs, self.known_inputs)
+        return {text: float(batch(term, one, row)[0]) for text, term in self._terms.items()}
 
-    def terms_batch(self, masks: Bools) -> dict[str, Floats]:
-        """What each summand pays for each row of a boolean matrix (n, K)."""
+    def terms_batch(self, masks: Bools, *, inputs: Any = None) -> dict[str, Floats]:
+        """What each summand pays for each row of a boolean matrix (n, K), each with its row of the inputs."""
         checked = self._sets(masks)
-        return {text: batch(term, checked) for text, term in self._terms.items()}
+        rows = self.inputs_of(inputs, len(checked.mask))
+        return {text: batch(term, checked, rows) for text, term in self._terms.items()}
 
     def increments(self, n: int) -> Increments:
         """n growing sets, all empty, with the cost of every one-label extension."""
+        if self.inputs:
+            raise InputError("the loss reads inputs: grow sets under the loss of one row, loss.at(inputs)")
         return Increments(self.expression, n)
 
-    def interpret(self, labels: Collection[str] | Collection[int] | Bools) -> float:
+    def interpret(
+        self, labels: Collection[str] | Collection[int] | Bools, *, inputs: Mapping[str, Any] | None = None
+    ) -> float:
         """The cost of one set by the naive interpreter, which defines the meaning: slow, for checking."""
-        return self.interpret_positions(np.flatnonzero(self.mask(labels)).tolist())
+        return self.interpret_positions(np.flatnonzero(self.mask(labels)).tolist(), inputs=inputs)
 
-    def interpret_positions(self, positions: Iterable[int]) -> float:
+    def interpret_positions(self, positions: Iterable[int], *, inputs: Mapping[str, Any] | None = None) -> float:
         """The same, for a set given by positions whatever the labels are called."""
-        return self._compiled.interpreter(self._compiled.body, frozenset(positions))
+        compiled, chosen = self.at(inputs)._compiled, frozenset(positions)
+        limits = [x.body.left for x in compiled.declared.limits.values() if isinstance(x.body, Comparison)]
+        paid = zip(self.multipliers, limits, strict=False)  # without multipliers there is nothing to pay for limits
+        return compiled.interpreter(compiled.body, chosen) + sum(nu * compiled.interpreter(e, chosen) for nu, e in paid)
 
     def mask(self, labels: Collection[str] | Collection[int] | Bools) -> Bools:
         """A set of names, positions or a boolean mask as a boolean mask.
@@ -188,7 +284,13 @@ class Loss(Shown):
     def _facts(self) -> dict[int, Facts]:
         from udcp_dsl.expression.prove import prove
 
-        return prove(self.expression, self.labels)
+        known = prove(self.expression, self.labels)
+        if self.inputs:  # what one row refutes is refuted
+            expression, root = self.example.expression, id(self.expression.root)
+            row = dict(prove(expression, self.labels)[id(expression.root)])
+            told = {name: _of_example(row[name]) for name, fact in known[root] if not fact and row[name].sets}
+            known[root] = with_facts(known[root], told)
+        return known
 
     @property
     def facts(self) -> Facts:
@@ -200,7 +302,8 @@ class Loss(Shown):
         """The loss as label costs, weighted categories, tree diameters and a function of size, where it is one."""
         from udcp_dsl.expression.prove import additive_forms
 
-        return additive_forms(self.expression)[id(self.expression.root)]
+        form = additive_forms(self.expression)[id(self.expression.root)]
+        return None if form is None or form.by_row else form
 
     @cached_property
     def actions(self) -> Mapping[str, Actions]:
@@ -217,7 +320,7 @@ class Loss(Shown):
         """The loss as a mixed-integer linear model; LoweringError names a subexpression that has none."""
         from udcp_dsl.expression.lower import lower
 
-        return lower(self)
+        return lower(self.example)
 
     def explain(self) -> str:
         """Every fact with its reason, for the loss and below it for each summand, as text."""
@@ -232,8 +335,37 @@ class Loss(Shown):
     @cached_property
     def free_labels(self) -> tuple[str, ...]:
         """Labels that cost nothing on their own and so flood the sets of cost-directed oracles."""
-        grow = self.increments(1)
+        grow = self.example.increments(1)
         return tuple(self.labels[y] for y in np.flatnonzero(grow.after()[0] <= grow.value[0]))
+
+
+class LossOfRow(Loss):
+    """The loss of one row: its inputs are numbers. What is proved of it is proved for every row."""
+
+    def __init__(self, whole: Loss, row: Mapping[str, Any], compiled: Compiled) -> None:
+        super().__init__(compiled)
+        self._whole, self._row = whole, row
+
+    @cached_property
+    def _facts(self) -> dict[int, Facts]:
+        from udcp_dsl.expression.prove import prove
+
+        known, root = prove(self.expression, self.labels, refute=False), id(self.expression.root)
+        return {**known, root: with_facts(self._whole.facts, {}, known[root].interval)}
+
+    def __reduce__(self) -> tuple[Callable[..., Loss], tuple[object, ...]]:
+        return _of_row, (self._whole, self._row)
+
+    def __repr__(self) -> str:
+        return f"{self._whole!r}.at({self._row!r})"
+
+
+def _of_row(whole: Loss, row: Mapping[str, Any]) -> Loss:
+    return whole._at(row)
+
+
+def _of_example(fact: Fact) -> Fact:
+    return Fact(fact.state, f"with inputs in the middle of their ranges {fact.reason}", fact.blame, fact.sets)
 
 
 def load(
@@ -288,7 +420,14 @@ def _finish(compiled: Compiled) -> Loss:
 
 
 def _recompiled(
-    text: str, labels: tuple[str, ...], params: dict[str, float], loss: str, files: dict[str, bytes], name: str
+    text: str,
+    labels: tuple[str, ...],
+    params: dict[str, float],
+    loss: str,
+    files: dict[str, bytes],
+    name: str,
+    multipliers: tuple[float, ...],
 ) -> Loss:
     with keeping_warnings(SpecWarning):  # said when it was first compiled
-        return loads(text, labels, params=params, loss=loss, files=files, name=name)
+        made = loads(text, labels, params=params, loss=loss, files=files, name=name)
+    return made.with_multipliers(multipliers) if multipliers else made

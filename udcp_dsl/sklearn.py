@@ -108,14 +108,17 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         for name in self._get_param_names():  # scikit-learn wants every parameter as it was given
             setattr(self, name, given[name])
 
-    def fit(self, X: Any, y: Any, *, groups: Any = None, weights: Any = None) -> UtilitySetClassifier:
+    def fit(
+        self, X: Any, y: Any, *, groups: Any = None, weights: Any = None, inputs: Any = None
+    ) -> UtilitySetClassifier:
         """Fit a clone of the estimator on one part of the rows, and calibrate on the rest.
 
         The rows are split at random and not by class: only then are the calibration rows like new ones. A class of
         which no row is left for training has probability 0. With `cv`, k + 1 clones are fitted, one on all rows for
         `predict`, and k more where the oracle finds an anchor, inside the training folds. `weights`, one a row, are how
         much likelier each row is among the new rows than among these; they calibrate, and are not handed to the
-        estimator: `predict_set` needs those of the new rows.
+        estimator: `predict_set` needs those of the new rows. `inputs` are those that the loss reads of each row; label
+        costs among them are in the order of the labels of the spec.
         """
         X, y, groups = indexable(X, y, groups)
         given = None if weights is None else as_weights(weights, _num_samples(X))
@@ -124,6 +127,7 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         for name in ("cross_", "predictor_"):
             self.__dict__.pop(name, None)
         if self.cv is not None:
+            _refuse_with_cv(inputs=inputs)
             return self._fit_cross(X, y, target, groups, weights, rng)
         training, held_out = train_test_split(
             np.arange(_num_samples(X)), test_size=self.calibration_size, random_state=rng
@@ -133,18 +137,25 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         self.classes_, self._prefit = np.unique(target), False
         kept = None if groups is None else _safe_indexing(groups, held_out)
         own = None if given is None else given[held_out]
-        return self._calibrate(_safe_indexing(X, held_out), target[held_out], kept, own, rng)
+        return self._calibrate(
+            _safe_indexing(X, held_out), target[held_out], kept, own, rng, _inputs_at(inputs, held_out)
+        )
 
-    def calibrate(self, X: Any, y: Any, *, groups: Any = None, weights: Any = None) -> UtilitySetClassifier:
+    def calibrate(
+        self, X: Any, y: Any, *, groups: Any = None, weights: Any = None, inputs: Any = None
+    ) -> UtilitySetClassifier:
         """Calibrate on rows that the estimator was not fitted on: after `fit`, or with an estimator that is fitted."""
         if getattr(self, "_prefit", True):
             _require_probabilities(self.estimator)
             check_is_fitted(self.estimator)
             self.estimator_, self._prefit = self.estimator, True
             self.classes_ = np.unique(self.estimator.classes_)
-        return self._calibrate(X, _checked_target(y), groups, weights, check_random_state(self.random_state))
+        rng = check_random_state(self.random_state)
+        return self._calibrate(X, _checked_target(y), groups, weights, rng, inputs)
 
-    def _calibrate(self, X: Any, y: npt.NDArray[Any], groups: Any, weights: Any, rng: Any) -> UtilitySetClassifier:
+    def _calibrate(
+        self, X: Any, y: npt.NDArray[Any], groups: Any, weights: Any, rng: Any, inputs: Any = None
+    ) -> UtilitySetClassifier:
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
@@ -155,7 +166,7 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         self._seed = int(rng.randint(1 << 31))
         self.predictor_ = self._new_predictor(self.oracle, self.options)
         truth = [names[row] for row in rows]
-        self.predictor_.calibrate(self._probabilities(X), truth, groups=groups, weights=weights)
+        self.predictor_.calibrate(self._probabilities(X), truth, groups=groups, weights=weights, inputs=inputs)
         self.predictor_.given_labels = self._given_labels()
         return self
 
@@ -174,7 +185,14 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         return out
 
     def predict_set(
-        self, X: Any, *, alpha: Level | None = None, groups: Any = None, weights: Any = None, ids: Any = None
+        self,
+        X: Any,
+        *,
+        alpha: Level | None = None,
+        groups: Any = None,
+        weights: Any = None,
+        inputs: Any = None,
+        ids: Any = None,
     ) -> PredictionSets:
         """The prediction sets: `.mask` with columns in the order of `loss_.labels`, `.labels`, `.sizes`, `.costs`.
 
@@ -182,20 +200,23 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         """
         check_is_fitted(self, "loss_")
         if hasattr(self, "cross_"):
-            _refuse_with_cv(groups=groups, weights=weights)
+            _refuse_with_cv(groups=groups, weights=weights, inputs=inputs)
             return self._cross_sets(X, alpha, ids)
-        more = {"groups": groups, "weights": weights, "ids": ids}
+        more = {"groups": groups, "weights": weights, "inputs": inputs, "ids": ids}
         sets: PredictionSets = self.predictor_.predict_set(self._probabilities(X), alpha=alpha, **more)
         return sets
 
-    def p_values(self, X: Any, *, groups: Any = None, weights: Any = None) -> npt.NDArray[np.float64]:
+    def p_values(
+        self, X: Any, *, groups: Any = None, weights: Any = None, inputs: Any = None
+    ) -> npt.NDArray[np.float64]:
         """The smallest alpha at which each label of `loss_.labels` is left out; with `cv`, the mean over the folds."""
         check_is_fitted(self, "loss_")
         if hasattr(self, "cross_"):
-            _refuse_with_cv(groups=groups, weights=weights)
+            _refuse_with_cv(groups=groups, weights=weights, inputs=inputs)
             found: npt.NDArray[np.float64] = self.cross_.p_values(self._cross_scores(X))
             return found
-        own: npt.NDArray[np.float64] = self.predictor_.p_values(self._probabilities(X), groups=groups, weights=weights)
+        more = {"groups": groups, "weights": weights, "inputs": inputs}
+        own: npt.NDArray[np.float64] = self.predictor_.p_values(self._probabilities(X), **more)
         return own
 
     def evaluate_sets(
@@ -381,6 +402,13 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
             predictor.take_up(Chain(Setting(predictor.promise, predictor.oracle), stages, thresholds))
             predictor.given_labels = self._given_labels()
             self.predictor_ = predictor
+
+
+def _inputs_at(inputs: Any, rows: npt.NDArray[np.integer[Any]]) -> Any:
+    """The inputs of some rows: of a mapping from names to arrays, or of a frame."""
+    if isinstance(inputs, Mapping):
+        return {name: _safe_indexing(column, rows) for name, column in inputs.items()}
+    return None if inputs is None else _safe_indexing(inputs, rows)
 
 
 def _refuse_with_cv(**asked: Any) -> None:

@@ -27,7 +27,7 @@ from udcp_dsl.prediction.oracle import make_oracle
 from udcp_dsl.testing import GeneratedSpec, all_masks, assert_facts, assert_lowers, assert_meaning, specs
 from udcp_dsl.testing.formulas import FORMULAS, greedy_fault
 from udcp_dsl.validation import coverage_trials, promises
-from udcp_solvers.growth.growing import grow
+from udcp_solvers.greedy_orders.incremental_cost import grow
 
 NAMES = sys.argv[1:]
 promises.promises = lambda *asked: []  # they know nothing of atoms, and have tests of their own

@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from html import unescape
+from io import StringIO
 from typing import Any
 
 import click
 import pytest
 from click.testing import CliRunner
+from rich.console import Console
 
 from udcp_dsl.cli.ending import finish, json_option
 from udcp_dsl.showing import Column, Description, Styled, Table
-from udcp_dsl.showing.console_text import as_text
+from udcp_dsl.showing.console_text import as_rich, as_text
 from udcp_dsl.showing.html_text import as_html, as_page
 from udcp_dsl.showing.plain_data import as_data
 
@@ -122,3 +124,19 @@ def test_with_json_a_file_that_fails_is_told_beside_the_result() -> None:
     assert (code, told["ok"], told["file"], told["n"]) == (2, False, None, 2)
     assert told["diagnostics"][0]["message"] == "out.csv: No space left"
     assert ended(fails=True) == (1, "done\n")  # the error goes on to those who tell it
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_a_table_that_is_too_wide_goes_on_below(width: int) -> None:
+    """With seven oracles the names of the rows were folded to a letter or two."""
+    names = ["price", "lac", "base", "raps", "penalized", "greedy", "ratio"]
+    oracles = (Column(name, lambda row: "0.912 (34%)", kind="number") for name in names)
+    table = Table((Column("coverage by difficulty", str), *oracles), ["hardest quarter", "easiest quarter"])
+    console = Console(width=width, record=True, file=StringIO())
+    console.print(as_rich(Description(tables=(table,))))
+    lines = console.export_text().splitlines()
+    assert max(map(len, lines)) <= width
+    heads = [line.split()[3:] for line in lines if line.startswith("coverage by difficulty")]
+    assert len(heads) > 1
+    assert [name for head in heads for name in head] == names
+    assert sum(line.startswith("hardest quarter  ") for line in lines) == len(heads)

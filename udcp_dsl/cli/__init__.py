@@ -25,6 +25,7 @@ _VERBS = {
     "check": "diagnostics, facts with reasons, bounds, and which oracles apply",
     "format": "print a spec as canonical text",
     "eval": "the cost of one set, term by term",
+    "fit": "parameters from comparisons of sets, and which of these contradict each other",
     "order": "one instance's ordering, with mass and cost at each step",
     "calibrate": "thresholds from rows with known truth, saved as a predictor",
     "show": "what a saved predictor is: loss, oracle, promise, thresholds",

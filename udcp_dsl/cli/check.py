@@ -86,12 +86,14 @@ def _described(
         title=(Styled(loss.name, "bold"), f" in {loss.source.name}: {summary(loss)}"),
         lines=(
             "with " + ", ".join(f"{name} = {value:.10g}" for name, value in loss.params.items()) if loss.params else "",
+            "" if loss.unit is None else f"costs in {loss.unit}",
             f"the spec has {', '.join(others)} as well: choose with --loss" if others else "",
         ),
         tables=(_facts(loss, lost), _oracles(applicable, seconds)),
         data={
             "loss": loss.name,
             "losses": loss.losses,
+            "unit": loss.unit,
             "labels": loss.K,
             "params": loss.params,
             **facts_as_dict(loss),

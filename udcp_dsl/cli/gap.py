@@ -19,7 +19,7 @@ from udcp_dsl.cli.row_options import RowOptions, heeding_warnings, reads_rows
 from udcp_dsl.cli.solving import solves_instances, solving, solving_oracle
 from udcp_dsl.cli.spec import diagnostics_of, reads_spec
 from udcp_dsl.diagnostics import InputError, OracleError
-from udcp_dsl.showing import Column, Description, Styled, Table
+from udcp_dsl.showing import Column, Description, Styled, Table, in_unit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,18 +84,22 @@ def command(
     level = exact_level(alpha)
     # As the exact oracle reads its levels: the decimal that a float is written as.
     mass = float(1 - level)
+    from udcp_dsl.prediction.oracle import SolvingOracle
+
     diagnostics = diagnostics_of(loss, names or _USUAL)
     with heeding_warnings() as warnings:
         made, left_out = _made(loss, names)
         exact = solving_oracle(loss, levels=[mass], solver=solver, time_limit=time_limit)
-        rows = row_options.read(loss.labels)
+        rows = row_options.read(loss)
         chosen = _sample(len(rows), sample, seed)
-        P = rows.P[chosen]
-        with solving(exact, len(P), workers=workers, resume=resume):
-            optimal, proved = exact.optimal(P)
-        masks = {oracle.name: prefixes(oracle, P, Fraction(repr(mass))) for oracle in made}
-    optimum = loss.batch(optimal)
-    costs = {name: loss.batch(mask) for name, mask in masks.items()}
+        P, inputs = rows.P[chosen], None if rows.inputs is None else rows.inputs[chosen]
+        of_rows = exact.with_inputs(inputs)
+        assert isinstance(of_rows, SolvingOracle)
+        with solving(of_rows, len(P), workers=workers, resume=resume):
+            optimal, proved = of_rows.optimal(P)
+        masks = {x.name: prefixes(x.with_inputs(inputs), P, Fraction(repr(mass))) for x in made}
+    optimum = loss.batch(optimal, inputs=inputs)
+    costs = {name: loss.batch(mask, inputs=inputs) for name, mask in masks.items()}
     summaries = [summary(name, costs[name], masks[name], optimum, proved) for name in masks] if proved.any() else []
     rows_of = [
         {
@@ -118,7 +122,7 @@ def command(
         title=(Styled(loss.name, "bold"), f" over {many}, sets of mass {mass:g}: {average}"),
         lines=(f"{unproved:,} rows are left out: their optimum is not proved",) if unproved else (),
         tables=(
-            _summaries(summaries, int(proved.sum())),
+            _summaries(summaries, int(proved.sum()), loss.unit),
             Table(_row_columns(rows.ids is not None, list(costs)) if worst else (), rows_of, _WORST, "", "rows", worst),
         ),
         notes=tuple(f"{name} does not apply: {why}" for name, why in left_out.items()),
@@ -199,10 +203,10 @@ def summary(name: str, costs: Floats, masks: Masks, optimum: Floats, proved: Mas
     )
 
 
-def _summaries(summaries: list[Summary], rows: int) -> Table:
+def _summaries(summaries: list[Summary], rows: int, unit: str | None) -> Table:
     columns = (
         Column("oracle", "oracle"),
-        Column("mean cost", "mean_cost", ".6g"),
+        Column(in_unit("mean cost", unit), "mean_cost", ".6g"),
         Column("mean size", "mean_size", ".4g"),
         Column("gap", "mean_gap", ".4g"),
         Column("of optimum", "relative_gap", ".1%"),

@@ -20,7 +20,7 @@ from udcp_dsl.cli.row_options import (
 )
 from udcp_dsl.cli.spec import diagnostics_of, reads_spec
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.showing import Column, Description, Styled, Table, visible
+from udcp_dsl.showing import Column, Description, Styled, Table, in_unit, visible
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
@@ -29,14 +29,6 @@ if TYPE_CHECKING:
 
 _SHOWN = 20
 _WIDEST = 40  # columns of a list of labels
-_STEP = (
-    Column("rank", "rank", "d"),
-    Column("label", "label"),
-    Column("p", "p", ".4g"),
-    Column("mass", "mass", ".6g"),
-    Column("cost", "cost", ".6g"),
-    Column("score", "score", ".6g"),
-)
 
 
 @click.command(
@@ -81,7 +73,10 @@ def command(
         made = make_oracle(oracle, loss, **options)
         if made.untuned:
             raise InputError(f"oracle {oracle!r} has no lambda before it is calibrated: give one, --option lam=0.1")
-        rows = row_options.read(loss.labels, row)
+        rows = row_options.read(loss, row)
+        if loss.inputs:  # from here on it is the loss of this row
+            loss = loss.at(None if rows.inputs is None else rows.inputs.row(0))
+            made = make_oracle(oracle, loss, **options)
         P = rows.P
         count = loss.K if top is None and wants_json() else min(loss.K, top or _SHOWN)
         with waiting(f"scoring row {row}"):
@@ -100,7 +95,7 @@ def command(
         from udcp_dsl.report.hull_figure import Point, write_hull
 
         points = [Point(0.0, loss(())), *(Point(step["mass"], step["cost"]) for step in every)]
-        write_hull(plot, visible(f"{loss.name}{which}"), made.name, points, hull)
+        write_hull(plot, visible(f"{loss.name}{which}"), made.name, points, hull, loss.unit)
         return [plot]
 
     more = f"the first {len(steps)} of {loss.K} labels; " if len(steps) < loss.K else ""
@@ -109,16 +104,28 @@ def command(
     described = Description(
         title=(Styled(loss.name, "bold"), which),
         tables=(
-            Table(_STEP, steps, note=note, key="order"),
-            *([] if hull is None else [_hull_table(hull, min(len(hull), top or _SHOWN))]),
+            _order_table(steps, loss.unit, note),
+            *([] if hull is None else [_hull_table(hull, min(len(hull), top or _SHOWN), loss.unit)]),
         ),
-        data={"loss": loss.name, **by, "row": row, "id": name, "labels": loss.K, "hull": None},
+        data={"loss": loss.name, "unit": loss.unit, **by, "row": row, "id": name, "labels": loss.K, "hull": None},
     )
     told = {"diagnostics": diagnostics, "warnings": warnings}
     return finish(described, told, write=write, key="plot", said="figure written to {}")
 
 
-def _hull_table(hull: Sequence[Vertex], count: int) -> Table:
+def _order_table(steps: Sequence[dict[str, Any]], unit: str | None, note: Styled) -> Table:
+    columns = (
+        Column("rank", "rank", "d"),
+        Column("label", "label"),
+        Column("p", "p", ".4g"),
+        Column("mass", "mass", ".6g"),
+        Column(in_unit("cost", unit), "cost", ".6g"),
+        Column("score", "score", ".6g"),
+    )
+    return Table(columns, steps, note=note, key="order")
+
+
+def _hull_table(hull: Sequence[Vertex], count: int, unit: str | None) -> Table:
     """The set at each price, one line a vertex; a column for labels that left only where there are any."""
     leaving = any(vertex.left for vertex in hull)
     columns = (
@@ -127,7 +134,7 @@ def _hull_table(hull: Sequence[Vertex], count: int) -> Table:
         *([Column("left", lambda vertex: ", ".join(vertex["left"]), width=_WIDEST)] if leaving else []),
         Column("labels", "labels", "d"),
         Column("mass", "mass", ".6g"),
-        Column("cost", "cost", ".6g"),
+        Column(in_unit("cost", unit), "cost", ".6g"),
     )
     vertices = [_as_data(vertex) for vertex in hull]
     sizes = accumulate(len(vertex.entered) for vertex in hull)

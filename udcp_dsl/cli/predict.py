@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,11 +19,12 @@ from udcp_dsl.cli.row_options import (
 from udcp_dsl.cli.solving import check_engine, chooses_engine, cores, solves_instances, solving
 from udcp_dsl.cli.terminal import STDOUT, written_to
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.showing import Description
+from udcp_dsl.showing import Description, Line, in_unit
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
+    from udcp_dsl.prediction.evaluation import Risk
     from udcp_dsl.prediction.predictor import SetPredictor
     from udcp_dsl.prediction.rows.source import Source
     from udcp_dsl.prediction.streams.manifest import Parts
@@ -39,7 +40,7 @@ _OF_TEXT = ("csv", "jsonl")
     "udcp predict pets.json --probs 'day/*.parquet' --id photo -o sets/",
 )
 @click.argument("predictor_file", metavar="FILE", type=click.Path())
-@reads_rows("id_column", "group_column", "weight_column", "column", "carry")
+@reads_rows("id_column", "group_column", "weight_column", "column", "carry", "truth_column", truth=False)
 @click.option("--alpha", metavar="LEVEL", help="Which of the calibrated levels, where there are several.")
 @solves_instances
 @click.option(
@@ -83,11 +84,14 @@ def command(
     Of a loss with worst(...) also the best action for the set and what it costs at worst, over the labels of the set;
     of a loss min(L, c) whether the case is handed over, that is, costs c.
 
+    With --truth, where it is known already: the coverage, and the classes that are covered less than promised.
+
     Rows are read, scored and written a batch at a time, so that memory does not grow with them.
     """
     from udcp_dsl.prediction.calibrate import show_level
     from udcp_dsl.prediction.empty_sets import told
     from udcp_dsl.prediction.files import known_ending
+    from udcp_dsl.prediction.least_covered import LeastCovered
     from udcp_dsl.prediction.predictor import SetPredictor
     from udcp_dsl.prediction.streams.answering import check_groups
     from udcp_dsl.prediction.streams.identities import refuse_shared_ids
@@ -142,11 +146,11 @@ def command(
         handed = tally.handed_over / tally.n if predictor.loss.ceiling is not None else None
         said = [f"{where}: {tally.n:,} sets at alpha {show_level(level)}", f"mean size {size:.4g}"]
         empty = f"{tally.empty:,} empty ({told(tally.empty / tally.n)})"
-        said += [f"mean cost {cost:.6g}", *([empty] if tally.empty else [])]
+        said += [f"{in_unit('mean cost', predictor.loss.unit)} {cost:.6g}", *([empty] if tally.empty else [])]
         said += [*([] if handed is None else [f"{handed:.1%} handed over"]), *([parts_there] if before else [])]
     else:
         said = [f"{where}: all {len(source.parts):,} parts were there before"]
-    data = {
+    data: dict[str, Any] = {
         "file": output,
         **({} if p_values_file is None else {"p_values": p_values_file}),
         "loss": predictor.loss.name,
@@ -156,11 +160,28 @@ def command(
         "n": tally.n,
         "mean_size": size,
         "mean_cost": cost,
+        "unit": predictor.loss.unit,
         "empty": tally.empty,
         "handed_over": handed,
     }
-    described = Description(verdict=(", ".join(said),), data=data)
+    judged = tally.judgement(predictor, level)
+    lines: tuple[Line, ...] = ()
+    if isinstance(judged, LeastCovered):
+        lines, data["least_covered"] = judged.lines(), judged.as_dict()
+    elif judged is not None:
+        lines, data["risk"] = (_harm(judged),), vars(judged)
+    if folder and parts.manifest.parent == parts.folder:
+        lines = (
+            *lines,
+            f"{parts.manifest} had to go inside: read the sets as {Path(output) / '*'}.{form or 'parquet'}",
+        )
+    described = Description(lines=lines, verdict=(", ".join(said),), data=data)
     return finish(described, {"warnings": warnings}, err=output == STDOUT)
+
+
+def _harm(risk: Risk) -> str:
+    error = "" if risk.error is None else f"; standard error {risk.error:.2g}"
+    return f"mean harm {risk.mean:.4g} (at most {risk.alpha:.4g} promised{error})"
 
 
 def _is_folder(output: str) -> bool:

@@ -21,11 +21,12 @@ from udcp_dsl.cli.spec import files_read, parse_labels
 from udcp_dsl.cli.terminal import STDOUT, tell
 from udcp_dsl.diagnostics import InputError, SpecWarning
 from udcp_dsl.prediction.files import check_writable
-from udcp_dsl.prediction.rows.column_roles import ROLES, Columns
+from udcp_dsl.prediction.rows.column_roles import INPUT, ROLES, Columns
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
+    from udcp_dsl.loss import Loss
     from udcp_dsl.prediction.predictor import SetPredictor
     from udcp_dsl.prediction.rows import Rows
     from udcp_dsl.prediction.rows.source import Source
@@ -50,6 +51,13 @@ _OPTIONS = {
     "(loss.labels; class_names= gives another)": "(udcp check lists them; --class-names gives another)",
     ", by ignore=[...] (at the command line": " (at the command line",
     "label_names:": "--names:",
+}
+# What has a number in it; the command line has --alpha alone.
+_LEVELS = {
+    r"give confidence_level=\S+ or, which is the same, alpha=(\S+)\. confid": r"give --alpha \1. --confid",
+    r"give confidence_level=\S+, or alpha=": "give --alpha ",
+    r"^confidence=(\S+) is given without alpha": r"--confidence \1 is given without --alpha",
+    r"it needs alpha too, as in alpha=(\S+), confidence=": r"it needs --alpha too, as in --alpha \1 --confidence ",
 }
 
 
@@ -110,56 +118,67 @@ class RowOptions:
     class_names: Sequence[str] | None = None
     logits: bool = False
     normalize: bool = False
+    inputs_file: str | None = None
 
     @property
     def by_group(self) -> bool:
         """Whether the group of each row is given."""
         return self.columns.group_column is not None or "groups" in self.files
 
-    def source(self, labels: Sequence[str]) -> Source:
-        """The rows, to be read a batch at a time; what is in other files is read at once."""
+    def source(self, loss: Loss | Sequence[str], *others: Loss) -> Source:
+        """The rows of a loss or several, to be read a batch at a time; what is in other files is read at once."""
         from udcp_dsl.prediction.rows.reading import read_column
         from udcp_dsl.prediction.rows.source import open_source
 
-        names = self.class_names
-        source = open_source(
-            self.file, labels, self.columns, class_names=names, logits=self.logits, normalize=self.normalize
-        )
+        labels, inputs = (loss, {}) if isinstance(loss, Sequence) else (loss.labels, dict(loss.inputs))
+        inputs |= {name: x for other in others for name, x in other.inputs.items()}
+        apart = {} if self.inputs_file is None else {f"{INPUT}{name}": f"{self.inputs_file}:{name}" for name in inputs}
+        how: dict[str, Any] = {"logits": self.logits, "normalize": self.normalize, "inputs": inputs, "beside": apart}
+        source = open_source(self.file, labels, self.columns, class_names=self.class_names, **how)
         _ = (
             None if source.parts[0].stream else source.parts[0].identity
         )  # an absent file is told before those beside it
-        return replace(source, beside={role: read_column(file) for role, file in self.files.items()})
+        return replace(source, beside={role: read_column(file) for role, file in {**self.files, **apart}.items()})
 
     def source_for(self, predictor: SetPredictor) -> Source:
         """The same for a saved predictor, which knows what its numbers are."""
         names = self.class_names or predictor.class_names
         own = replace(self, class_names=names, logits=predictor.logits, normalize=predictor.normalize)
-        return own.source(predictor.loss.labels)
+        return own.source(predictor.loss)
 
-    def read(self, labels: Sequence[str], row: int | None = None) -> Rows:
+    def read(self, loss: Loss | Sequence[str], row: int | None = None) -> Rows:
         """All rows, or one of them, at once."""
-        source = self.source(labels)
+        source = self.source(loss)
         return source.whole() if row is None else source.one(row)
 
 
-def reads_rows(*columns: str, numbers: bool = False, optional: str | None = None) -> Callable[[F], F]:
+def reads_rows(
+    *columns: str, numbers: bool = False, optional: str | None = None, truth: bool = True
+) -> Callable[[F], F]:
     """Give a command --probs, --class-names, --ignore and the options of these columns (`column_roles.ROLES`); with
     `numbers`, --logits and --normalize. It is called with all of them as one `row_options`.
 
-    `optional` is the help of --probs for a command that does without rows: it is then called with None.
+    `optional` is the help of --probs for a command that does without rows: it is then called with None. `truth`: a
+    command that reads --truth does not do without.
     """
     options = [_PROBS if optional is None else click.option("--probs", "probs_file", metavar="FILE", help=optional)]
-    options += [_CLASS_NAMES, *(_column_option(keyword, optional is None) for keyword in (*_ALWAYS, *columns))]
+    options += [
+        _CLASS_NAMES,
+        _INPUTS,
+        *(_column_option(keyword, truth and optional is None) for keyword in (*_ALWAYS, *columns)),
+    ]
     options += _NUMBERS if numbers else []
 
     def decorate(verb: F) -> F:
         @functools.wraps(verb)
         def command(*loss: Any, probs_file: str | None, class_names: list[str] | None, **rest: Any) -> Any:
+            inputs_file = rest.pop("inputs_file")
             given = {keyword: rest.pop(keyword) for keyword in (*_ALWAYS, *columns)}
             what = {name: rest.pop(name) for name in ("logits", "normalize") if numbers}
             if optional is not None and (probs_file is None) != (given["truth_column"] is None):
                 raise InputError("--probs and --truth belong together: give both, or neither")
             of_rows = None if probs_file is None else _row_options(probs_file, given, class_names, **what)
+            of_rows = None if of_rows is None else replace(of_rows, inputs_file=inputs_file)
             return verb(*loss, row_options=of_rows, **rest)
 
         wrapped: Any = command
@@ -170,7 +189,7 @@ def reads_rows(*columns: str, numbers: bool = False, optional: str | None = None
     return decorate
 
 
-def _row_options(file: str, given: Mapping[str, Any], class_names: list[str] | None, **what: bool) -> RowOptions:
+def _row_options(file: str, given: Mapping[str, Any], class_names: list[str] | None, **what: Any) -> RowOptions:
     elsewhere = [key for key, source in given.items() if ROLES[key].entry and source is not None and _is_file(source)]
     columns = Columns(**{keyword: source for keyword, source in given.items() if keyword not in elsewhere})
     return RowOptions(file, columns, {ROLES[key].called: given[key] for key in elsewhere}, class_names, **what)
@@ -210,6 +229,12 @@ _CLASS_NAMES = click.option(
     callback=parse_labels,
     metavar="LIST|FILE",
     help="The labels of an array's columns, in order, where that is not the order of the spec.",
+)
+_INPUTS = click.option(
+    "--inputs",
+    "inputs_file",
+    metavar="FILE",
+    help="The inputs per row that the loss reads, a column or key each, where they are not columns of --probs.",
 )
 _NUMBERS = [
     click.option("--logits", is_flag=True, help="The numbers are logits."),
@@ -310,6 +335,8 @@ def heeding_warnings() -> Iterator[list[str]]:
 def _by_option(message: str) -> str:
     for python, option in _OPTIONS.items():
         message = message.replace(python, option)
+    for pattern, option in _LEVELS.items():
+        message = re.sub(pattern, option, message)
     return message
 
 

@@ -86,7 +86,7 @@ def command(
     expected = cases_beside(loss.source.name)
     diagnostics = diagnostics_of(loss, names or oracle_names())
     with heeding_warnings() as warnings:
-        rows = None if row_options is None else row_options.read(loss.labels)
+        rows = None if row_options is None else row_options.read(loss)
         with _bar() as progress:
             validation = validate(
                 loss,

@@ -43,7 +43,8 @@ def examples(
     What counts is the difference in cost of the three oracles that are cheapest on the whole, for the size of their
     sets: a row of which nothing is known has sets that are large and dear whatever is done, and tells little.
     """
-    costs = {name: loss.batch(mask) for name, mask in masks.items()}
+    inputs = None if data.inputs is None else data.inputs[test]
+    costs = {name: loss.batch(mask, inputs=inputs) for name, mask in masks.items()}
     order = sorted(costs, key=lambda name: costs[name].mean())
     ours = _OURS if _OURS in masks else order[0]
     others = [name for name in order if name != ours]
@@ -59,6 +60,7 @@ def examples(
     of_oracle = {name: p_of(np.array(chosen, dtype=np.intp)) for name, p_of in (p_values or {}).items()}
     for at, i in enumerate(chosen):
         row = int(test[i])
+        one = loss if inputs is None else loss.at(inputs.row(i))
         likeliest = np.argsort(-data.P[row], kind="stable").tolist()
         kept = np.any([mask[i] for mask in masks.values()], axis=0)
         kept[likeliest[:_TOP]] = True
@@ -70,13 +72,13 @@ def examples(
             probabilities={loss.labels[y]: float(data.P[row, y]) for y in likeliest if kept[y]},
             sets={name: tuple(loss.labels[y] for y in likeliest if mask[i, y]) for name, mask in masks.items()},
             costs={name: float(cost[i]) for name, cost in costs.items()},
-            terms={name: loss.terms(mask[i]) for name, mask in masks.items()},
+            terms={name: one.terms(mask[i]) for name, mask in masks.items()},
             p_values={
                 name: {loss.labels[y]: float(p[at, y]) for y in likeliest if kept[y]} for name, p in of_oracle.items()
             },
-            decisions={name: _decision(loss, mask[i]) for name, mask in masks.items()} if _decides(loss) else {},
+            decisions={name: _decision(one, mask[i]) for name, mask in masks.items()} if _decides(loss) else {},
             pair=None if rival is None else (ours, rival),
-            why="" if rival is None else _why(loss, masks, i, data.P[row], int(data.truth[row]), ours, rival, called),
+            why="" if rival is None else _why(one, masks, i, data.P[row], int(data.truth[row]), ours, rival, called),
         )
         found.append(example)
     return tuple(found)

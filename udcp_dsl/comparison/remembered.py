@@ -11,6 +11,7 @@ import numpy.typing as npt
 from udcp_dsl.prediction.oracle import Oracle
 
 if TYPE_CHECKING:
+    from udcp_dsl.expression.rows.given import RowInputs
     from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Probabilities
     from udcp_dsl.prediction.rows.probability_matrix import Matrix
 
@@ -25,19 +26,30 @@ class RememberedScores(Oracle):
         super().__init__(oracle.loss)
         self.name = oracle.name
         self._oracle, self._P, self._y = oracle, P, y
-        self._find(P[:2], y[:2], hold)  # compiles the kernels, which no run should be charged for
+        self._inputs: RowInputs | None = None
+        self._find(slice(0, 2), hold)  # compiles the kernels, which no run should be charged for
         began = time.perf_counter()
-        self._all, self._true = self._find(P, y, hold)
+        self._all, self._true = self._find(slice(0, len(P)), hold)
         self.seconds_per_row = (time.perf_counter() - began) / len(P)
 
-    def _find(self, P: Matrix, y: npt.NDArray[np.int64], hold: bool) -> tuple[Floats | None, Floats]:
+    def _find(self, rows: slice, hold: bool) -> tuple[Floats | None, Floats]:
+        oracle, P, y = self._oracle.take(rows), self._P[rows], self._y[rows]
         if not hold:
-            return None, self._oracle.score_of(P, y)
-        scores = self._oracle.scores(P)
+            return None, oracle.score_of(P, y)
+        scores = oracle.scores(P)
         return scores, scores[np.arange(len(y)), y]
 
     def scores(self, P: Any) -> Floats:
-        return self._oracle.scores(self._P[P]) if self._all is None else self._all[P]
+        return self._oracle.take(P).scores(self._P[P]) if self._all is None else self._all[P]
+
+    def with_inputs(self, inputs: RowInputs | None) -> Oracle:
+        """The same, of rows with these inputs; scores are known already, and costs are not."""
+        other = object.__new__(type(self))  # a copy would be made anew
+        other.__dict__.update(self.__dict__, _inputs=inputs)
+        return other
+
+    def costs(self, masks: Masks) -> Floats:
+        return self.loss.batch(masks, inputs=self._inputs)
 
     def score_of(self, P: Any, y: Any) -> Floats:
         found: Floats = self._true[P]  # of the true labels, which are all that calibration asks for
@@ -45,12 +57,12 @@ class RememberedScores(Oracle):
 
     def sets(self, P: Any, tau: Any) -> Masks:
         if self._all is None:
-            return self._oracle.sets(self._P[P], tau)
+            return self._oracle.take(P).sets(self._P[P], tau)
         found: Masks = self._all[P] <= tau
         return found
 
     def first(self, P: Any) -> Indices:
-        return self._oracle.first(self._P[P])
+        return self._oracle.take(P).first(self._P[P])
 
     def _scores(self, P: Probabilities) -> Floats:
         raise AssertionError("positions are taken, not probabilities")

@@ -33,7 +33,7 @@ from udcp_dsl.prediction.least_covered import LeastCovered
 from udcp_dsl.prediction.promises.promise import Promise
 from udcp_dsl.prediction.stages.repair import RepairStage
 from udcp_dsl.prediction.stages.stage import Stage
-from udcp_dsl.showing import Column, Description, Line, Result, Styled, Table, counted
+from udcp_dsl.showing import Column, Description, Line, Result, Styled, Table, counted, in_unit
 from udcp_dsl.showing.plain_data import records_of
 
 if TYPE_CHECKING:
@@ -96,6 +96,7 @@ class Summary:
     by_difficulty: Mapping[str, tuple[float, float]]
     risk: float | None
     least_covered: LeastCovered | None
+    unit: str | None = None
 
 
 @dataclass(frozen=True)
@@ -261,7 +262,7 @@ class Comparison(Result):
         yield replace(drawn, note=tuple(piece for line in lines for piece in ("\n", line))[1:])
         if len(found[0].cost_by_term) > 1:
             terms = {x.oracle: {t: f"{cost:.4g}" for t, cost in x.cost_by_term.items()} for x in found}
-            yield _crosswise("mean cost of", terms)
+            yield _crosswise(f"{in_unit('mean cost', found[0].unit)} of", terms)
         yield _crosswise("coverage by size", {x.oracle: _shown_strata(x.by_size) for x in found}, SIZE_BINS)
         for title, strata, order in (
             ("coverage by difficulty", "by_difficulty", QUARTERS),
@@ -360,6 +361,7 @@ def _summary(runs: Sequence[Run]) -> Summary:
         interval = (max(0.0, mean - reach), min(1.0, mean + reach))
     n = sum(x.n for x in measured)
     return Summary(
+        unit=measured[0].unit,
         loss=runs[0].loss,
         oracle=runs[0].oracle,
         alpha=runs[0].alpha,
@@ -422,7 +424,7 @@ def side_by_side(summaries: Sequence[Summary], title: Line = "") -> Table:
         *([] if summaries[0].risk is None else [Column("harm", "risk", ".4g")]),
         Column("coverage", "coverage", ".4f"),
         Column("interval", lambda x: "{:.3f} to {:.3f}".format(*x.coverage_interval), kind="number"),
-        Column("cost", "cost_mean", ".5g"),
+        Column(in_unit("cost", summaries[0].unit), "cost_mean", ".5g"),
         Column("error", "cost_error", ".2g"),
         Column("size", "size", ".4g"),
         Column("empty", "empty", ".1%"),

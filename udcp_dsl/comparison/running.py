@@ -47,6 +47,7 @@ def compare(
     fractions: tuple[float, float, float] = FRACTIONS,
     seed: int = 0,
     groups: Any = None,
+    inputs: Any = None,
     ids: Any = None,
     ignore: Sequence[str] = (),
     class_names: Sequence[object] | None = None,
@@ -65,8 +66,9 @@ def compare(
     `oracles` are names; all that apply to a loss by default, but for `ilp`, which solves a program for every row and
     must be named; or names of your own, each for an oracle and its options: {"paper": ("greedy", {"mass": "through"})}.
     `fractions` are those of the folds for thresholds, for tuning and for the test. `groups` (one a row) are strata of
-    the measures; calibration is marginal. `ids` name the rows of the examples, and `label_names` the labels whose own
-    names (codes, say) are not for readers; `ignore` names columns of a frame to leave unread. All losses must have the
+    the measures; calibration is marginal. `inputs` are those that the losses read of each row. `ids` name the rows of
+    the examples, and `label_names` the labels whose own names (codes, say) are not for readers; `ignore` names columns
+    of a frame to leave unread. All losses must have the
     same labels in the same order. `repair` is that of the probabilities, as for `SetPredictor`, fitted on a fifth of
     the rows (at most 1,000) that are then in no fold. `workers` threads share the splits; `progress` hears of each
     oracle and split. Refuses what `SetPredictor` and `evaluate` refuse. The same seed gives the same result, but for
@@ -100,7 +102,8 @@ def compare(
     for loss in compared:
         if any(x.by_cost for contender in contenders if contender.loss is loss for x in contender.oracles.values()):
             warn_of_free_labels(loss)
-    data = rows_of(probs, compared[0].labels, y=y, groups=groups, ids=ids, ignore=ignore, class_names=class_names)
+    given = {"y": y, "groups": groups, "inputs": inputs, "ids": ids, "ignore": ignore, "class_names": class_names}
+    data = rows_of(probs, compared[0].labels, loss=compared, **given)
     warn_of_another_order(data)
     repairs, numbers, data = _repaired(contenders[0], asked, data)
     folds = deal(len(data), fractions, asked.seed, int(splits))

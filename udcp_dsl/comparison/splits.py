@@ -131,11 +131,14 @@ class Entry:
         setting = contender.setting(promise)
         given = prepare(setting, (), data)
         if isinstance(setting.oracle, AnchoredOracle) and setting.oracle.wants_anchor:
-            setting.oracle.best(given.P[:2], np.zeros(2))  # compiles the kernels, which no run should be charged for
+            first = setting.oracle.with_inputs(None if given.inputs is None else given.inputs[:2])
+            assert isinstance(first, AnchoredOracle)
+            first.best(given.P[:2], np.zeros(2))  # compiles the kernels, which no run should be charged for
             return cls(contender, data, contender.oracles, given)
         hold = given.P.size * len(contender.oracles) <= _HELD
         scored = {
-            lam: RememberedScores(oracle, given.P, data.truth, hold=hold) for lam, oracle in contender.oracles.items()
+            lam: RememberedScores(oracle.with_inputs(given.inputs), given.P, data.truth, hold=hold)
+            for lam, oracle in contender.oracles.items()
         }
         return cls(contender, data, scored, given)
 
@@ -188,7 +191,7 @@ def run_split(entry: Entry, folds: Folds, promise: Promise) -> Result:
         chain = _fitted(entry, folds, promise.at(level))
         mask = chain.sets(shown, level)
         took, known = time.perf_counter() - began, entry.seconds(folds)
-        sets = PredictionSets(contender.loss, mask)
+        sets = PredictionSets(contender.loss, mask, inputs=tested.inputs)
         if level in grid:
             covered = mask[np.arange(len(test)), tested.truth]
             points[level] = (float(level), float(covered.mean()), float(sets.costs.mean()))

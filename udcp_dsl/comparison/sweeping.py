@@ -15,7 +15,7 @@ from udcp_dsl.comparison.running import compare
 from udcp_dsl.diagnostics import InputError, did_you_mean
 from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.calibrate import show_level
-from udcp_dsl.showing import Column, Description, Result, Table, counted
+from udcp_dsl.showing import Column, Description, Result, Table, counted, in_unit
 from udcp_dsl.showing.plain_data import records_of
 
 
@@ -49,6 +49,11 @@ class Sweep(Result):
             **{f"cost of {term}": [s.cost_by_term.get(term) for _, s in rows] for term in terms},
         }
 
+    @property
+    def unit(self) -> str | None:
+        """In which costs are shown."""
+        return self.comparisons[0].losses[0].unit
+
     def plot(self) -> Any:
         """Cost and coverage against the parameter, at the first alpha, as a figure of matplotlib."""
         from udcp_dsl.report.views import plot_sweep
@@ -66,7 +71,7 @@ class Sweep(Result):
             Column("oracle", "oracle"),
             Column("alpha", "alpha", kind="number"),
             Column("coverage", "coverage", ".4f"),
-            Column("cost", "cost", ".5g"),
+            Column(in_unit("cost", self.unit), "cost", ".5g"),
             Column("size", "size", ".4g"),
         )
         counts = {"n": first.n, "labels": first.K, "splits": first.splits, "seed": first.seed}
@@ -75,7 +80,7 @@ class Sweep(Result):
         return Description(
             tables=(Table(columns, records_of(self.table()), key="rows"),),
             notes=(f"{about} The cost is that of the loss with this value.",),
-            data={"loss": self.loss, "param": self.param, "values": self.values, **counts},
+            data={"loss": self.loss, "unit": self.unit, "param": self.param, "values": self.values, **counts},
         )
 
 

@@ -6,17 +6,23 @@ import math
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 
-from udcp_dsl.compile.declare import Declared, Kept, declare
+from udcp_dsl.compile.declare import Declared, Kept, declare, declared_input
+from udcp_dsl.compile.declare import with_inputs as declare_inputs
 from udcp_dsl.compile.declare import with_params as declare_params
+from udcp_dsl.compile.limits import check_limits
 from udcp_dsl.compile.sources import Files
 from udcp_dsl.compile.type_checker import Checker, Value
 from udcp_dsl.diagnostics import Diagnostic, InputError, Source, Span, SpecError, did_you_mean
 from udcp_dsl.expression.domain import Costs, Hierarchy
 from udcp_dsl.expression.interpret import Interpreter
 from udcp_dsl.expression.ir import Add, Constant, Expression, Extremum, Gate, If, Leaf, Node, Scale, Table
+from udcp_dsl.expression.limit import Limit
+from udcp_dsl.expression.rows.declared import RowInput
+from udcp_dsl.expression.rows.nodes import InputNode, RowChoice, RowLeaf, RowNumber, RowScale
 from udcp_dsl.language import ast
 from udcp_dsl.language.parse import parse
 
@@ -29,6 +35,7 @@ class Checked:
     spec: ast.Spec
     declared: Declared
     checker: Checker
+    limits: tuple[Limit, ...]
     diagnostics: tuple[Diagnostic, ...]
 
     @property
@@ -45,6 +52,7 @@ class Compiled:
     """Everything a `Loss` is made of."""
 
     name: str
+    unit: str | None
     losses: tuple[str, ...]
     source: Source
     spec: ast.Spec
@@ -54,11 +62,15 @@ class Compiled:
     warnings: tuple[Diagnostic, ...]
     hierarchies: tuple[Hierarchy, ...]
     costs: tuple[Costs, ...]
+    inputs: Mapping[str, RowInput]  # that the spec declares
+    read: frozenset[str]  # those of them that this loss reads
     expression: Expression
     terms: Mapping[str, Expression]
+    limits: tuple[Limit, ...]
     body: ast.Expr
     interpreter: Interpreter
     declared: Declared
+    multipliers: tuple[float, ...] = ()  # with which the limits are part of the expression
 
 
 def compile_spec(
@@ -94,12 +106,20 @@ def with_params(compiled: Compiled, params: Mapping[str, float]) -> Compiled:
     return replace(again, files=compiled.files, warnings=compiled.warnings)
 
 
+def with_inputs(compiled: Compiled, row: Mapping[str, Any]) -> Compiled:
+    """The loss of one row: the same with numbers in place of its inputs."""
+    declared = declare_inputs(compiled.declared, row)
+    one = choose(_checked(compiled.source, compiled.spec, declared, []), compiled.name)
+    return replace(one, files=compiled.files, warnings=compiled.warnings, params=compiled.params)
+
+
 def _checked(source: Source, spec: ast.Spec, declared: Declared, faults: list[Diagnostic]) -> Checked:
     checker = Checker(declared)
+    limits = check_limits(declared, checker)
     if not faults and not any(isinstance(x, ast.LossDecl) for x in declared.definitions.values()):
         declared.error("E200", Span(source, 0, 0), "the spec has no loss", "write `loss name = size`")
     diagnostics = sorted([*faults, *declared.diagnostics], key=lambda x: x.span.start)
-    return Checked(source, spec, declared, checker, tuple(diagnostics))
+    return Checked(source, spec, declared, checker, limits, tuple(diagnostics))
 
 
 def choose(checked: Checked, loss: str | None = None) -> Compiled:
@@ -116,6 +136,7 @@ def choose(checked: Checked, loss: str | None = None) -> Compiled:
     files = dict(declared.files.read_so_far)
     return Compiled(
         name=chosen.name.text,
+        unit=None if chosen.unit is None else chosen.unit.text,
         losses=tuple(x.name.text for x in checked.losses),
         source=checked.source,
         spec=checked.spec,
@@ -125,8 +146,13 @@ def choose(checked: Checked, loss: str | None = None) -> Compiled:
         warnings=checked.diagnostics,
         hierarchies=tuple(thing for thing in declared.things.values() if isinstance(thing, Hierarchy)),
         costs=tuple(thing for thing in declared.things.values() if isinstance(thing, Costs)),
+        inputs={
+            name: x for name, thing in declared.things.items() if (x := declared_input(declared, thing)) is not None
+        },
+        read=frozenset(node.name for node in expression.nodes if isinstance(node, InputNode | RowLeaf)),
         expression=expression,
         terms=_terms(checker, chosen.body, value),
+        limits=checked.limits,
         body=chosen.body,
         interpreter=Interpreter({n: declared.definitions[n].body for n in checker.values}, numbers, checker.atoms),
         declared=replace(declared, files=Files(contents=files)),  # without the tables that were made of the files
@@ -191,6 +217,10 @@ def _bound(node: Node, parts: list[float]) -> float:
             return abs(node.number)
         case Leaf():
             return max(map(abs, node.atom.interval))
+        case RowNumber() | RowLeaf():
+            return max(map(abs, node.interval))
+        case RowScale():
+            return parts[0] * parts[1]
         case Table():
             return float(np.abs(node.table).max())
         case Add():
@@ -201,7 +231,7 @@ def _bound(node: Node, parts: list[float]) -> float:
             return parts[1]
         case Extremum():
             return max(parts)
-        case If():
+        case If() | RowChoice():
             return max(parts[1:])
         case _:
             return 1.0  # an indicator

@@ -11,6 +11,7 @@ from udcp_dsl.compile.declare.families import categories_named, family_of, is_no
 from udcp_dsl.compile.declare.labels import positions
 from udcp_dsl.diagnostics import Fix
 from udcp_dsl.expression.domain import Actions, Category, CategoryMetric, Costs, Family, Hierarchy, Metric, TreeMetric
+from udcp_dsl.expression.rows.declared import RowInput
 from udcp_dsl.language import ast
 from udcp_dsl.language.unparse import written
 
@@ -104,7 +105,8 @@ def described(d: Declared, ref: ast.Ref) -> tuple[str, list[str]]:
         case Actions():
             return "a table of actions", [f"worst({name})"]
         case _:
-            return "a number" if isinstance(thing, float) else "an expression", [ref.head.text]
+            kind = {float: "a number", RowInput: "a number that comes with each row"}.get(type(thing), "an expression")
+            return kind, [ref.head.text]
 
 
 def write_one_of(ways: Sequence[str]) -> str:
@@ -269,7 +271,7 @@ def _named(
     help = write_one_of(ways)
     alone = len(call.arguments or ()) == 1
     fixes = tuple(Fix.write(call.span, way) for way in ways) if alone else ()
-    if name in d.definitions or isinstance(thing, float):
+    if name in d.definitions or isinstance(thing, float | RowInput):
         help, fixes = _instead(call, kind), ()
     d.error("E406", ref.span, f"{call.name} takes {_ARTICLE[kind]}; {ref.span.text!r} is {what}", help, fixes=fixes)
     return None

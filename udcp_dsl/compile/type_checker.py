@@ -1,7 +1,7 @@
 """Expressions to checked expressions: names resolved, types checked, functions of one count folded into tables.
 
-The types are number, indicator, count function and set function; see specs/reference/types.md. An operand that has a
-fault of its own is None, and whatever uses it is silent: each mistake is reported once.
+The types are number, indicator, count function and set function, and `row_types` has those of single rows; see
+specs/reference/types.md. An operand with a fault of its own is None, and what uses it is silent: one report each.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from udcp_dsl.compile import row_types
+from udcp_dsl.compile.call_shapes import arity, is_extremum, operands_of, short, signature, tables_of, walk
 from udcp_dsl.compile.declare.declared import Declared
 from udcp_dsl.compile.declare.families import categories_named
 from udcp_dsl.compile.resolve import argument, described, is_costs, write_one_of
@@ -18,6 +20,9 @@ from udcp_dsl.diagnostics import Fix, Related, Span
 from udcp_dsl.expression import ir
 from udcp_dsl.expression.atoms import ATOMS, Atom
 from udcp_dsl.expression.domain import Floats
+from udcp_dsl.expression.facts import TOLERANCE, Interval
+from udcp_dsl.expression.rows.declared import RowInput
+from udcp_dsl.expression.rows.nodes import InputNode, RowChoice, RowNumber
 from udcp_dsl.language import ast
 from udcp_dsl.language.words import FUNCTION_NAMES
 
@@ -32,6 +37,11 @@ class Value:
     @property
     def number(self) -> float | None:
         return self.node.number if isinstance(self.node, ir.Constant) else None
+
+    @property
+    def by_row(self) -> bool:
+        """Whether it is a number that comes with each row, or an indicator of the row."""
+        return isinstance(self.node, RowNumber)
 
     @property
     def table(self) -> tuple[ir.Leaf, Floats] | None:
@@ -169,10 +179,15 @@ class Checker:
                     expr.operands,
                     v,
                     lambda *x: fold.reduce(np.broadcast_arrays(*x)),
-                    lambda *nodes: ir.Junction(*self._at(expr), both, nodes),
+                    lambda *nodes: self._junction(expr, both, nodes),
                 )
             case ast.If():
                 return self._if(expr, v)
+
+    def _junction(self, expr: ast.Expr, both: bool, nodes: Sequence[ir.Node]) -> ir.Node:
+        if any(isinstance(node, RowNumber) for node in nodes):
+            return row_types.junction(*self._at(expr), both, nodes)
+        return ir.Junction(*self._at(expr), both, tuple(nodes))
 
     def _at(self, expr: ast.Expr) -> tuple[Span, int]:
         return expr.span, self.declared.K
@@ -192,13 +207,15 @@ class Checker:
             return self.values[name]
         if isinstance(thing, float) and not ref.parts:
             return self._constant(thing, ref.span)
+        if isinstance(thing, RowInput) and not ref.parts:
+            return Value(InputNode(*self._at(ref), Interval(thing.low, thing.high), name))
         if name in d.broken or (thing is None and not ref.parts and name.lower() in ("true", "false")):
             return None  # it was reported already
         if thing is None and name not in d.definitions:
             return self._unknown(ref)
         what, ways = described(d, ref)
         help, fixes = write_one_of(ways), [Fix.write(ref.span, way) for way in ways]
-        if name in d.definitions or isinstance(thing, float):
+        if name in d.definitions or isinstance(thing, float | RowInput):
             return self._error("E409", ref.span, f"{name!r} is {what} and has no parts", help, fixes)
         return self._error("E409", ref.span, f"{ref.span.text!r} is {what}, not an expression", help, fixes)
 
@@ -212,7 +229,7 @@ class Checker:
             help = f"write {' or '.join(f'any({category})' for category in found)}"
             fixes = [Fix.write(span, f"any({category})") for category in found]
         else:
-            numbers = [n for n, t in d.things.items() if isinstance(t, float)]
+            numbers = [n for n, t in d.things.items() if isinstance(t, float | RowInput)]
             meant = d.meant(name, [*d.definitions, *numbers, *ATOMS, *(n for n in d.things if n not in numbers)])
             help = meant.help
             by_itself = {*self.values, *numbers, *(n for n, atom in ATOMS.items() if () in atom.signatures)}
@@ -241,7 +258,7 @@ class Checker:
         if not fitting or (arguments is not None and not arguments):
             forms = " or ".join(signature(call.name, s) for s in atom_class.signatures)
             fixes = [Fix.write(call.span, call.name)] if () in atom_class.signatures else []
-            message = f"{call.name} takes {_arity(atom_class.signatures)}"
+            message = f"{call.name} takes {arity(atom_class.signatures)}"
             return self._error("E407", call.span, message, f"write {forms}", fixes)
         things: list[object] = []
         for kind, argument_expr in zip(fitting[0], given, strict=True):
@@ -250,8 +267,11 @@ class Checker:
             return None
         if not self.declared.K:
             return None
-        atom = atom_class(self.declared.K, *things)  # type: ignore[call-arg]
+        by_row = row_types.leaf(*self._at(call), atom_class, things)
+        atom = by_row.turns if by_row is not None else atom_class(self.declared.K, *things)  # type: ignore[call-arg]
         self.atoms[id(call)] = atom
+        if by_row is not None:
+            return Value(by_row)
         return Value(ir.Leaf(*self._at(call), atom), atom.indicator)
 
     def _extremum(self, call: ast.Call, v: list[Value]) -> Value | None:
@@ -277,8 +297,14 @@ class Checker:
 
     # Operators
 
-    def _folded(self, span: Span, v: Sequence[Value], f: Callable[..., Floats]) -> ir.Node | None:
-        """Numbers give a number; functions of one and the same count (and numbers) give a function of it."""
+    def _folded(
+        self, span: Span, v: Sequence[Value], f: Callable[..., Floats], how: str = row_types.ENDS
+    ) -> ir.Node | None:
+        """Numbers give a number; functions of one and the same count (and numbers) give a function of it; row numbers
+        (and numbers) a row number, whose range is found as `how` says."""
+        if any(x.by_row for x in v):
+            alone = all(x.by_row or x.number is not None for x in v)
+            return row_types.arithmetic(span, self.declared.K, [x.node for x in v], f, how) if alone else None
         tables = [x.table for x in v]
         counts = [t[0] for t in tables if t is not None]
         if any(t is None and x.number is None for t, x in zip(tables, v, strict=True)):
@@ -294,6 +320,8 @@ class Checker:
 
     def _finite(self, node: ir.Node, what: str) -> Value | None:
         """Refuse a number or an entry of a table that is not finite."""
+        if isinstance(node, RowNumber) and not np.isfinite([*node.interval]).all():
+            return self._error("E405", node.span, f"{what} may be too large for a number", "use smaller ranges")
         if isinstance(node, ir.Constant) and not np.isfinite(node.number):
             return self._error("E405", node.span, f"{what} gives no finite number here", "change the numbers")
         if isinstance(node, ir.Table) and not np.isfinite(node.table).all():
@@ -305,7 +333,7 @@ class Checker:
         return Value(node)
 
     def _sum(self, span: Span, signs: Sequence[int], v: Sequence[Value]) -> Value | None:
-        folded = self._folded(span, v, lambda *x: sum(s * e for s, e in zip(signs, x, strict=True)))
+        folded = self._folded(span, v, lambda *x: sum(s * e for s, e in zip(signs, x, strict=True)), row_types.SUMS)
         if folded is not None:
             return self._finite(folded, "this")
         K = self.declared.K
@@ -319,6 +347,9 @@ class Checker:
         for (operator, e), x in zip(expr.factors, v, strict=True):
             if operator == "/" and x.number == 0:
                 return self._error("E403", e.span, "division by zero", "divide by a number other than 0")
+            if operator == "/" and x.by_row:
+                message = f"division by a number that comes with each row: {short(e)}"
+                return self._error("E403", e.span, message, "multiply by an input that holds its inverse")
 
         def multiply(*x: Floats) -> Floats:
             product = np.asarray(1.0)
@@ -326,23 +357,26 @@ class Checker:
                 product = product * factor if operator == "*" else product / factor
             return product
 
-        folded = self._folded(expr.span, v, multiply)
+        folded = self._folded(expr.span, v, multiply, row_types.SUMS)
         if folded is not None:
             value = self._finite(folded, "the division" if "/" in operators else "the product")
             only_indicators = all(x.indicator for x in v) and "/" not in operators
             return value if value is None else Value(value.node, only_indicators)
         factor = 1.0
         indicators: list[Value] = []
+        rows: list[ir.Node] = []
         counts: list[Value] = []
         others: list[tuple[Value, ast.Expr]] = []
         for (operator, e), x in zip(expr.factors, v, strict=True):
             if operator == "/":
                 if x.number is None:
-                    message = f"division by what depends on the set: {_short(e)}"
+                    message = f"division by what depends on the set: {short(e)}"
                     return self._error("E403", e.span, message, "divide by a number other than 0")
                 factor /= x.number
             elif x.number is not None:
                 factor *= x.number
+            elif x.by_row:
+                rows.append(x.node)
             elif x.indicator:
                 indicators.append(x)
             else:
@@ -357,14 +391,15 @@ class Checker:
             if combined is None:
                 a, b = others[0][1], others[1][1]
                 return self._error(
-                    "E402", expr.span, f"a product of two functions of the set: {_short(a)} and {_short(b)}",
+                    "E402", expr.span, f"a product of two functions of the set: {short(a)} and {short(b)}",
                     "one of them must be a number or an indicator, such as any(C) or size >= 2",
                 )  # fmt: skip
             inner = self._finite(combined, "the product")
             if inner is None:
                 return None
         only_indicators = all(x.indicator for x in v) and "/" not in operators
-        return Value(self._scaled(expr, factor, indicators, inner), only_indicators)
+        node = self._scaled(expr, factor, indicators, inner)
+        return Value(row_types.scaled(*self._at(expr), rows, node) if rows else node, only_indicators)
 
     def _scaled(self, expr: ast.Product, factor: float, indicators: list[Value], inner: Value | None) -> ir.Node:
         at = self._at(expr)
@@ -378,6 +413,9 @@ class Checker:
         return node if factor == 1.0 else ir.Scale(*at, factor, node)
 
     def _tabled(self, span: Span, v: Sequence[Value], f: Callable[..., Floats], what: str) -> Value | None:
+        if any(x.by_row for x in v):
+            message = f"{what} takes no number that comes with each row"
+            return self._error("E404", span, message, "give what it comes to as an input of its own")
         folded = self._folded(span, v, f)
         if folded is None:
             return self._error(
@@ -388,19 +426,22 @@ class Checker:
 
     def _comparison(self, expr: ast.Comparison, left: Value, right: Value) -> Value:
         k = right.number if right.number is not None else left.number if left.number is not None else 0.0
-        slack = ir.tolerance(k)
+        fixed = [x.by_row or x.number is not None for x in (left, right)]
 
         def compare(a: Floats, b: Floats) -> Floats:
             gap = a - b
-            same = np.abs(gap) <= slack
+            number = b if fixed[1] else a if fixed[0] else np.zeros(())
+            same = np.abs(gap) <= TOLERANCE * np.maximum(1.0, np.abs(number))
             above, below = ~same & (gap > 0), ~same & (gap < 0)
             holds = {"==": same, ">=": ~below, "<=": ~above, ">": above, "<": below}[expr.operator]
             return holds.astype(np.float64)
 
-        folded = self._folded(expr.span, [left, right], compare)
+        folded = self._folded(expr.span, [left, right], compare, row_types.INDICATOR)
         if folded is not None:
             return Value(folded, True)
         at = self._at(expr)
+        if left.by_row or right.by_row:
+            return Value(row_types.compared(*at, expr.operator, left.node, right.node), True)
         operator, operand = expr.operator, left.node
         if left.number is not None:
             operator = {">=": "<=", "<=": ">=", ">": "<", "<": ">", "==": "=="}[operator]
@@ -426,7 +467,7 @@ class Checker:
                     way = f"{text} >= 1" if x.table is not None else f"{text} > 0"
                     help = f"write {way}" if x.table is not None else f"compare it: {way}"
                     fixes = [Fix.write(e.span, way)]
-                self._error("E401", e.span, f"{_short(e)} is a number, not an indicator", help, fixes)
+                self._error("E401", e.span, f"{short(e)} is a number, not an indicator", help, fixes)
                 good = False
         return good
 
@@ -447,52 +488,13 @@ class Checker:
         if not self._indicators([expr.condition], v[:1]):
             return None
         indicator = v[1].indicator and v[2].indicator
-        folded = self._folded(expr.span, v, lambda i, e, f: np.asarray(np.where(i > 0.5, e, f)))
-        node = folded if folded is not None else ir.If(*self._at(expr), *(x.node for x in v))
-        return Value(node, indicator)
+        at, nodes = self._at(expr), [x.node for x in v]
+        folded = self._folded(expr.span, v, _where, row_types.INDICATOR)
+        if isinstance(folded, RowNumber):
+            folded = row_types.chosen(*at, nodes, _where)
+        made = RowChoice if v[0].by_row else ir.If
+        return Value(folded if folded is not None else made(*at, *nodes), indicator)
 
 
-def is_extremum(call: ast.Call) -> bool:
-    """max and min of two or more arguments are operators; of one, atoms of costs."""
-    return call.name in ("max", "min") and call.arguments is not None and len(call.arguments) > 1
-
-
-def operands_of(expr: ast.Expr) -> tuple[ast.Expr, ...]:
-    """The parts that are checked as expressions: not the arguments of atoms, which name things."""
-    if isinstance(expr, ast.Call):
-        return ast.children(expr) if is_extremum(expr) or expr.name in FUNCTION_NAMES else ()
-    return ast.children(expr)
-
-
-def walk(body: ast.Expr) -> list[ast.Expr]:
-    """Every expression below, operands first."""
-    order: list[ast.Expr] = []
-    stack: list[ast.Expr] = [body]
-    while stack:
-        expr = stack.pop()
-        order.append(expr)
-        stack.extend(operands_of(expr))
-    return order[::-1]
-
-
-def tables_of(count: ir.Leaf) -> range:
-    assert count.atom.most is not None
-    return range(count.atom.most + 1)
-
-
-def signature(name: str, kinds: Sequence[str]) -> str:
-    """How an atom is written: `count(F, w)`."""
-    shown = {"category": "C", "costs": "c", "family": "F", "costs of family": "w", "actions": "u"}
-    shown |= {"distance": "d", "any distance": "d", "hierarchy": "h"}
-    return name if not kinds else f"{name}({', '.join(shown[k] for k in kinds)})"
-
-
-def _arity(signatures: Sequence[tuple[str, ...]]) -> str:
-    counts = sorted({len(s) for s in signatures})
-    words = ["no argument" if c == 0 else "one argument" if c == 1 else "two arguments" for c in counts]
-    return " or ".join(words)
-
-
-def _short(e: ast.Expr) -> str:
-    text = e.span.line
-    return repr(text if len(text) <= 40 else text[:37] + "...")
+def _where(i: Floats, e: Floats, f: Floats) -> Floats:
+    return np.asarray(np.where(i > 0.5, e, f))

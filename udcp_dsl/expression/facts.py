@@ -446,8 +446,8 @@ def close(
     rules: Rules,
     more: Mapping[str, Fact],
     tight: Interval | None,
-    at_empty: float,
-    at_full: float,
+    at_empty: Interval,
+    at_full: Interval,
 ) -> Facts:
     """The rules that hold for any set function: constants, modularity, and the interval of what rises or falls.
 
@@ -462,16 +462,18 @@ def close(
     if facts["submodular"] and facts["supermodular"]:
         facts["separable"] = either(facts["separable"], proved("both submodular and supermodular"))
     if facts["monotone"]:
-        lo, hi = at_empty, at_full
+        lo, hi = at_empty.lo, at_full.hi
     elif facts["antitone"]:
-        lo, hi = at_full, at_empty
+        lo, hi = at_full.lo, at_empty.hi
     lo, hi = min(lo, hi), max(lo, hi)  # rounding may have crossed them
     if lo == hi:
         facts.update({name: proved("constant") for name in COMPOSED})
-    if abs(at_empty) <= TOLERANCE:
+    if max(map(abs, at_empty)) <= TOLERANCE:
         facts["normalized"] = proved("it is 0 on the empty set")
+    elif at_empty.constant:
+        facts["normalized"] = Fact("refuted", f"it is {at_empty.lo:g} on the empty set", sets=(frozenset(),))
     else:
-        facts["normalized"] = Fact("refuted", f"it is {at_empty:g} on the empty set", sets=(frozenset(),))
+        facts["normalized"] = unknown(f"on the empty set it is in [{at_empty.lo:g}, {at_empty.hi:g}], by row", None)
     if lo >= 0:
         facts["nonnegative"] = proved(f"its least value is {'at least ' if lo else ''}{lo:g}")
     else:

@@ -1,19 +1,72 @@
 """The additive form of a loss, where it has one, and what follows from it.
 
 L(S) = constant + sum of l(y) over S + sum of w_C any(C) + sum of w_h diameter(h) + f(|S|).
-The separable, laminar and tree-diameter oracles read their numbers from it.
+The separable, laminar and tree-diameter oracles read their numbers from it. Where numbers come with each row, a `Range`
+stands in their place, and what follows holds for every number in it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import add
+from typing import Any
 
 import numpy as np
 
 from udcp_dsl.diagnostics import Span
 from udcp_dsl.expression.domain import Floats, Ints, TreeMetric
 from udcp_dsl.expression.facts import Fact, Interval, proved, unknown, when
+
+
+@dataclass(frozen=True, eq=False)
+class Range:
+    """All numbers from `lo` to `hi`, floats or arrays of one shape; operations give all that they can come to."""
+
+    lo: Any
+    hi: Any
+
+    __array_ufunc__ = None  # arrays leave the arithmetic to it
+
+    def __add__(self, other: Any) -> Range:
+        low, high = ends(other)
+        return Range(self.lo + low, self.hi + high)
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Range:
+        return Range(-self.hi, -self.lo)
+
+    def __mul__(self, other: Any) -> Range:
+        low, high = ends(other)
+        products = [self.lo * low, self.lo * high, self.hi * low, self.hi * high]
+        return Range(reduce(np.minimum, products), reduce(np.maximum, products))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: float) -> Range:
+        return self * (1.0 / other)
+
+    def __len__(self) -> int:
+        return len(self.lo)
+
+    def __getitem__(self, index: Any) -> Range:
+        return Range(self.lo[index], self.hi[index])
+
+    def __eq__(self, other: object) -> bool:
+        """Whether it is this one number, and no other."""
+        return bool(np.all(self.lo == other) and np.all(self.hi == other))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __format__(self, form: str) -> str:
+        return f"[{self.lo:{form}}, {self.hi:{form}}]"
+
+
+def ends(x: Any) -> tuple[Any, Any]:
+    """The least and the largest of a number or range, entry by entry for arrays."""
+    return (x.lo, x.hi) if isinstance(x, Range) else (x, x)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,14 +102,17 @@ class Additive:
 
     @staticmethod
     def of_categories(parts: list[Weighted], K: int) -> Additive:
-        labels = np.zeros(K)
+        labels, highest = np.zeros(K), np.zeros(K)
         categories: dict[bytes, Weighted] = {}
         for part in parts:
             if len(part.members) == 1:
-                labels[part.members[0]] += part.weight
+                low, high = ends(part.weight)
+                labels[part.members[0]] += low
+                highest[part.members[0]] += high
             elif len(part.members) and part.weight != 0:
                 _merge(categories, part)
-        return Additive(0.0, labels, categories)
+        ranged = any(isinstance(part.weight, Range) for part in parts)
+        return Additive(0.0, Range(labels, highest) if ranged else labels, categories)  # type: ignore[arg-type]
 
     def plus(self, other: Additive) -> Additive:
         categories = dict(self.categories)
@@ -71,7 +127,7 @@ class Additive:
             self.label_costs + other.label_costs,
             {key: part for key, part in categories.items() if part.weight != 0},
             {key: part for key, part in diameters.items() if part[0] != 0},
-            np.sum(sizes, axis=0) if sizes else None,
+            reduce(add, sizes) if sizes else None,
         )
 
     def times(self, factor: float) -> Additive:
@@ -84,6 +140,12 @@ class Additive:
             {k: (factor * weight, metric) for k, (weight, metric) in self.diameters.items()},
             None if self.of_size is None else factor * self.of_size,
         )
+
+    @property
+    def by_row(self) -> bool:
+        """Whether some of its numbers come with each row, so that it has ranges in their place."""
+        weights = [part.weight for part in self.categories.values()] + [w for w, _ in self.diameters.values()]
+        return any(isinstance(x, Range) for x in (self.constant, self.label_costs, self.of_size, *weights))
 
     @property
     def separable(self) -> bool:
@@ -100,7 +162,7 @@ class Additive:
 
 def touched(form: Additive | None) -> Ints | None:
     """The labels C of a form that is any(C) and nothing else."""
-    if form is None or form.constant != 0 or form.diameters or form.of_size is not None:
+    if form is None or form.by_row or form.constant != 0 or form.diameters or form.of_size is not None:
         return None
     labels = np.flatnonzero(form.label_costs)
     parts = [Weighted(float(form.label_costs[y]), labels, "") for y in labels] + list(form.categories.values())
@@ -140,8 +202,8 @@ def structure(
         missing = unknown("a part is not a sum of label costs, weighted categories and tree diameters", blame)
         return {"laminar": missing, "tree_diameter": missing}, None
     more: dict[str, Fact] = {}
-    weights = np.array([part.weight for part in form.categories.values()])
-    labels = form.label_costs
+    weights, heaviest = (np.array(end) for end in _ends_of([part.weight for part in form.categories.values()]))
+    labels, dearest = ends(form.label_costs)
     crossing = nesting(form)
     nested = _nested(form, weights, crossing, blame)
     if form.diameters or form.of_size is not None:
@@ -157,34 +219,46 @@ def structure(
         more["antitone"] = facts["antitone"] or proved("no label can raise it, whatever the set")
     if form.diameters:
         return more, None
-    if (labels == labels[0]).all() and all(len(part.members) == form.K for part in form.categories.values()):
+    alike = labels is dearest and (labels == labels[0]).all()
+    if alike and all(len(part.members) == form.K for part in form.categories.values()):
         more["cardinality"] = facts["cardinality"] or proved("every label adds the same")
-    sizes = np.zeros(1) if form.of_size is None else form.of_size
-    parts = np.concatenate([labels, weights])
+    sizes, largest = ends(np.zeros(1) if form.of_size is None else form.of_size)
+    (low, high), parts, most_of = (
+        ends(form.constant),
+        np.concatenate([labels, weights]),
+        np.concatenate([dearest, heaviest]),
+    )
     interval = Interval(
-        form.constant + float(parts[parts < 0].sum() + sizes.min()),
-        form.constant + float(parts[parts > 0].sum() + sizes.max()),
+        low + float(parts[parts < 0].sum() + sizes.min()),
+        high + float(most_of[most_of > 0].sum() + largest.max()),
     )
     if form.separable:
         more["separable"] = facts["separable"] or proved("label costs and a constant are all that is left of it")
     if form.of_size is None and (weights >= 0).all():
         more["submodular"] = facts["submodular"] or proved("label costs and nonnegative weights on categories")
-    if form.of_size is None and (weights <= 0).all():
+    if form.of_size is None and (heaviest <= 0).all():
         more["supermodular"] = facts["supermodular"] or proved("label costs and nonpositive weights on categories")
     return more, interval
 
 
 def _gains(form: Additive) -> tuple[Floats, Floats]:
     """The least and the most that each label can add to a set: a category is paid with its first label, or was."""
-    least, most = form.label_costs.copy(), form.label_costs.copy()
+    least, most = (end.copy() for end in ends(form.label_costs))
     for part in form.categories.values():
-        (least if part.weight < 0 else most)[part.members] += part.weight
+        low, high = ends(part.weight)
+        least[part.members] += min(low, 0.0)
+        most[part.members] += max(high, 0.0)
     if form.of_size is not None:
-        steps = np.diff(form.of_size)
-        least, most = least + steps.min(), most + steps.max()
+        small, large = ends(form.of_size)
+        least, most = least + (small[1:] - large[:-1]).min(), most + (large[1:] - small[:-1]).max()
     for weight, _ in form.diameters.values():
-        least, most = (least, most + np.inf) if weight > 0 else (least - np.inf, most)
+        low, high = ends(weight)
+        least, most = (least - np.inf if low < 0 else least), (most + np.inf if high > 0 else most)
     return least, most
+
+
+def _ends_of(weights: list[float]) -> tuple[list[float], list[float]]:
+    return [ends(w)[0] for w in weights], [ends(w)[1] for w in weights]
 
 
 def _nested(
@@ -207,7 +281,7 @@ def _one_diameter(form: Additive, nested: Fact, blame: Span | None) -> Fact:
     if len(form.diameters) > 1:
         return unknown("there are diameters of two hierarchies in it", blame)
     ((weight, metric),) = form.diameters.values()
-    if weight < 0:
+    if ends(weight)[0] < 0:
         return unknown("the diameter has a negative weight", blame)
     if form.of_size is not None:
         return unknown("beside the diameter there is a function of size", blame)

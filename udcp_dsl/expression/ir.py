@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
+from typing import ClassVar
 
 import numpy as np
 
@@ -33,6 +34,7 @@ def tolerance(k: float) -> float:
 class Node(ABC):
     span: Span
     K: int
+    given: ClassVar[tuple[object, ...] | None] = None  # of a value that is handed in by whoever evaluates: its key
 
     @property
     def children(self) -> tuple[Node, ...]:
@@ -85,9 +87,11 @@ class Constant(Node):
 
 @dataclass(frozen=True, eq=False)
 class Leaf(Node):
-    """An atom; its value is handed in by whoever evaluates."""
-
     atom: Atom
+
+    @property
+    def given(self) -> tuple[object, ...]:  # type: ignore[override]
+        return self.atom.key
 
     def value(self, *operands: Floats) -> Floats:
         return operands[0]
@@ -484,10 +488,8 @@ class Expression:
         """The value of every node, by `id`, from the values of the atoms."""
         values: dict[int, Floats] = {}
         for node in self.nodes:
-            if isinstance(node, Leaf):
-                values[id(node)] = node.value(atom_values[node.atom.key])
-            else:
-                values[id(node)] = node.value(*(values[id(child)] for child in node.children))
+            given, parts = node.given, (values[id(child)] for child in node.children)
+            values[id(node)] = node.value(*parts) if given is None else atom_values[given]
         return values
 
 

@@ -14,9 +14,10 @@ import numpy as np
 
 from udcp_dsl.diagnostics import Span
 from udcp_dsl.expression.domain import Bools, Floats, Ints, numbered_sets
-from udcp_dsl.expression.facts import TOLERANCE, Fact, Facts, Rules, close, unknown, with_facts
+from udcp_dsl.expression.facts import TOLERANCE, Fact, Facts, Interval, Rules, close, unknown, with_facts
 from udcp_dsl.expression.forms import Additive, structure
 from udcp_dsl.expression.ir import Add, Expression, Node
+from udcp_dsl.expression.rows.ends import ends_on, has_row_numbers
 from udcp_dsl.expression.values import node_values
 
 # What rounding may add to the four values that a square of sets compares, relative to the terms that cancel in them.
@@ -34,10 +35,13 @@ def additive_forms(expression: Expression) -> dict[int, Additive | None]:
     return forms
 
 
-def prove(expression: Expression, labels: Sequence[str]) -> dict[int, Facts]:
-    """The facts of every node, by `id`."""
-    K = expression.root.K
-    ends = node_values(expression, np.array([[False] * K, [True] * K]))
+def prove(expression: Expression, labels: Sequence[str], *, refute: bool = True) -> dict[int, Facts]:
+    """The facts of every node, by `id`; of numbers that come with each row, for all of them.
+
+    Nothing is refuted there: a refutation is of one row.
+    """
+    by_row = has_row_numbers(expression)
+    ends = _ends(expression, by_row)
     forms = additive_forms(expression)
     known: dict[int, Facts] = {}
     blames: dict[int, Span] = {}
@@ -53,9 +57,20 @@ def prove(expression: Expression, labels: Sequence[str]) -> dict[int, Facts]:
         if cancels or any(id(part) in rounded for part in parts):
             rounded.add(id(node))
             more, tight = dict.fromkeys(("laminar", "tree_diameter"), unknown(_CANCELS, blames[id(node)])), None
-        empty, full = (float(v) for v in np.broadcast_to(ends[id(node)], 2))
-        known[id(node)] = close(rules, more, tight, empty, full)
-    return _refute(expression, known, labels)
+        known[id(node)] = close(rules, more, tight, *ends[id(node)])
+    return _refute(expression, known, labels) if refute and not by_row else known
+
+
+def _ends(expression: Expression, by_row: bool) -> dict[int, tuple[Interval, Interval]]:
+    """What every node is, by `id`, on the empty set and on that of all labels."""
+    mask = np.zeros((2, expression.root.K), dtype=bool)
+    mask[1] = True
+    if by_row:
+        empty, full = (ends_on(expression, members) for members in mask)
+        return {node: (empty[node], full[node]) for node in empty}
+    values = node_values(expression, mask)
+    pairs = {node: np.broadcast_to(value, 2).tolist() for node, value in values.items()}
+    return {node: (Interval(a, a), Interval(b, b)) for node, (a, b) in pairs.items()}
 
 
 def _cancels(node: Node, known: dict[int, Facts]) -> bool:

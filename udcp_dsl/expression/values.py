@@ -11,6 +11,7 @@ from udcp_dsl.diagnostics import InputError
 from udcp_dsl.expression.atoms import Held, Sets
 from udcp_dsl.expression.domain import Bools, Floats, Ints
 from udcp_dsl.expression.ir import Expression
+from udcp_dsl.expression.rows.nodes import Given, InputNode, RowLeaf
 
 # Sets are evaluated in blocks of about this many entries, which stay in the cache whatever n is. Not fewer: threads
 # that do this beside each other wait for the interpreter at each step of each block, and take twice as long.
@@ -22,18 +23,26 @@ def node_values(expression: Expression, mask: Bools) -> dict[int, Floats]:
     return _node_values(expression, Sets(mask))
 
 
-def _node_values(expression: Expression, sets: Sets) -> dict[int, Floats]:
-    return expression.evaluate({key: atom.batch(sets) for key, atom in expression.atoms.items()})
+def _node_values(expression: Expression, sets: Sets, inputs: Given | None = None) -> dict[int, Floats]:
+    values = {key: atom.batch(sets) for key, atom in expression.atoms.items()}
+    read = [node for node in expression.nodes if isinstance(node, InputNode | RowLeaf)]
+    if read and inputs is None:
+        raise InputError(f"this reads inputs of each row, such as {read[0].name!r}, and none are given")
+    values |= {node.given: node.read(sets, inputs) for node in read if inputs is not None}
+    return expression.evaluate(values)
 
 
-def batch(expression: Expression, sets: Sets) -> Floats:
-    """The value of the whole on each of the sets."""
+def batch(expression: Expression, sets: Sets, inputs: Given | None = None) -> Floats:
+    """The value of the whole on each of the sets, each with its row of the inputs."""
     n, K = sets.mask.shape
     values = np.empty(n)
     rows = max(1, _BLOCK // K)
     for start in range(0, n, rows):
         block = sets.some(start, start + rows)
-        values[start : start + rows] = _node_values(expression, block)[id(expression.root)] + 0.0  # -0 becomes 0
+        theirs = inputs and {name: column[start : start + rows] for name, column in inputs.items()}
+        values[start : start + rows] = (
+            _node_values(expression, block, theirs)[id(expression.root)] + 0.0
+        )  # -0 becomes 0
     return values
 
 

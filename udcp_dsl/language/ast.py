@@ -204,12 +204,21 @@ class CostEntry:
 
 
 @dataclass(frozen=True)
+class PerRow:
+    """`per row in [0, 500]`: numbers that are given with each row."""
+
+    low: Signed
+    high: Signed
+    span: Span = _span()
+
+
+@dataclass(frozen=True)
 class Costs:
-    """`costs c { a: 1, default: 0 }`, `costs c from "f" column k`, `costs w of F { ... }`."""
+    """`costs c { a: 1, default: 0 }`, `costs c from "f" column k`, `costs w of F { ... }`, or `costs c per row ...`."""
 
     name: Name
     of: Ref | None
-    body: tuple[CostEntry, ...] | File
+    body: tuple[CostEntry, ...] | File | PerRow
     default: Signed | None = None
     span: Span = _span()
 
@@ -275,6 +284,25 @@ class Param:
 
 
 @dataclass(frozen=True)
+class Input:
+    """`input km in [0, 200]`: a number that is given with each row."""
+
+    name: Name
+    low: Signed
+    high: Signed
+    span: Span = _span()
+
+
+@dataclass(frozen=True)
+class Limit:
+    """`limit slots: any(surgical) <= 0.10`; the body is all that follows the colon, whatever its form."""
+
+    name: Name
+    body: Expr
+    span: Span = _span()
+
+
+@dataclass(frozen=True)
 class Let:
     name: Name
     body: Expr
@@ -283,12 +311,17 @@ class Let:
 
 @dataclass(frozen=True)
 class LossDecl:
+    """`loss l = ...`, or with the unit in which its costs are shown: `loss l in hours = ...`."""
+
     name: Name
     body: Expr
+    unit: Name | None = None
     span: Span = _span()
 
 
-Declaration = Labels | Hierarchy | Costs | Distance | Category | Categories | Actions | Param | Let | LossDecl
+Declaration = (
+    Labels | Hierarchy | Costs | Distance | Category | Categories | Actions | Param | Input | Limit | Let | LossDecl
+)
 
 
 @dataclass(frozen=True)

@@ -58,9 +58,9 @@ def textmate() -> dict[str, Any]:
             string,
             number,
             {"name": "variable.other.member.loss", "match": PART},
-            # Columns, and so levels, may have the names of keywords.
+            # Columns, levels and units may have the names of keywords.
             {
-                "match": rf"{_BEFORE}(column|by|levels){_AFTER}\s+({COLUMNS})",
+                "match": rf"{_BEFORE}(column|by|levels|in){_AFTER}\s+({COLUMNS})",
                 "captures": {"1": {"name": "keyword.other.loss"}, "2": {"name": "variable.other.member.loss"}},
             },
             words("keyword.declaration", STATEMENTS),

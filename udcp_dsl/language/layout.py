@@ -184,7 +184,8 @@ class _Layout:
         """The lines of a statement, and the comments of its head or its clauses, for which it has no line."""
         start, end = tokens.start, tokens.end
         if isinstance(x, ast.Let | ast.LossDecl):
-            body = tokens.all[2].end  # behind `loss l =`
+            unit = isinstance(x, ast.LossDecl) and x.unit is not None
+            body = tokens.all[4 if unit else 2].end  # behind `loss l =` or `loss l in hours =`
             return self._definition(x, tokens, body), self._between(start, body)
         if entries(x) and tokens.all[-1].text == "}":
             opening = tokens.brace(start)
@@ -203,7 +204,8 @@ class _Layout:
         attached = self._attach(found, spans)
         lines = [_Line(f"{head(x)} =", attached.opening, True)]
         for i, (_, text) in enumerate(parts):
-            operator = spans[i][0] if i == 0 else tokens.before(spans[i][0])
+            has_word = i > 0 or isinstance(x.body, ast.If)
+            operator = tokens.before(spans[i][0]) if has_word else spans[i][0]
             self._add_part(lines, attached.above[i], operator, INDENT)
             lines.append(_Line(text, attached.behind[i]))
         # Comments before the parentheses that close the whole of it.

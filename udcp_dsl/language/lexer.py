@@ -29,7 +29,7 @@ class LossLexer(RegexLexer):  # type: ignore[misc]  # pygments has no types of i
             (r"\{", Punctuation, "braces"),
         ],
         "root": [
-            (rf"(column|by|levels)(\s+)({COLUMNS})", bygroups(Keyword, Text.Whitespace, Name.Attribute)),
+            (rf"(column|by|levels|in)(\s+)({COLUMNS})", bygroups(Keyword, Text.Whitespace, Name.Attribute)),
             (PART, Name.Attribute),
             (words(STATEMENTS, suffix=r"(?!\w)"), Keyword.Declaration),
             (words(OPERATOR_WORDS, suffix=r"(?!\w)"), Operator.Word),

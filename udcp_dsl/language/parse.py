@@ -286,7 +286,7 @@ class _Builder(Transformer_NonRecursive[lark.Token, ast.Declaration]):
             yield self._name(child)
 
     def _body(self, children: list[Any]) -> Any:
-        return children[0] if isinstance(children[0], ast.File | ast.Path) else self._items(children)
+        return children[0] if isinstance(children[0], ast.File | ast.Path | ast.PerRow) else self._items(children)
 
     def _value(self, text: str, span: Span) -> float:
         value = float(text)
@@ -314,7 +314,7 @@ class _Builder(Transformer_NonRecursive[lark.Token, ast.Declaration]):
 
     def costs(self, children: list[Any]) -> ast.Costs:
         body, default = self._body(children[3:]), None
-        if not isinstance(body, ast.File):
+        if not isinstance(body, ast.File | ast.PerRow):
             defaults = [entry for entry in body if isinstance(entry, tuple)]
             body = tuple(entry for entry in body if not isinstance(entry, tuple))
             default = defaults[0][1] if defaults else None
@@ -354,11 +354,26 @@ class _Builder(Transformer_NonRecursive[lark.Token, ast.Declaration]):
         _, name, value, low, high, _ = (*children, None)[:6]
         return ast.Param(self._name(name), value, low, high, span=self._span(children))
 
+    def input(self, children: list[Any]) -> ast.Input:
+        _, name, low, high, _ = children
+        return ast.Input(self._name(name), low, high, span=self._span(children))
+
+    def per_row(self, children: list[Any]) -> ast.PerRow:
+        return ast.PerRow(children[1], children[2], span=self._span(children))
+
+    def limit(self, children: list[Any]) -> ast.Limit:
+        return ast.Limit(self._name(children[1]), children[2], span=self._span(children))
+
     def let(self, children: list[Any]) -> ast.Let:
         return ast.Let(self._name(children[1]), children[2], span=self._span(children))
 
     def loss(self, children: list[Any]) -> ast.LossDecl:
-        return ast.LossDecl(self._name(children[1]), children[2], span=self._span(children))
+        _, name, unit, body = children
+        if unit is not None:
+            unit = self._name(unit)
+            if not unit.text.strip():
+                self._fault("E128", unit.span, "the unit is empty", "write `loss l in hours = size`, or leave it out")
+        return ast.LossDecl(self._name(name), body, unit, span=self._span(children))
 
     # Labels, files, numbers
 

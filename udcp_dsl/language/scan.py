@@ -18,13 +18,14 @@ from udcp_dsl.language.words import FOREIGN_QUOTES, RESERVED, WORD, is_name
 
 MOST_NESTED = 200
 _MOST_FAULTS = 20  # of single characters and strings, in one statement
-STATEMENTS = ("labels", "hierarchy", "costs", "distance", "category", "categories", "actions", "param", "let", "loss")
+STATEMENTS = ("labels", "hierarchy", "costs", "distance", "category", "categories", "actions", "param", "input",
+              "limit", "let", "loss")  # fmt: skip
 
 _CLOSING = {"{": "}", "(": ")", "[": "]"}
 # A statement's word after one of these is a column, level, family or part, not the start of a statement.
 _NAMES_FOLLOW = frozenset(("column", "by", "levels", "of", ",", "."))
-# What follows the name in a declaration: `costs w {`, `costs w from`, `costs w of`, `let i =`.
-_BODIES_START = frozenset(("=", "{", "from", "of"))
+# What follows the name in a declaration: `costs w {`, `costs w from`, `costs w of`, `let i =`, `input km in`.
+_BODIES_START = frozenset(("=", "{", "from", "of", "in", "per"))
 # An operand follows these words: a minus sign there is a sign, not a subtraction.
 _OPERATOR_WORDS = frozenset(("and", "or", "not", "if", "then", "else"))
 

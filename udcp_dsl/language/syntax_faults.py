@@ -28,12 +28,15 @@ CLAUSES: dict[str, tuple[str, ...]] = {
 _FORMS = {
     "labels": 'labels { a, b }, labels 0..99, or labels from "file.csv" column c',
     "hierarchy": 'hierarchy h { node { a, b }, c }, or hierarchy h from "file.csv" levels kind, family',
-    "costs": 'costs c { a: 1, default: 0 }, costs c from "file.csv" column k, or costs w of F { d: 1 }',
+    "costs": 'costs c { a: 1, default: 0 }, costs c from "file.csv" column k, costs w of F { d: 1 }, '
+    "or costs c per row in [0, 9]",
     "distance": 'distance d from "file.npy", distance d of F from "file.csv", or distance d = path(h, edge: 1)',
     "category": 'category C { a, b }, or category C from "file.csv" column c',
     "categories": 'categories F { c: { a, b }, d: { b } }, or categories F from "file.csv" column c',
     "actions": 'actions u from "file.csv"',
     "param": "param p = 2 in [0, 10]",
+    "input": "input km in [0, 200]",
+    "limit": "limit m: any(C) <= 0.1",
     "let": "let i = any(C)",
     "loss": "loss l = sum(c) + size",
 }
@@ -50,11 +53,12 @@ _PHRASES = (
     ("LEVEL_NAME", "the name of a level", "INT STRING"),
     ("NODE", "a node or a depth", "INT STRING"),
     ("PART", "a category, level or node", "INT STRING"),
+    ("UNIT", "a unit (a word or a string)", "STRING"),
     ("STRING", "a file name in double quotes", ""),
     ("DEFAULT", "'default'", ""),
     ("_COMMA", "','", "_DOTS"),
     ("_COLON", "':'", "_DOTS"),
-    ("_EQUALS", "'='", ""),
+    ("_EQUALS", "'='", "_IN"),
     ("_LBRACE", "'{'", "_DOTS"),
     ("RBRACE", "'}'", "_DOTS"),
     ("_LPAR", "'('", ""),
@@ -71,6 +75,8 @@ _PHRASES = (
     ("LEVELS", "'levels'", ""),
     ("BY", "'by'", ""),
     ("_IN", "'in'", ""),
+    ("PER", "'per row'", ""),
+    ("_ROW", "'row'", ""),
     ("_THEN", "'then'", ""),
     ("_ELSE", "'else'", ""),
     ("$END", "the end of the statement", ""),
@@ -129,7 +135,7 @@ class Stop:
         """Whether the token before is (the end of) a number, where numbers stand and not labels."""
         where = (
             self.expects("SLASH")
-            or self.keyword in ("param", "distance")
+            or self.keyword in ("param", "input", "distance")
             or self.text(self.index - 2) in (":", "-", "+")
         )
         return where and self.before[:1].isdecimal()

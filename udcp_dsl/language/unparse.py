@@ -101,7 +101,8 @@ def _number(value: float) -> str:
     return mantissa.removesuffix(".0") + (f"e{int(exponent)}" if exponent else "")
 
 
-def _signed(number: ast.Signed) -> str:
+def signed_text(number: ast.Signed) -> str:
+    """A number of costs, params and ranges, with its sign."""
     return f"-{_number(-number.value)}" if number.value < 0 else _number(abs(number.value))
 
 
@@ -145,17 +146,24 @@ def declaration_text(declaration: ast.Declaration) -> str:
         case ast.Labels((ast.Range() as only,)):
             return f"labels {_item(only)}"
         case ast.Labels() | ast.Hierarchy() | ast.Costs() | ast.Category() | ast.Categories():
+            if isinstance(declaration.body, ast.PerRow):
+                low, high = declaration.body.low, declaration.body.high
+                return f"{head(declaration)} per row in [{signed_text(low)}, {signed_text(high)}]"
             if not isinstance(declaration.body, ast.File):
                 return braced(head(declaration), [entry_text(entry, INDENT) for entry in entries(declaration)], "")
             return f"{head(declaration)} {_file(declaration.body)}"
         case ast.Distance(_, None, ast.Path(hierarchy, edge)):
-            length = f", edge: {_signed(edge)}" if edge is not None else ""
+            length = f", edge: {signed_text(edge)}" if edge is not None else ""
             return f"{head(declaration)} = path({_declared(hierarchy)}{length})"
         case ast.Distance(_, _, ast.File() as file) | ast.Actions(_, file):
             return f"{head(declaration)} {_file(file)}"
         case ast.Param(_, value, low, high):
-            limits = f" in [{_signed(low)}, {_signed(high)}]" if low is not None and high is not None else ""
-            return f"{head(declaration)} = {_signed(value)}{limits}"
+            limits = f" in [{signed_text(low)}, {signed_text(high)}]" if low is not None and high is not None else ""
+            return f"{head(declaration)} = {signed_text(value)}{limits}"
+        case ast.Input(_, low, high):
+            return f"{head(declaration)} in [{signed_text(low)}, {signed_text(high)}]"
+        case ast.Limit(_, body):
+            return f"{head(declaration)}: {expression(body)}"
         case ast.Let(_, body) | ast.LossDecl(_, body):
             return _defined(f"{head(declaration)} =", body)
     raise TypeError(f"{type(declaration).__name__} is not a declaration")
@@ -165,9 +173,11 @@ def head(declaration: ast.Declaration) -> str:
     """What stands before the body: `costs w of F`."""
     if isinstance(declaration, ast.Labels):
         return "labels"
-    of = _of(declaration.of) if isinstance(declaration, ast.Costs | ast.Distance) else ""
-    word = "loss" if isinstance(declaration, ast.LossDecl) else type(declaration).__name__.lower()
-    return f"{word} {_declared(declaration.name)}{of}"
+    after = _of(declaration.of) if isinstance(declaration, ast.Costs | ast.Distance) else ""
+    word = type(declaration).__name__.lower()
+    if isinstance(declaration, ast.LossDecl):
+        word, after = "loss", "" if declaration.unit is None else f" in {_unit(declaration.unit.text)}"
+    return f"{word} {_declared(declaration.name)}{after}"
 
 
 # An entry between braces; a number by itself is the default of costs.
@@ -189,6 +199,10 @@ def entries(x: ast.Declaration | ast.Branch | ast.Member) -> tuple[Entry, ...]:
             return body
         case _:
             return ()
+
+
+def _unit(text: str) -> str:
+    return text if is_name(text) and text not in RESERVED else _string(text)
 
 
 def _of(family: ast.Ref | None) -> str:
@@ -216,9 +230,9 @@ def entry_text(entry: Entry, margin: str) -> tuple[str, bool]:
         inner = [entry_text(e, margin + INDENT) for e in entries(entry)]
         return braced(entry_head(entry), inner, margin), True
     if isinstance(entry, ast.CostEntry):
-        return f"{_cost_key(entry.key)}: {_signed(entry.value)}", False
+        return f"{_cost_key(entry.key)}: {signed_text(entry.value)}", False
     if isinstance(entry, ast.Signed):
-        return f"default: {_signed(entry)}", False
+        return f"default: {signed_text(entry)}", False
     return _item(entry), False
 
 

@@ -34,11 +34,13 @@ ATOM_NAMES = (
 FUNCTION_NAMES = ("sqrt", "log1p")
 
 KEYWORDS = frozenset(
-    "labels from column levels hierarchy costs of distance path edge category categories actions param in let loss "
-    "default by and or not if then else".split()
+    "labels from column levels hierarchy costs of distance path edge category categories actions param in limit let "
+    "loss default by and or not if then else input per row".split()
 )
 CALLED = (*ATOM_NAMES, *FUNCTION_NAMES)
-RESERVED = KEYWORDS.union(CALLED)
+# Words that have a meaning in one place alone, where no name can stand: they may be names everywhere else.
+UNRESERVED = frozenset(("per", "row"))
+RESERVED = KEYWORDS.difference(UNRESERVED).union(CALLED)
 
 # Signs of other languages that are no ASCII; in a word they would be letters.
 FOREIGN_SIGNS = "\u2260\u2265\u2264\u00d7\u00b7\u00f7\u2212\u2013\u2014"

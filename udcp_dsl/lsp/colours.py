@@ -45,7 +45,7 @@ def _of_occurrence(document: Document, x: Occurrence) -> str:
             declaration = document.declarations.get(x.symbol.name)
             if isinstance(declaration, ast.Param):
                 return "parameter"
-            return "variable" if isinstance(declaration, ast.Let | ast.LossDecl) else "class"
+            return "variable" if isinstance(declaration, ast.Let | ast.LossDecl | ast.Limit) else "class"
         case "label" | "category" | "node":
             return "enumMember"
         case "level" | "column":

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from udcp_dsl.compile.type_checker import signature
+from udcp_dsl.compile.call_shapes import signature
 from udcp_dsl.expression.atoms import ATOMS
 from udcp_dsl.expression.domain import Actions, Category, Costs, Family, Hierarchy, Metric
 from udcp_dsl.language.parse import expected_after

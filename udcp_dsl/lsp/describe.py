@@ -16,6 +16,8 @@ def described(document: Document, name: str) -> str:
         word = "loss" if isinstance(known.definitions[name], ast.LossDecl) else "let"
         value = document.checked.checker.values.get(name)
         return word if value is None else f"{word}: {type_of(value)}"
+    if name in known.limits:
+        return f"limit: {known.limits[name].body.span.line}"
     thing = known.things.get(name)
     if isinstance(thing, float):
         return f"parameter = {thing:.10g}{_limits(declaration)}"

@@ -166,7 +166,7 @@ class Document:
 
 def expressions_at(document: Document, offset: int) -> list[ast.Expr]:
     """The expressions around an offset, from the whole of a let or a loss down to the smallest."""
-    bodies = [x.body for x in document.checked.spec.declarations if isinstance(x, ast.Let | ast.LossDecl)]
+    bodies = [x.body for x in document.checked.spec.declarations if isinstance(x, ast.Let | ast.LossDecl | ast.Limit)]
     found: list[ast.Expr] = []
     inside = [body for body in bodies if body.span.start <= offset <= body.span.end]
     while inside:

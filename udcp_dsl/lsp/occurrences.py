@@ -79,7 +79,7 @@ class _Finder:
                 yield from self._labels(body, True)
             case ast.Hierarchy(name, body) if not isinstance(body, ast.File):
                 yield from self._branches(name.text, body)
-            case ast.Costs(_, of, body) if not isinstance(body, ast.File):
+            case ast.Costs(_, of, body) if not isinstance(body, ast.File | ast.PerRow):
                 for entry in body:
                     if isinstance(entry.key, ast.Name):
                         symbol = Symbol("label", entry.key.text)
@@ -94,7 +94,7 @@ class _Finder:
                 for member in body:
                     yield Occurrence(Symbol("category", member.name.text, name.text), member.name.span, True)
                     yield from self._labels(member.items)
-            case ast.Let(_, expr) | ast.LossDecl(_, expr):
+            case ast.Let(_, expr) | ast.LossDecl(_, expr) | ast.Limit(_, expr):
                 yield from self._expression(expr)
         if isinstance(x, ast.Costs | ast.Distance) and x.of is not None:
             yield from self._reference(x.of)

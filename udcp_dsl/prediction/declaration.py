@@ -106,4 +106,4 @@ class Declaration:
             if not fact:
                 culprit = f": {fact.reason}" if fact.blame is None else f" because of {shown_blame(fact.blame)}"
                 return Refusal(f"needs {name}, which is {fact}{culprit}", name, fact.blame)
-        return self.chooses(loss)
+        return self.chooses(loss.example)

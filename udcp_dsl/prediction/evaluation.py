@@ -23,7 +23,7 @@ from udcp_dsl.prediction.predictor import SetPredictor
 from udcp_dsl.prediction.promises.harm import Harm
 from udcp_dsl.prediction.rows import Rows
 from udcp_dsl.prediction.sets import PredictionSets
-from udcp_dsl.showing import Column, Description, Result, Styled, Table, visible
+from udcp_dsl.showing import Column, Description, Result, Styled, Table, in_unit, visible, with_unit
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
@@ -79,7 +79,7 @@ class Measures(Result):
     classifier gave the true labels of its points. `by_difficulty` cuts the points at the quartiles of their highest
     probability, the hardest first; equal values stay together. `by_decision`, for a loss min(L, c), are the sets that
     cost c, which are handed over, and those that are kept. `risk` is there where harm was promised, `conditional` is
-    what coverage was promised within.
+    what coverage was promised within, `unit` that of costs, if the spec names one.
     """
 
     alpha: Fraction
@@ -103,6 +103,7 @@ class Measures(Result):
     by_decision: tuple[Stratum, ...]
     risk: Risk | None = field(default=None, kw_only=True)
     conditional: str | None = field(default=None, kw_only=True)
+    unit: str | None = field(default=None, kw_only=True)
 
     @property
     def handed_over(self) -> float | None:
@@ -137,7 +138,7 @@ class Measures(Result):
             f"{type(self).__name__}: {at}",
             *([] if self.risk is None else [f"  risk        {self.risk.mean:.4g} of {visible(self.risk.name)}"]),
             f"  coverage    {self.coverage:.4f} ({CONFIDENCE:.0%}: {low:.4f} to {high:.4f})",
-            f"  mean cost   {self.mean_cost:.4g}{error}",
+            f"  mean cost   {with_unit(f'{self.mean_cost:.4g}', self.unit)}{error}",
             f"  mean size   {self.mean_size:.4g}, largest {max(self.size_counts)}, empty {self.empty:,}",
         ]
         for name, title in _STRATA.items():
@@ -184,7 +185,7 @@ class Measures(Result):
             lines=() if least is None else least.lines(),
             tables=(
                 Table(_SUMMARY, list(self._summary())),
-                *(_strata_table(title, name, getattr(self, name)) for name, title in _STRATA.items()),
+                *(_strata_table(title, name, getattr(self, name), self.unit) for name, title in _STRATA.items()),
             ),
             data={
                 **{name: getattr(self, name) for name in _PLAIN},
@@ -205,7 +206,7 @@ class Measures(Result):
             yield "mean harm", f"{self.risk.mean:.4g}", about
         yield "coverage", f"{self.coverage:.4f}", f"{CONFIDENCE:.0%} interval {low:.4f} to {high:.4f}"
         error = "" if self.cost_error is None else f"standard error {self.cost_error:.2g}"
-        yield "mean cost", f"{self.mean_cost:.6g}", error
+        yield in_unit("mean cost", self.unit), f"{self.mean_cost:.6g}", error
         if len(self.cost_by_term) > 1:
             yield from (("", f"{cost:.6g}", f"for {term}") for term, cost in self.cost_by_term.items())
         quantiles = ", ".join(f"{q:.0%} {size}" for q, size in self.size_quantiles.items())
@@ -256,19 +257,19 @@ _STRATA = {
 _MEANS = ("mean_size", "mean_cost", "mean_true_probability")  # of a stratum
 _PLAIN = (
     *("loss", "oracle", "n", "covered", "coverage", "interval", "mean_cost", "cost_error", "cost_by_term", "mean_size"),
-    *("empty", "size_violation", "handed_over", "risk"),
+    *("empty", "size_violation", "handed_over", "risk", "unit"),
 )
 _SUMMARY = (Column("", 0), Column("value", 1, kind="number"), Column("", 2))
 
 
-def _strata_table(title: str, key: str, strata: Sequence[Stratum]) -> Table:
+def _strata_table(title: str, key: str, strata: Sequence[Stratum], unit: str | None) -> Table:
     columns = (
         Column(title, "name"),
         Column("points", "n", "d"),
         Column("coverage", "coverage", ".4f"),
         Column("interval", lambda s: "{:.3f} to {:.3f}".format(*s.interval), kind="number"),
         Column("size", "mean_size", ".4g"),
-        Column("cost", "mean_cost", ".4g"),
+        Column(in_unit("cost", unit), "mean_cost", ".4g"),
         Column("p of truth", "mean_true_probability", ".3f"),
     )
     if len(strata) <= _ROWS_SHOWN:
@@ -286,15 +287,15 @@ def evaluate(
     alpha: Level | None = None,
     groups: Any = None,
     weights: Any = None,
+    inputs: Any = None,
     ids: Any = None,
     ignore: Sequence[str] = (),
 ) -> Evaluation:
     """Judge a calibrated predictor by fresh probabilities and true labels, which must not be those of calibration.
 
     `alpha` chooses where several were calibrated. `groups` (one a row) are strata, and needed where calibration was by
-    group; `weights`, `ids` and `ignore` are as for `predict_set`. Rows read by `read_rows` hold `y`, `groups` and `ids`
-    if these were read. Refuses what `predict_set` and `calibrate` refuse. Of a fitted `UtilitySetClassifier`, `probs`
-    are the features X.
+    group; `weights`, `inputs`, `ids` and `ignore` are as for `predict_set`. Rows by `read_rows` hold what was read.
+    Refuses what `predict_set` and `calibrate` refuse. Of a fitted `UtilitySetClassifier`, `probs` are the features X.
 
     >>> import numpy as np, udcp_dsl as udcp
     >>> loss = udcp.loads("labels {cat, dog, wolf}  loss l = size")
@@ -308,11 +309,11 @@ def evaluate(
             raise TypeError(f"predictor is a {type(predictor).__name__}, not a SetPredictor")
         if ignore:
             raise InputError("ignore= names columns of probabilities, and a classifier takes features: leave it out")
-        found: Evaluation = predictor.evaluate_sets(probs, y, alpha=alpha, groups=groups, weights=weights, ids=ids)
-        return found
+        more = {"groups": groups, "weights": weights, "ids": ids, **({} if inputs is None else {"inputs": inputs})}
+        return predictor.evaluate_sets(probs, y, alpha=alpha, **more)  # type: ignore[no-any-return]
     calibration = predictor.calibrated
     level = calibration.level(alpha)
-    rows = predictor.rows(probs, y, groups=groups, weights=weights, ids=ids, ignore=ignore)
+    rows = predictor.rows(probs, y, groups=groups, weights=weights, inputs=inputs, ids=ids, ignore=ignore)
     if predictor.promise.by_group and rows.groups is None:
         raise InputError("calibrated by group, so the evaluation needs the group of each row: give groups=")
     if predictor.randomize:
@@ -323,8 +324,8 @@ def evaluate(
         made = predictor.make_sets(some, level)
         full += made.full
         unproved.append(made.unproved)
-        given = predictor.given_labels
-        sets = PredictionSets(predictor.loss, made.mask, rows.ids, index=frame_index(probs), given_labels=given)
+        more = {"index": frame_index(probs), "given_labels": predictor.given_labels, "inputs": some.inputs}
+        sets = PredictionSets(predictor.loss, made.mask, rows.ids, **more)
         points.append(_Points.of(sets, replace(some, P=predictor.repaired(some.P))))
     if full:
         warn_of_full_sets(full, len(rows))
@@ -387,8 +388,9 @@ def _measures(
         by_class=points.strata(loss.labels, truth),
         by_group=() if groups is None else points.strata(group_names.tolist(), group_of),
         by_decision=() if handed is None else points.strata((KEPT, HANDED_OVER), handed.astype(np.intp)),
-        risk=None if harm is None else _risk(harm, points.covered, truth, alpha),
+        risk=None if harm is None else risk_of(harm, points.covered, truth, alpha),
         conditional=conditional,
+        unit=loss.unit,
     )
 
 
@@ -410,7 +412,8 @@ def least_covered(folds: Sequence[Measures]) -> LeastCovered | None:
     )
 
 
-def _risk(harm: Harm, covered: Bools, truth: npt.NDArray[np.int64], alpha: Fraction) -> Risk:
+def risk_of(harm: Harm, covered: Bools, truth: npt.NDArray[np.int64], alpha: Fraction) -> Risk:
+    """The mean harm of missed labels, beside what it is bounded by."""
     missed = harm.missed(covered, truth)
     error = float(missed.std(ddof=1) / np.sqrt(len(missed))) if len(missed) > 1 else None
     return Risk(harm.name, float(missed.mean()), error, float(alpha))
@@ -451,7 +454,7 @@ class _Points:
             covered=sets.mask[np.arange(len(rows)), rows.truth],
             sizes=sets.sizes,
             costs=sets.costs,
-            paid=sets.loss.terms_batch(sets.mask),
+            paid=sets.loss.terms_batch(sets.mask, inputs=sets.inputs),
             handed_over=sets.handed_over,
             truth=rows.truth,
             true_probabilities=rows.true_probabilities,

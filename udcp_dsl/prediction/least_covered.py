@@ -101,6 +101,30 @@ class LeastCovered(Shown):
         short = sorted(_below(tested, float(1 - alpha)), key=lambda part: part.coverage)
         return cls(alpha, overall, worst, tuple(short), conditional, rows)
 
+    @classmethod
+    def of_rows(
+        cls,
+        alpha: Fraction,
+        labels: Sequence[str],
+        truth: npt.NDArray[np.integer[Any]],
+        covered: npt.NDArray[np.bool_],
+        highest: npt.NDArray[np.floating[Any]],
+        *,
+        conditional: str | None = None,
+        rows: str = "",
+    ) -> LeastCovered:
+        """From the true label of each row, whether it is covered, and its highest probability."""
+        seen = np.bincount(truth, minlength=len(labels)).tolist()
+        hits = np.bincount(truth[covered], minlength=len(labels)).tolist()
+        return cls.of(
+            alpha,
+            Part.of("all", "", covered),
+            [Part("class", y, n, k, k / max(n, 1)) for y, n, k in zip(labels, seen, hits, strict=True)],
+            Part.of("quarter", "hardest quarter", covered[hardest_quarter(highest)]),
+            conditional=conditional,
+            rows=rows,
+        )
+
     def line(self, called: Callable[[str], str] = str) -> str:
         """Coverage of all rows and of the worst class."""
         where = f" {self.rows}" if self.rows else ""
@@ -142,7 +166,7 @@ class LeastCovered(Shown):
         }
 
 
-def hardest_quarter(highest: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+def hardest_quarter(highest: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.bool_]:
     """Which rows are the quarter of lowest highest probability; equal values stay together."""
     return np.asarray(highest <= np.quantile(highest, 0.25, method="inverted_cdf"))
 

@@ -27,6 +27,7 @@ from udcp_dsl.prediction.containers import BlockedMatrix, to_array
 from udcp_dsl.prediction.declaration import Declaration, Refusal, Way
 
 if TYPE_CHECKING:
+    from udcp_dsl.expression.rows.given import RowInputs
     from udcp_dsl.loss import Loss
 
 GROUP = "udcp_dsl.oracles"
@@ -38,8 +39,7 @@ Probabilities = NDArray[np.floating[Any]]
 
 S = TypeVar("S", bound=np.generic)
 
-# Rows of the first step of a call that is listened to, and the seconds that each of the others should take.
-_FIRST_STEP, _MOMENT = 64, 0.3
+_FIRST_STEP, _MOMENT = 64, 0.3  # rows of the first step of a call that is listened to, seconds of each of the others
 # Cells of scores that are held at once where only a part of them is wanted: 32 MiB of float64.
 _BLOCK = 1 << 22
 
@@ -56,13 +56,13 @@ class Oracle(ABC):
     """Scores of labels under a loss.
 
     A subclass takes its options as keyword-only arguments, raises OracleError where it does not apply, hands the
-    resolved options on (they are saved as JSON), and implements `_scores`; `_score_of` and `_sets` are for stopping
-    early, and must agree with `_scores` to the last bit. The public methods check their arguments first, so the
-    underscored ones see a C-contiguous float32 or float64 array of probabilities.
+    resolved options on (they are saved as JSON), and implements `_scores`; `_score_of` and `_sets` stop early, and
+    agree with `_scores` to the last bit. They see a C-contiguous float32 or float64 array that was checked.
     """
 
     name: str
     declaration: Declaration | None = None  # what it says of itself
+    settled_by_row: frozenset[str] = frozenset()  # options that, not given, each row of a loss with inputs settles
 
     def __init__(self, loss: Loss, **options: object) -> None:
         self.loss = loss
@@ -94,7 +94,7 @@ class Oracle(ABC):
         """Whether its scores would be better with an anchor, the option `anchor`, that is still to be found."""
         if self.declaration is None or self.options.get("anchor") is not None:
             return False
-        return self.declaration.anchored(self.loss)
+        return self.declaration.anchored(self.loss.example)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy, pickled or deep, is made anew: what was compiled for the loss cannot travel."""
@@ -134,7 +134,7 @@ class Oracle(ABC):
         probabilities = as_probabilities(P, len(self.loss.labels))
         truth = as_indices(y, *probabilities.shape)
         if isinstance(P, BlockedMatrix) and P.is_remote:
-            return P.ask(RemoteCall(self, "score_of"), *self._own_columns, truth)
+            return P.ask(RemoteCall(self, "score_of"), *self.own_columns, truth)
         return self._in_steps(probabilities, lambda oracle, block, rows: oracle._score_of(block, truth[rows]))
 
     def sets(self, P: ArrayLike, tau: ArrayLike) -> Masks:
@@ -150,7 +150,7 @@ class Oracle(ABC):
     def first(self, P: ArrayLike) -> Indices:
         """The label that comes first in each row's order: least score, then higher p, then lower index."""
         if isinstance(P, BlockedMatrix) and P.is_remote:
-            return P.ask(RemoteCall(self, "first"), *self._own_columns)
+            return P.ask(RemoteCall(self, "first"), *self.own_columns)
         probabilities = as_probabilities(P, len(self.loss.labels))
         return self._in_steps(probabilities, lambda oracle, block, rows: oracle._first(block))
 
@@ -164,7 +164,7 @@ class Oracle(ABC):
             return answer(self, to_array(P), slice(0, n))
         out: NDArray[S] | None = None
         for block, rows in self._steps(P):
-            part = answer(self._part(rows), block, rows)
+            part = answer(self.take(rows), block, rows)
             out = np.empty((n, *part.shape[1:]), dtype=part.dtype) if out is None else out
             out[rows] = part
         assert out is not None
@@ -191,16 +191,24 @@ class Oracle(ABC):
         for tell in self._listeners:
             tell(done, n)
 
-    def _part(self, rows: slice) -> Oracle:
+    def with_inputs(self, inputs: RowInputs | None) -> Oracle:
+        """The oracle of rows with these inputs; itself where it does not read them."""
+        return self
+
+    def costs(self, masks: Masks) -> Floats:
+        """What sets of its rows cost, (n,)."""
+        return self.loss.batch(masks)
+
+    def take(self, rows: slice | Indices) -> Oracle:
         """The oracle of some of the rows."""
-        return self._of_rows(*(column[rows] for column in self._own_columns))
+        return self.of_rows(*(column[rows] for column in self.own_columns))
 
     @property
-    def _own_columns(self) -> tuple[Floats, ...]:
+    def own_columns(self) -> tuple[Floats, ...]:
         """What it knows of each row, an entry each: nothing, as a rule."""
         return ()
 
-    def _of_rows(self, *own: Floats) -> Oracle:
+    def of_rows(self, *own: Floats) -> Oracle:
         """The oracle of rows of which it knows this."""
         return self
 
@@ -210,20 +218,20 @@ class Oracle(ABC):
     def _score_of(self, P: Probabilities, y: Indices) -> Floats:
         out = np.empty(len(P))
         for rows in _blocks(*P.shape):
-            out[rows] = np.take_along_axis(self._part(rows)._scores(P[rows]), y[rows, None], axis=1)[:, 0]
+            out[rows] = np.take_along_axis(self.take(rows)._scores(P[rows]), y[rows, None], axis=1)[:, 0]
         return out
 
     def _sets(self, P: Probabilities, tau: Floats) -> Masks:
         """`tau` is (n, 1) or (1, K)."""
         out = np.empty(P.shape, dtype=np.bool_)
         for rows in _blocks(*P.shape):
-            np.less_equal(self._part(rows)._scores(P[rows]), tau[rows] if tau.shape[1] == 1 else tau, out=out[rows])
+            np.less_equal(self.take(rows)._scores(P[rows]), tau[rows] if tau.shape[1] == 1 else tau, out=out[rows])
         return out
 
     def _first(self, P: Probabilities) -> Indices:
         out = np.empty(len(P), dtype=np.int64)
         for rows in _blocks(*P.shape):
-            scores = self._part(rows)._scores(P[rows])
+            scores = self.take(rows)._scores(P[rows])
             least = scores == scores.min(axis=1, keepdims=True)
             out[rows] = np.where(least, P[rows], -1).argmax(axis=1)
         return out
@@ -233,10 +241,10 @@ class RemoteCall:
     """A question to an oracle that is sent to where the rows are: what it knows of each goes as columns of its own."""
 
     def __init__(self, oracle: Oracle, method: str) -> None:
-        self.oracle, self.method, self.own = oracle, method, len(oracle._own_columns)
+        self.oracle, self.method, self.own = oracle, method, len(oracle.own_columns)
 
     def __call__(self, P: Probabilities, *columns: NDArray[Any]) -> NDArray[Any]:
-        oracle = self.oracle._of_rows(*columns[: self.own])
+        oracle = self.oracle.of_rows(*columns[: self.own])
         answer: NDArray[Any] = getattr(oracle, self.method)(P, *columns[self.own :])
         return answer
 
@@ -247,6 +255,10 @@ class AnchoredOracle(Oracle):
     @abstractmethod
     def anchored(self, anchors: Floats) -> AnchoredOracle:
         """The same oracle for as many rows as there are anchors (n,); NaN where a row has none."""
+
+    @abstractmethod
+    def limited(self, multipliers: tuple[float, ...]) -> AnchoredOracle:
+        """The oracle of L + sum of nu_j E_j, with a multiplier nu_j >= 0 for each limit of the spec."""
 
     @abstractmethod
     def best(self, P: Probabilities, mu: Floats) -> Masks:
@@ -326,13 +338,17 @@ def _registered(path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
 
 def make_oracle(name: str, loss: Loss, **options: object) -> Oracle:
     """The oracle called `name` for a loss; OracleError for an unknown name or option, or where it does not apply."""
+    from udcp_dsl.prediction.stages.oracle_by_row import by_row
+
     factory = _load(name)
     _check_options(name, factory, loss, options)
-    made = factory(loss, **options)
-    if isinstance(made, Oracle):
-        return made
-    resolved = getattr(made, "options", options)
-    return ExternalOracle(made, loss, name, resolved if isinstance(resolved, Mapping) else options)
+
+    def make(one: Loss) -> Oracle:
+        made = factory(one, **options)
+        own = found if isinstance(found := getattr(made, "options", None), Mapping) else options
+        return made if isinstance(made, Oracle) else ExternalOracle(made, one, name, own)
+
+    return by_row(make, loss, options) if loss.inputs else make(loss)
 
 
 def as_oracle(loss: Loss, oracle: str | Oracle, options: Mapping[str, object] | None) -> Oracle:

@@ -138,6 +138,7 @@ class SetPredictor:
         *,
         groups: Any = None,
         weights: Any = None,
+        inputs: Any = None,
         ids: Any = None,
         ignore: Sequence[str] = (),
         logits: bool = False,
@@ -151,7 +152,8 @@ class SetPredictor:
         tuned takes three folds of the rows, chosen by `seed`: two for lambda, and the third for the threshold; one that
         takes an anchor, as `price` does unless the loss is submodular, a quarter of the rows for it, at most 1,000; a
         repair of p that is to be fitted takes a fifth of them before. `weights`, one a row, are how much
-        likelier each row is among the new rows than among these (`weights_from_classifier` estimates them).
+        likelier each row is among the new rows than among these (`weights_from_classifier` estimates them). `inputs`
+        are the numbers that the loss reads of each row: a mapping from names to arrays, or a frame.
         Returns the predictor itself; calibrating again starts afresh.
 
         Warned of first: an alpha of 0.5 or more, as it may be meant as the coverage; labels that cost nothing, which an
@@ -162,18 +164,8 @@ class SetPredictor:
         warn_of_high_alpha(self.promise)
         if self.oracle.by_cost:
             warn_of_free_labels(self.loss)
-        rows = rows_of(
-            probs,
-            self.loss.labels,
-            y=y,
-            groups=groups,
-            ids=ids,
-            weights=weights,
-            ignore=ignore,
-            class_names=self.class_names,
-            logits=logits,
-            normalize=normalize,
-        )
+        beside = {"y": y, "groups": groups, "ids": ids, "weights": weights, "inputs": inputs, "ignore": ignore}
+        rows = self._rows_of(probs, beside, logits=logits, normalize=normalize)
         self._check_groups(rows, groups)
         warn_of_another_order(rows)
         if self.randomize:
@@ -192,6 +184,7 @@ class SetPredictor:
         alpha: Level | None = None,
         groups: Any = None,
         weights: Any = None,
+        inputs: Any = None,
         ids: Any = None,
         ignore: Sequence[str] = (),
     ) -> PredictionSets:
@@ -204,12 +197,13 @@ class SetPredictor:
         repeats is warned of. `ignore` names columns of a frame to leave unread. A pandas frame keeps its index.
         """
         level = self.calibrated.level(alpha)
-        rows = self.rows(probs, groups=groups, weights=weights, ids=ids, ignore=ignore, empty=True)
+        rows = self.rows(probs, groups=groups, weights=weights, inputs=inputs, ids=ids, ignore=ignore, empty=True)
         self._check_groups(rows, groups)
         if self.randomize:
             warn_of_shared_draws(rows, self.seed)
         mask = self.sets(rows, level) if len(rows) else np.zeros(rows.P.shape, dtype=bool)
-        return PredictionSets(self.loss, mask, rows.ids, index=frame_index(probs), given_labels=self.given_labels)
+        made = {"index": frame_index(probs), "given_labels": self.given_labels, "inputs": rows.inputs}
+        return PredictionSets(self.loss, mask, rows.ids, **made)
 
     def predict_batches(
         self,
@@ -266,7 +260,14 @@ class SetPredictor:
         return adapting.report(self, probs) if calibration is None else adapting.adapt(self, probs, calibration)
 
     def p_values(
-        self, probs: Any, *, groups: Any = None, weights: Any = None, ids: Any = None, ignore: Sequence[str] = ()
+        self,
+        probs: Any,
+        *,
+        groups: Any = None,
+        weights: Any = None,
+        inputs: Any = None,
+        ids: Any = None,
+        ignore: Sequence[str] = (),
     ) -> npt.NDArray[np.float64]:
         """The smallest alpha at which each label is left out, (n, K): the set at alpha is {y : p(y) > alpha}, exactly.
 
@@ -275,7 +276,7 @@ class SetPredictor:
         bounded they are in its units.
         """
         chain, level = self.fitted, min(self.alphas)
-        rows = self.rows(probs, groups=groups, ids=ids, weights=weights, ignore=ignore, empty=True)
+        rows = self.rows(probs, groups=groups, ids=ids, weights=weights, inputs=inputs, ignore=ignore, empty=True)
         self._check_groups(rows, groups)
         out = np.empty(rows.P.shape)
         step = max(1, _BLOCK // self.loss.K)
@@ -394,26 +395,19 @@ class SetPredictor:
         *,
         groups: Any = None,
         weights: Any = None,
+        inputs: Any = None,
         ids: Any = None,
         ignore: Sequence[str] = (),
         empty: bool = False,
     ) -> Rows:
         """What `predict_set` and `evaluate` make of their arguments."""
-        rows = rows_of(
-            probs,
-            self.loss.labels,
-            y=y,
-            groups=groups,
-            ids=ids,
-            weights=weights,
-            ignore=ignore,
-            class_names=self.class_names,
-            logits=self.logits,
-            normalize=self.normalize,
-            empty=empty,
-        )
+        beside = {"y": y, "groups": groups, "ids": ids, "weights": weights, "inputs": inputs, "ignore": ignore}
+        rows = self._rows_of(probs, beside, logits=self.logits, normalize=self.normalize, empty=empty)
         self._check_weights(rows)
         return rows
+
+    def _rows_of(self, probs: Any, beside: Mapping[str, Any], **how: Any) -> Rows:
+        return rows_of(probs, self.loss.labels, loss=self.loss, class_names=self.class_names, **beside, **how)
 
     def _check_weights(self, rows: Rows) -> None:
         if rows.weights is not None and not self.calibrated.weighted:

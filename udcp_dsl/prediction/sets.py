@@ -16,7 +16,7 @@ from udcp_dsl.expression.atoms.nodes import Nodes
 from udcp_dsl.expression.decisions import best_actions
 from udcp_dsl.expression.domain import Hierarchy
 from udcp_dsl.loss import Loss
-from udcp_dsl.showing import Column, Description, Shown, Table, listed
+from udcp_dsl.showing import Column, Description, Shown, Table, in_unit, listed
 from udcp_dsl.showing.frames import as_pandas, as_polars
 
 _SHOWN = 10  # sets in a notebook
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from udcp_dsl.expression.domain import Actions
+    from udcp_dsl.expression.rows.given import RowInputs
 
 
 class MadeSets(NamedTuple):
@@ -62,6 +63,7 @@ class PredictionSets(Shown):
     ids: npt.NDArray[np.str_] | None = None
     index: pd.Index[Any] | None = field(default=None, kw_only=True)
     given_labels: tuple[Any, ...] | None = field(default=None, kw_only=True)
+    inputs: RowInputs | None = field(default=None, kw_only=True)  # that the loss reads of each row
 
     def __len__(self) -> int:
         return len(self.mask)
@@ -92,7 +94,9 @@ class PredictionSets(Shown):
             which = _rows(which)
         ids = None if self.ids is None else self.ids[which]
         index = None if self.index is None else self.index[which]
-        return PredictionSets(self.loss, self.mask[which], ids, index=index, given_labels=self.given_labels)
+        inputs = None if self.inputs is None else self.inputs[which]
+        more: dict[str, Any] = {"index": index, "given_labels": self.given_labels, "inputs": inputs}
+        return PredictionSets(self.loss, self.mask[which], ids, **more)
 
     @cached_property
     def _names(self) -> npt.NDArray[np.object_]:
@@ -133,8 +137,8 @@ class PredictionSets(Shown):
 
     @cached_property
     def costs(self) -> npt.NDArray[np.float64]:
-        """L(S) of each set."""
-        return self.loss.costs_of(self.views)
+        """L(S) of each set, in the unit of the loss (`loss.unit`)."""
+        return self.loss.costs_of(self.views, self.inputs)
 
     @property
     def actions(self) -> npt.NDArray[np.str_] | dict[str, npt.NDArray[np.str_]]:
@@ -190,8 +194,8 @@ class PredictionSets(Shown):
         return columns if self.handed_over is None else columns | {"handed_over": self.handed_over}
 
     def to_pandas(self) -> pd.DataFrame:
-        """A frame with columns labels, size and cost, and those of `decisions`; indexed by the ids, else as the
-        probabilities were."""
+        """A frame with columns labels, size and cost (in `loss.unit`), and those of `decisions`; indexed by the ids,
+        else as the probabilities were."""
         columns = {"labels": self.labels, "size": self.sizes, "cost": self.costs, **self.decisions}
         return as_pandas(columns, self.index) if self.ids is None else as_pandas(columns, self.ids, "id")
 
@@ -239,7 +243,7 @@ class PredictionSets(Shown):
         columns = (
             Column("id" if named else "row", lambda row: str(row[0])),
             Column("size", 1, "d"),
-            Column("cost", 2, ".4g"),
+            Column(in_unit("cost", self.loss.unit), 2, ".4g"),
             Column("labels", lambda row: listed(list(map(str, row[3])), _LABELS)),
         )
         rows = list(zip(names, first.sizes, first.costs, first, strict=True))

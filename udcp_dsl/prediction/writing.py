@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +33,14 @@ def sets_ending(path: PathLike) -> str:
     return ending
 
 
+class Judged(NamedTuple):
+    """Of rows whose truth is known: true labels, whether they are covered, the highest probabilities."""
+
+    truth: npt.NDArray[np.int64]
+    covered: npt.NDArray[np.bool_]
+    highest: npt.NDArray[np.float64]
+
+
 @dataclass(frozen=True, eq=False)
 class Answers:
     """What is written of some rows: their ids (or numbers), their sets, what these cost, and further columns.
@@ -49,6 +57,7 @@ class Answers:
     more: Mapping[str, Any] = field(default_factory=dict)
     carried: Any = None
     id_name: str = "id"
+    judged: Judged | None = None  # not written
 
     def with_ids(self, name: str | None, values: Any) -> Answers:
         """The same with ids of their own type, where that is known, in a column of this name, where it is not taken."""

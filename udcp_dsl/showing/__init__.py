@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from udcp_dsl.showing.description import MARKS, STATES, Column, Description, Line, Result, Shown, Styled, Table
-from udcp_dsl.showing.shared_wording import counted, listed, visible
+from udcp_dsl.showing.shared_wording import counted, in_unit, listed, visible, with_unit
 
 __all__ = [
     "MARKS",
@@ -16,6 +16,8 @@ __all__ = [
     "Styled",
     "Table",
     "counted",
+    "in_unit",
     "listed",
     "visible",
+    "with_unit",
 ]

@@ -6,14 +6,15 @@ Parts have a blank line between them: title, tables with their titles and notes,
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from io import StringIO
 
 from rich.box import SIMPLE
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from udcp_dsl.showing.description import Description, Line, Table, pieces
+from udcp_dsl.showing.description import Column, Description, Line, Table, pieces
 
 _WIDTH = 100
 _STYLES = {"bold": "bold", "dim": "dim", "good": "green", "bad": "bold red", "open": "yellow"}
@@ -56,7 +57,42 @@ def _line(line: Line, wrapped: bool = True) -> Text:
 
 
 def _block(table: Table) -> list[RenderableType]:
-    return [*_lines([table.title]), _table(table), *_lines([table.note])]
+    return [*_lines([table.title]), _Fitted(table), *_lines([table.note])]
+
+
+class _Fitted:
+    """A table of numbers that is wider than the console, in parts below each other, each with the first column."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        first, *rest = self._table.columns
+        if not all(column.is_number for column in rest):
+            yield _table(self._table)  # texts are folded
+            return
+        widths = [_width(self._table, place) for place in range(len(rest) + 1)]
+        room = options.max_width - min(widths[0], options.max_width // 3)
+        part: list[Column] = []
+        parts, used = [part], 0
+        for column, width in zip(rest, widths[1:], strict=True):
+            if part and used + width > room:
+                part, used = [], 0
+                parts.append(part)
+            part.append(column)
+            used += width
+        for number, own in enumerate(parts):
+            yield from [Text("")] if number else []
+            yield _table(replace(self._table, columns=(first, *own)))
+
+
+def _width(table: Table, place: int) -> int:
+    """Of a column as it is without folding, and of the gap before it."""
+    column = table.columns[place]
+    cells = [column.head, *(cells[place] for cells, _ in table.rows)]
+    cells += [] if table.foot is None else [column.cell(table.foot)]
+    widest = max(_line(cell).cell_len for cell in cells)
+    return min(widest, column.width or widest) + 3 * (place > 0)
 
 
 def _table(table: Table) -> RichTable:

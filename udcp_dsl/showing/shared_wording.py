@@ -27,6 +27,22 @@ def counted(many: int, what: str) -> str:
     return f"{many:,} {what}{'' if many == 1 else 's'}"
 
 
+def in_unit(what: str, unit: str | None) -> str:
+    """
+    >>> in_unit("cost", "hours"), in_unit("cost", None)
+    ('cost in hours', 'cost')
+    """
+    return what if unit is None else f"{what} in {visible(unit)}"
+
+
+def with_unit(amount: str, unit: str | None) -> str:
+    """
+    >>> with_unit("1.5", "hours"), with_unit("1.5", None)
+    ('1.5 hours', '1.5')
+    """
+    return amount if unit is None else f"{amount} {visible(unit)}"
+
+
 def listed(names: Sequence[str], most: int) -> str:
     """
     >>> listed(["a", "b", "c"], 2)

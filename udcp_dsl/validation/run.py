@@ -14,9 +14,9 @@ from udcp_dsl.prediction.oracle import Oracle
 from udcp_dsl.prediction.rows import Rows
 from udcp_dsl.validation import cost as costs
 from udcp_dsl.validation import coverage_trials, fact_attacks, meaning_checks, oracles, own_rows, promises
-from udcp_dsl.validation.cases import QUESTION, Case, cases_of, tried
+from udcp_dsl.validation.cases import QUESTION, Case, cases_of, tried, written
 from udcp_dsl.validation.plan import Plan, Progress
-from udcp_dsl.validation.verdicts import MeanCost, Stage, Validation, Verdict
+from udcp_dsl.validation.verdicts import CounterExample, MeanCost, Stage, Validation, Verdict
 
 FAMILY_WISE = 1e-6
 DEFAULT_BUDGET = 60.0
@@ -100,7 +100,7 @@ def _run(
         return verdicts
 
     stages = (
-        *([_stage("cases", QUESTION, lambda: [tried(loss, case) for case in expected], plan)] if expected else []),
+        *([_stage("cases", QUESTION, lambda: _cases(loss, expected), plan)] if expected else []),
         _stage("meaning", meaning_checks.QUESTION, lambda: meaning_checks.meaning(loss, plan), plan),
         _stage("facts", fact_attacks.QUESTION, lambda: fact_attacks.facts(loss, plan), plan),
         _stage("oracles", oracles.QUESTION, lambda: oracles.oracles(loss, chosen, plan), plan),
@@ -122,6 +122,20 @@ def _run(
         stages=stages,
         costs=tuple(means),
     )
+
+
+def _cases(loss: Loss, expected: Sequence[Case]) -> list[Verdict]:
+    """Whether each holds; where some do not, and no values of the parameters satisfy all, those that contradict."""
+    found = [tried(loss, case) for case in expected]
+    if all(verdict.holds for verdict in found):
+        return found
+    from udcp_dsl.validation.fitting import contradictions
+
+    for group in contradictions(loss, expected) if loss.params else ():
+        against = f"no values of the parameters satisfy all of: {'; '.join(map(written, group))}"
+        claim = "cases that do not contradict each other"
+        found.append(Verdict(claim, False, len(group), counter_example=CounterExample(against, ())))
+    return found
 
 
 def _stage(name: str, question: str, run: Callable[[], list[Verdict]], plan: Plan) -> Stage:

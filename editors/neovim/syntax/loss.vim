@@ -3,9 +3,9 @@ if exists("b:current_syntax")
   finish
 endif
 
-syn keyword lossStatement labels hierarchy costs distance category categories actions param let loss
+syn keyword lossStatement labels hierarchy costs distance category categories actions param input limit let loss
 syn keyword lossOperator and or not if then else
-syn keyword lossClause by column default edge from in levels of path
+syn keyword lossClause by column default edge from in levels of path per row
 syn keyword lossAtom size sum max min diameter spread radius count nodes any all within empty worst sqrt log1p
 syn match lossNumber "\<\(0\|[1-9][0-9]*\)\(\.[0-9]\+\)\?\([eE][+-]\?[0-9]\+\)\?\>"
 syn match lossPart "\.\@1<=\h\w*"

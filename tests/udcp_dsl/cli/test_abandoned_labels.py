@@ -90,6 +90,34 @@ def test_predict_counts_empty_sets(udcp: Udcp) -> None:
     assert re.search(r" \d\d empty \(\d\.\d%; calibrate with nonempty=True \(--nonempty\) to have none\)", told)
 
 
+@pytest.mark.parametrize("output", ["sets.csv", "sets/"])
+def test_predict_names_it_where_truth_is_known(udcp: Udcp, output: str) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    P, y = digits()
+    columns = {str(k): P[593:, k] for k in range(10)} | {"digit": y[593:]}
+    pq.write_table(pa.table(columns), "second.parquet")
+    calibrate(udcp)
+    source = ("--probs", "second.parquet", "--truth", "digit")
+    told = run(udcp, "predict", "out.json", *source, "-o", output)
+    assert re.search(r"coverage 0\.\d{3} \(0\.9 promised\); worst class '8' 0\.[123]", told)
+    assert NAMED in told
+    assert TRY in told
+    (judged,) = json.loads(run(udcp, "evaluate", "out.json", *source, "--json"))["evaluations"]
+    again = json.loads(run(udcp, "predict", "out.json", *source, "-o", "again.csv", "--json"))
+    for found in (again, judged):
+        assert [part["name"] for part in found["least_covered"]["short"]] == ["8", "hardest quarter"]
+        assert found["least_covered"]["coverage"] == judged["least_covered"]["coverage"]
+        assert found["least_covered"]["worst"]["covered"] == judged["least_covered"]["worst"]["covered"]
+    if output == "sets/":  # truth changes no set, so the folder is gone on with without it
+        assert "were there before" in run(udcp, "predict", "out.json", *source[:2], "--ignore", "digit", "-o", output)
+
+
+def test_predict_tells_the_mean_harm_where_that_was_promised(udcp: Udcp) -> None:
+    calibrate(udcp, "--risk", "price")
+    told = run(udcp, "predict", "out.json", "--probs", "second.npy", "--truth", "second-y.npy", "-o", "sets.csv")
+    assert re.search(r"mean harm 0\.\d+ \(at most 0\.1 promised; standard error 0\.0\d+\)", told)
+
+
 def test_compare_and_its_report_name_it(udcp: Udcp, undrawn: None) -> None:
     pytest.importorskip("matplotlib")
     source = ("--probs", "all.npy", "--truth", "all-y.npy", "--splits", "3", "--report", "r.html")

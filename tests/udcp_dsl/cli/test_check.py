@@ -31,7 +31,7 @@ def test_heading_facts_and_oracles_are_shown(udcp: Udcp) -> None:
         "lost: ratio",
     ]
     assert "base        ✓ yes     no      microseconds   one sort of each row, stopped early" in lines
-    assert "greedy      ✓ yes     no      microseconds   a merge of lists of labels that cost the same" in lines
+    assert "greedy      ✓ yes     no      microseconds   a bound for each list of equal labels per step" in lines
     assert "price       ✓ yes     exact   microseconds   minimum cuts" in lines
     assert any(line.startswith("ratio       ✗ no ") and "needs separable, which is refuted" in line for line in lines)
 
@@ -48,8 +48,8 @@ def test_json_has_the_documented_keys(udcp: Udcp) -> None:
     data = json.loads(result.stdout)
     assert (result.exit_code, result.stderr) == (0, "")
     assert list(data) == [
-        "ok", "diagnostics", "file", "loss", "losses", "labels", "params", "interval", "facts", "summands", "lost",
-        "free_labels", "oracles",
+        "ok", "diagnostics", "file", "loss", "losses", "unit", "labels", "params", "interval", "facts", "summands",
+        "lost", "free_labels", "oracles",
     ]  # fmt: skip
     assert data["ok"] is True
     assert (data["loss"], data["losses"], data["labels"]) == ("pets", ["plain", "pets"], 4)

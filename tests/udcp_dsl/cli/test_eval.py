@@ -39,6 +39,7 @@ def test_json(udcp: Udcp) -> None:
             {"text": "0.01 * size", "cost": 0.02},
         ],
         "total": 9.02,
+        "unit": None,
     }
 
 

@@ -163,7 +163,7 @@ def test_as_data(udcp: Udcp, predictor: SetPredictor) -> None:
     sets = predictor.predict_set(NEW)
     assert data == {
         "ok": True, "warnings": [], "file": "sets.npy", "loss": "pets", "oracle": "lac", "alpha": "0.3", "n": 25,
-        "mean_size": sets.sizes.mean(), "mean_cost": pytest.approx(sets.costs.mean()),
+        "unit": None, "mean_size": sets.sizes.mean(), "mean_cost": pytest.approx(sets.costs.mean()),
         "empty": int((sets.sizes == 0).sum()), "handed_over": None,
     }  # fmt: skip
 

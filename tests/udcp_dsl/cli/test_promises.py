@@ -129,3 +129,15 @@ def test_a_default_alpha_is_said(udcp: Udcp) -> None:
     arguments = ("calibrate", "skin.loss", *SOURCE, "--oracle", "lac", "-o", "skin.json")
     assert "alpha 0.1 (default)" in udcp(*arguments).stdout
     assert "(default)" not in udcp(*arguments, "--alpha", "0.1").stdout
+
+
+def test_an_alpha_meant_as_coverage_is_told_in_the_words_of_the_command_line(udcp: Udcp) -> None:
+    done = udcp("calibrate", "skin.loss", *SOURCE, "--oracle", "lac", "--alpha", "0.9", "-o", "skin.json")
+    assert "For coverage 0.9 give --alpha 0.1" in " ".join(done.output.split())
+    refused = udcp("calibrate", "skin.loss", *SOURCE, "--oracle", "lac", "--confidence", "0.95", "-o", "skin.json")
+    told = " ".join(refused.output.split())
+    assert refused.exit_code == 2
+    assert "--confidence 0.95 is given without --alpha" in told
+    assert "give --alpha 0.05. --confidence is something else" in told
+    assert "as in --alpha 0.1 --confidence 0.95" in told
+    assert "confidence_level" not in done.output + refused.output

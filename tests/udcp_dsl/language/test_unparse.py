@@ -128,7 +128,7 @@ DECLARATIONS = st.one_of(
     build(ast.Actions, DECLARED, files("by")),
     st.tuples(DECLARED, SIGNED, SIGNED, st.booleans(), SIGNED).map(_limits),
     build(ast.Let, DECLARED, EXPRESSIONS),
-    build(ast.LossDecl, DECLARED, EXPRESSIONS),
+    build(ast.LossDecl, DECLARED, EXPRESSIONS, st.none() | NAMES.filter(lambda name: bool(name.text.strip()))),
 )
 
 

@@ -85,11 +85,11 @@ loss l =
 @pytest.mark.parametrize(
     ("body", "price", "greedy"),
     [
-        ("size + any(C)", "entry prices of nested categories", "a merge of lists"),
-        ("diameter(h) + sum(k)", "the best set in every ball of the tree", "the farthest distance"),
-        ("size ^ 2", "the best set of every size", "a merge of lists"),
-        ("count(O) + size", "minimum cuts", "a merge of lists"),
-        ("2 * (any({0}) and any({1})) + sum(k)", "branches over what the loss reads", "one look at each list"),
+        ("size + any(C)", "entry prices of nested categories", "a bound for each list"),
+        ("diameter(h) + sum(k)", "the best set in every ball of the tree", "a bound for each list"),
+        ("size ^ 2", "the best set of every size", "a bound for each list"),
+        ("count(O) + size", "minimum cuts", "a bound for each list"),
+        ("2 * (any({0}) and any({1})) + sum(k)", "branches over what the loss reads", "the cost of each list"),
         ("spread(h)", "branches over what the loss reads", "every label anew"),
     ],
 )

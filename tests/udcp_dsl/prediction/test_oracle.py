@@ -17,7 +17,7 @@ import udcp_dsl.prediction.oracle
 from udcp_dsl.diagnostics import InputError, OracleError
 from udcp_dsl.prediction.oracle import Oracle, as_thresholds, make_oracle, oracle_names
 
-LOSS: Any = SimpleNamespace(labels=("a", "b", "c"))
+LOSS: Any = SimpleNamespace(labels=("a", "b", "c"), inputs={})
 P = np.array([[0.5, 0.3, 0.2], [0.1, 0.1, 0.8]])
 
 

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
+
+import numpy as np
 
 from udcp_dsl.compile.declare.actions import build_actions
 from udcp_dsl.compile.declare.categories import build_categories, build_category
@@ -15,20 +18,22 @@ from udcp_dsl.compile.declare.costs import build_costs
 from udcp_dsl.compile.declare.declared import Declared, Fault, Thing
 from udcp_dsl.compile.declare.distances import build_distance
 from udcp_dsl.compile.declare.hierarchies import build_hierarchy
+from udcp_dsl.compile.declare.inputs import build_input, declared_input
 from udcp_dsl.compile.declare.kept import Kept
 from udcp_dsl.compile.declare.labels import declare_labels
 from udcp_dsl.compile.declare.matching import whole
 from udcp_dsl.compile.declare.params import build_param
 from udcp_dsl.compile.sources import FileFault, Files
 from udcp_dsl.diagnostics import Related
+from udcp_dsl.expression.domain import Costs
 from udcp_dsl.language import ast
 
-__all__ = ["Declared", "Kept", "declare", "with_params"]
+__all__ = ["Declared", "Kept", "declare", "declared_input", "with_inputs", "with_params"]
 
 # The order of building: later kinds refer to earlier ones.
-_ORDER = (ast.Param, ast.Hierarchy, ast.Category, ast.Categories, ast.Costs, ast.Distance, ast.Actions)
+_ORDER = (ast.Param, ast.Input, ast.Hierarchy, ast.Category, ast.Categories, ast.Costs, ast.Distance, ast.Actions)
 
-Data = ast.Param | ast.Hierarchy | ast.Category | ast.Categories | ast.Costs | ast.Distance | ast.Actions
+Data = ast.Param | ast.Input | ast.Hierarchy | ast.Category | ast.Categories | ast.Costs | ast.Distance | ast.Actions
 
 
 def declare(
@@ -47,11 +52,11 @@ def declare(
     declare_labels(d, spec, labels)
     for x in sorted(data, key=lambda x: _ORDER.index(type(x))):
         try:
-            if not d.labels and not isinstance(x, ast.Param):
+            if not d.labels and not isinstance(x, ast.Param | ast.Input):
                 raise Fault  # there is one diagnostic already: the labels
             if isinstance(body := getattr(x, "body", None), ast.File):
                 whole(body)
-            if kept is None or isinstance(x, ast.Param):
+            if kept is None or isinstance(x, ast.Param | ast.Input):
                 d.things[x.name.text] = _build(d, x, params)
             else:
                 d.things[x.name.text] = kept.recall(d, x, lambda x=x: _build(d, x, params))  # type: ignore[misc]
@@ -78,6 +83,17 @@ def with_params(d: Declared, spec: ast.Spec, params: Mapping[str, float]) -> Dec
     return again
 
 
+def with_inputs(d: Declared, row: Mapping[str, Any]) -> Declared:
+    """The same declarations with the inputs of one row in place of what is declared of them."""
+    things = dict(d.things)
+    for name, value in row.items():
+        thing = things[name]
+        things[name] = (
+            Costs(name, np.array(value, dtype=np.float64), thing.of) if isinstance(thing, Costs) else float(value)
+        )
+    return replace(d, things=things, broken=set(), diagnostics=[])
+
+
 def _names(d: Declared, spec: ast.Spec) -> list[Data]:
     """The declarations of data, the first of each name; lets and losses are noted, names declared twice are faults."""
     first: dict[str, ast.Name] = {}
@@ -96,6 +112,8 @@ def _names(d: Declared, spec: ast.Spec) -> list[Data]:
         first[name.text] = name
         if isinstance(x, ast.Let | ast.LossDecl):
             d.definitions[name.text] = x
+        elif isinstance(x, ast.Limit):
+            d.limits[name.text] = x
         else:
             data.append(x)
     return data
@@ -105,6 +123,8 @@ def _build(d: Declared, x: Data, params: Mapping[str, float]) -> Thing:
     match x:
         case ast.Param():
             return build_param(d, x, params)
+        case ast.Input():
+            return build_input(d, x)
         case ast.Hierarchy():
             return build_hierarchy(d, x)
         case ast.Category():

@@ -9,6 +9,7 @@ import numpy as np
 
 from udcp_dsl.compile.declare.declared import Declared, Fault
 from udcp_dsl.compile.declare.families import family_of
+from udcp_dsl.compile.declare.inputs import build_row_costs
 from udcp_dsl.compile.declare.labels import expand, report_twice, report_unknown
 from udcp_dsl.compile.declare.matching import column, complete, ending, listed, only, rows_of
 from udcp_dsl.compile.sources import FileFault, finite, read_json, read_npy
@@ -20,6 +21,8 @@ _NO_NAME = "rename one of them, or give the costs in order, as .npy"
 
 
 def build_costs(d: Declared, x: ast.Costs) -> Costs:
+    if isinstance(x.body, ast.PerRow):
+        return build_row_costs(d, x, x.body)
     family = None
     keys: Sequence[str] = d.labels
     of = ""
@@ -70,7 +73,7 @@ def build_costs(d: Declared, x: ast.Costs) -> Costs:
 
 def _default_of_zero(x: ast.Costs) -> Fix:
     """`, default: 0` after the last entry, or after the comma that follows it."""
-    assert not isinstance(x.body, ast.File)
+    assert isinstance(x.body, tuple)
     source, end = x.span.source, x.body[-1].span.end
     rest = source.text[end : x.span.end].lstrip()
     if not rest.startswith(","):

@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 from udcp_dsl.compile.sources import Files
 from udcp_dsl.diagnostics import Diagnostic, Fix, Related, Span, Suggestion, known_names, suggest
 from udcp_dsl.expression.domain import Actions, Category, Costs, Family, Hierarchy, Metric
+from udcp_dsl.expression.rows.declared import RowInput
 from udcp_dsl.language import ast
 
 # A thousand misspelt names among ten thousand are one mistake, which the first few suggestions show: names that are
 # compared with others in one spec.
 _MOST_COMPARED = 50_000
 
-Thing = Category | Family | Costs | Metric | Hierarchy | Actions | float
+Thing = Category | Family | Costs | Metric | Hierarchy | Actions | RowInput | float
 
 
 @dataclass
@@ -27,6 +28,7 @@ class Declared:
     label_column: str | None = None
     things: dict[str, Thing] = field(default_factory=dict)
     definitions: dict[str, ast.Let | ast.LossDecl] = field(default_factory=dict)
+    limits: dict[str, ast.Limit] = field(default_factory=dict)
     broken: set[str] = field(default_factory=set)
     diagnostics: list[Diagnostic] = field(default_factory=list)
     _compared: int = 0

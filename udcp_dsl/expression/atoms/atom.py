@@ -132,6 +132,10 @@ class Atom(ABC):
     @abstractmethod
     def batch(self, sets: Sets) -> Floats: ...
 
+    def batch_by_row(self, sets: Sets, costs: Floats) -> Floats:
+        """`batch` with costs of its own for each set, (n, labels or categories); for atoms of costs."""
+        raise NotImplementedError
+
     @abstractmethod
     def start(self, held: Held) -> Increment: ...
 

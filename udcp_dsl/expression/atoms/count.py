@@ -39,8 +39,14 @@ class Count(Atom):
         touched = (not S.isdisjoint(self.family.category(i).members.tolist()) for i in range(len(self.family)))
         return float(sum(w for w, there in zip(self.weights, touched, strict=True) if there))
 
+    def _touched(self, sets: Sets) -> Bools:
+        return self._touched_by_members(sets) if sets.listed else self._touched_by_mask(sets)
+
+    def batch_by_row(self, sets: Sets, costs: Floats) -> Floats:
+        return np.asarray(np.einsum("nc,nc->n", self._touched(sets).astype(np.float64), costs))
+
     def batch(self, sets: Sets) -> Floats:
-        touched = self._touched_by_members(sets) if sets.listed else self._touched_by_mask(sets)
+        touched = self._touched(sets)
         return touched @ self.weights if self.weighted else np.count_nonzero(touched, axis=1).astype(np.float64)
 
     def _touched_by_mask(self, sets: Sets) -> Bools:

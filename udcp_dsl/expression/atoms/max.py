@@ -40,7 +40,10 @@ class Max(Atom):
         return float(max((self.costs[y] for y in S), default=0.0))
 
     def batch(self, sets: Sets) -> Floats:
-        largest = np.where(sets.mask, self.costs, -np.inf).max(axis=1)
+        return self.batch_by_row(sets, self.costs)
+
+    def batch_by_row(self, sets: Sets, costs: Floats) -> Floats:
+        largest = np.where(sets.mask, costs, -np.inf).max(axis=1)
         return np.where(sets.size > 0, largest, 0.0)
 
     def start(self, held: Held) -> Increment:

@@ -36,7 +36,10 @@ class Min(Atom):
         return float(min((self.costs[y] for y in S), default=0.0))
 
     def batch(self, sets: Sets) -> Floats:
-        smallest = np.where(sets.mask, self.costs, np.inf).min(axis=1)
+        return self.batch_by_row(sets, self.costs)
+
+    def batch_by_row(self, sets: Sets, costs: Floats) -> Floats:
+        smallest = np.where(sets.mask, costs, np.inf).min(axis=1)
         return np.where(sets.size > 0, smallest, 0.0)
 
     def start(self, held: Held) -> Increment:

@@ -47,6 +47,11 @@ class Sum(Atom):
             rest = rest + lost
         return total + rest
 
+    def batch_by_row(self, sets: Sets, costs: Floats) -> Floats:
+        if not self._cancels:
+            return np.asarray(np.einsum("nk,nk->n", sets.as_float, costs))
+        return np.array([math.fsum(c[mask]) for c, mask in zip(costs, sets.mask, strict=True)])
+
     def start(self, held: Held) -> Increment:
         return CompensatedIncrement(held, self.costs) if self._cancels else LinearIncrement(held, self.costs)
 

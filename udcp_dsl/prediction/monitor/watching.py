@@ -13,6 +13,7 @@ import numpy as np
 
 from udcp_dsl import __version__
 from udcp_dsl.diagnostics import InputError
+from udcp_dsl.expression.rows.given import one_row
 from udcp_dsl.prediction.calibrate import Level, exact_level, show_level
 from udcp_dsl.prediction.calibrate.partition import cell_names, own_cells, threshold_rank
 from udcp_dsl.prediction.files import PathLike, atomic_write
@@ -141,14 +142,22 @@ class Monitor(Result):
         return tuple(sorted(found, key=lambda alarm: alarm.row))
 
     def update(
-        self, probs: Any, y: Any = None, *, groups: Any = None, ids: Any = None, ignore: Sequence[str] = ()
+        self,
+        probs: Any,
+        y: Any = None,
+        *,
+        groups: Any = None,
+        inputs: Any = None,
+        ids: Any = None,
+        ignore: Sequence[str] = (),
     ) -> tuple[Alarm, ...]:
         """Take one or many rows with their true labels, in the order in which they came; gives alarms that are new.
 
         Arguments are as for `evaluate`; a single row may be given as (K,) probabilities and one label. One batch or
         many come to the same.
         """
-        new = [alarm for rows in self._read(probs, y, groups, ids, ignore).blocks() for alarm in self._update(rows)]
+        read = self._read(probs, y, groups, ids, ignore, inputs)
+        new = [alarm for rows in read.blocks() for alarm in self._update(rows)]
         return tuple(sorted(new, key=lambda alarm: alarm.row))
 
     def _update(self, rows: Rows) -> list[Alarm]:
@@ -173,14 +182,15 @@ class Monitor(Result):
         self._streams = streams
         return [stream.alarm for stream, before in zip(streams, had, strict=True) if stream.alarm and not before]
 
-    def _read(self, probs: Any, y: Any, groups: Any, ids: Any, ignore: Sequence[str]) -> Rows:
+    def _read(self, probs: Any, y: Any, groups: Any, ids: Any, ignore: Sequence[str], inputs: Any = None) -> Rows:
         predictor = self.predictor
         if getattr(probs, "ndim", None) == 1:
             probs, y = probs[None, :], y if y is None or np.ndim(y) else [y]
             groups, ids = (x if x is None or np.ndim(x) else [x] for x in (groups, ids))
+            inputs = inputs if inputs is None else one_row(predictor.loss.inputs, inputs)
         if getattr(probs, "shape", (1,))[:1] == (0,):  # of no rows there is nothing to check but the columns
             y = groups = ids = None
-        rows = predictor.rows(probs, y, groups=groups, ids=ids, ignore=ignore, empty=True)
+        rows = predictor.rows(probs, y, groups=groups, inputs=inputs, ids=ids, ignore=ignore, empty=True)
         if len(rows) and predictor.promise.by_group and rows.groups is None:
             raise InputError("calibrated by group, so the monitor needs the group of each row: give groups=")
         if len(rows) and rows.y is None:

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError, did_you_mean
+from udcp_dsl.expression.rows.declared import RowCosts
 from udcp_dsl.prediction.calibrate.masses import as_written
 from udcp_dsl.prediction.oracle import Floats, Indices, Oracle, Probabilities
 
@@ -45,6 +46,8 @@ class Harm:
             raise InputError(
                 f"risk is {name!r}, but the spec has no such costs; {did_you_mean(str(name), list(known))}"
             )
+        if isinstance(known[name], RowCosts):
+            raise InputError(f"risk is {name!r}, which come with each row: give costs that are the same for all rows")
         values = known[name].values
         if (values < 0).any():
             y = int(values.argmin())

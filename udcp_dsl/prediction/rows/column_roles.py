@@ -13,6 +13,9 @@ from typing import Any
 
 from udcp_dsl.diagnostics import InputError
 
+# Before the name of an input, in the role of its column.
+INPUT = "input "
+
 
 @dataclass(frozen=True)
 class Role:
@@ -88,6 +91,8 @@ class Columns:
         metavar="COLUMNS",
     )
 
+    inputs: Sequence[str] = ()  # that the loss reads, each from the column of its name
+
     def __post_init__(self) -> None:
         if isinstance(self.carry, str) or isinstance(self.ignore, str):
             raise InputError("carry and ignore are lists of columns: give ['name'] for one")
@@ -98,10 +103,13 @@ class Columns:
     def per_row(self) -> dict[str, str]:
         """Those with one entry per row that is no probability, by what they are called in messages."""
         named = {role.called: getattr(self, keyword) for keyword, role in ROLES.items() if role.entry is not None}
-        return {called: column for called, column in named.items() if column is not None}
+        found = {called: column for called, column in named.items() if column is not None}
+        return found | {f"{INPUT}{name}": name for name in self.inputs}
 
 
-ROLES: Mapping[str, Role] = MappingProxyType({x.name: x.metadata["role"] for x in fields(Columns)})  # by keyword
+ROLES: Mapping[str, Role] = MappingProxyType(
+    {x.name: x.metadata["role"] for x in fields(Columns) if "role" in x.metadata}
+)  # by keyword
 ENTRIES: Mapping[str, str] = MappingProxyType(
     {role.called: role.entry for role in ROLES.values() if role.entry is not None}
 )  # the field of `Rows` by what it is called in messages

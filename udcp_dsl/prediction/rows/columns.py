@@ -6,15 +6,17 @@ is in the order of the labels, or in that of class names, and what else the tabl
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError, did_you_mean
-from udcp_dsl.prediction.rows.column_roles import Columns
-from udcp_dsl.prediction.rows.probability_matrix import match_columns
+from udcp_dsl.expression.rows.declared import RowInput
+from udcp_dsl.expression.rows.given import RowInputs, inputs_of
+from udcp_dsl.prediction.rows.column_roles import INPUT, Columns
+from udcp_dsl.prediction.rows.probability_matrix import check_class_names, match_columns
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,28 @@ class ColumnSpec:
     labels: tuple[str, ...]
     class_names: tuple[str, ...] | None = None
     columns: Columns = field(default_factory=Columns)
+    inputs: Mapping[str, RowInput] = field(default_factory=dict)  # what is declared of the inputs among the columns
     matrix: bool = True  # whether the numbers are wanted, and not only what is beside them
+
+    @staticmethod
+    def of(
+        labels: Sequence[str],
+        class_names: tuple[str, ...] | None,
+        columns: Columns,
+        inputs: Mapping[str, RowInput] | None = None,
+        beside: Collection[str] = (),
+    ) -> ColumnSpec:
+        """With the columns of the inputs, but for those that are beside the table."""
+        read = tuple(name for name in inputs or () if f"{INPUT}{name}" not in beside)
+        return ColumnSpec(tuple(labels), class_names, replace(columns, inputs=read), inputs or {})
+
+    def inputs_of(self, found: Mapping[str, Any], n: int) -> RowInputs | None:
+        """The inputs among what was found of n rows, by role, checked."""
+        given = {role.removeprefix(INPUT): column for role, column in found.items() if role.startswith(INPUT)}
+        if not given:
+            return None
+        order = None if self.class_names is None else check_class_names(self.class_names, self.labels)
+        return inputs_of(self.inputs, given, n, order=order)
 
     @property
     def numbers_alone(self) -> ColumnSpec:

@@ -7,13 +7,14 @@ Nothing is unpickled.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError, did_you_mean
+from udcp_dsl.expression.rows.declared import RowInput
 from udcp_dsl.prediction.files import PathLike, known_ending
 from udcp_dsl.prediction.rows.array_files import listed, read_array
 from udcp_dsl.prediction.rows.arrow_tables import arrow_blocks
@@ -42,13 +43,15 @@ def read_rows(
     logits: bool = False,
     normalize: bool = False,
     row: int | None = None,
+    inputs: Mapping[str, RowInput] | None = None,
 ) -> Rows:
     """Read all rows of a source (`open_rows`) at once: a file, the files of a folder or of a pattern, `-`.
 
     Columns of a table are matched by name, and all must be labels, one of the columns named here, or among those to
     `ignore` (`only_labels` ignores all others); an array's, and the entries of a column of lists, are in the order of
     `labels` or, where given, of `class_names`. `logits` and `normalize` say what the numbers are, as for `rows_of`. Of
-    several rows `row`, counted from 0, is the only one that is looked at.
+    several rows `row`, counted from 0, is the only one that is looked at. `inputs` are those that a loss reads
+    (`loss.inputs`): columns of their names, of lists for costs per row.
     """
     columns = Columns(
         column=column,
@@ -59,7 +62,8 @@ def read_rows(
         ignore=ignore,
         only_labels=only_labels,
     )
-    source = open_source(path, labels, columns, class_names=class_names, logits=logits, normalize=normalize)
+    how: dict[str, Any] = {"class_names": class_names, "logits": logits, "normalize": normalize, "inputs": inputs}
+    source = open_source(path, labels, columns, **how)
     return source.whole() if row is None else source.one(row)
 
 

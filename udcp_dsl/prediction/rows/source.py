@@ -16,6 +16,8 @@ import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError, RowFault, warn
 from udcp_dsl.expression.domain import WHOLE_NUMBER
+from udcp_dsl.expression.rows.declared import RowInput
+from udcp_dsl.expression.rows.given import RowInputs
 from udcp_dsl.prediction.containers import BlockedMatrix, listed, to_array
 from udcp_dsl.prediction.files import PathLike
 from udcp_dsl.prediction.rows.column_roles import ENTRIES, Columns
@@ -224,13 +226,15 @@ def open_rows(
     logits: bool = False,
     normalize: bool = False,
     beside: Mapping[str, Any] | None = None,
+    inputs: Mapping[str, RowInput] | None = None,
 ) -> Source:
     """A source of rows: a file, all files of a folder, those of a pattern (`parts/*.parquet`), or `-`, standard input.
 
     .npy, .npz (`file.npz:key`), .csv, .parquet, .arrow, .feather and .jsonl are read, each with a column a label or, in
     tables of Arrow and JSON lines, with one column of lists, in the order of `labels` or, where given, `class_names`
     (`column` names it where there are several). Columns that are carried come along with each batch. `beside` are
-    columns that are not in the files, by role ("ids", "groups", "true labels"), for all rows in order.
+    columns that are not in the files, by role ("ids", "groups", "true labels"), for all rows in order. `inputs` are
+    those that a loss reads (`loss.inputs`): columns of their names, of lists for costs.
     """
     columns = Columns(
         column=column,
@@ -242,9 +246,8 @@ def open_rows(
         only_labels=only_labels,
         carry=carry,
     )
-    return open_source(
-        path, labels, columns, class_names=class_names, logits=logits, normalize=normalize, beside=beside
-    )
+    how: dict[str, Any] = {"logits": logits, "normalize": normalize, "beside": beside, "inputs": inputs}
+    return open_source(path, labels, columns, class_names=class_names, **how)
 
 
 def open_source(
@@ -256,10 +259,11 @@ def open_source(
     logits: bool = False,
     normalize: bool = False,
     beside: Mapping[str, Any] | None = None,
+    inputs: Mapping[str, RowInput] | None = None,
 ) -> Source:
     """The same by the value that the columns travel as."""
     names = None if class_names is None else names_of_classes(class_names)
-    wanted = ColumnSpec(tuple(labels), names, columns)
+    wanted = ColumnSpec.of(labels, names, columns, inputs, beside or ())
     return Source(find_parts(path), wanted, logits, normalize, dict(beside or {}))
 
 
@@ -278,9 +282,10 @@ def block_rows(
         rows = rows_of(values, wanted.labels, logits=logits, normalize=normalize, empty=empty)
     else:
         rows = Rows(wanted.labels, block.values)
-    entries = {ENTRIES[role]: column for role, column in found.items()}
+    entries = {ENTRIES[role]: column for role, column in found.items() if role in ENTRIES}
     ids = entries.pop("ids", None)
     rows = rows_of(rows, wanted.labels, class_names=wanted.class_names, empty=empty, **entries)
+    rows = replace(rows, inputs=wanted.inputs_of(found, len(rows)))
     return rows if ids is None else replace(rows, ids=id_texts(ids, len(rows)))
 
 
@@ -310,6 +315,8 @@ def _joined(rows: Sequence[Rows]) -> Rows:
     first = rows[0]
 
     def column(name: str) -> Any:
-        return None if getattr(first, name) is None else np.concatenate([getattr(some, name) for some in rows])
+        parts = [getattr(some, name) for some in rows]
+        join: Any = RowInputs.joined if name == "inputs" else np.concatenate
+        return None if parts[0] is None else join(parts)
 
     return replace(first, **{field.name: column(field.name) for field in fields(first) if field.name != "labels"})

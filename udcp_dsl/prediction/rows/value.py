@@ -17,6 +17,8 @@ import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError, warn
 from udcp_dsl.expression.domain import WHOLE_NUMBER
+from udcp_dsl.expression.rows.given import RowInputs
+from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.containers import BlockedMatrix, by_rows, frame_column, is_frame, listed, refuse_another_index
 from udcp_dsl.prediction.rows.probability_matrix import (
     Matrix,
@@ -43,6 +45,7 @@ class Rows:
     groups: Names | None = None
     ids: Names | None = None
     weights: npt.NDArray[np.float64] | None = None
+    inputs: RowInputs | None = None
 
     def __len__(self) -> int:
         return len(self.P)
@@ -134,6 +137,8 @@ def rows_of(
     groups: Any = None,
     ids: Any = None,
     weights: Any = None,
+    inputs: Any = None,
+    loss: Loss | Sequence[Loss] = (),
     class_names: Any = None,
     logits: bool = False,
     normalize: bool = False,
@@ -146,6 +151,7 @@ def rows_of(
     `given` is what `probabilities` takes (an array, a tensor, a frame, lists), with the true labels, groups, ids and
     weights beside it; of a frame `id_column` holds the ids and `ignore` names columns to leave unread. Or it is `Rows`,
     such as `read_rows` gives: they are probabilities already, and what is given beside them takes the place of theirs.
+    `inputs` are those that `loss`, or several, reads.
     Refuses whatever `probabilities`, `truth`, `groups_of` and `sample_ids` refuse, rows of other labels and, but for
     `empty=True`, no rows at all.
 
@@ -195,6 +201,11 @@ def rows_of(
         rows = replace(rows, ids=sample_ids(ids, n))
     if weights is not None:
         rows = replace(rows, weights=weights_of(weights, n))
+    losses = (loss,) if isinstance(loss, Loss) else tuple(loss)
+    if losses:
+        given = rows.inputs if inputs is None else inputs
+        read = [x for one in losses if (x := one.inputs_of(given, n, order=order)) is not None]
+        rows = replace(rows, inputs=RowInputs({k: x for some in read for k, x in some.items()}, n) if read else None)
     return rows
 
 

@@ -85,7 +85,6 @@ class Anchors(Stage):
 
     @classmethod
     def fit(cls, setting: Setting, folds: Sequence[OracleInput], left: Left) -> Anchors:
-        assert isinstance(setting.oracle, AnchoredOracle)
         (own,) = folds
         groups, left_of, edges = None, None, tuple[float, ...]()
         if own.groups is not None and left.groups is not None:
@@ -97,7 +96,9 @@ class Anchors(Stage):
             left_of = Counter({str(b): left.n // bins for b in range(len(edges) + 1)})
         found = Tuned(to_array(own.P), own.truth, groups, setting.harms(own.truth), own.weights)
         rule, alphas = setting.rule(left.groups), setting.promise.alphas
-        return find_anchors(setting.oracle, found, alphas, rule, left=left.n, left_of=left_of, edges=edges)
+        oracle = setting.oracle.with_inputs(own.inputs)
+        assert isinstance(oracle, AnchoredOracle)
+        return find_anchors(oracle, found, alphas, rule, left=left.n, left_of=left_of, edges=edges)
 
     @property
     def rows_used(self) -> int:
@@ -213,7 +214,7 @@ def find_anchors(
             own = np.flatnonzero(names == group)
             if len(own) >= _FEWEST:
                 part = rows.take(own)
-                by_group[group] = {alpha: part.anchor(oracle, rule, alpha, many) for alpha in alphas}
+                by_group[group] = {alpha: part.anchor(_some(oracle, own), rule, alpha, many) for alpha in alphas}
     return Anchors(len(rows.y), overall, by_group, edges)
 
 
@@ -228,6 +229,13 @@ def find_anchor(
     rows = _Rows(oracle, P, y, worth)
     anchor = rows.price(level, _NEAR)
     return anchor if anchor is None or len(y) < _ENOUGH else rows.least_regret(level, anchor)
+
+
+def _some(oracle: AnchoredOracle, rows: Indices) -> AnchoredOracle:
+    """The oracle of some of its rows."""
+    some = oracle.take(rows)
+    assert isinstance(some, AnchoredOracle)
+    return some
 
 
 class _Rows:
@@ -301,13 +309,14 @@ class _Rows:
         first, best = self._best(anchor, rows), self._best(mu, rows)
         near = first | best if anchor < mu else first & best
         mass = (self._P[rows] * (near.astype(np.int8) - best.astype(np.int8))).sum(axis=1)
-        lost = self._oracle.loss.batch(near) - self._oracle.loss.batch(best) - mu * mass
+        oracle = _some(self._oracle, rows)
+        lost = oracle.costs(near) - oracle.costs(best) - mu * mass
         return max(0.0, float(lost.sum())) / len(self._P)
 
     def _bearable(self, anchor: float) -> float:
         """A small share of what sets at the anchor cost beyond those at price 0."""
         every = np.arange(len(self._P))
-        costs = [float(self._oracle.loss.batch(self._best(mu, every)).mean()) for mu in (anchor, 0.0)]
+        costs = [float(self._oracle.costs(self._best(mu, every)).mean()) for mu in (anchor, 0.0)]
         return _REGRET * (costs[0] - costs[1])
 
     def _best(self, mu: float, rows: Indices) -> Masks:
@@ -324,5 +333,5 @@ class _Rows:
             masks[~open_rows] = self._best(below, np.flatnonzero(~open_rows))
         asked = np.flatnonzero(open_rows)
         prices: Floats = np.full(len(asked), mu)
-        masks[asked] = self._oracle.best(self._P[asked], prices)
+        masks[asked] = _some(self._oracle, asked).best(self._P[asked], prices)
         return masks

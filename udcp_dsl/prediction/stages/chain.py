@@ -202,6 +202,7 @@ def _fit_tuned(
 
 def oracle_at(oracle: Oracle, stages: Sequence[Stage], given: OracleInput, alpha: Fraction) -> Oracle:
     """The oracle for rows, at one alpha, after these stages."""
+    oracle = oracle.with_inputs(given.inputs)
     for stage in stages:
         oracle = stage.at_rows(oracle, alpha, given)
     return oracle

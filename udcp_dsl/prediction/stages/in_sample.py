@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from udcp_dsl.prediction.calibrate.checked_arrays import points_of_cells
 from udcp_dsl.prediction.containers import BlockedMatrix
 from udcp_dsl.prediction.empty_sets import told
-from udcp_dsl.prediction.least_covered import LeastCovered, Part, hardest_quarter
+from udcp_dsl.prediction.least_covered import LeastCovered
 from udcp_dsl.prediction.oracle import SolvingOracle
 from udcp_dsl.prediction.rows.value import highest
 
@@ -60,19 +59,12 @@ def in_sample(
     if calibration.weighted or setting.harm is not None:
         return {}
     alphas, labels = setting.promise.alphas, setting.oracle.loss.labels
-    hard = hardest_quarter(rows.highest_probabilities if given.P is rows.P else highest(given.P))
-    classes = points_of_cells(given.truth, len(labels))
+    top = rows.highest_probabilities if given.P is rows.P else highest(given.P)
     found = {}
     for alpha, own in zip(alphas, scores if len(scores) > 1 else list(scores) * len(alphas), strict=True):
         covered = own <= _own_threshold(chain.thresholds.tau(given, alpha), given)
-        least = LeastCovered.of(
-            alpha,
-            Part.of("all", "", covered),
-            [Part.of("class", label, covered[at]) for label, at in zip(labels, classes, strict=True)],
-            Part.of("quarter", "hardest quarter", covered[hard]),
-            conditional=setting.promise.conditional,
-            rows=ROWS,
-        )
+        within = setting.promise.conditional
+        least = LeastCovered.of_rows(alpha, labels, given.truth, covered, top, conditional=within, rows=ROWS)
         found[alpha] = InSample(least, _empty(chain, given, np.flatnonzero(~covered), alpha))
     return found
 

@@ -50,11 +50,12 @@ class Lambda(Stage):
         rule, harms = setting.rule(left.groups), setting.harms(first.truth)
 
         def threshold(lam: float) -> float:
-            scores = true_scores(candidates[lam], first, nonempty=nonempty)
+            scores = true_scores(candidates[lam].with_inputs(first.inputs), first, nonempty=nonempty)
             return make_cell(scores, setting.promise.alphas[:1], rule, weights=first.weights, harms=harms).thresholds[0]
 
         def mean_cost(lam: float, tau: float) -> float:
-            return float(by_rows(second.P, partial(_costs, candidates[lam], tau, nonempty)).mean())
+            oracle = candidates[lam].with_inputs(second.inputs)
+            return float(by_rows(second.P, partial(_costs, oracle, tau, nonempty), *oracle.own_columns).mean())
 
         with keeping_warnings(CalibrationWarning):  # said before the work
             lo, hi = setting.oracle.loss.facts.interval
@@ -79,11 +80,12 @@ class Lambda(Stage):
         return cls(tuning, as_whole_number(data["rows"], "rows"))
 
 
-def _costs(oracle: Oracle, tau: float, nonempty: bool, P: Probabilities) -> FloatArray:
+def _costs(oracle: Oracle, tau: float, nonempty: bool, P: Probabilities, *own: FloatArray) -> FloatArray:
+    oracle = oracle.of_rows(*own)
     mask = oracle.sets(P, tau)
     if nonempty:
         mask[np.arange(len(P)), oracle.first(P)] = True
-    return oracle.loss.batch(mask)
+    return oracle.costs(mask)
 
 
 def true_scores(oracle: Oracle, given: OracleInput, *, nonempty: bool) -> FloatArray:

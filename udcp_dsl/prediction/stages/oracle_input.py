@@ -14,6 +14,7 @@ from udcp_dsl.prediction.containers import changed
 from udcp_dsl.prediction.rows.value import highest
 
 if TYPE_CHECKING:
+    from udcp_dsl.expression.rows.given import RowInputs
     from udcp_dsl.prediction.oracle import Indices
     from udcp_dsl.prediction.rows import Rows
     from udcp_dsl.prediction.rows.probability_matrix import Matrix
@@ -30,6 +31,7 @@ class OracleInput:
     groups: npt.NDArray[np.str_] | None = None
     difficulty: npt.NDArray[np.float64] | None = None
     weights: npt.NDArray[np.float64] | None = None
+    inputs: RowInputs | None = None
 
     def __len__(self) -> int:
         return len(self.P)
@@ -62,4 +64,5 @@ def prepare(setting: Setting, stages: Iterable[Stage], rows: Rows, *, weigh: boo
         rows.groups if setting.promise.by_group else None,
         difficulty,
         rows.weights,
+        rows.inputs,
     )

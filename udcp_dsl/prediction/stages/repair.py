@@ -126,5 +126,5 @@ def _costs_alone(loss: Loss) -> Floats:
     for start in range(0, loss.K, step):
         alone = np.zeros((min(step, loss.K - start), loss.K), dtype=bool)
         alone[np.arange(len(alone)), start + np.arange(len(alone))] = True
-        found[start : start + step] = loss.batch(alone)
+        found[start : start + step] = loss.example.batch(alone)
     return found

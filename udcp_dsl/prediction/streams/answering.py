@@ -6,6 +6,7 @@ An engine hands batches over and takes batches back: Spark's `mapInArrow`, Ray's
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError, RowFault
+from udcp_dsl.expression.rows.given import RowInputs
 from udcp_dsl.prediction.calibrate import Level
 from udcp_dsl.prediction.rows import Rows
 from udcp_dsl.prediction.rows.arrow_tables import block_of
@@ -21,7 +23,7 @@ from udcp_dsl.prediction.rows.columns import ColumnSpec
 from udcp_dsl.prediction.rows.row_attributes import Names
 from udcp_dsl.prediction.rows.source import block_rows
 from udcp_dsl.prediction.sets import PredictionSets
-from udcp_dsl.prediction.writing import Answers, refuse_taken_names
+from udcp_dsl.prediction.writing import Answers, Judged, refuse_taken_names
 
 if TYPE_CHECKING:
     from udcp_dsl.prediction.predictor import SetPredictor
@@ -33,18 +35,29 @@ def masks(predictor: SetPredictor, rows: Rows, level: Fraction) -> npt.NDArray[n
 
 
 def told(
-    predictor: SetPredictor, mask: npt.NDArray[np.bool_], ids: Names | None, *, first: int = 0, carried: Any = None
+    predictor: SetPredictor,
+    mask: npt.NDArray[np.bool_],
+    ids: Names | None,
+    *,
+    first: int = 0,
+    carried: Any = None,
+    inputs: RowInputs | None = None,
 ) -> Answers:
     """What is said of rows with these sets, which are numbered from `first` on where they have no ids."""
-    sets = PredictionSets(predictor.loss, mask, ids)
+    sets = PredictionSets(predictor.loss, mask, ids, inputs=inputs)
     _ = sets.views.members  # they are written, and where they are known costs are soon found
     names: Sequence[str] | range = range(first, first + len(mask)) if ids is None else ids.tolist()
     return Answers(predictor.loss.labels, sets.views, names, sets.costs, sets.decisions, carried)
 
 
 def answers(predictor: SetPredictor, rows: Rows, level: Fraction, *, first: int = 0, carried: Any = None) -> Answers:
-    """Both, one after the other."""
-    return told(predictor, masks(predictor, rows, level), rows.ids, first=first, carried=carried)
+    """Both, one after the other; where truth is known, with which rows are covered."""
+    mask = masks(predictor, rows, level)
+    found = told(predictor, mask, rows.ids, first=first, carried=carried, inputs=rows.inputs)
+    if rows.y is None:
+        return found
+    covered = mask[np.arange(len(rows)), rows.truth]
+    return replace(found, judged=Judged(rows.truth, covered, rows.highest_probabilities))
 
 
 def check_groups(predictor: SetPredictor, given: bool) -> None:
@@ -62,7 +75,7 @@ def predict_batches(
     level = predictor.calibrated.level(alpha)
     refuse_taken_names(columns.carry)
     check_groups(predictor, columns.group_column is not None)
-    wanted = ColumnSpec(tuple(predictor.loss.labels), predictor.class_names, columns)
+    wanted = ColumnSpec.of(predictor.loss.labels, predictor.class_names, columns, predictor.loss.inputs)
     return _answered(predictor, batches, level, wanted)
 
 

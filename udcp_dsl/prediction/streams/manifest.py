@@ -157,8 +157,9 @@ def remove_leftovers(folder: Path) -> None:
 
 def _columns(source: Source) -> dict[str, Any]:
     columns, names = source.wanted.columns, source.wanted.class_names
+    per_row = {called: column for called, column in columns.per_row.items() if called != "true labels"}
     lists = {"lists": columns.column, "carried": list(columns.carry)}
-    return {**columns.per_row, **lists, "class names": None if names is None else list(names)}
+    return {**per_row, **lists, "class names": None if names is None else list(names)}
 
 
 def _read(file: Path) -> dict[str, Any]:

@@ -13,13 +13,15 @@ import numpy as np
 
 from udcp_dsl.diagnostics import InputError, RowFault
 from udcp_dsl.prediction.declaration import Time, Way
+from udcp_dsl.prediction.evaluation import Risk, risk_of
 from udcp_dsl.prediction.files import PathLike
+from udcp_dsl.prediction.least_covered import LeastCovered
 from udcp_dsl.prediction.rows.prefetch import prefetch, write_behind
 from udcp_dsl.prediction.rows.source import BATCH, Batch, Source
 from udcp_dsl.prediction.streams.answering import answers
 from udcp_dsl.prediction.streams.manifest import Parts
 from udcp_dsl.prediction.streams.ordered_pool import in_lanes, lanes_here
-from udcp_dsl.prediction.writing import Answers, Write, open_p_values, open_sets
+from udcp_dsl.prediction.writing import Answers, Judged, Write, open_p_values, open_sets
 
 if TYPE_CHECKING:
     from udcp_dsl.prediction.predictor import SetPredictor
@@ -30,22 +32,36 @@ Tell: TypeAlias = Callable[[int], None]
 
 @dataclass(frozen=True)
 class Tally:
-    """What sets come to: how many, how many empty, the sums of their sizes and costs, how many are handed over."""
+    """What sets come to: how many, how many empty, the sums of their sizes and costs, how many are handed over; where
+    truth is known, whether each row is covered (17 bytes a row)."""
 
     n: int = 0
     empty: int = 0
     size: int = 0
     cost: float = 0.0
     handed_over: int = 0
+    judged: tuple[Judged, ...] = ()
 
     def __add__(self, other: Tally) -> Tally:
         return Tally(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
+    def judgement(self, predictor: SetPredictor, level: Fraction) -> LeastCovered | Risk | None:
+        """Who is covered least, or the mean harm where alpha bounds that; None where no truth is known."""
+        if not self.judged:
+            return None
+        truth, covered, highest = (np.concatenate(column) for column in zip(*self.judged, strict=True))
+        harm = predictor.promise.harm(predictor.loss)
+        if harm is not None:
+            return risk_of(harm, covered, truth, level)
+        labels, within = predictor.loss.labels, predictor.conditional
+        return LeastCovered.of_rows(level, labels, truth, covered, highest, conditional=within)
+
     @classmethod
     def of(cls, block: Answers) -> Tally:
         cost = 0.0 if block.costs is None else float(block.costs.sum())
+        judged = () if block.judged is None else (block.judged,)
         handed = int(np.count_nonzero(block.more.get("handed_over", ())))
-        return cls(len(block.sizes), int((block.sizes == 0).sum()), int(block.sizes.sum()), cost, handed)
+        return cls(len(block.sizes), int((block.sizes == 0).sum()), int(block.sizes.sum()), cost, handed, judged)
 
 
 def predict_file(

@@ -83,6 +83,12 @@ def specs(
         body = expressing.anything(declaring.pick(depths))
         definitions.append(ast.LossDecl(named(f"l{i}"), body.expr, span=NOWHERE))
         expressing.define(reference(f"l{i}"), body)
+    if declaring.number(0, 3) == 3:
+        # It names the set, as no constant may be limited, and holds on every set: others may lie below all values.
+        limited = ast.Sum(((1, ast.Call("size", None, span=NOWHERE)), (1, body.expr)), span=NOWHERE)
+        bound = ast.Number(1e15, span=NOWHERE)
+        held = ast.Comparison("<=", limited, bound, span=NOWHERE)
+        definitions.append(ast.Limit(named("m1"), held, span=NOWHERE))
     declarations = declaring.shuffled([*declaring.declarations, *definitions])
     tree = ast.Spec(tuple(declarations), span=NOWHERE)
     return GeneratedSpec(unparse(tree), declaring.files, declaring.given, tree)

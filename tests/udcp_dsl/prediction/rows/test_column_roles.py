@@ -44,7 +44,7 @@ def test_options_are_those_that_are_declared(verb: str) -> None:
 
 
 def test_what_belongs_to_rows_is_a_field_of_them() -> None:
-    assert set(ENTRIES.values()) == {x.name for x in fields(Rows)} - {"labels", "P"}
+    assert set(ENTRIES.values()) == {x.name for x in fields(Rows)} - {"labels", "P", "inputs"}
 
 
 def test_lists_of_columns_are_lists() -> None:

@@ -1,0 +1,52 @@
+"""`--input km=12`: the inputs of one row, on the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from udcp_dsl.diagnostics import InputError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def takes_inputs(verb: F) -> F:
+    """Give a command --input."""
+    return click.option(
+        "--input",
+        "inputs",
+        multiple=True,
+        callback=_parsed,
+        metavar="NAME=VALUE",
+        help="An input of the row: km=12; for costs per row fee=1,2,3 in order or fee=cat:1,dog:2 by name.",
+    )(verb)
+
+
+def _parsed(ctx: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> dict[str, Any] | None:
+    found: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip():
+            raise InputError(f"--input {text}: write NAME=VALUE, such as km=12")
+        if name.strip() in found:
+            raise InputError(f"--input {name.strip()} is given twice")
+        found[name.strip()] = _value(name.strip(), value)
+    return found or None
+
+
+def _value(name: str, text: str) -> Any:
+    parts = [part.strip() for part in text.split(",")]
+    if any(":" in part for part in parts):
+        pairs = [part.rpartition(":") for part in parts]
+        return {key.strip().strip('"'): _number(name, number) for key, _, number in pairs}
+    numbers = [_number(name, part) for part in parts]
+    return numbers if len(numbers) > 1 else numbers[0]
+
+
+def _number(name: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"--input {name}: {text!r} is not a number") from None

@@ -1,0 +1,64 @@
+"""What a spec declares of numbers that come with each row: `input km in [0, 200]`, `costs fee per row in [0, 500]`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from udcp_dsl.expression.domain import Costs, Family, Floats
+
+
+@dataclass(frozen=True)
+class RowInput:
+    """An input of a loss: its name, its range, and what it has an entry for.
+
+    `entries` are the labels, or the categories of the family `of`, for costs; None for one number per row.
+    """
+
+    name: str
+    low: float
+    high: float
+    entries: tuple[str, ...] | None = None
+    of: str | None = None
+
+    @property
+    def width(self) -> int | None:
+        """How many numbers a row has; None where it is one number and no list."""
+        return None if self.entries is None else len(self.entries)
+
+    def shape(self, n: int | str = "n") -> str:
+        """The shape of the array for n rows, as text."""
+        return f"({n},)" if self.width is None else f"({n}, {self.width})"
+
+    def __str__(self) -> str:
+        what = "a number" if self.width is None else f"{self.width} costs of {self.of or 'labels'}"
+        return f"{self.name}: {what} per row in [{self.low:g}, {self.high:g}]"
+
+    @property
+    def example(self) -> Floats:
+        """What one row may have: the middle of the range, or numbers of it that all differ."""
+        shares = np.array(0.5) if self.width is None else (1 + np.arange(self.width)) / (1 + self.width)
+        return np.asarray(self.low * (1 - shares) + self.high * shares)
+
+
+@dataclass(frozen=True, eq=False)
+class RowCosts(Costs):
+    """Costs that are given with each row; `values` stand in for them, all at the upper end of the range."""
+
+    low: float = 0.0
+    high: float = 0.0
+
+    @staticmethod
+    def of_range(name: str, many: int, of: Family | None, low: float, high: float) -> RowCosts:
+        return RowCosts(name, np.full(many, high), of, low, high)
+
+    def variants(self) -> tuple[Costs, Costs, Costs]:
+        """All at the lower end, all at the upper, and both in turns: what is proved of the three holds of all."""
+        many = len(self.values)
+        turns = np.where(np.arange(many) % 2 == 0, self.low, self.high)
+        return (
+            Costs(self.name, np.full(many, self.low), self.of),
+            Costs(self.name, np.full(many, self.high), self.of),
+            Costs(self.name, turns, self.of),
+        )

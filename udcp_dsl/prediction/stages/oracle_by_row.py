@@ -1,0 +1,239 @@
+"""Oracles of losses with inputs: for each row the oracle of the row's own loss, in which all numbers are known.
+
+A score stays a function of the row, of its probabilities and inputs: so coverage holds where rows with their inputs are
+exchangeable. What an oracle is, which facts it needs and which way it takes is decided once, by facts that hold for
+all values of the inputs. Rows with the same inputs share an oracle.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from threading import get_ident
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from udcp_dsl.diagnostics import InputError, OracleError, keeping_warnings, warn
+from udcp_dsl.expression.rows.given import RowInputs
+from udcp_dsl.prediction.oracle import (
+    AnchoredOracle,
+    Floats,
+    Indices,
+    Masks,
+    Oracle,
+    Probabilities,
+    SolvingOracle,
+    as_probabilities,
+    make_oracle,
+)
+
+if TYPE_CHECKING:
+    from udcp_dsl.loss import Loss
+
+# Oracles of single rows that are kept: a search for an anchor asks the same rows twenty times.
+_KEPT = 2048
+
+
+class OracleByRow(Oracle):
+    """An oracle of a loss with inputs; `model` is that of an example row, and `make` makes that of any."""
+
+    anchors: Floats | None = None
+
+    def __init__(
+        self, model: Oracle, loss: Loss, options: Mapping[str, object], make: Callable[[Loss], Oracle]
+    ) -> None:
+        settled = {k: x for k, x in model.options.items() if k in options or k not in model.settled_by_row}
+        super().__init__(loss, **settled)
+        self.name, self.declaration, self.__doc__ = model.name, model.declaration, model.__doc__
+        self._make, self._model = make, model
+        self._inputs: RowInputs | None = None
+        self._kept: OrderedDict[bytes, Oracle] = OrderedDict()
+        self._unproved: dict[int, int | None] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _made_again, (self.name, self.loss, self.options)
+
+    @property
+    def about(self) -> str | None:
+        return self._model.about
+
+    @property
+    def unproved(self) -> int | None:
+        return self._unproved.get(get_ident(), self._model.unproved)
+
+    def with_inputs(self, inputs: RowInputs | None) -> Oracle:
+        if inputs is None:
+            return self
+        return self._copy(_inputs=RowInputs({name: inputs[name] for name in self.loss.inputs}, inputs.n))
+
+    def _copy(self, **changed: object) -> OracleByRow:
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other.__dict__.update(changed)
+        return other
+
+    @property
+    def inputs(self) -> RowInputs:
+        """The inputs of its rows; refuses where there are none."""
+        if self._inputs is None:
+            names = ", ".join(f"{name!r}: ..." for name in self.loss.inputs)
+            raise InputError(f"the loss reads inputs: give inputs={{{names}}}, or oracle.with_inputs(...)")
+        return self._inputs
+
+    def costs(self, masks: Masks) -> Floats:
+        return self.loss.batch(masks, inputs=self.inputs)
+
+    @property
+    def own_columns(self) -> tuple[Floats, ...]:
+        inputs = () if self._inputs is None else tuple(self._inputs[name] for name in self.loss.inputs)
+        return inputs if self.anchors is None else (*inputs, self.anchors)
+
+    def of_rows(self, *own: Floats) -> Oracle:
+        if not own:
+            return self
+        many = len(self.loss.inputs)
+        inputs = RowInputs(dict(zip(self.loss.inputs, own, strict=False)), len(own[0]))
+        return self._copy(_inputs=inputs, anchors=own[many] if len(own) > many else None)
+
+    def _scores(self, P: Probabilities) -> Floats:
+        out = np.empty(P.shape)
+        for rows, oracle in self._oracles(len(P)):
+            out[rows] = oracle.scores(P[rows])
+        return out
+
+    def _score_of(self, P: Probabilities, y: Indices) -> Floats:
+        out = np.empty(len(P))
+        for rows, oracle in self._oracles(len(P)):
+            out[rows] = oracle.score_of(P[rows], y[rows])
+        return out
+
+    def _sets(self, P: Probabilities, tau: Floats) -> Masks:
+        out = np.empty(P.shape, dtype=np.bool_)
+        for rows, oracle in self._oracles(len(P)):
+            out[rows] = oracle.sets(P[rows], tau[rows] if tau.shape[1] == 1 else tau)
+        return out
+
+    def _first(self, P: Probabilities) -> Indices:
+        out = np.empty(len(P), dtype=np.int64)
+        for rows, oracle in self._oracles(len(P)):
+            out[rows] = oracle.first(P[rows])
+        return out
+
+    def _oracles(self, n: int) -> Iterator[tuple[Indices, Oracle]]:
+        """The rows by their inputs, each time with their oracle; what is not proved is counted, and said once."""
+        if self.inputs.n != n:
+            raise InputError(f"inputs of {self.inputs.n} rows for {n} rows of probabilities")
+        first, which = self.inputs.distinct()
+        order, starts = np.argsort(which, kind="stable"), np.searchsorted(np.sort(which), np.arange(len(first) + 1))
+        open_rows: int | None = 0
+        with keeping_warnings():
+            for g, row in enumerate(first.tolist()):
+                rows = order[starts[g] : starts[g + 1]]
+                oracle = self._oracle_of(row)
+                yield rows, self._anchored(oracle, rows)
+                found = oracle.unproved
+                open_rows = None if open_rows is None or found is None else open_rows + found
+        self._unproved[get_ident()] = open_rows
+        if open_rows:
+            warn(f"oracle {self.name!r}: {open_rows} of {n} rows are not proved; coverage does not depend on it")
+
+    def _anchored(self, oracle: Oracle, rows: Indices) -> Oracle:
+        if self.anchors is None:
+            return oracle
+        assert isinstance(oracle, AnchoredOracle)
+        return oracle.anchored(self.anchors[rows])
+
+    def _oracle_of(self, row: int) -> Oracle:
+        values = self.inputs.row(row)
+        key = b"".join(np.asarray(value).tobytes() for value in values.values())
+        found = self._kept.get(key)
+        if found is None:
+            found = self._make(self.loss._at(values))
+            self._kept[key] = found
+            while len(self._kept) > _KEPT:
+                self._kept.popitem(last=False)
+        return found
+
+
+class AnchoredByRow(OracleByRow, AnchoredOracle):
+    """The same of an oracle whose scores may be anchored."""
+
+    def anchored(self, anchors: Floats) -> AnchoredByRow:
+        other = self._copy(anchors=np.asarray(anchors, dtype=np.float64))
+        assert isinstance(other, AnchoredByRow)
+        return other
+
+    def limited(self, multipliers: tuple[float, ...]) -> AnchoredByRow:
+        if not any(multipliers):
+            return self
+        other = self._copy(loss=self.loss.with_multipliers(multipliers), _kept=OrderedDict())
+        assert isinstance(other, AnchoredByRow)
+        return other
+
+    def best(self, P: Probabilities, mu: Floats) -> Masks:
+        P = as_probabilities(P, self.loss.K)
+        out = np.empty(P.shape, dtype=np.bool_)
+        for rows, oracle in self._oracles(len(P)):
+            assert isinstance(oracle, AnchoredOracle)
+            out[rows] = oracle.best(P[rows], mu[rows])
+        return out
+
+
+class SolvingByRow(OracleByRow, SolvingOracle):
+    """The same of an oracle that solves a program for each row: here, in this process, and without a checkpoint."""
+
+    _advance: Callable[[], None] | None = None
+    _ALONE: ClassVar[str] = "a loss with inputs has a program of its own for each row: leave out"
+
+    @contextmanager
+    def running(
+        self,
+        *,
+        workers: int | None = None,
+        checkpoint: str | Path | None = None,
+        advance: Callable[[], None] | None = None,
+    ) -> Iterator[None]:
+        if checkpoint is not None:
+            raise OracleError(f"oracle {self.name!r}: {self._ALONE} the checkpoint (--resume)")
+        before, self._advance = self._advance, advance
+        try:
+            yield
+        finally:
+            self._advance = before
+
+    def _oracles(self, n: int) -> Iterator[tuple[Indices, Oracle]]:
+        for rows, oracle in super()._oracles(n):
+            yield rows, oracle
+            for _ in rows if self._advance is not None else ():
+                self._advance()  # type: ignore[misc]  # it is not None here
+
+    def optimal(self, P: Probabilities) -> tuple[Masks, Masks]:
+        masks, proved = np.zeros(P.shape, dtype=bool), np.zeros(len(P), dtype=bool)
+        for rows, oracle in self._oracles(len(P)):
+            assert isinstance(oracle, SolvingOracle)
+            masks[rows], proved[rows] = oracle.optimal(P[rows])
+        return masks, proved
+
+    def export(self, path: str) -> None:
+        raise OracleError(f"oracle {self.name!r}: {self._ALONE} the file, or export the model of one row, loss.at(...)")
+
+
+def by_row(make: Callable[[Loss], Oracle], loss: Loss, options: Mapping[str, object]) -> Oracle:
+    """The oracle of a loss with inputs; OracleError where it does not apply for every value of them."""
+    model = make(loss.example)
+    if model.declaration is not None:
+        for name in model.declaration.needs:
+            fact = getattr(loss.facts, name)
+            if not fact:
+                raise OracleError(f"oracle {model.name!r} needs {name}, which is {fact} for some inputs: {fact.reason}")
+        if not model.by_cost:  # it reads nothing of the loss but its labels
+            return make(loss)
+    kind = AnchoredByRow if isinstance(model, AnchoredOracle) else OracleByRow
+    return (SolvingByRow if isinstance(model, SolvingOracle) else kind)(model, loss, options, make)
+
+
+def _made_again(name: str, loss: Loss, options: Mapping[str, object]) -> Oracle:
+    return make_oracle(name, loss, **options)
