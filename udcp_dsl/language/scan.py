@@ -332,7 +332,7 @@ class _Cutter:
         else:
             # By the look of it: that the word is a name is seen elsewhere.
             named = _WORD.fullmatch(after) is not None and not after[0].isdecimal() and after not in RESERVED
-            whole = named and body in _BODIES_START
+            whole = named and (body == ":" if text == "limit" else body in _BODIES_START)
         hyphened = before == "-" and not between
         return whole or not (nested or names_it or hyphened or before in _NAMES_FOLLOW)
 

@@ -215,8 +215,11 @@ def test_reserved_words_name_data_but_not_declarations(word: str) -> None:
 @pytest.mark.parametrize("word", [*STATEMENTS, "column", "by"])
 def test_a_column_may_have_any_name_at_the_end_of_a_statement(word: str) -> None:
     text = f'costs c from "f" column {word}\nhierarchy h from "f" levels a, {word}\n'
-    text += f'labels from "f" column {word}\nlet x = 1'
-    assert [type(d) for d in declared(text)] == [ast.Costs, ast.Hierarchy, ast.Labels, ast.Let]
+    text += f'labels from "f" column {word}\nlet x = 1\n'
+    text += f'category C from "f" column {word}\nlimit m: size <= 1\n'
+    text += f'category D from "f" column {word}\ninput km in [0, 1]'
+    kinds = [ast.Costs, ast.Hierarchy, ast.Labels, ast.Let, ast.Category, ast.Limit, ast.Category, ast.Input]
+    assert [type(d) for d in declared(text)] == kinds
 
 
 def test_positions() -> None:
