@@ -50,7 +50,6 @@ if TYPE_CHECKING:
 
 # Costs that are sums of rounded numbers may be off by this, relatively.
 _ROUNDING = 1e-9
-_FEW = 10
 # Oracles with multipliers that are kept: those of a few alphas.
 _REMEMBERED = 8
 
@@ -179,8 +178,12 @@ class Price(AnchoredOracle):
         return self._reported(super().first, P)
 
     @cached_property
-    def _search(self) -> SearchPrices:
-        return self._prices if isinstance(self._prices, SearchPrices) else SearchPrices(self.loss)
+    def _search(self) -> SearchPrices | Enumeration:
+        """What finds best sets at a price, and prices with an anchor, whatever the loss."""
+        if isinstance(self._prices, SearchPrices | Enumeration):
+            return self._prices
+        few = Enumeration.of(self.loss)
+        return SearchPrices(self.loss) if few is None else few()
 
     def anchored(self, anchors: Floats) -> Price:
         """The oracle for as many rows as there are anchors, each with its own; NaN for none."""
@@ -389,11 +392,6 @@ def _seconds_by_size(loss: Loss) -> float:
     return 3e-7 * K**2 if differ else 3e-8 * K * max(1.0, math.log2(K))
 
 
-def _few(loss: Loss) -> Callable[[], Enumeration] | None:
-    """With more labels than this a search is quicker than to look at all sets."""
-    return Enumeration.of(loss) if loss.K <= _FEW else None
-
-
 # Quickest first: the first that takes a loss is the way of `price` for it.
 WAYS: tuple[PriceWay, ...] = (
     PriceWay("entry prices of nested categories", lambda loss: 2e-8 * loss.K, LaminarPrices.of),
@@ -401,7 +399,7 @@ WAYS: tuple[PriceWay, ...] = (
     PriceWay("closing prices of nodes, from the labels up", lambda loss: 2e-7 * loss.K, WholePrices.of),
     PriceWay("the best set of every size", _seconds_by_size, SizePrices.of),
     PriceWay("minimum cuts", lambda loss: 8e-7 * loss.K**2, CutPrices.of),
-    PriceWay("all sets of these few labels", lambda loss: 1e-7 * 2.0**loss.K, _few),
+    PriceWay("all sets of these few labels", lambda loss: 1e-7 * 2.0**loss.K, Enumeration.of),
     PriceWay(
         "branches over what the loss reads, as far as the budget goes", lambda loss: 1e-4 * loss.K, SearchPrices.of
     ),

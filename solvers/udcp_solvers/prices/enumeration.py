@@ -1,170 +1,249 @@
 """Prices under any loss of few labels: all 2^K sets are points (mass left out, cost), and the lower hull is walked.
 
-A set is a number whose bit y says whether label y is in it. Masses left out are held to 106 bits, and slopes that are
-near each other are compared by cross-multiplication, so that ties are ties as in rationals and the rules decide them:
-more mass, fewer labels, the lexicographically first list of indices.
+A set is a number whose bit y says whether label y is in it. A quick look at all sets, a matrix of one row per instance
+and one column per set, keeps the few that may matter: its *cells*. Their masses left out are held to 106 bits, and
+values that are too close for floats are compared to 106 bits too, so that ties are ties as in rationals and the rules
+decide them: more mass, fewer labels, the lexicographically first list of indices.
 
-Not by `hull.lower_hull`: that wants the points in order, and sorting them takes longer than leaving out, corner by
-corner, those above the line from it to the last.
+All of it is numpy on blocks of rows: up to `MOST` labels nothing has to be compiled.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from udcp_dsl.expression.domain import numbered_sets
-from udcp_solvers.numeric.arrays import Floats, Ints, Probabilities, plain
-from udcp_solvers.numeric.compiled import jit, over_rows
-from udcp_solvers.numeric.double_double import minus, plus, ratio, sign_of_cross
+from udcp_dsl.threads import cores_here, over_blocks
+from udcp_solvers.numeric.arrays import Floats, Ints, Masks, Probabilities
+from udcp_solvers.numeric.double_double_arrays import Doubles, minus, plus, quotient, times, two_sum
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
 
-
 # The most labels for which all sets are looked at.
-MOST = 20
-# Slopes farther apart than this, relatively, are told apart by floats.
-_NEAR = 1e-14
+MOST = 12
+# Values farther apart than the first, relatively, are told apart by a quick look at all sets; than the second, by
+# floats; below the third they are equal to 106 bits.
+_ROUGH, _NEAR, _EQUAL = 1e-12, 1e-14, 2.0**-96
+# Numbers in one matrix of a block of rows: a handful of such matrices takes some megabytes.
+_BLOCK = 1 << 17
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Sets of rows, sorted by row: at each place a row, a set, what it costs, its rank by the rules, and the mass that
+    it leaves out in that row."""
+
+    rows: Ints
+    sets: Ints
+    costs: Floats
+    rank: Ints
+    left_out: Doubles
+
+    def take(self, which: Ints | Masks) -> Cells:
+        high, low = self.left_out
+        return Cells(self.rows[which], self.sets[which], self.costs[which], self.rank[which], (high[which], low[which]))
+
+    def first_by(self, *keys: Floats | Ints) -> Ints:
+        """For each row the place that comes first by the keys, the first key counting most."""
+        places, rows = np.arange(len(self.rows)), self.rows
+        for key in keys:
+            if len(rows) == len(_starts(rows)):  # one in each row
+                break
+            kept = key[places] == _min_by_row(rows, key[places])
+            rows, places = rows[kept], places[kept]
+        return places[_starts(rows)]
+
+    def first_by_value(self, values: Doubles, scale: Floats) -> Ints:
+        """For each row the place of least value to 106 bits; of equal ones the first by the rules."""
+        least = np.repeat(self.first_by(*values), np.diff(_starts(self.rows), append=len(self.rows)))
+        more = (values[0] - values[0][least]) + (values[1] - values[1][least])
+        (equal,) = np.nonzero(more <= _EQUAL * scale)
+        some = self.take(equal)
+        return equal[some.first_by(*some.left_out, some.rank)]
 
 
 class Enumeration:
     """The prices of one loss, by row."""
 
     def __init__(self, loss: Loss) -> None:
-        numbers = np.arange(1 << loss.K, dtype=np.int64)
-        self._costs = np.empty(len(numbers))
-        for block in np.array_split(numbers, max(1, len(numbers) >> 14)):
-            self._costs[block] = loss.batch(numbered_sets(block, loss.K))
+        sets = np.arange(1 << loss.K, dtype=np.int64)
+        self._members = numbered_sets(sets, loss.K)
+        self._costs = np.asarray(loss.batch(self._members), dtype=np.float64)
+        self._scale = float(np.abs(self._costs).max())
+        # Sets by size, then by their lists of indices: of two of one size, the one that holds the first label in which
+        # they differ. So its bits, read from label 0 on, make the larger number.
+        as_read = self._members @ (1 << np.arange(loss.K)[::-1])
+        self._rank = np.empty(len(sets), dtype=np.int64)
+        self._rank[np.lexsort((-as_read, self._members.sum(axis=1)))] = sets
 
     @staticmethod
     def of(loss: Loss) -> Callable[[], Enumeration] | None:
         """What makes them; None where there are too many sets."""
         return partial(Enumeration, loss) if loss.K <= MOST else None
 
-    def scores(self, P: Probabilities) -> Floats:
+    def scores(self, P: Probabilities, anchor: Floats | None = None, gaps: Floats | None = None) -> Floats:
+        """Every label's price; `anchor` (n,), below 0 for none. `gaps` stays as it is: all prices are exact."""
         out = np.empty(P.shape)
-        over_rows(_scores, len(P), len(self._costs), plain(P), self._costs, out)
+
+        def block(rows: slice) -> None:
+            p = np.asarray(P[rows], dtype=np.float64)
+            out[rows] = self._walk(p)
+            if anchor is not None:
+                self._anchor(p, anchor[rows], out[rows])
+
+        self._over(block, len(P))
         return out
 
+    def best(self, P: Probabilities, mu: Floats, gaps: Floats | None = None) -> Masks:
+        """The set of least L - mu p of each row, mu (n,)."""
+        out = np.empty(P.shape, dtype=np.bool_)
 
-@jit
-def _scores(start: int, stop: int, P: Probabilities, costs: Floats, out: Floats) -> None:
-    K = P.shape[1]
-    rem, low = np.empty(len(costs)), np.empty(len(costs))
-    ahead = np.empty(len(costs), np.int64)
-    for n in range(start, stop):
-        _masses_left_out(P[n], rem, low)
-        at, last = _ends(costs, rem, low)
-        price = 0.0
-        many = len(costs)
-        for i in range(many):
-            ahead[i] = i
-        out[n] = np.inf
+        def block(rows: slice) -> None:
+            out[rows] = self._members[self._best(np.asarray(P[rows], dtype=np.float64), mu[rows])]
+
+        self._over(block, len(P))
+        return out
+
+    def _over(self, block: Callable[[slice], None], n: int) -> None:
+        """Blocks of rows, in threads: numpy releases the interpreter lock."""
+        step = max(1, _BLOCK // len(self._costs))
+
+        def work(start: int, stop: int) -> None:
+            for first in range(start, stop, step):
+                block(slice(first, min(first + step, stop)))
+
+        over_blocks(work, n, n * len(self._costs), cores_here())
+
+    def _cells(self, p: Floats, where: Masks) -> Cells:
+        """The sets of a matrix (n, sets), with the masses that they leave out."""
+        rows, sets = np.nonzero(where)
+        high, low = np.zeros(len(rows)), np.zeros(len(rows))
+        for y in range(p.shape[1]):
+            s, e = two_sum(high, np.where(self._members[sets, y], 0.0, p[rows, y]))
+            high, low = two_sum(s, e + low)
+        return Cells(rows, sets, self._costs[sets], self._rank[sets], (high, low))
+
+    def _best(self, p: Floats, mu: Floats) -> Ints:
+        """The best set of each row at its price: the least cost + mu * mass left out."""
+        worth = self._costs + mu[:, None] * _rough_masses(p)
+        scale = self._scale + mu
+        cells = self._cells(p, worth <= worth.min(axis=1, keepdims=True) + _ROUGH * scale[:, None])
+        price, costs = mu[cells.rows], cells.costs
+        exact = plus(times((price, np.zeros_like(price)), cells.left_out), (costs, np.zeros_like(costs)))
+        return cells.sets[cells.first_by_value(exact, scale[cells.rows])]
+
+    def _walk(self, p: Floats, allowed: Masks | None = None, start: Ints | None = None) -> Floats:
+        """The price of every label along the hull of the sets that are allowed, (n, sets), infinite where it is never
+        bought: from the cheapest of them, or from the set where it starts, whose labels have price 0.
+        """
+        n, sets = len(p), np.arange(len(self._costs))
+        every = np.broadcast_to(np.True_, (n, len(sets))) if allowed is None else allowed
+        rough = _rough_masses(p)
+        at = self._cheapest(p, every) if start is None else self._cells(p, sets == start[:, None])
+        last = self._heaviest(p, rough, every)
+        prices = np.where(self._members[at.sets], 0.0, np.inf)
+        chord = _chord(at, last)
+        line = at.costs + chord * rough[np.arange(n), at.sets] + _ROUGH * (self._scale + np.abs(chord))
+        cells = self._cells(p, every & (self._costs + chord[:, None] * rough <= line[:, None]))
         while True:
-            for y in range(K):
-                if at >> y & 1:
-                    out[n, y] = min(out[n, y], price)
-            if at == last:
-                break
-            many = _below_chord(at, last, costs, rem, low, ahead, many)
-            at, price = _next(at, costs, rem, low, ahead, many)
+            cells = cells.take(_below_chord(cells, at, last))
+            if not len(cells.rows):
+                return prices
+            following, price = _next(cells, at)
+            on = following.rows
+            at = _replaced(at, following)
+            prices[on] = np.minimum(prices[on], np.where(self._members[following.sets], price[:, None], np.inf))
+
+    def _cheapest(self, p: Floats, allowed: Masks) -> Cells:
+        """The set at price 0 of each row: of the cheapest sets that are allowed, the heaviest."""
+        costs = np.where(allowed, self._costs, np.inf)
+        cells = self._cells(p, costs == costs.min(axis=1, keepdims=True))
+        return cells.take(cells.first_by(*cells.left_out, cells.rank))
+
+    def _heaviest(self, p: Floats, rough: Floats, allowed: Masks) -> Cells:
+        """The set at prices without end: of those that leave out the least, the cheapest."""
+        rough = np.where(allowed, rough, np.inf)
+        cells = self._cells(p, rough <= rough.min(axis=1, keepdims=True) + _ROUGH)
+        return cells.take(cells.first_by(*cells.left_out, cells.costs, cells.rank))
+
+    def _anchor(self, p: Floats, anchor: Floats, scores: Floats) -> None:
+        """Put the prices with an anchor in the place of the plain ones, in the rows where they differ.
+
+        With S* the best set at the anchor m: labels of S* are priced among its subsets, at most m, the others among its
+        supersets, above m. Where the plain set at m is S*, the plain prices are those already.
+        """
+        rows = np.flatnonzero(anchor > 0)
+        star = self._best(p[rows], anchor[rows])
+        differ = (self._members[star] != (scores[rows] <= anchor[rows, None])).any(axis=1)
+        rows, star = rows[differ], star[differ, None]
+        if not len(rows):
+            return
+        m, sets = anchor[rows, None], np.arange(len(self._costs))
+        inside = self._walk(p[rows], allowed=(sets & ~star) == 0)
+        beyond = self._walk(p[rows], allowed=(sets & star) == star, start=star[:, 0])
+        above = np.where(beyond < np.inf, np.maximum(beyond, np.nextafter(m, np.inf)), np.inf)
+        scores[rows] = np.where(self._members[star[:, 0]], np.minimum(inside, m), above)
 
 
-@jit
-def _masses_left_out(row: Floats, rem: Floats, low: Floats) -> None:
-    """Doubling: the sets with label y leave out what they leave out without it, less p(y); so y is left out instead."""
-    K = len(row)
-    full = (1 << K) - 1
-    rem[full], low[full] = 0.0, 0.0
-    for y in range(K):
-        # The sets known so far are those that hold all labels from y on.
-        for part in range(1 << y):
-            with_y = full - part
-            without = with_y - (1 << y)
-            rem[without], low[without] = plus(rem[with_y], low[with_y], np.float64(row[y]))
+def _rough_masses(p: Floats) -> Floats:
+    """The mass that each set leaves out, (n, sets), as floats: label by label, without it and with it."""
+    out = np.zeros((len(p), 1))
+    for y in range(p.shape[1]):
+        out = np.concatenate([out + p[:, y, None], out], axis=1)
+    return out
 
 
-@jit
-def _first_set(a: int, b: int) -> bool:
-    """Whether a has fewer labels than b, or as many and the first list of indices."""
-    many_a, many_b = 0, 0
-    x, y = a, b
-    while x:
-        x &= x - 1
-        many_a += 1
-    while y:
-        y &= y - 1
-        many_b += 1
-    if many_a != many_b:
-        return many_a < many_b
-    differ = a ^ b
-    return a & differ & -differ != 0
+def _starts(rows: Ints) -> Ints:
+    """Where each row begins among places that are sorted by row."""
+    return np.flatnonzero(np.diff(rows, prepend=-1))
 
 
-@jit
-def _less_left_out(a: int, b: int, rem: Floats, low: Floats) -> bool:
-    """Whether set a leaves out less than b; where it is the same, whether it has fewer labels or comes first."""
-    if rem[a] != rem[b]:
-        return bool(rem[a] < rem[b])
-    if low[a] != low[b]:
-        return bool(low[a] < low[b])
-    return _first_set(a, b)
+def _min_by_row(rows: Ints, values: Floats | Ints) -> Floats | Ints:
+    """At each place the least value of its row."""
+    starts = _starts(rows)
+    return np.repeat(np.minimum.reduceat(values, starts), np.diff(starts, append=len(rows)))
 
 
-@jit
-def _ends(costs: Floats, rem: Floats, low: Floats) -> tuple[int, int]:
-    """The sets at price 0 and at prices without end: the cheapest, and the cheapest of those that leave out least."""
-    first, last = 0, 0
-    for i in range(1, len(costs)):
-        if costs[i] < costs[first] or (costs[i] == costs[first] and _less_left_out(i, first, rem, low)):
-            first = i
-        same = rem[i] == rem[last] and low[i] == low[last]
-        if same:
-            if costs[i] < costs[last] or (costs[i] == costs[last] and _first_set(i, last)):
-                last = i
-        elif _less_left_out(i, last, rem, low):
-            last = i
-    return first, last
+def _fall(of: Cells, less: Cells) -> Floats:
+    """How much more the sets of `of` leave out than those of `less`, place by place."""
+    return np.asarray((of.left_out[0] - less.left_out[0]) + (of.left_out[1] - less.left_out[1]))
 
 
-@jit
-def _below_chord(a: int, b: int, costs: Floats, rem: Floats, low: Floats, ahead: Ints, many: int) -> int:
-    """Keep the sets that leave out less than a and lie below the line from a to b, or on it; how many there are."""
-    price = (costs[b] - costs[a]) / ((rem[a] - rem[b]) + (low[a] - low[b]))
-    kept = 0
-    for j in range(many):
-        i = ahead[j]
-        gain = (rem[a] - rem[i]) + (low[a] - low[i])
-        if gain > 0.0 and costs[i] - costs[a] <= gain * price * (1.0 + _NEAR):
-            ahead[kept] = i
-            kept += 1
-    return kept
+def _chord(at: Cells, last: Cells) -> Floats:
+    """The slope from where each row is to its last set; 0 where it has arrived."""
+    fall = _fall(at, last)
+    return np.divide(last.costs - at.costs, fall, out=np.zeros(len(fall)), where=fall > 0.0)
 
 
-@jit
-def _next(a: int, costs: Floats, rem: Floats, low: Floats, ahead: Ints, many: int) -> tuple[int, float]:
-    """The set that follows a on the hull, and the price of the step."""
-    best = np.inf
-    for j in range(many):
-        i = ahead[j]
-        best = min(best, (costs[i] - costs[a]) / ((rem[a] - rem[i]) + (low[a] - low[i])))
-    at = -1
-    step, step_low, gain, gain_low = 0.0, 0.0, 0.0, 0.0
-    for j in range(many):
-        i = ahead[j]
-        if (costs[i] - costs[a]) / ((rem[a] - rem[i]) + (low[a] - low[i])) > best * (1.0 + _NEAR):
-            continue
-        rise, rise_low = minus(costs[i], 0.0, costs[a], 0.0)
-        fall, fall_low = minus(rem[a], low[a], rem[i], low[i])
-        better = at < 0
-        if not better:
-            sign = sign_of_cross(rise, rise_low, gain, gain_low, step, step_low, fall, fall_low)
-            better = sign < 0 or (sign == 0 and _less_left_out(i, at, rem, low))
-        if better:
-            at = i
-            step, step_low, gain, gain_low = rise, rise_low, fall, fall_low
-    return at, ratio(step, step_low, gain, gain_low)
+def _below_chord(cells: Cells, at: Cells, last: Cells) -> Masks:
+    """Which sets leave out less than where their row is, and do not lie above the line from there to its last set."""
+    here = at.take(cells.rows)
+    fall, chord = _fall(here, cells), _chord(at, last)[cells.rows]
+    return np.asarray((fall > 0.0) & (cells.costs - here.costs <= fall * chord * (1.0 + _NEAR)))
+
+
+def _next(cells: Cells, at: Cells) -> tuple[Cells, Floats]:
+    """The set that follows on the hull, in each row that has cells, and the price of the step."""
+    here = at.take(cells.rows)
+    slopes = (cells.costs - here.costs) / _fall(here, cells)
+    best = _min_by_row(cells.rows, slopes)
+    close = slopes <= best + np.abs(best) * _NEAR
+    cells, here = cells.take(close), here.take(close)
+    exact = quotient(two_sum(cells.costs, -here.costs), minus(here.left_out, cells.left_out))
+    found = cells.first_by_value(exact, np.abs(exact[0]))
+    return cells.take(found), exact[0][found]
+
+
+def _replaced(at: Cells, by: Cells) -> Cells:
+    """One set of every row, with those of some rows replaced."""
+    sets, costs, rank = at.sets.copy(), at.costs.copy(), at.rank.copy()
+    high, low = at.left_out[0].copy(), at.left_out[1].copy()
+    on = by.rows
+    sets[on], costs[on], rank[on], high[on], low[on] = by.sets, by.costs, by.rank, *by.left_out
+    return Cells(at.rows, sets, costs, rank, (high, low))
