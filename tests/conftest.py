@@ -28,6 +28,8 @@ T = TypeVar("T")
 # core, which spins there while another worker needs it.
 for _library in ("OPENBLAS", "OMP"):
     os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
+# What processes print is compared: whether kernels have been compiled by then is not part of it.
+os.environ.setdefault("UDCP_QUIET", "1")
 
 # Tests that call no compiled kernel, or hardly any.
 WITHOUT_KERNELS = tuple(

@@ -85,6 +85,7 @@ class _Verbs(click.Group):
         options["obj"] = shlex.join(["udcp", *arguments])  # what a report says that it was made by
         before_labels = arguments[: arguments.index("--")] if "--" in arguments else arguments
         as_json = "--json" in before_labels
+        os.environ.setdefault("UDCP_QUIET", "1")  # progress lines say what is compiled, here and in processes started
         # A stream that was closed for us (2>&-) is None: what is said to it goes nowhere, and the rest goes on.
         sys.stdout, sys.stderr = (stream or open(os.devnull, "w") for stream in (sys.stdout, sys.stderr))  # noqa: SIM115
         for stream in (sys.stdout, sys.stderr):

@@ -11,17 +11,22 @@ check`) in a tenth of the time that importing it takes.
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Callable, Iterable
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 
 from udcp_dsl.threads import over_blocks
+from udcp_solvers.numeric.compile_notice import announce_compilation
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+# Versions of numba with which `parts` is tested; with others kernels are compiled by numba's public interface alone.
+TESTED = ((0, 60), (0, 68))
 
 
 @cache
@@ -40,44 +45,73 @@ def _fingerprint(module: str) -> str:
     return digest.hexdigest()[:12]
 
 
+@cache
+def _own_compilers() -> tuple[Any, Any] | None:
+    """The compilers of kernels and of their parts that are quicker than numba's own; None for numba's own.
+
+    They are made of numba's insides, so only versions are taken with which they are tested. `UDCP_PLAIN_NUMBA=1` asks
+    for numba's own.
+    """
+    import numba
+
+    version = tuple(int(x) for x in re.findall(r"\d+", numba.__version__)[:2])
+    if os.environ.get("UDCP_PLAIN_NUMBA") or not TESTED[0] <= version <= TESTED[1]:
+        return None
+    try:
+        from udcp_solvers.numeric.parts import KernelCompiler, PartCompiler
+    except Exception:  # whatever has changed there: the other way is always open
+        return None
+    return KernelCompiler, PartCompiler
+
+
 class Kernel:
     """A function that is handed to numba when it is first called, from Python or from another kernel.
 
     Compiled code finds its callees among the globals of its module, and numba asks those that it does not know for
     their `_numba_type_`: it gets that of a part. All else that it wants to know of a callee it asks of its dispatcher.
+    Where compiling by our own compilers fails, every kernel is compiled by numba's from then on.
     """
 
+    _every: ClassVar[list[Kernel]] = []
+    _plain: ClassVar[bool] = False
+
     def __init__(self, function: Callable[..., Any], fastmath: Iterable[str] = (), counted: bool = True) -> None:
+        self._every.append(self)
         self.function, self._name = function, function.__qualname__
-        self._settings = {"nogil": True, "error_model": "numpy", "fastmath": set(fastmath), "_nrt": counted}
+        self._settings = {"nogil": True, "error_model": "numpy", "fastmath": set(fastmath)}
+        self._counted = counted
 
     @cached_property
     def dispatcher(self) -> Any:
         """What numba makes of the function for Python; compiled for the types of its arguments when it is called."""
         import numba
 
-        from udcp_solvers.numeric.parts import KernelCompiler
-
+        announce_compilation()
+        compilers, settings = self._compilers, dict(self._settings)
+        if compilers is not None:
+            settings |= {"pipeline_class": compilers[0], "_nrt": self._counted}
         # numba's cache on disk looks only at the file of a kernel, not at the files of what it calls, and would go on
         # using the old code of those. The name of the kernel is part of the key, so their state goes into the name.
         function = self.function
-        function.__qualname__ = f"{self._name}-{_fingerprint(function.__module__)}"
+        how = "" if compilers is not None else "-plain"
+        function.__qualname__ = f"{self._name}-{_fingerprint(function.__module__)}{how}"
         njit: Any = numba.njit  # untyped before numba 0.66
         try:
-            return njit(cache=True, pipeline_class=KernelCompiler, **self._settings)(function)
+            return njit(cache=True, **settings)(function)
         except RuntimeError:  # no folder that can be written to
-            return njit(pipeline_class=KernelCompiler, **self._settings)(function)
+            return njit(**settings)(function)
 
     @cached_property
     def _part(self) -> Any:
         """What numba makes of the function for other kernels."""
         import numba
 
-        from udcp_solvers.numeric.parts import PartCompiler
-
+        compilers = self._compilers
+        if compilers is None:
+            return self.dispatcher
         njit: Any = numba.njit
         types: Any = numba.types
-        part = njit(pipeline_class=PartCompiler, **self._settings)(self.function)
+        part = njit(pipeline_class=compilers[1], _nrt=self._counted, **self._settings)(self.function)
         # Numbers that stand in the text of a caller are types of their own to numba, each compiled by itself.
         template = part.get_call_template
         part.get_call_template = lambda given, kws: template([types.unliteral(kind) for kind in given], kws)
@@ -87,8 +121,30 @@ class Kernel:
     def _numba_type_(self) -> Any:
         return self._part._numba_type_
 
+    @property
+    def _compilers(self) -> tuple[Any, Any] | None:
+        return None if Kernel._plain else _own_compilers()
+
     def __call__(self, *arguments: object) -> Any:
-        return self.dispatcher(*arguments)
+        try:
+            return self.dispatcher(*arguments)
+        except Exception:
+            if self._compilers is None:
+                raise
+            Kernel.compile_anew(plain=True)
+            try:
+                return self.dispatcher(*arguments)
+            except Exception:  # the kernel is at fault, not its compiler
+                Kernel.compile_anew(plain=False)
+                raise
+
+    @classmethod
+    def compile_anew(cls, *, plain: bool) -> None:
+        """Compile every kernel when it is next called, by numba's own compiler or by ours."""
+        cls._plain = plain
+        for kernel in cls._every:
+            kernel.__dict__.pop("dispatcher", None)
+            kernel.__dict__.pop("_part", None)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

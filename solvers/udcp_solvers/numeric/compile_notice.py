@@ -1,0 +1,53 @@
+"""One line on stderr, once per process, where kernels take longer than a moment to compile: a wait with a reason.
+
+It goes through the logger "udcp_dsl.compiling" as a warning, which Python prints to stderr unless logging is set up
+otherwise. `UDCP_QUIET=1` switches it off; the command line does so, as its progress line says the same.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from functools import cache
+from typing import Any
+
+_PATIENCE = 1.0  # seconds
+_NOTICE = (
+    "udcp_dsl: compiling kernels for this kind of loss, once per machine: up to half a minute "
+    "(UDCP_QUIET=1 hides this line)"
+)
+
+
+@cache
+def announce_compilation() -> None:
+    """From now on the first compilation in this process that takes a while is announced. Needs numba."""
+    if os.environ.get("UDCP_QUIET"):
+        return
+    from numba.core import event
+
+    events: Any = event
+
+    class Listener(events.Listener):  # type: ignore[misc]  # numba is typed in part
+        """Starts a clock with a compilation, of those within which others happen the outermost."""
+
+        def __init__(self) -> None:
+            self._depth, self._clock, self._said = 0, threading.Timer(0, lambda: None), False
+
+        def on_start(self, started: object) -> None:
+            self._depth += 1
+            if self._depth == 1 and not self._said:
+                self._clock = threading.Timer(_PATIENCE, self._say)
+                self._clock.daemon = True
+                self._clock.start()
+
+        def on_end(self, ended: object) -> None:
+            self._depth = max(0, self._depth - 1)
+            if not self._depth:
+                self._clock.cancel()
+
+        def _say(self) -> None:
+            self._said = True
+            logging.getLogger("udcp_dsl.compiling").warning(_NOTICE)
+
+    events.register("numba:compile", Listener())
