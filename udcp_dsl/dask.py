@@ -68,7 +68,7 @@ def predict_parts(
     source = open_rows(
         probs,
         predictor.loss.labels,
-        **{"class_names": predictor.class_names, "inputs": predictor.loss.inputs, **columns},
+        **{"class_names": predictor.class_names, "inputs": predictor.inputs, **columns},
         logits=predictor.logits,
         normalize=predictor.normalize,
     )

@@ -120,13 +120,23 @@ class Loss(Shown):
         return self._at({name: x.example for name, x in self.inputs.items()}) if self.inputs else self
 
     @property
-    def known_inputs(self) -> tuple[str, ...]:
+    def declared_inputs(self) -> Mapping[str, RowInput]:
         """All inputs that the spec declares, those of its other losses too."""
+        return self._compiled.inputs
+
+    @property
+    def known_inputs(self) -> tuple[str, ...]:
+        """Their names."""
         return tuple(self._compiled.inputs)
 
     def inputs_of(self, inputs: Any, n: int, **how: Any) -> RowInputs | None:
         """The inputs of n rows, checked; None where the loss takes none."""
         return inputs_of(self.inputs, inputs, n, known=self.known_inputs, **how)
+
+    def reading(self, *names: str) -> Loss:
+        """The same loss, which asks for these inputs of the spec too, such as a harm that it does not read itself."""
+        more = {name for name in names if name in self._compiled.inputs} - self._compiled.read
+        return Loss(replace(self._compiled, read=self._compiled.read | more)) if more else self
 
     def with_multipliers(self, multipliers: Sequence[float]) -> Loss:
         """L + sum of nu_j E_j: this loss with each of its limits as a summand, nu_j >= 0 being its multiplier.

@@ -24,6 +24,7 @@ except ImportError:
 
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.expression.domain import WHOLE_NUMBER
+from udcp_dsl.expression.rows.given import RowInputs
 from udcp_dsl.loss import Loss, load, loads
 from udcp_dsl.prediction.calibrate import Level, exact_level, show_level
 from udcp_dsl.prediction.calibrate.checked_arrays import as_weights
@@ -39,6 +40,9 @@ from udcp_dsl.prediction.sets import PredictionSets
 from udcp_dsl.prediction.stages.anchors import find_anchor
 from udcp_dsl.prediction.stages.chain import Chain
 from udcp_dsl.prediction.stages.setting import Setting
+from udcp_dsl.sklearn_scoring import SetScorer, set_scorer
+
+__all__ = ["SetScorer", "UtilitySetClassifier", "set_scorer"]
 
 LossLike: TypeAlias = Loss | str | os.PathLike[str] | Callable[[npt.NDArray[Any]], Loss] | None
 
@@ -117,18 +121,20 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         which no row is left for training has probability 0. With `cv`, k + 1 clones are fitted, one on all rows for
         `predict`, and k more where the oracle finds an anchor, inside the training folds. `weights`, one a row, are how
         much likelier each row is among the new rows than among these; they calibrate, and are not handed to the
-        estimator: `predict_set` needs those of the new rows. `inputs` are those that the loss reads of each row; label
-        costs among them are in the order of the labels of the spec.
+        estimator: `predict_set` needs those of the new rows. `inputs` are those that the loss reads of each row: a
+        frame, or a mapping from names to arrays; label costs among them are in the order of the labels of the spec.
+        `set_fit_request(inputs=True, groups=True)` has pipelines and `cross_validate` pass them on (docs/inputs.md).
         """
         X, y, groups = indexable(X, y, groups)
+        _check_inputs(inputs, _num_samples(X))
         given = None if weights is None else as_weights(weights, _num_samples(X))
         target = _checked_target(y)
         rng = check_random_state(self.random_state)
         for name in ("cross_", "predictor_"):
             self.__dict__.pop(name, None)
         if self.cv is not None:
-            _refuse_with_cv(inputs=inputs)
-            return self._fit_cross(X, y, target, groups, weights, rng)
+            _refuse_with_cv(groups=groups, weights=weights)
+            return self._fit_cross(X, y, target, rng, inputs)
         training, held_out = train_test_split(
             np.arange(_num_samples(X)), test_size=self.calibration_size, random_state=rng
         )
@@ -200,8 +206,8 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         """
         check_is_fitted(self, "loss_")
         if hasattr(self, "cross_"):
-            _refuse_with_cv(groups=groups, weights=weights, inputs=inputs)
-            return self._cross_sets(X, alpha, ids)
+            _refuse_with_cv(groups=groups, weights=weights)
+            return self._cross_sets(X, alpha, ids, inputs)
         more = {"groups": groups, "weights": weights, "inputs": inputs, "ids": ids}
         sets: PredictionSets = self.predictor_.predict_set(self._probabilities(X), alpha=alpha, **more)
         return sets
@@ -212,8 +218,8 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         """The smallest alpha at which each label of `loss_.labels` is left out; with `cv`, the mean over the folds."""
         check_is_fitted(self, "loss_")
         if hasattr(self, "cross_"):
-            _refuse_with_cv(groups=groups, weights=weights, inputs=inputs)
-            found: npt.NDArray[np.float64] = self.cross_.p_values(self._cross_scores(X))
+            _refuse_with_cv(groups=groups, weights=weights)
+            found: npt.NDArray[np.float64] = self.cross_.p_values(self._cross_scores(X, self._given_inputs(X, inputs)))
             return found
         more = {"groups": groups, "weights": weights, "inputs": inputs}
         own: npt.NDArray[np.float64] = self.predictor_.p_values(self._probabilities(X), **more)
@@ -227,6 +233,7 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         alpha: Level | None = None,
         groups: Any = None,
         weights: Any = None,
+        inputs: Any = None,
         ids: Any = None,
     ) -> Evaluation:
         """Judge the sets on rows with true classes that neither `fit` nor `calibrate` has seen.
@@ -238,10 +245,10 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         truth = np.array(self.loss_.labels, dtype=object)[_positions(classes, self.loss_.labels, "y")[rows]]
         P = self._probabilities(X)
         if not hasattr(self, "cross_"):
-            more = {"groups": groups, "weights": weights, "ids": ids}
+            more = {"groups": groups, "weights": weights, "inputs": inputs, "ids": ids}
             return evaluate(self.predictor_, P, truth, alpha=alpha, **more)
         _refuse_with_cv(weights=weights)
-        sets = self._cross_sets(X, alpha, ids)
+        sets = self._cross_sets(X, alpha, ids, inputs)
         level = self._levels[0] if alpha is None else exact_level(alpha)
         found = measure(sets, rows_of(P, self.loss_.labels, y=truth, groups=groups), alpha=level, oracle=self.oracle)
         return Evaluation(**vars(found), made=sets)
@@ -256,11 +263,9 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
 
     # Every row trains and calibrates
 
-    def _fit_cross(
-        self, X: Any, y: Any, target: npt.NDArray[Any], groups: Any, weights: Any, rng: Any
-    ) -> UtilitySetClassifier:
+    def _fit_cross(self, X: Any, y: Any, target: npt.NDArray[Any], rng: Any, inputs: Any) -> UtilitySetClassifier:
         names = ("conditional", "bins", "confidence", "simultaneous", "risk", "randomize", "pool")
-        _refuse_with_cv(groups=groups, weights=weights, **{name: getattr(self, name) for name in names})
+        _refuse_with_cv(**{name: getattr(self, name) for name in names})
         promise = self._promise()
         warn_of_high_alpha(promise)
         if promise.repair == "temperature":
@@ -282,19 +287,24 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         self.loss_ = self._compiled_loss()
         classes, of = np.unique(target, return_inverse=True)
         truth = _positions(classes, self.loss_.labels, "y")[of]
-        oracle = self._cross_oracle
-        if oracle.untuned:
-            raise InputError(f"cv leaves no rows to tune the lambda of {oracle.name!r} on: give lam among the options")
+        if self._cross_oracle.untuned:
+            name = self._cross_oracle.name
+            raise InputError(f"cv leaves no rows to tune the lambda of {name!r} on: give lam among the options")
+        given = self._given_inputs(X, inputs)
         own, scores = [], []
         for j, fold in enumerate(folds):
             others = np.setdiff1d(np.arange(n), fold)
             estimator, anchor = fitted(others), None
+            oracle = self._cross_oracle
             if isinstance(oracle, AnchoredOracle) and oracle.wants_anchor and len(folds) > 2:
                 inner = folds[(j + 1) % len(folds)]  # of the training folds, by an estimator that has not seen it
                 P = self._cross_probabilities(_safe_indexing(X, inner), fitted(np.setdiff1d(others, inner)))
+                oracle = oracle.with_inputs(None if given is None else given[inner])
+                assert isinstance(oracle, AnchoredOracle)
                 anchor = find_anchor(oracle, P, truth[inner], float(1 - min(self._levels)))
             own.append((estimator, anchor))
             P = self._cross_probabilities(_safe_indexing(X, fold), estimator)
+            oracle = self._cross_oracle.with_inputs(None if given is None else given[fold])
             scores.append(_at(oracle, anchor, len(P)).score_of(P, truth[fold]))
         self._folds, self.cross_ = own, CrossCalibration.of(scores)
         return self
@@ -315,15 +325,19 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         repaired: Probabilities = rows.P if self._repair is None else self._repair.apply(rows.P)
         return repaired
 
-    def _cross_scores(self, X: Any) -> list[npt.NDArray[np.float64]]:
+    def _given_inputs(self, X: Any, inputs: Any) -> RowInputs | None:
+        """Those that the loss reads of each row, checked."""
+        return self.loss_.inputs_of(inputs, _num_samples(X))
+
+    def _cross_scores(self, X: Any, inputs: RowInputs | None) -> list[npt.NDArray[np.float64]]:
         """The scores of all labels, by the estimator of each fold."""
-        found = []
+        found, oracle = [], self._cross_oracle.with_inputs(inputs)
         for estimator, anchor in self._folds:
             P = self._cross_probabilities(X, estimator)
-            found.append(_at(self._cross_oracle, anchor, len(P)).scores(P))
+            found.append(_at(oracle, anchor, len(P)).scores(P))
         return found
 
-    def _cross_sets(self, X: Any, alpha: Level | None, ids: Any) -> PredictionSets:
+    def _cross_sets(self, X: Any, alpha: Level | None, ids: Any, inputs: Any) -> PredictionSets:
         if alpha is None and len(self._levels) > 1:
             raise InputError("fitted for several alphas, so say which one")
         level = self._levels[0] if alpha is None else exact_level(alpha)
@@ -331,12 +345,13 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
             raise InputError(
                 f"not fitted for alpha {show_level(level)}: choose from {list(map(show_level, self._levels))}"
             )
-        scores = self._cross_scores(X)
+        given = self._given_inputs(X, inputs)
+        scores = self._cross_scores(X, given)
         mask = self.cross_.sets(scores, level)
         if self.nonempty:
             mask[np.arange(len(mask)), self.cross_.p_values(scores).argmax(axis=1)] = True
         names = None if ids is None else np.array([str(name) for name in ids])
-        return PredictionSets(self.loss_, mask, names, given_labels=self._given_labels())
+        return PredictionSets(self.loss_, mask, names, given_labels=self._given_labels(), inputs=given)
 
     def _given_labels(self) -> tuple[Any, ...] | None:
         """For each label of the loss its class; for one that is no class its name, as a number if the classes are.
@@ -409,6 +424,16 @@ def _inputs_at(inputs: Any, rows: npt.NDArray[np.integer[Any]]) -> Any:
     if isinstance(inputs, Mapping):
         return {name: _safe_indexing(column, rows) for name, column in inputs.items()}
     return None if inputs is None else _safe_indexing(inputs, rows)
+
+
+def _check_inputs(inputs: Any, n: int) -> None:
+    """Refuse a mapping that scikit-learn has passed on whole, as it splits by rows what has a row for each of X's."""
+    wrong = [x for x in inputs.values() if hasattr(x, "__len__") and len(x) != n] if isinstance(inputs, Mapping) else []
+    if wrong and not isinstance(inputs, RowInputs):
+        raise InputError(
+            f"inputs have {len(wrong[0])} rows, and X has {n}: give one for each. scikit-learn splits no mapping: "
+            "for cross_validate and its like give a frame, pandas.DataFrame({'km': km, 'fee': list(fee)})"
+        )
 
 
 def _refuse_with_cv(**asked: Any) -> None:

@@ -67,7 +67,7 @@ def command(
         predictor = SetPredictor(
             loss, oracle, options=options, promise=Promise(**asked), class_names=row_options.class_names
         )
-        source = row_options.source(loss)
+        source = row_options.source(predictor.promise.reads(loss))
         if engine == "dask":
             from udcp_dsl.cli.progress import waiting
             from udcp_dsl.dask import connected, spread

@@ -90,7 +90,7 @@ def command(
             promise.harm(loss)
     diagnostics = [x for loss in losses for x in diagnostics_of(loss, oracles or oracle_names())]
     with heeding_warnings() as warnings:
-        rows = row_options.source(*losses).sampled(promise.seed)
+        rows = row_options.source(*map(promise.reads, losses)).sampled(promise.seed)
         options: dict[str, Any] = {"oracles": oracles or None, "splits": splits, "progress": tracked}
         options |= {"label_names": label_names, "promise": promise}
         if swept:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from udcp_dsl.cli.ending import finish, wants_json
+from udcp_dsl.cli.input_options import takes_inputs
 from udcp_dsl.cli.progress import waiting
 from udcp_dsl.cli.row_options import (
     RowOptions,
@@ -36,6 +38,7 @@ _WIDEST = 40  # columns of a list of labels
 )
 @reads_spec
 @reads_rows("id_column", numbers=True)
+@takes_inputs
 @click.option("--row", type=click.IntRange(min=0), required=True, metavar="N", help="Which row, counted from 0.")
 @chooses_oracle
 @click.option(
@@ -53,10 +56,14 @@ def command(
     row: int,
     oracle: str,
     options: dict[str, object],
+    inputs: dict[str, Any] | None,
     top: int | None,
     plot: str | None,
 ) -> int:
     """Print the order in which an oracle adds the labels of one row, and what each prefix holds and costs.
+
+    Inputs that the loss reads of each row are those of the row in the table or in --inputs; --input km=12 takes their
+    place, to see what another number would change.
 
     An oracle that can explain itself (price) also shows its hull: at which price labels enter, what the set holds and
     costs then.
@@ -73,9 +80,9 @@ def command(
         made = make_oracle(oracle, loss, **options)
         if made.untuned:
             raise InputError(f"oracle {oracle!r} has no lambda before it is calibrated: give one, --option lam=0.1")
-        rows = row_options.read(loss, row)
-        if loss.inputs:  # from here on it is the loss of this row
-            loss = loss.at(None if rows.inputs is None else rows.inputs.row(0))
+        rows = replace(row_options, inputs_given=frozenset(inputs or ())).read(loss, row)
+        if loss.inputs or inputs:  # from here on it is the loss of this row
+            loss = loss.at({**({} if rows.inputs is None else rows.inputs.row(0)), **(inputs or {})})
             made = make_oracle(oracle, loss, **options)
         P = rows.P
         count = loss.K if top is None and wants_json() else min(loss.K, top or _SHOWN)

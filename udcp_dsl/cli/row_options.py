@@ -119,6 +119,7 @@ class RowOptions:
     logits: bool = False
     normalize: bool = False
     inputs_file: str | None = None
+    inputs_given: frozenset[str] = frozenset()  # by --input, and so not read
 
     @property
     def by_group(self) -> bool:
@@ -127,24 +128,30 @@ class RowOptions:
 
     def source(self, loss: Loss | Sequence[str], *others: Loss) -> Source:
         """The rows of a loss or several, to be read a batch at a time; what is in other files is read at once."""
-        from udcp_dsl.prediction.rows.reading import read_column
+        from udcp_dsl.prediction.rows.reading import read_column, read_input
         from udcp_dsl.prediction.rows.source import open_source
 
-        labels, inputs = (loss, {}) if isinstance(loss, Sequence) else (loss.labels, dict(loss.inputs))
-        inputs |= {name: x for other in others for name, x in other.inputs.items()}
-        apart = {} if self.inputs_file is None else {f"{INPUT}{name}": f"{self.inputs_file}:{name}" for name in inputs}
+        losses = () if isinstance(loss, Sequence) else (loss, *others)
+        labels = loss if isinstance(loss, Sequence) else loss.labels
+        inputs = {n: x for one in losses for n, x in one.inputs.items() if n not in self.inputs_given}
+        declared = {name: x for one in losses for name, x in one.declared_inputs.items()}
+        apart = {} if self.inputs_file is None else {f"{INPUT}{name}": x for name, x in inputs.items()}
         how: dict[str, Any] = {"logits": self.logits, "normalize": self.normalize, "inputs": inputs, "beside": apart}
-        source = open_source(self.file, labels, self.columns, class_names=self.class_names, **how)
+        source = open_source(self.file, labels, self.columns, class_names=self.class_names, unread=declared, **how)
         _ = (
             None if source.parts[0].stream else source.parts[0].identity
         )  # an absent file is told before those beside it
-        return replace(source, beside={role: read_column(file) for role, file in {**self.files, **apart}.items()})
+        beside = {role: read_column(file) for role, file in self.files.items()}
+        if self.inputs_file is not None and not inputs:
+            raise InputError(f"--inputs {self.inputs_file}: the loss reads no inputs: leave it out")
+        read = {role: read_input(self.inputs_file or "", x, len(inputs) == 1) for role, x in apart.items()}
+        return replace(source, beside=beside | read)
 
     def source_for(self, predictor: SetPredictor) -> Source:
         """The same for a saved predictor, which knows what its numbers are."""
         names = self.class_names or predictor.class_names
         own = replace(self, class_names=names, logits=predictor.logits, normalize=predictor.normalize)
-        return own.source(predictor.loss)
+        return own.source(predictor.promise.reads(predictor.loss))
 
     def read(self, loss: Loss | Sequence[str], row: int | None = None) -> Rows:
         """All rows, or one of them, at once."""
@@ -234,7 +241,7 @@ _INPUTS = click.option(
     "--inputs",
     "inputs_file",
     metavar="FILE",
-    help="The inputs per row that the loss reads, a column or key each, where they are not columns of --probs.",
+    help="The inputs that the loss reads of each row, a column or key each, where they are not columns of --probs.",
 )
 _NUMBERS = [
     click.option("--logits", is_flag=True, help="The numbers are logits."),

@@ -87,6 +87,10 @@ def _as_data(predictor: SetPredictor, way: Applicability) -> dict[str, Any]:
             "class_names": None if predictor.class_names is None else list(predictor.class_names),
             "logits": predictor.logits,
             "normalize": predictor.normalize,
+            "inputs": [
+                {"name": x.name, "range": [x.low, x.high], "entries": None if x.entries is None else list(x.entries)}
+                for x in predictor.inputs.values()
+            ],
         },
         "groups": list(predictor.calibrated.groups),
         "anchors": None if anchors is None else anchors.as_dict(),
@@ -123,6 +127,7 @@ def _lines(predictor: SetPredictor, way: Applicability) -> Iterator[tuple[str, s
         else f", the columns of arrays being {listed(predictor.class_names, _LISTED)}"
     )
     yield "takes", takes + order
+    yield from (("" if i else "inputs", str(x)) for i, x in enumerate(predictor.inputs.values()))
     yield "repair", predictor.fitted.about_p
     yield from _anchors(predictor)
 

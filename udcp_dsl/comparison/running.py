@@ -103,7 +103,7 @@ def compare(
         if any(x.by_cost for contender in contenders if contender.loss is loss for x in contender.oracles.values()):
             warn_of_free_labels(loss)
     given = {"y": y, "groups": groups, "inputs": inputs, "ids": ids, "ignore": ignore, "class_names": class_names}
-    data = rows_of(probs, compared[0].labels, loss=compared, **given)
+    data = rows_of(probs, compared[0].labels, loss=[*map(asked.reads, compared)], **given)
     warn_of_another_order(data)
     repairs, numbers, data = _repaired(contenders[0], asked, data)
     folds = deal(len(data), fractions, asked.seed, int(splits))

@@ -196,7 +196,7 @@ def run_split(entry: Entry, folds: Folds, promise: Promise) -> Result:
             covered = mask[np.arange(len(test)), tested.truth]
             points[level] = (float(level), float(covered.mean()), float(sets.costs.mean()))
         if level in alphas:
-            harm = promise.harm(contender.loss)
+            harm = promise.harm(contender.loss, tested.inputs)
             oracle, within = contender.oracle_name, promise.conditional
             measures = measure(sets, tested, alpha=level, oracle=oracle, harm=harm, conditional=within)
             key, tuned = (contender.loss_name, contender.oracle_name), chain.find(Lambda)

@@ -18,9 +18,9 @@ from udcp_dsl.expression.rows.nodes import Given, InputNode, RowLeaf
 _BLOCK = 1 << 19
 
 
-def node_values(expression: Expression, mask: Bools) -> dict[int, Floats]:
-    """The value of every node (by `id`) on each set; constants may come out as scalars."""
-    return _node_values(expression, Sets(mask))
+def node_values(expression: Expression, mask: Bools, inputs: Given | None = None) -> dict[int, Floats]:
+    """The value of every node (by `id`) on each set, each with its row of the inputs; constants may be scalars."""
+    return _node_values(expression, Sets(mask), inputs)
 
 
 def _node_values(expression: Expression, sets: Sets, inputs: Given | None = None) -> dict[int, Floats]:

@@ -17,6 +17,7 @@ from udcp_dsl.prediction.calibrate import CalibrationWarning, show_level
 from udcp_dsl.prediction.calibrate.shortage import listed
 from udcp_dsl.prediction.containers import to_array
 from udcp_dsl.prediction.probability_repair import LabelShift, estimate_label_shift
+from udcp_dsl.prediction.rows.value import input_columns, rows_of
 from udcp_dsl.prediction.stages.chain import adapted
 from udcp_dsl.prediction.stages.new_mix import NewMix
 from udcp_dsl.prediction.stages.repair import RepairStage
@@ -41,8 +42,9 @@ def adapt(predictor: SetPredictor, probs: Any, calibration: Any) -> SetPredictor
     """Another predictor, for the mix of labels of new rows, or a mix that is known; see `SetPredictor.adapt`."""
     _refuse_adapted(predictor)
     _refuse_promise(predictor)
-    P, y = calibration if isinstance(calibration, tuple) and len(calibration) == 2 else (calibration, None)
-    rows = predictor.rows(P, y)
+    given = calibration if isinstance(calibration, tuple) and len(calibration) in (2, 3) else (calibration,)
+    P, y, inputs = (*given, None, None)[:3]
+    rows = predictor.rows(P, y, inputs=inputs)
     rows.truth  # noqa: B018  # refuses rows without truth before the work
     if isinstance(probs, LabelShift):
         if len(probs.old) != predictor.loss.K:
@@ -57,7 +59,15 @@ def adapt(predictor: SetPredictor, probs: Any, calibration: Any) -> SetPredictor
 
 
 def _estimated(predictor: SetPredictor, old: Any, probs: Any) -> LabelShift:
-    new = to_array(predictor.repaired(predictor.rows(probs).P))
+    rows = rows_of(  # of new rows no set is made, so that their inputs are not needed
+        probs,
+        predictor.loss.labels,
+        class_names=predictor.class_names,
+        logits=predictor.logits,
+        normalize=predictor.normalize,
+        ignore=input_columns(probs, [predictor.loss]),
+    )
+    new = to_array(predictor.repaired(rows.P))
     return replace(estimate_label_shift(old, new), labels=predictor.loss.labels)
 
 

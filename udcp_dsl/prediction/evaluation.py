@@ -335,7 +335,7 @@ def evaluate(
         predictor.loss,
         alpha=level,
         oracle=predictor.oracle.name,
-        harm=predictor.promise.harm(predictor.loss),
+        harm=predictor.promise.harm(predictor.loss, rows.inputs),
         conditional=predictor.conditional,
     )
     return Evaluation(
@@ -388,7 +388,7 @@ def _measures(
         by_class=points.strata(loss.labels, truth),
         by_group=() if groups is None else points.strata(group_names.tolist(), group_of),
         by_decision=() if handed is None else points.strata((KEPT, HANDED_OVER), handed.astype(np.intp)),
-        risk=None if harm is None else risk_of(harm, points.covered, truth, alpha),
+        risk=None if harm is None else risk_of(harm, points.covered, harm.of_truth(truth), alpha),
         conditional=conditional,
         unit=loss.unit,
     )
@@ -412,9 +412,9 @@ def least_covered(folds: Sequence[Measures]) -> LeastCovered | None:
     )
 
 
-def risk_of(harm: Harm, covered: Bools, truth: npt.NDArray[np.int64], alpha: Fraction) -> Risk:
-    """The mean harm of missed labels, beside what it is bounded by."""
-    missed = harm.missed(covered, truth)
+def risk_of(harm: Harm, covered: Bools, harms: Floats, alpha: Fraction) -> Risk:
+    """The mean harm of missed labels, beside what it is bounded by; `harms` are those of missing each row's truth."""
+    missed = np.where(covered, 0.0, harms)
     error = float(missed.std(ddof=1) / np.sqrt(len(missed))) if len(missed) > 1 else None
     return Risk(harm.name, float(missed.mean()), error, float(alpha))
 

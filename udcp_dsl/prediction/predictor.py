@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from udcp_dsl.deprecation import deprecated
 from udcp_dsl.diagnostics import InputError
+from udcp_dsl.expression.rows.declared import RowInput
 from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.calibrate import Calibration, Conditional, Level, Tuning, row_draws
 from udcp_dsl.prediction.calibrate.calibration_scores import CalibrationScores
@@ -250,10 +251,10 @@ class SetPredictor:
     def adapt(self, probs: Any, *, calibration: Any = None) -> SetPredictor | LabelShift:
         """A new predictor for rows `probs` whose mix of labels has moved, without their truth (docs/label-shift.md).
 
-        `calibration` is (P, y), labelled rows of the old mix: those that this was calibrated with in the same order (so
-        taken if as many; the rows of repair, lambda and anchor are left out), or new ones. Coverage is 1 - alpha only
-        as far as the estimated ratios are right; `probs` may be a `LabelShift`, if both mixes are known. Without
-        `calibration` the result is a `LabelShift`, which reports how the mix has moved.
+        `calibration` is (P, y) or (P, y, inputs), labelled rows of the old mix: those that this was calibrated with in
+        the same order (so taken if as many; the rows of repair, lambda and anchor are left out), or new ones. Coverage
+        is 1 - alpha only as far as the estimated ratios are right; `probs` may be a `LabelShift`, if both mixes are
+        known. Without `calibration` the result is a `LabelShift`, which reports how the mix has moved.
         """
         from udcp_dsl.prediction import adapting
 
@@ -407,7 +408,14 @@ class SetPredictor:
         return rows
 
     def _rows_of(self, probs: Any, beside: Mapping[str, Any], **how: Any) -> Rows:
-        return rows_of(probs, self.loss.labels, loss=self.loss, class_names=self.class_names, **beside, **how)
+        return rows_of(
+            probs, self.loss.labels, loss=self.promise.reads(self.loss), class_names=self.class_names, **beside, **how
+        )
+
+    @property
+    def inputs(self) -> Mapping[str, RowInput]:
+        """What is to be given with each row: the inputs of the loss, and of a harm that differs by row."""
+        return self.promise.reads(self.loss).inputs
 
     def _check_weights(self, rows: Rows) -> None:
         if rows.weights is not None and not self.calibrated.weighted:

@@ -39,6 +39,7 @@ class Judged(NamedTuple):
     truth: npt.NDArray[np.int64]
     covered: npt.NDArray[np.bool_]
     highest: npt.NDArray[np.float64]
+    harms: npt.NDArray[np.float64] | None = None  # of missing the truth, where harm is bounded
 
 
 @dataclass(frozen=True, eq=False)

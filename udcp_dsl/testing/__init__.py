@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from udcp_dsl.testing.meaning import assert_meaning
     from udcp_dsl.testing.oracle_consistency import assert_faces
     from udcp_dsl.testing.proofs import assert_facts
+    from udcp_dsl.testing.row_inputs import drawn_inputs
     from udcp_dsl.testing.strategies import classification_problems, label_sets, probabilities
     from udcp_dsl.testing.subset_lattices import all_masks
 
@@ -55,6 +56,7 @@ _WHERE = {
     "assert_meaning": "meaning",
     "assert_valid_oracle": "conformance",
     "classification_problems": "strategies",
+    "drawn_inputs": "row_inputs",
     "label_sets": "strategies",
     "losses": "generated.specs",
     "probabilities": "strategies",
@@ -72,6 +74,7 @@ __all__ = [
     "assert_meaning",
     "assert_valid_oracle",
     "classification_problems",
+    "drawn_inputs",
     "label_sets",
     "losses",
     "probabilities",

@@ -19,8 +19,11 @@ import numpy as np
 import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError, SpecWarning
+from udcp_dsl.expression.rows.declared import RowInput
+from udcp_dsl.expression.rows.given import RowInputs, inputs_of
 from udcp_dsl.prediction.calibrate import CalibrationWarning, coverage_law, rank, show_level
 from udcp_dsl.prediction.predictor import SetPredictor
+from udcp_dsl.testing.row_inputs import few_rows
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 # From log q(y|x), (n, K), what the classifier says up to a constant; the second argument is the problem's own (K,).
@@ -52,6 +55,18 @@ class Source(Protocol):
     """Anything that draws n independent rows of probabilities, (n, K), and their true labels, as positions."""
 
     def draw(self, n: int, rng: np.random.Generator, /) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]: ...
+
+
+def drawn_rows(
+    source: Source, declared: Mapping[str, RowInput], n: int, rng: np.random.Generator
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64], RowInputs | None]:
+    """Rows with the inputs that are declared: their own, where they are rows of a user, or drawn within the ranges."""
+    own = getattr(source, "draw_rows", None)
+    if own is not None:
+        rows = own(n, rng)
+        return rows.P, rows.truth, rows.inputs
+    P, y = source.draw(n, rng)
+    return P, y, inputs_of(declared, few_rows(declared, n, rng), n)
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +189,7 @@ def coverage_trials(
         raise InputError("give a predictor with one alpha, conditional=None and class_names=None")
     if predictor.randomize:
         n_test = 1
-    P, y = problem.draw(repeats * (n_cal + n_test), rng)
+    P, y, inputs = drawn_rows(problem, predictor.inputs, repeats * (n_cal + n_test), rng)
     names = np.array(predictor.loss.labels)[y]
     covered = fair = 0
     rows = np.arange(n_test)
@@ -183,12 +198,14 @@ def coverage_trials(
         warnings.simplefilter("ignore", SpecWarning)  # of labels that cost nothing: so is any loss
         for rest in np.split(np.arange(len(P)), repeats):
             cal, test = rest[:n_cal], rest[n_cal:]
-            predictor.calibrate(P[cal], names[cal])
-            inside = predictor.predict_set(P[test]).mask[rows, y[test]]
+            own, new = (None if inputs is None else inputs[part] for part in (cal, test))
+            predictor.calibrate(P[cal], names[cal], inputs=own)
+            inside = predictor.predict_set(P[test], inputs=new).mask[rows, y[test]]
             covered += int(inside.sum())
             if not predictor.randomize:
-                cal = cal[predictor.threshold_rows(predictor.rows(P[cal], names[cal]))]
-                scores, fresh = (predictor.true_scores(predictor.rows(P[part], names[part])) for part in (cal, test))
+                every = predictor.rows(P[cal], names[cal], inputs=own)
+                scores = predictor.true_scores(every.take(predictor.threshold_rows(every)))
+                fresh = predictor.true_scores(predictor.rows(P[test], names[test], inputs=new))
                 tau = predictor.calibrated.thresholds()
                 inside = fairly_covered(inside, scores, fresh, tau, predictor.alphas[0], rng)
             fair += int(inside.sum())

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from udcp_dsl.expression.atoms import Sets
 from udcp_dsl.expression.domain import Bools, Floats, Ints
+from udcp_dsl.testing.row_inputs import Row, drawn_inputs, shown_row
 from udcp_dsl.testing.shrinking import fewest
 from udcp_dsl.testing.subset_lattices import MOST_LABELS, cubes, named
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 TOLERANCE = 1e-9
 # Of more than 12 labels: so many sets of each cube, so many labels pushed, and so many tried after each push.
 _SETS, _PUSHES, _TRIED = 6, 24, 16
+_ROWS, _CALLED = 4, 8  # whose inputs are drawn, and sets that are asked for one by one
 _JUDGED = 50  # of the steps on which increments and batch differ, so many are judged by the interpreter
 
 
@@ -33,18 +35,19 @@ class Difference:
     face: str
     got: float
     meant: float
+    row: Row = None  # the inputs with which they differ
 
     def told(self, loss: Loss) -> str:
         """In one sentence."""
         S = named(loss, self.mask)
-        return f"on {S} the interpreter gives {self.meant!r} and {self.face} gives {self.got!r}"
+        return f"on {S} the interpreter gives {self.meant!r} and {self.face} gives {self.got!r}{shown_row(self.row)}"
 
 
 def assert_meaning(loss: Loss, *, seed: int = 0) -> None:
     """Assert that `__call__`, `batch`, the terms, the additive form and the increments agree with the interpreter.
 
-    On every set of up to 12 labels, else on sets drawn from `seed`; an AssertionError shows the smallest set on which
-    they differ.
+    On every set of up to 12 labels, else on sets drawn from `seed`, with inputs that are drawn where it reads any; an
+    AssertionError shows the smallest set on which they differ.
 
     >>> import udcp_dsl as udcp
     >>> assert_meaning(udcp.loads("labels {a, b}  loss l = size ^ 2 + 3 * all({a, b})"))
@@ -60,6 +63,8 @@ def assert_meaning(loss: Loss, *, seed: int = 0) -> None:
 
 def differences(loss: Loss, masks: Bools, rng: np.random.Generator) -> list[Difference]:
     """Where the evaluators of a loss differ from its interpreter: on these sets (n, K) and while growing them."""
+    if loss.inputs:
+        return _row_differences(loss, masks, rng)
     expected = np.array([loss.interpret(mask) for mask in masks])
     found: list[Difference] = []
     _compare(found, "batch", masks, loss.batch(masks), expected)
@@ -84,6 +89,24 @@ def differences(loss: Loss, masks: Bools, rng: np.random.Generator) -> list[Diff
             _compare(found, "batch", one, loss.batch(one), meant)
             _compare(found, x.face, one, np.array([x.got]), meant)
     return found
+
+
+def _row_differences(loss: Loss, masks: Bools, rng: np.random.Generator) -> list[Difference]:
+    """The same for inputs that are drawn: of many rows at once, and of the loss of a row, in which they are numbers."""
+    inputs = drawn_inputs(loss.inputs, _ROWS, rng) or {}
+    rows = [{name: column[i] for name, column in inputs.items()} for i in range(_ROWS)]
+    losses, which = [loss.at(row) for row in rows], np.arange(len(masks)) % _ROWS
+    expected = np.array([losses[i].interpret(mask) for i, mask in zip(which, masks, strict=True)])
+    given = {name: column[which] for name, column in inputs.items()}
+    found: list[Difference] = []
+    _compare(found, "batch", masks, loss.batch(masks, inputs=given), expected)
+    terms = [*loss.terms_batch(masks, inputs=given).values()]
+    _compare(found, "the sum of terms_batch", masks, np.sum(terms, axis=0), expected)
+    some = rng.permutation(len(masks))[:_CALLED]
+    one_by_one = [loss(masks[i], inputs=rows[which[i]]) for i in some]
+    _compare(found, "__call__", masks[some], np.array(one_by_one), expected[some])
+    of_row = int(rng.integers(_ROWS))
+    return [*found, *(replace(x, row=rows[of_row]) for x in differences(losses[of_row], masks, rng))]
 
 
 def smallest_difference(loss: Loss, found: Sequence[Difference]) -> Difference:

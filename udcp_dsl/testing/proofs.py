@@ -6,17 +6,18 @@ Nothing here is shared with the prover: each fact is its definition, checked on 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from udcp_dsl.expression.domain import Bools, Floats, Ints
-from udcp_dsl.expression.facts import Fact, Facts, Interval
+from udcp_dsl.expression.facts import Fact, Facts, Interval, with_facts
 from udcp_dsl.expression.prove import additive_forms
 from udcp_dsl.expression.values import node_values
 from udcp_dsl.testing.meaning import TOLERANCE
+from udcp_dsl.testing.row_inputs import Row, drawn_row, shown_row
 from udcp_dsl.testing.shrinking import fewest
 from udcp_dsl.testing.subset_lattices import cubes, named
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 _SQUARES = {"submodular": (1,), "supermodular": (-1,), "separable": (1, -1), "laminar": (1,)}
 _STEPS = {"monotone": 1, "antitone": -1}
 _REFUTATION = "refutation"
+_ROWS = 4  # whose inputs facts are tried for
 # How many sets show that a fact does not hold; four where it is not said.
 _SHOWN_BY = {"normalized": 1, "nonnegative": 1, "interval": 1, "monotone": 2, "antitone": 2, "cardinality": 2}
 
@@ -41,6 +43,7 @@ class Finding:
     claim: str
     sets: Bools
     values: tuple[float, ...]
+    row: Row = None  # the inputs that it does not hold for
 
     @property
     def labels(self) -> int:
@@ -51,40 +54,62 @@ class Finding:
         """In one sentence."""
         pairs = zip(self.sets, self.values, strict=True)
         shown = ", ".join(f"L({named(loss, mask)}) = {value!r}" for mask, value in pairs)
-        return f"{self.node.text!r} {self.claim}" + (f": {shown}" if shown else "")
+        return f"{self.node.text!r} {self.claim}" + (f": {shown}" if shown else "") + shown_row(self.row)
 
 
 def assert_facts(loss: Loss, *, seed: int = 0) -> None:
     """Assert of every node of a loss that proved facts hold, refuted ones do not, and the interval holds all values.
 
-    On every set of up to 12 labels, else on sets drawn from `seed`; an AssertionError shows the fact that fails on the
-    smallest sets.
+    On every set of up to 12 labels, else on sets drawn from `seed`, and for some inputs within their ranges where it
+    reads any; an AssertionError shows the fact that fails on the smallest sets.
 
     >>> import udcp_dsl as udcp
     >>> assert_facts(udcp.loads("labels {a, b, c}  loss l = max(size - 1, 0) ^ 2 + any({a, b})"))
     """
-    found = [x for masks in cubes(loss, np.random.default_rng(seed)) for x in false_facts(loss, masks)]
+    rng = np.random.default_rng(seed)
+    rows: list[Row] = [drawn_row(loss, rng) for _ in range(_ROWS)] if loss.inputs else [None]
+    found = [x for masks in cubes(loss, rng) for row in rows for x in false_facts(loss, masks, row)]
     found += false_refutations(loss)
     if found:
         raise AssertionError(f"{loss.name}: {smallest_finding(loss, found).told(loss)}")
 
 
-def false_facts(loss: Loss, masks: Bools) -> list[Finding]:
-    """What is proved of a node and does not hold on a cube of sets, as `cubes` gives them."""
+def false_facts(loss: Loss, masks: Bools, row: Row = None) -> list[Finding]:
+    """What is proved of a node and does not hold on a cube of sets, as `cubes` gives them.
+
+    Of a loss with inputs, what does not hold for those of a row, which its expression is as well: of the row's own, in
+    which all numbers are known, what is proved of the whole for all rows is tried too.
+    """
     cube = _Cube(loss, masks)
-    forms = additive_forms(loss.expression)
-    values = node_values(loss.expression, masks)
+    forms = {} if loss.inputs else additive_forms(loss.expression)
+    values = _values(loss, masks, row)
     found: list[Finding] = []
     for node in loss.expression.nodes:
         f = np.broadcast_to(np.asarray(values[id(node)], dtype=np.float64), len(masks))
-        found += cube.judge(node, f, loss.facts_of(node), forms[id(node)])
-    return found
+        facts = loss.facts_of(node)
+        if loss.inputs:  # whose form has ranges for numbers, and is looked at in that of the row
+            facts = with_facts(facts, {"tree_diameter": replace(facts.tree_diameter, state="unknown")})
+        found += cube.judge(node, f, facts, forms.get(id(node)))
+    if loss.inputs:
+        found += false_facts(loss.at(row), masks)
+    return [replace(x, row=row) for x in found] if loss.inputs else found
+
+
+def _values(loss: Loss, masks: Bools, row: Row) -> dict[int, Floats]:
+    """The value of every node; of a loss with inputs, for those of a row, or of the example that it refutes by."""
+    if not loss.inputs:
+        return node_values(loss.expression, masks)
+    one = {name: x.example for name, x in loss.inputs.items()} if row is None else row
+    given = {name: np.repeat(np.asarray(one[name])[None], len(masks), axis=0) for name in loss.inputs}
+    return node_values(loss.expression, masks, given)
 
 
 def smallest_finding(loss: Loss, found: Sequence[Finding]) -> Finding:
     """The finding on the smallest sets, and these without the labels that all of them can do without."""
     smallest = min(found, key=lambda x: x.labels)
     if len(smallest.sets) != _SHOWN_BY.get(smallest.name, 4) or smallest.name == _REFUTATION:
+        return smallest
+    if not any(node is smallest.node for node in loss.expression.nodes):  # it is of the row's own expression
         return smallest
     node, interval = smallest.node, loss.facts_of(smallest.node).interval
     common = np.flatnonzero(smallest.sets.all(axis=0))
@@ -93,12 +118,12 @@ def smallest_finding(loss: Loss, found: Sequence[Finding]) -> Finding:
         sets = smallest.sets.copy()
         sets[:, common] = False
         sets[:, kept] = True
-        values = np.broadcast_to(node_values(loss.expression, sets)[id(node)], len(sets))
+        values = np.broadcast_to(_values(loss, sets, smallest.row)[id(node)], len(sets))
         return sets, np.asarray(values, dtype=np.float64)
 
     kept = fewest(common.tolist(), lambda some: _violates(smallest.name, *on(some), interval))
     sets, values = on(kept)
-    return Finding(node, smallest.name, smallest.claim, sets, tuple(values.tolist()))
+    return Finding(node, smallest.name, smallest.claim, sets, tuple(values.tolist()), smallest.row)
 
 
 class _Cube:
@@ -231,7 +256,7 @@ def false_refutations(loss: Loss) -> list[Finding]:
             if fact.state != "refuted":
                 continue
             masks = np.array([loss.mask(S) for S in fact.sets]).reshape(len(fact.sets), loss.K)
-            values = np.broadcast_to(node_values(loss.expression, masks)[id(node)], len(masks))
+            values = np.broadcast_to(_values(loss, masks, None)[id(node)], len(masks))
             if not _refutes(name, fact, values):
                 claim = f"is misjudged: {name} is refuted, but not by"
                 found.append(Finding(node, _REFUTATION, claim, masks, tuple(values.tolist())))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from udcp_dsl.prediction.calibrate import points_needed, show_level
-from udcp_dsl.testing.coverage import Problem
+from udcp_dsl.testing.coverage import Problem, drawn_rows
 from udcp_dsl.validation.coverage_trials import predictor_of
 from udcp_dsl.validation.verdicts import MeanCost, Verdict
 
@@ -54,12 +54,13 @@ def cost(
                 continue
             unseen.pop(kind, None)
             began = plan.now()
-            P, y = source.draw(2 * rows, rng)
+            P, y, inputs = drawn_rows(source, loss.inputs, 2 * rows, rng)
+            before, after = (None if inputs is None else inputs[part] for part in (slice(rows), slice(rows, None)))
             names = np.array(loss.labels)[y]
             for alpha in alphas:
                 for item in quick:
-                    predictor = predictor_of(loss, item, alpha).calibrate(P[:rows], names[:rows])
-                    sets = predictor.predict_set(P[rows:])
+                    predictor = predictor_of(loss, item, alpha).calibrate(P[:rows], names[:rows], inputs=before)
+                    sets = predictor.predict_set(P[rows:], inputs=after)
                     inside = sets.mask[np.arange(len(sets)), y[rows:]]
                     found = zip(sets.costs.tolist(), sets.sizes.tolist(), inside.tolist(), strict=True)
                     seen[item.name, show_level(alpha), kind].extend(found)

@@ -16,7 +16,7 @@ import numpy as np
 from udcp_dsl.prediction.calibrate import calibrate, points_needed, show_level
 from udcp_dsl.prediction.predictor import SetPredictor
 from udcp_dsl.showing import counted
-from udcp_dsl.testing.coverage import CLASSIFIERS, Problem, Trials, coverage_trials, pooled_chance
+from udcp_dsl.testing.coverage import CLASSIFIERS, Problem, Trials, coverage_trials, drawn_rows, pooled_chance
 from udcp_dsl.validation.verdicts import CounterExample, Verdict, raised
 
 if TYPE_CHECKING:
@@ -147,7 +147,8 @@ def _slow_trials(
     sizes = {"n_cal": need, "n_test": 3}
     if plan.rounds is None:
         began = plan.now()
-        predictor.oracle.score_of(*problem.draw(1, rng))
+        P, y, inputs = drawn_rows(problem, loss.inputs, 1, rng)
+        predictor.oracle.with_inputs(inputs).score_of(P, y)
         if plan.late("coverage", 2 * sum(sizes.values()) * (plan.now() - began)):  # scored for the sets and for ties
             return
     about = f"{predictor.oracle.name}, {kind} classifier"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from udcp_dsl.testing.proofs import Finding, false_facts, false_refutations, smallest_finding
+from udcp_dsl.testing.row_inputs import drawn_row
 from udcp_dsl.testing.subset_lattices import MOST_LABELS, cubes
 from udcp_dsl.validation.verdicts import CounterExample, Verdict
 
@@ -31,9 +32,9 @@ def facts(loss: Loss, plan: Plan) -> list[Verdict]:
     sets = 0
     for rng in plan.of("facts"):
         for masks in cubes(loss, rng, many=_CUBES if loss.K <= _MANY else 1):
-            found += false_facts(loss, masks)
+            found += false_facts(loss, masks, drawn_row(loss, rng))
             sets += len(masks)
-        if found or loss.K <= MOST_LABELS:  # then all sets were tried
+        if found or (loss.K <= MOST_LABELS and not loss.inputs):  # then all sets were tried
             break
     root = loss.expression.root
     against: dict[str, list[Finding]] = defaultdict(list)

@@ -12,6 +12,7 @@ import numpy as np
 from udcp_dsl.expression.lower import LoweringError, lower
 from udcp_dsl.testing.lowering import linear_differences
 from udcp_dsl.testing.meaning import Difference, differences, first_difference, smallest_difference
+from udcp_dsl.testing.row_inputs import of_a_row
 from udcp_dsl.testing.subset_lattices import MOST_LABELS, all_masks, telling_sets
 from udcp_dsl.validation.verdicts import CounterExample, Verdict
 
@@ -37,7 +38,7 @@ def meaning(loss: Loss, plan: Plan) -> list[Verdict]:
     for rng in plan.of("meaning"):
         masks = telling_sets(loss, rng, max(_SOLVED, min(_SETS, _CELLS // loss.K)))
         singles = np.arange(loss.K) == rng.permutation(loss.K)[: max(_SOLVED, min(_SINGLES, _CELLS // loss.K)), None]
-        if not every or not tried:  # all sets need no second look
+        if not every or not tried or loss.inputs:  # all sets need no second look
             sets = all_masks(loss.K) if every else rng.permutation(masks if tried else np.concatenate([masks, singles]))
             for part in plan.parts("meaning", len(sets), len(sets) if every else _SOLVED):
                 found += differences(loss, sets[part], rng)
@@ -46,24 +47,25 @@ def meaning(loss: Loss, plan: Plan) -> list[Verdict]:
             some = np.concatenate([masks[rng.choice(len(masks), _SOLVED, replace=False)], singles[:_SOLVED]])
             some = rng.permutation(some)
             for part in plan.parts("meaning", len(some), _FEWEST):
-                linear += linear_differences(loss, some[part])
+                linear += linear_differences(of_a_row(loss, rng), some[part])
                 solved += len(some[part])
         if found or linear:
             break
     kinds = "all sets" if every else "all sizes, single labels, categories and nearly categories"
+    kinds += ", with inputs that are drawn" if loss.inputs else ""
     verdicts = [Verdict("evaluators agree with the interpreter", not found, tried, kinds, _shown(loss, found))]
     if no_model is not None:
         return [*verdicts, Verdict("the linear model agrees with the interpreter", None, 0, no_model, applies=False)]
     example = None
     if linear:
-        smallest = first_difference(linear, lambda mask: linear_differences(loss, mask[None]))
+        smallest = first_difference(linear, lambda mask: linear_differences(loss.example, mask[None]))
         example = _example(loss, smallest)
     return [*verdicts, Verdict("the linear model agrees with the interpreter", not linear, solved, "", example)]
 
 
 def _why_no_model(loss: Loss) -> str | None:
     try:
-        lower(loss)
+        lower(loss.example)
     except LoweringError as error:
         return str(error)
     return None

@@ -24,6 +24,7 @@ from udcp_dsl.testing.coverage import Problem
 from udcp_dsl.testing.formulas import FORMULAS, greedy_fault
 from udcp_dsl.testing.hard_rows import rows_on, varied_rows
 from udcp_dsl.testing.oracle_consistency import FACES, INDEPENDENCE, MADE_ALIKE, first_fault
+from udcp_dsl.testing.row_inputs import drawn_inputs, of_a_row, shown_row
 from udcp_dsl.testing.subset_lattices import MOST_LABELS, all_masks, named
 from udcp_dsl.validation.verdicts import CounterExample, Verdict, raised
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 QUESTION = "does every oracle keep its promise on it?"
 _LAM = 0.3  # of an oracle whose weight on cost is tuned, where scores are wanted before there are rows to tune it on
 _FACES, _TAKES = "faces agree to the last bit, rows do not mix", "it takes all rows"
+_OWN_LOSS, _ROWS = "rows are scored by their own loss", 4
 _FORMULA, _BEST = "scores are the formula", "each label is the best at its place"
 _UNBEATEN = {
     "price": "no other oracle's set is better at its price",
@@ -62,6 +64,19 @@ class Chosen:
     make: Callable[[], Oracle]
     slow: bool
     tuned: bool = False
+
+    def of(self, loss: Loss) -> Chosen:
+        """The same for another loss, that of one row; itself for its own."""
+        if not self.oracle.loss.inputs or isinstance(self.oracle, ExternalOracle):
+            return self
+        make = partial(_make_quietly, self.name, loss, dict(self.oracle.options))
+        return Chosen(self.name, make(), make, self.slow, self.tuned)
+
+
+def _make_quietly(name: str, loss: Loss, options: Mapping[str, object]) -> Oracle:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return make_oracle(name, loss, **options)
 
 
 def chosen_oracles(loss: Loss, wanted: Sequence[str | Oracle] | None) -> tuple[list[Chosen], dict[str, str]]:
@@ -93,11 +108,7 @@ def _made(name: str, loss: Loss) -> Chosen:
         oracle = make_oracle(name, loss)
     options: dict[str, object] = {"lam": _LAM} if oracle.untuned else {}
 
-    def make() -> Oracle:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
-            return make_oracle(name, loss, **options)
-
+    make = partial(_make_quietly, name, loss, options)
     # One that says nothing of itself but warns at its making says that it will take long.
     slow = _is_slow(oracle) or (oracle.declaration is None and bool(caught))
     return Chosen(name, make() if options else oracle, make, slow, tuned=bool(options))
@@ -122,8 +133,15 @@ def oracles(loss: Loss, chosen: Sequence[Chosen], plan: Plan) -> list[Verdict]:
     """
     verdicts: dict[tuple[str, str], Verdict] = {}
     flat = np.full((1, loss.K), 1.0 / loss.K)
-    by_speed = sorted(chosen, key=lambda item: (item.slow, 0.0 if item.slow else _seconds(item, flat, plan)))
+    whole_loss, asked = loss, chosen
+    first = [item.of(loss.example) for item in asked]
+    fast = {item.name: 0.0 if item.slow else _seconds(item, flat, plan) for item in first}
     for number, rng in enumerate(plan.of("oracles")):
+        loss = of_a_row(whole_loss, rng)  # what is asked of an oracle is asked of that of a row
+        chosen = [item.of(loss) for item in asked]
+        by_speed = sorted(chosen, key=lambda item: (item.slow, fast[item.name]))
+        for name, example in _own_losses(whole_loss, asked, rng) if whole_loss.inputs else ():
+            _add(verdicts, name, _OWN_LOSS, _ROWS, example)
         problem = Problem.generated(loss.K, rng, kind="calibrated")
         whole, _ = problem.draw(3, rng)
         for item in by_speed:
@@ -147,8 +165,27 @@ def oracles(loss: Loss, chosen: Sequence[Chosen], plan: Plan) -> list[Verdict]:
                 _add(verdicts, name, claim, cases, example)
         if any(verdict.holds is False for verdict in verdicts.values()):
             break
+    loss, chosen = whole_loss, asked
     told = [*verdicts.values(), *_not_tried(loss, chosen)]
     return [*told, *_no_time(loss, chosen, {verdict.claim for verdict in told})]
+
+
+def _own_losses(
+    loss: Loss, chosen: Sequence[Chosen], rng: np.random.Generator
+) -> Iterator[tuple[str, CounterExample | None]]:
+    """Whether rows with inputs have the scores of their own loss, to the last bit, whichever rows are beside them."""
+    inputs = loss.inputs_of(drawn_inputs(loss.inputs, _ROWS, rng), _ROWS)
+    P = varied_rows(rng, _ROWS, loss.K)
+    for item in chosen:
+        if item.slow or inputs is None:
+            continue
+        scores, example = item.oracle.with_inputs(inputs).scores(P), None
+        for i in range(_ROWS):
+            row = inputs.row(i)
+            if item.of(loss.at(row)).oracle.scores(P[i : i + 1])[0].tobytes() != scores[i].tobytes():
+                text = f"a row is scored differently beside others than by its own loss{shown_row(row)}"
+                example = example or CounterExample(text, rows=(tuple(P[i].astype(float).tolist()),))
+        yield item.name, example
 
 
 def _seconds(item: Chosen, p: Any, plan: Plan) -> float:

@@ -43,9 +43,9 @@ class OwnRows:
     rows: Rows
 
     @classmethod
-    def of(cls, loss: Loss, probs: Any, y: Any, alphas: Sequence[Fraction]) -> OwnRows:
-        """Refuses what are no probabilities or labels, and too few of them for these levels."""
-        rows = rows_of(probs, loss.labels, y=y)
+    def of(cls, loss: Loss, probs: Any, y: Any, alphas: Sequence[Fraction], inputs: Any = None) -> OwnRows:
+        """Refuses what are no probabilities, labels or inputs, and too few of them for these levels."""
+        rows = rows_of(probs, loss.labels, y=y, loss=loss, inputs=inputs)
         need = 6 * max(points_needed(alpha) for alpha in alphas)  # two halves, each for three folds
         if len(rows.truth) < need:
             raise InputError(f"{len(rows)} rows are too few to split: give {need} or more, or a larger alpha")
@@ -57,8 +57,12 @@ class OwnRows:
         return min(len(self.rows), _MOST_ROWS) // 2
 
     def draw(self, n: int, rng: np.random.Generator) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
-        drawn = self.rows.take(rng.choice(len(self.rows), n, replace=False))
+        drawn = self.draw_rows(n, rng)
         return drawn.P, drawn.truth
+
+    def draw_rows(self, n: int, rng: np.random.Generator) -> Rows:
+        """The same, with the inputs of the rows."""
+        return self.rows.take(rng.choice(len(self.rows), n, replace=False))
 
 
 def splits(
@@ -104,7 +108,8 @@ def drift(loss: Loss, chosen: Sequence[Chosen], own: OwnRows, seed: int) -> Verd
         return Verdict(claim, None, 0, _SLOW)
     n = len(own.rows)
     rows = own.rows.take(np.linspace(0, n - 1, min(n, _MOST_ROWS)).astype(np.int64))
-    ranks = np.array([rankdata(item.oracle.score_of(rows.P, rows.truth)) for item in chosen if not item.slow])
+    asked = [item.oracle.with_inputs(rows.inputs) for item in chosen if not item.slow]
+    ranks = np.array([rankdata(oracle.score_of(rows.P, rows.truth)) for oracle in asked])
     ranks -= ranks.mean(axis=1, keepdims=True)
     ranks /= np.maximum(ranks.std(axis=1, keepdims=True), 1e-12)  # all equal: there is nothing to drift
     seen = _statistics(ranks)

@@ -73,7 +73,8 @@ def promises(loss: Loss, chosen: list[Chosen], alpha: Fraction, plan: Plan, fami
     quick = [item for item in chosen if not item.slow and not item.tuned and not item.oracle.wants_anchor]
     claims: dict[str, _Claim] = {}
     if quick:
-        tried = _Tried(loss, min(quick, key=lambda item: item.name != "lac").oracle, alpha)
+        one = min(quick, key=lambda item: item.name != "lac")
+        tried = _Tried(loss.example, one.of(loss.example).oracle, alpha)  # nor on the inputs of a row
         covered, quiet = "share covered", "share without an alarm"
         claims = {
             "by difficulty: every bin is covered": _Claim(tried.difficulty, covered, _success_chance),
@@ -253,7 +254,7 @@ class _Tried:
         loss = self._loss
         text = f"{loss.source.text}\ncosts udcp_harm {{ {json.dumps(loss.labels[0])}: {_HARM:g}, default: 1 }}\n"
         more: dict[str, Any] = {"params": dict(loss.params), "files": dict(loss.files), "name": loss.source.name}
-        return loads(text, labels=list(loss.labels), loss=loss.name, **more)
+        return loads(text, labels=list(loss.labels), loss=loss.name, **more).example
 
     def _calibrated(
         self, rng: np.random.Generator, n: int, **settings: Any

@@ -34,12 +34,14 @@ def validate(
     y: Any = None,
     progress: Progress | None = None,
     own_cases: Sequence[Case] = (),
+    inputs: Any = None,
 ) -> Validation:
     """Whether a loss is safe to use: what it means, what is proved of it, its oracles, coverage, and what it costs.
 
     `oracles` are names (or oracles made for this loss); by default all that apply. Give `cases`, rounds of generated
     cases in every stage, and the same seed gives the same answer; or `budget`, about so many seconds (60 if neither is
-    given). `probs` and true labels `y` of your own add repeated splits of them and a test for drift along their order.
+    given). `probs` and true labels `y` of your own, with their `inputs` where the loss reads any, add repeated splits
+    of them and a test for drift along their order; elsewhere inputs are drawn within their ranges.
     `progress` is called with the name of a stage and the part of it that is done. `own_cases` are what the author of a
     spec expects (`udcp_dsl.validation.cases`): those about this loss are a stage of their own, the first. Refuses an
     oracle that does not apply, a level that is none, both of cases and budget, and only one of probs and y.
@@ -57,7 +59,7 @@ def validate(
         raise InputError("probs and y belong together: give both, or neither")
     _check_amounts(budget, cases, seed)
     seconds = DEFAULT_BUDGET if budget is None and cases is None else budget
-    own = None if probs is None else own_rows.OwnRows.of(loss, probs, y, levels)
+    own = None if probs is None else own_rows.OwnRows.of(loss, probs, y, levels, inputs)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # few points, p = 0, slow oracles: all that is tried on purpose
         return _run(loss, oracles, levels, Plan(seed, cases, seconds, progress), own, cases_of(loss, own_cases))

@@ -1,6 +1,9 @@
-"""Inputs per row through the scikit-learn class, and its requests for metadata."""
+"""Inputs per row through the scikit-learn class: fitted with their rows, requested, routed, split with the rows."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,30 +11,150 @@ import pytest
 import udcp_dsl as udcp
 from udcp_dsl.diagnostics import InputError
 
-pytest.importorskip("sklearn")
+pd = pytest.importorskip("pandas")
+sklearn = pytest.importorskip("sklearn")
+
+from sklearn.linear_model import LogisticRegression  # noqa: E402
+from sklearn.model_selection import GridSearchCV, KFold, cross_validate  # noqa: E402
+from sklearn.pipeline import make_pipeline  # noqa: E402
+from sklearn.preprocessing import StandardScaler  # noqa: E402
+
+from udcp_dsl.sklearn import UtilitySetClassifier, set_scorer  # noqa: E402
+
+TEXT = "labels { a, b, c }  input km in [0, 9]  costs fee per row in [1, 5]  loss l = sum(fee) + km * any({ a, b })"
+N = 300
 
 
-def test_inputs_are_fitted_with_their_rows_and_can_be_requested() -> None:
-    import sklearn
-    from sklearn.linear_model import LogisticRegression
+@pytest.fixture
+def routed() -> Iterator[None]:
+    with sklearn.config_context(enable_metadata_routing=True):
+        yield
 
-    from udcp_dsl.sklearn import UtilitySetClassifier
 
+def rows() -> tuple[Any, Any, dict[str, Any]]:
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(300, 2))
-    y = np.array(["a", "b", "c"])[(X[:, 0] + rng.normal(size=300) > 0).astype(int) + (X[:, 1] > 1)]
-    text = "labels { a, b, c }  input km in [0, 9]  costs fee per row in [1, 5]  loss l = sum(fee) + km * any({ a, b })"
-    loss = udcp.loads(text)
-    inputs = {"km": rng.uniform(0, 9, 300), "fee": rng.uniform(1, 5, (300, 3))}
-    made = UtilitySetClassifier(LogisticRegression(), loss, alpha=0.2, random_state=0).fit(X, y, inputs=inputs)
+    X = rng.normal(size=(N, 2))
+    y = np.array(["a", "b", "c"])[(X[:, 0] + rng.normal(size=N) > 0).astype(int) + (X[:, 1] > 1)]
+    return X, y, {"km": rng.uniform(0, 9, N), "fee": rng.uniform(1, 5, (N, 3))}
+
+
+def frame(inputs: dict[str, Any]) -> Any:
+    return pd.DataFrame({"km": inputs["km"], "fee": inputs["fee"].tolist()})
+
+
+def model(**settings: Any) -> Any:
+    return UtilitySetClassifier(LogisticRegression(), udcp.loads(TEXT), alpha=0.2, random_state=0, **settings)
+
+
+def test_inputs_are_fitted_with_their_rows() -> None:
+    X, y, inputs = rows()
+    made = model().fit(X, y, inputs=inputs)
     new = {name: column[:20] for name, column in inputs.items()}
     sets = made.predict_set(X[:20], inputs=new)
-    assert sets.mask.shape == (20, 3)
     np.testing.assert_array_equal(made.p_values(X[:20], inputs=new) > 0.2, sets.mask)
+    by_frame = model().fit(X, y, inputs=frame(inputs)).predict_set(X[:20], inputs=frame(inputs)[:20])
+    np.testing.assert_array_equal(by_frame.mask, sets.mask)
+    np.testing.assert_array_equal(by_frame.costs, sets.costs)
+    report = made.evaluate_sets(X, y, inputs=inputs)
+    assert report.mean_cost == udcp.evaluate(made, X, y, inputs=inputs).mean_cost
+    assert report.mean_cost == pytest.approx(made.predict_set(X, inputs=inputs).costs.mean())
+    for face in (made.predict_set, made.p_values):
+        with pytest.raises(InputError, match="give inputs="):
+            face(X[:20])
     with pytest.raises(InputError, match="give inputs="):
-        made.predict_set(X[:20])
-    with sklearn.config_context(enable_metadata_routing=True):
-        asked = UtilitySetClassifier(LogisticRegression(), udcp.loads(text)).set_fit_request(
-            inputs=True, groups=True, weights=True
-        )
-        assert asked.get_metadata_routing().fit.requests == {"inputs": True, "groups": True, "weights": True}
+        made.evaluate_sets(X, y)
+
+
+def test_cross_conformal_sets_read_them_too() -> None:
+    """Constant columns give the sets of the loss with these constants."""
+    X, y, inputs = rows()
+    constant = {"km": np.full(N, 4.0), "fee": np.tile([1.5, 2.0, 3.0], (N, 1))}
+    text = "labels { a, b, c }  costs fee { a: 1.5, b: 2, c: 3 }  loss l = sum(fee) + 4 * any({ a, b })"
+    made = model(cv=3, calibration_size=0.3).fit(X, y, inputs=constant)
+    plain = UtilitySetClassifier(LogisticRegression(), udcp.loads(text), alpha=0.2, random_state=0, cv=3).fit(X, y)
+    sets, expected = made.predict_set(X, inputs=constant), plain.predict_set(X)
+    np.testing.assert_array_equal(sets.mask, expected.mask)
+    np.testing.assert_allclose(sets.costs, expected.costs)
+    other = made.predict_set(X, inputs=inputs)
+    assert (other.mask != sets.mask).any()
+    with pytest.raises(InputError, match="give inputs="):
+        made.predict_set(X)
+
+
+@pytest.mark.usefixtures("routed")
+def test_metadata_can_be_requested() -> None:
+    asked = model().set_fit_request(inputs=True, groups=True, weights=True)
+    assert asked.get_metadata_routing().fit.requests == {"inputs": True, "groups": True, "weights": True}
+    scorer = set_scorer("neg_cost").set_score_request(inputs=True, groups=True, weights=False)
+    assert scorer.get_metadata_routing().score.requests == {"inputs": True, "groups": True, "weights": False}
+
+
+@pytest.mark.usefixtures("routed")
+def test_a_pipeline_passes_them_on() -> None:
+    X, y, inputs = rows()
+    pipe = make_pipeline(StandardScaler(), model().set_fit_request(inputs=True)).fit(X, y, inputs=inputs)
+    alone = model().fit(StandardScaler().fit_transform(X), y, inputs=inputs)
+    scaled = pipe[:-1].transform(X)
+    np.testing.assert_array_equal(
+        pipe[-1].predict_set(scaled, inputs=inputs).mask, alone.predict_set(scaled, inputs=inputs).mask
+    )
+    scorer = set_scorer("neg_cost")
+    assert scorer(pipe, X, y, inputs=inputs) == -alone.evaluate_sets(scaled, y, inputs=inputs).mean_cost
+
+
+@pytest.mark.usefixtures("routed")
+@pytest.mark.parametrize("in_a_pipeline", [False, True])
+def test_cross_validation_splits_them_with_the_rows(in_a_pipeline: bool) -> None:
+    X, y, inputs = rows()
+    table = frame(inputs)
+    made = model().set_fit_request(inputs=True)
+    made = make_pipeline(StandardScaler(), made) if in_a_pipeline else made
+    scorers = {name: set_scorer(name).set_score_request(inputs=True) for name in ("coverage", "neg_cost")}
+    folds = KFold(3, shuffle=True, random_state=0)
+    found = cross_validate(made, X, y, scoring=scorers, cv=folds, params={"inputs": table}, return_estimator=True)
+    for (_, test), fitted, coverage, cost in zip(
+        folds.split(X), found["estimator"], found["test_coverage"], found["test_neg_cost"], strict=True
+    ):
+        seen = fitted[:-1].transform(X[test]) if in_a_pipeline else X[test]
+        last = fitted[-1] if in_a_pipeline else fitted
+        report = last.evaluate_sets(seen, y[test], inputs=table.iloc[test])
+        assert (coverage, cost) == (report.coverage, -report.mean_cost)
+
+
+@pytest.mark.usefixtures("routed")
+def test_groups_and_weights_are_routed_too() -> None:
+    X, y, inputs = rows()
+    groups, weights = np.where(X[:, 0] > 0, "east", "west"), np.exp(0.2 * X[:, 1])
+    made = model(conditional="group").set_fit_request(inputs=True, groups=True)
+    scorer = set_scorer("coverage").set_score_request(inputs=True, groups=True)
+    found = cross_validate(made, X, y, scoring=scorer, cv=3, params={"inputs": frame(inputs), "groups": groups})
+    assert (found["test_score"] > 0.6).all()
+    made = model().set_fit_request(inputs=True, weights=True)
+    scorer = set_scorer("neg_size").set_score_request(inputs=True, weights=True)
+    found = cross_validate(made, X, y, scoring=scorer, cv=3, params={"inputs": frame(inputs), "weights": weights})
+    assert (found["test_score"] < 0).all()
+
+
+@pytest.mark.usefixtures("routed")
+def test_a_search_over_alphas_takes_the_cheapest() -> None:
+    X, y, inputs = rows()
+    scorer = set_scorer("neg_cost").set_score_request(inputs=True)
+    search = GridSearchCV(model().set_fit_request(inputs=True), {"alpha": [0.05, 0.4]}, scoring=scorer, cv=2)
+    search.fit(X, y, inputs=frame(inputs))
+    assert search.best_params_ == {"alpha": 0.4}
+
+
+@pytest.mark.usefixtures("routed")
+def test_a_mapping_that_is_not_split_is_refused_with_the_way_out() -> None:
+    X, y, inputs = rows()
+    made = model().set_fit_request(inputs=True)
+    with pytest.raises(InputError, match=r"inputs have 300 rows, and X has 200.*give a frame"):
+        cross_validate(made, X, y, cv=3, params={"inputs": inputs}, error_score="raise")
+
+
+def test_measures_and_estimators_that_there_are_not() -> None:
+    with pytest.raises(InputError, match="coverage, neg_cost, neg_size"):
+        set_scorer("cost")  # type: ignore[arg-type]
+    X, y, _ = rows()
+    with pytest.raises(InputError, match="LogisticRegression predicts no sets"):
+        set_scorer()(LogisticRegression().fit(X, y), X, y)

@@ -36,6 +36,11 @@ class RowInput:
         return f"{self.name}: {what} per row in [{self.low:g}, {self.high:g}]"
 
     @property
+    def entry_columns(self) -> tuple[str, ...]:
+        """The columns of a table that has one for each entry of costs per row, not one of lists: fee.gp, fee.nurse."""
+        return tuple(f"{self.name}.{entry}" for entry in self.entries or ())
+
+    @property
     def example(self) -> Floats:
         """What one row may have: the middle of the range, or numbers of it that all differ."""
         shares = np.array(0.5) if self.width is None else (1 + np.arange(self.width)) / (1 + self.width)

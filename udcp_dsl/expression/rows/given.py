@@ -1,12 +1,15 @@
 """The inputs of rows as they are given, checked once: names, shapes, numbers, ranges.
 
-They are given as a mapping from names to arrays, or as a frame with a column for each: (n,) for a number per row, and
-(n, K) or a column of lists for costs of labels, in the order of the labels or of class names.
+They are given as a mapping from names to arrays, or as a frame or table with a column for each: (n,) for a number per
+row, and for costs of labels (n, K) or a column of lists, in the order of the labels or of class names. Costs may name
+their entries instead: a frame or a mapping from names to columns, a column of mappings, or columns fee.gp, fee.nurse.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -113,25 +116,56 @@ def _named_entries(x: RowInput, value: Mapping[str, Any]) -> list[Any]:
 
 
 def _by_name(given: Any, declared: Declared, known: Sequence[str]) -> dict[str, Any]:
-    """The columns of a mapping, all of which must be inputs, or of a frame, which may have others too."""
-    if isinstance(given, Mapping):
-        for name in given:
-            if name not in declared and name not in known:
-                raise InputError(f"the loss has no input {name!r}; {did_you_mean(str(name), list(declared))}")
-        found = dict(given)
-    elif hasattr(given, "columns") and hasattr(given, "__getitem__"):
-        found = {name: given[name] for name in declared if name in list(given.columns)}
-    else:
+    """The columns of a mapping, all of which must be inputs, or of a frame or table, which may have others too."""
+    names = column_names(given)
+    if names is None:
         raise InputError(f"inputs are a {type(given).__name__}: give a mapping from names to arrays, or a frame")
+    if isinstance(given, Mapping):
+        entries = {column for x in declared.values() for column in x.entry_columns}
+        for name in given:
+            if name not in declared and name not in known and name not in entries:
+                raise InputError(f"the loss has no input {name!r}; {did_you_mean(str(name), list(declared))}")
+    found = {}
     for name, x in declared.items():
+        columns = columns_of(x, names)
+        if columns == (name,):
+            found[name] = given[name]
+        elif columns:
+            found[name] = dict(zip(x.entries or (), (given[column] for column in columns), strict=True))
         if found.get(name) is None:
             raise InputError(f"input {name!r} is missing: the loss reads {x}")
     return found
 
 
+def column_names(given: Any) -> list[str] | None:
+    """The names of the columns of a mapping, a frame of pandas or polars, or a table of pyarrow; None of others."""
+    if isinstance(given, Mapping):
+        return list(given)
+    if hasattr(given, "schema") and hasattr(given, "column") and hasattr(given, "num_rows"):
+        return list(given.schema.names)
+    if hasattr(given, "columns") and hasattr(given, "__getitem__"):
+        return list(given.columns)
+    return None
+
+
+def columns_of(x: RowInput, names: Sequence[str]) -> tuple[str, ...]:
+    """Which of the columns of these names hold an input: the one of its name, or one per entry; none if none do."""
+    if x.name in names:
+        return (x.name,)
+    present = set(names)
+    inside = [column for column in x.entry_columns if column in present]
+    if not inside:
+        return ()
+    if len(inside) < len(x.entry_columns):
+        lacking = next(column for column in x.entry_columns if column not in present)
+        raise InputError(
+            f"input {x.name!r} has a column {inside[0]!r} but no {lacking!r}: give one for each of {x.width} entries"
+        )
+    return x.entry_columns
+
+
 def _column(x: RowInput, given: Any, n: int, order: Sequence[int] | None) -> Floats:
-    array = _numbers(x, given)
-    by_name = x.entries is not None and hasattr(given, "columns")
+    array, by_name = _numbers(x, given)
     shape = (n,) if x.width is None else (n, x.width)
     if array.shape != shape:
         raise InputError(f"input {x.name!r} has shape {array.shape}, expected {x.shape(n)}: {x}")
@@ -144,47 +178,103 @@ def _column(x: RowInput, given: Any, n: int, order: Sequence[int] | None) -> Flo
         entry = "" if x.entries is None else f" of {x.entries[at[1]]!r}"
         value = float(array[at])
         what = (
-            f"is {value:g}, outside [{x.low:g}, {x.high:g}]"
+            f"is {value:g}, outside [{x.low:g}, {x.high:g}]: correct it, or widen the range in the spec"
             if np.isfinite(value)
-            else f"is not a finite number: {value}"
+            else f"is not a finite number: {value}; give one in [{x.low:g}, {x.high:g}]"
         )
         raise RowFault(at[0], "", f": input {x.name!r}{entry} {what}")
     array.setflags(write=False)
     return array
 
 
-def _numbers(x: RowInput, given: Any) -> Floats:
-    """An array, a tensor, a frame by the names of its columns, a column of lists, or lists, as float64."""
-    if x.entries is not None and hasattr(given, "columns"):
-        names = [str(column) for column in given.columns]
-        if sorted(names) != sorted(x.entries):
-            raise InputError(
-                f"the columns of input {x.name!r} are not its entries: {did_you_mean(names[0], x.entries)}"
-            )
-        given = given[[given.columns[names.index(entry)] for entry in x.entries]]
-    if hasattr(given, "detach"):
-        given = given.detach().cpu().numpy()
-    elif hasattr(given, "to_numpy"):
-        given = given.to_numpy()
-    try:
-        array = np.asarray(given)
-    except ValueError:
-        array = np.empty(0, dtype=object)
-    if array.dtype == object and array.ndim == 1 and x.width is not None:
-        array = _stacked(x, given)
+def _numbers(x: RowInput, given: Any) -> tuple[Floats, bool]:
+    """An array, a tensor, a column of lists, or lists, as float64; and whether its entries were given by name."""
+    by_name = x.entries is not None and (isinstance(given, Mapping) or hasattr(given, "columns"))
+    if by_name:
+        array: Any = _of_entries(x, given)
+    else:
+        array, by_name = _array(x, given)
     if array.dtype == object or array.dtype.kind in "US":
         array = _scalars(x, array)
     if array.dtype.kind not in "fiub":
         raise InputError(f"input {x.name!r} holds {array.dtype}, not numbers")
-    return array.astype(np.float64)
+    return array.astype(np.float64), by_name
 
 
-def _stacked(x: RowInput, given: Any) -> Any:
-    for i, entry in enumerate(given):
+def _of_entries(x: RowInput, given: Any) -> Any:
+    """A column for each entry, of a mapping or a frame by name, side by side."""
+    assert x.entries is not None
+    columns = {str(name): given[name] for name in (given if isinstance(given, Mapping) else given.columns)}
+    unknown = next((name for name in columns if name not in x.entries), None)
+    if unknown is not None:
+        raise InputError(f"input {x.name!r} has no entry {unknown!r}; {did_you_mean(unknown, x.entries)}")
+    lacking = next((entry for entry in x.entries if entry not in columns), None)
+    if lacking is not None:
+        raise InputError(f"input {x.name!r} has no column for {lacking!r}: give one for each of {x.width}")
+    found = [_plain(columns[entry]) for entry in x.entries]
+    if len({column.shape for column in found}) > 1 or found[0].ndim != 1:
+        raise InputError(f"the columns of input {x.name!r} differ in shape: give one number per row in each")
+    return np.stack(found, axis=1)
+
+
+def _plain(given: Any) -> Any:
+    """What numpy makes of a column; objects where rows differ in length."""
+    if hasattr(given, "detach"):
+        given = given.detach().cpu().numpy()
+    elif hasattr(given, "to_pylist"):  # of pyarrow
+        given = given.to_numpy(zero_copy_only=False)
+    elif hasattr(given, "to_numpy"):
+        given = given.to_numpy()
+    try:
+        return np.asarray(given)
+    except ValueError:
+        return np.empty(0, dtype=object)
+
+
+def _array(x: RowInput, given: Any) -> tuple[Any, bool]:
+    array = _plain(given)
+    if array.ndim == 1 and x.width is not None and array.dtype.kind in "OUS":
+        rows = [
+            _row(x, i, entry) for i, entry in enumerate(given.to_pylist() if hasattr(given, "to_pylist") else given)
+        ]
+        by_name = {isinstance(entry, Mapping) for entry in rows}
+        if len(by_name) > 1:
+            raise InputError(f"input {x.name!r} has lists in some rows and names in others: give one of the two")
+        return _stacked(x, rows), by_name == {True}
+    return array, False
+
+
+def _row(x: RowInput, i: int, entry: Any) -> Any:
+    """The costs of one row: a list or a mapping, which a table of text has as JSON."""
+    if not isinstance(entry, str):
+        return entry
+    try:
+        found = json.loads(entry)
+    except ValueError:
+        found = None
+    if not isinstance(found, list | dict):
+        wide = ", ".join(x.entry_columns[:2])
+        raise RowFault(i, "", f": input {x.name!r} is {entry!r}: give [1, 2, ...], or columns {wide}, ...")
+    return found
+
+
+def _stacked(x: RowInput, rows: Sequence[Any]) -> Any:
+    with suppress(TypeError, ValueError):  # as most are: lists of numbers, as many in every row
+        quick = np.array([np.asarray(entry, dtype=np.float64) for entry in rows])
+        if quick.shape == (len(rows), x.width):
+            return quick
+    out = np.empty((len(rows), x.width or 0), dtype=object)
+    for i, entry in enumerate(rows):
+        if isinstance(entry, Mapping):
+            try:
+                entry = _named_entries(x, entry)
+            except InputError as error:
+                raise RowFault(i, "", f": {error}") from None
         if entry is None or np.ndim(entry) != 1 or len(entry) != x.width:
             has = "nothing" if entry is None else f"{np.size(entry)}"
             raise RowFault(i, "", f": input {x.name!r} has {has}, expected {x.width} numbers")
-    return np.array([np.asarray(entry, dtype=np.float64) for entry in given]).reshape(len(given), -1)
+        out[i] = list(entry)
+    return out
 
 
 def _scalars(x: RowInput, array: Any) -> Any:
@@ -192,9 +282,9 @@ def _scalars(x: RowInput, array: Any) -> Any:
     out = np.empty(array.shape)
     for at, value in np.ndenumerate(array):
         try:
-            out[at] = np.nan if value is None else float(value)
+            out[at] = np.nan if value is None or value == "" else float(value)
         except (TypeError, ValueError):
-            raise RowFault(int(at[0]), "", f": input {x.name!r} is {str(value)!r}, not a number") from None
+            raise RowFault(int(at[0]), "", f": input {x.name!r} is {str(value)!r}, not a number: give one") from None
     return out
 
 

@@ -187,7 +187,7 @@ class Monitor(Result):
         if getattr(probs, "ndim", None) == 1:
             probs, y = probs[None, :], y if y is None or np.ndim(y) else [y]
             groups, ids = (x if x is None or np.ndim(x) else [x] for x in (groups, ids))
-            inputs = inputs if inputs is None else one_row(predictor.loss.inputs, inputs)
+            inputs = inputs if inputs is None else one_row(predictor.inputs, inputs)
         if getattr(probs, "shape", (1,))[:1] == (0,):  # of no rows there is nothing to check but the columns
             y = groups = ids = None
         rows = predictor.rows(probs, y, groups=groups, inputs=inputs, ids=ids, ignore=ignore, empty=True)

@@ -17,7 +17,9 @@ import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError, did_you_mean
 from udcp_dsl.expression.rows.declared import RowCosts
+from udcp_dsl.expression.rows.given import RowInputs
 from udcp_dsl.prediction.calibrate.masses import as_written
+from udcp_dsl.prediction.containers import BlockedMatrix, changed
 from udcp_dsl.prediction.oracle import Floats, Indices, Oracle, Probabilities
 
 if TYPE_CHECKING:
@@ -26,11 +28,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Harm:
-    """The harm of missing each label, (K,), from 0, and the largest of them, which is above 0."""
+    """The harm of missing each label, (K,), from 0, and the largest of them, which is above 0.
+
+    Costs per row are a harm that differs by row: `most` is the upper end of their range, and so are all `values`.
+    """
 
     name: str
     values: Floats
     most: Fraction
+    per_row: bool = False
+    inputs: RowInputs | None = None  # of the rows that are judged, if they are known already
 
     @classmethod
     def of(cls, loss: Loss, name: object) -> Harm:
@@ -46,26 +53,49 @@ class Harm:
             raise InputError(
                 f"risk is {name!r}, but the spec has no such costs; {did_you_mean(str(name), list(known))}"
             )
-        if isinstance(known[name], RowCosts):
-            raise InputError(f"risk is {name!r}, which come with each row: give costs that are the same for all rows")
-        values = known[name].values
+        found = known[name]
+        values, per_row = found.values, isinstance(found, RowCosts)
+        if isinstance(found, RowCosts) and found.low < 0:
+            raise InputError(
+                f"risk {name!r} has the range [{found.low:g}, {found.high:g}], and a harm is never below 0"
+            )
         if (values < 0).any():
             y = int(values.argmin())
             raise InputError(f"risk {name!r}: label {loss.labels[y]!r} has {values[y]:g}, and a harm is never below 0")
         if not values.any():
             raise InputError(f"risk {name!r} is 0 for every label, so that there is nothing to keep below alpha")
-        return cls(name, values, as_written(float(values.max())))
+        return cls(name, values, as_written(float(values.max())), per_row)
 
-    def bought(self, P: Probabilities, oracle: Oracle) -> Probabilities:
+    def weighed(self, P: Any, oracle: Oracle, inputs: RowInputs | None) -> Any:
+        """What the oracle takes for the probabilities of rows, held or in blocks."""
+        if not self.per_row:
+            return changed(P, lambda block: self.bought(block, oracle))
+        own = self._given(inputs)
+        if not isinstance(P, BlockedMatrix):
+            return self.bought(P, oracle, own)
+        if P.is_remote:
+            raise InputError(f"risk {self.name!r} comes with each row, which Dask does not weigh: use one process")
+        return BlockedMatrix(P.shape, lambda: (self.bought(block, oracle, own[at]) for at, block in P.blocks()))
+
+    def bought(self, P: Probabilities, oracle: Oracle, own: Floats | None = None) -> Probabilities:
         """What the oracle takes for the probabilities of rows (n, K): w p, scaled by a power of two to stay below 1, or
-        divided by the row's sum; a row without harm stays 0. Of the same type as P."""
+        divided by the row's sum; a row without harm stays 0. Of the same type as P. `own` is w where it is per row."""
         scale = math.ldexp(1.0, -math.frexp(float(self.values.max()))[1])
-        worth: npt.NDArray[Any] = np.multiply(P, (self.values * scale).astype(P.dtype), dtype=P.dtype)
+        values = self.values if own is None else own
+        worth: npt.NDArray[Any] = np.multiply(P, (values * scale).astype(P.dtype), dtype=P.dtype)
         if oracle.normalized:
             sums = worth.sum(axis=1, dtype=np.float64)  # not by BLAS, which sums a row alone in another order
             worth /= np.where(sums > 0, sums, 1.0).astype(P.dtype)[:, None]
         return worth
 
-    def missed(self, covered: npt.NDArray[np.bool_], y: Indices) -> Floats:
-        """The harm that each row suffers."""
-        return np.where(covered, 0.0, self.values[y])
+    def of_truth(self, y: Indices, inputs: RowInputs | None = None) -> Floats:
+        """The harm of missing each of these labels, one per row."""
+        found: Floats = self._given(inputs)[np.arange(len(y)), y] if self.per_row else self.values[y]
+        return found
+
+    def _given(self, inputs: RowInputs | None) -> Floats:
+        inputs = self.inputs if inputs is None else inputs
+        if inputs is None or self.name not in inputs:
+            raise InputError(f"risk {self.name!r} comes with each row: give inputs={{{self.name!r}: ...}}")
+        own: Floats = inputs[self.name]
+        return own

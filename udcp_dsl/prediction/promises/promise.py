@@ -31,6 +31,7 @@ from udcp_dsl.prediction.promises.option import (
 )
 
 if TYPE_CHECKING:
+    from udcp_dsl.expression.rows.given import RowInputs
     from udcp_dsl.loss import Loss
 
 Temperature: TypeAlias = Literal["fit"] | float | None
@@ -285,13 +286,17 @@ class Promise(Cellwise):
         """The same promise at other levels."""
         return replace(self, alpha=alphas)
 
-    def harm(self, loss: Loss) -> Harm | None:
+    def harm(self, loss: Loss, inputs: RowInputs | None = None) -> Harm | None:
         """What a miss does under a loss, if that is bounded; refuses alphas that no set can exceed."""
         if self.risk is None:
             return None
         harm = Harm.of(loss, self.risk)
         levels_of(self.alphas, below=harm.most)
-        return harm
+        return replace(harm, inputs=inputs)
+
+    def reads(self, loss: Loss) -> Loss:
+        """The loss with all inputs that are to be given with each row: a harm may be one that it does not read."""
+        return loss if self.risk is None else loss.reading(self.risk)
 
     def rule(self, cells: int, harm: Harm | None) -> Rule:
         """What the threshold of each of so many cells keeps."""

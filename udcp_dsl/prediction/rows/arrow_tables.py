@@ -245,7 +245,8 @@ def _within(choice: ColumnSelection, names: Sequence[str], left: Sequence[str]) 
         return [place[names[position]] for position in positions]
 
     ids = None if choice.ids is None else place[names[choice.ids]]
-    return ColumnSelection(moved(choice.numbers), moved(choice.texts), moved(choice.carried), choice.width, ids)
+    kept = {"width": choice.width, "ids": ids, "grouped": choice.grouped}
+    return ColumnSelection(moved(choice.numbers), moved(choice.texts), moved(choice.carried), **kept)
 
 
 def _block(pa: Any, batch: Any, choice: ColumnSelection) -> Block:
@@ -261,7 +262,7 @@ def _block(pa: Any, batch: Any, choice: ColumnSelection) -> Block:
     ids = None if choice.ids is None else batch.column(choice.ids)
     if ids is not None and pa.types.is_dictionary(ids.type):
         ids = ids.dictionary_decode()  # dictionaries differ between blocks
-    return Block(values, texts, carried, named=choice.width is None, ids=ids)
+    return Block(values, choice.by_role(texts), carried, named=choice.width is None, ids=ids)
 
 
 def _of_numbers(pa: Any, name: str, column: Any) -> npt.NDArray[Any]:

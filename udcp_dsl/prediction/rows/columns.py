@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError, did_you_mean
 from udcp_dsl.expression.rows.declared import RowInput
-from udcp_dsl.expression.rows.given import RowInputs, inputs_of
+from udcp_dsl.expression.rows.given import RowInputs, columns_of, inputs_of
 from udcp_dsl.prediction.rows.column_roles import INPUT, Columns
 from udcp_dsl.prediction.rows.probability_matrix import check_class_names, match_columns
 
@@ -28,6 +28,18 @@ class ColumnSelection:
     carried: list[int] = field(default_factory=list)
     width: int | None = None  # of the lists, where the numbers are in one column
     ids: int | None = None  # the one of texts that holds the ids
+    grouped: tuple[int, ...] = ()  # how many of the texts belong to each role; without it one each
+
+    def by_role(self, texts: list[list[Any]]) -> list[list[Any]]:
+        """The texts of each role: a list per row where the entries of costs are in columns of their own."""
+        if not self.grouped:
+            return texts
+        parts, start = [], 0
+        for many in self.grouped:
+            own = texts[start : start + many]
+            parts.append(own[0] if many == 1 else [list(row) for row in zip(*own, strict=True)])
+            start += many
+        return parts
 
     @property
     def columns(self) -> list[int]:
@@ -59,6 +71,8 @@ class ColumnSpec:
     columns: Columns = field(default_factory=Columns)
     inputs: Mapping[str, RowInput] = field(default_factory=dict)  # what is declared of the inputs among the columns
     matrix: bool = True  # whether the numbers are wanted, and not only what is beside them
+    beside: bool = True  # whether what is beside the numbers is wanted
+    unread: Mapping[str, RowInput] = field(default_factory=dict)  # inputs of the spec whose columns may be there
 
     @staticmethod
     def of(
@@ -67,10 +81,17 @@ class ColumnSpec:
         columns: Columns,
         inputs: Mapping[str, RowInput] | None = None,
         beside: Collection[str] = (),
+        unread: Mapping[str, RowInput] | None = None,
     ) -> ColumnSpec:
         """With the columns of the inputs, but for those that are beside the table."""
-        read = tuple(name for name in inputs or () if f"{INPUT}{name}" not in beside)
-        return ColumnSpec(tuple(labels), class_names, replace(columns, inputs=read), inputs or {})
+        inputs = inputs or {}
+        read = tuple(name for name in inputs if f"{INPUT}{name}" not in beside)
+        others = {name: x for name, x in {**(unread or {}), **inputs}.items() if name not in read}
+        return ColumnSpec(tuple(labels), class_names, replace(columns, inputs=read), inputs, unread=others)
+
+    def roles(self, texts: Sequence[Any]) -> dict[str, Any]:
+        """What is beside the numbers of a block, by role."""
+        return dict(zip(self.columns.per_row if self.beside else (), texts, strict=True))
 
     def inputs_of(self, found: Mapping[str, Any], n: int) -> RowInputs | None:
         """The inputs among what was found of n rows, by role, checked."""
@@ -84,8 +105,9 @@ class ColumnSpec:
     def numbers_alone(self) -> ColumnSpec:
         """The same without what is beside the numbers."""
         columns = self.columns
-        unread = (*columns.ignore, *columns.per_row.values(), *columns.carry)
-        return replace(self, columns=Columns(column=columns.column, ignore=unread, only_labels=columns.only_labels))
+        unread = (*columns.ignore, *replace(columns, inputs=()).per_row.values(), *columns.carry)
+        alone = Columns(column=columns.column, ignore=unread, only_labels=columns.only_labels, inputs=columns.inputs)
+        return replace(self, columns=alone, beside=False)
 
     @property
     def others_alone(self) -> ColumnSpec:
@@ -97,21 +119,40 @@ class ColumnSpec:
     def choose(self, names: Sequence[str], lists: Sequence[int] = ()) -> ColumnSelection:
         """Of a table with these columns; `lists` are the positions of those that hold lists."""
         at = self._list_column(list(names), lists)
-        per_row, carry, ignore = self.columns.per_row, self.columns.carry, self.columns.ignore
-        others = [*per_row.values(), *carry]
+        carry = self.columns.carry
+        others = (column for x in self.unread.values() for column in columns_of(x, names) if column not in self.labels)
+        ignore = tuple(dict.fromkeys((*self.columns.ignore, *(name for name in others if name not in carry))))
+        per_row = [self._columns_of(role, column, names) for role, column in self.columns.per_row.items()]
+        beside = [name for own in per_row for name in own]
+        read = [*beside, *carry]
         if at is None:
-            numbers = match_columns(names, self.labels, [*others, *ignore], self.columns.only_labels)
+            numbers = match_columns(names, self.labels, [*read, *ignore], self.columns.only_labels)
             width = None
         else:
-            for other in (*others, *ignore):
+            for other in (*read, *ignore):
                 self._refuse_absent(other, names)
             numbers, width = [at], len(self.labels)
         position = {name: place for place, name in enumerate(names)}
-        texts = [position[name] for name in per_row.values()]
+        texts = [position[name] for name in beside] if self.beside else []
+        wide = tuple(map(len, per_row)) if self.beside and any(len(own) > 1 for own in per_row) else ()
         if not self.matrix:
-            return ColumnSelection([], texts)
+            return ColumnSelection([], texts, grouped=wide)
         ids = None if self.columns.id_column is None else position[self.columns.id_column]
-        return ColumnSelection(numbers, texts, [position[name] for name in carry], width, ids)
+        return ColumnSelection(numbers, texts, [position[name] for name in carry], width, ids, wide)
+
+    def _columns_of(self, role: str, column: str, names: Sequence[str]) -> tuple[str, ...]:
+        """The column of a role, or those of the entries of costs per row: fee.gp, fee.nurse."""
+        x = self.inputs.get(role.removeprefix(INPUT)) if role.startswith(INPUT) else None
+        if x is None:
+            return (column,)
+        found = columns_of(x, names)
+        if not found:
+            lists = f", of lists, or {x.entry_columns[0]!r} and so on" if x.entry_columns else ""
+            raise InputError(f"there is no column {x.name!r}{lists}, which the loss reads of each row: {x}")
+        taken = [name for name in found if name in self.labels]
+        if taken:
+            raise InputError(f"column {taken[0]!r} is a label and an entry of input {x.name!r}: give a column of lists")
+        return found
 
     def _list_column(self, names: list[str], lists: Sequence[int]) -> int | None:
         columns = self.columns
@@ -120,7 +161,7 @@ class ColumnSpec:
             if names.index(columns.column) not in lists:
                 raise InputError(f"column {columns.column!r} holds no lists, which would be the probabilities of a row")
             return names.index(columns.column)
-        spoken_for = {*columns.per_row.values(), *columns.carry, *columns.ignore}
+        spoken_for = {*columns.per_row.values(), *columns.carry, *columns.ignore, *self.unread}
         found = [position for position in lists if names[position] not in spoken_for]
         if not found or set(self.labels) <= set(names):
             return None

@@ -62,6 +62,10 @@ class Part:
         """Its rows, some at a time, as they are in the file; faults are told without its name."""
         if self.ending in ARRAYS:
             columns = wanted.columns
+            if columns.inputs and wanted.beside:
+                names = ", ".join(map(repr, columns.inputs))
+                raise InputError(f"the loss reads inputs of each row, {names}, and an array has no columns of them: "
+                                 "give a file of their own, --inputs FILE (in Python inputs=)")  # fmt: skip
             if columns.per_row or columns.carry:
                 what = " or ".join(columns.per_row) or columns.carry[0]
                 raise InputError(f"an array has no column of {what}: give a file of their own")

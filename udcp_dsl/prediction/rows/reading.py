@@ -106,6 +106,26 @@ def read_column(path: PathLike, column: str | None = None) -> npt.NDArray[Any] |
         return _entries(arrow_blocks(file, choose))
 
 
+def read_input(path: PathLike, x: RowInput, alone: bool = False) -> npt.NDArray[Any] | list[Any]:
+    """An input of all rows from a file: the column or key of its name, or of costs those of their entries, fee.gp.
+
+    `alone`: it is the only one that is read, so that an array without a name is it.
+    """
+    file, key = split_key(path)
+    if alone and (key is not None or file.suffix.lower() in (".npy", ".txt")):
+        return read_column(path)
+    try:
+        return read_column(f"{path}:{x.name}")
+    except InputError as error:
+        if not x.entry_columns or file.suffix.lower() in ARRAYS:
+            raise InputError(f"input {x.name!r}: {error}") from None
+        try:
+            columns = [read_column(f"{path}:{column}") for column in x.entry_columns]
+        except InputError as lacking:
+            raise InputError(f"input {x.name!r}: {error}; {lacking}") from None
+        return [list(row) for row in zip(*columns, strict=True)]
+
+
 def _entries(blocks: Iterable[Block]) -> list[Any]:
     return [entry for block in blocks for entry in block.texts[0]]
 

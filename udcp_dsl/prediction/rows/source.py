@@ -126,7 +126,7 @@ class Source:
 
     def _checked(self, block: Block, part: Part, at: int, kinds: _Kinds) -> Rows:
         texts = [csv_column(cells) for cells in block.texts] if part.ending == ".csv" else block.texts
-        found: dict[str, Any] = dict(zip(self.wanted.columns.per_row, texts, strict=True))
+        found = self.wanted.roles(texts)
         for role, column in self.beside.items():
             found[role] = column[at : at + len(block.values)]
             if len(found[role]) < len(block.values):
@@ -260,10 +260,11 @@ def open_source(
     normalize: bool = False,
     beside: Mapping[str, Any] | None = None,
     inputs: Mapping[str, RowInput] | None = None,
+    unread: Mapping[str, RowInput] | None = None,
 ) -> Source:
-    """The same by the value that the columns travel as."""
+    """The same by the value that the columns travel as; columns of inputs that are `unread` may be there."""
     names = None if class_names is None else names_of_classes(class_names)
-    wanted = ColumnSpec.of(labels, names, columns, inputs, beside or ())
+    wanted = ColumnSpec.of(labels, names, columns, inputs, beside or (), unread)
     return Source(find_parts(path), wanted, logits, normalize, dict(beside or {}))
 
 

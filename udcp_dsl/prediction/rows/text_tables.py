@@ -36,8 +36,10 @@ def scalars(cells: list[str]) -> list[Any]:
     return [kind(cell) if cell else None for cell in cells]
 
 
-def csv_column(cells: list[str]) -> list[Any]:
-    """What the cells of a column mean."""
+def csv_column(cells: list[Any]) -> list[Any]:
+    """What the cells of a column mean; lists of cells, the entries of costs per row, are left as they are."""
+    if cells and isinstance(cells[0], list):
+        return cells
     return scalars([from_cell(cell) for cell in cells])
 
 
@@ -145,7 +147,7 @@ def _plain_blocks(
 
     def block() -> Block:
         numbers = np.array(values).reshape(many, -1) if choice.numbers else np.empty((many, 0))
-        return Block(numbers, [list(column) for column in cells], named=True)
+        return Block(numbers, choice.by_role([list(column) for column in cells]), named=True)
 
     for line, row in rows:
         if not row:  # of one column, an empty field; of more, nothing
@@ -197,7 +199,7 @@ def _quick_blocks(file: Path, header: Sequence[str], choice: ColumnSelection) ->
             for j, position in enumerate(choice.numbers):
                 values[:, j] = batch.column(header[position]).to_numpy(zero_copy_only=False)
             texts = [batch.column(header[position]).to_pylist() for position in choice.texts]
-            yield Block(values, texts, named=True)
+            yield Block(values, choice.by_role(texts), named=True)
             read += len(batch)
     except (pa.ArrowException, OSError):
         return read
@@ -231,7 +233,7 @@ def json_blocks(stream: IO[bytes], choose: Choose, most: int | None = None) -> I
             carried = pa.RecordBatch.from_pylist([{name: row[name] for name in kept} for _, row in rows])
         ids = None if choice.ids is None else texts[choice.texts.index(choice.ids)]
         numbers_of_rows = np.array(values, dtype=np.float64).reshape(len(rows), -1)
-        yield Block(numbers_of_rows, texts, carried, choice.width is None, ids)
+        yield Block(numbers_of_rows, choice.by_role(texts), carried, choice.width is None, ids)
 
 
 def _chained(first: tuple[int, dict[str, Any]], rest: Iterator[tuple[int, dict[str, Any]]]) -> Iterator[Any]:

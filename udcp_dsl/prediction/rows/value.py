@@ -7,7 +7,7 @@ come as batches, each of which is `Rows` of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError, warn
 from udcp_dsl.expression.domain import WHOLE_NUMBER
-from udcp_dsl.expression.rows.given import RowInputs
+from udcp_dsl.expression.rows.given import RowInputs, columns_of
 from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.containers import BlockedMatrix, by_rows, frame_column, is_frame, listed, refuse_another_index
 from udcp_dsl.prediction.rows.probability_matrix import (
@@ -159,6 +159,7 @@ def rows_of(
     >>> rows.y, rows.groups, rows.take(slice(1, 2)).P, rows.true_probabilities
     (array([1, 0]), array(['1', '2'], dtype='<U1'), array([[0.5, 0.5]]), array([0.3, 0.5]))
     """
+    losses = (loss,) if isinstance(loss, Loss) else tuple(loss)
     if isinstance(ignore, str):
         raise InputError(f"ignore is one string, {ignore!r}: give a list of the columns to leave unread")
     if class_names is not None:
@@ -170,6 +171,7 @@ def rows_of(
             "the groups": groups,
             "the ids": ids,
             "the weights": weights,
+            **_indexed(inputs),
         }
     )
     if isinstance(given, Rows):
@@ -181,7 +183,7 @@ def rows_of(
             refuse_no_rows(given.P)
         rows = given
     else:
-        others = tuple(ignore) if id_column is None else (*ignore, id_column)
+        others = (*ignore, *(() if id_column is None else (id_column,)), *input_columns(given, losses, ignore))
         P = probabilities(
             given, labels, class_names=class_names, logits=logits, normalize=normalize, others=others, empty=empty
         )
@@ -201,12 +203,28 @@ def rows_of(
         rows = replace(rows, ids=sample_ids(ids, n))
     if weights is not None:
         rows = replace(rows, weights=weights_of(weights, n))
-    losses = (loss,) if isinstance(loss, Loss) else tuple(loss)
     if losses:
-        given = rows.inputs if inputs is None else inputs
-        read = [x for one in losses if (x := one.inputs_of(given, n, order=order)) is not None]
+        if inputs is None:  # a frame of probabilities may have them too
+            inputs = given if is_frame(given) and input_columns(given, losses, ignore) else rows.inputs
+        read = [x for one in losses if (x := one.inputs_of(inputs, n, order=order)) is not None]
         rows = replace(rows, inputs=RowInputs({k: x for some in read for k, x in some.items()}, n) if read else None)
     return rows
+
+
+def input_columns(frame: Any, losses: Sequence[Loss], ignore: Sequence[str] = ()) -> tuple[str, ...]:
+    """The columns of a frame that are inputs of the specs of these losses, and not of labels or left out."""
+    if not losses or not is_frame(frame):
+        return ()
+    declared = {name: x for loss in losses for name, x in loss.declared_inputs.items()}
+    names = [name for name in map(str, frame.columns) if name not in ignore]
+    return tuple(column for x in declared.values() for column in columns_of(x, names))
+
+
+def _indexed(inputs: Any) -> dict[str, Any]:
+    """What of the inputs may have an index of its own."""
+    if isinstance(inputs, Mapping) and not isinstance(inputs, RowInputs):
+        return {f"input {name!r}": column for name, column in inputs.items()}
+    return {"the inputs": inputs}
 
 
 def _warn_of_another_order(labels: Sequence[str]) -> None:

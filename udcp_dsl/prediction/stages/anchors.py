@@ -94,7 +94,7 @@ class Anchors(Stage):
             edges = stretch_edges(own.difficulty, bins)
             groups = stretches(own.difficulty, edges)
             left_of = Counter({str(b): left.n // bins for b in range(len(edges) + 1)})
-        found = Tuned(to_array(own.P), own.truth, groups, setting.harms(own.truth), own.weights)
+        found = Tuned(to_array(own.P), own.truth, groups, setting.harms(own), own.weights)
         rule, alphas = setting.rule(left.groups), setting.promise.alphas
         oracle = setting.oracle.with_inputs(own.inputs)
         assert isinstance(oracle, AnchoredOracle)

@@ -47,7 +47,7 @@ class Lambda(Stage):
     def fit(cls, setting: Setting, folds: Sequence[OracleInput], left: Left) -> Lambda:
         first, second = folds
         candidates, nonempty = setting.candidates or {}, setting.promise.nonempty
-        rule, harms = setting.rule(left.groups), setting.harms(first.truth)
+        rule, harms = setting.rule(left.groups), setting.harms(first)
 
         def threshold(lam: float) -> float:
             scores = true_scores(candidates[lam].with_inputs(first.inputs), first, nonempty=nonempty)

@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction.containers import changed
 from udcp_dsl.prediction.rows.value import highest
 
 if TYPE_CHECKING:
@@ -59,7 +58,7 @@ def prepare(setting: Setting, stages: Iterable[Stage], rows: Rows, *, weigh: boo
     if setting.promise.by_difficulty:  # rows as they are may have been looked at before
         difficulty = rows.highest_probabilities if P is rows.P else highest(P)
     return OracleInput(
-        P if harm is None else changed(P, lambda block: harm.bought(block, setting.oracle)),
+        P if harm is None else harm.weighed(P, setting.oracle, rows.inputs),
         rows.y,
         rows.groups if setting.promise.by_group else None,
         difficulty,

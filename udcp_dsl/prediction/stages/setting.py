@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from udcp_dsl.prediction.oracle import Indices
     from udcp_dsl.prediction.promises.promise import Promise
     from udcp_dsl.prediction.rows import Rows
+    from udcp_dsl.prediction.stages.oracle_input import OracleInput
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,9 +41,9 @@ class Setting:
         """What a miss does, if that is bounded."""
         return self.promise.harm(self.oracle.loss)
 
-    def harms(self, y: Indices) -> npt.NDArray[np.float64] | None:
-        """What missing each of these labels does."""
-        return None if self.harm is None else self.harm.values[y]
+    def harms(self, given: OracleInput) -> npt.NDArray[np.float64] | None:
+        """What missing the true label of each of these rows does."""
+        return None if self.harm is None else self.harm.of_truth(given.truth, given.inputs)
 
     def rule(self, groups: npt.NDArray[np.str_] | None) -> Rule:
         """What each threshold keeps, where the rows for thresholds are of these groups."""

@@ -43,7 +43,7 @@ class Thresholds:
     @classmethod
     def fit(cls, setting: Setting, given: OracleInput, scores: Sequence[FloatArray], *, by_alpha: bool) -> Thresholds:
         """From the true labels' scores of rows: one array for all alphas or, `by_alpha`, one for each."""
-        promise, harm, harms = setting.promise, setting.harm, setting.harms(given.truth)
+        promise, harm, harms = setting.promise, setting.harm, setting.harms(given)
         levels = [(alpha,) for alpha in promise.alphas] if by_alpha else [promise.alphas]
         by_class = promise.by_class
         calibration = merged(
@@ -78,7 +78,7 @@ class Thresholds:
         cls, setting: Setting, given: OracleInput, scores: Sequence[FloatArray], ratios: FloatArray, *, by_alpha: bool
     ) -> Thresholds:
         """The same for a new mix of labels: one threshold per label, from rows that are weighted by the ratios."""
-        harm, harms, alphas = setting.harm, setting.harms(given.truth), setting.promise.alphas
+        harm, harms, alphas = setting.harm, setting.harms(given), setting.promise.alphas
         levels = [(alpha,) for alpha in alphas] if by_alpha else [alphas]
         most = None if harm is None else harm.most
         found = merged(

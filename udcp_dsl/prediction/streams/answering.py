@@ -57,7 +57,9 @@ def answers(predictor: SetPredictor, rows: Rows, level: Fraction, *, first: int 
     if rows.y is None:
         return found
     covered = mask[np.arange(len(rows)), rows.truth]
-    return replace(found, judged=Judged(rows.truth, covered, rows.highest_probabilities))
+    harm = predictor.promise.harm(predictor.loss)
+    harms = None if harm is None else harm.of_truth(rows.truth, rows.inputs)
+    return replace(found, judged=Judged(rows.truth, covered, rows.highest_probabilities, harms))
 
 
 def check_groups(predictor: SetPredictor, given: bool) -> None:
@@ -75,7 +77,8 @@ def predict_batches(
     level = predictor.calibrated.level(alpha)
     refuse_taken_names(columns.carry)
     check_groups(predictor, columns.group_column is not None)
-    wanted = ColumnSpec.of(predictor.loss.labels, predictor.class_names, columns, predictor.loss.inputs)
+    loss = predictor.loss
+    wanted = ColumnSpec.of(loss.labels, predictor.class_names, columns, predictor.inputs, unread=loss.declared_inputs)
     return _answered(predictor, batches, level, wanted)
 
 
@@ -84,7 +87,7 @@ def _answered(predictor: SetPredictor, batches: Iterable[Any], level: Fraction, 
     for number, batch in enumerate(batches):
         try:
             block = block_of(batch, wanted.choose)
-            found = dict(zip(wanted.columns.per_row, block.texts, strict=True))
+            found = wanted.roles(block.texts)
             rows = block_rows(block, wanted, found, **numbers, empty=True)
             made = answers(predictor, rows, level, first=first, carried=block.carried).batch()
         except InputError as error:

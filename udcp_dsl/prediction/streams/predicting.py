@@ -49,10 +49,10 @@ class Tally:
         """Who is covered least, or the mean harm where alpha bounds that; None where no truth is known."""
         if not self.judged:
             return None
-        truth, covered, highest = (np.concatenate(column) for column in zip(*self.judged, strict=True))
-        harm = predictor.promise.harm(predictor.loss)
+        truth, covered, highest = (np.concatenate(column) for column in list(zip(*self.judged, strict=True))[:3])
+        harm, harms = predictor.promise.harm(predictor.loss), [x.harms for x in self.judged if x.harms is not None]
         if harm is not None:
-            return risk_of(harm, covered, truth, level)
+            return risk_of(harm, covered, np.concatenate(harms), level)
         labels, within = predictor.loss.labels, predictor.conditional
         return LeastCovered.of_rows(level, labels, truth, covered, highest, conditional=within)
 

@@ -39,13 +39,14 @@ LABELS = st.one_of(st.sampled_from(_WORDS), st.sampled_from(_PHRASES), _TEXT)
 _NODES = ("benign", "malignant", "x", "y", "two words", "size", "Ä", "default", "labels", "7")
 _NODES_OF = {few: st.sampled_from(_NODES[:few]) for few in (2, 3, len(_NODES))}
 _LEVELS = st.sampled_from(("kind", "family", "level", "the node", "costs", "by", "of", "labels", "1"))
+_RANGES = ((0.0, 4.0), (-2.0, 3.0), (0.5, 2.0), (-1.0, 1.0), (3.0, 3.0), (0.0, 0.0))  # of numbers per row
 _COLUMNS = ("cost", "the cost", "column", "0", "größe", "of", "by", "labels", "from")
 
 
 class Declaring(Drawing):
     """Draws the declarations of one spec; `vocabulary` is what they came to, `files` what they read."""
 
-    def __init__(self, draw: st.DrawFn, max_labels: int) -> None:
+    def __init__(self, draw: st.DrawFn, max_labels: int, inputs: bool = False) -> None:
         super().__init__(draw)
         self.files: dict[str, bytes] = {}
         self.declarations: list[ast.Declaration] = []
@@ -59,6 +60,11 @@ class Declaring(Drawing):
         for kind in (self._actions, self._distance, self._param, self._family_costs, self._family_distance):
             if self.coin():
                 kind(1)
+        if inputs:
+            self._input(1)
+            for kind in (self._input, self._row_costs, self._row_family_costs):
+                if self.coin():
+                    kind(2)
 
     @property
     def K(self) -> int:
@@ -348,6 +354,36 @@ class Declaring(Drawing):
         low, high = (None, None) if self.coin() else (_signed(value - 1), _signed(value + 2))
         self.declarations.append(ast.Param(named(name), _signed(value), low, high, span=NOWHERE))
         self.vocabulary.params.append((reference(name), value))
+
+    # Numbers that come with each row
+
+    def _input(self, number: int) -> None:
+        name, (low, high) = self._own_name(f"r{number}"), self.pick(_RANGES)
+        self.declarations.append(ast.Input(named(name), _signed(low), _signed(high), span=NOWHERE))
+        self.vocabulary.inputs.append((reference(name), high))
+
+    def _row_costs(self, number: int) -> None:
+        name = self._per_row(f"rc{number}", None)
+        self.vocabulary.costs.append(reference(name))
+
+    def _row_family_costs(self, number: int) -> None:
+        unambiguous = [family for family, names in self.vocabulary.families if len(set(names)) == len(names)]
+        if unambiguous:
+            family = self.pick(unambiguous)
+            name = self._per_row(f"rw{number}", family)
+            self.vocabulary.family_costs.append((family, reference(name)))
+
+    def _per_row(self, name: str, of: ast.Ref | None) -> str:
+        name, (low, high) = self._own_name(name), self.pick(_RANGES)
+        body = ast.PerRow(_signed(low), _signed(high), span=NOWHERE)
+        self.declarations.append(ast.Costs(named(name), of, body, None, span=NOWHERE))
+        return name
+
+    def _own_name(self, name: str) -> str:
+        """One that no label has: an input may not be called as a label."""
+        while name in self.vocabulary.labels:
+            name += "_"
+        return name
 
 
 def _whole(text: str) -> bool:

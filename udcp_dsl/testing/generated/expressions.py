@@ -23,6 +23,7 @@ from udcp_dsl.testing.generated.vocabulary import NOWHERE
 T = TypeVar("T")
 
 _LARGEST = 1000.0
+_OF_SETS = ("atom", "sum", "scale", "gate", "count", "indicator", "max", "min", "if", "negative", "known", "sum")
 _COMPARISONS = (">=", ">", "<=", "<", "==")
 
 
@@ -87,7 +88,11 @@ class Expressing:
             if count is None:
                 return self._atom(self.calling.indicators)
             return self._comparison(self._called(count), self.number())
-        how = self.pick(("atom", "comparison", "and", "or", "not", "product", "max", "min", "if", "count"))
+        how = self.pick(
+            ("atom", "comparison", "and", "or", "not", "product", "max", "min", "if", "count", *self._by_row(count))
+        )
+        if how == "row":
+            return self.row_indicator(depth - 1)
         if how == "atom":
             return self.indicator(0, count)
         if how == "comparison" and count is None:
@@ -152,9 +157,7 @@ class Expressing:
         known = self._known(lambda x: not x.number)
         if depth <= 0:
             return self.pick(known) if known and self.coin() else self._atom(self.calling.forms)
-        how = self.pick(
-            ("atom", "sum", "scale", "gate", "count", "indicator", "max", "min", "if", "negative", "known", "sum")
-        )
+        how = self.pick(_OF_SETS + self._by_row())
         if how == "atom" or (how == "known" and not known):
             return self._atom(self.calling.forms)
         if how == "known":
@@ -164,6 +167,8 @@ class Expressing:
         if how == "indicator":
             return self.indicator(depth)
         first = self.anything(depth - 1)
+        if how == "row":
+            return self.with_row_number(first)
         if how == "negative":
             return self._negative(first)
         if how == "scale":
@@ -175,6 +180,49 @@ class Expressing:
         rest = [self._operand(depth - 1) for _ in range(self.pick((1, 1, 2)))]
         operands = self.declaring.shuffled([first, *rest])
         return self._sum(operands) if how == "sum" else self._extremum(how, operands)
+
+    # Numbers that come with each row, and what they make
+
+    def _by_row(self, count: ast.Call | None = None) -> tuple[str, ...]:
+        """What else may be picked where the spec has inputs, and not only functions of a count are wanted."""
+        return ("row", "row") if self.vocabulary.inputs and count is None else ()
+
+    def row_number(self, depth: int) -> Typed:
+        how = self.pick(("input", "sum", "product", "negative", "max", "min", "if") if depth > 0 else ("input",))
+        if how == "input":
+            return Typed(*self.pick(self.vocabulary.inputs))
+        first, second = self.row_number(depth - 1), self.pick((self.number, self.row_number))(depth - 1)
+        if how == "sum":
+            return self._sum([first, second])
+        if how == "negative":
+            return self._negative(first)
+        if how == "product":
+            return self._times([first, second])
+        if how == "if":
+            return self._choice(self.row_indicator(depth - 1), first, second)
+        return self._extremum(how, [first, second])
+
+    def row_indicator(self, depth: int) -> Typed:
+        other = self.pick((self.number, self.row_number, self.number))
+        return self._comparison(*self.declaring.shuffled([self.row_number(depth), other(depth)]))
+
+    def with_row_number(self, operand: Typed) -> Typed:
+        """A function of the set that reads the row: scaled, gated, compared, chosen, or with a summand."""
+        how = self.pick(("scale", "scale", "gate", "if", "compare", "sum", "max", "min"))
+        if how == "gate":
+            return self._gate(operand, [self.row_indicator(1)])
+        if how == "if":
+            return self._choice(self.row_indicator(1), operand, self.anything(1))
+        if how == "compare":
+            return self._comparison(*self.declaring.shuffled([operand, self.row_number(1)]))
+        both = self.declaring.shuffled([operand, self.row_number(1)])
+        return self._times(both) if how == "scale" else self._sum(both) if how == "sum" else self._extremum(how, both)
+
+    def _times(self, operands: Sequence[Typed]) -> Typed:
+        bound = operands[0].bound * operands[1].bound
+        if bound > _LARGEST:
+            return operands[0]
+        return Typed(ast.Product(tuple(("*", x.expr) for x in operands), span=NOWHERE), bound)
 
     def _operand(self, depth: int) -> Typed:
         return self.number(depth) if self.pick((False, False, True)) else self.anything(depth)

@@ -53,12 +53,19 @@ class GeneratedSpec:
 
 @st.composite
 def specs(
-    draw: st.DrawFn, *, max_labels: int = 8, max_depth: int = 5, max_lets: int = 3, max_losses: int = 2
+    draw: st.DrawFn,
+    *,
+    max_labels: int = 8,
+    max_depth: int = 5,
+    max_lets: int = 3,
+    max_losses: int = 2,
+    inputs: bool = False,
 ) -> GeneratedSpec:
     """Specs that compile, with every kind of declaration, atom and operator, for tests of what reads or runs specs.
 
     At most `max_labels` (up to 8) labels, and expressions nested at most `max_depth` deep, not counting what a let
-    stands for; lets and losses name earlier ones, often several times.
+    stands for; lets and losses name earlier ones, often several times. With `inputs` they declare numbers and costs
+    that come with each row, and most losses read some (`udcp_dsl.testing.drawn_inputs` draws them).
 
     >>> from hypothesis import given, settings
     >>> @settings(max_examples=3, deadline=None)
@@ -69,7 +76,7 @@ def specs(
     """
     if not 1 <= max_labels <= 8:
         raise ValueError(f"max_labels is {max_labels}; choose 1 to 8, for which every set can be tried")
-    declaring = Declaring(draw, max_labels)
+    declaring = Declaring(draw, max_labels, inputs)
     expressing = Expressing(declaring)
     definitions: list[ast.Declaration] = []
     # Simple ones first, to which examples shrink; deep ones more often.
@@ -81,9 +88,11 @@ def specs(
         expressing.define(reference(f"i{i}"), body)
     for i in range(1, 1 + declaring.number(1, max_losses)):
         body = expressing.anything(declaring.pick(depths))
+        if inputs and declaring.pick((True, True, False)):
+            body = expressing.with_row_number(body)
         definitions.append(ast.LossDecl(named(f"l{i}"), body.expr, span=NOWHERE))
         expressing.define(reference(f"l{i}"), body)
-    if declaring.number(0, 3) == 3:
+    if declaring.number(0, 3) == 3 and not inputs:  # what is limited may read none
         # It names the set, as no constant may be limited, and holds on every set: others may lie below all values.
         limited = ast.Sum(((1, ast.Call("size", None, span=NOWHERE)), (1, body.expr)), span=NOWHERE)
         bound = ast.Number(1e15, span=NOWHERE)
@@ -94,8 +103,8 @@ def specs(
     return GeneratedSpec(unparse(tree), declaring.files, declaring.given, tree)
 
 
-def losses(*, max_labels: int = 8, max_depth: int = 5) -> st.SearchStrategy[Loss]:
-    """Compiled losses of generated specs.
+def losses(*, max_labels: int = 8, max_depth: int = 5, inputs: bool = False) -> st.SearchStrategy[Loss]:
+    """Compiled losses of generated specs; with `inputs`, of specs with numbers that come with each row.
 
     >>> from hypothesis import given, settings
     >>> @settings(max_examples=3, deadline=None)
@@ -104,4 +113,4 @@ def losses(*, max_labels: int = 8, max_depth: int = 5) -> st.SearchStrategy[Loss
     ...     assert loss(set()) >= loss.facts.interval.lo
     >>> test_no_set_costs_less_than_is_proved()
     """
-    return specs(max_labels=max_labels, max_depth=max_depth).map(GeneratedSpec.compile)
+    return specs(max_labels=max_labels, max_depth=max_depth, inputs=inputs).map(GeneratedSpec.compile)

@@ -37,3 +37,4 @@ class Vocabulary:
     hierarchies: list[ast.Ref] = field(default_factory=list)
     actions: list[ast.Ref] = field(default_factory=list)
     params: list[tuple[ast.Ref, float]] = field(default_factory=list)
+    inputs: list[tuple[ast.Ref, float]] = field(default_factory=list)  # numbers per row, how large they can be
