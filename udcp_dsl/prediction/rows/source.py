@@ -96,7 +96,9 @@ class Source:
         most = most or self.batch_rows
         model = self.model or self.parts[0]
         like = model.schema() if self.parts != (model,) else None
-        at, kinds, blocks, before = 0, _Kinds(self.labels), iter(()), None
+        at, kinds = 0, _Kinds(self.labels)
+        blocks: Iterator[Block] = iter(())
+        before: Part | None = None
         for which, part in enumerate(self.parts):
             start = part.start
             with blamed_on(part.path):
