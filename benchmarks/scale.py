@@ -110,7 +110,7 @@ def measured(folder: Path, K: int, kind: str) -> dict[str, float]:
     def stream(files: Path = folder / "in") -> None:
         shutil.rmtree(folder / "out", ignore_errors=True)
         source = open_rows(files, labels, id_column="id")
-        predict_parts(predictor, source, open_folder(folder / "out", ".parquet", predictor, source, level), level)
+        predict_parts(predictor, open_folder(folder / "out", ".parquet", predictor, source, level), level)
 
     def calibrate() -> None:
         again = udcp.SetPredictor(predictor.loss, predictor.oracle.name, alpha=0.1, repair=None)

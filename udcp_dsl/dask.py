@@ -76,22 +76,17 @@ def predict_parts(
     refuse_taken_names(source.wanted.columns.carry)
     refuse_shared_ids(source)
     parts = open_folder(Path(folder), ending, predictor, source, level)
-    return write_parts(client, predictor, source, parts, level)
+    return write_parts(client, predictor, parts, level)
 
 
 def write_parts(
-    client: Any,
-    predictor: SetPredictor,
-    source: Source,
-    parts: Parts,
-    level: Fraction,
-    tell: Callable[[int], None] | None = None,
+    client: Any, predictor: SetPredictor, parts: Parts, level: Fraction, tell: Callable[[int], None] | None = None
 ) -> Tally:
     """Write the parts that are left; `tell` hears how many rows are done, whichever worker did them."""
     with parts.writing():
         # As a task, so that it is made again where all who had it are gone.
         loaded = client.submit(_loaded, _saved(predictor), pure=False)
-        here = replace(source, parts=tuple(replace(part, path=part.path.absolute()) for part in source.parts))
+        here = _absolute(parts.source)
         files = [file.absolute() for file in parts.files]
         futures = [
             client.submit(_write, loaded, here.part(which), files[which], level, parts.plain_ids, pure=False)
@@ -117,17 +112,17 @@ def rows_of_parts(client: Any, probs: PathLike, labels: Sequence[str], **columns
 def spread(client: Any, source: Source, tell: Callable[[int], None] | None = None) -> Rows:
     """The rows of a source, which stay in their parts; `tell` hears how many have answered the question just asked."""
     rows = source.stored()
-    numbers = replace(
-        source,
-        wanted=source.wanted.numbers_alone,
-        beside={},
-        parts=tuple(replace(part, path=part.path.absolute()) for part in source.parts),
-    )
+    numbers = _absolute(replace(source, wanted=source.wanted.numbers_alone, beside={}))
     counts = [len(numbers.part(which).stored()) for which in range(len(source.parts))]
     if sum(counts) != len(rows):
         raise InputError(f"{source.parts[0].path}: there were {len(rows)} rows, and now {sum(counts)}")
     ends = np.cumsum([0, *counts])
     return replace(rows, P=cast(Matrix, Spread(client, numbers, ends, np.arange(len(rows)), (), tell)))
+
+
+def _absolute(source: Source) -> Source:
+    """The same files by names that hold in the folders of the workers, too."""
+    return replace(source, parts=tuple(replace(part, path=part.path.absolute()) for part in source.parts))
 
 
 class Spread(BlockedMatrix):

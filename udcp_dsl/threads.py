@@ -1,86 +1,102 @@
-"""Rows in threads, for work that releases the interpreter lock: kernels, and what numpy does with large arrays.
+"""Work in threads, for what releases the interpreter lock: kernels, Arrow, and numpy on large arrays.
 
-It may take all cores, or its share of them where several threads work on the same rows.
+Three patterns on `concurrent.futures`, each of which starts its threads and ends them: blocks of rows of one array
+(`over_blocks`), items read ahead of their use (`prefetch`), and items worked on side by side, in order (`in_order`).
 """
 
 from __future__ import annotations
 
 import os
-import threading
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import copy_context
+from typing import Any, TypeVar
 
-# Cells below which starting threads costs more than it saves.
-_SMALL = 1 << 16
+T = TypeVar("T")
+U = TypeVar("U")
 
-
-class Busy:
-    """How many threads are at work on the same rows."""
-
-    def __init__(self) -> None:
-        self.many = 0
-
-
-_BUSY: ContextVar[Busy | None] = ContextVar("busy", default=None)
-
-
-@contextmanager
-def sharing(busy: Busy) -> Iterator[None]:
-    """What is done in threads in the block, by this one, leaves cores to the others that are busy."""
-    before = _BUSY.set(busy)
-    try:
-        yield
-    finally:
-        _BUSY.reset(before)
-
-
-def share_of(cores: int) -> int:
-    """The threads that may be taken of as many cores.
-
-    >>> busy = Busy()
-    >>> busy.many = 2
-    >>> with sharing(busy):
-    ...     share_of(5)
-    2
-    >>> share_of(5)
-    5
-    """
-    busy = _BUSY.get()
-    return cores if busy is None else max(1, cores // max(1, busy.many))
+_SMALL = 1 << 16  # cells below which starting threads costs more than it saves
+_AHEAD = 2  # items that wait to be used
+_END: Any = object()
 
 
 def cores_here() -> int:
-    """All of them, or as many as kernels are told to take."""
-    told = os.environ.get("NUMBA_NUM_THREADS", "")
-    return int(told) if told.isdecimal() and int(told) else os.cpu_count() or 1
+    """All of them, or as many as `NUMBA_NUM_THREADS` allows kernels."""
+    allowed = os.environ.get("NUMBA_NUM_THREADS", "")
+    return int(allowed) if allowed.isdecimal() and int(allowed) else os.cpu_count() or 1
 
 
 def over_blocks(work: Callable[[int, int], None], n: int, cells: int, cores: int) -> None:
-    """Call work(start, stop) on blocks that cover n rows, of so many cells in all, in threads.
-
-    The thread that calls works too: with two cores one more is started, which is soon done where rows are few.
-    """
-    threads = share_of(cores)
-    if threads == 1 or cells < _SMALL:
+    """Call work(start, stop) on blocks that cover n rows (of `cells` entries together), in as many threads as cores."""
+    if cores == 1 or cells < _SMALL:
         work(0, n)
         return
-    step = max(1, -(-n // (4 * threads)))
-    starts = iter(range(0, n, step))  # each is taken by one thread, whichever has nothing to do
-    failed: list[BaseException] = []
+    step = max(1, -(-n // (4 * cores)))
+    with _pool(cores) as pool:
+        for future in [_submitted(pool, work, start, min(start + step, n)) for start in range(0, n, step)]:
+            future.result()
 
-    def take() -> None:
-        try:
-            for start in starts:
-                work(start, min(start + step, n))
-        except BaseException as error:
-            failed.append(error)
 
-    helpers = [threading.Thread(target=take, daemon=True) for _ in range(min(threads, len(range(0, n, step))) - 1)]
-    for helper in helpers:
-        helper.start()
-    take()
-    for helper in helpers:
-        helper.join()
-    if failed:
-        raise failed[0]
+def prefetch(items: Iterable[T]) -> Generator[T, None, None]:
+    """The items, made in a thread while those before them are used; an error in making one is raised in its place.
+
+    >>> list(prefetch(range(5)))
+    [0, 1, 2, 3, 4]
+    """
+    iterator = iter(items)
+    with _pool(1) as pool:
+        waiting = deque(_submitted(pool, next, iterator, _END) for _ in range(_AHEAD))
+        while (item := waiting.popleft().result()) is not _END:
+            waiting.append(_submitted(pool, next, iterator, _END))
+            yield item
+
+
+def in_order(items: Iterable[T], work: Callable[[T], U], workers: int) -> Generator[U, None, None]:
+    """The results of work(item), in the order of the items; items are made in this thread.
+
+    So many threads work; while the oldest result is waited for or used, no more than two further items are under way
+    than there are threads, which bounds memory. An error in making an item or working on it is raised in its place,
+    after the results before it. With one worker there is no other thread.
+
+    >>> list(in_order(range(5), lambda item: item**2, workers=2))
+    [0, 1, 4, 9, 16]
+    """
+    if workers == 1:
+        yield from map(work, items)
+        return
+    with _pool(workers) as pool:
+        waiting = deque[Future[U]]()
+        for future in _begun(pool, items, work):
+            waiting.append(future)
+            if len(waiting) >= workers + _AHEAD:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+def _begun(pool: Executor, items: Iterable[T], work: Callable[[T], U]) -> Iterator[Future[U]]:
+    """The futures of the items; an item that could not be made is the last, and its future has failed."""
+    try:
+        for item in items:
+            yield _submitted(pool, work, item)
+    except Exception as error:
+        failed: Future[U] = Future()
+        failed.set_exception(error)
+        yield failed
+
+
+def _submitted(pool: Executor, work: Callable[..., U], *arguments: Any) -> Future[U]:
+    """With the context variables of the caller, such as what numpy does on a division by zero."""
+    return pool.submit(copy_context().run, work, *arguments)
+
+
+@contextmanager
+def _pool(threads: int) -> Iterator[Executor]:
+    """Threads for the block; where that is left early, what has not begun is dropped."""
+    pool = ThreadPoolExecutor(threads, thread_name_prefix="udcp")
+    try:
+        yield pool
+    finally:
+        pool.shutdown(cancel_futures=True)

@@ -10,6 +10,7 @@ SAVED = "tests/udcp_dsl/prediction/test_saved.py"
 DOUBTS = "tests/udcp_dsl/prediction/test_input_warnings.py"
 ARGUMENTS = "tests/udcp_dsl/prediction/test_arguments.py"
 VALUE = "tests/udcp_dsl/prediction/rows/test_value.py"
+PARQUET = "tests/udcp_dsl/prediction/rows/test_parquet_files.py"
 WRITING = "tests/udcp_dsl/prediction/test_writing.py"
 
 INPUT_FAULTS = (
@@ -173,5 +174,26 @@ INPUT_FAULTS = (
         "ids=ids, ignore=ignore, empty=True)",
         "ids=ids, empty=True)",
         (ARGUMENTS, "-k", "ignored"),
+    ),
+    Fault(
+        "streams: row groups are held undecoded",
+        "udcp_dsl/prediction/rows/arrow_tables.py",
+        '"pre_buffer": False',
+        '"pre_buffer": True',
+        (PARQUET,),
+    ),
+    Fault(
+        "streams: a piece begins where its row group does",
+        "udcp_dsl/prediction/rows/columns.py",
+        "        first = max(first, self.start)\n",
+        "",
+        (PARQUET,),
+    ),
+    Fault(
+        "streams: what was begun before a fault is used after it",
+        "udcp_dsl/threads.py",
+        "pool.shutdown(cancel_futures=True)",
+        "pool.shutdown(wait=False)",
+        ("tests/udcp_dsl/test_threads.py",),
     ),
 )

@@ -97,8 +97,9 @@ class _Verbs(click.Group):
             except (SpecError, InputError, OracleError, OSError, click.ClickException) as error:
                 report_error(error, as_json)
                 status = _WRONG_INPUT
-            except (click.Abort, KeyboardInterrupt, EOFError):
-                click.echo("interrupted", err=True)
+            except (click.Abort, KeyboardInterrupt, EOFError) as error:
+                advice = str(error.__cause__ or error)  # click raises its own from Python's
+                click.echo(": ".join(filter(None, ("interrupted", advice))), err=True)
                 status = _INTERRUPTED
             sys.stdout.flush()
         except BrokenPipeError:

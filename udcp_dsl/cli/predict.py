@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 
 _FORMATS = ("parquet", "arrow", "csv", "jsonl", "npy")
 _OF_TEXT = ("csv", "jsonl")
+_NOT_IN_PARTS = "no sets were written; with a folder (-o sets/) finished parts stay, and the same command goes on"
 
 
 @click.command(
@@ -49,7 +52,7 @@ _OF_TEXT = ("csv", "jsonl")
     required=True,
     metavar="FILE|FOLDER/",
     help="Where to write the sets: .parquet, .arrow, .csv, .jsonl or .npy; - for standard output; or a folder, with a "
-    "part for each part that is read: run again, the command goes on where it was ended.",
+    "part for each part that is read, several for a large file: run again, the command goes on where it was ended.",
 )
 @click.option(
     "--format",
@@ -131,15 +134,16 @@ def command(
         if folder:
             parts = _opened(predictor, source, level, output, f".{form or 'parquet'}")
             before = len(parts.files) - len(parts.left)
-            if engine == "dask":
-                tally = _by_dask(predictor, source, parts, level, scheduler, workers)
-            else:
-                tally = _into_folder(predictor, source, parts, level, workers, resume)
+            with _advising(lambda: _finished(parts)):
+                if engine == "dask":
+                    tally = _by_dask(predictor, parts, level, scheduler, workers)
+                else:
+                    tally = _into_folder(predictor, parts, level, workers, resume)
         else:
-            with written_to(output, f".{form or 'csv'}") as file:
+            with _advising(lambda: _NOT_IN_PARTS), written_to(output, f".{form or 'csv'}") as file:
                 tally = _into_file(predictor, source, level, file, workers, resume)
     where = "standard output" if output == STDOUT else output
-    parts_there = f"{before:,} of {len(source.parts):,} parts were there before" if before else ""
+    parts_there = f"{before:,} of {len(parts.files):,} parts were there before" if before else ""
     size = cost = handed = None
     if tally.n:
         size, cost = tally.size / tally.n, tally.cost / tally.n
@@ -149,14 +153,14 @@ def command(
         said += [f"{in_unit('mean cost', predictor.loss.unit)} {cost:.6g}", *([empty] if tally.empty else [])]
         said += [*([] if handed is None else [f"{handed:.1%} handed over"]), *([parts_there] if before else [])]
     else:
-        said = [f"{where}: all {len(source.parts):,} parts were there before"]
+        said = [f"{where}: all {before:,} parts were there before"]
     data: dict[str, Any] = {
         "file": output,
         **({} if p_values_file is None else {"p_values": p_values_file}),
         "loss": predictor.loss.name,
         "oracle": predictor.oracle.name,
         "alpha": show_level(level),
-        **({"parts": len(source.parts), "parts_before": before} if folder else {}),
+        **({"parts": len(parts.files), "parts_before": before} if folder else {}),
         "n": tally.n,
         "mean_size": size,
         "mean_cost": cost,
@@ -177,6 +181,20 @@ def command(
         )
     described = Description(lines=lines, verdict=(", ".join(said),), data=data)
     return finish(described, {"warnings": warnings}, err=output == STDOUT)
+
+
+@contextmanager
+def _advising(how: Callable[[], str]) -> Iterator[None]:
+    """Have an interrupt of the block say how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        raise KeyboardInterrupt(how()) from error
+
+
+def _finished(parts: Parts) -> str:
+    there = sum(file.exists() for file in parts.files)
+    return f"{there:,} of {len(parts.files):,} parts are finished, and the same command goes on with the others"
 
 
 def _harm(risk: Risk) -> str:
@@ -210,34 +228,29 @@ def _opened(predictor: SetPredictor, source: Source, level: Fraction, output: st
     return open_folder(output, ending, predictor, source, level)
 
 
-def _rows_left(source: Source, parts: Parts) -> int | None:
-    counts = [source.parts[which].rows for which in parts.left]
+def _rows_left(parts: Parts) -> int | None:
+    counts = [parts.source.parts[which].rows for which in parts.left]
     return None if None in counts else sum(counts)  # type: ignore[arg-type]  # None is not among them
 
 
 def _into_folder(
-    predictor: SetPredictor, source: Source, parts: Parts, level: Fraction, workers: int | None, resume: str | None
+    predictor: SetPredictor, parts: Parts, level: Fraction, workers: int | None, resume: str | None
 ) -> Tally:
     from udcp_dsl.prediction.streams.predicting import predict_parts
 
-    rows = _rows_left(source, parts)
+    rows = _rows_left(parts)
     with solving(predictor.oracle, rows, workers=workers, resume=resume, doing="predicting", blocks=True) as work:
-        return predict_parts(predictor, source, parts, level, None if work is None else work.at)
+        return predict_parts(predictor, parts, level, None if work is None else work.at)
 
 
 def _by_dask(
-    predictor: SetPredictor,
-    source: Source,
-    parts: Parts,
-    level: Fraction,
-    scheduler: str | None,
-    workers: int | None,
+    predictor: SetPredictor, parts: Parts, level: Fraction, scheduler: str | None, workers: int | None
 ) -> Tally:
     from udcp_dsl.cli.progress import waiting
     from udcp_dsl.dask import connected, write_parts
 
     with (
-        waiting("predicting", _rows_left(source, parts)) as work,
+        waiting("predicting", _rows_left(parts)) as work,
         connected(scheduler, workers or cores()) as client,
     ):
-        return write_parts(client, predictor, source, parts, level, work.reach)
+        return write_parts(client, predictor, parts, level, work.reach)

@@ -8,6 +8,7 @@ import shutil
 import threading
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,11 +18,14 @@ pytest.importorskip("pyarrow")
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
+from click.testing import CliRunner
 
 import udcp_dsl as udcp
+from udcp_dsl.cli import main
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.rows.source import Source, open_rows
-from udcp_dsl.prediction.streams.manifest import locked, open_folder
+from udcp_dsl.prediction.streams import predicting
+from udcp_dsl.prediction.streams.manifest import Parts, locked, open_folder
 from udcp_dsl.prediction.streams.predicting import predict_parts
 
 LABELS = ["cat", "dog", "wolf"]
@@ -52,7 +56,7 @@ def source(tmp_path: Path) -> Source:
 
 def run(source: Source, out: Path, predictor: udcp.SetPredictor | None = None) -> int:
     predictor = predictor or made()
-    return predict_parts(predictor, source, open_folder(out, ".parquet", predictor, source, LEVEL), LEVEL).n
+    return predict_parts(predictor, open_folder(out, ".parquet", predictor, source, LEVEL), LEVEL).n
 
 
 def test_it_holds_parts_alone_which_polars_reads(tmp_path: Path, source: Source) -> None:
@@ -128,14 +132,14 @@ def test_a_folder_is_written_by_one_process_at_a_time(tmp_path: Path, source: So
     with locked(tmp_path / "out"):
         for again in (
             lambda: open_folder(tmp_path / "out", ".parquet", predictor, source, LEVEL),
-            lambda: predict_parts(predictor, source, parts, LEVEL),
+            lambda: predict_parts(predictor, parts, LEVEL),
         ):
             with pytest.raises(InputError, match="out: another process is writing sets to it"):
                 again()
     other = open_folder(tmp_path / "out", ".parquet", made(seed=1), source, LEVEL)  # nothing is in it yet
     with pytest.raises(InputError, match="out: another process has begun other sets in it"):
-        predict_parts(predictor, source, parts, LEVEL)
-    assert predict_parts(made(seed=1), source, other, LEVEL).n == 40
+        predict_parts(predictor, parts, LEVEL)
+    assert predict_parts(made(seed=1), other, LEVEL).n == 40
 
 
 def test_of_several_that_start_at_once_each_goes_on_or_is_told_why(tmp_path: Path, source: Source) -> None:
@@ -158,3 +162,104 @@ def test_of_several_that_start_at_once_each_goes_on_or_is_told_why(tmp_path: Pat
             thread.join()
         assert (tmp_path / f".out{number}.udcp.json").exists()
     assert all("another process is writing sets to it" in message for message in told), told
+
+
+@pytest.fixture
+def one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Forty rows in one file, in batches of 2 and so in pieces of 32."""
+    monkeypatch.setattr("udcp_dsl.prediction.rows.source.BATCH", 6)
+    lists = pa.array(P.tolist(), pa.list_(pa.float64()))
+    pq.write_table(pa.table({"photo": list(range(40)), "p": lists}), tmp_path / "all.parquet", row_group_size=7)
+    np.save(tmp_path / "all.npy", P)
+    return tmp_path
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".npy"])
+@pytest.mark.parametrize("length", [2, 6, 10, 32])
+def test_a_large_file_has_its_sets_in_pieces_which_are_gone_on_with(
+    one_file: Path, ending: str, length: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("udcp_dsl.prediction.streams.manifest._PIECE", length // 2)
+    source, predictor, out = open_rows(one_file / f"all{ending}", LABELS), made(), one_file / "out"
+
+    def opened() -> Parts:
+        return open_folder(out, ".parquet", predictor, source, LEVEL)
+
+    parts = opened()
+    many = -(-40 // length)
+    assert len(parts.files) == many
+    assert parts.files[1].name == f"all.from-{length:09}.parquet"
+    assert predict_parts(predictor, parts, LEVEL).n == 40
+    assert [pq.read_metadata(file).num_rows for file in parts.files] == [length] * (40 // length) + [40 % length] * (
+        40 % length > 0
+    )
+    whole = pl.read_parquet(out)
+    assert whole["id"].to_list() == list(range(40))
+    assert whole["labels"].to_list() == [list(labels) for labels in predictor.predict_set(P).labels]
+    bytes_before = {file: file.read_bytes() for file in parts.files}
+    assert opened().left == ()
+    some = sorted({1, many // 2, many - 1})
+    for which in some:
+        parts.files[which].unlink()
+    assert opened().left == tuple(some)
+    monkeypatch.setattr("udcp_dsl.prediction.streams.manifest._PIECE", 1000)  # it goes on as it was begun
+    assert predict_parts(predictor, opened(), LEVEL).n == sum(min(length, 40 - length * which) for which in some)
+    assert {file: file.read_bytes() for file in parts.files} == bytes_before
+
+
+def test_a_fault_in_a_piece_is_named_by_the_row_of_the_file(one_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("udcp_dsl.prediction.streams.manifest._PIECE", 5)
+    wrong = P.copy()
+    wrong[27] = np.nan
+    write(one_file, 0, wrong)
+    predictor, source = made(), open_rows(one_file / "part-0.parquet", LABELS)
+    parts = open_folder(one_file / "out", ".parquet", predictor, source, LEVEL)
+    for _ in range(2):  # the second begins where the first has ended
+        with pytest.raises(InputError, match=r"part-0\.parquet: probabilities: row 27, label 'cat', is NaN"):
+            predict_parts(predictor, parts, LEVEL)
+        assert sorted(os.listdir(one_file / "out")) == [f"part-0.from-{start:09}.parquet" for start in (0, 10)]
+        parts = open_folder(one_file / "out", ".parquet", predictor, source, LEVEL)
+        assert parts.left == (2, 3)
+
+
+def test_a_folder_of_version_2_has_one_part_for_a_file_however_large(one_file: Path) -> None:
+    source, predictor = open_rows(one_file / "all.parquet", LABELS, id_column="photo"), made()
+    open_folder(one_file / "out", ".parquet", predictor, source, LEVEL)
+    content = json.loads((one_file / ".out.udcp.json").read_text())
+    assert content.pop("rows") == 32
+    (one_file / ".out.udcp.json").write_text(json.dumps(content | {"format_version": 2}))
+    (one_file / "out" / "other.parquet").touch()  # else the folder is empty, and may be begun with anything
+    parts = open_folder(one_file / "out", ".parquet", predictor, source, LEVEL)
+    assert [file.name for file in parts.files] == ["all.parquet"]
+    assert predict_parts(predictor, parts, LEVEL).n == 40
+
+
+@pytest.mark.parametrize("output", ["sets.parquet", "out/"])
+def test_an_interrupt_says_how_to_go_on(one_file: Path, output: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(one_file)
+    monkeypatch.setattr("udcp_dsl.prediction.streams.manifest._PIECE", 5)
+    made().save("pets.json")
+    command = ["predict", "pets.json", "--probs", "all.parquet", "--id", "photo", "-o", output]
+    answering, asked = predicting.answers, list[int]()
+
+    def interrupted(*given: Any, first: int, **more: Any) -> Any:
+        asked.append(first)
+        if first >= 24:
+            raise KeyboardInterrupt
+        return answering(*given, first=first, **more)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(predicting, "answers", interrupted)
+        result = CliRunner().invoke(main, command)
+    assert result.exit_code == 130
+    last = result.stderr.splitlines()[-1]
+    if output == "sets.parquet":
+        assert "no sets were written; with a folder (-o sets/) finished parts stay" in last
+        assert not Path("sets.parquet").exists()
+        return
+    assert last == "interrupted: 2 of 4 parts are finished, and the same command goes on with the others"
+    result = CliRunner().invoke(main, command)
+    assert result.exit_code == 0
+    assert "out/: 20 sets" in result.output
+    assert "2 of 4 parts were there before" in result.output
+    assert pl.read_parquet("out")["photo"].to_list() == list(range(40))

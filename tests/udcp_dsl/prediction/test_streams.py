@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import errno
 import io
-import math
 import os
 import select
 import signal
 import subprocess
 import sys
-import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -31,13 +28,10 @@ import udcp_dsl as udcp
 from udcp_dsl.cli import main
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.rows.file_parts import stream_part
-from udcp_dsl.prediction.rows.prefetch import prefetch, write_behind
 from udcp_dsl.prediction.rows.source import open_rows
 from udcp_dsl.prediction.streams.identities import refuse_shared_ids
 from udcp_dsl.prediction.streams.manifest import open_folder
-from udcp_dsl.prediction.streams.ordered_pool import in_lanes, lanes_here
 from udcp_dsl.prediction.streams.predicting import predict_file, predict_parts, write_p_values
-from udcp_dsl.threads import share_of
 
 LABELS = ["cat", "dog", "wolf"]
 rng = np.random.default_rng(0)
@@ -114,7 +108,7 @@ def test_parts_are_those_of_one_file(tmp_path: Path, ending: str, monkeypatch: p
     whole = predict_file(predictor, source, tmp_path / f"sets{ending}", level)
     parts = open_folder(tmp_path / "out", ending, predictor, source, level)
     assert parts.left == (0, 1, 2, 3)
-    assert predict_parts(predictor, source, parts, level) == whole
+    assert predict_parts(predictor, parts, level) == whole
     mask = predictor.predict_set(P).mask
     if ending == ".npy":
         np.testing.assert_array_equal(np.concatenate([np.load(file) for file in parts.files]), mask)
@@ -124,7 +118,7 @@ def test_parts_are_those_of_one_file(tmp_path: Path, ending: str, monkeypatch: p
         one = (tmp_path / "sets.csv").read_text().splitlines()
         assert one == [texts[0][0], *(line for text in texts for line in text[1:])]
     again = open_folder(tmp_path / "out", ending, predictor, source, level)
-    assert (again.left, predict_parts(predictor, source, again, level).n) == ((), 0)
+    assert (again.left, predict_parts(predictor, again, level).n) == ((), 0)
     parts.files[2].unlink()
     assert open_folder(tmp_path / "out", ending, predictor, source, level).left == (2,)
 
@@ -175,7 +169,7 @@ def test_finished_parts_stay_when_a_later_one_is_wrong(tmp_path: Path) -> None:
     source = open_rows(tmp_path / "in", LABELS)
     parts = open_folder(tmp_path / "out", ".parquet", predictor, source, level)
     with pytest.raises(InputError, match=r"part-2\.parquet: probabilities: row 7, label 'cat', is NaN"):
-        predict_parts(predictor, source, parts, level)
+        predict_parts(predictor, parts, level)
     assert sorted(os.listdir(tmp_path / "out")) == ["part-0.parquet", "part-1.parquet"]
 
 
@@ -192,7 +186,7 @@ def test_a_full_disk_is_an_error_and_leaves_nothing(tmp_path: Path, monkeypatch:
 
     monkeypatch.setattr("udcp_dsl.prediction.files._made_beside", on_a_full_disk)
     with pytest.raises(InputError, match=r"part-0\.csv: cannot be written: No space left on device"):
-        predict_parts(predictor, source, parts, level)
+        predict_parts(predictor, parts, level)
     assert os.listdir(tmp_path / "out") == []
 
 
@@ -267,105 +261,6 @@ def test_killed_at_any_moment_and_run_again_the_bytes_are_the_same(
     assert contents(tmp_path / "out") == contents(tmp_path / "whole")
 
 
-def test_what_goes_wrong_beside_the_work_is_raised_in_it() -> None:
-    def failing() -> Iterator[int]:
-        yield 1
-        raise InputError("no more")
-
-    items = prefetch(failing())
-    assert next(items) == 1
-    with pytest.raises(InputError, match="no more"):
-        next(items)
-
-    def full(item: int) -> None:
-        raise OSError("full")
-
-    def hand_over() -> None:
-        with write_behind(full) as put:
-            for item in range(100):
-                put(item)
-
-    with pytest.raises(OSError, match="full"):
-        hand_over()
-    stopped = prefetch(iter(range(10**9)))
-    assert next(stopped) == 0
-    stopped.close()  # type: ignore[attr-defined]  # a generator; the thread ends with it
-
-
-def test_a_lane_more_than_cores_where_there_are_batches_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("os.cpu_count", lambda: 2)
-    assert [lanes_here(batches) for batches in (0, 5, 23.9, 24, math.inf)] == [2, 2, 2, 3, 3]
-    monkeypatch.setattr("os.cpu_count", lambda: 64)
-    assert {lanes_here(batches) for batches in (1, math.inf)} == {4}
-
-
-@pytest.mark.parametrize("lanes", [1, 2, 5])
-def test_lanes_use_results_in_order_however_long_each_takes(lanes: int) -> None:
-    rng, used, working, most = np.random.default_rng(0), list[int](), 0, 0
-    pauses, lock = rng.uniform(0, 0.01, 30), threading.Lock()
-
-    def work(item: int) -> int:
-        nonlocal working, most
-        with lock:
-            working += 1
-            most = max(most, working)
-        time.sleep(pauses[item])
-        with lock:
-            working -= 1
-        return item
-
-    in_lanes(range(30), work, used.append, lanes)
-    assert used == list(range(30))
-    assert most == lanes
-
-
-@pytest.mark.parametrize("where", ["made", "worked on", "used"])
-def test_of_lanes_those_before_a_fault_are_used_and_none_after_it(where: str) -> None:
-    used = list[int]()
-
-    def fail(here: str, item: int) -> int:
-        if here == where and item == 7:
-            raise InputError(f"{here}: no")
-        return item
-
-    def use(item: int) -> None:
-        used.append(fail("used", item))
-
-    with pytest.raises(InputError, match=f"{where}: no"):
-        in_lanes((fail("made", item) for item in range(50)), lambda item: fail("worked on", item), use, 3)
-    assert used == list(range(7))
-
-
-@pytest.mark.parametrize("helper", [False, True])
-def test_of_lanes_that_are_interrupted_nothing_more_is_used(helper: bool) -> None:
-    used, here = list[int](), threading.current_thread()
-
-    def work(item: int) -> int:
-        if item >= 4 and (threading.current_thread() is not here) == helper:
-            raise KeyboardInterrupt
-        time.sleep(0.01)
-        return item
-
-    with pytest.raises(KeyboardInterrupt):
-        in_lanes(range(100), work, used.append, 2)
-    until = len(used)
-    time.sleep(0.05)
-    assert used == list(range(until))
-    assert until < 8
-
-
-def test_kernels_leave_cores_to_other_lanes_and_take_them_when_these_have_ended() -> None:
-    begun, shares = threading.Barrier(2), list[int]()
-
-    def work(item: int) -> int:
-        begun.wait() if item < 2 else time.sleep(0.05)  # by the third the other lane has found nothing left
-        return share_of(6)
-
-    in_lanes(range(3), work, shares.append, 2)
-    assert shares == [3, 3, 6]
-    assert share_of(6) == 6
-
-
 @pytest.mark.parametrize(
     "options",
     [
@@ -436,7 +331,7 @@ def test_parts_before_a_fault_are_finished(tmp_path: Path) -> None:
     source = open_rows(folder, LABELS, column="p")
     parts = open_folder(tmp_path / "out", ".parquet", predictor, source, predictor.alphas[0])
     with pytest.raises(InputError, match=r"part-2\.parquet"):
-        predict_parts(predictor, source, parts, predictor.alphas[0])
+        predict_parts(predictor, parts, predictor.alphas[0])
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
         "part-0.parquet",
         "part-1.parquet",
@@ -463,5 +358,5 @@ def test_a_full_disk_leaves_finished_parts_and_nothing_else(tmp_path: Path, monk
     source = open_rows(in_parts(tmp_path / "in"), LABELS, column="p")
     parts = open_folder(tmp_path / "out", ".parquet", predictor, source, predictor.alphas[0])
     with pytest.raises(InputError, match=r"part-1\.parquet: cannot be written: No space"):
-        predict_parts(predictor, source, parts, predictor.alphas[0])
+        predict_parts(predictor, parts, predictor.alphas[0])
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["part-0.parquet"]

@@ -10,23 +10,22 @@ import numpy as np
 import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError, did_you_mean
-from udcp_dsl.prediction.rows.columns import Block
+from udcp_dsl.prediction.rows.columns import WHOLE, Block, Span
 
 _MMAP_BYTES = 1 << 26  # arrays from here on are mapped, not read
 _UNPACKED_BYTES = 1 << 28  # an array of an .npz that is larger may be so many times as large as in the file:
 _MOST_SWELLING = 100
 
 
-def array_blocks(file: Path, key: str | None, most: int | None = None) -> Iterator[Block]:
+def array_blocks(file: Path, key: str | None, most: int | None = None, span: Span = WHOLE) -> Iterator[Block]:
     """The blocks of an array, of `most` rows each; of a large .npy only the block is mapped, not what came before."""
     array = read_array(file, key)
-    if array.ndim == 0 or 0 < len(array) <= (most or len(array)):
+    if array.ndim == 0:
         yield Block(array, [])
         return
-    step = most or 1
     mapped = isinstance(array.base, np.memmap)
-    for start in range(0, len(array), step):
-        yield Block(array[start : start + step], [])
+    for first, stop in span.cuts(0, len(array), most or max(1, len(array))):
+        yield Block(array[first:stop], [])
         if mapped:  # pages that were looked at count as memory for as long as they are mapped
             array = read_array(file, key)
 

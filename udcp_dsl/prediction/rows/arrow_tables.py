@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
@@ -17,26 +16,29 @@ import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError, RowFault, warn
 from udcp_dsl.prediction.files import require_pyarrow
-from udcp_dsl.prediction.rows.columns import Block, ColumnSelection
-from udcp_dsl.prediction.rows.list_pages import Pages, plain_pages
+from udcp_dsl.prediction.rows.columns import WHOLE, Block, ColumnSelection, Span
 
 # What is wanted of a table with these columns, of which those at these positions hold lists.
 Choose: TypeAlias = Callable[[Sequence[str], Sequence[int]], ColumnSelection]
 
 _READ_AHEAD = 1 << 26  # bytes of a parquet file that are held undecoded, over all columns
 _LEAST_READ_AHEAD = 1 << 16  # of one
-_ALL = 1 << 62  # rows
 _END = b"\xff\xff\xff\xff\0\0\0\0"  # of a stream
 _DAMAGED = (LookupError, OverflowError)  # what pyarrow also raises of a file whose own description is damaged
 
 
-def arrow_blocks(file: Path, choose: Choose, most: int | None = None, like: Any = None) -> Iterator[Block]:
-    """The blocks of a file, of at most `most` rows each; `like` is a schema that what is chosen must agree with."""
+def arrow_blocks(
+    file: Path, choose: Choose, most: int | None = None, like: Any = None, span: Span = WHOLE
+) -> Iterator[Block]:
+    """The blocks of a file, of at most `most` rows each; `like` is a schema that what is chosen must agree with.
+
+    `span` says where to begin in a parquet file, and which rows no block joins.
+    """
     file.open("rb").close()  # an absent or unreadable file is told apart from a damaged one
     pa = require_pyarrow(file.suffix.lower())
     try:
         if file.suffix.lower() == ".parquet":
-            yield from _parquet_blocks(pa, file, choose, most, like)
+            yield from _parquet_blocks(pa, file, choose, most, like, span)
         else:
             with pa.OSFile(os.fspath(file)) as opened:
                 yield from _ipc_blocks(pa, opened, choose, most, like)
@@ -95,70 +97,48 @@ def schema_of(file: Path) -> Any:
         raise InputError(f"is not what its ending says, a {file.suffix.lower()} file: {error}") from error
 
 
-def _parquet_blocks(pa: Any, file: Path, choose: Choose, most: int | None, like: Any) -> Iterator[Block]:
+def _parquet_blocks(pa: Any, file: Path, choose: Choose, most: int | None, like: Any, span: Span) -> Iterator[Block]:
     metadata = pa.parquet.read_metadata(file)
     schema = metadata.schema.to_arrow_schema()
     choice = _chosen(pa, schema, choose, like)
     known = schema.names  # made anew at each asking
     names = [known[position] for position in choice.columns]
+    groups, at = _groups_from(metadata, span.start)
+    # Without a pre-buffer: that holds whole row groups, undecoded, so that memory would grow with the file.
     buffer = max(_LEAST_READ_AHEAD, _READ_AHEAD // max(1, len(names)))
-    with (
-        file.open("rb", buffering=0) as bare,
-        pa.parquet.ParquetFile(file, metadata=metadata, buffer_size=buffer, page_checksum_verification=True) as parquet,
-    ):
-        rows = _evenly(max(1, metadata.num_rows), most or _ALL)
-        pages = _pages(pa, parquet, bare, schema, choice)
-        if pages is not None:
-            yield from _page_blocks(pa, parquet, bare, pages, choice, known, rows)
-            return
-        for batch in parquet.iter_batches(batch_size=rows, columns=names):
+    options = {"buffer_size": buffer, "pre_buffer": False, "page_checksum_verification": True}
+    with pa.parquet.ParquetFile(file, metadata=metadata, **options) as parquet:
+        rows = most or max(1, metadata.num_rows)
+        batches = parquet.iter_batches(batch_size=rows, row_groups=groups, columns=names)
+        for batch in _in_blocks(pa, batches, at, span, rows):
             yield _block(pa, batch, _within(choice, known, batch.schema.names))
 
 
-def _evenly(n: int, most: int) -> int:
-    """The rows of a block, at most so many of n: blocks alike, and even in number, so that two lanes end together.
+def _in_blocks(pa: Any, batches: Iterator[Any], at: int, span: Span, most: int) -> Iterator[Any]:
+    """The rows of batches, the first of which begins at row `at`, in blocks of just `most` rows, as the span cuts them.
 
-    >>> _evenly(10, 12), _evenly(10, 4), _evenly(10, 9)
-    (10, 3, 5)
+    Where batches do not end with blocks, as after a row group of another length, rows are copied.
     """
-    many = -(-n // most)
-    return n if many == 1 else -(-n // (many + many % 2))
+    waiting = list[Any]()
+    for batch in batches:
+        for first, stop in span.cuts(at, at + len(batch), most):
+            waiting.append(batch.slice(first - at, stop - first))
+            if stop == span.block_end(stop - 1, most):
+                yield from _as_one(pa, waiting)
+                waiting = []
+        at += len(batch)
+    yield from _as_one(pa, waiting)
 
 
-def _pages(pa: Any, parquet: Any, bare: IO[bytes], schema: Any, choice: ColumnSelection) -> Pages | None:
-    """The pages of the lists that are chosen, where they need no decoding."""
-    if choice.width is None or choice.numbers[0] in (*choice.texts, *choice.carried):
-        return None
-    kind = schema.types[choice.numbers[0]]
-    if not pa.types.is_floating(kind.value_type) or getattr(kind, "list_size", choice.width) != choice.width:
-        return None
-    return plain_pages(parquet, bare, schema.names[choice.numbers[0]], kind, choice.width)
-
-
-def _page_blocks(
-    pa: Any, parquet: Any, bare: IO[bytes], pages: Pages, choice: ColumnSelection, names: Sequence[str], rows: int
-) -> Iterator[Block]:
-    """Numbers from their pages, and what is beside them as Arrow reads it, as many rows at a time."""
-    n = parquet.metadata.num_rows
-    beside = replace(choice, numbers=[], width=None)
-    others = [names[position] for position in beside.columns]
-    batches = parquet.iter_batches(batch_size=rows, columns=others) if others else None
-    start = 0
-    while start < n:
-        batch = next(batches, None) if batches is not None else None
-        if batches is not None and batch is None:
-            raise InputError(f"says that it has {n} rows, but a column ends after {start}")
-        stop = start + len(batch) if batch is not None else min(start + rows, n)
-        try:
-            values = pages.read(bare, start, stop)
-        except EOFError as error:
-            raise InputError(f"was changed while it was read: {error}") from error
-        if batch is None:
-            yield Block(values, [])
-        else:
-            found = _block(pa, batch, _within(beside, names, batch.schema.names))
-            yield replace(found, values=values, named=False)
-        start = stop
+def _groups_from(metadata: Any, start: int) -> tuple[list[int], int]:
+    """The row groups from the one that has row `start` on, and the row at which that begins."""
+    at = 0
+    for group in range(metadata.num_row_groups):
+        rows = metadata.row_group(group).num_rows
+        if start < at + rows:
+            return list(range(group, metadata.num_row_groups)), at
+        at += rows
+    return [], at
 
 
 def _ipc_blocks(pa: Any, opened: Any, choose: Choose, most: int | None, like: Any) -> Iterator[Block]:

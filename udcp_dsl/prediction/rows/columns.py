@@ -6,7 +6,8 @@ is in the order of the labels, or in that of class names, and what else the tabl
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import sys
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -60,6 +61,37 @@ class Block:
     carried: Any = None
     named: bool = False
     ids: Any = None
+
+
+@dataclass(frozen=True)
+class Span:
+    """Rows of a file from `start` on, in pieces of `length` rows.
+
+    Blocks of them are counted from the beginning of a piece, so that they do not depend on which piece is read first.
+    """
+
+    start: int = 0
+    length: int = sys.maxsize
+
+    def block_end(self, row: int, most: int) -> int:
+        """Where the block with this row ends, if blocks have `most` rows, and the last of a piece what is left."""
+        into = (row - self.start) % self.length
+        return row - into + min(self.length, (into // most + 1) * most)
+
+    def cuts(self, first: int, stop: int, most: int) -> Iterator[tuple[int, int]]:
+        """The rows `first` to `stop`, without those before the span, cut where blocks end.
+
+        >>> list(Span(10, length=5).cuts(8, 18, most=4))
+        [(10, 14), (14, 15), (15, 18)]
+        """
+        first = max(first, self.start)
+        while first < stop:
+            end = min(stop, self.block_end(first, most))
+            yield first, end
+            first = end
+
+
+WHOLE = Span()
 
 
 @dataclass(frozen=True)

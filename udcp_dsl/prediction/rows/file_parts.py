@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -16,7 +16,7 @@ from udcp_dsl.diagnostics import InputError, nearest
 from udcp_dsl.prediction.files import ARROW, PathLike, known_ending, require_pyarrow
 from udcp_dsl.prediction.rows.array_files import array_blocks, read_array
 from udcp_dsl.prediction.rows.arrow_tables import arrow_blocks, schema_of, stream_blocks
-from udcp_dsl.prediction.rows.columns import Block, ColumnSpec
+from udcp_dsl.prediction.rows.columns import WHOLE, Block, ColumnSpec, Span
 from udcp_dsl.prediction.rows.text_tables import csv_blocks, csv_stream_blocks, json_blocks
 
 ARRAYS = (".npy", ".npz")
@@ -29,17 +29,42 @@ _PATTERN = re.compile(r"[*?\[]")
 
 @dataclass(frozen=True)
 class Part:
-    """A file of rows, or a stream (whose `ending` is that of a file with the same content)."""
+    """A file of rows, or a stream (whose `ending` is that of a file with the same content).
+
+    Of a large file it may be a piece: the rows `start` to `stop`.
+    """
 
     path: Path
     ending: str
     key: str | None = None  # of an array in an .npz
     stream: IO[bytes] | None = None
     name: str = ""  # below the folder that is common to all parts
+    start: int = 0
+    stop: int | None = None  # the end of the file
+
+    def pieces(self, length: int) -> tuple[Part, ...]:
+        """The same rows in pieces of so many, if a file says how many it has and can be begun anywhere."""
+        try:
+            rows = self.rows or 0
+        except InputError:  # a damaged file, which is reported when it is read
+            return (self,)
+        if rows <= length:
+            return (self,)
+        return tuple(replace(self, start=at, stop=min(at + length, rows)) for at in range(0, rows, length))
+
+    def continues(self, other: Part | None) -> bool:
+        """Whether it is the piece after the other."""
+        return (
+            other is not None
+            and replace(self, start=other.start, stop=other.stop) == other
+            and self.start == other.stop
+        )
 
     @property
     def rows(self) -> int | None:
         """How many rows it has, where that can be told without reading them."""
+        if self.stop is not None:
+            return self.stop - self.start
         if self.stream is not None:
             return None
         with blamed_on(self.path):
@@ -59,7 +84,11 @@ class Part:
         return {"bytes": found.st_size, "changed": found.st_mtime_ns}
 
     def blocks(self, wanted: ColumnSpec, most: int | None, like: Any = None) -> Iterator[Block]:
-        """Its rows, some at a time, as they are in the file; faults are told without its name."""
+        """Its rows, some at a time, as they are in the file; faults are reported without its name.
+
+        After those of a piece come those of the pieces after it, and no block holds rows of two.
+        """
+        span = WHOLE if self.stop is None else Span(self.start, self.stop - self.start)
         if self.ending in ARRAYS:
             columns = wanted.columns
             if columns.inputs and wanted.beside:
@@ -71,7 +100,7 @@ class Part:
                 raise InputError(f"an array has no column of {what}: give a file of their own")
             if columns.ignore or columns.column is not None:
                 raise InputError("an array has no named columns to ignore")
-            return array_blocks(self.path, self.key, most)
+            return array_blocks(self.path, self.key, most, span)
         if self.key is not None:
             raise InputError("all columns are read; only an .npz holds several matrices to choose from")
         if self.stream is not None:
@@ -81,7 +110,7 @@ class Part:
             return csv_blocks(self.path, wanted.choose, most)
         if self.ending == ".jsonl":
             return _json_file_blocks(self.path, wanted, most)
-        return arrow_blocks(self.path, wanted.choose, most, like)
+        return arrow_blocks(self.path, wanted.choose, most, like, span)
 
     def schema(self) -> Any:
         """Of a table of Arrow; None of any other file."""

@@ -23,13 +23,13 @@ from udcp_dsl.prediction.files import PathLike
 from udcp_dsl.prediction.rows.column_roles import ENTRIES, Columns
 from udcp_dsl.prediction.rows.columns import Block, ColumnSpec
 from udcp_dsl.prediction.rows.file_parts import Part, blamed_on, find_parts
-from udcp_dsl.prediction.rows.prefetch import prefetch
 from udcp_dsl.prediction.rows.probability_matrix import Matrix, arrange, names_of_classes
 from udcp_dsl.prediction.rows.row_attributes import id_texts, sample_ids
 from udcp_dsl.prediction.rows.text_tables import csv_column
 from udcp_dsl.prediction.rows.value import Rows, rows_of
+from udcp_dsl.threads import prefetch
 
-BATCH = 1 << 21  # entries of the matrix that are in memory at a time, in each lane
+BATCH = 1 << 21  # entries of the matrix that are in memory at a time, for each thread that works on some
 HELD = 1 << 24  # entries of a matrix that is held as a whole; a larger one stays where it is
 _HELD_BYTES = 1 << 26  # of files that do not say how many rows they have
 
@@ -83,25 +83,41 @@ class Source:
             raise InputError(f"{next(iter(self.beside))}: give a column of the parts, not a file of their own")
         return replace(self, parts=(self.parts[which],), model=self.model or self.parts[0])
 
+    def in_pieces(self, length: int) -> Source:
+        """The same rows with large files in pieces, each a part, of so many rows."""
+        return replace(self, parts=tuple(piece for part in self.parts for piece in part.pieces(length)))
+
     def batches(self, most: int | None = None) -> Iterator[Batch]:
         """The rows in order, at most `most` at a time (without it, as many as fit into `BATCH`)."""
-        most = most or self._most
+        return (batch for _, batch in self.by_part(most) if batch is not None)
+
+    def by_part(self, most: int | None = None) -> Iterator[tuple[int, Batch | None]]:
+        """The same, each batch with the position of its part, and None at the end of each part."""
+        most = most or self.batch_rows
         model = self.model or self.parts[0]
         like = model.schema() if self.parts != (model,) else None
         at, kinds = 0, _Kinds(self.labels)
+        blocks: Iterator[Block] = iter(())
+        before: Part | None = None
         for which, part in enumerate(self.parts):
-            start = 0
+            start = part.start
             with blamed_on(part.path):
                 try:
-                    for block in part.blocks(self.wanted, most, like):
+                    if not part.continues(before):  # else the file is open, at the first row of this piece
+                        blocks = part.blocks(self.wanted, most, like)
+                    for block in blocks:
                         rows = self._checked(block, part, at, kinds)
                         ids = self._numbered_ids[at : at + len(rows)] if self._numbered_ids is not None else block.ids
-                        yield Batch(rows, which, start, at, block.carried, ids)
+                        yield which, Batch(rows, which, start, at, block.carried, ids)
                         start, at = start + len(rows), at + len(rows)
+                        if start == part.stop:
+                            break
                 except RowFault as fault:
                     raise fault.moved(start) from fault
-                if not start:
+                if start == part.start:
                     raise InputError("has no rows")
+            before = part
+            yield which, None
         self._check_beside(at)
 
     def _counted(self) -> int | None:
@@ -111,12 +127,12 @@ class Source:
         n = 0
         for part in self.parts:
             with blamed_on(part.path):
-                n += sum(len(block.values) for block in part.blocks(self.wanted, self._most))
+                n += sum(len(block.values) for block in part.blocks(self.wanted, self.batch_rows))
         return n
 
     @property
-    def _most(self) -> int:
-        """As many rows as are in memory at a time."""
+    def batch_rows(self) -> int:
+        """As many rows as are in memory at a time, for each that works on some."""
         return max(1, BATCH // len(self.labels))
 
     def _check_beside(self, n: int) -> None:

@@ -1,4 +1,4 @@
-"""A folder of sets: one part for each part of the input, and a manifest of what they are the sets of.
+"""A folder of sets: one part for each part of the input, several for a large file, and a manifest of what they are.
 
 A part is whole as soon as it is there under its name, so that all there is to resuming is to leave out those that are.
 The manifest is written before the first of them: it names the predictor, the level, the columns, and by size and time
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.files import atomic_write
+from udcp_dsl.prediction.rows.file_parts import Part
 from udcp_dsl.prediction.rows.source import Source
 from udcp_dsl.prediction.saved import digest
 
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
 NAME = ".udcp.json"  # after the name of the folder; in the folder itself where nothing can be written beside it
 _OLD_NAME = "_udcp.json"  # of version 1, in the folder
 _FORMAT = "udcp_dsl sets in parts"
-_VERSION = 2
+_VERSION = 3  # 1 and 2 have one part for each file, however large
+_PIECE = 16  # batches of rows in a part: minutes of work at most
 _WHAT = {
     "predictor": "by another predictor",
     "alpha": "at another alpha",
@@ -41,10 +43,12 @@ _WHAT = {
 class Parts:
     """The parts of a folder, in the order of the input; `done` says which of them were there before.
 
-    `plain_ids`: the folder was begun by version 0.2, which wrote all ids as text, in a column `id`.
+    `source` has the rows of each file as a part. `plain_ids`: the folder was begun by version 0.2, which wrote all ids
+    as text, in a column `id`.
     """
 
     folder: Path
+    source: Source
     files: tuple[Path, ...]
     done: tuple[bool, ...]
     manifest: Path
@@ -72,7 +76,6 @@ def open_folder(folder: str | Path, ending: str, predictor: SetPredictor, source
     behind is taken away. Of a part that has the same size, but was written or touched since, the sets are made again.
     """
     folder = Path(folder)
-    names = [str(Path(part.name).with_suffix(ending)) for part in source.parts]
     kind = {
         "predictor": digest(predictor),
         "alpha": str(level),
@@ -91,20 +94,29 @@ def open_folder(folder: str | Path, ending: str, predictor: SetPredictor, source
             elif any(folder.iterdir()):
                 raise InputError(f"{folder}: is not empty, and holds no sets that were begun here: give a new folder")
             remove_leftovers(folder)
-            for part, name in zip(source.parts, names, strict=True):
-                (folder / name).parent.mkdir(parents=True, exist_ok=True)
-                if part.name in touched:
-                    (folder / name).unlink(missing_ok=True)
             version = _VERSION if before is None else before["format_version"]
-            content = {"format": _FORMAT, "format_version": version, **kind, "parts": parts}
+            content: dict[str, Any] = {"format": _FORMAT, "format_version": version, **kind, "parts": parts}
             content |= {} if version == 1 else {"folder": folder.stat().st_ino}
+            if version >= 3:
+                content["rows"] = _PIECE * source.batch_rows if before is None else before["rows"]
+                source = source.in_pieces(content["rows"])
+            files = tuple(folder / _named(part, ending) for part in source.parts)
+            for part, path in zip(source.parts, files, strict=True):
+                path.parent.mkdir(parents=True, exist_ok=True)
+                if part.name in touched:
+                    path.unlink(missing_ok=True)
             text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
             with atomic_write(file) as temporary:
                 temporary.write_text(text, encoding="utf-8")
     except OSError as error:
         raise InputError(f"{folder}: cannot be written: {error.strerror or error}") from error
-    files = tuple(folder / name for name in names)
-    return Parts(folder, files, tuple(path.exists() for path in files), file, text, plain_ids=version == 1)
+    return Parts(folder, source, files, tuple(path.exists() for path in files), file, text, plain_ids=version == 1)
+
+
+def _named(part: Part, ending: str) -> str:
+    """The file of the sets of a part; that of a piece says at which row it begins."""
+    name = Path(part.name).with_suffix(ending)
+    return str(name if part.stop is None else name.with_name(f"{name.stem}.from-{part.start:09}{ending}"))
 
 
 @contextmanager
@@ -169,7 +181,7 @@ def _read(file: Path) -> dict[str, Any]:
             raise ValueError("another format")
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"{file}: is not the manifest of sets in parts: give a new folder") from error
-    if content["format_version"] not in (1, _VERSION):
+    if content["format_version"] not in range(1, _VERSION + 1):
         raise InputError(f"{file}: was written by another version: give a new folder")
     return dict(content)
 

@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError, RowFault
 from udcp_dsl.prediction.declaration import Time, Way
 from udcp_dsl.prediction.evaluation import Risk, risk_of
 from udcp_dsl.prediction.files import PathLike
 from udcp_dsl.prediction.least_covered import LeastCovered
-from udcp_dsl.prediction.rows.prefetch import prefetch, write_behind
 from udcp_dsl.prediction.rows.source import BATCH, Batch, Source
 from udcp_dsl.prediction.streams.answering import answers
 from udcp_dsl.prediction.streams.manifest import Parts
-from udcp_dsl.prediction.streams.ordered_pool import in_lanes, lanes_here
 from udcp_dsl.prediction.writing import Answers, Judged, Write, open_p_values, open_sets
+from udcp_dsl.threads import cores_here, in_order
 
 if TYPE_CHECKING:
     from udcp_dsl.prediction.predictor import SetPredictor
 
 # Hears after how many rows a batch begins.
 Tell: TypeAlias = Callable[[int], None]
+
+_MOST_WORKERS = 4
 
 
 @dataclass(frozen=True)
@@ -79,36 +80,46 @@ def predict_file(
     `overlap=False` reads, scores and writes by turns, in this thread alone. `plain_ids` are written as text, as `id`.
     """
     answering = _Answering(predictor, level, plain_ids)
+    begun = source.parts[0].start  # where rows without ids are numbered from
 
-    def batches() -> Iterator[Batch]:
-        for batch in source.batches():
-            if tell is not None:
-                tell(batch.at)
-            yield batch
+    def answered(batch: Batch) -> Answers:
+        return answering(source, batch, begun + batch.at)
 
-    with open_sets(path) as write:
+    workers = _workers(predictor) if overlap else 1
+    with open_sets(path) as write, closing(in_order(_told(source.batches(), tell), answered, workers)) as found:
         writer = _File(write)
-        lanes = answering.lanes(source) if overlap else 1
-        in_lanes(batches(), lambda batch: answering(source, batch), writer, lanes)
+        for block in found:
+            writer(block)
     return writer.tally
 
 
-def predict_parts(
-    predictor: SetPredictor, source: Source, parts: Parts, level: Fraction, tell: Tell | None = None
-) -> Tally:
-    """Write the parts that are left, one after the other; what is told is counted over these.
+def predict_parts(predictor: SetPredictor, parts: Parts, level: Fraction, tell: Tell | None = None) -> Tally:
+    """Write the parts that are left, one after the other; rows that `tell` is given are counted over these.
 
     A part is read while the one before is still scored and written. Where something is wrong with one, those before it
     are finished.
     """
     answering = _Answering(predictor, level, parts.plain_ids)
+    left, source = parts.left, parts.source
+    rows = replace(source, parts=tuple(source.parts[which] for which in left), model=source.model or source.parts[0])
 
     def answered(item: tuple[int, Batch | None]) -> tuple[int, Answers | None]:
         which, batch = item
-        return which, None if batch is None else answering(source.part(which), batch)
+        return left[which], None if batch is None else answering(rows, batch, batch.start)
 
-    with parts.writing(), closing(_Folder(parts)) as writer:
-        in_lanes(_batches(source, parts.left, tell), answered, writer, answering.lanes(source))
+    def batches() -> Iterator[tuple[int, Batch | None]]:
+        for which, batch in rows.by_part():
+            if batch is not None and tell is not None:
+                tell(batch.at)
+            yield which, batch
+
+    with (
+        parts.writing(),
+        closing(_Folder(parts)) as writer,
+        closing(in_order(batches() if left else (), answered, _workers(predictor))) as found,
+    ):
+        for which, block in found:
+            writer(which, block)
     return writer.tally
 
 
@@ -118,48 +129,45 @@ def write_p_values(predictor: SetPredictor, source: Source, path: PathLike, tell
         raise InputError(f"{source.parts[0].path}: is read once, for the sets: for p-values, save the rows in a file")
     step = max(1, BATCH // (2 * predictor.loss.K))  # p-values are of double precision
     named = source.wanted.columns.id_column or "id"
-    with open_p_values(path, predictor.loss.labels, named) as write, write_behind(write) as put:
-        for batch in prefetch(source.batches(step)):
-            if tell is not None:
-                tell(batch.at)
-            with blamed(source, batch):
-                p = predictor.p_values(batch.rows)
-            ids = batch.rows.ids
-            put((p, range(batch.at, batch.at + len(p)) if ids is None else ids.tolist()))
+
+    def found(batch: Batch) -> tuple[npt.NDArray[np.float64], Sequence[str] | range]:
+        with blamed(source, batch):
+            p = predictor.p_values(batch.rows)
+        ids = batch.rows.ids
+        return p, range(batch.at, batch.at + len(p)) if ids is None else ids.tolist()
+
+    batches = _told(source.batches(step), tell)
+    with (
+        open_p_values(path, predictor.loss.labels, named) as write,
+        closing(in_order(batches, found, _workers(predictor))) as blocks,
+    ):
+        for block in blocks:
+            write(block)
 
 
-def _batches(source: Source, left: Iterable[int], tell: Tell | None) -> Iterator[tuple[int, Batch | None]]:
-    """The batches of some parts, each with the position of its part, and None at the end of one."""
-    done = 0
-    for which in left:
-        for batch in source.part(which).batches():
-            if tell is not None:
-                tell(done)
-            done += len(batch.rows)
-            yield which, batch
-        yield which, None
+def _told(batches: Iterable[Batch], tell: Tell | None) -> Iterator[Batch]:
+    for batch in batches:
+        if tell is not None:
+            tell(batch.at)
+        yield batch
+
+
+def _workers(predictor: SetPredictor) -> int:
+    """Threads that may ask its oracle at once; a batch is in memory for each."""
+    declared, way = predictor.oracle.declaration, predictor.oracle.way
+    quick = isinstance(way, Way) and way.time is not Time.LONGER
+    return min(_MOST_WORKERS, cores_here()) if quick and declared is not None and declared.in_threads else 1
 
 
 class _Answering:
-    """From a batch to what is written of it, by several threads at once where the oracle may be asked so."""
+    """From a batch to what is written of it; `first` is the number of its first row, where rows have no ids."""
 
     def __init__(self, predictor: SetPredictor, level: Fraction, plain_ids: bool) -> None:
         self._predictor, self._level, self._plain_ids = predictor, level, plain_ids
-        declared, way = predictor.oracle.declaration, predictor.oracle.way
-        quick = isinstance(way, Way) and way.time is not Time.LONGER
-        self._in_threads = declared is not None and declared.in_threads and quick
 
-    def lanes(self, source: Source) -> int:
-        """How many may be asked at once; how many batches there will be is judged by how large the files are."""
-        if not self._in_threads:
-            return 1
-        streamed = any(part.stream is not None for part in source.parts)
-        size = math.inf if streamed else sum(part.identity["bytes"] for part in source.parts)
-        return lanes_here(size / (np.dtype(np.float32).itemsize * BATCH))
-
-    def __call__(self, source: Source, batch: Batch) -> Answers:
+    def __call__(self, source: Source, batch: Batch, first: int) -> Answers:
         with blamed(source, batch):
-            found = answers(self._predictor, batch.rows, self._level, first=batch.at, carried=batch.carried)
+            found = answers(self._predictor, batch.rows, self._level, first=first, carried=batch.carried)
         if not self._plain_ids:
             found = found.with_ids(source.wanted.columns.id_column, batch.ids)
         _ = found.sizes  # looked for here, where others need not wait for it
@@ -187,8 +195,7 @@ class _Folder:
         self._file: _File
         self.tally = Tally()
 
-    def __call__(self, item: tuple[int, Answers | None]) -> None:
-        which, found = item
+    def __call__(self, which: int, found: Answers | None) -> None:
         if self._open is None:
             self._open = ExitStack()
             self._file = _File(self._open.enter_context(open_sets(self._parts.files[which])))
