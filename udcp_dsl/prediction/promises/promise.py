@@ -87,10 +87,46 @@ def _read_temperature(text: str, name: str) -> Temperature:
 
 @dataclass(frozen=True, kw_only=True)
 class Promise(Cellwise):
-    """What is asked of a predictor, checked; options that exclude each other are refused, with the reason.
+    """What a predictor guarantees and for which rows, as one value.
 
-    `alpha` is a tuple of fractions, whatever it was given as. `confidence_level` is another way to give one alpha.
+    Invalid options, and options that exclude each other, raise an error with the reason.
 
+    Parameters
+    ----------
+    alpha : float or sequence of float, default 0.1
+        Share of true labels that sets may miss. With `risk`, the mean harm to stay below. Kept as a tuple of fractions.
+    conditional : {"group", "class", "difficulty"}, optional
+        Guarantee coverage in each group, class or part by difficulty instead of over all rows.
+    bins : int, default 4
+        Number of parts for `conditional="difficulty"`.
+    confidence : float, optional
+        Probability, over the draw of the calibration rows, that this very predictor covers 1 - alpha.
+    simultaneous : bool, default False
+        Hold `confidence` for all groups, classes or bins at once.
+    risk : str, optional
+        Name of costs in the spec: the harm of missing a label. Alpha then bounds its mean.
+    repair : {"auto", "temperature"}, Repair or None, default "auto"
+        Correction of the probabilities before anything else.
+    temperature : float or "fit", optional
+        Deprecated; use `repair`.
+    nonempty : bool, default False
+        Never return an empty set.
+    randomize : bool, default False
+        Cover exactly 1 - alpha by randomising labels at the threshold.
+    pool : bool, default False
+        Groups or classes with too few rows use the threshold of all rows.
+    seed : int, default 0
+        Random seed for the folds and for `randomize`.
+    confidence_level : float, optional
+        The same as `alpha=1 - confidence_level`.
+
+    Raises
+    ------
+    InputError
+        An option is invalid, or two options exclude each other.
+
+    Examples
+    --------
     >>> Promise(alpha=0.1, conditional="group").guarantee(Fraction(1, 10))
     'covers the truth with probability at least 0.9, within each group'
     """
@@ -264,13 +300,15 @@ class Promise(Cellwise):
 
     @property
     def alphas(self) -> tuple[Fraction, ...]:
-        """The levels, in the order in which they were given."""
+        """The values of alpha, in the order in which they were given."""
         return self.alpha  # type: ignore[no-any-return]  # made so above
 
     @property
     def shown_alphas(self) -> str:
-        """The levels for a summary, which says so where the default was taken.
+        """The values of alpha as text, with "(default)" if none was given.
 
+        Examples
+        --------
         >>> Promise(alpha=[0.1, 0.2]).shown_alphas, Promise().shown_alphas
         ('0.1, 0.2', '0.1 (default)')
         """
@@ -278,15 +316,42 @@ class Promise(Cellwise):
 
     @property
     def bin_count(self) -> int:
-        """How many bins there are where rows are told apart by difficulty."""
+        """Number of parts by difficulty."""
         return DEFAULT_BINS if self.bins is None else self.bins
 
     def at(self, alphas: Level | Sequence[Level]) -> Promise:
-        """The same promise at other levels."""
+        """The same promise with other values of alpha.
+
+        Parameters
+        ----------
+        alphas : float or sequence of float
+            The new values.
+
+        Returns
+        -------
+        Promise
+            A new promise.
+        """
         return replace(self, alpha=alphas)
 
     def harm(self, loss: Loss) -> Harm | None:
-        """What a miss does under a loss, if that is bounded; refuses alphas that no set can exceed."""
+        """The harm that alpha bounds under a loss.
+
+        Parameters
+        ----------
+        loss : Loss
+            The loss whose spec has the costs that `risk` names.
+
+        Returns
+        -------
+        Harm or None
+            None without `risk`.
+
+        Raises
+        ------
+        InputError
+            The spec has no such costs, or alpha is above the largest harm.
+        """
         if self.risk is None:
             return None
         harm = Harm.of(loss, self.risk)
@@ -294,14 +359,25 @@ class Promise(Cellwise):
         return harm
 
     def rule(self, cells: int, harm: Harm | None) -> Rule:
-        """What the threshold of each of so many cells keeps."""
+        """What each of several thresholds has to guarantee."""
         confidence: Fraction | None = self.confidence
         if confidence is not None and self.simultaneous:
             confidence = 1 - (1 - confidence) / cells
         return Rule(confidence, None if harm is None else harm.most)
 
     def guarantee(self, alpha: Fraction) -> str:
-        """What is guaranteed at one alpha, as a clause."""
+        """What is guaranteed at one alpha, as a clause.
+
+        Parameters
+        ----------
+        alpha : Fraction
+            One of `alphas`.
+
+        Returns
+        -------
+        str
+            Text for messages.
+        """
         if self.risk is not None:
             text = f"keeps the mean of {self.risk!r} over missed truths at most {show_level(alpha)}"
         else:
@@ -324,12 +400,34 @@ class Promise(Cellwise):
             )
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain data for JSON, from which `from_dict` makes an equal value."""
+        """The promise as plain data for JSON.
+
+        Returns
+        -------
+        dict
+            One entry per option; `from_dict` makes an equal promise from it.
+        """
         return {name: own.to_json(getattr(self, name)) for name, own in options_of(self).items() if not own.alias}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Promise:
-        """What `as_dict` gave; an option that the file does not name is at its default, one that is unknown refused."""
+        """A promise from what `as_dict` returned.
+
+        Parameters
+        ----------
+        data : mapping
+            Options by name. Missing options have their defaults.
+
+        Returns
+        -------
+        Promise
+            An equal promise.
+
+        Raises
+        ------
+        InputError
+            An option is unknown.
+        """
         unknown = sorted(set(data) - set(OPTIONS))
         if unknown:
             raise InputError(f"it asks for {unknown[0]!r}, which is no option here; save it again")

@@ -23,9 +23,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class GeneratedSpec:
-    """A spec: its `text`, the `files` that it reads by path, and the `labels` where the text declares none.
+    """A generated spec.
 
-    `tree` is the syntax tree that the text was made from.
+    Attributes
+    ----------
+    text : str
+        The spec.
+    files : mapping of str to bytes
+        Data files that it reads, by path.
+    labels : tuple of str or None
+        The labels, if the text declares none.
+    tree : ast.Spec
+        The syntax tree that the text was made from.
     """
 
     text: str
@@ -45,7 +54,18 @@ class GeneratedSpec:
         return "<GeneratedSpec\n" + "\n".join(parts) + ">"
 
     def compile(self, loss: str | None = None) -> Loss:
-        """The compiled loss: the one of that name, else the last."""
+        """Compile the spec.
+
+        Parameters
+        ----------
+        loss : str, optional
+            Name of the loss; by default the last.
+
+        Returns
+        -------
+        Loss
+            The compiled loss.
+        """
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SpecWarning)
             return loads(self.text, labels=self.labels, files=self.files, loss=loss)
@@ -55,11 +75,24 @@ class GeneratedSpec:
 def specs(
     draw: st.DrawFn, *, max_labels: int = 8, max_depth: int = 5, max_lets: int = 3, max_losses: int = 2
 ) -> GeneratedSpec:
-    """Specs that compile, with every kind of declaration, atom and operator, for tests of what reads or runs specs.
+    """A hypothesis strategy for specs that compile, with every kind of declaration, atom and operator.
 
-    At most `max_labels` (up to 8) labels, and expressions nested at most `max_depth` deep, not counting what a let
-    stands for; lets and losses name earlier ones, often several times.
+    Parameters
+    ----------
+    max_labels : int, default 8
+        Largest number of labels, up to 8.
+    max_depth : int, default 5
+        Largest depth of expressions, not counting what a let stands for.
+    max_lets, max_losses : int, default 3 and 2
+        Largest numbers of lets and losses. They use earlier ones, often several times.
 
+    Returns
+    -------
+    SearchStrategy of GeneratedSpec
+        For `@given`.
+
+    Examples
+    --------
     >>> from hypothesis import given, settings
     >>> @settings(max_examples=3, deadline=None)
     ... @given(specs(max_labels=3, max_depth=1))
@@ -95,8 +128,22 @@ def specs(
 
 
 def losses(*, max_labels: int = 8, max_depth: int = 5) -> st.SearchStrategy[Loss]:
-    """Compiled losses of generated specs.
+    """A hypothesis strategy for compiled losses of generated specs.
 
+    Parameters
+    ----------
+    max_labels : int, default 8
+        Largest number of labels, up to 8.
+    max_depth : int, default 5
+        Largest depth of expressions.
+
+    Returns
+    -------
+    SearchStrategy of Loss
+        For `@given`.
+
+    Examples
+    --------
     >>> from hypothesis import given, settings
     >>> @settings(max_examples=3, deadline=None)
     ... @given(losses(max_labels=3, max_depth=1))
