@@ -1,4 +1,4 @@
-"""What a comparison comes to: a run for each oracle, alpha and split, and summaries over the splits.
+"""What a comparison found: a run for each oracle, alpha and split, and summaries over the splits.
 
 The cost of an oracle that is shown is the mean over the splits, to which the means of the terms sum; a summary has the
 median of means beside it, which one unlucky split does not move.
@@ -390,10 +390,10 @@ class Comparison(Result):
         fractions = " : ".join(f"{f:.0%}" for f in self.fractions)
         yield Styled(
             f"{self.n:,} rows, {self.K} labels, accuracy {self.accuracy:.3f}; {counted(self.splits, 'split')} into "
-            f"{fractions} for thresholds, tuning and test. * is the cheapest; costs compare only at equal {self.kind}. "
+            f"{fractions} (thresholds, tuning, test). * marks the cheapest; compare costs at equal {self.kind} only. "
             + (
-                f"Coverage: mean over splits, and where one more would lie ({CONFIDENCE:.0%}); cost: mean over "
-                "splits, and its standard error as if they were independent."
+                f"Coverage: mean over splits, with a {CONFIDENCE:.0%} prediction interval for a new split. Cost: mean "
+                "over splits, with its standard error as if they were independent."
                 if self.splits > 1
                 else f"Coverage: with its exact {CONFIDENCE:.0%} interval."
             ),

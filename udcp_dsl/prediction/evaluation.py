@@ -259,9 +259,13 @@ class Measures(Result):
         yield "mean size", f"{self.mean_size:.6g}", f"quantiles {quantiles}"
         yield "empty sets", f"{self.empty}", told(self.empty / self.n)
         if self.handed_over is not None:
-            yield "handed over", f"{self.handed_over:.1%}", "of the sets: they cost as much as all labels"
+            yield "handed over", f"{self.handed_over:.1%}", "of the rows: their sets cost as much as all labels"
         if self.size_violation is not None:
-            yield "violation", f"{self.size_violation:.4f}", f"by size, bins of {ENOUGH} points or more"
+            yield (
+                "shortfall",
+                f"{self.size_violation:.4f}",
+                f"of coverage, largest over set sizes with {ENOUGH} rows or more",
+            )
 
 
 @dataclass(frozen=True, repr=False)
@@ -320,7 +324,7 @@ class Evaluation(Measures):
     def _summary(self) -> Iterator[tuple[str, str, str]]:
         yield from super()._summary()
         if self.certified is not None:
-            yield "searched", f"{self.certified:.1%}", "of the sets: the search found the best one for the given p"
+            yield "proved best", f"{self.certified:.1%}", "of the sets, for the given probabilities"
 
 
 _STRATA = {

@@ -133,7 +133,7 @@ class Promise(Cellwise):
 
     alpha: Any = option(
         Option(
-            "Miscoverage (default 0.1), or with --risk the mean harm to stay below; may be repeated.",
+            "Share of true labels to miss at most (default 0.1); with --risk the largest mean harm; may be repeated.",
             "a level between 0 and 1, or several; with `risk` a mean harm",
             compared=True,
             check=lambda value, name: value,  # by all options together: see __post_init__
@@ -144,7 +144,7 @@ class Promise(Cellwise):
     )
     conditional: Conditional = option(
         Option(
-            "Cover within each group (implied by --group), each class, or each of --bins by the highest probability.",
+            "Guarantee coverage in each group (implied by --group), class, or part by difficulty (see --bins).",
             '"group", "class", "difficulty" or None',
             compared=True,
             check=one_of("group", "class", "difficulty"),
@@ -153,7 +153,7 @@ class Promise(Cellwise):
     )
     bins: int | None = option(
         Option(
-            f"Number of bins by difficulty (default {DEFAULT_BINS}).",
+            f"Number of parts by difficulty, the highest probability of a row (default {DEFAULT_BINS}).",
             "a whole number, 2 or more",
             compared=True,
             check=_as_bins,
@@ -168,7 +168,7 @@ class Promise(Cellwise):
     )
     confidence: Any = option(
         Option(
-            "Cover with this probability over the draw of the calibration rows.",
+            "Probability that this very predictor covers 1 - alpha (without it: on average over calibrations).",
             "a level between 0 and 1, or None",
             compared=True,
             check=_as_confidence,
@@ -183,7 +183,7 @@ class Promise(Cellwise):
     )
     simultaneous: bool = option(
         Option(
-            "Hold the confidence for all groups, classes or bins at once.",
+            "Hold --confidence for all groups, classes or bins at once.",
             "True or False",
             check=as_flag,
             default=False,
@@ -200,7 +200,7 @@ class Promise(Cellwise):
     )
     risk: str | None = option(
         Option(
-            "Costs of the spec, the harm of missing a label: alpha bounds its mean.",
+            "Name of costs in the spec, the harm of missing a label; --alpha then bounds the mean harm.",
             "the name of costs of the spec, or None",
             compared=True,
             check=_as_costs_name,
@@ -210,7 +210,7 @@ class Promise(Cellwise):
     )
     repair: Literal["auto", "temperature"] | Repair | None = option(
         Option(
-            "Repair of p before anything else, on rows of its own: auto, temperature or none.",
+            "Correction of the probabilities, fitted on rows of its own: auto, temperature or none.",
             '"auto", "temperature", None, or a `Repair` that was made before',
             compared=True,
             check=_as_repair,
@@ -222,7 +222,7 @@ class Promise(Cellwise):
     )
     temperature: Temperature = option(
         Option(
-            "Deprecated: --repair temperature.",
+            "Deprecated; use --repair temperature.",
             'deprecated: `repair="temperature"`, or `repair=Repair(exponent=1 / T)`',
             compared=True,
             check=as_temperature,
@@ -231,10 +231,10 @@ class Promise(Cellwise):
             alias=True,
         )
     )
-    nonempty: bool = option(Option("Never give an empty set.", "True or False", check=as_flag, default=False))
+    nonempty: bool = option(Option("Never return an empty set.", "True or False", check=as_flag, default=False))
     randomize: bool = option(
         Option(
-            "Cover 1 - alpha exactly, by chance at the boundary.",
+            "Cover exactly 1 - alpha, by randomising labels at the threshold.",
             "True or False",
             check=as_flag,
             default=False,
@@ -247,7 +247,7 @@ class Promise(Cellwise):
     )
     pool: bool = option(
         Option(
-            "Groups or classes with too few points take the threshold of all.",
+            "Let groups or classes with too few rows use the threshold of all rows.",
             "True or False",
             check=as_flag,
             default=False,
