@@ -22,7 +22,7 @@ project_copyright = "the udcp_dsl authors"
 release = udcp_dsl.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_click"]
 extensions += ["sphinx_copybutton"]
-extensions += ["adopted", "executed", "gallery", "mathematics"]  # ours
+extensions += ["adopted", "executed", "gallery", "mathematics", "python_pages"]  # ours
 exclude_patterns = ["extensions", "figures", "*.py"]
 html_theme = "furo"
 html_title = f"udcp_dsl {release}"
@@ -37,7 +37,10 @@ myst_enable_extensions = ["dollarmath"]
 default_role = "literal"
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
-# Blocks of the manual that are no language of their own: what a spec comes to.
+napoleon_use_ivar = True  # attributes of a class as a list in its text
+napoleon_use_rtype = False
+python_maximum_signature_line_length = 88
+# Blocks of the manual that are no language of their own: values, facts, messages.
 suppress_warnings = ["misc.highlighting_failure"]
 
 

@@ -57,10 +57,31 @@ def predict_parts(
     form: str = "parquet",
     **columns: Any,
 ) -> Tally:
-    """Write the sets of all parts of `probs`, one part each, into a folder, by the workers of a `distributed.Client`.
+    """Predict sets for files of probabilities on a Dask cluster, one output file per input file.
 
-    `columns` are those of `open_rows` (`id_column`, `group_column`, `column`, `carry`, `ignore`). Run again, what is
-    there is left out, by whichever engine it was written. Gives what the sets come to that were made now.
+    Run again, it skips the files that are already there, whichever engine wrote them.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        The cluster. Its workers must see the files.
+    predictor : SetPredictor
+        A calibrated predictor.
+    probs : str or path
+        A file, a folder, or a pattern such as "day/*.parquet".
+    folder : str or path
+        Where to write the sets.
+    alpha : float, optional
+        Which alpha to use, if several were calibrated.
+    form : {"parquet", "arrow", "csv", "jsonl"}, default "parquet"
+        Format of the output.
+    **columns
+        Which columns hold what: `id_column`, `group_column`, `column`, `carry`, `ignore`.
+
+    Returns
+    -------
+    Tally
+        Number, size and cost of the sets that were made now.
     """
     level = predictor.calibrated.level(alpha)
     ending = f".{form}"
@@ -102,9 +123,23 @@ def write_parts(
 
 
 def rows_of_parts(client: Any, probs: PathLike, labels: Sequence[str], **columns: Any) -> Rows:
-    """Rows for `SetPredictor.calibrate`, whose scores are found by the workers of a `distributed.Client`, part by part.
+    """Rows for `SetPredictor.calibrate` that stay in their files; the workers of a Dask cluster score them.
 
-    `columns` are those of `open_rows`: `truth_column`, `group_column`, `weight_column`, `logits` and so on.
+    Parameters
+    ----------
+    client : distributed.Client
+        The cluster. Its workers must see the files.
+    probs : str or path
+        A file, a folder, or a pattern such as "labelled/*.parquet".
+    labels : sequence of str
+        Labels of the loss.
+    **columns
+        Which columns hold what: `truth_column`, `group_column`, `weight_column`, `logits` and so on.
+
+    Returns
+    -------
+    Rows
+        Rows to calibrate with.
     """
     return spread(client, open_rows(probs, labels, **columns))
 

@@ -210,7 +210,13 @@ def shown_of(diagnostics: Sequence[Diagnostic]) -> tuple[Sequence[Diagnostic], s
 
 
 class SpecError(ValueError):
-    """A spec that does not compile; `diagnostics` lists every fault found, the text the first of them."""
+    """A spec that does not compile.
+
+    Parameters
+    ----------
+    diagnostics : iterable of Diagnostic
+        All errors that were found, each with a code, a place, a message and a way out.
+    """
 
     def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
         self.diagnostics = tuple(diagnostics)
@@ -219,7 +225,7 @@ class SpecError(ValueError):
 
 
 class SpecWarning(UserWarning):
-    """Something in a spec that compiles but is likely not meant."""
+    """Something in a spec or in data that is valid but probably not meant."""
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
@@ -269,7 +275,7 @@ def _not_the_users(frame: FrameType) -> bool:
 
 
 class InputError(ValueError):
-    """Data handed to the program (probabilities, labels, sets, options) that cannot be used."""
+    """Data or options that cannot be used: probabilities, labels, sets, files. The message names the row."""
 
 
 class RowFault(InputError):
@@ -297,7 +303,7 @@ class RowFault(InputError):
 
 
 class OracleError(ValueError):
-    """An oracle that does not exist, does not apply to a loss, or was given wrong options."""
+    """An oracle that does not exist, does not apply to a loss, or was given invalid options."""
 
 
 def nearest(name: str, known: Iterable[str], most: int = 3) -> list[str]:

@@ -42,10 +42,37 @@ if TYPE_CHECKING:
 class Loss(Shown):
     """The cost of a set of labels, compiled from a spec by `load` or `loads`.
 
+    A loss is a function of sets; it is called with names, positions or a boolean mask.
+
+    Attributes
+    ----------
+    name : str
+        Name of the loss in the spec.
+    labels : tuple of str
+        The labels, in the order of the spec. Columns of probabilities follow this order.
+    params : dict
+        Values of the parameters.
+    unit : str or None
+        Unit of the costs, if the spec names one.
+    inputs : dict
+        Numbers that the loss reads for each row, with their shapes and ranges.
+    limits : tuple of Limit
+        Limits that the spec declares.
+    losses : tuple of str
+        All losses of the spec.
+    warnings : tuple of Diagnostic
+        What the compiler warns of.
+
+    Examples
+    --------
     >>> import udcp_dsl as udcp
-    >>> loss = udcp.loads("labels {cat, dog, wolf}  category wild {wolf}  loss l = size + 5 * any(wild)")
-    >>> loss({"cat", "wolf"}), loss.terms(["dog"]), loss.labels
-    (7.0, {'size': 1.0, '5 * any(wild)': 0.0}, ('cat', 'dog', 'wolf'))
+    >>> loss = udcp.loads(
+    ...     "labels {cat, dog, wolf}  category wild {wolf}  loss l = size + 5 * any(wild)"
+    ... )
+    >>> loss({"cat", "wolf"}), loss.terms(["dog"])
+    (7.0, {'size': 1.0, '5 * any(wild)': 0.0})
+    >>> loss.labels
+    ('cat', 'dog', 'wolf')
     """
 
     def __init__(self, compiled: Compiled) -> None:
@@ -79,12 +106,29 @@ class Loss(Shown):
 
     @property
     def K(self) -> int:
-        """The number of labels."""
+        """Number of labels."""
         return len(self.labels)
 
     def with_params(self, **params: float) -> Loss:
-        """The same loss with other values of some parameters. No file is read again; SpecError outside their ranges.
+        """The same loss with other values of some parameters; no file is read again.
 
+        Parameters
+        ----------
+        **params : float
+            New values by name.
+
+        Returns
+        -------
+        Loss
+            A new loss.
+
+        Raises
+        ------
+        SpecError
+            A parameter does not exist, or its value is outside its range.
+
+        Examples
+        --------
         >>> import udcp_dsl as udcp
         >>> loss = udcp.loads("labels {a, b}  param k = 1 in [0, 9]  loss l = k * size")
         >>> loss({"a", "b"}), loss.with_params(k=3)({"a", "b"})
@@ -95,14 +139,35 @@ class Loss(Shown):
         return Loss(with_params(self._compiled, params))
 
     def at(self, inputs: Mapping[str, Any] | None = None) -> Loss:
-        """The loss of one row: the same with the numbers of the row in place of its inputs.
+        """The loss of one row: its inputs are replaced by the numbers of that row.
 
-        What is proved of it is what is proved for all values of the inputs, with the row's own interval.
+        Facts of the result are those proved for all values of the inputs; its interval is that of the row.
 
+        Parameters
+        ----------
+        inputs : mapping, optional
+            The row's inputs by name.
+
+        Returns
+        -------
+        Loss
+            A loss without inputs; the loss itself if it reads none.
+
+        Raises
+        ------
+        InputError
+            An input is missing, unknown or outside its range.
+
+        Examples
+        --------
         >>> import udcp_dsl as udcp
-        >>> loss = udcp.loads("labels {a, b}  input km in [0, 200]  loss l = size + 0.5 * km * any({b})")
-        >>> loss.at({"km": 12})({"b"}), loss({"b"}, inputs={"km": 12}), str(loss.inputs["km"])
-        (7.0, 7.0, 'km: a number per row in [0, 200]')
+        >>> loss = udcp.loads(
+        ...     "labels {a, b}  input km in [0, 200]  loss l = size + 0.5 * km * any({b})"
+        ... )
+        >>> loss.at({"km": 12})({"b"}), loss({"b"}, inputs={"km": 12})
+        (7.0, 7.0)
+        >>> str(loss.inputs["km"])
+        'km: a number per row in [0, 200]'
         """
         row = one_row(self.inputs, inputs, self.known_inputs)
         return self if row is None else self._at(row.row(0))
@@ -116,21 +181,21 @@ class Loss(Shown):
 
     @cached_property
     def example(self) -> Loss:
-        """The loss of one possible row, with inputs around the middle of their ranges; itself where it takes none."""
+        """The loss of one possible row, with inputs in the middle of their ranges; the loss itself if it reads none."""
         return self._at({name: x.example for name, x in self.inputs.items()}) if self.inputs else self
 
     @property
     def declared_inputs(self) -> Mapping[str, RowInput]:
-        """All inputs that the spec declares, those of its other losses too."""
+        """All inputs that the spec declares, including those of its other losses."""
         return self._compiled.inputs
 
     @property
     def known_inputs(self) -> tuple[str, ...]:
-        """Their names."""
+        """Names of all inputs that the spec declares, including those of its other losses."""
         return tuple(self._compiled.inputs)
 
     def inputs_of(self, inputs: Any, n: int, **how: Any) -> RowInputs | None:
-        """The inputs of n rows, checked; None where the loss takes none."""
+        """The inputs of n rows, checked; None if the loss reads none."""
         return inputs_of(self.inputs, inputs, n, known=self.known_inputs, **how)
 
     def reading(self, *names: str) -> Loss:
@@ -139,12 +204,28 @@ class Loss(Shown):
         return Loss(replace(self._compiled, read=self._compiled.read | more)) if more else self
 
     def with_multipliers(self, multipliers: Sequence[float]) -> Loss:
-        """L + sum of nu_j E_j: this loss with each of its limits as a summand, nu_j >= 0 being its multiplier.
+        """The loss with each of its limits as a further summand: L + nu_1 E_1 + nu_2 E_2 + ...
 
+        Parameters
+        ----------
+        multipliers : sequence of float
+            One multiplier nu_j >= 0 per limit.
+
+        Returns
+        -------
+        Loss
+            A new loss.
+
+        Examples
+        --------
         >>> import udcp_dsl as udcp
-        >>> loss = udcp.loads("labels {a, b}  category C {b}  limit slots: any(C) <= 0.1  loss l = size")
-        >>> loss({"a", "b"}), loss.with_multipliers([5.0])({"a", "b"}), loss.limits[0].at_most
-        (2.0, 7.0, 0.1)
+        >>> loss = udcp.loads(
+        ...     "labels {a, b}  category C {b}  limit slots: any(C) <= 0.1  loss l = size"
+        ... )
+        >>> loss({"a", "b"}), loss.with_multipliers([5.0])({"a", "b"})
+        (2.0, 7.0)
+        >>> loss.limits[0].at_most
+        0.1
         """
         numbers = tuple(map(float, multipliers))
         if len(numbers) != len(self.limits) or not all(0 <= nu < np.inf for nu in numbers):
@@ -160,7 +241,7 @@ class Loss(Shown):
 
     @property
     def of_spec(self) -> Loss:
-        """The loss without multipliers, whose costs are shown."""
+        """The loss without multipliers; costs that are shown are its costs."""
         return self if self._of_spec is None else self._of_spec
 
     def __reduce__(self) -> tuple[Callable[..., Loss], tuple[object, ...]]:
@@ -180,7 +261,7 @@ class Loss(Shown):
         return f"Loss({self.name!r}, {self.K} labels, {self.source.name!r})"
 
     def describe(self) -> Description:
-        """What its summands come to, what is proved of it, and the spec."""
+        """What is shown in a notebook: the cost of each summand, what is proved, and the spec."""
         ends = self.example.terms_batch(np.array([[False] * self.K, [True] * self.K]))
         columns = (Column("summand", 0), Column("of no label", 1, ".4g"), Column("of all", 2, ".4g"))
         known = [name.replace("_", " ") for name, fact in self.facts if fact]
@@ -199,17 +280,48 @@ class Loss(Shown):
     def __call__(
         self, labels: Collection[str] | Collection[int] | Bools, *, inputs: Mapping[str, Any] | None = None
     ) -> float:
-        """The cost of one set: names, positions, or a boolean mask of length K; `inputs` are those of its row."""
+        """The cost of one set.
+
+        Parameters
+        ----------
+        labels : collection of str or int, or boolean mask of length K
+            The set: names, positions, or a mask.
+        inputs : mapping, optional
+            The row's inputs by name, if the loss reads any.
+
+        Returns
+        -------
+        float
+            The cost.
+
+        Raises
+        ------
+        InputError
+            A label is unknown or given twice, or an input is invalid.
+        """
         row = one_row(self.inputs, inputs, self.known_inputs)
         return float(self.costs_of(Sets(self.mask(labels)[None, :]), row)[0])
 
     def batch(self, masks: Bools, *, inputs: Any = None) -> Floats:
-        """The cost of each row of a boolean matrix (n, K), each with its row of the inputs."""
+        """The cost of many sets.
+
+        Parameters
+        ----------
+        masks : boolean array, shape (n, K)
+            One set per row.
+        inputs : mapping or frame, optional
+            Inputs of each row by name, if the loss reads any.
+
+        Returns
+        -------
+        array of float, shape (n,)
+            The costs.
+        """
         sets = self._sets(masks)
         return self.costs_of(sets, self.inputs_of(inputs, len(sets.mask)))
 
     def costs_of(self, sets: Sets, inputs: RowInputs | None = None) -> Floats:
-        """The same of sets of which more may be known than the matrix."""
+        """The cost of sets that are already checked, with whatever else is known about them."""
         return batch(self.expression, sets, inputs)
 
     def _sets(self, masks: Bools) -> Sets:
@@ -223,18 +335,55 @@ class Loss(Shown):
     def terms(
         self, labels: Collection[str] | Collection[int] | Bools, *, inputs: Mapping[str, Any] | None = None
     ) -> dict[str, float]:
-        """What each summand of the loss pays for one set, by its text; `inputs` are those of its row."""
+        """The cost of one set, summand by summand.
+
+        Parameters
+        ----------
+        labels : collection of str or int, or boolean mask of length K
+            The set: names, positions, or a mask.
+        inputs : mapping, optional
+            The row's inputs by name, if the loss reads any.
+
+        Returns
+        -------
+        dict
+            Cost of each summand, by its text in the spec.
+        """
         one, row = Sets(self.mask(labels)[None, :]), one_row(self.inputs, inputs, self.known_inputs)
         return {text: float(batch(term, one, row)[0]) for text, term in self._terms.items()}
 
     def terms_batch(self, masks: Bools, *, inputs: Any = None) -> dict[str, Floats]:
-        """What each summand pays for each row of a boolean matrix (n, K), each with its row of the inputs."""
+        """The cost of many sets, summand by summand.
+
+        Parameters
+        ----------
+        masks : boolean array, shape (n, K)
+            One set per row.
+        inputs : mapping or frame, optional
+            Inputs of each row by name, if the loss reads any.
+
+        Returns
+        -------
+        dict of arrays, shape (n,)
+            Costs of each summand, by its text in the spec.
+        """
         checked = self._sets(masks)
         rows = self.inputs_of(inputs, len(checked.mask))
         return {text: batch(term, checked, rows) for text, term in self._terms.items()}
 
     def increments(self, n: int) -> Increments:
-        """n growing sets, all empty, with the cost of every one-label extension."""
+        """Grow n sets from empty ones, with the cost of every one-label extension; for oracles.
+
+        Parameters
+        ----------
+        n : int
+            Number of sets.
+
+        Returns
+        -------
+        Increments
+            The growing sets.
+        """
         if self.inputs:
             raise InputError("the loss reads inputs: grow sets under the loss of one row, loss.at(inputs)")
         return Increments(self.expression, n)
@@ -242,21 +391,46 @@ class Loss(Shown):
     def interpret(
         self, labels: Collection[str] | Collection[int] | Bools, *, inputs: Mapping[str, Any] | None = None
     ) -> float:
-        """The cost of one set by the naive interpreter, which defines the meaning: slow, for checking."""
+        """The cost of one set by the naive interpreter, which defines the meaning; slow, for checking.
+
+        Parameters
+        ----------
+        labels : collection of str or int, or boolean mask of length K
+            The set: names, positions, or a mask.
+        inputs : mapping, optional
+            The row's inputs by name, if the loss reads any.
+
+        Returns
+        -------
+        float
+            The cost.
+        """
         return self.interpret_positions(np.flatnonzero(self.mask(labels)).tolist(), inputs=inputs)
 
     def interpret_positions(self, positions: Iterable[int], *, inputs: Mapping[str, Any] | None = None) -> float:
-        """The same, for a set given by positions whatever the labels are called."""
+        """The same as `interpret`, for a set of positions, whatever the labels are called."""
         compiled, chosen = self.at(inputs)._compiled, frozenset(positions)
         limits = [x.body.left for x in compiled.declared.limits.values() if isinstance(x.body, Comparison)]
         paid = zip(self.multipliers, limits, strict=False)  # without multipliers there is nothing to pay for limits
         return compiled.interpreter(compiled.body, chosen) + sum(nu * compiled.interpreter(e, chosen) for nu, e in paid)
 
     def mask(self, labels: Collection[str] | Collection[int] | Bools) -> Bools:
-        """A set of names, positions or a boolean mask as a boolean mask.
+        """A set as a boolean mask.
 
-        Whole numbers are positions, unless the labels are numbers: then they are names. A label that is given twice is
-        refused: more likely than not it is a mask of 0 and 1.
+        Parameters
+        ----------
+        labels : collection of str or int, or boolean mask of length K
+            The set. Whole numbers are positions, unless the labels are numbers: then they are names.
+
+        Returns
+        -------
+        boolean array, shape (K,)
+            True for each label in the set.
+
+        Raises
+        ------
+        InputError
+            A label is unknown, or given twice (0 and 1 repeated are more likely meant as a mask).
         """
         if isinstance(labels, np.ndarray) and labels.dtype == np.bool_:
             if labels.shape != (self.K,):
@@ -317,23 +491,29 @@ class Loss(Shown):
 
     @cached_property
     def actions(self) -> Mapping[str, Actions]:
-        """The actions that it asks `worst` of, by name."""
+        """The action tables that the loss uses in `worst`, by name."""
         return actions_of(self.expression)
 
     @property
     def ceiling(self) -> float | None:
-        """c, if the loss is min(..., c): what is paid where a case is handed over, whatever it may be."""
+        """The c of a loss min(L, c), the cost of handing a row over; None for other losses."""
         return ceiling_of(self.expression)
 
     @cached_property
     def linear_model(self) -> LinearModel:
-        """The loss as a mixed-integer linear model; LoweringError names a subexpression that has none."""
+        """The loss as a mixed-integer linear model; LoweringError names the part of the loss that has none."""
         from udcp_dsl.expression.lower import lower
 
         return lower(self.example)
 
     def explain(self) -> str:
-        """Every fact with its reason, for the loss and below it for each summand, as text."""
+        """Every fact with its reason, for the loss and for each summand.
+
+        Returns
+        -------
+        str
+            Text for a terminal.
+        """
         from udcp_dsl.expression.explain import explain
 
         return explain(self)
@@ -344,7 +524,7 @@ class Loss(Shown):
 
     @cached_property
     def free_labels(self) -> tuple[str, ...]:
-        """Labels that cost nothing on their own and so flood the sets of cost-directed oracles."""
+        """Labels that cost nothing by themselves; cost-directed oracles would put them into every set."""
         grow = self.example.increments(1)
         return tuple(self.labels[y] for y in np.flatnonzero(grow.after()[0] <= grow.value[0]))
 
@@ -386,10 +566,35 @@ def load(
     loss: str | None = None,
     allow_outside: bool = False,
 ) -> Loss:
-    """Compile the loss of a `.loss` file.
+    """Compile the loss in a `.loss` file.
 
-    `params` sets parameters, `labels` gives the labels of a spec that declares none, `loss` chooses among several (the
-    last by default), `allow_outside` lets it read files outside its folder. Raises SpecError with every fault found.
+    Parameters
+    ----------
+    path : str or path
+        The file. Data files that it names are read from its folder.
+    params : mapping, optional
+        Values of parameters, in place of those in the file.
+    labels : sequence of str, optional
+        The labels, if the spec declares none.
+    loss : str, optional
+        Which loss to take, if the file has several; by default the last.
+    allow_outside : bool, default False
+        Let the spec read files outside its folder.
+
+    Returns
+    -------
+    Loss
+        The compiled loss.
+
+    Raises
+    ------
+    SpecError
+        The spec has errors. All of them are listed, each with its place and a way out.
+
+    Examples
+    --------
+    >>> import udcp_dsl as udcp
+    >>> loss = udcp.load("specs/dermatology/triage.loss")  # doctest: +SKIP
     """
     from udcp_dsl.compile.passes import compile_spec
     from udcp_dsl.compile.sources import Files
@@ -410,8 +615,39 @@ def loads(
     files: Mapping[str, bytes] | None = None,
     name: str = "<text>",
 ) -> Loss:
-    """Compile the loss of a text. Files that it names are read below `folder`, or taken from `files` (path -> bytes).
+    """Compile the loss in a text.
 
+    Parameters
+    ----------
+    text : str
+        The spec.
+    labels : sequence of str, optional
+        The labels, if the spec declares none.
+    folder : str or path, optional
+        Where to read the data files that the spec names.
+    params : mapping, optional
+        Values of parameters, in place of those in the text.
+    loss : str, optional
+        Which loss to take, if the spec has several; by default the last.
+    allow_outside : bool, default False
+        Let the spec read files outside `folder`.
+    files : mapping of str to bytes, optional
+        Contents of data files by path, in place of a folder.
+    name : str, default "<text>"
+        What messages call the text.
+
+    Returns
+    -------
+    Loss
+        The compiled loss.
+
+    Raises
+    ------
+    SpecError
+        The spec has errors. All of them are listed, each with its place and a way out.
+
+    Examples
+    --------
     >>> import udcp_dsl as udcp
     >>> udcp.loads("loss l = size", labels=["a", "b"])(["a"])
     1.0

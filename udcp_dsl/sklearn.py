@@ -49,31 +49,49 @@ LossLike: TypeAlias = Loss | str | os.PathLike[str] | Callable[[npt.NDArray[Any]
 
 # scikit-learn ships no types, so that its classes are Any to mypy.
 class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
-    """A classifier that also predicts sets which hold the true class with probability 1 - alpha, cheap under a loss.
+    """A scikit-learn classifier that also predicts sets with guaranteed coverage and low cost.
 
     Parameters
     ----------
-    estimator : a classifier with `predict_proba`; cloned by `fit`, used as it is by `calibrate`.
-    loss : a Loss, the path of a `.loss` file, or a function from the classes to a Loss; None means the size of the set.
-        Classes and labels are matched by name; integers are positions unless all labels are numbers.
-    oracle, options, nonempty, randomize, pool : as for `SetPredictor`; the oracle by its name.
-    conditional, bins, confidence, simultaneous, risk, repair : what is promised beyond coverage on average, and how p
-        is repaired, as for `SetPredictor` (docs/guarantees.md); the rows of a repair are of the calibration rows.
-    alpha : the share of instances whose true class may be missing from the set, or a list, one chosen at prediction;
-        with `risk` the mean harm to stay below, in its units.
-    calibration_size : the share (or number) of the rows that `fit` keeps for calibration.
-    cv : a number of folds, for small data: every row trains and calibrates (cross-conformal prediction). Coverage is
-        then at least 1 - 2 alpha, exactly, and near 1 - alpha in practice; coverage over all rows, and a lambda and a
-        repair that are given, only; repair="auto" means none.
-    random_state : of the split, of the folds of an untuned oracle, and of randomised sets.
+    estimator : classifier with `predict_proba`
+        Cloned by `fit`; used as it is by `calibrate`.
+    loss : Loss, path, callable or None, default None
+        What a set costs: a Loss, the path of a `.loss` file, or a function from the classes to a Loss. None means the
+        size of the set. Classes and labels are matched by name; integers are positions unless all labels are numbers.
+    oracle : str, default "price"
+        Name of the oracle.
+    options : mapping, optional
+        Options of the oracle.
+    alpha : float or sequence of float, default 0.1
+        Share of true classes that sets may miss. With several values, `predict_set` selects one. With `risk`, the mean
+        harm to stay below.
+    calibration_size : float or int, default 0.25
+        Share or number of the rows that `fit` keeps for calibration.
+    cv : int, optional
+        Number of folds, for small data: every row trains and calibrates (cross-conformal prediction). Coverage is then
+        at least 1 - 2 alpha, and close to 1 - alpha in practice. Only coverage over all rows is available, lambda must
+        be given, and `repair="auto"` means none.
+    conditional, bins, confidence, simultaneous, risk, repair, nonempty, randomize, pool
+        As for `SetPredictor`; the rows of a repair are taken from the calibration rows.
+    temperature : float or "fit", optional
+        Deprecated; use `repair`.
+    random_state : int, RandomState or None, default 0
+        Random seed for the split, the folds and `randomize`.
 
     Attributes
     ----------
-    estimator_ : the fitted classifier.
-    classes_ : the classes seen, sorted.
-    loss_, predictor_ : the Loss, and the calibrated SetPredictor (with `cv` there is none, but `cross_`, the scores of
-        each fold by an estimator that was fitted on the others).
-    n_features_in_, feature_names_in_ : those of `estimator_`, if it has them.
+    estimator_ : classifier
+        The fitted classifier.
+    classes_ : array
+        The classes, sorted.
+    loss_ : Loss
+        The compiled loss.
+    predictor_ : SetPredictor
+        The calibrated predictor; not there with `cv`.
+    cross_ : CrossCalibration
+        With `cv`, the scores of each fold by an estimator fitted on the others.
+    n_features_in_, feature_names_in_
+        Those of `estimator_`, if it has them.
 
     Examples
     --------
@@ -81,8 +99,8 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
     >>> from sklearn.linear_model import LogisticRegression
     >>> from udcp_dsl.sklearn import UtilitySetClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = UtilitySetClassifier(LogisticRegression(max_iter=1000), alpha=0.1).fit(X, y)
-    >>> model.predict_set(X[:2]).labels
+    >>> model = UtilitySetClassifier(LogisticRegression(max_iter=1000), alpha=0.1)
+    >>> model.fit(X, y).predict_set(X[:2]).labels
     [(0,), (0,)]
     """
 
@@ -117,13 +135,29 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
     ) -> UtilitySetClassifier:
         """Fit a clone of the estimator on one part of the rows, and calibrate on the rest.
 
-        The rows are split at random and not by class: only then are the calibration rows like new ones. A class of
-        which no row is left for training has probability 0. With `cv`, k + 1 clones are fitted, one on all rows for
-        `predict`, and k more where the oracle finds an anchor, inside the training folds. `weights`, one a row, are how
-        much likelier each row is among the new rows than among these; they calibrate, and are not handed to the
-        estimator: `predict_set` needs those of the new rows. `inputs` are those that the loss reads of each row: a
-        frame, or a mapping from names to arrays; label costs among them are in the order of the labels of the spec.
-        `set_fit_request(inputs=True, groups=True)` has pipelines and `cross_validate` pass them on (docs/inputs.md).
+        The split is random and not stratified by class, so that the calibration rows are like new ones. A class without
+        a training row gets probability 0. With `cv`, k + 1 clones are fitted (one on all rows for `predict`), and k
+        more if the oracle needs an anchor.
+
+        Parameters
+        ----------
+        X : array or frame, shape (n, d)
+            Features.
+        y : array, shape (n,)
+            True classes.
+        groups : array, optional
+            Group of each row, for `conditional="group"`.
+        weights : array, optional
+            How much more likely each row is among new rows than here. Used for calibration, not passed to the
+            estimator; `predict_set` then needs the weights of the new rows.
+        inputs : mapping or frame, optional
+            Numbers that the loss reads for each row. Costs per label are in the order of the labels of the spec.
+            `set_fit_request(inputs=True, groups=True)` lets pipelines and `cross_validate` pass them on.
+
+        Returns
+        -------
+        UtilitySetClassifier
+            The classifier itself.
         """
         X, y, groups = indexable(X, y, groups)
         _check_inputs(inputs, _num_samples(X))
@@ -150,7 +184,19 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
     def calibrate(
         self, X: Any, y: Any, *, groups: Any = None, weights: Any = None, inputs: Any = None
     ) -> UtilitySetClassifier:
-        """Calibrate on rows that the estimator was not fitted on: after `fit`, or with an estimator that is fitted."""
+        """Calibrate on rows that the estimator was not fitted on: after `fit`, or with an estimator that is already
+        fitted.
+
+        Parameters
+        ----------
+        X, y, groups, weights, inputs
+            As for `fit`.
+
+        Returns
+        -------
+        UtilitySetClassifier
+            The classifier itself.
+        """
         if getattr(self, "_prefit", True):
             _require_probabilities(self.estimator)
             check_is_fitted(self.estimator)
@@ -177,13 +223,35 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         return self
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The single classes that the estimator predicts."""
+        """Predict one class per row, as the estimator does.
+
+        Parameters
+        ----------
+        X : array or frame, shape (n, d)
+            Features.
+
+        Returns
+        -------
+        array, shape (n,)
+            The classes.
+        """
         check_is_fitted(self, "loss_")
         predicted: npt.NDArray[Any] = self.estimator_.predict(X)
         return predicted
 
     def predict_proba(self, X: Any) -> npt.NDArray[Any]:
-        """The estimator's probabilities, one column for each of `classes_`."""
+        """The probabilities of the estimator.
+
+        Parameters
+        ----------
+        X : array or frame, shape (n, d)
+            Features.
+
+        Returns
+        -------
+        array, shape (n, K)
+            One column per class in `classes_`.
+        """
         check_is_fitted(self, "loss_")
         given: npt.NDArray[Any] = self.estimator_.predict_proba(X)
         out = np.zeros((len(given), len(self.classes_)), given.dtype)
@@ -200,9 +268,22 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         inputs: Any = None,
         ids: Any = None,
     ) -> PredictionSets:
-        """The prediction sets: `.mask` with columns in the order of `loss_.labels`, `.labels`, `.sizes`, `.costs`.
+        """Predict sets of classes.
 
-        `.labels` hold `classes_` as they are, of the type that `predict` gives.
+        Parameters
+        ----------
+        X : array or frame, shape (n, d)
+            Features.
+        alpha : float, optional
+            Which alpha to use, if several were calibrated.
+        groups, weights, inputs, ids
+            As for `SetPredictor.predict_set`.
+
+        Returns
+        -------
+        PredictionSets
+            `.labels` hold classes of the type that `predict` gives; columns of `.mask` are in the order of
+            `loss_.labels`.
         """
         check_is_fitted(self, "loss_")
         if hasattr(self, "cross_"):
@@ -215,7 +296,20 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
     def p_values(
         self, X: Any, *, groups: Any = None, weights: Any = None, inputs: Any = None
     ) -> npt.NDArray[np.float64]:
-        """The smallest alpha at which each label of `loss_.labels` is left out; with `cv`, the mean over the folds."""
+        """The smallest alpha at which each label is left out; with `cv`, the mean over the folds.
+
+        Parameters
+        ----------
+        X : array or frame, shape (n, d)
+            Features.
+        groups, weights, inputs
+            As for `predict_set`.
+
+        Returns
+        -------
+        array of float, shape (n, K)
+            Columns in the order of `loss_.labels`.
+        """
         check_is_fitted(self, "loss_")
         if hasattr(self, "cross_"):
             _refuse_with_cv(groups=groups, weights=weights)
@@ -236,9 +330,25 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         inputs: Any = None,
         ids: Any = None,
     ) -> Evaluation:
-        """Judge the sets on rows with true classes that neither `fit` nor `calibrate` has seen.
+        """Measure coverage and cost on rows that neither `fit` nor `calibrate` has seen.
 
         `udcp.evaluate(model, X, y)` is the same.
+
+        Parameters
+        ----------
+        X : array or frame, shape (n, d)
+            Features.
+        y : array, shape (n,)
+            True classes.
+        alpha : float, optional
+            Which alpha to use, if several were calibrated.
+        groups, weights, inputs, ids
+            As for `predict_set`.
+
+        Returns
+        -------
+        Evaluation
+            Coverage, cost and size, overall and by stratum.
         """
         check_is_fitted(self, "loss_")
         classes, rows = np.unique(_checked_target(y), return_inverse=True)

@@ -51,7 +51,7 @@ def test_each_loss_of_each_spec_is_a_test_and_what_fails_is_told_without_a_trace
     assert "pets.loss::plain PASSED" in done.stdout
     assert "pets.loss::dear FAILED" in done.stdout
     assert "1 failed, 1 passed" in done.stdout
-    assert "meaning: evaluators agree with the interpreter fails" in done.stdout
+    assert "meaning: all ways to compute the loss agree fails" in done.stdout
     assert "on {cat} the interpreter gives 2.0 and batch gives 1.0" in done.stdout
     assert "Traceback" not in done.stdout
     written = {path.name for path in folder.iterdir()} - {"__pycache__"}

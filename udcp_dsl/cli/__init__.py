@@ -1,7 +1,7 @@
-"""The command line: `udcp VERB ...`. One file a verb, loaded when it is called, and one line in the table below.
+"""The command line: `udcp VERB ...`. One file per verb, loaded when it is called, and one line in the table below.
 
-Exit status: 0 done, 1 the checked thing does not hold, 2 wrong input, 130 interrupted, 141 the reader has gone.
-A user's mistake is told on stderr (with `--json` as data on stdout) and never as a traceback.
+Exit status: 0 done, 1 the check failed, 2 invalid input, 130 interrupted, 141 the reader has gone.
+A user's mistake is reported on stderr (with `--json` as data on stdout) and never as a traceback.
 """
 
 from __future__ import annotations
@@ -19,27 +19,38 @@ import udcp_dsl
 from udcp_dsl.cli.terminal import report_error
 from udcp_dsl.diagnostics import InputError, OracleError, SpecError, did_you_mean
 
-# A verb's module in this package defines `command`.
-_VERBS = {
-    "new": "write a commented starting spec",
-    "check": "diagnostics, facts with reasons, bounds, and which oracles apply",
-    "format": "print a spec as canonical text",
-    "eval": "the cost of one set, term by term",
-    "fit": "parameters from comparisons of sets, and which of these contradict each other",
-    "order": "one instance's ordering, with mass and cost at each step",
-    "calibrate": "thresholds from rows with known truth, saved as a predictor",
-    "show": "what a saved predictor is: loss, oracle, promise, thresholds",
-    "evaluate": "how a saved predictor does on rows with known truth",
-    "predict": "the prediction sets of new rows",
-    "monitor": "does the promise still hold? asked of rows as their truth comes in",
-    "compare": "every oracle that applies, side by side, over repeated splits",
-    "gap": "what oracles leave on the table against sets proved optimal",
-    "warm": "compile and cache all that a spec or a saved predictor needs",
-    "demo": "all of it on a real classifier, with a report",
-    "studio": "write a loss with its sets in view, on a page on localhost",
-    "lsp": "the language server, for editors",
-    "validate": "is this spec safe to use? answered by generated cases",
+# Groups of verbs, and what each does. A verb's module in this package defines `command`.
+_GROUPS = {
+    "Write a loss": {
+        "new": "write a starting spec with comments",
+        "check": "find errors, list the oracles that apply and what they cost in time",
+        "eval": "compute the cost of one set, term by term",
+        "fit": "fit parameters to comparisons of sets, and find contradictions",
+        "format": "rewrite a spec in the canonical layout",
+    },
+    "Try it on data": {
+        "demo": "see it work on a real classifier",
+        "compare": "compare oracles by cost and coverage, over repeated splits",
+        "order": "show in which order an oracle adds the labels of one row",
+        "gap": "compare oracles with sets that are proved optimal",
+        "validate": "test a spec, its oracles and their coverage",
+        "studio": "write a loss with its sets in view, in the browser",
+    },
+    "Use it": {
+        "calibrate": "set thresholds on rows with known truth, and save a predictor",
+        "predict": "predict sets for new rows",
+        "show": "describe a saved predictor",
+    },
+    "Watch it": {
+        "evaluate": "measure coverage and cost of a saved predictor",
+        "monitor": "test whether new rows are still like the calibration rows",
+    },
+    "Tools": {
+        "warm": "compile everything ahead, for containers",
+        "lsp": "run the language server, for editors",
+    },
 }
+_VERBS = {verb: about for verbs in _GROUPS.values() for verb, about in verbs.items()}
 
 _WRONG_INPUT, _INTERRUPTED, _READER_GONE = 2, 130, 141
 
@@ -57,8 +68,9 @@ class _Verbs(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(_VERBS.items()))
+        for title, verbs in _GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(f"{verb:<9}", about) for verb, about in verbs.items()])  # columns of one width
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -123,7 +135,7 @@ def _drop_output() -> None:
 )
 @click.version_option(udcp_dsl.__version__, prog_name="udcp")
 def main() -> None:
-    """Prediction sets that are cheap by your own measure of cost, with guaranteed coverage.
+    """Prediction sets that contain the truth as often as you ask, and that are cheap by a cost you write down.
 
-    A spec (a .loss file) says what a set of labels costs. Each command has its own --help.
+    A spec (a .loss file) says what a set of labels costs. `udcp COMMAND --help` explains a command, with an example.
     """

@@ -50,7 +50,7 @@ def command(
     scheduler: str | None,
     output: str,
 ) -> int:
-    """Set thresholds from rows with known truth, which the classifier was not trained on, and save the predictor."""
+    """Set thresholds on rows with known truth that the classifier was not trained on, and save the predictor."""
     from udcp_dsl.prediction.predictor import SetPredictor
 
     conditional = asked["conditional"]

@@ -1,4 +1,4 @@
-"""`udcp check SPEC`: diagnostics, every fact with its reason, the bounds, and which oracles apply."""
+"""`udcp check SPEC`: errors and warnings, which oracles apply and what they cost in time; with --why, every fact."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from udcp_dsl.cli.row_options import check_output
 from udcp_dsl.cli.solving import solving_oracle
 from udcp_dsl.cli.spec import reads_spec
 from udcp_dsl.cli.terminal import show_diagnostics
-from udcp_dsl.showing import MARKS, STATES, Column, Description, Line, Styled, Table
+from udcp_dsl.showing import MARKS, Column, Description, Line, Styled, Table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,25 +20,28 @@ if TYPE_CHECKING:
     from udcp_dsl.expression.facts import Fact
     from udcp_dsl.loss import Loss
     from udcp_dsl.prediction.applicability import Applicability
+    from udcp_dsl.showing.description import Style
 
-_HOLDS = {"proved": True, "refuted": False, "unknown": None}
+_WORDS = {"proved": "proved", "refuted": "not", "unknown": "unknown"}
+_STYLES: Mapping[str, Style] = {"proved": "good", "refuted": "dim", "unknown": "dim"}
 
 
 @click.command("check", epilog="Example:  udcp check pets.loss --param coherence=3")
 @reads_spec
-@click.option("--ilp", "sized", is_flag=True, help="The size of the loss as a mixed-integer model, or why it has none.")
+@click.option("--ilp", "sized", is_flag=True, help="Show the size of the mixed-integer model, or why there is none.")
 @click.option(
     "--export",
     "model_file",
     metavar="FILE",
-    help="Write that model as .lp or .mps: x0, x1, ... are the labels; each instance would add the row of its mass.",
+    help="Write the mixed-integer model as .lp or .mps; variables x0, x1, ... are the labels.",
 )
-@click.option("--time", "timed", is_flag=True, help="Measure what a row takes, on a few generated rows.")
-def command(loss: Loss, sized: bool, model_file: str | None, timed: bool) -> int:
-    """Check a spec, and say what is proved about its loss, which oracles apply, by what way and in what time.
+@click.option("--why", is_flag=True, help="Show what is proved about the loss, with reasons.")
+@click.option("--time", "timed", is_flag=True, help="Measure the time per row, on a few generated rows.")
+def command(loss: Loss, sized: bool, model_file: str | None, why: bool, timed: bool) -> int:
+    """Find errors in a spec, and list the oracles that apply: how they work, how exact and how fast they are.
 
-    Exact: sets are the best there are for what they are asked for, a price or a mass. The time is that of one row among
-    many. Nothing is compiled to say so, but with --time.
+    Exact means that no set is better for the price or the probability that the oracle aims at. Times are orders of
+    magnitude for one row among many; --time measures them. --why adds what is proved about the loss, with reasons.
     """
     from udcp_dsl.expression.explain import free_labels_warning
     from udcp_dsl.prediction.applicability import lost_by, oracles
@@ -46,7 +49,7 @@ def command(loss: Loss, sized: bool, model_file: str | None, timed: bool) -> int
     if model_file is not None:
         check_output(model_file)
         solving_oracle(loss).export(model_file)
-    size, why = _model_size(loss) if sized or model_file is not None else (None, None)
+    size, no_model = _model_size(loss) if sized or model_file is not None else (None, None)
     free = free_labels_warning(loss)
     applicable = oracles(loss)
     lost = {name: lost_by(name, loss, applicable) for name, _ in loss.facts}
@@ -55,12 +58,12 @@ def command(loss: Loss, sized: bool, model_file: str | None, timed: bool) -> int
         show_diagnostics([free])
     told: dict[str, object] = {"diagnostics": [*loss.warnings, *([free] if free else [])], "file": loss.source.name}
     verdict = [] if size is None else ["ilp: " + ", ".join(f"{count:,} {what}" for what, count in size.items())]
-    verdict += [] if why is None else [f"ilp: {why}"]
+    verdict += [] if no_model is None else [f"ilp: {no_model}"]
     verdict += [] if model_file is None else [f"written to {model_file}"]
-    told |= {"ilp": size, "why_not_ilp": why} if sized or model_file is not None else {}
+    told |= {"ilp": size, "why_not_ilp": no_model} if sized or model_file is not None else {}
     told |= {} if model_file is None else {"exported": model_file}
-    described = replace(_described(loss, lost, applicable, seconds), verdict=tuple(verdict))
-    return finish(described, told, status=0 if why is None else FAILED)
+    described = replace(_described(loss, lost, applicable, seconds, why=why), verdict=tuple(verdict))
+    return finish(described, told, status=0 if no_model is None else FAILED)
 
 
 def _model_size(loss: Loss) -> tuple[dict[str, int] | None, str | None]:
@@ -78,6 +81,8 @@ def _described(
     lost: Mapping[str, tuple[str, ...]],
     applicable: Sequence[Applicability],
     seconds: Mapping[str, float | None] | None,
+    *,
+    why: bool,
 ) -> Description:
     from udcp_dsl.expression.explain import facts_as_dict, summary
 
@@ -87,9 +92,10 @@ def _described(
         lines=(
             "with " + ", ".join(f"{name} = {value:.10g}" for name, value in loss.params.items()) if loss.params else "",
             "" if loss.unit is None else f"costs in {loss.unit}",
-            f"the spec has {', '.join(others)} as well: choose with --loss" if others else "",
+            f"the spec also has {', '.join(others)}: choose with --loss" if others else "",
         ),
-        tables=(_facts(loss, lost), _oracles(applicable, seconds)),
+        tables=(_oracles(applicable, seconds), *([_facts(loss, lost)] if why else [])),
+        notes=() if why else (_known(loss),),
         data={
             "loss": loss.name,
             "losses": loss.losses,
@@ -103,28 +109,42 @@ def _described(
     )
 
 
+def _known(loss: Loss) -> Line:
+    """One line: the facts by their state. A refuted fact is an answer, not a failure."""
+    named = {state: [name for name, fact in loss.facts if fact.state == state] for state in _WORDS}
+    return "; ".join(f"{word}: {', '.join(named[state])}" for state, word in _WORDS.items() if named[state]) + (
+        " (--why explains)"
+    )
+
+
 def _facts(loss: Loss, lost: Mapping[str, tuple[str, ...]]) -> Table:
     from udcp_dsl.expression.explain import shown_blame
 
     def why(named: tuple[str, Fact]) -> Line:
         name, fact = named
-        told: tuple[str | Styled, ...] = (fact.reason,)
+        said: tuple[str | Styled, ...] = (fact.reason,)
         if fact.blame is not None:
-            told += ("\n", Styled(f"because of {shown_blame(fact.blame)}", "dim"))
+            said += ("\n", Styled(f"because of {shown_blame(fact.blame)}", "dim"))
         if lost[name]:
-            told += ("\n", Styled(f"lost: {', '.join(lost[name])}", "bold"))
-        return told
+            said += ("\n", f"so that {' and '.join(map(_consequence, lost[name]))}")
+        return said
 
     columns = (
         Column("fact", 0, kind="word"),
-        Column("state", lambda named: _state(_HOLDS[named[1].state], named[1].state), kind="word"),
+        Column("state", lambda named: Styled(named[1].state, _STYLES[named[1].state]), kind="word"),
         Column("why", why),
     )
     return Table(columns, list(loss.facts))
 
 
-def _state(holds: bool | None, word: str) -> Styled:
-    return Styled(f"{MARKS[holds]} {word}", STATES[holds])
+def _consequence(lost: str) -> str:
+    """What an oracle does without a fact: "ratio" does not apply, "price in microseconds" is slower."""
+    name, quick, time = lost.partition(" in ")
+    return f"{name} takes longer than {time}" if quick else f"{name} does not apply"
+
+
+def _applies(applies: bool) -> Styled:
+    return Styled(f"{MARKS[True]} yes", "good") if applies else Styled("no", "dim")
 
 
 def _measured(loss: Loss, applicable: Sequence[Applicability]) -> dict[str, float | None]:
@@ -158,11 +178,11 @@ def _as_data(oracle: Applicability, seconds: Mapping[str, float | None] | None) 
 def _oracles(applicable: Sequence[Applicability], seconds: Mapping[str, float | None] | None) -> Table:
     columns = (
         Column("oracle", "name", kind="word"),
-        Column("applies", lambda x: _state(x["applies"], "yes" if x["applies"] else "no"), kind="word"),
-        Column("exact", lambda x: {None: "", True: "exact", False: "no"}[x["exact"]], kind="word"),
-        Column("time a row", "time", kind="word"),
+        Column("applies", lambda x: _applies(x["applies"]), kind="word"),
+        Column("exact", lambda x: {None: "", True: "yes", False: "no"}[x["exact"]], kind="word"),
+        Column("time per row", "time", kind="word"),
         *([] if seconds is None else [Column("measured", lambda x: _shown(x["seconds_a_row"]), kind="word")]),
-        Column("way", "why"),
+        Column("how", "why"),
     )
     return Table(columns, [_as_data(x, seconds) for x in applicable], key="oracles")
 

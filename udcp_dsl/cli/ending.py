@@ -24,7 +24,7 @@ def _keep(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:
 
 
 json_option = click.option(
-    "--json", is_flag=True, expose_value=False, callback=_keep, is_eager=True, help="Print JSON for machines."
+    "--json", is_flag=True, expose_value=False, callback=_keep, is_eager=True, help="Print the result as JSON."
 )
 
 

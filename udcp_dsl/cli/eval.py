@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @takes_inputs
 @click.argument("members", nargs=-1, metavar="[LABEL]...")
 def command(loss: Loss, members: tuple[str, ...], inputs: dict[str, Any] | None) -> int:
-    """Print what the set of the LABELs costs, term by term; without labels, the empty set."""
+    """Print the cost of the set of LABELs, term by term; without labels, of the empty set."""
     mask = loss.mask(members)
     inside = [label for label, within in zip(loss.labels, mask, strict=True) if within]
     # Adding 0 turns -0 into 0.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @click.command("evaluate", epilog="Example:  udcp evaluate pets.json --probs fresh.csv --truth label")
 @click.argument("predictor_file", metavar="FILE", type=click.Path())
 @reads_rows("truth_column", "group_column", "id_column", "column", "weight_column")
-@click.option("--alpha", metavar="LEVEL", help="One of the calibrated levels (default: all of them).")
+@click.option("--alpha", metavar="LEVEL", help="Alpha to evaluate, if several were calibrated (default: all).")
 @solves_instances
 @json_option
 def command(
@@ -36,11 +36,10 @@ def command(
     workers: int | None,
     resume: str | None,
 ) -> int:
-    """Judge a saved predictor by rows with known truth: neither those of calibration nor the classifier's own.
+    """Measure coverage and cost of a saved predictor, on rows with known truth that were not used before.
 
-    Coverage has exact intervals, of all rows and by set size, difficulty, class and, with --group, group. A predictor
-    that was calibrated by group needs --group. The share of certified sets is that of those which are proved to be the
-    best ones, by an oracle that proves it.
+    Use neither calibration rows nor training rows. Coverage is reported with exact intervals, over all rows and by set
+    size, difficulty, class and, with --group, group. A predictor that was calibrated by group needs --group.
     """
     from udcp_dsl.prediction.evaluation import evaluate
     from udcp_dsl.prediction.input_warnings import warn_of_another_order

@@ -26,8 +26,8 @@ _MARK = b"\xef\xbb\xbf"  # of UTF-8, which a file may begin with
 def command(loss: Loss, cases_file: str | None, write: bool, seed: int) -> int:
     """Fit the parameters of a spec to cases that compare costs: cost { a } > cost { b, c }.
 
-    Parameters with a range get the values that satisfy all comparisons with the largest relative margin. Exit status 1
-    where no values do; cases that contradict each other are named, and nothing is written.
+    Parameters with a range get the values that satisfy all comparisons with the largest relative margin. If no values
+    do, the contradicting cases are listed, nothing is written, and the exit status is 1.
     """
     from udcp_dsl.validation.fitting import fit_params
 

@@ -17,9 +17,9 @@ from udcp_dsl.showing import Description
 @click.option("--check", is_flag=True, help="Print nothing; exit 1 if the file is not canonical.")
 @json_option
 def command(spec: str, write: bool, check: bool) -> int:
-    """Print a spec as canonical text, with its comments and the blank lines between its groups.
+    """Print a spec in the canonical layout, with its comments and the blank lines between groups.
 
-    The files that it names are not read.
+    Files that the spec names are not read.
     """
     from udcp_dsl.language.layout import formatted
     from udcp_dsl.language.parse import parse, read_source

@@ -54,13 +54,25 @@ class Summary:
 @reads_spec
 @reads_rows("id_column", numbers=True)
 @click.option(
-    "--oracle", "names", multiple=True, metavar="NAME", help=f"Which oracle; may be repeated ({', '.join(_USUAL)})."
+    "--oracle",
+    "names",
+    multiple=True,
+    metavar="NAME",
+    help=f"Oracle to examine; may be repeated (default: {' and '.join(_USUAL)}).",
 )
-@click.option("--alpha", default="0.1", show_default=True, metavar="LEVEL", help="Sets have mass 1 - alpha, or more.")
-@click.option("--sample", type=click.IntRange(min=1), default=200, show_default=True, help="So many rows, by chance.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the sample.")
-@click.option("--time-limit", type=float, metavar="SECONDS", help="For each row's optimum.")
-@click.option("--solver", default="auto", show_default=True, metavar="NAME", help="A solver that PuLP knows.")
+@click.option(
+    "--alpha", default="0.1", show_default=True, metavar="LEVEL", help="Sets hold a probability of 1 - alpha."
+)
+@click.option("--sample", type=click.IntRange(min=1), default=200, show_default=True, help="Number of rows to sample.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed for the sample.")
+@click.option("--time-limit", type=float, metavar="SECONDS", help="Time limit for the optimum of each row.")
+@click.option(
+    "--solver",
+    default="auto",
+    show_default=True,
+    metavar="NAME",
+    help="Solver, by its name in PuLP.",
+)
 @solves_instances
 def command(
     loss: Loss,
@@ -74,10 +86,10 @@ def command(
     workers: int | None,
     resume: str | None,
 ) -> int:
-    """Compare the sets of oracles with the cheapest of the same mass, and so decide if `ilp` is worth its time.
+    """Compare the sets of oracles with the cheapest sets of the same probability: is `ilp` worth its time?
 
-    Row by row: an oracle that spends its mass where it is cheap, as `price` does, may cost more in one row and less in
-    all. Exit status 1 if the optimum of some row could not be proved.
+    The comparison is row by row. An oracle such as `price`, which covers more where that is cheap, may cost more in one
+    row and less overall. Exit status 1 if the optimum of some row could not be proved.
     """
     from udcp_dsl.prediction.calibrate import exact_level, show_level
 

@@ -20,7 +20,7 @@ def takes_inputs(verb: F) -> F:
         multiple=True,
         callback=_parsed,
         metavar="NAME=VALUE",
-        help="An input of the row: km=12; for costs per row fee=1,2,3 in order or fee=cat:1,dog:2 by name.",
+        help="Input of the row: km=12; for costs per row fee=1,2,3 in order or fee=cat:1,dog:2 by name.",
     )(verb)
 
 

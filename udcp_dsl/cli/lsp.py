@@ -13,14 +13,14 @@ from udcp_dsl.diagnostics import InputError
 
 
 @click.command("lsp", epilog="Example:  udcp lsp --tcp 2087    (an editor starts `udcp lsp` by itself, over stdio)")
-@click.option("--stdio", is_flag=True, help="Speak over stdin and stdout, which is the default.")
-@click.option("--tcp", "port", type=click.IntRange(1, 65535), metavar="PORT", help="Listen on a port of this machine.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="With --tcp: the address to listen on.")
+@click.option("--stdio", is_flag=True, help="Communicate over stdin and stdout (the default).")
+@click.option("--tcp", "port", type=click.IntRange(1, 65535), metavar="PORT", help="Communicate over this TCP port.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on, with --tcp.")
 def command(stdio: bool, port: int | None, host: str) -> None:
-    """Serve editors: faults as one types, hover, completion, rename, and what the docs of editors/ list.
+    """Run the language server: errors as you type, hover, completion, rename and more; see editors/README.md.
 
-    It needs the extra `lsp`. It reads data files below the folder of each spec and writes nothing. The protocol is
-    JSON, so that there is no --json.
+    Needs the extra `lsp`. It reads data files below the folder of each spec and writes nothing. The protocol itself is
+    JSON, so there is no --json.
     """
     if stdio and port is not None:
         raise click.UsageError("--stdio and --tcp exclude each other")

@@ -27,19 +27,19 @@ _FIGURES = (".svg", ".pdf", ".png")
 @click.command("monitor", epilog="Example:  udcp monitor pets.json --probs july.csv --truth label --state watch.json")
 @click.argument("predictor_file", metavar="FILE", type=click.Path())
 @reads_rows("truth_column", "group_column", "id_column", "column")
-@click.option("--alpha", metavar="LEVEL", help="Which of the calibrated levels, where there are several.")
+@click.option("--alpha", metavar="LEVEL", help="Alpha to watch, if several were calibrated.")
 @click.option(
     "--level",
     default=None,
     metavar="LEVEL",
-    help="The chance of a false alarm, ever (default 0.05; resumed: as before).",
+    help="Largest probability of a false alarm, ever (default 0.05, or that of --state).",
 )
 @click.option(
     "--watch",
     type=click.Choice(["both", "misses", "ranks"]),
-    help="Bet on misses alone, on ranks (any shift of the scores) alone, or on both (default).",
+    help="What to watch: missed truths, ranks of scores (any shift), or both (default).",
 )
-@click.option("--state", metavar="FILE", help="Go on from this file, if it is there, and write to it what was seen.")
+@click.option("--state", metavar="FILE", help="File that holds the state between runs; created if it does not exist.")
 @click.option("--plot", metavar="FILE", help="Draw evidence and coverage over time: .svg, .pdf or .png.")
 @solves_instances
 @json_option
@@ -54,12 +54,11 @@ def command(
     workers: int | None,
     resume: str | None,
 ) -> int:
-    """Ask of new rows, in the order in which they came, whether they are still like those of calibration.
+    """Test whether new rows, in the order in which they came, are still like the calibration rows.
 
-    If they are, an alarm is ever raised with a chance of at most --level, however long one watches and however often
-    one looks. (To ask whether misses are above alpha would not do: so they are for half of all good predictors.) An
-    alarm says when and where: in all rows, or in a group, class or bin of a predictor that was calibrated by these; the
-    exit status is then 1.
+    If they are, the probability of ever raising an alarm is at most --level, however long you watch and however often
+    you look. (Comparing the share of misses with alpha would not do: it is above alpha for half of all correct
+    predictors.) An alarm says when and where: in all rows, or in a group, class or bin. The exit status is then 1.
     """
     from udcp_dsl.prediction.files import known_ending
     from udcp_dsl.prediction.monitor import Monitor

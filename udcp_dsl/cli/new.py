@@ -55,12 +55,12 @@ loss cost =
     "--labels",
     callback=parse_labels,
     metavar="LIST|FILE",
-    help="Your labels: a,b,c or 0..9, or a .txt (one a line), .csv (first column) or .json.",
+    help="Your labels: a,b,c or 0..9, or a .txt (one per line), .csv (first column) or .json.",
 )
-@click.option("--force", is_flag=True, help="Overwrite a file that is there already.")
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
 @json_option
 def command(file: str, labels: list[str] | None, force: bool) -> int:
-    """Write a commented starting spec to FILE, one that compiles as it is."""
+    """Write a starting spec with comments to FILE; it compiles as it is."""
     from udcp_dsl.prediction.files import atomic_write
 
     if Path(file).exists() and not force:

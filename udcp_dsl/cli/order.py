@@ -39,16 +39,19 @@ _WIDEST = 40  # columns of a list of labels
 @reads_spec
 @reads_rows("id_column", numbers=True)
 @takes_inputs
-@click.option("--row", type=click.IntRange(min=0), required=True, metavar="N", help="Which row, counted from 0.")
+@click.option("--row", type=click.IntRange(min=0), required=True, metavar="N", help="Row to show, counted from 0.")
 @chooses_oracle
 @click.option(
     "--top",
     type=click.IntRange(min=1),
     metavar="N",
-    help=f"How many labels and prices (default: {_SHOWN}; with --json all).",
+    help=f"Number of labels and prices to show (default: {_SHOWN}; all with --json).",
 )
 @click.option(
-    "--plot", "plot", metavar="FILE", help="A figure of mass and cost: .svg, .png or .pdf (needs the extra report)."
+    "--plot",
+    "plot",
+    metavar="FILE",
+    help="Draw probability and cost: .svg, .png or .pdf (needs the extra report).",
 )
 def command(
     loss: Loss,
@@ -60,13 +63,10 @@ def command(
     top: int | None,
     plot: str | None,
 ) -> int:
-    """Print the order in which an oracle adds the labels of one row, and what each prefix holds and costs.
+    """Print the order in which an oracle adds the labels of one row, with probability and cost of each prefix.
 
-    Inputs that the loss reads of each row are those of the row in the table or in --inputs; --input km=12 takes their
-    place, to see what another number would change.
-
-    An oracle that can explain itself (price) also shows its hull: at which price labels enter, what the set holds and
-    costs then.
+    Inputs per row come from the table or from --inputs; --input km=12 replaces one of them, to see what another number
+    would change. For price, also print at which price each label enters.
     """
     from udcp_dsl.prediction.oracle import make_oracle
 

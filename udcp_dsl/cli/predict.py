@@ -44,27 +44,27 @@ _NOT_IN_PARTS = "no sets were written; with a folder (-o sets/) finished parts s
 )
 @click.argument("predictor_file", metavar="FILE", type=click.Path())
 @reads_rows("id_column", "group_column", "weight_column", "column", "carry", "truth_column", truth=False)
-@click.option("--alpha", metavar="LEVEL", help="Which of the calibrated levels, where there are several.")
+@click.option("--alpha", metavar="LEVEL", help="Alpha to use, if several were calibrated.")
 @solves_instances
 @click.option(
     "-o",
     "--output",
     required=True,
     metavar="FILE|FOLDER/",
-    help="Where to write the sets: .parquet, .arrow, .csv, .jsonl or .npy; - for standard output; or a folder, with a "
-    "part for each part that is read, several for a large file: run again, the command goes on where it was ended.",
+    help="File for the sets: .parquet, .arrow, .csv, .jsonl or .npy; - for standard output; or a folder, which gets "
+    "one file per input file, several for a large one (run the same command again to continue after an interruption).",
 )
 @click.option(
     "--format",
     "form",
     type=click.Choice(_FORMATS),
-    help="What standard output (default: csv) or the parts of a folder (default: parquet) are.",
+    help="Format for standard output (default: csv) or for a folder (default: parquet).",
 )
 @click.option(
     "--p-values",
     "p_values_file",
     metavar="FILE",
-    help="Also write the smallest alpha at which each label is left out: .npy (rows x labels) or .csv (a column each).",
+    help="Also write the p-value of each label: .npy (rows x labels) or .csv (one column per label).",
 )
 @chooses_engine
 @json_option
@@ -80,16 +80,16 @@ def command(
     engine: str,
     scheduler: str | None,
 ) -> int:
-    """Write the prediction sets of new rows, one per line: id, labels, size and cost (as .npy: the boolean mask).
+    """Predict sets for new rows and write one line per row: id, labels, size and cost (.npy: the boolean matrix).
 
     Ids keep the name and the type of their column.
 
-    Of a loss with worst(...) also the best action for the set and what it costs at worst, over the labels of the set;
-    of a loss min(L, c) whether the case is handed over, that is, costs c.
+    A loss with worst(...) adds the best action for each set and its worst cost over the set; a loss min(L, c) adds
+    whether the row is handed over, that is, whether it costs c.
 
-    With --truth, where it is known already: the coverage, and the classes that are covered less than promised.
+    With --truth, coverage and the classes covered less than promised are reported, too.
 
-    Rows are read, scored and written a batch at a time, so that memory does not grow with them.
+    Rows are processed in batches, so that memory does not grow with their number.
     """
     from udcp_dsl.prediction.calibrate import show_level
     from udcp_dsl.prediction.empty_sets import told

@@ -73,7 +73,7 @@ alpha_option = click.option(
     multiple=True,
     callback=_levels,
     metavar="LEVEL",
-    help="Miscoverage (default 0.1); may be repeated.",
+    help="Share of true labels that sets may miss (default 0.1); may be repeated.",
 )
 
 
@@ -104,7 +104,7 @@ names_option = click.option(
     "label_names",
     callback=_label_names,
     metavar="FILE",
-    help="Names for readers, where labels are codes: a .csv with the columns label and name.",
+    help="Names for readers, if labels are codes: a .csv with the columns label and name.",
 )
 
 
@@ -228,24 +228,24 @@ _PROBS = click.option(
     "probs_file",
     required=True,
     metavar="FILE",
-    help="Probabilities, one row an instance: .npy, .npz:KEY, or a .csv, .parquet, .arrow or .jsonl with a column "
-    "a label or (not .csv) one column of lists; a folder or a pattern of such files; - for standard input.",
+    help="Probabilities, one row per instance: .npy, .npz:KEY, or a .csv, .parquet, .arrow or .jsonl with one column "
+    "per label or (not .csv) one column of lists; a folder or a pattern of such files; - for standard input.",
 )
 _CLASS_NAMES = click.option(
     "--class-names",
     callback=parse_labels,
     metavar="LIST|FILE",
-    help="The labels of an array's columns, in order, where that is not the order of the spec.",
+    help="Names of the columns of an array, if they are not in the order of the spec.",
 )
 _INPUTS = click.option(
     "--inputs",
     "inputs_file",
     metavar="FILE",
-    help="The inputs that the loss reads of each row, a column or key each, where they are not columns of --probs.",
+    help="Inputs per row that the loss reads, one column or key each, if they are not columns of --probs.",
 )
 _NUMBERS = [
-    click.option("--logits", is_flag=True, help="The numbers are logits."),
-    click.option("--normalize", is_flag=True, help="Divide each row by its sum."),
+    click.option("--logits", is_flag=True, help="Read the numbers as logits."),
+    click.option("--normalize", is_flag=True, help="Divide each row by its sum, for rows that do not sum to 1."),
 ]
 
 
@@ -257,9 +257,9 @@ def chooses_oracle(verb: F) -> F:
         multiple=True,
         callback=_options,
         metavar="NAME=VALUE",
-        help="An option of the oracle, such as M=12 or lam=0.1.",
+        help="Option of the oracle, such as M=12 or lam=0.1; may be repeated.",
     )(verb)
-    return click.option("--oracle", default="price", show_default=True, metavar="NAME", help="Which oracle.")(verb)
+    return click.option("--oracle", default="price", show_default=True, metavar="NAME", help="Oracle to use.")(verb)
 
 
 def check_output(path: str, *endings: str) -> None:

@@ -22,12 +22,10 @@ _LISTED = 8
 
 @click.command("show", epilog="Example:  udcp show pets.json")
 @click.argument("predictor_file", metavar="FILE", type=click.Path())
-@click.option("--spec", "spec_alone", is_flag=True, help="Print the spec that is saved in it, and nothing else.")
+@click.option("--spec", "spec_alone", is_flag=True, help="Print only the spec that is saved in the predictor.")
 @json_option
 def command(predictor_file: str, spec_alone: bool) -> int:
-    """Say what a saved predictor is: its loss and what is proved of it, its oracle and the way that this takes, what it
-    promises, its thresholds, and what it was calibrated on.
-    """
+    """Describe a saved predictor: its loss, oracle, guarantee, thresholds and calibration rows."""
     import warnings
 
     from udcp_dsl.diagnostics import InputError

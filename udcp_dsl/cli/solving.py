@@ -27,13 +27,13 @@ def solves_instances(verb: F) -> F:
     verb = click.option(
         "--resume",
         metavar="FILE",
-        help="Keep finished instances in this file, and go on from it if it is there. For oracles that solve: ilp.",
+        help="File that keeps finished rows, to continue after an interruption (oracle ilp only).",
     )(verb)
     return click.option(
         "--workers",
         type=click.IntRange(min=1),
         metavar="N",
-        help="Processes that solve instances at the same time (default: one a core).",
+        help="Number of processes that work in parallel (default: one per core).",
     )(verb)
 
 
@@ -42,14 +42,14 @@ def chooses_engine(verb: F) -> F:
     verb = click.option(
         "--scheduler",
         metavar="ADDRESS",
-        help="Of the Dask cluster (default: --workers processes of this machine, one a core).",
+        help="Address of the Dask cluster (default: a cluster of --workers processes on this machine).",
     )(verb)
     return click.option(
         "--engine",
         type=click.Choice(["local", "dask"]),
         default="local",
         show_default=True,
-        help="Who does the work: this process, or a Dask cluster, part by part.",
+        help="Where to compute: in this process, or on a Dask cluster, one file at a time.",
     )(verb)
 
 

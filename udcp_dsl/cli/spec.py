@@ -34,7 +34,7 @@ def reads_spec(verb: Callable[..., int | None]) -> Callable[..., int | None]:
 
     @click.argument("spec", type=click.Path())
     @_PARAM
-    @click.option("--loss", "name", metavar="NAME", help="Which loss, where the spec has several (default: the last).")
+    @click.option("--loss", "name", metavar="NAME", help="Loss to use, if the spec has several (default: the last).")
     @_LABELS
     @_ALLOW_OUTSIDE
     @json_option
@@ -51,7 +51,7 @@ def reads_spec_or_saved(verb: Callable[..., int | None]) -> Callable[..., int | 
 
     @click.argument("file", metavar="SPEC|SAVED", type=click.Path())
     @_PARAM
-    @click.option("--loss", "name", metavar="NAME", help="Which loss, where the spec has several (default: the last).")
+    @click.option("--loss", "name", metavar="NAME", help="Loss to use, if the spec has several (default: the last).")
     @_LABELS
     @_ALLOW_OUTSIDE
     @json_option
@@ -85,7 +85,7 @@ def reads_specs(verb: Callable[..., int | None]) -> Callable[..., int | None]:
         "names",
         multiple=True,
         metavar="NAME",
-        help="Which loss of each spec; may be repeated (default: the last).",
+        help="Loss of each spec to use; may be repeated (default: the last).",
     )
     @_LABELS
     @_ALLOW_OUTSIDE
@@ -219,7 +219,12 @@ def _lists(
 
 
 _PARAM = click.option(
-    "--param", "params", multiple=True, callback=_params, metavar="NAME=VALUE", help="Set a parameter."
+    "--param",
+    "params",
+    multiple=True,
+    callback=_params,
+    metavar="NAME=VALUE",
+    help="Value of a parameter; may be repeated.",
 )
 _PARAMS_OR_LISTS = click.option(
     "--param",
@@ -227,13 +232,13 @@ _PARAMS_OR_LISTS = click.option(
     multiple=True,
     callback=_lists,
     metavar="NAME=VALUE[,VALUE...]",
-    help="Set a parameter; of several values each is compared.",
+    help="Value of a parameter; several values are compared with each other.",
 )
 _LABELS = click.option(
     "--labels",
     callback=parse_labels,
     metavar="LIST|FILE",
-    help="Labels, where the spec has none: a,b,c or 0..9, or a .txt (one a line), .csv (first column) or .json.",
+    help="Labels, if the spec has none: a,b,c or 0..9, or a .txt (one per line), .csv (first column) or .json.",
 )
 _ALLOW_OUTSIDE = click.option("--allow-outside", is_flag=True, help="Let the spec read files outside its folder.")
 _SETTINGS = ("params", "labels", "allow_outside")  # what these options are called

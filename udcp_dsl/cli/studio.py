@@ -26,11 +26,17 @@ _FIRST = "dermatology/triage"  # the example that it opens on
     "truth_column",
     "id_column",
     numbers=True,
-    optional="Your own probabilities, with --truth; without, a classifier is generated.",
+    optional="Your own probabilities, with --truth (default: a generated classifier).",
 )
 @alpha_option
-@click.option("--port", type=click.IntRange(1, 65535), default=8765, show_default=True, help="Or the next free one.")
-@click.option("--no-browser", is_flag=True, help="Print the address and open no browser.")
+@click.option(
+    "--port",
+    type=click.IntRange(1, 65535),
+    default=8765,
+    show_default=True,
+    help="Port; falls back to the next free one.",
+)
+@click.option("--no-browser", is_flag=True, help="Print the address without opening a browser.")
 @json_option
 def command(
     spec: str | None,
@@ -39,11 +45,11 @@ def command(
     port: int,
     no_browser: bool,
 ) -> None:
-    """Write a loss with the answer in view: faults as you type, what a set costs, the sets of every oracle on rows of
-    yours or of a generated classifier.
+    """Open a page in the browser to write a loss: errors as you type, the cost of a set, and the sets of every oracle.
 
-    Without SPEC it opens on the examples. The page is on 127.0.0.1 alone, at an address that holds a token; files are
-    read and written in the folder of SPEC only (without SPEC, in the current one). Ctrl-C ends it.
+    Rows are yours or those of a generated classifier. Without SPEC, the page opens with the examples. It is served on
+    127.0.0.1 only, at an address that holds a token. Files are read and written only in the folder of SPEC (without
+    SPEC, in the current one). Press Ctrl-C to end it.
     """
     from udcp_dsl.studio.place import open_spec
     from udcp_dsl.studio.serving import listening, require_studio, serve

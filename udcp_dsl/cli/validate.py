@@ -1,4 +1,4 @@
-"""`udcp validate SPEC`: is this spec safe to use? Answered by generated cases, with the smallest one against it."""
+"""`udcp validate SPEC`: is this spec safe to use? The spec first, then tests on generated cases."""
 
 from __future__ import annotations
 
@@ -45,19 +45,29 @@ def _budget(ctx: click.Context, parameter: click.Parameter, text: str | None) ->
 @click.command("validate", epilog="Example:  udcp validate pets.loss --alpha 0.05 --budget 30s --report pets.html")
 @reads_spec
 @click.option(
-    "--oracle", "names", multiple=True, metavar="NAME", help="Which oracle; may be repeated (all that apply)."
+    "--oracle",
+    "names",
+    multiple=True,
+    metavar="NAME",
+    help="Oracle to test; may be repeated (default: all that apply).",
 )
 @alpha_option
-@click.option("--budget", callback=_budget, metavar="TIME", help="About how long: 60s (default), 2m, 1h.")
+@click.option("--budget", callback=_budget, metavar="TIME", help="Approximate running time: 60s (default), 2m, 1h.")
 @click.option(
-    "--cases", type=click.IntRange(min=1), metavar="N", help="Rounds of cases instead: the same seed, the same output."
+    "--cases",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Number of rounds, instead of --budget; makes the output repeatable.",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of all that is generated.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed for the cases.")
 @reads_rows(
-    "truth_column", numbers=True, optional="Your own probabilities, for splits and a test for drift; goes with --truth."
+    "truth_column",
+    numbers=True,
+    optional="Your own probabilities, to test coverage on and to look for drift; needs --truth.",
 )
-@click.option("--report", "report_file", metavar="FILE", help="Write the verdicts as an HTML page.")
-@click.option("--strict", is_flag=True, help="Exit status 3 where nothing fails, but a claim was not tried.")
+@click.option("--report", "report_file", metavar="FILE", help="Write the result as an HTML page.")
+@click.option("--why", is_flag=True, help="List every test of the package, with its number of cases.")
+@click.option("--strict", is_flag=True, help="Exit with status 3 if nothing failed, but something was not tested.")
 def command(
     loss: Loss,
     names: tuple[str, ...],
@@ -67,13 +77,15 @@ def command(
     seed: int,
     row_options: RowOptions | None,
     report_file: str | None,
+    why: bool,
     strict: bool,
 ) -> int:
-    """Is this spec safe to use? What it means, what is proved, its oracles and coverage, on generated cases.
+    """Test whether a spec is safe to use: costs of labels, your cases, coverage on your rows, and generated cases.
 
-    Exit status 0 if all that was tried holds, 1 with the smallest counter-example if not; with --strict 3 if all that
-    was tried holds, but some claims were not tried, for want of time (a larger --budget) or of a way to. They are
-    counted in the last line. 2 is wrong input. Cases that lie beside the spec, in NAME.cases, are tried first.
+    Cases in NAME.cases beside the spec are tried first. With --probs and --truth, coverage is tested on your rows. The
+    rest tests this package on your spec: the compiler, the oracles and the coverage of generated classifiers; --why
+    lists these tests. Exit status 0 if nothing failed, 1 with the smallest counter-example if something did, 2 for
+    invalid input, and 3 with --strict if something was not tested.
     """
     from udcp_dsl.prediction.oracle import oracle_names
     from udcp_dsl.validation import validate
@@ -100,7 +112,7 @@ def command(
                 own_cases=expected,
             )
     return finish(
-        validation,
+        validation.describe() if why else validation.brief(),
         {"diagnostics": diagnostics, "warnings": warnings},
         status=FAILED if not validation.ok else _UNTRIED if strict and validation.untried else 0,
         write=lambda: _write(report_file, validation),
@@ -122,7 +134,7 @@ def _write(path: str | None, validation: Validation) -> list[str]:
 
 @contextmanager
 def _bar() -> Iterator[Callable[[str, float], None]]:
-    """A function that is told a stage and what part of it is done; the time that is left is that of the stage."""
+    """A function to call with a stage and the part of it that is done; the time left is that of the stage."""
     with showing(Work("validating", 100, unit="")) as work:
 
         def progress(stage: str, part: float) -> None:

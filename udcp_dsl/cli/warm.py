@@ -42,13 +42,13 @@ _WAYS: tuple[Mapping[str, Any], ...] = (
     "oracles",
     multiple=True,
     metavar="NAME",
-    help="Which oracle; may be repeated (default: all that apply, but for those that solve programs).",
+    help="Oracle to compile; may be repeated (default: all that apply except ilp).",
 )
 def command(loss: Loss, predictor: SetPredictor | None, oracles: tuple[str, ...]) -> int:
-    """Compile and cache all kernels that a spec or a saved predictor needs, for float32 and float64.
+    """Compile everything that a spec or a saved predictor needs, for float32 and float64.
 
-    The first calibration and prediction, in any process, then compile nothing. The cache is numba's: beside the
-    installed package where that can be written to, else in the user's cache folder, or where NUMBA_CACHE_DIR says; see
+    Calibration and prediction then start at once, in any process. The compiled code is kept beside the installed
+    package if that folder is writable, else in the user's cache folder, or where NUMBA_CACHE_DIR points; see
     docs/containers.md for images. Exit status 1 if an oracle fails.
     """
     from udcp_dsl.cli.compiling import side_by_side

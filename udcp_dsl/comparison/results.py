@@ -1,4 +1,4 @@
-"""What a comparison comes to: a run for each oracle, alpha and split, and summaries over the splits.
+"""What a comparison found: a run for each oracle, alpha and split, and summaries over the splits.
 
 The cost of an oracle that is shown is the mean over the splits, to which the means of the terms sum; a summary has the
 median of means beside it, which one unlucky split does not move.
@@ -65,17 +65,36 @@ class Run:
 class Summary:
     """One oracle at one alpha for one loss, over all splits.
 
-    `coverage` is the mean over the splits. `coverage_interval` is where the coverage of *one* more split would lie, at
-    95 percent: the mean -+ t s sqrt(1 + 1 / R), with s the standard deviation of the R splits and t Student's quantile
-    for R - 1. It is no confidence interval of the mean: splits of the same rows overlap, so their standard error would
-    be too small. Of a single split it is the exact (Clopper-Pearson) interval. `cost` is the median of means: the means
-    of up to 5 blocks of runs, and their median; `cost_mean` is the plain mean of the runs and `cost_error` its standard
-    error, as if they were independent (None for a single split). `cost_by_term`, `size` and `seconds` are means over
-    the splits; `empty` is the fraction of empty sets. `by_size` and `by_group` have for each bin of sizes and each
-    group its coverage and its share of the points, the splits taken together; `by_difficulty` for each quarter of the
-    rows by their highest probability, the hardest first (of the splits where no tie leaves fewer); `by_decision`, for a
-    loss min(L, c), of the sets that are kept and of those that are handed over. `risk`, where harm is bounded, is its
-    mean over the splits; elsewhere `least_covered` says who is covered least in a typical test fold.
+    Attributes
+    ----------
+    loss, oracle : str
+        Names of the loss and of the oracle.
+    alpha : Fraction
+        Share of true labels that sets may miss.
+    coverage : float
+        Mean over the splits.
+    coverage_interval : tuple of float
+        95 % prediction interval for the coverage of a new split: mean -+ t s sqrt(1 + 1 / R), with s the standard
+        deviation over the R splits and t Student's quantile with R - 1 degrees of freedom. It is not a confidence
+        interval of the mean, which would be too narrow because splits of the same rows overlap. For a single split, the
+        exact (Clopper-Pearson) interval.
+    cost : float
+        Median of means: the median of the means of up to 5 blocks of runs.
+    cost_mean, cost_error : float
+        Mean over the splits, and its standard error as if they were independent (None for a single split).
+    cost_by_term, size, seconds
+        Means over the splits.
+    empty : float
+        Share of empty sets.
+    by_size, by_group, by_difficulty, by_decision : dict
+        For each stratum, its coverage and its share of the rows, over all splits: by set size, by group, by quarter of
+        the highest probability (hardest first), and by whether rows are handed over.
+    risk : float or None
+        Mean harm over the splits, where harm is bounded.
+    least_covered : LeastCovered or None
+        Which strata are covered least in a typical test fold; None where harm is bounded.
+    unit : str or None
+        Unit of the costs, if the spec names one.
     """
 
     loss: str
@@ -126,17 +145,41 @@ class Example:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison(Result):
-    """What `compare` found.
+    """What `compare` found; print it for a table, or write it as a page with `report`.
 
-    `names` are those of the `losses`, told apart by their files where two losses share one. `runs` are in the order of
-    losses, oracles, alphas, splits. `skipped` says for (loss, oracle) why the oracle was left out. `curves` has for
-    (loss, oracle) the points (alpha, coverage, mean cost) of the first split. `examples`, by loss, begin with a row in
-    which `price` is cheaper and right and one in which it misses, go on with those whose sets differ most in cost, for
-    their size, and end with some that are spread evenly over the rest. `label_names` are those that readers see.
-    `about` says of an oracle which of several scores of its name it gave ("mass before"). `repairs` are the
-    stages that changed the probabilities; n does not count the rows that they were fitted on. `beside`, where it was
-    asked for, is the same comparison with the same promised within bins by difficulty; it has no curves and no examples
-    of its own.
+    Attributes
+    ----------
+    losses : tuple of Loss
+        The losses.
+    names : tuple of str
+        Their names, with the file where two losses share a name.
+    alphas : tuple of Fraction
+        The values of alpha.
+    splits, seed, fractions : int, int, tuple of float
+        Number of random splits, their seed, and the shares for thresholds, tuning and test.
+    runs : tuple of Run
+        One run per loss, oracle, alpha and split, in this order.
+    skipped : dict
+        Why an oracle was left out, by (loss, oracle).
+    curves : dict
+        Points (alpha, coverage, mean cost) of the first split, by (loss, oracle).
+    examples : dict
+        Rows to look at, by loss. The first is one in which `price` is cheaper and right, the second one in which it
+        misses; then rows whose sets differ most in cost, and some spread over the rest.
+    accuracy : float
+        How often the likeliest label is the true one.
+    n, K : int
+        Number of rows (without those used for the repair), and of labels.
+    promise : Promise
+        What was guaranteed.
+    label_names : dict
+        Names of labels for readers.
+    about : dict
+        Which of several scores an oracle used, such as "mass before".
+    repairs : tuple of Stage
+        What changed the probabilities.
+    beside : Comparison or None
+        The same comparison with coverage guaranteed by difficulty, if it was asked for. It has no curves and examples.
     """
 
     losses: tuple[Loss, ...]
@@ -159,33 +202,50 @@ class Comparison(Result):
     beside: Comparison | None = None
 
     def called(self, label: str) -> str:
-        """The name of a label that readers see."""
+        """The name of a label for readers.
+
+        Parameters
+        ----------
+        label : str
+            A label of the spec.
+
+        Returns
+        -------
+        str
+            Its name.
+        """
         return self.label_names.get(label, label)
 
     @property
     def temperature(self) -> float | None:
-        """The temperature that all probabilities are taken at, where the repair of p is one."""
+        """The temperature of all probabilities, if the repair is a temperature alone; else None."""
         return next((x.repair.temperature for x in self.repairs if isinstance(x, RepairStage)), None)
 
     @property
     def about_p(self) -> str:
-        """One sentence: what was done to p."""
+        """One sentence on how the probabilities were repaired."""
         if self.repairs:
             return "; ".join(map(str, self.repairs))
         return "p taken as it is" if self.promise.repair is None else "p left as it is: too few rows for a repair"
 
     @property
     def within(self) -> str:
-        """Of what each promise holds, as the end of a heading: nothing to say where it is of all rows together."""
+        """The end of a heading that says where coverage is guaranteed; empty if over all rows."""
         return "" if self.promise.is_marginal else f", within each of {self.promise.bin_count} bins by difficulty"
 
     @property
     def kind(self) -> str:
-        """What is kept: coverage, or a bound on harm."""
+        """What is guaranteed, "coverage" or "risk"."""
         return "coverage" if self.promise.risk is None else "harm"
 
     def summaries(self) -> tuple[Summary, ...]:
-        """One for each loss, alpha and oracle, in this order."""
+        """Summaries over the splits, one per loss, alpha and oracle, in this order.
+
+        Returns
+        -------
+        tuple of Summary
+            Coverage, cost, size and time of each.
+        """
         cells: dict[tuple[str, Fraction, str], list[Run]] = {}
         for run in self.runs:
             cells.setdefault((run.loss, run.alpha, run.oracle), []).append(run)
@@ -193,9 +253,13 @@ class Comparison(Result):
         return tuple(_summary(cells[cell]) for cell in ranked)
 
     def table(self) -> dict[str, list[Any]]:
-        """The runs as columns, one row a run; `term_1` is the loss's first summand, `term_1_cost` what it costs.
+        """The runs as columns, one row per run.
 
-        Those of `beside` come after the others; `conditional` tells them apart. `risk` is the mean harm, if bounded.
+        Returns
+        -------
+        dict of lists
+            `term_1` is the text of the first summand and `term_1_cost` its cost. Runs of `beside` come last and differ
+            in `conditional`. `risk` is the mean harm, if it is bounded.
         """
         kept = [(run, self.promise.conditional) for run in self.runs]
         if self.beside is not None:
@@ -221,7 +285,18 @@ class Comparison(Result):
         return columns
 
     def plot(self, loss: str | None = None) -> Any:
-        """A matplotlib figure: mean cost against coverage, for a loss (the first). Needs the extra `report`."""
+        """Draw mean cost against coverage.
+
+        Parameters
+        ----------
+        loss : str, optional
+            Name of the loss; by default the first.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            Needs the extra `report`.
+        """
         from udcp_dsl.report.views import plot_comparison
 
         return plot_comparison(self, loss)
@@ -235,7 +310,26 @@ class Comparison(Result):
         command: str | None = None,
         date: datetime.date | None = None,
     ) -> None:
-        """Write it as a page that opens offline, as `udcp_dsl.report.write_report` does. Needs the extra `report`."""
+        """Write an HTML page that opens offline.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+        title : str, optional
+            Title of the page.
+        data : str, optional
+            What the rows are, for the page.
+        command : str, optional
+            The command that made it, for the page.
+        date : datetime.date, optional
+            Date for the page; by default today.
+
+        Returns
+        -------
+        None
+            Needs the extra `report`.
+        """
         from udcp_dsl.report.page import TITLE, write_report
 
         write_report(path, self, title=TITLE if title is None else title, data=data, command=command, date=date)
@@ -244,7 +338,7 @@ class Comparison(Result):
         return f"Comparison({', '.join(self.names)}: {self.n} rows, {self.K} labels, {self.splits} splits)"
 
     def describe(self) -> Description:
-        """For each loss and alpha the oracles side by side, what their cost is paid for, and who is covered."""
+        """What is printed: for each loss and alpha, cost and coverage by oracle, and who is covered least."""
         tables = [
             table
             for name in self.names
@@ -273,7 +367,7 @@ class Comparison(Result):
                 yield _crosswise(title, {x.oracle: _shown_strata(getattr(x, strata)) for x in found}, order)
 
     def left_out(self, summaries: Sequence[Summary]) -> list[str]:
-        """Of one loss and alpha: whom each oracle leaves out, how many sets are empty, and the ways out."""
+        """For one loss and alpha, whom each oracle covers too little, how many sets are empty, and the ways out."""
         found = [(x.oracle, x.least_covered) for x in summaries if x.least_covered is not None]
         worst = [(oracle, least.worst) for oracle, least in found if least.worst is not None]
         named = [f"{oracle} '{self.called(part.name)}' {part.coverage:.3f}" for oracle, part in worst]
@@ -296,10 +390,10 @@ class Comparison(Result):
         fractions = " : ".join(f"{f:.0%}" for f in self.fractions)
         yield Styled(
             f"{self.n:,} rows, {self.K} labels, accuracy {self.accuracy:.3f}; {counted(self.splits, 'split')} into "
-            f"{fractions} for thresholds, tuning and test. * is the cheapest; costs compare only at equal {self.kind}. "
+            f"{fractions} (thresholds, tuning, test). * marks the cheapest; compare costs at equal {self.kind} only. "
             + (
-                f"Coverage: mean over splits, and where one more would lie ({CONFIDENCE:.0%}); cost: mean over "
-                "splits, and its standard error as if they were independent."
+                f"Coverage: mean over splits, with a {CONFIDENCE:.0%} prediction interval for a new split. Cost: mean "
+                "over splits, with its standard error as if they were independent."
                 if self.splits > 1
                 else f"Coverage: with its exact {CONFIDENCE:.0%} interval."
             ),

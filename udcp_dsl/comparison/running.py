@@ -61,28 +61,81 @@ def compare(
     workers: int = 2,
     progress: Progress | None = None,
 ) -> Comparison:
-    """Calibrate and judge oracles on `splits` random splits of labelled rows that the classifier was not trained on.
+    """Compare what oracles cost and cover, on random splits of rows with known truth.
 
-    `oracles` are names; all that apply to a loss by default, but for `ilp`, which solves a program for every row and
-    must be named; or names of your own, each for an oracle and its options: {"paper": ("greedy", {"mass": "through"})}.
-    `fractions` are those of the folds for thresholds, for tuning and for the test. `groups` (one a row) are strata of
-    the measures; calibration is marginal. `inputs` are those that the losses read of each row. `ids` name the rows of
-    the examples, and `label_names` the labels whose own names (codes, say) are not for readers; `ignore` names columns
-    of a frame to leave unread. All losses must have the
-    same labels in the same order. `repair` is that of the probabilities, as for `SetPredictor`, fitted on a fifth of
-    the rows (at most 1,000) that are then in no fold. `workers` threads share the splits; `progress` hears of each
-    oracle and split. Refuses what `SetPredictor` and `evaluate` refuse. The same seed gives the same result, but for
-    seconds.
+    The rows must not be those that the classifier was trained on. The same seed gives the same result, except for
+    times.
 
-    `alphas` (0.1), `confidence` and `risk` say what is promised, as they do to `SetPredictor`, or a `promise`.
-    `conditional="difficulty"` adds a second comparison, `beside`, on the same splits: what every oracle costs, and whom
-    it covers, if the same is promised within each of `bins` (4) parts of the rows by their highest probability.
+    Parameters
+    ----------
+    losses : Loss or sequence of Loss
+        The losses. They must have the same labels in the same order.
+    probs : array, tensor, frame or nested lists, shape (n, K)
+        Probabilities, as for `SetPredictor.calibrate`.
+    y : sequence, shape (n,)
+        True labels.
+    promise : Promise, optional
+        All guarantees as one value, instead of `alphas`, `conditional`, `bins`, `confidence`, `risk` and `repair`.
+    alphas : float or sequence of float, default 0.1
+        Share of true labels that sets may miss.
+    oracles : sequence of str, or mapping, optional
+        Oracles by name. By default all that apply, except `ilp`, which solves a program for every row. A mapping gives
+        them names of your own, each with an oracle and its options: `{"paper": ("greedy", {"mass": "through"})}`.
+    splits : int, default 10
+        Number of random splits.
+    fractions : tuple of float, default (0.5, 0.25, 0.25)
+        Shares of the rows for thresholds, tuning and test.
+    seed : int, default 0
+        Random seed for the splits.
+    groups : sequence, optional
+        Group of each row. Coverage is reported by group; thresholds are those of all rows.
+    inputs : mapping or frame, optional
+        Numbers that the losses read for each row, by name.
+    ids : sequence, optional
+        Names of the rows, for the examples.
+    ignore : sequence of str, optional
+        Columns of a frame to leave unread.
+    class_names : sequence, optional
+        Names of the columns of `probs`, if they are not in the order of the labels.
+    label_names : mapping, optional
+        Names of labels for readers, if the labels are codes.
+    conditional : {"difficulty"}, optional
+        Add a second comparison on the same splits, `beside`, with coverage guaranteed in each part by difficulty.
+    bins : int, default 4
+        Number of parts by difficulty.
+    confidence, risk
+        Guarantees, as for `SetPredictor`.
+    repair : {"auto", "temperature"}, Repair or None, default "auto"
+        Correction of the probabilities, fitted on a fifth of the rows (at most 1,000), which are in no split.
+    temperature : float or "fit", optional
+        Deprecated; use `repair`.
+    workers : int, default 2
+        Number of threads that share the splits.
+    progress : callable, optional
+        Called after each oracle and split.
 
+    Returns
+    -------
+    Comparison
+        Costs, coverage and times of every run.
+
+    Raises
+    ------
+    InputError
+        The data or the options are invalid.
+    OracleError
+        An oracle that was named does not apply.
+
+    Examples
+    --------
     >>> import numpy as np, udcp_dsl as udcp
-    >>> loss = udcp.loads("labels {cat, dog, wolf}  category wild {wolf}  loss l = size + 5 * any(wild)")
+    >>> loss = udcp.loads(
+    ...     "labels {cat, dog, wolf}  category wild {wolf}  loss l = size + 5 * any(wild)"
+    ... )
     >>> rng = np.random.default_rng(0)
     >>> P = rng.dirichlet([1, 1, 1], 400)
-    >>> found = udcp.compare(loss, P, [rng.choice(3, p=p) for p in P], oracles=["lac", "price"], splits=5)
+    >>> y = [rng.choice(3, p=p) for p in P]
+    >>> found = udcp.compare(loss, P, y, oracles=["lac", "price"], splits=5)
     >>> {x.oracle: round(x.cost, 2) for x in found.summaries()}
     {'lac': 5.15, 'price': 4.56}
     """

@@ -21,7 +21,17 @@ from udcp_dsl.showing.plain_data import records_of
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sweep(Result):
-    """What `sweep` found: for each of the `values` of `param` a comparison of the oracles."""
+    """What `sweep` found: a comparison of the oracles for each value of one parameter.
+
+    Attributes
+    ----------
+    loss, param : str
+        Names of the loss and of the parameter.
+    values : tuple of float
+        Values of the parameter.
+    comparisons : tuple of Comparison
+        One comparison per value.
+    """
 
     loss: str
     param: str
@@ -29,13 +39,25 @@ class Sweep(Result):
     comparisons: tuple[Comparison, ...]
 
     def summaries(self) -> tuple[tuple[float, Summary], ...]:
-        """Each value with the summary of each oracle and alpha, in the order of oracles, alphas, values."""
+        """Summaries over the splits, in the order of oracles, alphas and values.
+
+        Returns
+        -------
+        tuple of (float, Summary)
+            Each value of the parameter with the summary of one oracle at one alpha.
+        """
         found = [(v, s) for v, c in zip(self.values, self.comparisons, strict=True) for s in c.summaries()]
         keys = list(dict.fromkeys((s.oracle, s.alpha) for _, s in found))
         return tuple((v, s) for key in keys for v, s in found if (s.oracle, s.alpha) == key)
 
     def table(self) -> dict[str, list[Any]]:
-        """A column each for the parameter, oracle, alpha, coverage, cost, size, and what each summand pays."""
+        """The sweep as columns, one row per oracle, alpha and value.
+
+        Returns
+        -------
+        dict of lists
+            The parameter, oracle, alpha, coverage, cost, size, and the cost of each summand.
+        """
         rows = self.summaries()
         terms = list(dict.fromkeys(term for _, s in rows for term in s.cost_by_term))
         return {
@@ -51,11 +73,17 @@ class Sweep(Result):
 
     @property
     def unit(self) -> str | None:
-        """In which costs are shown."""
+        """Unit of the costs, if the spec names one."""
         return self.comparisons[0].losses[0].unit
 
     def plot(self) -> Any:
-        """Cost and coverage against the parameter, at the first alpha, as a figure of matplotlib."""
+        """Draw cost and coverage against the parameter, at the first alpha.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            Needs the extra `report`.
+        """
         from udcp_dsl.report.views import plot_sweep
 
         return plot_sweep(self)
@@ -64,7 +92,7 @@ class Sweep(Result):
         return f"Sweep({self.loss}: {self.param} = {', '.join(f'{value:g}' for value in self.values)})"
 
     def describe(self) -> Description:
-        """The rows of `table`: for each value what the oracles cost and cover."""
+        """What is printed: cost and coverage of each oracle at each value."""
         first = self.comparisons[0]
         columns = (
             Column(self.param, self.param, "g", kind="text"),
@@ -85,17 +113,48 @@ class Sweep(Result):
 
 
 def sweep(loss: Loss, probs: Any, y: Any = None, *, param: str, values: Sequence[float], **options: Any) -> Sweep:
-    """Compare oracles for several values of one parameter; `options` are those of `compare`.
+    """Compare oracles for several values of one parameter of the loss.
 
-    Files are not read again, and all values see the same splits. Refuses a parameter that the loss does not have, a
-    value outside its range, `conditional`, as nothing stands beside a sweep, and what `compare` refuses.
+    All values see the same splits, and no file is read again.
 
+    Parameters
+    ----------
+    loss : Loss
+        The loss.
+    probs : array, tensor, frame or nested lists, shape (n, K)
+        Probabilities, as for `compare`.
+    y : sequence, shape (n,)
+        True labels.
+    param : str
+        Name of the parameter.
+    values : sequence of float
+        Values to try.
+    **options
+        Further arguments of `compare`, except `conditional`.
+
+    Returns
+    -------
+    Sweep
+        A comparison per value.
+
+    Raises
+    ------
+    SpecError
+        The loss has no such parameter, or a value is outside its range.
+    InputError
+        The data or the options are invalid.
+
+    Examples
+    --------
     >>> import numpy as np, udcp_dsl as udcp
-    >>> loss = udcp.loads("labels {cat, dog, wolf}  param fear = 1  loss l = size + fear * any({wolf})")
+    >>> loss = udcp.loads(
+    ...     "labels {cat, dog, wolf}  param fear = 1  loss l = size + fear * any({wolf})"
+    ... )
     >>> rng = np.random.default_rng(0)
     >>> P = rng.dirichlet([1, 1, 1], 400)
     >>> Y = [rng.choice(3, p=p) for p in P]
-    >>> found = udcp.sweep(loss, P, Y, param="fear", values=[0, 5], oracles=["price"], splits=3)
+    >>> options = {"oracles": ["price"], "splits": 3}
+    >>> found = udcp.sweep(loss, P, Y, param="fear", values=[0, 5], **options)
     >>> [(value, round(s.size, 2)) for value, s in found.summaries()]
     [(0.0, 1.96), (5.0, 2.29)]
     """

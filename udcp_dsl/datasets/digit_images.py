@@ -12,9 +12,16 @@ from udcp_dsl.diagnostics import InputError
 
 @dataclass(frozen=True, eq=False)
 class Digits:
-    """The digits that the classifier was not trained on, in random order: any slice is a fair sample.
+    """Probabilities for handwritten digits that the classifier was not trained on, in random order.
 
-    `labels` are "0" to "9", so that the integers of `y` are names and positions alike.
+    Attributes
+    ----------
+    probs : array, shape (n, 10)
+        Probabilities.
+    y : array of int, shape (n,)
+        True labels.
+    labels : tuple of str
+        "0" to "9", so that integers in `y` are names and positions alike.
     """
 
     probs: npt.NDArray[np.float64]
@@ -26,11 +33,26 @@ class Digits:
 
 
 def digits(seed: int = 0, *, training_rows: int = 300, C: float = 30.0) -> Digits:
-    """Probabilities for the digits that are left when `training_rows` of the 1,797, drawn by `seed`, train the model.
+    """A logistic regression on scikit-learn's digits, trained on few rows so that it makes mistakes.
 
-    Few rows are taken by default, so that there are mistakes to cover. The model is scikit-learn's logistic regression;
-    its `C` is about what cross-validation of the likelihood on the training rows picks. With C = 1 it is as often
-    right, but far less sure than it may be.
+    Parameters
+    ----------
+    seed : int, default 0
+        Random seed for the choice of training rows.
+    training_rows : int, default 300
+        Number of training rows, of 1,797; the others are returned.
+    C : float, default 30
+        Inverse strength of the regularisation. With 1 the model is right as often, but much less sure.
+
+    Returns
+    -------
+    Digits
+        Probabilities and true labels.
+
+    Raises
+    ------
+    InputError
+        scikit-learn is not installed, or a number is out of range.
     """
     try:
         from sklearn.datasets import load_digits

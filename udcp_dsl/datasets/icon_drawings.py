@@ -6,10 +6,23 @@ from udcp_dsl.datasets.kept_rows import KeptRows, kept
 
 
 def icons(seed: int = 0) -> KeptRows:
-    """5,736 drawings under 320 names, by authors of whom the model saw none; it names 73 percent of them.
+    """A softmax regression on 5,736 drawings of icons under 320 names; it is right for 73 % of them.
 
-    The truth is the name that the author gave, so that `mail` for an `envelope` is a mistake.
+    It was trained on icons by other authors. The truth is the name that the author gave, so that `mail` for an
+    `envelope` is a mistake.
 
+    Parameters
+    ----------
+    seed : int, default 0
+        Random seed for the order of the rows.
+
+    Returns
+    -------
+    KeptRows
+        Probabilities and true labels.
+
+    Examples
+    --------
     >>> data = icons()
     >>> data.probs.shape, data.labels[0]
     ((5736, 320), 'edit')

@@ -22,8 +22,19 @@ _STEPS = 64
 
 @dataclass(frozen=True, eq=False)
 class KeptRows:
-    """n rows in random order, so that any slice is a fair sample. `labels` are those of the example's spec, in its
-    order; `y` are positions in it."""
+    """Rows that come with the package, in random order, so that any slice is a fair sample.
+
+    Attributes
+    ----------
+    probs : array, shape (n, K)
+        Probabilities.
+    y : array of int, shape (n,)
+        True labels, as positions.
+    labels : tuple of str
+        Labels of the example's spec, in its order.
+    origin : str
+        What classified what.
+    """
 
     probs: npt.NDArray[np.float64]
     y: npt.NDArray[np.int64]

@@ -23,11 +23,24 @@ _FORMAT = 1  # of the cached file, and of how it is made
 
 @dataclass(frozen=True, eq=False)
 class Languages:
-    """n strings in random order, so that any slice is a fair sample; and those that were left over, for training.
+    """Strings in random order with the probabilities of a language identifier, and strings left over for training.
 
-    `labels` are the codes of the spec in specs/languages, in its order; `y` are positions in it. `catalogues` says
-    where a string is from (`admin/pt_BR`), `origin` what classified what. The raw probabilities are so extreme that in
-    float32 a third of them would be 0.
+    Attributes
+    ----------
+    probs_normalised : array, shape (n, K)
+        Underconfident probabilities.
+    probs_raw : array, shape (n, K)
+        Overconfident ones, so extreme that a third of them would be 0 in float32.
+    y : array of int, shape (n,)
+        True labels, as positions.
+    labels : tuple of str
+        Codes of the spec in specs/languages, in its order.
+    texts, catalogues : tuple of str
+        Each string, and where it is from, such as `admin/pt_BR`.
+    training_texts, training_y
+        Strings and labels that are left over for training.
+    origin : str
+        What classified what.
     """
 
     probs_normalised: npt.NDArray[np.float32]
@@ -45,10 +58,28 @@ class Languages:
 
 
 def languages(seed: int = 0, cache: str | os.PathLike[str] | bool | None = None, *, rows: int = 30_000) -> Languages:
-    """`rows` strings drawn by `seed`, classified twice: underconfident (normalised) and overconfident (raw).
+    """Language identification of Django's translated strings, by py3langid.
 
-    The result is kept in `cache`, a folder (None: the user's cache folder; False: nowhere), under the versions of both
-    packages. Takes some seconds the first time.
+    The first call takes some seconds.
+
+    Parameters
+    ----------
+    seed : int, default 0
+        Random seed for the choice of strings.
+    cache : path, bool or None, default None
+        Folder to keep the result in; None means the user's cache folder, False nowhere.
+    rows : int, default 30000
+        Number of strings.
+
+    Returns
+    -------
+    Languages
+        Probabilities, true labels and texts.
+
+    Raises
+    ------
+    InputError
+        The extra `demo` is not installed, or a number is out of range.
     """
     if rows < 1 or seed < 0:
         raise InputError(f"rows is {rows} and seed is {seed}: give at least one row, and a seed of 0 or more")

@@ -23,10 +23,18 @@ _MOST_TITLES = 400  # of a block: a few blocks of injuries have thousands
 
 @dataclass(frozen=True, eq=False)
 class Medicine:
-    """n inclusion terms in random order, so that any slice is a fair sample, and beside them the titles of ICD-9-CM:
-    the same diagnoses in the words of another time, a shift that the classifier was not trained for.
+    """Diagnoses in random order, and old titles of the same diagnoses: a shift that the classifier was not trained for.
 
-    `labels` are the blocks of specs/medicine, in its order; `y` and `shifted_y` are positions in it.
+    Attributes
+    ----------
+    probs, y, texts
+        Probabilities, true labels (as positions) and texts of the inclusion terms of ICD-10-CM.
+    shifted_probs, shifted_y, shifted_texts
+        The same of the titles of ICD-9-CM.
+    labels : tuple of str
+        Blocks of specs/medicine, in its order.
+    origin : str
+        What classified what.
     """
 
     probs: npt.NDArray[np.float32]
@@ -43,10 +51,28 @@ class Medicine:
 
 
 def medicine(seed: int = 0, cache: str | os.PathLike[str] | bool | None = None, *, steps: int = 60) -> Medicine:
-    """12,563 terms in 285 blocks, and 11,351 old titles; softmax regression on the words of the titles of today.
+    """A softmax regression on ICD-10-CM titles that classifies 12,563 terms into 285 blocks.
 
-    The result is kept in `cache`, a folder (None: the user's cache folder; False: nowhere), under the versions of both
-    packages. Takes half a minute the first time. `steps` are those of the training. Needs the extra `medicine`.
+    The first call takes half a minute.
+
+    Parameters
+    ----------
+    seed : int, default 0
+        Random seed.
+    cache : path, bool or None, default None
+        Folder to keep the result in; None means the user's cache folder, False nowhere.
+    steps : int, default 60
+        Number of training steps.
+
+    Returns
+    -------
+    Medicine
+        Probabilities, true labels and texts, of terms and of 11,351 old titles.
+
+    Raises
+    ------
+    InputError
+        The extra `medicine` is not installed, or a number is out of range.
     """
     if seed < 0 or steps < 1:
         raise InputError(f"seed is {seed} and steps is {steps}: give a seed of 0 or more, and at least one step")

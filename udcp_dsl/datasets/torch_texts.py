@@ -33,9 +33,20 @@ _CHECK_EVERY = 10  # steps
 
 @dataclass(frozen=True, eq=False)
 class TorchTexts:
-    """A trained model, its batches, and its probabilities for the strings of a `Languages`, row for row.
+    """A trained torch model, its batches, and its probabilities for the strings of a `Languages`, row for row.
 
-    `udcp.torch.probabilities(model, batches)` and `mc_probabilities` take the two as they are.
+    Attributes
+    ----------
+    model : torch.nn.Module
+        The model.
+    batches : tuple of Tensor
+        Its inputs; `udcp.torch.probabilities(model, batches)` takes them as they are.
+    probs : array, shape (n, K)
+        Probabilities.
+    y : array of int, shape (n,)
+        True labels, as positions.
+    labels : tuple of str
+        The labels.
     """
 
     model: nn.Module
@@ -51,10 +62,30 @@ class TorchTexts:
 def texts_through_torch(
     data: Languages | None = None, *, epochs: float = 3, stop_at: float | None = None, seed: int = 0
 ) -> TorchTexts:
-    """Train on `data.training_texts`, then classify `data.texts` (`languages()` by default).
+    """Train a small torch model to identify languages, and classify strings with it.
 
-    Training goes through the strings `epochs` times, a fraction allowed, or until a tenth of them that is held out is
-    classified with an accuracy of `stop_at`. On one machine the result depends on `data` and `seed` alone.
+    On one machine the result depends on `data` and `seed` alone.
+
+    Parameters
+    ----------
+    data : Languages, optional
+        Training and test strings; by default `languages()`.
+    epochs : float, default 3
+        Number of passes over the training strings; a fraction is allowed.
+    stop_at : float, optional
+        Stop at this accuracy on a tenth of the training strings that is held out.
+    seed : int, default 0
+        Random seed.
+
+    Returns
+    -------
+    TorchTexts
+        Model, batches and probabilities.
+
+    Raises
+    ------
+    InputError
+        A number is out of range.
     """
     if not (math.isfinite(epochs) and epochs > 0) or (stop_at is not None and not 0 < stop_at <= 1):
         raise InputError(f"epochs is {epochs} and stop_at {stop_at}: give epochs above 0, and an accuracy up to 1")

@@ -24,10 +24,20 @@ ROUNDING = 16 * 2.0**-52
 
 @dataclass(frozen=True)
 class Fact:
-    """One statement about a loss: `str(fact)` is its state, `bool(fact)` is true only when it is proved.
+    """One statement about a loss: proved, refuted or unknown.
 
-    `blame` is the smallest subexpression that stands in the way; a refutation carries `sets` (of label names) that
-    show it.
+    `str(fact)` is its state; `bool(fact)` is true only if it is proved.
+
+    Attributes
+    ----------
+    state : {"proved", "refuted", "unknown"}
+        The state.
+    reason : str
+        Why.
+    blame : Span or None
+        The smallest subexpression that stands in the way.
+    sets : tuple of frozenset of str
+        For a refuted fact, sets of labels that show it.
     """
 
     state: State
@@ -59,7 +69,29 @@ class Interval:
 
 @dataclass(frozen=True)
 class Facts:
-    """All facts of one expression."""
+    """Everything that is known about a loss, as `loss.facts`; iterate for (name, fact).
+
+    Attributes
+    ----------
+    normalized : Fact
+        The empty set costs nothing.
+    nonnegative : Fact
+        No set has a negative cost.
+    monotone, antitone : Fact
+        The cost never falls, or never rises, when a label is added.
+    separable : Fact
+        The cost is a sum of label costs, plus a constant.
+    submodular, supermodular : Fact
+        A label adds no more, or no less, to a larger set than to a smaller one.
+    laminar : Fact
+        A sum of nonnegative weights of categories, any two of which are nested or disjoint, plus label costs.
+    cardinality : Fact
+        The cost depends on the size of the set alone.
+    tree_diameter : Fact
+        A positive multiple of the diameter of a hierarchy, plus a laminar part.
+    interval : Interval
+        Bounds `lo` and `hi` on the cost of any set.
+    """
 
     normalized: Fact
     nonnegative: Fact

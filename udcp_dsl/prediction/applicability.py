@@ -1,4 +1,4 @@
-"""Which oracles take a loss, by what way, and what is lost where a fact fails: what the oracles say of themselves."""
+"""Which oracles apply to a loss, with which algorithm, and what depends on a fact: as the oracles declare it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def oracles(loss: Loss) -> tuple[Applicability, ...]:
 
 
 def lost_by(name: str, loss: Loss, installed: Sequence[Applicability]) -> tuple[str, ...]:
-    """Of the installed oracles, what the loss cannot have because the fact called `name` is not proved."""
+    """What the installed oracles cannot do for this loss because the fact called `name` is not proved."""
     return () if getattr(loss.facts, name) else tuple(_lost(name, installed))
 
 

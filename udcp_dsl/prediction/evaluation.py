@@ -46,7 +46,7 @@ _ROWS_SHOWN = 10
 
 @dataclass(frozen=True)
 class Stratum:
-    """Some of the points: how many of them are covered, with a Clopper-Pearson interval, and means over them."""
+    """Some of the rows, with their coverage, its exact interval, and means over them."""
 
     name: str
     n: int
@@ -70,16 +70,50 @@ class Risk:
 
 @dataclass(frozen=True, repr=False)
 class Measures(Result):
-    """What sets come to at points with known truth. Strata without points, and groups if none are given, are left out.
+    """How well sets do on rows with known truth: coverage, cost and size, overall and by stratum.
 
-    `interval` and those of the strata are exact (Clopper-Pearson) at 95 percent, each by itself. `cost_error` is the
-    standard error of `mean_cost`, None for a single point. `cost_by_term` are means that sum to `mean_cost`.
-    `size_quantiles` are sizes that occur (the least size that at least the fraction q of the sets do not exceed).
-    `by_size` are the bins 0, 1, 2-4, 5-9, 10-49, 50-99, 100+; the `mean_true_probability` of a bin is what the
-    classifier gave the true labels of its points. `by_difficulty` cuts the points at the quartiles of their highest
-    probability, the hardest first; equal values stay together. `by_decision`, for a loss min(L, c), are the sets that
-    cost c, which are handed over, and those that are kept. `risk` is there where harm was promised, `conditional` is
-    what coverage was promised within, `unit` that of costs, if the spec names one.
+    Strata without rows are left out. All intervals are exact (Clopper-Pearson) 95 % intervals, each by itself.
+
+    Attributes
+    ----------
+    alpha : Fraction
+        Share of true labels that sets may miss.
+    oracle, loss : str
+        Names of the oracle and of the loss.
+    n, covered : int
+        Number of rows, and of rows whose set contains the true label.
+    coverage : float
+        covered / n.
+    interval : tuple of float
+        Interval for the coverage.
+    mean_cost : float
+        Mean cost of a set.
+    cost_error : float or None
+        Standard error of `mean_cost`; None for a single row.
+    cost_by_term : dict
+        Mean cost of each summand of the loss; they add up to `mean_cost`.
+    mean_size : float
+        Mean number of labels in a set.
+    size_quantiles : dict
+        For each fraction q, the smallest size that at least that share of the sets does not exceed.
+    size_counts : dict
+        Number of sets of each size.
+    empty : int
+        Number of empty sets.
+    by_size : tuple of Stratum
+        Rows by the size of their set, in the bins 0, 1, 2-4, 5-9, 10-49, 50-99 and 100+.
+    by_difficulty : tuple of Stratum
+        Quarters of the rows by their highest probability, hardest first. Equal values stay together.
+    by_class, by_group : tuple of Stratum
+        Rows by true class, and by group if groups were given.
+    by_decision : tuple of Stratum
+        For a loss min(L, c): the rows that are handed over, and those that are kept.
+    risk : Risk or None
+        Mean harm of missed labels, where harm is bounded.
+    conditional : str or None
+        Where coverage was promised: "group", "class", "difficulty" or None.
+    unit : str or None
+        Unit of the costs, if the spec names one.
     """
 
     alpha: Fraction
@@ -107,20 +141,20 @@ class Measures(Result):
 
     @property
     def handed_over(self) -> float | None:
-        """The share of the sets that are handed over; None for a loss that is not of the form min(L, c)."""
+        """Share of the rows that are handed over; None unless the loss is min(L, c)."""
         return sum(s.n for s in self.by_decision if s.name == HANDED_OVER) / self.n if self.by_decision else None
 
     @property
     def least_covered(self) -> LeastCovered | None:
-        """Who is covered least, and who falls short by more than chance; None where alpha bounds harm."""
+        """Which strata are covered least, and which fall short by more than chance; None where harm is bounded."""
         return least_covered([self])
 
     @property
     def size_violation(self) -> float | None:
-        """The largest of max(0, 1 - alpha - coverage) over the bins of `by_size` that hold at least 50 points.
+        """Largest shortfall of coverage, max(0, 1 - alpha - coverage), over the bins of `by_size` with 50 rows or more.
 
-        The bin of empty sets is not among them: it covers nothing by its nature, and `empty` counts it. None where no
-        bin has 50 points, and where alpha bounds harm.
+        Empty sets are not counted here, as they cover nothing; `empty` counts them. None if no bin has 50 rows, and
+        where harm is bounded.
         """
         if self.risk is not None:
             return None
@@ -152,7 +186,13 @@ class Measures(Result):
         return "\n".join([*lines, *([f"  {visible(short)}"] if short else []), "  (print it for all strata)"])
 
     def table(self) -> dict[str, list[Any]]:
-        """Columns with a row for all points and one for each stratum; `by` says of what kind it is."""
+        """The measures as columns, with one row for all rows and one per stratum.
+
+        Returns
+        -------
+        dict of lists
+            `by` is the kind of the stratum.
+        """
         kinds = {"all": [self._whole], **{name.removeprefix("by_"): getattr(self, name) for name in _STRATA}}
         strata = [(by, s) for by, found in kinds.items() for s in found]
         low, high = zip(*(s.interval for _, s in strata), strict=True)
@@ -165,7 +205,13 @@ class Measures(Result):
         return {**named, **counts, "low": [*low], "high": [*high], **{name: column(name) for name in _MEANS}}
 
     def plot(self) -> Any:
-        """A matplotlib figure: coverage by stratum, with exact intervals. Needs the extra `report`."""
+        """Draw coverage by stratum, with exact intervals.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            Needs the extra `report`.
+        """
         from udcp_dsl.report.views import plot_evaluation
 
         return plot_evaluation(self)
@@ -178,7 +224,7 @@ class Measures(Result):
         return Stratum("all", self.n, self.covered, *means)
 
     def describe(self) -> Description:
-        """All points, then each kind of strata; of many strata those that are covered least."""
+        """What is printed: all rows, then each kind of strata; of many strata, those that are covered least."""
         least = self.least_covered
         return Description(
             title=Styled(f"{self.loss} by {self.oracle}, alpha {show_level(self.alpha)}, {self.n} points", "bold"),
@@ -213,17 +259,51 @@ class Measures(Result):
         yield "mean size", f"{self.mean_size:.6g}", f"quantiles {quantiles}"
         yield "empty sets", f"{self.empty}", told(self.empty / self.n)
         if self.handed_over is not None:
-            yield "handed over", f"{self.handed_over:.1%}", "of the sets: they cost as much as all labels"
+            yield "handed over", f"{self.handed_over:.1%}", "of the rows: their sets cost as much as all labels"
         if self.size_violation is not None:
-            yield "violation", f"{self.size_violation:.4f}", f"by size, bins of {ENOUGH} points or more"
+            yield (
+                "shortfall",
+                f"{self.size_violation:.4f}",
+                f"of coverage, largest over set sizes with {ENOUGH} rows or more",
+            )
 
 
 @dataclass(frozen=True, repr=False)
 class Evaluation(Measures):
-    """What `evaluate` found: the measures, and the sets that they are of, which `as_dict` leaves out.
+    """What `evaluate` found: coverage, cost and size, overall and by stratum, and the sets.
 
-    `certified` is the share of the sets that are proved to be the best ones for the given p, at the threshold, for an
-    oracle that proves it (`price`, `ilp`), else None.
+    Strata without rows are left out. All intervals are exact (Clopper-Pearson) 95 % intervals, each by itself.
+
+    Attributes
+    ----------
+    alpha : Fraction
+        Share of true labels that sets may miss.
+    oracle, loss : str
+        Names of the oracle and of the loss.
+    n, covered : int
+        Number of rows, and of rows whose set contains the true label.
+    coverage, interval : float, tuple of float
+        covered / n, and its interval.
+    mean_cost, cost_error : float
+        Mean cost of a set, and its standard error (None for a single row).
+    cost_by_term : dict
+        Mean cost of each summand of the loss; they add up to `mean_cost`.
+    mean_size, size_quantiles, size_counts, empty
+        Mean size of a set, quantiles of the size, number of sets of each size, number of empty sets.
+    by_size, by_difficulty, by_class, by_group, by_decision : tuple of Stratum
+        The same measures by set size, by quarter of the highest probability (hardest first), by true class, by group
+        and, for a loss min(L, c), by whether a row is handed over.
+    risk : Risk or None
+        Mean harm of missed labels, where harm is bounded.
+    conditional : str or None
+        Where coverage was promised: "group", "class", "difficulty" or None.
+    unit : str or None
+        Unit of the costs, if the spec names one.
+    certified : float or None
+        Share of the sets that are proved to be the best ones for the given probabilities, at the threshold; None for
+        oracles that prove nothing (all but `price` and `ilp`).
+    made : PredictionSets or None
+        The sets, if the rows were in memory; see `sets`.
     """
 
     made: PredictionSets | None = field(repr=False, compare=False)
@@ -231,20 +311,20 @@ class Evaluation(Measures):
 
     @property
     def sets(self) -> PredictionSets:
-        """The sets; refuses where the rows were not held, and neither are they."""
+        """The sets; InputError if the rows were read in blocks, so that the sets were not kept."""
         if self.made is None:
             raise InputError("the rows were read in blocks, and their sets are not kept: udcp predict writes them")
         return self.made
 
     def describe(self) -> Description:
-        """That of the measures, and the share of sets that are certified."""
+        """What is printed; the data also have the share of sets that are proved to be the best."""
         described = super().describe()
         return replace(described, data={**described.data, "certified": self.certified})
 
     def _summary(self) -> Iterator[tuple[str, str, str]]:
         yield from super()._summary()
         if self.certified is not None:
-            yield "searched", f"{self.certified:.1%}", "of the sets: the search found the best one for the given p"
+            yield "proved best", f"{self.certified:.1%}", "of the sets, for the given probabilities"
 
 
 _STRATA = {
@@ -291,18 +371,46 @@ def evaluate(
     ids: Any = None,
     ignore: Sequence[str] = (),
 ) -> Evaluation:
-    """Judge a calibrated predictor by fresh probabilities and true labels, which must not be those of calibration.
+    """Measure coverage and cost of a calibrated predictor on fresh rows with known truth.
 
-    `alpha` chooses where several were calibrated. `groups` (one a row) are strata, and needed where calibration was by
-    group; `weights`, `inputs`, `ids` and `ignore` are as for `predict_set`. Rows by `read_rows` hold what was read.
-    Refuses what `predict_set` and `calibrate` refuse. Of a fitted `UtilitySetClassifier`, `probs` are the features X.
+    Do not use the calibration rows: on them, coverage is not what the guarantee is about.
 
+    Parameters
+    ----------
+    predictor : SetPredictor or UtilitySetClassifier
+        A calibrated predictor.
+    probs : array, tensor, frame or nested lists, shape (n, K)
+        Probabilities, as for `predict_set`; for a `UtilitySetClassifier`, the features X.
+    y : sequence, shape (n,)
+        True labels: names or positions.
+    alpha : float, optional
+        Which alpha to use, if several were calibrated.
+    groups : sequence, optional
+        Group of each row. Coverage is then reported by group. Required if calibration was by group.
+    weights, inputs, ids, ignore
+        As for `predict_set`.
+
+    Returns
+    -------
+    Evaluation
+        Coverage with its interval, mean cost by term, sizes, and all of these by stratum.
+
+    Raises
+    ------
+    InputError
+        The predictor is not calibrated, or the data are invalid. The message names the row.
+
+    Examples
+    --------
     >>> import numpy as np, udcp_dsl as udcp
     >>> loss = udcp.loads("labels {cat, dog, wolf}  loss l = size")
-    >>> predictor = udcp.SetPredictor(loss, "lac", alpha=0.5).calibrate(np.eye(3), ["cat", "dog", "wolf"])
+    >>> predictor = udcp.SetPredictor(loss, "lac", alpha=0.5)
+    >>> predictor = predictor.calibrate(np.eye(3), ["cat", "dog", "wolf"])
     >>> report = udcp.evaluate(predictor, [[1, 0, 0], [1, 0, 0]], ["cat", "dog"])
-    >>> report.coverage, report.mean_cost, report.by_class[0].name, round(report.interval[0], 4)
-    (0.5, 1.0, 'cat', 0.0126)
+    >>> report.coverage, report.mean_cost, report.by_class[0].name
+    (0.5, 1.0, 'cat')
+    >>> round(report.interval[0], 4)
+    0.0126
     """
     if not isinstance(predictor, SetPredictor):
         if isinstance(predictor, type) or not hasattr(predictor, "evaluate_sets"):  # as UtilitySetClassifier has it

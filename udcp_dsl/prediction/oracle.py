@@ -53,11 +53,26 @@ class Scorer(Protocol):
 
 
 class Oracle(ABC):
-    """Scores of labels under a loss.
+    """Scores for the labels of each row under a loss; the base class for your own oracle.
 
-    A subclass takes its options as keyword-only arguments, raises OracleError where it does not apply, hands the
-    resolved options on (they are saved as JSON), and implements `_scores`; `_score_of` and `_sets` stop early, and
-    agree with `_scores` to the last bit. They see a C-contiguous float32 or float64 array that was checked.
+    A subclass takes its options as keyword-only arguments, raises OracleError if it does not apply to the loss, passes
+    the resolved options to `super().__init__` (they are saved as JSON), and implements `_scores`. `_score_of` and
+    `_sets` may stop early and must agree with `_scores` to the last bit. All three get a checked C-contiguous array of
+    float32 or float64. docs/how-to/own-oracle.md has an example.
+
+    Parameters
+    ----------
+    loss : Loss
+        The loss.
+    **options
+        Options of the subclass.
+
+    Attributes
+    ----------
+    name : str
+        Name of the oracle.
+    declaration : Declaration or None
+        What it does, how exact and how fast it is; shown by `udcp check`.
     """
 
     name: str
@@ -71,7 +86,7 @@ class Oracle(ABC):
 
     @property
     def about(self) -> str | None:
-        """Which of several scores of this name it gives, in a few words, where there are several: "mass before"."""
+        """Which of several scores of this name it uses, such as "mass before"; None if there is one."""
         return None
 
     @classmethod
@@ -81,17 +96,17 @@ class Oracle(ABC):
 
     @cached_property
     def way(self) -> Way | Refusal | None:
-        """The way that it takes for its loss, as it says itself; None where it does not."""
+        """The algorithm that it uses for its loss; None if it does not declare one."""
         return None if self.declaration is None else self.declaration.way(self.loss)
 
     @property
     def untuned(self) -> bool:
-        """Whether it has no scores yet, because its weight on cost, the option `lam`, is still to be tuned."""
+        """Whether its weight on cost, the option `lam`, still has to be tuned before it has scores."""
         return self.declaration is not None and self.declaration.tuned and self.options.get("lam") is None
 
     @property
     def wants_anchor(self) -> bool:
-        """Whether its scores would be better with an anchor, the option `anchor`, that is still to be found."""
+        """Whether an anchor would improve its scores and still has to be found."""
         if self.declaration is None or self.options.get("anchor") is not None:
             return False
         return self.declaration.anchored(self.loss.example)
@@ -125,12 +140,36 @@ class Oracle(ABC):
             self._listeners.remove(tell)
 
     def scores(self, P: ArrayLike) -> Floats:
-        """Every label's score: probabilities (n, K) -> (n, K)."""
+        """Scores of all labels; low scores enter the set first.
+
+        Parameters
+        ----------
+        P : array, shape (n, K)
+            Probabilities.
+
+        Returns
+        -------
+        array of float, shape (n, K)
+            The scores.
+        """
         probabilities = as_probabilities(P, len(self.loss.labels))
         return self._in_steps(probabilities, lambda oracle, block, rows: oracle._scores(block))
 
     def score_of(self, P: ArrayLike, y: ArrayLike) -> Floats:
-        """The scores of the labels y, given as n indices: (n,)."""
+        """Scores of given labels only; faster than `scores`.
+
+        Parameters
+        ----------
+        P : array, shape (n, K)
+            Probabilities.
+        y : array of int, shape (n,)
+            One label per row, as a position.
+
+        Returns
+        -------
+        array of float, shape (n,)
+            The scores.
+        """
         probabilities = as_probabilities(P, len(self.loss.labels))
         truth = as_indices(y, *probabilities.shape)
         if isinstance(P, BlockedMatrix) and P.is_remote:
@@ -138,7 +177,20 @@ class Oracle(ABC):
         return self._in_steps(probabilities, lambda oracle, block, rows: oracle._score_of(block, truth[rows]))
 
     def sets(self, P: ArrayLike, tau: ArrayLike) -> Masks:
-        """The prediction sets at tau: (n, K) bool. tau is a number, (n, 1) or (n,) by row, (1, K) or (K,) by class."""
+        """The labels whose score is at most the threshold; faster than `scores`.
+
+        Parameters
+        ----------
+        P : array, shape (n, K)
+            Probabilities.
+        tau : float or array
+            The threshold: one number, one per row (n, 1) or (n,), or one per class (1, K) or (K,).
+
+        Returns
+        -------
+        boolean array, shape (n, K)
+            The sets.
+        """
         probabilities = as_probabilities(P, len(self.loss.labels))
         taus = as_thresholds(tau, *probabilities.shape)
 
@@ -148,7 +200,18 @@ class Oracle(ABC):
         return self._in_steps(probabilities, part)
 
     def first(self, P: ArrayLike) -> Indices:
-        """The label that comes first in each row's order: least score, then higher p, then lower index."""
+        """The label that comes first in each row: lowest score, then higher probability, then lower position.
+
+        Parameters
+        ----------
+        P : array, shape (n, K)
+            Probabilities.
+
+        Returns
+        -------
+        array of int, shape (n,)
+            Positions.
+        """
         if isinstance(P, BlockedMatrix) and P.is_remote:
             return P.ask(RemoteCall(self, "first"), *self.own_columns)
         probabilities = as_probabilities(P, len(self.loss.labels))
@@ -326,7 +389,19 @@ class ExternalOracle(Oracle):
 
 
 def oracle_names() -> tuple[str, ...]:
-    """The names that `make_oracle` knows: ours and those of other installed packages."""
+    """Names of all installed oracles, including those of other packages.
+
+    Returns
+    -------
+    tuple of str
+        The names that `make_oracle` and `SetPredictor` accept.
+
+    Examples
+    --------
+    >>> import udcp_dsl as udcp
+    >>> "price" in udcp.oracle_names()
+    True
+    """
     return tuple(sorted({entry.name for entry in _registered(tuple(sys.path))}))
 
 
@@ -337,7 +412,34 @@ def _registered(path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
 
 
 def make_oracle(name: str, loss: Loss, **options: object) -> Oracle:
-    """The oracle called `name` for a loss; OracleError for an unknown name or option, or where it does not apply."""
+    """Make an oracle for a loss.
+
+    Parameters
+    ----------
+    name : str
+        One of `oracle_names()`.
+    loss : Loss
+        The loss.
+    **options
+        Options of the oracle, such as `lam` of `penalized`; docs/oracles.md lists them.
+
+    Returns
+    -------
+    Oracle
+        It gives scores to the labels of each row.
+
+    Raises
+    ------
+    OracleError
+        The name or an option is unknown, or the oracle does not apply to this loss.
+
+    Examples
+    --------
+    >>> import udcp_dsl as udcp
+    >>> loss = udcp.loads("labels {a, b, c}  loss l = size")
+    >>> udcp.make_oracle("lac", loss).scores([[0.7, 0.2, 0.1]]).tolist()
+    [[-0.7, -0.2, -0.1]]
+    """
     from udcp_dsl.prediction.stages.oracle_by_row import by_row
 
     factory = _load(name)

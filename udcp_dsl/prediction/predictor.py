@@ -46,30 +46,71 @@ _BLOCK = 1 << 22
 
 
 class SetPredictor:
-    """Prediction sets that contain the true label with probability at least 1 - alpha, cheap under a loss.
+    """Prediction sets that contain the true label with probability at least 1 - alpha, at low cost.
 
-    `oracle` is a name (with its `options`) or an oracle made by `make_oracle` for this loss. Give `alpha` or
-    `confidence_level`; `alpha` may be a list, one of which is chosen at prediction. `conditional="group"` or `"class"`
-    guarantees coverage within each group or class; those with too few points get full sets, or, with `pool=True`, the
-    threshold of all. `conditional="difficulty"` guarantees it within each of `bins` (4) parts of the rows by their
-    highest probability. `confidence=0.95`: with that probability over the draw of the calibration rows the coverage of
-    this very predictor is at least 1 - alpha, in each group, class or bin by itself or, `simultaneous=True`, in all.
-    `risk` names nonnegative `costs` of the spec, the harm of missing a label: its mean over all rows is then at most
-    alpha, in its units. docs/guarantees.md says precisely what each of these promises.
+    Parameters
+    ----------
+    loss : Loss
+        What a set costs; see `udcp.load`.
+    oracle : str or Oracle, default "price"
+        How the labels of a row are ordered: a name (`udcp.oracle_names()`) or an oracle made by `make_oracle`.
+    promise : Promise, optional
+        All guarantees as one value, instead of the keywords below.
+    options : mapping, optional
+        Options of the oracle, if it is given by name, such as `{"lam": 0.1}`.
+    alpha : float or sequence of float, default 0.1
+        Share of true labels that sets may miss. With several values, `predict_set` selects one. With `risk`, the mean
+        harm to stay below.
+    confidence_level : float, optional
+        The same as `alpha=1 - confidence_level`.
+    conditional : {"group", "class", "difficulty"}, optional
+        Guarantee coverage in each group, in each true class, or in each of `bins` parts of the rows by their highest
+        probability, instead of over all rows. Groups and classes with too few rows get full sets; see `pool`.
+    bins : int, default 4
+        Number of parts for `conditional="difficulty"`.
+    confidence : float, optional
+        With this probability over the draw of the calibration rows, this very predictor covers 1 - alpha. Without it,
+        coverage holds on average over calibrations.
+    simultaneous : bool, default False
+        Hold `confidence` for all groups, classes or bins at once instead of for each by itself.
+    risk : str, optional
+        Name of nonnegative costs in the spec: the harm of missing a label. Alpha then bounds the mean harm.
+    repair : {"auto", "temperature"}, Repair or None, default "auto"
+        Correct the probabilities first. "auto" fits the correction on a fifth of the calibration rows (100 to 1,000
+        rows; none if there are fewer than 300) and uses it only if it helps. "temperature" fits one number. None leaves
+        the probabilities alone.
+    temperature : float or "fit", optional
+        Deprecated; use `repair`.
+    nonempty : bool, default False
+        Never return an empty set.
+    randomize : bool, default False
+        Cover exactly 1 - alpha by randomising labels at the threshold. The draws depend on `seed` and on the row's
+        probabilities and id; without ids, rows with equal probabilities share a draw.
+    seed : int, default 0
+        Random seed for the folds and for `randomize`.
+    class_names : sequence, optional
+        Names of the columns of `probs`, if they are not in the order of `loss.labels`. Integers in `y` remain positions
+        in `loss.labels`, so give true labels by name.
+    pool : bool, default False
+        Groups or classes with too few rows use the threshold of all rows.
 
-    `repair="auto"` repairs the probabilities first, on a fifth of the calibration rows (at least 100, at most 1,000;
-    not at all with fewer than 300 rows), and leaves them alone where that is no better; `"temperature"` fits one
-    number; None takes p as it is; a `Repair` that was made before is applied. `temperature` is its deprecated name.
+    Raises
+    ------
+    InputError
+        An option is invalid, or two options exclude each other.
+    OracleError
+        The oracle does not exist, or does not apply to this loss.
 
-    `nonempty=True` never gives an empty set; `randomize=True` covers 1 - alpha exactly, with draws that depend on
-    `seed`, the row's probabilities and its id, if ids are given, alone (so without ids rows with equal probabilities
-    share a draw: where the classifier has few distinct outputs, coverage is exact on average over seeds, and a warning
-    says so). `class_names` names the columns of arrays, if they are not in the order of `loss.labels`; true labels are
-    best given by name, as integers are positions in `loss.labels` all the same. Labels in sets have the type in which
-    they were given, in `y` or `class_names`: see `PredictionSets`.
+    See Also
+    --------
+    UtilitySetClassifier : the same as a scikit-learn estimator.
 
+    Examples
+    --------
     >>> import numpy as np, udcp_dsl as udcp
-    >>> loss = udcp.loads("labels {cat, dog, wolf}  category wild {wolf}  loss l = size + 5 * any(wild)")
+    >>> loss = udcp.loads(
+    ...     "labels {cat, dog, wolf}  category wild {wolf}  loss l = size + 5 * any(wild)"
+    ... )
     >>> rng = np.random.default_rng(0)
     >>> probs = rng.dirichlet([1, 1, 1], 100)
     >>> y = [rng.choice(3, p=p) for p in probs]
@@ -145,21 +186,49 @@ class SetPredictor:
         logits: bool = False,
         normalize: bool = False,
     ) -> SetPredictor:
-        """Set the threshold from probabilities (n, K) and true labels that the classifier was not trained on.
+        """Set the threshold on rows with known truth that the classifier was not trained on.
 
-        `probs` are an array, a tensor, a frame or nested lists; `logits` and `normalize` say what the numbers are, here
-        and at prediction; `ignore` names columns of a frame to leave unread. Or they are rows by `read_rows`: these
-        are probabilities already, and hold `y`, `groups` and `ids` if these were read. An oracle whose lambda is to be
-        tuned takes three folds of the rows, chosen by `seed`: two for lambda, and the third for the threshold; one that
-        takes an anchor, as `price` does unless the loss is submodular, a quarter of the rows for it, at most 1,000; a
-        repair of p that is to be fitted takes a fifth of them before. `weights`, one a row, are how much
-        likelier each row is among the new rows than among these (`weights_from_classifier` estimates them). `inputs`
-        are the numbers that the loss reads of each row: a mapping from names to arrays, or a frame.
-        Returns the predictor itself; calibrating again starts afresh.
+        Calibrating again starts afresh. Some rows are set apart first, chosen at random by `seed`: a fifth for the
+        repair of the probabilities, then a quarter (at most 1,000) for the anchor if `price` needs one, or two thirds
+        for lambda if the oracle has to be tuned. The others set the threshold.
 
-        Warned of first: an alpha of 0.5 or more, as it may be meant as the coverage; labels that cost nothing, which an
-        oracle led by cost puts into every set; columns that seem to be in another order than the labels, or two of them
-        exchanged; and, with `randomize`, rows that share a draw, if they have no `ids`.
+        Parameters
+        ----------
+        probs : array, tensor, frame or nested lists, shape (n, K)
+            Probabilities, columns in the order of `loss.labels` or of `class_names`; columns of frames are matched by
+            name.
+        y : sequence, shape (n,)
+            True labels: names or positions. If the labels are numbers, integers are names.
+        groups : sequence, optional
+            Group of each row, for `conditional="group"`.
+        weights : sequence of float, optional
+            How much more likely each row is among new rows than here; see `weights_from_classifier`.
+        inputs : mapping or frame, optional
+            Numbers that the loss reads for each row, by name.
+        ids : sequence, optional
+            Name of each row, for messages and for the draws of `randomize`.
+        ignore : sequence of str, optional
+            Columns of a frame to leave unread.
+        logits : bool, default False
+            The numbers are logits, here and at prediction; they go through a softmax.
+        normalize : bool, default False
+            Rows need not sum to 1, here and at prediction; they are divided by their sum.
+
+        Returns
+        -------
+        SetPredictor
+            The predictor itself.
+
+        Raises
+        ------
+        InputError
+            The data are invalid. The message names the row.
+
+        Warns
+        -----
+        UserWarning
+            Alpha is 0.5 or more, labels cost nothing, columns seem to be in another order than the labels, or rows
+            without ids share a draw of `randomize`.
         """
         logits, normalize = flag(logits, "logits"), flag(normalize, "normalize")
         warn_of_high_alpha(self.promise)
@@ -189,13 +258,35 @@ class SetPredictor:
         ids: Any = None,
         ignore: Sequence[str] = (),
     ) -> PredictionSets:
-        """The prediction sets of new probabilities, of none too; `alpha` chooses where several were calibrated.
+        """Predict sets for new rows; zero rows are allowed.
 
-        `weights` are needed where calibration had them; a row whose weight is too large for the calibration rows has
-        the full set, and a warning counts such rows.
+        Parameters
+        ----------
+        probs : array, tensor, frame or nested lists, shape (n, K)
+            Probabilities, as for `calibrate`.
+        alpha : float, optional
+            Which alpha to use, if several were calibrated.
+        groups : sequence, optional
+            Group of each row; required if calibration was by group.
+        weights : sequence of float, optional
+            Weight of each row; required if calibration had weights. A row whose weight is too large gets the full set,
+            and a warning counts such rows.
+        inputs : mapping or frame, optional
+            Numbers that the loss reads for each row, by name.
+        ids : sequence, optional
+            Name of each row, kept in the result. Repeated ids give a warning.
+        ignore : sequence of str, optional
+            Columns of a frame to leave unread.
 
-        `ids` name the rows in what is written of the sets, and are taken into the draws of randomised ones; one that
-        repeats is warned of. `ignore` names columns of a frame to leave unread. A pandas frame keeps its index.
+        Returns
+        -------
+        PredictionSets
+            One set per row. The index of a pandas frame is kept.
+
+        Raises
+        ------
+        InputError
+            The predictor is not calibrated, or the data are invalid. The message names the row.
         """
         level = self.calibrated.level(alpha)
         rows = self.rows(probs, groups=groups, weights=weights, inputs=inputs, ids=ids, ignore=ignore, empty=True)
@@ -219,16 +310,48 @@ class SetPredictor:
         ignore: Sequence[str] = (),
         only_labels: bool = False,
     ) -> Iterator[Any]:
-        """From an iterator of `pyarrow.RecordBatch` to one of the same: id, labels (a list column), size, cost.
+        """Predict sets for a stream of batches, with no more than one batch in memory.
 
-        It is what Spark's `mapInArrow` takes, and holds no more than a batch. The columns are those of `open_rows`;
-        rows without ids are numbered. A fault is named by its batch and its row there, both counted from 0.
+        This is the function to give to Spark's `mapInArrow`, or to batches of Ray and Dask.
 
+        Parameters
+        ----------
+        batches : iterable of pyarrow.RecordBatch
+            Rows with one column per label, or with one column of lists.
+        alpha : float, optional
+            Which alpha to use, if several were calibrated.
+        column : str, optional
+            Name of the list column with the probabilities, if there are several.
+        id_column, group_column, weight_column : str, optional
+            Columns with ids, groups and weights. Rows without ids are numbered.
+        carry : sequence of str, optional
+            Further columns to copy to the output.
+        ignore : sequence of str, optional
+            Columns to leave unread.
+        only_labels : bool, default False
+            Ignore all columns that are not labels.
+
+        Returns
+        -------
+        iterator of pyarrow.RecordBatch
+            Columns id, labels (a list), size, cost and, where they apply, action, certificate and handed_over.
+
+        Raises
+        ------
+        InputError
+            A batch is invalid. The message names the batch and the row in it, both counted from 0.
+
+        Examples
+        --------
         >>> import numpy as np, pyarrow as pa, udcp_dsl as udcp
         >>> loss = udcp.loads("labels {cat, dog, wolf}  loss l = size")
-        >>> predictor = udcp.SetPredictor(loss, "lac", alpha=0.5).calibrate(np.eye(3), ["cat", "dog", "wolf"])
-        >>> batch = pa.record_batch({"photo": ["a", "b"], "p": [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]})
-        >>> [answer.to_pydict() for answer in predictor.predict_batches([batch], id_column="photo")]
+        >>> predictor = udcp.SetPredictor(loss, "lac", alpha=0.5)
+        >>> predictor = predictor.calibrate(np.eye(3), ["cat", "dog", "wolf"])
+        >>> batch = pa.record_batch(
+        ...     {"photo": ["a", "b"], "p": [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]}
+        ... )
+        >>> found = predictor.predict_batches([batch], id_column="photo")
+        >>> [answer.to_pydict() for answer in found]
         [{'id': ['a', 'b'], 'labels': [['cat'], ['wolf']], 'size': [1, 1], 'cost': [1.0, 1.0]}]
         """
         from udcp_dsl.prediction.streams.answering import predict_batches
@@ -249,12 +372,22 @@ class SetPredictor:
     @overload
     def adapt(self, probs: Any, *, calibration: Any) -> SetPredictor: ...
     def adapt(self, probs: Any, *, calibration: Any = None) -> SetPredictor | LabelShift:
-        """A new predictor for rows `probs` whose mix of labels has moved, without their truth (docs/label-shift.md).
+        """Adapt to new rows in which labels are more or less frequent than before, without their truth.
 
-        `calibration` is (P, y) or (P, y, inputs), labelled rows of the old mix: those that this was calibrated with in
-        the same order (so taken if as many; the rows of repair, lambda and anchor are left out), or new ones. Coverage
-        is 1 - alpha only as far as the estimated ratios are right; `probs` may be a `LabelShift`, if both mixes are
-        known. Without `calibration` the result is a `LabelShift`, which reports how the mix has moved.
+        Coverage is 1 - alpha only as far as the estimated frequencies are right; see docs/label-shift.md.
+
+        Parameters
+        ----------
+        probs : array, tensor, frame, nested lists or LabelShift
+            Probabilities of new rows, or the old and new frequencies of the labels, if they are known.
+        calibration : tuple (probs, y) or (probs, y, inputs), optional
+            Labelled rows of the old kind: those that this predictor was calibrated with, in the same order (recognised
+            by their number; rows used for repair, lambda and anchor are left out), or others.
+
+        Returns
+        -------
+        SetPredictor or LabelShift
+            A new predictor or, without `calibration`, how the frequencies have changed.
         """
         from udcp_dsl.prediction import adapting
 
@@ -270,11 +403,21 @@ class SetPredictor:
         ids: Any = None,
         ignore: Sequence[str] = (),
     ) -> npt.NDArray[np.float64]:
-        """The smallest alpha at which each label is left out, (n, K): the set at alpha is {y : p(y) > alpha}, exactly.
+        """The smallest alpha at which each label is left out.
 
-        Arguments are as for `predict_set`. With anchors, or cells that are pooled, they are those of the smallest
-        alpha. Of scores that a file has thinned they are rounded up, but not past a calibrated alpha. Where harm is
-        bounded they are in its units.
+        The set at alpha consists of the labels whose p-value is above alpha.
+
+        Parameters
+        ----------
+        probs, groups, weights, inputs, ids, ignore
+            As for `predict_set`.
+
+        Returns
+        -------
+        array of float, shape (n, K)
+            With anchors or pooled groups, p-values are those at the smallest alpha. Where a saved file holds only part
+            of the calibration scores, they are rounded up, but never past a calibrated alpha. With `risk`, they are
+            mean harms.
         """
         chain, level = self.fitted, min(self.alphas)
         rows = self.rows(probs, groups=groups, ids=ids, weights=weights, inputs=inputs, ignore=ignore, empty=True)
@@ -287,8 +430,13 @@ class SetPredictor:
         return out
 
     def plot(self) -> Any:
-        """A matplotlib figure: how far p can be taken at its word, before and after its repair, on held-out rows of
-        the repair's fold. Needs the extra `report`."""
+        """Draw how far the probabilities can be trusted, before and after their repair, on held-out rows.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            Needs the extra `report`.
+        """
         about_p = self.fitted.about_p
         if self.repair is None:
             raise InputError(f"there is no repair to draw: {about_p}")
@@ -296,85 +444,95 @@ class SetPredictor:
 
     @property
     def fitted(self) -> Chain:
-        """The fitted chain; refuses where there is none yet."""
+        """The fitted stages and thresholds; InputError before calibration."""
         if self.chain is None:
             raise InputError("the predictor is not calibrated: call calibrate(probs, y) first")
         return self.chain
 
     @property
     def calibrated(self) -> Calibration:
-        """The calibration; refuses where there is none yet."""
+        """The thresholds; InputError before calibration."""
         return self.fitted.thresholds.calibration
 
     @property
     def calibration(self) -> Calibration | None:
-        """The thresholds, once it is calibrated."""
+        """The thresholds, or None before calibration."""
         return None if self.chain is None else self.chain.thresholds.calibration
 
     @property
     def calibration_scores(self) -> CalibrationScores | None:
-        """The scores that the thresholds were made from, unless they have weights."""
+        """The scores behind the thresholds; None before calibration and with weights."""
         return None if self.chain is None else self.chain.thresholds.scores
 
     def least_covered(self, alpha: Level | None = None) -> LeastCovered | None:
-        """Who is covered least on the calibration rows, at one of the alphas; `evaluate` tells it of fresh rows.
+        """The classes and the quarter of the rows that are covered least on the calibration rows.
 
-        None for a predictor that was loaded, and where thresholds are weighted or bound harm.
+        Use `evaluate` for fresh rows.
+
+        Parameters
+        ----------
+        alpha : float, optional
+            Which alpha to use, if several were calibrated.
+
+        Returns
+        -------
+        LeastCovered or None
+            None for a predictor that was loaded from a file, and with `weights` or `risk`.
         """
         found = self.fitted.in_sample.get(self.calibrated.level(alpha))
         return None if found is None else found.least_covered
 
     @property
     def tuning(self) -> Tuning | None:
-        """How lambda was chosen, if it was."""
+        """How lambda was chosen, or None if it was not tuned."""
         stage = None if self.chain is None else self.chain.find(Lambda)
         return None if stage is None else stage.tuning
 
     @property
     def anchors(self) -> Anchors | None:
-        """The anchors of an oracle that takes them."""
+        """The anchors of the oracle, or None if it has none."""
         return None if self.chain is None else self.chain.find(Anchors)
 
     @property
     def repair(self) -> Repair | None:
-        """What is done to p first, once it is known; None where nothing is."""
+        """The correction of the probabilities, or None before calibration and without one."""
         stage = None if self.chain is None else self.chain.find(RepairStage)
         return None if stage is None else stage.repair
 
     @property
     def temperature(self) -> float | None:
-        """The temperature that is used, where the repair of p is one."""
+        """The temperature, if the repair is a temperature alone; else None."""
         old = None if self.chain is None else self.chain.find(Temperature)
         return old.value if old is not None else None if self.repair is None else self.repair.temperature
 
     @property
     def alphas(self) -> tuple[Fraction, ...]:
-        """The levels that it is calibrated for."""
+        """The values of alpha, as exact fractions."""
         return self.promise.alphas
 
     @property
     def conditional(self) -> Conditional:
-        """Within what coverage is promised: groups, classes, bins by difficulty, or None."""
+        """Where coverage is guaranteed ("group", "class" or "difficulty"); None means over all rows."""
         return self.promise.conditional
 
     @property
     def nonempty(self) -> bool:
-        """Whether no set is empty."""
+        """Whether empty sets are ruled out."""
         return self.promise.nonempty
 
     @property
     def randomize(self) -> bool:
-        """Whether sets are randomised."""
+        """Whether sets are randomised at the threshold."""
         return self.promise.randomize
 
     @property
     def pool(self) -> bool:
-        """Whether small groups and classes take the threshold of all rows."""
+        """Whether small groups and classes use the threshold of all rows."""
         return self.promise.pool
 
     @property
     def seed(self) -> int:
-        """The seed of folds and of randomised sets."""
+        """Random seed for the folds and for randomised sets."""
         return self.promise.seed
 
     @property
@@ -401,7 +559,7 @@ class SetPredictor:
         ignore: Sequence[str] = (),
         empty: bool = False,
     ) -> Rows:
-        """What `predict_set` and `evaluate` make of their arguments."""
+        """The rows that `predict_set` and `evaluate` make from their arguments."""
         beside = {"y": y, "groups": groups, "ids": ids, "weights": weights, "inputs": inputs, "ignore": ignore}
         rows = self._rows_of(probs, beside, logits=self.logits, normalize=self.normalize, empty=empty)
         self._check_weights(rows)
@@ -422,14 +580,36 @@ class SetPredictor:
             raise InputError("weights= are given, but calibration had none: calibrate with weights=")
 
     def save(self, path: str | Path) -> None:
-        """Write everything needed to predict elsewhere into one JSON file."""
+        """Save everything that is needed to predict elsewhere into one JSON file.
+
+        Parameters
+        ----------
+        path : str or path
+            The file. It is written under a temporary name first, so it is never left half-written.
+        """
         from udcp_dsl.prediction.saved import save
 
         save(self, path)
 
     @classmethod
     def load(cls, path: str | Path) -> SetPredictor:
-        """A predictor saved by `save`; a file that was changed, or is of a newer format, is refused."""
+        """Load a predictor saved by `save`.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+
+        Returns
+        -------
+        SetPredictor
+            It gives the same sets as the one that was saved.
+
+        Raises
+        ------
+        InputError
+            The file was changed, is damaged, or was written by a newer version.
+        """
         from udcp_dsl.prediction.saved import load
 
         return load(path)
@@ -464,14 +644,14 @@ class SetPredictor:
         return self.fitted.repaired(P)
 
     def sets(self, rows: Rows, level: Fraction) -> npt.NDArray[np.bool_]:
-        """The sets of rows, (n, K) bool, at one of the alphas: what `predict_set` comes to."""
+        """The sets of rows, (n, K) bool, at one alpha; `predict_set` wraps them."""
         made = self.make_sets(rows, level)
         if made.full:
             warn_of_full_sets(made.full, len(rows))
         return made.mask
 
     def make_sets(self, rows: Rows, level: Fraction) -> MadeSets:
-        """The same, with what is known of how they were made."""
+        """The sets of rows, with what is known about how they were made."""
         if rows.weights is None and self.calibrated.weighted:
             raise InputError("calibrated with weights, so that new rows need theirs: give weights=")
         self._check_weights(rows)

@@ -42,20 +42,39 @@ class MadeSets(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PredictionSets(Shown):
-    """Prediction sets for n instances, with their costs under the loss.
+    """Prediction sets of n rows, with their costs.
 
-    `sets[i]` and iteration give the labels of one set; a slice, a list of positions or a mask of rows gives prediction
-    sets again. `index` is that of the pandas frame that the probabilities came in.
+    `sets[i]` gives the labels of one set, and iteration gives them one by one; a slice, a list of positions or a mask
+    of rows gives prediction sets again.
 
-    Labels in sets have the type in which they were given (`given_labels`, in the order of the spec; None: texts). They
-    are integers where the labels are numbers and the true labels of calibration were integers, so that `truth in
-    sets[i]` holds. Where true labels do not say (they are positions, or were read from a file), the `class_names` of
-    the predictor decide; otherwise labels are strings. `loss.labels`, `nodes` and files of sets hold strings always.
+    Labels have the type in which they were given. They are integers if the labels of the spec are numbers and the true
+    labels of calibration were integers, so that `truth in sets[i]` works; otherwise they follow `class_names`, or are
+    strings. `loss.labels`, `nodes` and files always hold strings.
 
+    Attributes
+    ----------
+    loss : Loss
+        What the sets cost.
+    mask : boolean array, shape (n, K)
+        One row per set, columns in the order of `loss.labels`.
+    ids : array of str or None
+        Names of the rows, if they were given.
+    index : pandas.Index or None
+        Index of the frame that the probabilities came in.
+    given_labels : tuple or None
+        The labels in the type in which they were given; None means strings.
+    inputs : RowInputs or None
+        Inputs of the rows, if the loss reads any.
+
+    Examples
+    --------
     >>> import numpy as np, udcp_dsl as udcp
-    >>> sets = PredictionSets(udcp.loads("labels {a, b}  loss l = size"), np.array([[True, True], [False, True]]))
-    >>> sets, sets[0], list(sets[1:])
-    (PredictionSets(2 sets of 2 labels, loss 'l': mean size 1.5, 0 empty), ('a', 'b'), [('b',)])
+    >>> loss = udcp.loads("labels {a, b}  loss l = size")
+    >>> sets = PredictionSets(loss, np.array([[True, True], [False, True]]))
+    >>> sets
+    PredictionSets(2 sets of 2 labels, loss 'l': mean size 1.5, 0 empty)
+    >>> sets[0], list(sets[1:])
+    (('a', 'b'), [('b',)])
     """
 
     loss: Loss
@@ -105,25 +124,31 @@ class PredictionSets(Shown):
 
     @cached_property
     def labels(self) -> list[tuple[Any, ...]]:
-        """The labels of each set, in the order of the spec: strings, or of the type in which they were given."""
+        """Labels of each set, in the order of the spec."""
         return [tuple(self._names[row]) for row in self.mask]
 
     @cached_property
     def sizes(self) -> npt.NDArray[np.int64]:
-        """The number of labels of each set."""
+        """Number of labels in each set."""
         return np.asarray(np.count_nonzero(self.mask, axis=1), dtype=np.int64)
 
     @cached_property
     def nodes(self) -> list[tuple[str, ...]]:
-        """Each set as the fewest nodes of a hierarchy whose labels are exactly its own, labels being nodes: of the one
-        that `nodes(h)` in the loss names, else of the only one that the spec declares; InputError if that says none.
+        """Each set as the fewest nodes of a hierarchy that have exactly its labels.
 
-        Where several nodes have one name, it is told with what is above it: `kind/family`. The root is called as the
-        hierarchy.
+        The hierarchy is the one in `nodes(h)` of the loss, or else the only one of the spec; InputError if there is no
+        such hierarchy. Labels are nodes, and the root has the name of the hierarchy. Where several nodes share a name,
+        it is preceded by the node above, as in `kind/family`.
 
+        Examples
+        --------
         >>> import numpy as np, udcp_dsl as udcp
-        >>> text = "labels {cat, dog, trout}  hierarchy life { mammals {cat, dog}, trout }  loss l = size"
-        >>> PredictionSets(udcp.loads(text), np.array([[True, True, False], [False, True, True], [True] * 3])).nodes
+        >>> loss = udcp.loads(
+        ...     "labels {cat, dog, trout}  hierarchy life { mammals {cat, dog}, trout }"
+        ...     "  loss l = size"
+        ... )
+        >>> mask = np.array([[True, True, False], [False, True, True], [True] * 3])
+        >>> PredictionSets(loss, mask).nodes
         [('mammals',), ('dog', 'trout'), ('life',)]
         """
         tree = _told_by(self.loss)
@@ -137,24 +162,24 @@ class PredictionSets(Shown):
 
     @cached_property
     def costs(self) -> npt.NDArray[np.float64]:
-        """L(S) of each set, in the unit of the loss (`loss.unit`)."""
+        """Cost of each set, in the unit of the loss (`loss.unit`)."""
         return self.loss.costs_of(self.views, self.inputs)
 
     @property
     def actions(self) -> npt.NDArray[np.str_] | dict[str, npt.NDArray[np.str_]]:
-        """For a loss with `worst(u)` the best action for each set: the one whose worst loss over its labels is least.
+        """The best action for each set, for a loss with `worst(u)`; its worst loss over the set is the least.
 
-        For an empty set the best one for all labels. Of several `worst`, a mapping by the name of the actions. Refuses
-        a loss without.
+        For an empty set, the best action over all labels. If the loss has several `worst`, a mapping by the name of the
+        actions. InputError if it has none.
         """
         found = {name: np.array(self._asked[name].actions)[chosen] for name, (chosen, _) in self._decided.items()}
         return found if len(found) > 1 else next(iter(found.values()))
 
     @property
     def certificates(self) -> npt.NDArray[np.float64] | dict[str, npt.NDArray[np.float64]]:
-        """What the action of each set costs at worst, over the labels of the set (of an empty one, over all).
+        """What the action of each set costs at worst, over the labels of the set (over all labels if it is empty).
 
-        Wherever the truth is in the set the action costs no more: so with probability 1 - alpha, at least.
+        If the truth is in the set, the action costs no more; that holds with probability at least 1 - alpha.
         """
         found = {name: worst for name, (_, worst) in self._decided.items()}
         return found if len(found) > 1 else next(iter(found.values()))
@@ -179,13 +204,15 @@ class PredictionSets(Shown):
 
     @cached_property
     def handed_over(self) -> npt.NDArray[np.bool_] | None:
-        """For a loss min(L, c) the sets that cost c: these cases are handed over. None for other losses."""
+        """Which sets cost c, for a loss min(L, c), so that the row is handed over; None for other losses."""
         return None if self.loss.ceiling is None else self.costs >= self.loss.ceiling
 
     @property
     def decisions(self) -> dict[str, npt.NDArray[Any]]:
-        """What is decided, as columns of a table: action and certificate (of several actions, each with its name after
-        a colon), and handed_over; of most losses nothing."""
+        """The columns action, certificate and handed_over, where they apply; an empty mapping for most losses.
+
+        With several actions, each column has the name of the actions after a colon.
+        """
         columns: dict[str, npt.NDArray[Any]] = {}
         for name, actions in self.loss.actions.items():
             after = f":{name}" if len(self.loss.actions) > 1 else ""
@@ -194,14 +221,26 @@ class PredictionSets(Shown):
         return columns if self.handed_over is None else columns | {"handed_over": self.handed_over}
 
     def to_pandas(self) -> pd.DataFrame:
-        """A frame with columns labels, size and cost (in `loss.unit`), and those of `decisions`; indexed by the ids,
-        else as the probabilities were."""
+        """The sets as a pandas frame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns labels, size, cost and those of `decisions`; indexed by the ids, or as the probabilities were.
+        """
         columns = {"labels": self.labels, "size": self.sizes, "cost": self.costs, **self.decisions}
         return as_pandas(columns, self.index) if self.ids is None else as_pandas(columns, self.ids, "id")
 
     def to_lists(self) -> list[list[Any]]:
-        """The labels of each set as a list.
+        """The sets as lists.
 
+        Returns
+        -------
+        list of lists
+            Labels of each set.
+
+        Examples
+        --------
         >>> import numpy as np, udcp_dsl as udcp
         >>> loss = udcp.loads("labels {1, 2}  loss l = size")
         >>> sets = PredictionSets(loss, np.eye(2, dtype=bool), given_labels=(1, 2))
@@ -211,15 +250,24 @@ class PredictionSets(Shown):
         return [list(labels) for labels in self.labels]
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """Each set as a dict: id (where rows have ids or a pandas index), labels, size, cost and `decisions`.
+        """The sets as dicts of plain Python values, ready for JSON.
 
-        The values are Python's own.
+        Returns
+        -------
+        list of dicts
+            Keys id (if rows have ids or a pandas index), labels, size, cost and those of `decisions`.
         """
         columns = {name: column if name == "labels" else column.tolist() for name, column in self._columns().items()}
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
     def to_polars(self) -> pl.DataFrame:
-        """A frame of polars with the columns of `to_dicts`; labels that are of several types are texts."""
+        """The sets as a polars frame.
+
+        Returns
+        -------
+        polars.DataFrame
+            Columns as in `to_dicts`. Labels of mixed types become strings.
+        """
         of_one_type = len({type(name) for name in self._names}) == 1
         sets = self if of_one_type else replace(self, given_labels=None)
         return as_polars(sets._columns(), {"labels": sets._names.tolist()})
@@ -230,13 +278,19 @@ class PredictionSets(Shown):
         return columns if named is None else {"id": np.asarray(named), **columns}
 
     def plot(self) -> Any:
-        """A matplotlib figure: how large the sets are and what they cost. Needs the extra `report`."""
+        """Draw how large the sets are and what they cost.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            Needs the extra `report`.
+        """
         from udcp_dsl.report.views import plot_sets
 
         return plot_sets(self)
 
     def describe(self) -> Description:
-        """The first ten sets, and how many more there are."""
+        """What is printed: the first ten sets, and how many more there are."""
         first = self[:_SHOWN]
         named = self.ids is not None or self.index is not None
         names = first.ids if first.ids is not None else first.index if first.index is not None else range(len(first))

@@ -59,15 +59,34 @@ def assert_valid_oracle(
     seed: int = 0,
     chance: float = 1e-6,
 ) -> None:
-    """Assert that a class of oracles, called as `oracle_class(loss, **options)`, keeps all that the protocol asks.
+    """Fail if a class of oracles breaks the rules on which coverage rests; use it to test your own oracle.
 
-    `scores`, `score_of`, `sets` and `first` agree to the last bit, with ties, zeros and ones, in all precisions; the
-    scores of a row depend on nothing but the loss and the row: not on other rows, their order, or what was asked
-    before; options survive JSON and make the same oracle again; and coverage follows its exact law, which a correct
-    oracle misses with this `chance`. Losses that the class refuses with OracleError are passed over; give `losses` of
-    your own where it needs others than the usual ones. `cases` are the batches of rows for each loss. An AssertionError
-    shows the case with the fewest labels and rows.
+    `scores`, `score_of`, `sets` and `first` must agree to the last bit, with ties, zeros and ones, in every precision.
+    The scores of a row must depend on the loss and on that row alone: not on other rows, their order, or earlier calls.
+    Options must survive JSON and make the same oracle again. Coverage must follow its exact distribution.
 
+    Parameters
+    ----------
+    oracle_class : callable
+        Called as `oracle_class(loss, **options)`. Losses that it refuses with OracleError are skipped.
+    options : mapping, optional
+        Options of the oracle.
+    losses : sequence of Loss, optional
+        Losses to try, if the class needs others than the usual ones.
+    cases : int, default 12
+        Number of batches of rows per loss.
+    seed : int, default 0
+        Random seed.
+    chance : float, default 1e-6
+        Probability that a correct oracle fails.
+
+    Raises
+    ------
+    AssertionError
+        A rule is broken; the message shows the case with the fewest labels and rows.
+
+    Examples
+    --------
     >>> from udcp_dsl.testing import assert_valid_oracle
     >>> class LeastProbable(Oracle):
     ...     name = "least probable"

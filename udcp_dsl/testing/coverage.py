@@ -71,12 +71,25 @@ def drawn_rows(
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A source of independent (probabilities, true label): a distribution of labels and a classifier of some kind.
+    """A source of independent rows (probabilities, true label): a distribution of labels and a classifier of some kind.
 
-    The log-odds of the labels are `prior` plus noise of scale `spread` for each instance; `own` belongs to the
-    classifier. `repeated` draws its instances from a handful; a `long-tailed` problem has few labels that are frequent.
+    Parameters
+    ----------
+    kind : str
+        Kind of classifier, such as "calibrated", "overconfident" or "tied".
+    prior : array, shape (K,)
+        Log-odds of the labels before noise.
+    own : array, shape (K,)
+        Log-odds that belong to the classifier.
+    spread : float
+        Scale of the noise per row.
+    dtype : dtype, default float64
+        Type of the probabilities.
 
-    >>> P, y = Problem.generated(3, np.random.default_rng(0)).draw(5, np.random.default_rng(1))
+    Examples
+    --------
+    >>> problem = Problem.generated(3, np.random.default_rng(0))
+    >>> P, y = problem.draw(5, np.random.default_rng(1))
     >>> P.shape, y.shape
     ((5, 3), (5,))
     """
@@ -91,7 +104,24 @@ class Problem:
     def generated(
         cls, K: int, rng: np.random.Generator, *, kind: str | None = None, dtype: npt.DTypeLike = np.float64
     ) -> Problem:
-        """A problem with K labels: flat or long-tailed, easy or hard, with a classifier of this kind or any."""
+        """A random problem: flat or long-tailed, easy or hard.
+
+        Parameters
+        ----------
+        K : int
+            Number of labels.
+        rng : numpy.random.Generator
+            Source of randomness.
+        kind : str, optional
+            Kind of classifier; by default any.
+        dtype : dtype, default float64
+            Type of the probabilities.
+
+        Returns
+        -------
+        Problem
+            The problem.
+        """
         chosen = str(rng.choice(list(CLASSIFIERS))) if kind is None else kind
         steep = float(rng.choice([0.0, 1.0, 2.0]))
         tail = -(3.0 if chosen == "long-tailed" else steep) * np.log(np.arange(1, K + 1))
@@ -102,7 +132,20 @@ class Problem:
         return self.prior + self.spread * np.random.default_rng(0).gumbel(size=(_POOL, self.prior.size))
 
     def draw(self, n: int, rng: np.random.Generator) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
-        """n independent rows of probabilities, and their true labels."""
+        """Draw independent rows.
+
+        Parameters
+        ----------
+        n : int
+            Number of rows.
+        rng : numpy.random.Generator
+            Source of randomness.
+
+        Returns
+        -------
+        tuple of arrays, shapes (n, K) and (n,)
+            Probabilities and true labels.
+        """
         K = self.prior.size
         if self.kind == "repeated":
             odds = self._pool[rng.integers(_POOL, size=n)]
@@ -270,12 +313,35 @@ def assert_coverage(
     seed: int = 0,
     chance: float = 1e-6,
 ) -> None:
-    """Fail if the predictor's coverage on a problem is not what split conformal prediction gives, up or down.
+    """Fail if the coverage of a predictor is not what split conformal prediction gives, neither less nor more.
 
-    A correct predictor fails with this chance.
+    Coverage over repeated calibrations follows a known distribution; the test compares with it, without a tolerance.
 
+    Parameters
+    ----------
+    predictor : SetPredictor
+        The predictor; it is calibrated again and again.
+    problem : Problem
+        Where rows come from.
+    n_cal, n_test : int, default 20 and 30
+        Number of calibration rows and of test rows in each repeat.
+    repeats : int, default 200
+        Number of repeats.
+    seed : int, default 0
+        Random seed.
+    chance : float, default 1e-6
+        Probability that a correct predictor fails.
+
+    Raises
+    ------
+    AssertionError
+        Coverage is too low or too high.
+
+    Examples
+    --------
     >>> import udcp_dsl as udcp
-    >>> predictor = udcp.SetPredictor(udcp.loads("labels 0..3  loss l = size"), "lac", alpha=0.2)
+    >>> loss = udcp.loads("labels 0..3  loss l = size")
+    >>> predictor = udcp.SetPredictor(loss, "lac", alpha=0.2)
     >>> assert_coverage(predictor, Problem.generated(4, np.random.default_rng(0)))
     """
     rng = np.random.default_rng(seed)

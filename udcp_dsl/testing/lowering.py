@@ -89,10 +89,25 @@ def _near(value: float, meant: float) -> bool:
 
 
 def assert_lowers(loss: Loss, masks: Bools) -> None:
-    """Assert that the linear model of a loss has its value on each of the sets, given as (n, K) bool.
+    """Fail if the linear model of a loss has another value than the loss on some sets.
 
+    Parameters
+    ----------
+    loss : Loss
+        The loss.
+    masks : boolean array, shape (n, K)
+        The sets.
+
+    Raises
+    ------
+    AssertionError
+        The values differ; the message shows where.
+
+    Examples
+    --------
     >>> import udcp_dsl as udcp
-    >>> assert_lowers(udcp.loads("labels {a, b}  loss l = 3 * all({a, b})"), np.array([[True, True], [True, False]]))
+    >>> loss = udcp.loads("labels {a, b}  loss l = 3 * all({a, b})")
+    >>> assert_lowers(loss, np.array([[True, True], [True, False]]))
     """
     found = linear_differences(loss, masks)
     if found:

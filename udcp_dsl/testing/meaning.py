@@ -44,11 +44,25 @@ class Difference:
 
 
 def assert_meaning(loss: Loss, *, seed: int = 0) -> None:
-    """Assert that `__call__`, `batch`, the terms, the additive form and the increments agree with the interpreter.
+    """Fail if a loss, computed in any way, differs from the naive interpreter.
 
-    On every set of up to 12 labels, else on sets drawn from `seed`, with inputs that are drawn where it reads any; an
-    AssertionError shows the smallest set on which they differ.
+    `__call__`, `batch`, the terms, the additive form and the increments are compared, on all sets for up to 12 labels,
+    else on random ones, with random inputs if it reads any.
 
+    Parameters
+    ----------
+    loss : Loss
+        The loss.
+    seed : int, default 0
+        Random seed for the sets.
+
+    Raises
+    ------
+    AssertionError
+        The values differ; the message shows the smallest such set.
+
+    Examples
+    --------
     >>> import udcp_dsl as udcp
     >>> assert_meaning(udcp.loads("labels {a, b}  loss l = size ^ 2 + 3 * all({a, b})"))
     """

@@ -35,10 +35,27 @@ class Fault:
 
 
 def assert_faces(oracle: Oracle, P: Probabilities, *, seed: int = 0) -> None:
-    """Assert that `scores`, `score_of`, `sets` and `first` of an oracle agree to the last bit on the rows P (n, K).
+    """Fail if `scores`, `score_of`, `sets` and `first` of an oracle disagree, in the last bit, on some rows.
 
+    Parameters
+    ----------
+    oracle : Oracle
+        The oracle.
+    P : array, shape (n, K)
+        Probabilities.
+    seed : int, default 0
+        Random seed for the labels and thresholds that are tried.
+
+    Raises
+    ------
+    AssertionError
+        They disagree; the message shows where.
+
+    Examples
+    --------
     >>> import udcp_dsl as udcp
-    >>> assert_faces(udcp.make_oracle("base", udcp.loads("labels 0..2  loss l = size")), np.full((2, 3), 1 / 3))
+    >>> loss = udcp.loads("labels 0..2  loss l = size")
+    >>> assert_faces(udcp.make_oracle("base", loss), np.full((2, 3), 1 / 3))
     """
     fault = first_fault(lambda: oracle, P, seed, FACES)
     if fault is not None:

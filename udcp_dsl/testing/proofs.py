@@ -58,13 +58,27 @@ class Finding:
 
 
 def assert_facts(loss: Loss, *, seed: int = 0) -> None:
-    """Assert of every node of a loss that proved facts hold, refuted ones do not, and the interval holds all values.
+    """Fail if a fact about a loss, or about a part of it, is wrong: proved but false, or refuted but true.
 
-    On every set of up to 12 labels, else on sets drawn from `seed`, and for some inputs within their ranges where it
-    reads any; an AssertionError shows the fact that fails on the smallest sets.
+    All sets are tried for up to 12 labels, else random ones, for some inputs within their ranges if it reads any.
 
+    Parameters
+    ----------
+    loss : Loss
+        The loss.
+    seed : int, default 0
+        Random seed for the sets.
+
+    Raises
+    ------
+    AssertionError
+        A fact is wrong; the message shows the smallest sets on which it fails.
+
+    Examples
+    --------
     >>> import udcp_dsl as udcp
-    >>> assert_facts(udcp.loads("labels {a, b, c}  loss l = max(size - 1, 0) ^ 2 + any({a, b})"))
+    >>> text = "labels {a, b, c}  loss l = max(size - 1, 0) ^ 2 + any({a, b})"
+    >>> assert_facts(udcp.loads(text))
     """
     rng = np.random.default_rng(seed)
     rows: list[Row] = [drawn_row(loss, rng) for _ in range(_ROWS)] if loss.inputs else [None]

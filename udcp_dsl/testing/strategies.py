@@ -17,11 +17,24 @@ Probabilities = npt.NDArray[np.floating[Any]]
 
 
 def label_sets(loss: Loss) -> st.SearchStrategy[frozenset[str]]:
-    """Sets of the loss's labels by name: none, some or all of them.
+    """A hypothesis strategy for sets of the labels of a loss, by name.
 
+    Parameters
+    ----------
+    loss : Loss
+        The loss.
+
+    Returns
+    -------
+    SearchStrategy of frozenset of str
+        For `@given`.
+
+    Examples
+    --------
     >>> import udcp_dsl as udcp
     >>> from hypothesis import find
-    >>> sorted(find(label_sets(udcp.loads("labels {a, b, c}  loss l = size")), lambda S: len(S) == 3))
+    >>> loss = udcp.loads("labels {a, b, c}  loss l = size")
+    >>> sorted(find(label_sets(loss), lambda S: len(S) == 3))
     ['a', 'b', 'c']
     """
     some = st.frozensets(st.sampled_from(loss.labels))
@@ -29,11 +42,24 @@ def label_sets(loss: Loss) -> st.SearchStrategy[frozenset[str]]:
 
 
 def probabilities(K: int, *, max_rows: int = 6) -> st.SearchStrategy[Probabilities]:
-    """Matrices (n, K) of 1 to `max_rows` distributions over K labels, in float16, float32 or float64.
+    """A hypothesis strategy for probability matrices as difficult as real classifiers make them.
 
-    Rows are as hard as classifiers make them: ties, zeros, all mass on one label or nearly so, uniform, equal rows.
-    Each sums to 1 as exactly as its type allows.
+    Rows have ties, zeros, all mass on one label, or are uniform or equal. Each sums to 1 as exactly as its type allows.
 
+    Parameters
+    ----------
+    K : int
+        Number of labels.
+    max_rows : int, default 6
+        Largest number of rows.
+
+    Returns
+    -------
+    SearchStrategy of array, shape (n, K)
+        In float16, float32 or float64.
+
+    Examples
+    --------
     >>> from hypothesis import find
     >>> find(probabilities(2), lambda P: P[0, 1] == 0.5).tolist()
     [[0.5, 0.5]]
@@ -55,15 +81,27 @@ def probabilities(K: int, *, max_rows: int = 6) -> st.SearchStrategy[Probabiliti
 
 
 def classification_problems(loss: Loss) -> st.SearchStrategy[Problem]:
-    """Sources of independent labelled rows, for `assert_coverage`: over the labels, with classifiers of all kinds.
+    """A hypothesis strategy for sources of labelled rows, for `assert_coverage`.
 
-    They are calibrated, over- and underconfident, shifted, noisy, tied, certain, dead but for one label ...; labels are
-    frequent in equal measure or hardly ever; and in float16, float32 or float64.
+    Classifiers are calibrated, over- and underconfident, shifted, noisy, tied, certain and so on; labels are equally
+    frequent or very rare; probabilities are float16, float32 or float64.
 
+    Parameters
+    ----------
+    loss : Loss
+        Its labels are those of the rows.
+
+    Returns
+    -------
+    SearchStrategy of Problem
+        For `@given`.
+
+    Examples
+    --------
     >>> import udcp_dsl as udcp
     >>> from hypothesis import find
     >>> loss = udcp.loads("labels {a, b, c}  loss l = size")
-    >>> problem = find(classification_problems(loss), lambda problem: problem.kind == "tied")
+    >>> problem = find(classification_problems(loss), lambda x: x.kind == "tied")
     >>> problem.draw(4, np.random.default_rng(0))[0].shape
     (4, 3)
     """

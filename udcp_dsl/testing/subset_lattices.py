@@ -24,8 +24,20 @@ _MANY, _LARGEST = 300, 100
 
 
 def all_masks(K: int) -> Bools:
-    """Every subset of K labels as a boolean matrix (2^K, K): row b holds label y where bit y of b is set.
+    """Every subset of K labels, as a boolean matrix.
 
+    Parameters
+    ----------
+    K : int
+        Number of labels.
+
+    Returns
+    -------
+    boolean array, shape (2^K, K)
+        Row b holds label y if bit y of b is set.
+
+    Examples
+    --------
     >>> all_masks(2).astype(int).tolist()
     [[0, 0], [1, 0], [0, 1], [1, 1]]
     """

@@ -26,16 +26,32 @@ def hierarchy_from_embeddings(
     *,
     method: str = "ward",
 ) -> str:
-    """A hierarchy file (CSV) with the columns label, level_1, level_2 ..., coarse to fine; written to `path` if given.
+    """Cluster embeddings into a hierarchy file for a spec.
 
-    `embeddings` (n, d) are of instances, with the label of each, or of classes, one row a label; `levels` are the
-    numbers of clusters, `method` is a linkage of scipy.cluster.hierarchy. Labels stand in the file as given, if each
-    occurs once, and sorted otherwise. A spec reads it by
+    A spec reads the file by `labels from "h.csv" column label` and `hierarchy h from "h.csv" levels level_1, level_2`.
 
-        labels from "h.csv" column label
-        hierarchy h from "h.csv" levels level_1, level_2
+    Parameters
+    ----------
+    embeddings : array or tensor, shape (n, d)
+        Embeddings of instances or of classes.
+    labels : sequence, shape (n,)
+        Label of each row. If each occurs once, the file has them in this order; otherwise they are sorted.
+    levels : sequence of int, default (3, 9)
+        Number of clusters of each level, coarse to fine.
+    path : str or path, optional
+        Where to write the file.
+    method : str, default "ward"
+        A linkage of scipy.cluster.hierarchy.
 
-    >>> print(hierarchy_from_embeddings([[0.0], [0.1], [5.0], [9.0]], ["a", "b", "c", "d"], levels=[2, 3]), end="")
+    Returns
+    -------
+    str
+        The CSV text, with the columns label, level_1, level_2 and so on.
+
+    Examples
+    --------
+    >>> rows = [[0.0], [0.1], [5.0], [9.0]]
+    >>> print(hierarchy_from_embeddings(rows, ["a", "b", "c", "d"], levels=[2, 3]), end="")
     label,level_1,level_2
     a,g1,g1_1
     b,g1,g1_1

@@ -70,15 +70,43 @@ def probabilities(
     *,
     with_labels: bool = False,
 ) -> Matrix | tuple[Matrix, Labels]:
-    """The softmax of the model's logits for every row of the loader, (n, K); with labels, (P, y).
+    """The softmax of a model's logits for every row of a loader.
 
-    `loader` is any iterable of batches: tensors, (x, y), or dicts of the model's arguments (labels under labels, label,
-    y, target or targets); or one tensor. The model runs on `device` ("auto": cuda, mps or cpu), in eval and inference
-    mode, and is put back as it was. Logits are divided by `temperature`. A batch that does not fit into the memory is
-    halved. With `out="probs.npy"` the rows are written there as they come, and a read-only memory map is returned.
-    A terminal sees a progress bar on stderr after a second (`progress=True`: at once; False: never). Refuses a loader
-    that shuffles, unless the labels are asked for with it; logits that are not finite; anything but logits (n, K).
+    The model runs in eval and inference mode and is put back as it was. A batch that does not fit into memory is
+    halved.
 
+    Parameters
+    ----------
+    model : torch.nn.Module or callable
+        Returns logits (n, K).
+    loader : iterable or tensor
+        Batches: tensors, (x, y), or dicts of the model's arguments with labels under labels, label, y, target or
+        targets.
+    device : str or torch.device, default "auto"
+        Where to run; "auto" takes cuda, mps or cpu.
+    temperature : float, optional
+        Logits are divided by it.
+    dtype : dtype, default float32
+        Type of the result.
+    out : str or path, optional
+        A `.npy` file to write the rows to as they come; the result is then a read-only memory map.
+    progress : bool, optional
+        Show a progress bar; by default on a terminal, after one second.
+    with_labels : bool, default False
+        Return the labels, too.
+
+    Returns
+    -------
+    array, shape (n, K), or tuple (array, array)
+        Probabilities or, with `with_labels`, probabilities and labels.
+
+    Raises
+    ------
+    InputError
+        The loader shuffles and the labels are not asked for, logits are not finite, or the output is not (n, K).
+
+    Examples
+    --------
     >>> import torch, udcp_dsl as udcp
     >>> udcp.torch.probabilities(torch.nn.Identity(), [torch.zeros(2, 4)]).tolist()
     [[0.25, 0.25, 0.25, 0.25], [0.25, 0.25, 0.25, 0.25]]
@@ -121,7 +149,18 @@ def logits(
     *,
     with_labels: bool = False,
 ) -> Matrix | tuple[Matrix, Labels]:
-    """The same without the softmax: what `fit_temperature` and `SetPredictor.calibrate(..., logits=True)` take."""
+    """A model's logits for every row of a loader, for `fit_temperature` and `calibrate(..., logits=True)`.
+
+    Parameters
+    ----------
+    model, loader, device, dtype, out, progress, with_labels
+        As for `probabilities`.
+
+    Returns
+    -------
+    array, shape (n, K), or tuple (array, array)
+        Logits or, with `with_labels`, logits and labels.
+    """
     place, kind = resolved_device(device), _checked_dtype(dtype)
     with prepared([model], place):
         return _run(
@@ -176,10 +215,25 @@ def mc_probabilities(
     seed: int = 0,
     with_labels: bool = False,
 ) -> Matrix | tuple[Matrix, Labels]:
-    """The mean of the probabilities over `samples` passes with dropout active, or over the models of an ensemble.
+    """Mean probabilities over several passes with dropout, or over the models of an ensemble.
 
-    Of one model, the dropout modules alone are in training mode; the draws depend on `seed` and leave torch's own
-    generator as it was. Of a list of models, each passes once, in eval mode. The rest is as for `probabilities`.
+    Parameters
+    ----------
+    model : torch.nn.Module or sequence of them
+        One model, whose dropout modules alone are in training mode; or several, each of which passes once in eval mode.
+    loader : iterable or tensor
+        Batches, as for `probabilities`.
+    samples : int, default 100
+        Number of passes of a single model.
+    device, temperature, dtype, out, progress, with_labels
+        As for `probabilities`.
+    seed : int, default 0
+        Random seed for the dropout; torch's own generator is left as it was.
+
+    Returns
+    -------
+    array, shape (n, K), or tuple (array, array)
+        Probabilities or, with `with_labels`, probabilities and labels.
     """
     if samples < 1:
         raise InputError(f"samples is {samples}: give 1 or more")

@@ -19,12 +19,32 @@ _RANGE = (1e-4, 1e4)
 
 
 def fit_temperature(logits: Any, y: Any) -> float:
-    """The temperature that fits logits (n, K) to labels y, given as positions 0 to K - 1.
+    """Fit a temperature to logits.
 
-    Use rows that are neither for training nor for calibrating or testing: a temperature fitted to the calibration rows
-    makes them look different from new ones. Refuses rows on which no temperature is best.
+    Use rows that are not used for training, calibration or test: a temperature fitted on the calibration rows makes
+    them look different from new ones.
 
-    >>> round(fit_temperature([[2.0, 0.0]] * 3 + [[0.0, 2.0]], [0, 0, 0, 0]), 4)
+    Parameters
+    ----------
+    logits : array or tensor, shape (n, K)
+        Logits.
+    y : sequence of int, shape (n,)
+        True labels, as positions 0 to K - 1.
+
+    Returns
+    -------
+    float
+        The temperature with the highest likelihood.
+
+    Raises
+    ------
+    InputError
+        No temperature is best, for example because all rows are right.
+
+    Examples
+    --------
+    >>> rows = [[2.0, 0.0]] * 3 + [[0.0, 2.0]]
+    >>> round(fit_temperature(rows, [0, 0, 0, 0]), 4)
     1.8205
     """
     z = _array(logits)

@@ -18,11 +18,25 @@ M = TypeVar("M", bound=nn.Module)
 
 
 def load_weights(model: M, path: str | os.PathLike[str]) -> M:
-    """Load a state dict into the model, and return the model.
+    """Load saved weights into a model, without running code from the file.
 
-    `.safetensors` files need the package safetensors; any other file is read by torch with weights_only=True, so that
-    a pickled model, which could run code, is refused. A checkpoint may hold its weights under "state_dict". Names and
-    shapes must match exactly.
+    Parameters
+    ----------
+    model : torch.nn.Module
+        The model; names and shapes must match exactly.
+    path : str or path
+        A `.safetensors` file (needs the package safetensors), or any file that torch reads with weights_only=True. A
+        checkpoint may hold the weights under "state_dict".
+
+    Returns
+    -------
+    torch.nn.Module
+        The model.
+
+    Raises
+    ------
+    InputError
+        The file is a pickled model, or does not match the model.
     """
     file = Path(path)
     if not file.is_file():

@@ -17,7 +17,8 @@ from udcp_dsl.prediction.calibrate import calibrate, points_needed, show_level
 from udcp_dsl.prediction.predictor import SetPredictor
 from udcp_dsl.showing import counted
 from udcp_dsl.testing.coverage import CLASSIFIERS, Problem, Trials, coverage_trials, drawn_rows, pooled_chance
-from udcp_dsl.validation.verdicts import CounterExample, Verdict, raised
+from udcp_dsl.validation.plan import DEFAULT
+from udcp_dsl.validation.verdicts import COVERAGE, CounterExample, Verdict, raised
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
@@ -46,7 +47,8 @@ def coverage(
     trials: dict[str, list[Trials]] = {item.name: [] for item in chosen}
     longest: dict[tuple[str, Fraction], float] = {}
     broken: dict[str, CounterExample] = {}
-    pairs = [(item, alpha) for item in sorted(chosen, key=lambda item: item.slow) for alpha in alphas]
+    in_turn = sorted(chosen, key=lambda item: (item.name != DEFAULT, item.slow))
+    pairs = [(item, alpha) for item in in_turn for alpha in alphas]
     predictors = {(item.name, alpha): predictor_of(loss, item, alpha) for item, alpha in pairs}
     for number, rng in enumerate(plan.of("coverage")):
         going = {
@@ -55,7 +57,7 @@ def coverage(
         }
         while going:
             for key, (item, every) in list(going.items()):
-                optional = item.slow or key in longest
+                optional = (item.slow and item.name != DEFAULT) or key in longest
                 if item.name in broken or (optional and plan.late("coverage", longest.get(key, 0.0))):
                     del going[key]
                     continue
@@ -80,9 +82,9 @@ def judged(trials: dict[str, list[Trials]], family_wise: float) -> Iterator[Verd
     """A verdict for each name: no trial, and not all of them together, may be further out than chance allows."""
     many = sum(map(len, trials.values()))
     for name, every in trials.items():
-        claim = f"{name}: coverage follows its law"
+        claim = f"{name}: {COVERAGE}"
         if not every:
-            yield Verdict(claim, None, 0, "it is slow: this alpha needs too many rows, or no time was left")
+            yield Verdict(claim, None, 0, "it is slow: this alpha needs too many rows, or there was no time")
             continue
         points = sum(t.repeats * t.n_test for t in every)
         alarming = [t for t in every if t.chance < family_wise / 2 / many]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 QUESTION = "is what was proved about it true?"
 _CUBES = 3  # of a round, and one where there are many labels
 _MANY = 300
-_PARTS, _REFUTED = "what is proved of its parts", "what is refuted"
+_PARTS, _REFUTED = "facts about its parts", "refuted facts"
 
 
 def facts(loss: Loss, plan: Plan) -> list[Verdict]:
@@ -41,7 +41,7 @@ def facts(loss: Loss, plan: Plan) -> list[Verdict]:
     for finding in found:
         against[finding.name if finding.node is root else _PARTS].append(finding)
     proved = {name: f"it is {name}" for name, fact in loss.facts if fact}
-    claims = {**proved, "interval": "its interval holds all values", _PARTS: _PARTS}
+    claims = {**proved, "interval": "all costs are within its bounds", _PARTS: _PARTS}
     verdicts = [
         Verdict(claim, not against[name], sets, _note(loss, name), _shown(loss, against[name]))
         for name, claim in claims.items()

@@ -1,4 +1,4 @@
-"""Does the compiled loss mean what was written? The naive interpreter judges every other face of it.
+"""Does the compiled loss mean what was written? The naive interpreter judges every other way to compute it.
 
 On all sets of up to 12 labels; of more, on sets of all sizes, single labels, categories and nearly categories.
 """
@@ -52,15 +52,15 @@ def meaning(loss: Loss, plan: Plan) -> list[Verdict]:
         if found or linear:
             break
     kinds = "all sets" if every else "all sizes, single labels, categories and nearly categories"
-    kinds += ", with inputs that are drawn" if loss.inputs else ""
-    verdicts = [Verdict("evaluators agree with the interpreter", not found, tried, kinds, _shown(loss, found))]
+    kinds += ", with random inputs" if loss.inputs else ""
+    verdicts = [Verdict("all ways to compute the loss agree", not found, tried, kinds, _shown(loss, found))]
     if no_model is not None:
-        return [*verdicts, Verdict("the linear model agrees with the interpreter", None, 0, no_model, applies=False)]
+        return [*verdicts, Verdict("the linear model agrees with the loss", None, 0, no_model, applies=False)]
     example = None
     if linear:
         smallest = first_difference(linear, lambda mask: linear_differences(loss.example, mask[None]))
         example = _example(loss, smallest)
-    return [*verdicts, Verdict("the linear model agrees with the interpreter", not linear, solved, "", example)]
+    return [*verdicts, Verdict("the linear model agrees with the loss", not linear, solved, "", example)]
 
 
 def _why_no_model(loss: Loss) -> str | None:

@@ -1,4 +1,4 @@
-"""Does every oracle keep its promise? Faces to the last bit, definitions by brute force, and who may not cost more.
+"""Is every oracle correct? Its scores and sets agree to the last bit, follow its definition, and are not beaten.
 
 Brute force needs few sets: all of up to 12 labels. Of more labels the mass is put on 8, and for a loss that is proved
 monotone no set of least cost has any other label. On all labels an optimum may not be beaten by the sets of another
@@ -26,6 +26,7 @@ from udcp_dsl.testing.hard_rows import rows_on, varied_rows
 from udcp_dsl.testing.oracle_consistency import FACES, INDEPENDENCE, MADE_ALIKE, first_fault
 from udcp_dsl.testing.row_inputs import drawn_inputs, of_a_row, shown_row
 from udcp_dsl.testing.subset_lattices import MOST_LABELS, all_masks, named
+from udcp_dsl.validation.plan import DEFAULT
 from udcp_dsl.validation.verdicts import CounterExample, Verdict, raised
 
 if TYPE_CHECKING:
@@ -33,14 +34,14 @@ if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
     from udcp_dsl.validation.plan import Plan
 
-QUESTION = "does every oracle keep its promise on it?"
+QUESTION = "are the oracles correct on it?"
 _LAM = 0.3  # of an oracle whose weight on cost is tuned, where scores are wanted before there are rows to tune it on
-_FACES, _TAKES = "faces agree to the last bit, rows do not mix", "it takes all rows"
+_FACES, _TAKES = "scores and sets agree, and rows do not affect each other", "it takes all rows"
 _OWN_LOSS, _ROWS = "rows are scored by their own loss", 4
-_FORMULA, _BEST = "scores are the formula", "each label is the best at its place"
+_FORMULA, _BEST = "scores follow the definition", "each label is the best choice at its step"
 _UNBEATEN = {
-    "price": "no other oracle's set is better at its price",
-    "ilp": "no other oracle's set of its mass is cheaper",
+    "price": "no other oracle has a better set at the same price",
+    "ilp": "no other oracle has a cheaper set of the same probability",
 }
 _LIVE = 8
 _MANY = 300  # labels, sets or prices, of which not all are looked at if there are more
@@ -127,9 +128,10 @@ def _is_slow(oracle: Oracle) -> bool:
 
 
 def oracles(loss: Loss, chosen: Sequence[Chosen], plan: Plan) -> list[Verdict]:
-    """For each oracle: its faces, its definition, and on all labels what it may not be beaten in.
+    """For each oracle: its consistency, its definition, and on all labels what it may not be beaten in.
 
-    The quickest come first. Where time is short, each has one row, slow ones aside, and more if that is likely to fit.
+    The default oracle comes first, then the quickest. Where time is short, each has one row, slow ones aside, and more
+    if that is likely to fit.
     """
     verdicts: dict[tuple[str, str], Verdict] = {}
     flat = np.full((1, loss.K), 1.0 / loss.K)
@@ -139,7 +141,7 @@ def oracles(loss: Loss, chosen: Sequence[Chosen], plan: Plan) -> list[Verdict]:
     for number, rng in enumerate(plan.of("oracles")):
         loss = of_a_row(whole_loss, rng)  # what is asked of an oracle is asked of that of a row
         chosen = [item.of(loss) for item in asked]
-        by_speed = sorted(chosen, key=lambda item: (item.slow, fast[item.name]))
+        by_speed = sorted(chosen, key=lambda item: (item.name != DEFAULT, item.slow, fast[item.name]))
         for name, example in _own_losses(whole_loss, asked, rng) if whole_loss.inputs else ():
             _add(verdicts, name, _OWN_LOSS, _ROWS, example)
         problem = Problem.generated(loss.K, rng, kind="calibrated")
@@ -152,7 +154,7 @@ def oracles(loss: Loss, chosen: Sequence[Chosen], plan: Plan) -> list[Verdict]:
             for part in plan.parts("oracles", len(P), 1):
                 fault = _faces(item, P[part], 2 * number + part.start, brief)
                 _add(verdicts, item.name, _FACES, len(P[part]), fault)
-            if plan.late("oracles"):
+            if plan.late("oracles") and (number > 0 or item.name != DEFAULT):
                 continue
             try:
                 for claim, cases, example in _definitions(loss, item, rng):
@@ -160,14 +162,16 @@ def oracles(loss: Loss, chosen: Sequence[Chosen], plan: Plan) -> list[Verdict]:
             except Exception as error:  # whatever a stranger's oracle raises
                 _add(verdicts, item.name, _TAKES, 1, raised(error))
         broken = {name for (name, claim), v in verdicts.items() if v.holds is False and claim in (_FACES, _TAKES)}
-        if not plan.late("oracles"):
-            for name, claim, cases, example in _dominance(loss, [x for x in chosen if x.name not in broken], whole):
+        late = plan.late("oracles")
+        if number == 0 or not late:  # once for the default oracle, whatever the time
+            whole_ones = [x for x in chosen if x.name not in broken and not (late and x.slow and x.name != DEFAULT)]
+            for name, claim, cases, example in _dominance(loss, whole_ones, whole):
                 _add(verdicts, name, claim, cases, example)
         if any(verdict.holds is False for verdict in verdicts.values()):
             break
     loss, chosen = whole_loss, asked
-    told = [*verdicts.values(), *_not_tried(loss, chosen)]
-    return [*told, *_no_time(loss, chosen, {verdict.claim for verdict in told})]
+    found = [*verdicts.values(), *_not_tried(loss, chosen)]
+    return [*found, *_no_time(loss, chosen, {verdict.claim for verdict in found})]
 
 
 def _own_losses(
@@ -319,8 +323,8 @@ def _optimal(loss: Loss, item: Chosen, P: Floats, masks: Bools, costs: Floats) -
 
 
 _BRUTE: Mapping[str, tuple[str, Callable[..., CounterExample | None]]] = {
-    "price": ("prices are those of brute force over all sets", _price),
-    "ilp": ("its set is the cheapest of its mass, by brute force", _optimal),
+    "price": ("prices agree with brute force over all sets", _price),
+    "ilp": ("no set of the same probability is cheaper, by brute force", _optimal),
 }
 
 
@@ -379,8 +383,8 @@ def _cheaper_at_a_price(
             i = beaten[0]
             best = masks[(costs - prices[i] * mass).argmin()]
             text = (
-                f"at price {float(prices[i])!r} its set {named(loss, sets[i])} comes to {float(values[i])!r} in "
-                f"L - mu p, and {named(loss, best)} of {name} to {float(others[i])!r}"
+                f"at price {float(prices[i])!r} its set {named(loss, sets[i])} has L - mu p = "
+                f"{float(values[i])!r}, and {named(loss, best)} of {name} has {float(others[i])!r}"
             )
             return CounterExample(text, rows=(tuple(p.tolist()),))
     return None
@@ -399,15 +403,15 @@ def _cheaper_of_the_mass(
     return None
 
 
-def _no_time(loss: Loss, chosen: Sequence[Chosen], told: Set[str]) -> Iterator[Verdict]:
+def _no_time(loss: Loss, chosen: Sequence[Chosen], tried: Set[str]) -> Iterator[Verdict]:
     rivals = any(not item.slow and item.name != "price" for item in chosen)
     for item in chosen:
-        if f"{item.name}: {_TAKES}" in told:
+        if f"{item.name}: {_TAKES}" in tried:
             continue
         claims = [_FACES, *_defining(loss, item), *(_UNBEATEN[x] for x in (item.name,) if rivals and x in _UNBEATEN)]
         for claim in (f"{item.name}: {claim}" for claim in claims):
-            if claim not in told:
-                why = "it is slow, and no time was left" if item.slow else "no time was left"
+            if claim not in tried:
+                why = "it is slow, and there was no time" if item.slow else "there was no time"
                 yield Verdict(claim, None, 0, f"{why}: give a larger budget")
 
 

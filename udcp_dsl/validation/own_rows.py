@@ -1,8 +1,8 @@
 """The user's own probabilities and labels: coverage over repeated splits, and whether the file drifts along its order.
 
-A random split makes calibration and test rows exchangeable whatever the file is, so coverage has its exact law there.
-In use they are not split by chance: new rows come after old ones. If the true labels' scores change along the file, a
-threshold set on its rows may not hold for those that follow.
+A random split makes calibration and test rows exchangeable, whatever the file is, so the distribution of coverage is
+known exactly. In use the split is not random: new rows come after old ones. If the scores of true labels change along
+the file, a threshold set on its rows may not hold for those that follow.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from udcp_dsl.prediction.calibrate import points_needed
 from udcp_dsl.prediction.rows import Rows, rows_of
 from udcp_dsl.testing.coverage import Trials, coverage_trials
 from udcp_dsl.validation.coverage_trials import judged, predictor_of
-from udcp_dsl.validation.verdicts import CounterExample, Verdict
+from udcp_dsl.validation.verdicts import COVERAGE, DRIFT, ON_YOUR_ROWS, CounterExample, Verdict
 
 if TYPE_CHECKING:
     from udcp_dsl.expression.domain import Floats
@@ -87,11 +87,11 @@ def splits(
             seconds[key] = plan.now() - began
     trials: dict[str, list[Trials]] = {}
     for (name, _), each in found.items():
-        about = f"{name} on your rows"
+        about = f"{name} {ON_YOUR_ROWS}"
         covered, fair = sum(t.covered for t in each), sum(t.fair for t in each)
         whole = replace(each[0], repeats=len(each), covered=covered, fair=fair, name=about)
         trials.setdefault(about, []).append(whole)
-    slow = [f"{item.name} on your rows: coverage follows its law" for item in chosen if item.slow]
+    slow = [f"{item.name} {ON_YOUR_ROWS}: {COVERAGE}" for item in chosen if item.slow]
     return [*judged(trials, family_wise), *(Verdict(claim, None, 0, _SLOW) for claim in slow)]
 
 
@@ -103,7 +103,7 @@ def drift(loss: Loss, chosen: Sequence[Chosen], own: OwnRows, seed: int) -> Verd
     """
     from scipy.stats import rankdata
 
-    claim = "your rows do not drift along the file"
+    claim = DRIFT
     if all(item.slow for item in chosen):
         return Verdict(claim, None, 0, _SLOW)
     n = len(own.rows)
@@ -122,8 +122,8 @@ def drift(loss: Loss, chosen: Sequence[Chosen], own: OwnRows, seed: int) -> Verd
             break
     p = np.where(np.isnan(p), (at_least + 1) / (_PERMUTATIONS + 1), p)
     names = ("rank correlation with the place in the file", "CUSUM")
-    told = ", ".join(f"{name}: p = {value:.4f}" for name, value in zip(names, p, strict=True))
-    note = f"{told}; rows without drift fail with a chance of at most {DRIFT_ERROR:g}"
+    values = ", ".join(f"{name}: p = {value:.4f}" for name, value in zip(names, p, strict=True))
+    note = f"{values}; probability of a false alarm: at most {DRIFT_ERROR:g}"
     found = float(p.min()) <= DRIFT_ERROR / 2
     example = None
     if found:

@@ -77,28 +77,28 @@ def promises(loss: Loss, chosen: list[Chosen], alpha: Fraction, plan: Plan, fami
         tried = _Tried(loss.example, one.of(loss.example).oracle, alpha)  # nor on the inputs of a row
         covered, quiet = "share covered", "share without an alarm"
         claims = {
-            "by difficulty: every bin is covered": _Claim(tried.difficulty, covered, _success_chance),
-            "confidence: coverage is that of its rank": _Claim(tried.confidence, covered, _success_chance),
+            "by difficulty: coverage is as promised in every part": _Claim(tried.difficulty, covered, _success_chance),
+            "confidence: coverage is as promised": _Claim(tried.confidence, covered, _success_chance),
             "risk: the mean harm stays below alpha": _Claim(tried.risk, "mean harm", _harm_chance),
             "weights: shifted rows are covered": _Claim(tried.weights, covered, _success_chance),
-            "temperature: its rows take nothing from coverage": _Claim(tried.temperature, covered, _success_chance),
-            "repair: its rows take nothing from coverage": _Claim(tried.repair, covered, _success_chance),
-            "cross-conformal: mean p-values of folds cover": _Claim(tried.cross, covered, _success_chance, 2.0),
-            "monitor: like rows raise no more alarms than its level": _Claim(
+            "temperature: coverage is as promised": _Claim(tried.temperature, covered, _success_chance),
+            "repair: coverage is as promised": _Claim(tried.repair, covered, _success_chance),
+            "cross-conformal: coverage is as promised": _Claim(tried.cross, covered, _success_chance, 2.0),
+            "monitor: no more false alarms than its level": _Claim(
                 tried.monitor, quiet, _success_chance, 0.5, _WATCHED
             ),
             "monitor: ranks among all rows so far are uniform": _Claim(tried.ranks, "mean", _uniform_chance),
         }
     for number, (name, claim) in enumerate(claims.items()):
-        if plan.late("coverage", _FEWEST * tried.seconds(plan, claim.rows)):
-            yield Verdict(name, None, 0, "no time was left")
+        if plan.late("promises", _FEWEST * tried.seconds(plan, claim.rows)):
+            yield Verdict(name, None, 0, "there was no time: give a larger budget")
             continue
         rng = np.random.default_rng([plan.seed, 77, number])
         found = list[tuple[float, float]]()
         why = ""
         try:
             for _ in range(int(claim.share * _TRIALS)):
-                if len(found) >= _FEWEST and plan.late("coverage"):
+                if len(found) >= _FEWEST and plan.late("promises"):
                     break
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")

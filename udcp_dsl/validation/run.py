@@ -13,10 +13,10 @@ from udcp_dsl.prediction.calibrate import Level, levels_of
 from udcp_dsl.prediction.oracle import Oracle
 from udcp_dsl.prediction.rows import Rows
 from udcp_dsl.validation import cost as costs
-from udcp_dsl.validation import coverage_trials, fact_attacks, meaning_checks, oracles, own_rows, promises
+from udcp_dsl.validation import coverage_trials, fact_attacks, meaning_checks, oracles, own_rows, own_spec, promises
 from udcp_dsl.validation.cases import QUESTION, Case, cases_of, tried, written
 from udcp_dsl.validation.plan import Plan, Progress
-from udcp_dsl.validation.verdicts import CounterExample, MeanCost, Stage, Validation, Verdict
+from udcp_dsl.validation.verdicts import CONSISTENT, CounterExample, MeanCost, Stage, Validation, Verdict
 
 FAMILY_WISE = 1e-6
 DEFAULT_BUDGET = 60.0
@@ -123,6 +123,7 @@ def _run(
         family_wise=FAMILY_WISE,
         stages=stages,
         costs=tuple(means),
+        spec=own_spec.answers(loss, stages),
     )
 
 
@@ -135,8 +136,7 @@ def _cases(loss: Loss, expected: Sequence[Case]) -> list[Verdict]:
 
     for group in contradictions(loss, expected) if loss.params else ():
         against = f"no values of the parameters satisfy all of: {'; '.join(map(written, group))}"
-        claim = "cases that do not contradict each other"
-        found.append(Verdict(claim, False, len(group), counter_example=CounterExample(against, ())))
+        found.append(Verdict(CONSISTENT, False, len(group), counter_example=CounterExample(against, ())))
     return found
 
 

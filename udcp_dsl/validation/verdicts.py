@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 from udcp_dsl.prediction.calibrate import show_level
 from udcp_dsl.showing import MARKS, STATES, Column, Description, Line, Result, Styled, Table, counted
+
+# Claims that more than one module knows.
+COVERAGE = "coverage is what theory predicts"
+ON_YOUR_ROWS = "on your rows"
+DRIFT = "your rows do not drift along the file"
+CONSISTENT = "cases that do not contradict each other"
 
 
 @dataclass(frozen=True)
@@ -50,9 +56,9 @@ class Verdict:
 
     @property
     def word(self) -> str:
-        """What became of it: holds, fails, not tried, does not apply."""
+        """What became of it: holds, fails, not run, does not apply."""
         if self.holds is None:
-            return "not tried" if self.applies else "does not apply"
+            return "not run" if self.applies else "does not apply"
         return "holds" if self.holds else "fails"
 
 
@@ -62,6 +68,7 @@ _CLAIM = (
     Column("cases", "cases", ",d"),
     Column("", "note"),
 )
+_SPEC = (Column("", 0, kind="word"), Column("", 1))
 _COST = (
     Column("classifier", "classifier"),
     Column("alpha", "alpha"),
@@ -102,7 +109,7 @@ class Stage:
     def title(self) -> Line:
         """Whether it holds, what it asks, and how many cases were tried."""
         seconds = "" if self.seconds is None else f", {self.seconds:.1f} s"
-        untried = f", {self.untried:,} not tried" if self.untried else ""
+        untried = f", {self.untried:,} not run" if self.untried else ""
         named = Styled(f"{MARKS[self.holds]} {self.name}", STATES[self.holds])
         return named, f": {self.question}", Styled(f" ({self.cases:,} cases{seconds}{untried})", "dim")
 
@@ -138,6 +145,7 @@ class Validation(Result):
     family_wise: float
     stages: tuple[Stage, ...]
     costs: tuple[MeanCost, ...] = ()
+    spec: tuple[tuple[str, str], ...] = ()  # what the user asks of the spec, with the answers
 
     @property
     def ok(self) -> bool:
@@ -151,14 +159,12 @@ class Validation(Result):
 
     @property
     def conclusion(self) -> str:
-        """In a few words: all holds, all that was tried, or not."""
+        """In a few words: nothing failed, nothing that was tested failed, or something did."""
         tried = sum(v.holds is not None for stage in self.stages for v in stage.verdicts)
-        untried = f", {len(self.untried):,} not tried" if self.untried else ""
+        untried = f", {len(self.untried):,} not run" if self.untried else ""
         if not self.ok:
-            return f"{counted(len(self.failures), 'failure')} in {counted(tried, 'claim')}{untried}"
-        if self.untried:
-            return f"what was tried holds, {counted(tried, 'claim')}{untried}"
-        return "all holds"
+            return f"{counted(len(self.failures), 'failure')} in {counted(tried, 'test')}{untried}"
+        return f"no problem found in {counted(tried, 'test')}{untried}"
 
     @property
     def failures(self) -> tuple[tuple[Stage, Verdict], ...]:
@@ -180,20 +186,38 @@ class Validation(Result):
         names = ("claim", "word", "cases", "note")
         return {"stage": [s for s, _ in tried], **{name: [getattr(v, name) for _, v in tried] for name in names}}
 
+    def brief(self) -> Description:
+        """What concerns the user: the spec, what sets cost, what failed; the tests of this package in one line."""
+        described = self.describe()
+        spec, *_, costs = described.tables
+        stages = [stage.name for stage in self.stages if stage.name != "cases"]
+        own = [v for stage in self.stages if stage.name != "cases" for v in stage.verdicts]
+        passed, cases = sum(v.holds is True for v in own), sum(v.cases for v in own)
+        line = f"tests of udcp_dsl on this spec ({', '.join(stages)}): {passed} passed in {cases:,} cases"
+        rest = [f"{sum(v.holds is False for v in own)} failed", f"{sum(v.untried for v in own)} not run"]
+        line += "".join(f", {part}" for part in rest if not part.startswith("0 "))
+        return replace(described, tables=(spec, costs), notes=(f"{line} (--why lists them)",))
+
     def describe(self) -> Description:
-        """The claims of each stage, what the sets of each oracle cost, and whether the spec is safe to use."""
+        """The spec, the claims of each stage, what sets cost, and whether the spec is safe to use."""
         alphas = ", ".join(map(show_level, self.alphas))
         amount = f"--cases {self.rounds}" if self.rounds is not None else f"--budget {self.budget:g}s"
-        slow = f"fewer cases for {', '.join(self.slow)}: they solve each row on their own" if self.slow else ""
+        slow = f"fewer cases for {', '.join(self.slow)}, which is slow" if self.slow else ""
         return Description(
             title=(Styled(self.loss, "bold"), f" in {self.source}: {self.labels:,} labels, alpha {alphas}"),
             lines=(
                 f"oracles: {', '.join(self.oracles)}",
-                f"seed {self.seed}, {amount}; a correct spec fails with a chance of at most {self.family_wise:g}",
+                f"seed {self.seed}, {amount}; probability of a false alarm: at most {self.family_wise:g}",
             ),
             tables=(
+                Table(_SPEC if self.spec else (), self.spec, Styled("your spec", "bold")),
                 *(Table(_CLAIM, stage.verdicts, stage.title) for stage in self.stages),
-                Table(_COST if self.costs else (), self.costs, "mean cost of a set", key="costs"),
+                Table(
+                    _COST if self.costs else (),
+                    self.costs,
+                    "mean cost of a set, for generated classifiers",
+                    key="costs",
+                ),
             ),
             notes=(slow, *(f"{name} does not apply: {why}" for name, why in self.left_out.items())),
             verdict=tuple(self._verdict()),
@@ -222,6 +246,7 @@ class Validation(Result):
             "oracles": self.oracles,
             "slow": self.slow,
             "left_out": self.left_out,
+            "spec": dict(self.spec),
             "family_wise_error": self.family_wise,
             "untried": len(self.untried),
             "stages": [

@@ -16,24 +16,35 @@ Udcp = Callable[..., Result]
 
 
 def test_heading_facts_and_oracles_are_shown(udcp: Udcp) -> None:
-    result = udcp("check", "pets.loss")
+    result = udcp("check", "pets.loss", "--why")
     assert (result.exit_code, result.stderr) == (0, "")
     lines = result.stdout.splitlines()
     assert lines[:3] == [
         "pets in pets.loss: 4 labels, values in [0, 9.04]",
         "with weight = 2",
-        "the spec has plain as well: choose with --loss",
+        "the spec also has plain: choose with --loss",
     ]
-    assert "monotone        ✓ proved    every summand is monotone" in lines
-    (refuted,) = [i for i, line in enumerate(lines) if line.startswith("separable       ✗ refuted   L({")]
+    assert "monotone        proved    every summand is monotone" in lines
+    (refuted,) = [i for i, line in enumerate(lines) if line.startswith("separable       refuted   L({")]
     assert [line.strip() for line in lines[refuted + 1 : refuted + 3]] == [
         "because of weight * count(kinds.level(1)) (line 6)",
-        "lost: ratio",
+        "so that ratio does not apply",
     ]
     assert "base        ✓ yes     no      microseconds   one sort of each row, stopped early" in lines
     assert "greedy      ✓ yes     no      microseconds   a bound for each list of equal labels per step" in lines
-    assert "price       ✓ yes     exact   microseconds   minimum cuts" in lines
-    assert any(line.startswith("ratio       ✗ no ") and "needs separable, which is refuted" in line for line in lines)
+    assert "price       ✓ yes     yes     microseconds   minimum cuts" in lines
+    assert any(line.startswith("ratio       no ") and "needs separable, which is refuted" in line for line in lines)
+
+
+def test_oracles_come_first_and_facts_in_one_line(udcp: Udcp) -> None:
+    lines = udcp("check", "pets.loss").stdout.splitlines()
+    heads = [i for i, line in enumerate(lines) if line.startswith("oracle ")]
+    (known,) = [i for i, line in enumerate(lines) if line.startswith("proved: ")]
+    assert heads[0] < known
+    text = " ".join(lines[known:])
+    assert "not: antitone, separable" in text
+    assert "(--why explains)" in text
+    assert "✗" not in "".join(lines), "what is refuted is no failure"
 
 
 def test_text_is_plain_and_at_most_100_wide(udcp: Udcp) -> None:
@@ -81,7 +92,7 @@ def test_time_is_measured_where_it_is_asked_for(udcp: Udcp) -> None:
     assert all(0 < seconds < 60 for seconds in measured.values())
     lines = udcp("check", "pets.loss", "--time").stdout.splitlines()
     (heading,) = [line for line in lines if line.startswith("oracle ")]
-    assert heading.split() == ["oracle", "applies", "exact", "time", "a", "row", "measured", "way"]
+    assert heading.split() == ["oracle", "applies", "exact", "time", "per", "row", "measured", "how"]
     (price,) = [line for line in lines if line.startswith("price ")]
     assert re.search(r"microseconds   [\d.]+ [um]?s ", price)
 

@@ -111,7 +111,7 @@ def test_the_share_of_sets_that_are_proved_to_be_the_best(udcp: Udcp) -> None:
     assert evaluations(udcp, *SOURCE)[0]["certified"] is None
     saved("price")
     assert evaluations(udcp, *SOURCE)[0]["certified"] == 1.0
-    assert re.search("searched +100.0%", udcp("evaluate", "pets.json", *SOURCE).stdout)
+    assert re.search("proved best +100.0%", udcp("evaluate", "pets.json", *SOURCE).stdout)
 
 
 @pytest.mark.parametrize(

@@ -111,7 +111,7 @@ def _full(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ("compare", "lac", "summaries"),
         ("runs", "lac", "summaries"),
-        ("validate", "all holds", "stages"),
+        ("validate", "no problem found", "stages"),
         ("calibrate", "threshold", "thresholds"),
     ],
 )

@@ -20,8 +20,8 @@ from udcp_dsl.validation.plan import Plan
 from udcp_dsl.validation.verdicts import Verdict
 
 LOSS = udcp.loads("labels { a, b, c, d }  loss l = size + any({ a, b })")
-CROSS = "cross-conformal: mean p-values of folds cover"
-ALARMS = "monitor: like rows raise no more alarms than its level"
+CROSS = "cross-conformal: coverage is as promised"
+ALARMS = "monitor: no more false alarms than its level"
 RANKS = "monitor: ranks among all rows so far are uniform"
 
 

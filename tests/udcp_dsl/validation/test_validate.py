@@ -196,11 +196,11 @@ def test_a_budget_is_kept_whatever_a_row_takes(seconds: float, monkeypatch: pyte
     cases = {stage.name: stage.cases for stage in validation.stages}
     assert min(cases.values()) > 0
     verdicts = {verdict.claim: verdict for stage in validation.stages for verdict in stage.verdicts}
-    assert verdicts["lac: coverage follows its law"].cases >= 9
+    assert verdicts["lac: coverage is what theory predicts"].cases >= 9
     assert {cost.classifier for cost in validation.costs} >= {"calibrated"}
     # What is not tried is said not to be.
-    defined = verdicts["lac: scores are the formula"]
-    assert defined.holds or (defined.holds is None and "no time was left: give a larger budget" in defined.note)
+    defined = verdicts["lac: scores follow the definition"]
+    assert defined.holds or (defined.holds is None and "there was no time: give a larger budget" in defined.note)
 
 
 def test_a_budget_is_kept_with_own_rows_too(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,7 +214,7 @@ def test_a_budget_is_kept_with_own_rows_too(monkeypatch: pytest.MonkeyPatch) -> 
     validation = validate(loss, budget=30, oracles=[costly], probs=P, y=np.array(loss.labels)[y])
     assert clock.time - clock.began <= 1.2 * 30
     claims = {verdict.claim: verdict for stage in validation.stages for verdict in stage.verdicts}
-    assert 200 <= claims["lac on your rows: coverage follows its law"].cases < 12 * 200
+    assert 200 <= claims["lac on your rows: coverage is what theory predicts"].cases < 12 * 200
 
 
 def test_a_slow_oracle_that_would_take_too_long_is_said_not_to_be_tried(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -231,7 +231,7 @@ def test_a_slow_oracle_that_would_take_too_long_is_said_not_to_be_tried(monkeypa
     assert clock.time - clock.began <= 1.2 * 30
     (verdict,) = (v for stage in validation.stages for v in stage.verdicts if v.claim.startswith("solving: coverage"))
     assert verdict.holds is None
-    assert "no time was left" in verdict.note
+    assert "there was no time" in verdict.note
 
 
 def test_cases_come_in_parts_that_fit(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -257,7 +257,7 @@ def test_cases_come_in_parts_that_fit(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_wrong_evaluator_is_caught_on_one_label(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Max, "batch", lambda self, sets: np.where(sets.mask, self.costs, 0.0).max(axis=1))
     validation = validate(large("max(k) + 0.5 * size"), cases=1, oracles=["base"])
-    example = failed(validation)["meaning: evaluators agree with the interpreter"]
+    example = failed(validation)["meaning: all ways to compute the loss agree"]
     assert example.sets == (("5",),)
     assert "the interpreter gives -0.5 and batch gives 0.5" in example.text
     assert validation.counter_example == example
@@ -266,16 +266,16 @@ def test_a_wrong_evaluator_is_caught_on_one_label(monkeypatch: pytest.MonkeyPatc
 def test_a_wrong_increment_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(DiameterIncrement, "after", lambda self: self.far)  # forgets the diameter so far
     example = failed(validate(large("diameter(h)"), cases=1, oracles=["base"]))
-    text = example["meaning: evaluators agree with the interpreter"].text
+    text = example["meaning: all ways to compute the loss agree"].text
     assert "increments(...).after()" in text
-    assert len(example["meaning: evaluators agree with the interpreter"].sets[0]) == 3
+    assert len(example["meaning: all ways to compute the loss agree"].sets[0]) == 3
 
 
 def test_a_wrong_linear_model_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     right = Lowering.touches
     monkeypatch.setattr(Lowering, "touches", lambda self, members, push: right(self, members, push) * -1.0)
     example = failed(validate(large("size + 5 * any(C)"), cases=2, oracles=["base"]))
-    assert example["meaning: the linear model agrees with the interpreter"].sets == ((),)
+    assert example["meaning: the linear model agrees with the loss"].sets == ((),)
 
 
 @pytest.mark.parametrize(
@@ -353,7 +353,7 @@ def test_an_oracle_that_raises_is_told_and_left_out_after() -> None:
     loss = small("size")
     found = failed(validate(loss, cases=1, oracles=[Failing(loss), make_oracle("lac", loss)]))
     assert list(found) == [
-        "oracles: failing: faces agree to the last bit, rows do not mix",
+        "oracles: failing: scores and sets agree, and rows do not affect each other",
         "coverage: failing: it takes all rows",
     ]
     assert all("it raises ZeroDivisionError: division by zero" in example.text for example in found.values())
@@ -389,9 +389,9 @@ class Dear(Oracle):
 def test_wrong_prices_are_caught_by_brute_force() -> None:
     for loss in (small("any({a, b}) + size"), large("any(C) + size")):
         found = failed(validate(loss, cases=1, oracles=[Dear(loss), make_oracle("base", loss)]))
-        example = found["oracles: price: prices are those of brute force over all sets"]
+        example = found["oracles: price: prices agree with brute force over all sets"]
         assert "every set of least cost has it" in example.text
-        assert "oracles: price: no other oracle's set is better at its price" in found
+        assert "oracles: price: no other oracle has a better set at the same price" in found
 
 
 @pytest.mark.usefixtures("every_classifier")
@@ -401,7 +401,7 @@ def test_a_wrong_rank_is_caught_with_the_fewest_points(monkeypatch: pytest.Monke
     found = failed(validate(small("size"), cases=4, oracles=["base"]))
     claim = "coverage: thresholds are the k-th smallest scores, k = ceil((n + 1)(1 - alpha))"
     assert found[claim].text.startswith("of the scores 1 to 1 at alpha 0.1 the threshold is 1.0, not infinite")
-    assert "coverage: base: coverage follows its law" in found
+    assert "coverage: base: coverage is what theory predicts" in found
 
 
 # The user's own rows
@@ -418,7 +418,7 @@ def test_own_rows_are_split_and_do_not_drift() -> None:
     validation = validate(loss, cases=1, oracles=["base", "price"], probs=P, y=y)
     assert validation.ok, validation.failures
     verdicts = {v.claim: v for v in validation.stages[3].verdicts}
-    assert verdicts["base on your rows: coverage follows its law"].cases == 12 * 150
+    assert verdicts["base on your rows: coverage is what theory predicts"].cases == 12 * 150
     assert "p = " in verdicts["your rows do not drift along the file"].note
     assert "yours" in {cost.classifier for cost in validation.costs}
 

@@ -49,9 +49,24 @@ class Judged:
 
 @dataclass(frozen=True)
 class Alarm:
-    """An alarm: in what rows (None: all), after how many of all rows watched, and what had been seen by then.
+    """An alarm of a `Monitor`: which rows, when, and what was seen by then.
 
-    `evidence` is how many times the stake the bets hold; `of_misses` and `of_ranks` are its two halves by themselves.
+    Attributes
+    ----------
+    where : str or None
+        The group, class or bin; None for all rows.
+    row : int
+        Number of rows watched when it was raised.
+    evidence : float
+        How many times its stake the test holds by then; an alarm is raised at 1 / level of the stream.
+    of_misses, of_ranks : float
+        The two halves of the evidence: too many missed truths, and scores that rank differently.
+    seen, missed : int
+        Number of rows of this stream, and of missed truths among them.
+    expected : float or None
+        Number of misses expected for rows like those of calibration.
+    id : str or None
+        Id of the row, if rows have ids.
     """
 
     where: str | None
@@ -66,7 +81,7 @@ class Alarm:
 
     @property
     def why(self) -> str:
-        """What the evidence is of: misses, or ranks."""
+        """The larger half of the evidence, "misses" or "ranks"."""
         return "misses" if self.of_misses >= self.of_ranks else "ranks"
 
     def __str__(self) -> str:
@@ -83,7 +98,13 @@ class Alarm:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
+        """The alarm as plain data for JSON.
+
+        Returns
+        -------
+        dict
+            One entry per attribute.
+        """
         return {**vars(self), "why": self.why}
 
 

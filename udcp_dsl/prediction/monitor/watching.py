@@ -42,25 +42,37 @@ _COLUMNS = (
 
 
 class Monitor(Result):
-    """An anytime-valid test that new rows are exchangeable with those of calibration, on which every promise rests.
+    """Watch whether new rows are still like the calibration rows, on which every guarantee rests.
 
-    If they are, the chance that it *ever* raises an alarm is at most `level`, however long it runs and however often
-    one looks. It bets on two things (`watch="both"`), or on one of them: that more truths are missed than rows like
-    those of calibration would miss (`"misses"`), and that the scores of true labels rank differently among all scores
-    so far (`"ranks"`, which finds shifts that do not hurt coverage, too). Where a predictor has cells (groups, classes,
-    bins), all rows have half of the level, and the cells share the other half: so an alarm says when and where. After
-    an alarm it goes on; the first of each stream counts.
+    If they are, the probability that it *ever* raises an alarm is at most `level`, however long it runs and however
+    often you look (an anytime-valid test). It bets against two assumptions: that truths are missed no more often than
+    expected, and that scores of true labels rank as they did in calibration. The second also finds shifts that do not
+    hurt coverage. If the predictor has groups, classes or bins, half of the level goes to all rows and half to the
+    parts, so that an alarm says where. It continues after an alarm; the first alarm of each stream counts.
 
-    `alpha` chooses where several were calibrated; `seed` is that of the draws that break ties. Refuses predictors that
-    were saved before 0.2.0, which kept no scores, and those calibrated with weights: their rows are *meant* to differ.
+    Parameters
+    ----------
+    predictor : SetPredictor
+        A calibrated predictor. Predictors that were calibrated with weights, or saved before version 0.2, are refused.
+    level : float, default 0.05
+        Largest probability of a false alarm.
+    alpha : float, optional
+        Which alpha to watch, if several were calibrated.
+    watch : {"both", "misses", "ranks"}, default "both"
+        What to watch.
+    seed : int, default 0
+        Random seed for breaking ties.
 
+    Examples
+    --------
     >>> import numpy as np, udcp_dsl as udcp
     >>> loss = udcp.loads("labels {cat, dog, wolf}  loss l = size")
     >>> rng = np.random.default_rng(0)
     >>> probs = rng.dirichlet([1, 1, 1], 1200)
     >>> y = np.array([rng.choice(3, p=p) for p in probs])
-    >>> monitor = udcp.Monitor(udcp.SetPredictor(loss, "lac").calibrate(probs[:600], y[:600]))
-    >>> monitor.update(probs[600:], y[600:])        # rows like those of calibration
+    >>> predictor = udcp.SetPredictor(loss, "lac").calibrate(probs[:600], y[:600])
+    >>> monitor = udcp.Monitor(predictor)
+    >>> monitor.update(probs[600:], y[600:])  # rows like those of calibration
     ()
     >>> wrong = monitor.update(probs[600:], (y[600:] + 1) % 3)
     >>> wrong[0].row, wrong[0].why
@@ -132,12 +144,12 @@ class Monitor(Result):
 
     @property
     def streams(self) -> tuple[Stream, ...]:
-        """All rows, and after them, where there are several cells, the rows of each."""
+        """All rows and, if there are several groups, classes or bins, each of them."""
         return tuple(self._streams)
 
     @property
     def alarms(self) -> tuple[Alarm, ...]:
-        """The first alarm of every stream that has raised one, by row."""
+        """The first alarm of every stream that has raised one, in the order of rows."""
         found = [stream.alarm for stream in self._streams if stream.alarm is not None]
         return tuple(sorted(found, key=lambda alarm: alarm.row))
 
@@ -151,10 +163,28 @@ class Monitor(Result):
         ids: Any = None,
         ignore: Sequence[str] = (),
     ) -> tuple[Alarm, ...]:
-        """Take one or many rows with their true labels, in the order in which they came; gives alarms that are new.
+        """Take one or more rows with their true labels, in the order in which they came.
 
-        Arguments are as for `evaluate`; a single row may be given as (K,) probabilities and one label. One batch or
-        many come to the same.
+        One batch or many give the same result.
+
+        Parameters
+        ----------
+        probs : array, tensor, frame or nested lists, shape (n, K) or (K,)
+            Probabilities.
+        y : sequence or label
+            True labels.
+        groups, inputs, ids, ignore
+            As for `evaluate`.
+
+        Returns
+        -------
+        tuple of Alarm
+            Alarms that are new.
+
+        Raises
+        ------
+        InputError
+            The data are invalid. The message names the row.
         """
         read = self._read(probs, y, groups, ids, ignore, inputs)
         new = [alarm for rows in read.blocks() for alarm in self._update(rows)]
@@ -229,7 +259,13 @@ class Monitor(Result):
     # For the eye, and for machines
 
     def table(self) -> dict[str, list[Any]]:
-        """The streams as columns, one row a stream; `alarm` is the row of its first alarm."""
+        """The streams as columns, one row per stream.
+
+        Returns
+        -------
+        dict of lists
+            `alarm` is the row of the first alarm.
+        """
         told = [{**stream.as_dict(), "alarm": stream.alarm and stream.alarm.row} for stream in self._streams]
         return {name: [row[name] for row in told] for name in told[0]}
 
@@ -240,7 +276,7 @@ class Monitor(Result):
         return f"Monitor({self.rows:,} rows{covered}, level {self.level:g}: {found})"
 
     def describe(self) -> Description:
-        """What was seen of all rows and of each cell; of many cells, of those with most evidence."""
+        """What is printed: all rows and each part; of many parts, those with the most evidence."""
         cells = sorted(self._streams[1:], key=lambda s: (s.alarm is None, -s.log_most))
         more, untested = len(cells) - _SHOWN, self.untested
         streams = Table(
@@ -268,7 +304,13 @@ class Monitor(Result):
         )
 
     def plot(self) -> Any:
-        """A matplotlib figure: evidence and coverage over time. Needs the extra `report`."""
+        """Draw evidence and coverage over time.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            Needs the extra `report`.
+        """
         from udcp_dsl.report.views import plot_monitor
 
         return plot_monitor(self)
@@ -276,7 +318,13 @@ class Monitor(Result):
     # To go on another day
 
     def save(self, path: PathLike) -> None:
-        """Write what has been seen so far into a JSON file, from which `load` goes on."""
+        """Save the state as a JSON file, from which `load` continues.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+        """
         content: dict[str, Any] = {
             "format": FORMAT,
             "format_version": FORMAT_VERSION,
@@ -297,7 +345,25 @@ class Monitor(Result):
 
     @classmethod
     def load(cls, path: PathLike, predictor: SetPredictor) -> Monitor:
-        """A monitor that was saved, of this very predictor; refuses one of another, and a file that was changed."""
+        """Load a monitor that was saved.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+        predictor : SetPredictor
+            The predictor that it watches.
+
+        Returns
+        -------
+        Monitor
+            It continues where the saved one stopped.
+
+        Raises
+        ------
+        InputError
+            The file was changed, or belongs to another predictor.
+        """
         try:
             content = json.loads(Path(path).read_text(encoding="utf-8"))
         except FileNotFoundError:

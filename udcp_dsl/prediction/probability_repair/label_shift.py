@@ -31,20 +31,21 @@ _MAX_CELLS = 1 << 24  # of more, rows at equal distances are taken
 
 @dataclass(frozen=True, eq=False)
 class LabelShift:
-    """How the mix of labels has moved.
+    """How the frequencies of labels have changed.
 
     Parameters
     ----------
-    old, new : arrays (K,)
-        The share of each label, before and now. Each sums to 1; a label may be absent now, but not before.
-    n_rows : int
-        Number of rows, without truth, that the new mix was estimated on; 0 if both mixes are known.
-    labels : sequence of str
+    old, new : array, shape (K,)
+        Share of each label, before and now. Each sums to 1; a label may be absent now, but not before.
+    n_rows : int, default 0
+        Number of unlabelled rows from which the new shares were estimated; 0 if both are known.
+    labels : sequence of str, optional
         Names of the labels, for the text.
 
     Examples
     --------
-    >>> print(LabelShift(np.array([0.5, 0.5]), np.array([0.8, 0.2]), labels=("flu", "cold")))
+    >>> old, new = np.array([0.5, 0.5]), np.array([0.8, 0.2])
+    >>> print(LabelShift(old, new, labels=("flu", "cold")))
     the mix of labels has moved by 30.0%, as given: flu 50.0% -> 80.0%, cold 50.0% -> 20.0%
     """
 
@@ -66,33 +67,83 @@ class LabelShift:
 
     @cached_property
     def ratios(self) -> Floats:
-        """How much more frequent each label is among the new rows; from 1/20 to 20 if estimated."""
+        """How much more frequent each label is among the new rows; between 1/20 and 20 if estimated."""
         found = self.new / self.old
         return np.clip(found, 1 / CLIP, CLIP) if self.n_rows else found
 
     @property
     def distance(self) -> float:
-        """Total variation between the mixes: the share of rows whose label would have to change."""
+        """Total variation distance, the share of rows whose label would have to change."""
         return float(np.abs(self.new - self.old).sum() / 2)
 
     def weights(self, y: npt.NDArray[np.integer]) -> Floats:
-        """The weights of calibration rows, by their true labels. Coverage is exact only for the true ratios."""
+        """Weights of calibration rows, by their true labels.
+
+        Coverage is exact only for the true ratios.
+
+        Parameters
+        ----------
+        y : array of int
+            True labels, as positions.
+
+        Returns
+        -------
+        array of float
+            One weight per row.
+        """
         return np.asarray(self.ratios[y])
 
     def adapted(self, repair: Repair) -> Repair:
-        """The repair for the new mix: the ratios are further offsets."""
+        """A repair for the new frequencies.
+
+        Parameters
+        ----------
+        repair : Repair
+            The repair for the old frequencies.
+
+        Returns
+        -------
+        Repair
+            The same with the ratios as further offsets.
+        """
         before = 0.0 if repair.offsets is None else repair.offsets
         logs = np.log(np.maximum(self.ratios, np.finfo(float).tiny))  # a known ratio may be 0
         offsets = np.clip(before + logs, -MAX_OFFSET, MAX_OFFSET)
         return replace(repair, offsets=offsets, losses=None)
 
     def describe(self, labels: Sequence[str] = (), most: int = 3) -> str:
-        """One sentence: how far the mix has moved, and the labels that have moved the most."""
+        """One sentence on how far the frequencies have moved, and for which labels most.
+
+        Parameters
+        ----------
+        labels : sequence of str, optional
+            Names of the labels.
+        most : int, default 3
+            Number of labels to name.
+
+        Returns
+        -------
+        str
+            The sentence.
+        """
         where = f" on {self.n_rows:,} new rows" if self.n_rows else ", as given"
         return f"the mix of labels has moved by {self.distance:.1%}{where}: {self.moved(labels, most)}"
 
     def moved(self, labels: Sequence[str] = (), most: int = 3) -> str:
-        """The labels that have moved the most."""
+        """The labels whose frequency has changed most.
+
+        Parameters
+        ----------
+        labels : sequence of str, optional
+            Names of the labels.
+        most : int, default 3
+            Number of labels to name.
+
+        Returns
+        -------
+        str
+            Old and new frequencies of each.
+        """
         labels = labels or self.labels or [f"label {i}" for i in range(len(self.old))]
         order = np.argsort(-np.abs(self.new - self.old), kind="stable")[:most]
         return ", ".join(f"{labels[i]} {self.old[i]:.1%} -> {self.new[i]:.1%}" for i in order)

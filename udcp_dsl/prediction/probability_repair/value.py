@@ -105,7 +105,23 @@ class Repair:
         return hash((self.exponent, self.smoothing, self.kind, self.n_rows))
 
     def for_labels(self, K: int) -> Repair:
-        """The same, once it is known to be for K labels; refuses one for another number."""
+        """The repair, checked to be for K labels.
+
+        Parameters
+        ----------
+        K : int
+            Number of labels.
+
+        Returns
+        -------
+        Repair
+            The same repair.
+
+        Raises
+        ------
+        InputError
+            It has offsets for another number of labels.
+        """
         if self.offsets is not None and len(self.offsets) != K:
             raise InputError(f"the repair was made for {len(self.offsets)} labels, and there are {K}: make it again")
         if self.absent and self.absent[-1] >= K:
@@ -114,12 +130,12 @@ class Repair:
 
     @property
     def adopted(self) -> bool:
-        """Whether it changes p at all."""
+        """Whether it changes the probabilities at all."""
         return self.exponent != 1.0 or self.offsets is not None or self.smoothing > 0.0
 
     @property
     def temperature(self) -> float | None:
-        """1 / a, where it is all that is done."""
+        """The temperature 1 / exponent, if nothing else is changed; else None."""
         return 1 / self.exponent if self.offsets is None and self.smoothing == 0 and self.adopted else None
 
     @property
@@ -128,10 +144,20 @@ class Repair:
         return 0 if self.offsets is None else int((np.abs(self.offsets) > _SHIFTED).sum())
 
     def apply(self, P: Any) -> Any:
-        """Repair probabilities (n, K), in memory or stored; the result has the same dtype.
+        """Repair probabilities.
 
-        Computed in float64. A row's bits do not depend on the other rows. Without smoothing a probability of 0 stays
-        0. If nothing was adopted, the very same array is returned.
+        Computed in float64, row by row, so that a row's result does not depend on the others. Without smoothing, a
+        probability of 0 stays 0.
+
+        Parameters
+        ----------
+        P : array, shape (n, K)
+            Probabilities, in memory or stored.
+
+        Returns
+        -------
+        array, shape (n, K)
+            The repaired probabilities, with the same dtype; `P` itself if there is nothing to repair.
         """
         if self.offsets is not None and P.shape[1] != len(self.offsets):
             raise InputError(
@@ -161,7 +187,18 @@ class Repair:
         return None if self.offsets is None else np.exp(self.offsets - self.offsets.max(initial=-MAX_OFFSET))
 
     def describe(self, n_all: int | None = None) -> str:
-        """One sentence; `n_all` is the number of rows that those it was fitted on were taken from."""
+        """One sentence on what is changed.
+
+        Parameters
+        ----------
+        n_all : int, optional
+            Number of rows from which those of the repair were taken.
+
+        Returns
+        -------
+        str
+            The sentence.
+        """
         share = f"{self.n_rows:,} rows" if n_all is None else f"{self.n_rows:,} of {n_all:,} rows"
         if not self.adopted and self.kind == "auto":
             if self.losses is None:
@@ -177,7 +214,13 @@ class Repair:
         return self.describe()
 
     def plot(self) -> Any:
-        """A matplotlib figure: reliability on held-out rows, before and after the repair. Needs the extra `report`."""
+        """Draw reliability on held-out rows, before and after the repair.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            Needs the extra `report`.
+        """
         from udcp_dsl.report.views import plot_repair
 
         return plot_repair(self)
@@ -196,7 +239,13 @@ class Repair:
         return ", ".join(changes[:-1]) + (" and " if len(changes) > 1 else "") + changes[-1]
 
     def as_dict(self) -> dict[str, object]:
-        """Plain data for JSON, from which `from_dict` makes an equal value."""
+        """The repair as plain data for JSON.
+
+        Returns
+        -------
+        dict
+            `from_dict` makes an equal repair from it.
+        """
         losses = self.losses
         return {
             "exponent": self.exponent,
@@ -211,7 +260,23 @@ class Repair:
 
     @classmethod
     def from_dict(cls, data: object) -> Repair:
-        """What `as_dict` gave, now or before there was a `reliability`; refuses anything else."""
+        """A repair from what `as_dict` returned, in this version or an older one.
+
+        Parameters
+        ----------
+        data : object
+            The plain data.
+
+        Returns
+        -------
+        Repair
+            An equal repair.
+
+        Raises
+        ------
+        InputError
+            The data are not those of a repair.
+        """
         d = fields({"reliability": None, **data} if isinstance(data, Mapping) else data, _FIELDS, "repair")
         offsets = None if d["offsets"] is None else np.array(decode(d["offsets"], "repair"), dtype=np.float64)
         losses = None if d["losses"] is None else decode(d["losses"], "repair")

@@ -88,17 +88,53 @@ def _read_temperature(text: str, name: str) -> Temperature:
 
 @dataclass(frozen=True, kw_only=True)
 class Promise(Cellwise):
-    """What is asked of a predictor, checked; options that exclude each other are refused, with the reason.
+    """What a predictor guarantees and for which rows, as one value.
 
-    `alpha` is a tuple of fractions, whatever it was given as. `confidence_level` is another way to give one alpha.
+    Invalid options, and options that exclude each other, raise an error with the reason.
 
+    Parameters
+    ----------
+    alpha : float or sequence of float, default 0.1
+        Share of true labels that sets may miss. With `risk`, the mean harm to stay below. Kept as a tuple of fractions.
+    conditional : {"group", "class", "difficulty"}, optional
+        Guarantee coverage in each group, class or part by difficulty instead of over all rows.
+    bins : int, default 4
+        Number of parts for `conditional="difficulty"`.
+    confidence : float, optional
+        Probability, over the draw of the calibration rows, that this very predictor covers 1 - alpha.
+    simultaneous : bool, default False
+        Hold `confidence` for all groups, classes or bins at once.
+    risk : str, optional
+        Name of costs in the spec: the harm of missing a label. Alpha then bounds its mean.
+    repair : {"auto", "temperature"}, Repair or None, default "auto"
+        Correction of the probabilities before anything else.
+    temperature : float or "fit", optional
+        Deprecated; use `repair`.
+    nonempty : bool, default False
+        Never return an empty set.
+    randomize : bool, default False
+        Cover exactly 1 - alpha by randomising labels at the threshold.
+    pool : bool, default False
+        Groups or classes with too few rows use the threshold of all rows.
+    seed : int, default 0
+        Random seed for the folds and for `randomize`.
+    confidence_level : float, optional
+        The same as `alpha=1 - confidence_level`.
+
+    Raises
+    ------
+    InputError
+        An option is invalid, or two options exclude each other.
+
+    Examples
+    --------
     >>> Promise(alpha=0.1, conditional="group").guarantee(Fraction(1, 10))
     'covers the truth with probability at least 0.9, within each group'
     """
 
     alpha: Any = option(
         Option(
-            "Miscoverage (default 0.1), or with --risk the mean harm to stay below; may be repeated.",
+            "Share of true labels to miss at most (default 0.1); with --risk the largest mean harm; may be repeated.",
             "a level between 0 and 1, or several; with `risk` a mean harm",
             compared=True,
             check=lambda value, name: value,  # by all options together: see __post_init__
@@ -109,7 +145,7 @@ class Promise(Cellwise):
     )
     conditional: Conditional = option(
         Option(
-            "Cover within each group (implied by --group), each class, or each of --bins by the highest probability.",
+            "Guarantee coverage in each group (implied by --group), class, or part by difficulty (see --bins).",
             '"group", "class", "difficulty" or None',
             compared=True,
             check=one_of("group", "class", "difficulty"),
@@ -118,7 +154,7 @@ class Promise(Cellwise):
     )
     bins: int | None = option(
         Option(
-            f"Number of bins by difficulty (default {DEFAULT_BINS}).",
+            f"Number of parts by difficulty, the highest probability of a row (default {DEFAULT_BINS}).",
             "a whole number, 2 or more",
             compared=True,
             check=_as_bins,
@@ -133,7 +169,7 @@ class Promise(Cellwise):
     )
     confidence: Any = option(
         Option(
-            "Cover with this probability over the draw of the calibration rows.",
+            "Probability that this very predictor covers 1 - alpha (without it: on average over calibrations).",
             "a level between 0 and 1, or None",
             compared=True,
             check=_as_confidence,
@@ -148,7 +184,7 @@ class Promise(Cellwise):
     )
     simultaneous: bool = option(
         Option(
-            "Hold the confidence for all groups, classes or bins at once.",
+            "Hold --confidence for all groups, classes or bins at once.",
             "True or False",
             check=as_flag,
             default=False,
@@ -165,7 +201,7 @@ class Promise(Cellwise):
     )
     risk: str | None = option(
         Option(
-            "Costs of the spec, the harm of missing a label: alpha bounds its mean.",
+            "Name of costs in the spec, the harm of missing a label; --alpha then bounds the mean harm.",
             "the name of costs of the spec, or None",
             compared=True,
             check=_as_costs_name,
@@ -175,7 +211,7 @@ class Promise(Cellwise):
     )
     repair: Literal["auto", "temperature"] | Repair | None = option(
         Option(
-            "Repair of p before anything else, on rows of its own: auto, temperature or none.",
+            "Correction of the probabilities, fitted on rows of its own: auto, temperature or none.",
             '"auto", "temperature", None, or a `Repair` that was made before',
             compared=True,
             check=_as_repair,
@@ -187,7 +223,7 @@ class Promise(Cellwise):
     )
     temperature: Temperature = option(
         Option(
-            "Deprecated: --repair temperature.",
+            "Deprecated; use --repair temperature.",
             'deprecated: `repair="temperature"`, or `repair=Repair(exponent=1 / T)`',
             compared=True,
             check=as_temperature,
@@ -196,10 +232,10 @@ class Promise(Cellwise):
             alias=True,
         )
     )
-    nonempty: bool = option(Option("Never give an empty set.", "True or False", check=as_flag, default=False))
+    nonempty: bool = option(Option("Never return an empty set.", "True or False", check=as_flag, default=False))
     randomize: bool = option(
         Option(
-            "Cover 1 - alpha exactly, by chance at the boundary.",
+            "Cover exactly 1 - alpha, by randomising labels at the threshold.",
             "True or False",
             check=as_flag,
             default=False,
@@ -212,7 +248,7 @@ class Promise(Cellwise):
     )
     pool: bool = option(
         Option(
-            "Groups or classes with too few points take the threshold of all.",
+            "Let groups or classes with too few rows use the threshold of all rows.",
             "True or False",
             check=as_flag,
             default=False,
@@ -265,13 +301,15 @@ class Promise(Cellwise):
 
     @property
     def alphas(self) -> tuple[Fraction, ...]:
-        """The levels, in the order in which they were given."""
+        """The values of alpha, in the order in which they were given."""
         return self.alpha  # type: ignore[no-any-return]  # made so above
 
     @property
     def shown_alphas(self) -> str:
-        """The levels for a summary, which says so where the default was taken.
+        """The values of alpha as text, with "(default)" if none was given.
 
+        Examples
+        --------
         >>> Promise(alpha=[0.1, 0.2]).shown_alphas, Promise().shown_alphas
         ('0.1, 0.2', '0.1 (default)')
         """
@@ -279,15 +317,44 @@ class Promise(Cellwise):
 
     @property
     def bin_count(self) -> int:
-        """How many bins there are where rows are told apart by difficulty."""
+        """Number of parts by difficulty."""
         return DEFAULT_BINS if self.bins is None else self.bins
 
     def at(self, alphas: Level | Sequence[Level]) -> Promise:
-        """The same promise at other levels."""
+        """The same promise with other values of alpha.
+
+        Parameters
+        ----------
+        alphas : float or sequence of float
+            The new values.
+
+        Returns
+        -------
+        Promise
+            A new promise.
+        """
         return replace(self, alpha=alphas)
 
     def harm(self, loss: Loss, inputs: RowInputs | None = None) -> Harm | None:
-        """What a miss does under a loss, if that is bounded; refuses alphas that no set can exceed."""
+        """The harm that alpha bounds under a loss.
+
+        Parameters
+        ----------
+        loss : Loss
+            The loss whose spec has the costs that `risk` names.
+        inputs : RowInputs, optional
+            Inputs of the rows, if those costs are given per row.
+
+        Returns
+        -------
+        Harm or None
+            None without `risk`.
+
+        Raises
+        ------
+        InputError
+            The spec has no such costs, or alpha is above the largest harm.
+        """
         if self.risk is None:
             return None
         harm = Harm.of(loss, self.risk)
@@ -299,14 +366,25 @@ class Promise(Cellwise):
         return loss if self.risk is None else loss.reading(self.risk)
 
     def rule(self, cells: int, harm: Harm | None) -> Rule:
-        """What the threshold of each of so many cells keeps."""
+        """What each of several thresholds has to guarantee."""
         confidence: Fraction | None = self.confidence
         if confidence is not None and self.simultaneous:
             confidence = 1 - (1 - confidence) / cells
         return Rule(confidence, None if harm is None else harm.most)
 
     def guarantee(self, alpha: Fraction) -> str:
-        """What is guaranteed at one alpha, as a clause."""
+        """What is guaranteed at one alpha, as a clause.
+
+        Parameters
+        ----------
+        alpha : Fraction
+            One of `alphas`.
+
+        Returns
+        -------
+        str
+            Text for messages.
+        """
         if self.risk is not None:
             text = f"keeps the mean of {self.risk!r} over missed truths at most {show_level(alpha)}"
         else:
@@ -329,12 +407,34 @@ class Promise(Cellwise):
             )
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain data for JSON, from which `from_dict` makes an equal value."""
+        """The promise as plain data for JSON.
+
+        Returns
+        -------
+        dict
+            One entry per option; `from_dict` makes an equal promise from it.
+        """
         return {name: own.to_json(getattr(self, name)) for name, own in options_of(self).items() if not own.alias}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Promise:
-        """What `as_dict` gave; an option that the file does not name is at its default, one that is unknown refused."""
+        """A promise from what `as_dict` returned.
+
+        Parameters
+        ----------
+        data : mapping
+            Options by name. Missing options have their defaults.
+
+        Returns
+        -------
+        Promise
+            An equal promise.
+
+        Raises
+        ------
+        InputError
+            An option is unknown.
+        """
         unknown = sorted(set(data) - set(OPTIONS))
         if unknown:
             raise InputError(f"it asks for {unknown[0]!r}, which is no option here; save it again")

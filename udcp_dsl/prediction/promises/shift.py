@@ -23,8 +23,17 @@ _PENALTY = (
 
 @dataclass(frozen=True, eq=False)
 class ShiftWeights:
-    """The weights of the old rows, for `calibrate`, and of the new, for `predict_set`; and how many old rows, equally
-    weighted, would be worth as much: (sum of w)^2 / sum of w^2."""
+    """Weights for a covariate shift, made by `weights_from_classifier`.
+
+    Attributes
+    ----------
+    old : array of float, shape (n,)
+        Weights of the calibration rows, for `calibrate`.
+    new : array of float, shape (m,)
+        Weights of the new rows, for `predict_set`.
+    effective_size : float
+        Number of equally weighted rows that the calibration rows are worth: (sum of w)^2 / sum of w^2.
+    """
 
     old: Floats
     new: Floats
@@ -32,17 +41,40 @@ class ShiftWeights:
 
 
 def weights_from_classifier(old: Any, new: Any, *, classifier: Any = None, clip: float = CLIP) -> ShiftWeights:
-    """Weights for a shift from old rows (n, d), those of calibration, to new ones (m, d), by what they look like.
+    """Estimate weights for rows that differ from those of calibration (covariate shift).
 
-    The columns are features of the rows, or the classifier's own probabilities. `classifier` has `fit(X, y)` and
-    `predict_proba(X)`, as scikit-learn's have; by default it is a logistic regression. Ratios are kept between 1 / clip
-    and clip. Warns that coverage is exact for the true ratio only, and of the effective number of calibration rows.
+    A classifier learns to tell old rows from new ones; its odds are the weights. It warns that coverage is exact only
+    for the true weights, and reports the effective number of calibration rows.
 
+    Parameters
+    ----------
+    old : array, shape (n, d)
+        Features of the calibration rows, or the probabilities that they were given.
+    new : array, shape (m, d)
+        The same of the new rows.
+    classifier : object, optional
+        A classifier with `fit(X, y)` and `predict_proba(X)`, as in scikit-learn. By default, a logistic regression.
+    clip : float, default 20
+        Weights are kept between 1 / clip and clip.
+
+    Returns
+    -------
+    ShiftWeights
+        Weights of both kinds of rows.
+
+    Raises
+    ------
+    InputError
+        The two arrays have different columns, or the classifier does not fit the description.
+
+    Examples
+    --------
     >>> import numpy as np, warnings
     >>> rng = np.random.default_rng(0)
+    >>> old, new = rng.normal(0, 1, (500, 1)), rng.normal(1, 1, (500, 1))
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("ignore")
-    ...     found = weights_from_classifier(rng.normal(0, 1, (500, 1)), rng.normal(1, 1, (500, 1)))
+    ...     found = weights_from_classifier(old, new)
     >>> bool(found.new.mean() > found.old.mean()), bool(found.effective_size < 500)
     (True, True)
     """

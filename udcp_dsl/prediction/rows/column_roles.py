@@ -51,42 +51,46 @@ class Columns:
     """
 
     column: str | None = _role(
-        "--column", "lists", "The column of lists that holds the probabilities, where there are several."
+        "--column", "lists", "Column of lists that holds the probabilities, if there are several."
     )
     id_column: str | None = _role(
-        "--id", "ids", "Sample ids: a column of the table, or a file of their own.", "ids", metavar="COLUMN|FILE"
+        "--id", "ids", "Ids of the rows: a column of the table, or a file.", "ids", metavar="COLUMN|FILE"
     )
     group_column: str | None = _role(
-        "--group", "groups", "The group of each row, for coverage within each group.", "groups", metavar="COLUMN|FILE"
+        "--group",
+        "groups",
+        "Group of each row, for coverage in each group: a column of the table, or a file.",
+        "groups",
+        metavar="COLUMN|FILE",
     )
     truth_column: str | None = _role(
         "--truth",
         "true labels",
-        "True labels: a file (.npy, .npz:KEY, .csv:COLUMN, .txt, .json ...), or a column of the table.",
+        "True labels: a column of the table, or a file (.npy, .npz:KEY, .csv:COLUMN, .txt, .json ...).",
         "y",
         metavar="FILE|COLUMN",
     )
     weight_column: str | None = _role(
         "--weights",
         "weights",
-        "The weight of each row, for new rows that are shifted.",
+        "Weight of each row, for a covariate shift: a column of the table, or a file.",
         "weights",
         metavar="COLUMN|FILE",
     )
     ignore: Sequence[str] = _role(
         "--ignore",
         "ignored",
-        "Columns of the table to leave unread: a,b; may be repeated.",
+        "Columns of the table to ignore: a,b; may be repeated.",
         default=(),
         metavar="COLUMNS",
     )
     only_labels: bool = _role(
-        "--only-labels", "only labels", "Leave all columns unread that are no labels and not named.", default=False
+        "--only-labels", "only labels", "Ignore all columns that are neither labels nor named.", default=False
     )
     carry: Sequence[str] = _role(
         "--carry",
         "carried",
-        "Columns of the table to write beside the sets: a,b; may be repeated.",
+        "Columns of the table to copy to the output: a,b; may be repeated.",
         default=(),
         metavar="COLUMNS",
     )

@@ -23,9 +23,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class GeneratedSpec:
-    """A spec: its `text`, the `files` that it reads by path, and the `labels` where the text declares none.
+    """A generated spec.
 
-    `tree` is the syntax tree that the text was made from.
+    Attributes
+    ----------
+    text : str
+        The spec.
+    files : mapping of str to bytes
+        Data files that it reads, by path.
+    labels : tuple of str or None
+        The labels, if the text declares none.
+    tree : ast.Spec
+        The syntax tree that the text was made from.
     """
 
     text: str
@@ -45,7 +54,18 @@ class GeneratedSpec:
         return "<GeneratedSpec\n" + "\n".join(parts) + ">"
 
     def compile(self, loss: str | None = None) -> Loss:
-        """The compiled loss: the one of that name, else the last."""
+        """Compile the spec.
+
+        Parameters
+        ----------
+        loss : str, optional
+            Name of the loss; by default the last.
+
+        Returns
+        -------
+        Loss
+            The compiled loss.
+        """
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SpecWarning)
             return loads(self.text, labels=self.labels, files=self.files, loss=loss)
@@ -61,12 +81,26 @@ def specs(
     max_losses: int = 2,
     inputs: bool = False,
 ) -> GeneratedSpec:
-    """Specs that compile, with every kind of declaration, atom and operator, for tests of what reads or runs specs.
+    """A hypothesis strategy for specs that compile, with every kind of declaration, atom and operator.
 
-    At most `max_labels` (up to 8) labels, and expressions nested at most `max_depth` deep, not counting what a let
-    stands for; lets and losses name earlier ones, often several times. With `inputs` they declare numbers and costs
-    that come with each row, and most losses read some (`udcp_dsl.testing.drawn_inputs` draws them).
+    Parameters
+    ----------
+    max_labels : int, default 8
+        Largest number of labels, up to 8.
+    max_depth : int, default 5
+        Largest depth of expressions, not counting what a let stands for.
+    max_lets, max_losses : int, default 3 and 2
+        Largest numbers of lets and losses. They use earlier ones, often several times.
+    inputs : bool, default False
+        Whether specs declare numbers and costs per row; most losses then read some (`drawn_inputs` draws them).
 
+    Returns
+    -------
+    SearchStrategy of GeneratedSpec
+        For `@given`.
+
+    Examples
+    --------
     >>> from hypothesis import given, settings
     >>> @settings(max_examples=3, deadline=None)
     ... @given(specs(max_labels=3, max_depth=1))
@@ -104,8 +138,24 @@ def specs(
 
 
 def losses(*, max_labels: int = 8, max_depth: int = 5, inputs: bool = False) -> st.SearchStrategy[Loss]:
-    """Compiled losses of generated specs; with `inputs`, of specs with numbers that come with each row.
+    """A hypothesis strategy for compiled losses of generated specs.
 
+    Parameters
+    ----------
+    max_labels : int, default 8
+        Largest number of labels, up to 8.
+    max_depth : int, default 5
+        Largest depth of expressions.
+    inputs : bool, default False
+        Whether specs declare numbers and costs per row.
+
+    Returns
+    -------
+    SearchStrategy of Loss
+        For `@given`.
+
+    Examples
+    --------
     >>> from hypothesis import given, settings
     >>> @settings(max_examples=3, deadline=None)
     ... @given(losses(max_labels=3, max_depth=1))

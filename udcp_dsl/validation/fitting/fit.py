@@ -41,21 +41,21 @@ def fit_params(
 ) -> Fit:
     """Fit the parameters of a loss to comparisons such as "this set costs more than that one".
 
-    The parameters that have a range get the values, within it, that satisfy all comparisons with the largest relative
-    margin: the largest t with L(A) - L(B) >= t (L(A) + L(B)) / 2 for each strict comparison. `>=` and `==` get no
-    margin. Among equals the values nearest those of the loss are taken. Where the loss is affine in its parameters this
-    is exact, by linear programs; else by a bounded search.
+    Parameters that have a range get the values that satisfy all comparisons with the largest relative margin: the
+    largest t with L(A) - L(B) >= t (L(A) + L(B)) / 2 for each strict comparison. `>=` and `==` need no margin. Of
+    equally good values, those nearest to the current ones are taken. If the loss is affine in its parameters, linear
+    programs find the exact solution; otherwise a bounded search is used.
 
     Parameters
     ----------
-    loss
+    loss : Loss
         The loss; its own values are the starting point.
-    cases
+    cases : sequence of cases, str, path or None, default None
         Cases, tuples (set, sign, set or number), or a file of cases. By default the file NAME.cases beside the spec.
         Cases about other losses, and those about rows, are left out.
-    suggest
-        Whether to look for the comparison that would tell most.
-    seed
+    suggest : bool, default True
+        Look for the comparison that would be most informative.
+    seed : int, default 0
         Random seed for the search and for the suggestion.
 
     Returns
@@ -71,11 +71,15 @@ def fit_params(
     Examples
     --------
     >>> import udcp_dsl as udcp
-    >>> loss = udcp.loads("labels {cat, dog, wolf}  param fear = 1 in [0, 10]  loss l = size + fear * any({wolf})")
-    >>> fit = udcp.fit_params(loss, [({"wolf"}, ">", {"cat", "dog"}), ({"wolf"}, "<=", 4)])
+    >>> loss = udcp.loads(
+    ...     "labels {cat, dog, wolf}  param fear = 1 in [0, 10]"
+    ...     "  loss l = size + fear * any({wolf})"
+    ... )
+    >>> worse = ({"wolf"}, ">", {"cat", "dog"})
+    >>> fit = udcp.fit_params(loss, [worse, ({"wolf"}, "<=", 4)])
     >>> fit.values, [param.solutions for param in fit.params]
     ({'fear': 3.0}, [(1.0, 3.0)])
-    >>> udcp.fit_params(loss, [({"wolf"}, ">", {"cat", "dog"}), ({"wolf"}, "<", {"cat"})]).ok
+    >>> udcp.fit_params(loss, [worse, ({"wolf"}, "<", {"cat"})]).ok
     False
     """
     if not isinstance(loss, Loss):

@@ -52,11 +52,29 @@ class FittedCase:
 class Fit(Result):
     """What `fit_params` found.
 
-    `loss` is the loss with the fitted values, which `values` are; where cases contradict each other, both are as they
-    were, and `contradictions` holds groups of cases of which one has to go. `margin` is the smallest relative margin
-    of the strict comparisons. `exact` is whether linear programs found it, as they do where the loss is affine in its
-    parameters; a search proves neither that a margin is the largest nor that there is none, and `why_not_exact` names
-    the part of the loss that asked for it.
+    Attributes
+    ----------
+    loss : Loss
+        The loss with the fitted values; unchanged if cases contradict each other.
+    ok : bool
+        Whether all comparisons can hold at once.
+    params : tuple of FittedParam
+        Each parameter before and after, with its range and its values over all solutions.
+    cases : tuple of FittedCase
+        Each comparison with the costs of its sides.
+    margin : float or None
+        Smallest relative margin of the strict comparisons.
+    contradictions : tuple of tuples of FittedCase
+        Groups of comparisons of which at least one has to go.
+    suggestion : Suggestion or None
+        The comparison worth asking next.
+    exact : bool
+        Whether linear programs found the values, as they do if the loss is affine in its parameters. Otherwise a search
+        did, which proves neither that the margin is the largest nor that there is no solution.
+    why_not_exact : str
+        Which part of the loss is not affine.
+    held : dict or None
+        Values that were held fixed.
     """
 
     loss: Loss
@@ -72,11 +90,17 @@ class Fit(Result):
 
     @property
     def values(self) -> dict[str, float]:
-        """The fitted values by name."""
+        """Fitted values by name."""
         return {param.name: param.value for param in self.params}
 
     def spec_text(self) -> str:
-        """The text of the spec with the fitted values, its comments and layout as they were."""
+        """The text of the spec with the fitted values.
+
+        Returns
+        -------
+        str
+            Comments and layout are unchanged.
+        """
         text = self.loss.source.text
         declared = [x for x in self.loss.spec.declarations if isinstance(x, ast.Param) and x.name.text in self.values]
         for x in sorted(declared, key=lambda x: -x.value.span.start):
@@ -87,7 +111,13 @@ class Fit(Result):
         return text
 
     def table(self) -> dict[str, list[Any]]:
-        """One row per parameter: name, before, value, low, high, and the least and largest value over all solutions."""
+        """The parameters as columns, one row per parameter.
+
+        Returns
+        -------
+        dict of lists
+            Name, value before and after, range, and the smallest and largest value over all solutions.
+        """
         ends = [param.solutions or (None, None) for param in self.params]
         return {
             "param": [param.name for param in self.params],
@@ -106,7 +136,7 @@ class Fit(Result):
         return f"Fit({self.loss.name}: {values}; {counted(len(self.cases), 'comparison')})"
 
     def describe(self) -> Description:
-        """The parameters, the comparisons, what contradicts itself, and what to compare next."""
+        """What is printed: parameters, comparisons, contradictions, and what to compare next."""
         of = f"{counted(len(self.params), 'parameter')} from {counted(len(self.cases), 'comparison')}"
         return Description(
             title=(Styled(self.loss.name, "bold"), f": {of}"),
