@@ -63,7 +63,7 @@ class Loss(Shown):
         self.costs: tuple[Costs, ...] = compiled.costs  # likewise, of labels and of families
         self.expression: Expression = compiled.expression
         self.inputs: Mapping[str, RowInput] = {n: x for n, x in compiled.inputs.items() if n in compiled.read}
-        self._terms: Mapping[str, Expression] = compiled.terms
+        self.written_terms: Mapping[str, Expression] = compiled.terms  # the summands by their text
         self.limits: tuple[Limit, ...] = compiled.limits  # of the spec, which hold for each of its losses
         self.multipliers: tuple[float, ...] = compiled.multipliers  # with which the limits are part of this loss
         self._of_spec: Loss | None = None
@@ -215,13 +215,13 @@ class Loss(Shown):
     ) -> dict[str, float]:
         """What each summand of the loss pays for one set, by its text; `inputs` are those of its row."""
         one, row = Sets(self.mask(labels)[None, :]), one_row(self.inputs, inputs, self.known_inputs)
-        return {text: float(batch(term, one, row)[0]) for text, term in self._terms.items()}
+        return {text: float(batch(term, one, row)[0]) for text, term in self.written_terms.items()}
 
     def terms_batch(self, masks: Bools, *, inputs: Any = None) -> dict[str, Floats]:
         """What each summand pays for each row of a boolean matrix (n, K), each with its row of the inputs."""
         checked = self._sets(masks)
         rows = self.inputs_of(inputs, len(checked.mask))
-        return {text: batch(term, checked, rows) for text, term in self._terms.items()}
+        return {text: batch(term, checked, rows) for text, term in self.written_terms.items()}
 
     def increments(self, n: int) -> Increments:
         """n growing sets, all empty, with the cost of every one-label extension."""

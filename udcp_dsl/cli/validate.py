@@ -99,6 +99,7 @@ def command(
                 progress=progress,
                 own_cases=expected,
             )
+    diagnostics += [found.diagnostic for found in validation.findings]
     return finish(
         validation,
         {"diagnostics": diagnostics, "warnings": warnings},

@@ -9,6 +9,7 @@ from typing import Any
 
 from udcp_dsl.prediction.calibrate import show_level
 from udcp_dsl.showing import MARKS, STATES, Column, Description, Line, Result, Styled, Table, counted
+from udcp_dsl.spec_warnings import SpecFinding, findings_table
 
 
 @dataclass(frozen=True)
@@ -138,6 +139,7 @@ class Validation(Result):
     family_wise: float
     stages: tuple[Stage, ...]
     costs: tuple[MeanCost, ...] = ()
+    findings: tuple[SpecFinding, ...] = ()  # what the spec says that is likely not meant: no failure
 
     @property
     def ok(self) -> bool:
@@ -192,6 +194,7 @@ class Validation(Result):
                 f"seed {self.seed}, {amount}; a correct spec fails with a chance of at most {self.family_wise:g}",
             ),
             tables=(
+                findings_table(self.findings),
                 *(Table(_CLAIM, stage.verdicts, stage.title) for stage in self.stages),
                 Table(_COST if self.costs else (), self.costs, "mean cost of a set", key="costs"),
             ),
