@@ -90,7 +90,7 @@ class Loss(Shown):
         self.costs: tuple[Costs, ...] = compiled.costs  # likewise, of labels and of families
         self.expression: Expression = compiled.expression
         self.inputs: Mapping[str, RowInput] = {n: x for n, x in compiled.inputs.items() if n in compiled.read}
-        self._terms: Mapping[str, Expression] = compiled.terms
+        self.written_terms: Mapping[str, Expression] = compiled.terms  # the summands by their text
         self.limits: tuple[Limit, ...] = compiled.limits  # of the spec, which hold for each of its losses
         self.multipliers: tuple[float, ...] = compiled.multipliers  # with which the limits are part of this loss
         self._of_spec: Loss | None = None
@@ -350,7 +350,7 @@ class Loss(Shown):
             Cost of each summand, by its text in the spec.
         """
         one, row = Sets(self.mask(labels)[None, :]), one_row(self.inputs, inputs, self.known_inputs)
-        return {text: float(batch(term, one, row)[0]) for text, term in self._terms.items()}
+        return {text: float(batch(term, one, row)[0]) for text, term in self.written_terms.items()}
 
     def terms_batch(self, masks: Bools, *, inputs: Any = None) -> dict[str, Floats]:
         """The cost of many sets, summand by summand.
@@ -369,7 +369,7 @@ class Loss(Shown):
         """
         checked = self._sets(masks)
         rows = self.inputs_of(inputs, len(checked.mask))
-        return {text: batch(term, checked, rows) for text, term in self._terms.items()}
+        return {text: batch(term, checked, rows) for text, term in self.written_terms.items()}
 
     def increments(self, n: int) -> Increments:
         """Grow n sets from empty ones, with the cost of every one-label extension; for oracles.

@@ -11,6 +11,7 @@ SETS = "tests/udcp_dsl/prediction/test_sets.py"
 HOSTILE = "tests/udcp_dsl/prediction/test_hostile_predictors.py"
 DIAGNOSTICS = "tests/udcp_dsl/test_diagnostics.py"
 STUDIO = "tests/udcp_dsl/studio/test_keeping.py"
+MEANT = "tests/udcp_dsl/test_spec_warnings.py"
 TABLES = "tests/udcp_dsl/prediction/rows/test_tables_in_the_wild.py"
 
 _LEAST_COVERED = "udcp_dsl/prediction/least_covered.py"
@@ -260,4 +261,35 @@ _TABLES_AND_SPECS = (
     ),
 )
 
-HONESTY_FAULTS = (*_SILENCE, *_HOSTILE, *_TABLES_AND_SPECS)
+_MEANT = (
+    Fault(
+        "meant: a label is called too expensive by what it costs alone",
+        "udcp_dsl/spec_warnings.py",
+        "least = np.minimum(least, more.min(axis=0))",
+        "least = np.minimum(least, np.inf)",
+        (MEANT, "-k", "in_company"),
+    ),
+    Fault(
+        "meant: a term is called idle by single labels and pairs",
+        "udcp_dsl/spec_warnings.py",
+        "yield from self._grown(part)",
+        "yield from ()",
+        (MEANT, "-k", "some_realistic_set"),
+    ),
+    Fault(
+        "meant: a cap above a part is not seen",
+        "udcp_dsl/spec_warnings.py",
+        "held: Values = {id(part): self.empty[id(part)]}\n        for",
+        "return self.change(part, values, shape)\n        held: Values = {}\n        for",
+        (MEANT, "-k", "cap_is_named"),
+    ),
+    Fault(
+        "meant: a reward is called a penalty",
+        "udcp_dsl/spec_warnings.py",
+        "alone = self.alone_pays(part) > 0",
+        "alone = self.alone_pays(part) != 0",
+        (MEANT, "-k", "may_pay_alone"),
+    ),
+)
+
+HONESTY_FAULTS = (*_MEANT, *_SILENCE, *_HOSTILE, *_TABLES_AND_SPECS)

@@ -17,14 +17,17 @@ from udcp_dsl.cli.row_options import (
 )
 from udcp_dsl.cli.solving import check_engine, chooses_engine, cores, solves_instances, solving
 from udcp_dsl.cli.spec import diagnostics_of, reads_spec
-from udcp_dsl.cli.thresholds import calibration_as_data, threshold_table, tuning_lines
+from udcp_dsl.cli.thresholds import calibration_as_data, spec_findings, threshold_table, tuning_lines
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.promises.promise import Promise
 from udcp_dsl.showing import Description, Styled
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from udcp_dsl.loss import Loss
     from udcp_dsl.prediction.predictor import SetPredictor
+    from udcp_dsl.spec_warnings import SpecFinding
 
 
 @click.command(
@@ -86,11 +89,18 @@ def command(
         predictor.save(output)
         return [output]
 
-    described = _described(predictor, output, accuracy, len(rows))
+    as_they_are = engine != "dask" and not row_options.logits and not row_options.normalize
+    findings = spec_findings(predictor, rows if as_they_are else None)
+    diagnostics += [found.diagnostic for found in findings]
+    described = _described(predictor, output, accuracy, len(rows), findings)
     return finish(described, {"diagnostics": diagnostics, "warnings": warnings}, write=write, key="file", said="")
 
 
-def _described(predictor: SetPredictor, output: str, accuracy: float, rows: int) -> Description:
+def _described(
+    predictor: SetPredictor, output: str, accuracy: float, rows: int, findings: Sequence[SpecFinding]
+) -> Description:
+    from udcp_dsl.spec_warnings import findings_table
+
     name, tuning, anchors = predictor.oracle.name, predictor.tuning, predictor.anchors
     settings = [f"{key} = {value}" for key, value in predictor.oracle.options.items() if value is not None]
     return Description(
@@ -107,7 +117,7 @@ def _described(predictor: SetPredictor, output: str, accuracy: float, rows: int)
             "" if anchors is None else f"by anchors, found on {anchors.n:,} other rows: udcp show {output}",
             f"with {', '.join(settings)}" if settings else "",
         ),
-        tables=(threshold_table(predictor),),
+        tables=(threshold_table(predictor), findings_table(findings)),
         notes=() if tuning is None else tuning_lines(tuning),
         data={
             "rows": rows,

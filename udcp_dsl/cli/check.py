@@ -45,24 +45,27 @@ def command(loss: Loss, sized: bool, model_file: str | None, why: bool, timed: b
     """
     from udcp_dsl.expression.explain import free_labels_warning
     from udcp_dsl.prediction.applicability import lost_by, oracles
+    from udcp_dsl.spec_warnings import findings_table, spec_warnings
 
     if model_file is not None:
         check_output(model_file)
         solving_oracle(loss).export(model_file)
     size, no_model = _model_size(loss) if sized or model_file is not None else (None, None)
-    free = free_labels_warning(loss)
+    free, findings = free_labels_warning(loss), spec_warnings(loss)
     applicable = oracles(loss)
     lost = {name: lost_by(name, loss, applicable) for name, _ in loss.facts}
     seconds = _measured(loss, applicable) if timed else None
     if free and not wants_json():
         show_diagnostics([free])
-    told: dict[str, object] = {"diagnostics": [*loss.warnings, *([free] if free else [])], "file": loss.source.name}
+    diagnostics = [*loss.warnings, *([free] if free else []), *(found.diagnostic for found in findings)]
+    told: dict[str, object] = {"diagnostics": diagnostics, "file": loss.source.name}
     verdict = [] if size is None else ["ilp: " + ", ".join(f"{count:,} {what}" for what, count in size.items())]
     verdict += [] if no_model is None else [f"ilp: {no_model}"]
     verdict += [] if model_file is None else [f"written to {model_file}"]
     told |= {"ilp": size, "why_not_ilp": no_model} if sized or model_file is not None else {}
     told |= {} if model_file is None else {"exported": model_file}
-    described = replace(_described(loss, lost, applicable, seconds, why=why), verdict=tuple(verdict))
+    described = _described(loss, lost, applicable, seconds, why=why)
+    described = replace(described, tables=(*described.tables, findings_table(findings)), verdict=tuple(verdict))
     return finish(described, told, status=0 if no_model is None else FAILED)
 
 

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
     from udcp_dsl.prediction.calibrate import Tuning
     from udcp_dsl.prediction.predictor import SetPredictor
+    from udcp_dsl.prediction.rows import Rows
+    from udcp_dsl.spec_warnings import SpecFinding
 
 _SHOWN = 12
 
@@ -52,6 +54,18 @@ def calibration_as_data(predictor: SetPredictor) -> dict[str, Any]:
         ],
         "tuning": None if tuning is None else {**tuning.as_dict(), "best": tuning.best, "excess": tuning.excess},
     }
+
+
+def spec_findings(predictor: SetPredictor, rows: Rows | None) -> tuple[SpecFinding, ...]:
+    """W602 to W605 of the spec, with sets as large as these rows ask for and the price that was calibrated."""
+    from udcp_dsl.prediction.containers import to_array
+    from udcp_dsl.spec_warnings import some_rows, spec_warnings
+
+    promise = predictor.promise
+    priced = predictor.oracle.name == "price" and promise.risk is None and not predictor.calibrated.weighted
+    taus = [tau for alpha in predictor.alphas for _, _, tau in cells(predictor, alpha)] if priced else []
+    P = None if rows is None else to_array(predictor.repaired(rows.take(some_rows(len(rows))).P))
+    return spec_warnings(predictor.loss, P, max(taus, default=None))
 
 
 def threshold_table(predictor: SetPredictor) -> Table:

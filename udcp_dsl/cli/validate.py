@@ -111,6 +111,7 @@ def command(
                 progress=progress,
                 own_cases=expected,
             )
+    diagnostics += [found.diagnostic for found in validation.findings]
     return finish(
         validation.describe() if why else validation.brief(),
         {"diagnostics": diagnostics, "warnings": warnings},

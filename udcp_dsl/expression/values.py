@@ -68,13 +68,19 @@ class Increments:
     @property
     def value(self) -> Floats:
         """L(S) for each instance, (n,)."""
-        values = self._expression.evaluate({key: state.value for key, state in self._states.items()})
-        return np.broadcast_to(values[id(self._expression.root)], len(self.mask))
+        return np.broadcast_to(self.nodes_now()[id(self._expression.root)], len(self.mask))
+
+    def nodes_now(self) -> dict[int, Floats]:
+        """The value of every node (by `id`) at S, (n,); constants may come out as scalars."""
+        return self._expression.evaluate({key: state.value for key, state in self._states.items()})
 
     def after(self) -> Floats:
         """L(S + y) for every label y, (n, K); L(S) where y is in S."""
-        values = self._expression.evaluate({key: state.after() for key, state in self._states.items()})
-        return np.broadcast_to(values[id(self._expression.root)], self.mask.shape)
+        return np.broadcast_to(self.nodes_after()[id(self._expression.root)], self.mask.shape)
+
+    def nodes_after(self) -> dict[int, Floats]:
+        """The value of every node (by `id`) at S + y, (n, K); constants may come out as scalars."""
+        return self._expression.evaluate({key: state.after() for key, state in self._states.items()})
 
     def push(self, y: Ints | list[int]) -> None:
         """Add label y[i] to the set of instance i; a label that is in it already is refused."""

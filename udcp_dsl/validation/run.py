@@ -12,6 +12,7 @@ from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.calibrate import Level, levels_of
 from udcp_dsl.prediction.oracle import Oracle
 from udcp_dsl.prediction.rows import Rows
+from udcp_dsl.spec_warnings import some_rows, spec_warnings
 from udcp_dsl.validation import cost as costs
 from udcp_dsl.validation import coverage_trials, fact_attacks, meaning_checks, oracles, own_rows, own_spec, promises
 from udcp_dsl.validation.cases import QUESTION, Case, cases_of, tried, written
@@ -124,6 +125,7 @@ def _run(
         stages=stages,
         costs=tuple(means),
         spec=own_spec.answers(loss, stages),
+        findings=spec_warnings(loss, None if own is None else own.rows.take(some_rows(len(own.rows))).P),
     )
 
 

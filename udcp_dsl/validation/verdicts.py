@@ -9,6 +9,7 @@ from typing import Any
 
 from udcp_dsl.prediction.calibrate import show_level
 from udcp_dsl.showing import MARKS, STATES, Column, Description, Line, Result, Styled, Table, counted
+from udcp_dsl.spec_warnings import SpecFinding, findings_table
 
 # Claims that more than one module knows.
 COVERAGE = "coverage is what theory predicts"
@@ -146,6 +147,7 @@ class Validation(Result):
     stages: tuple[Stage, ...]
     costs: tuple[MeanCost, ...] = ()
     spec: tuple[tuple[str, str], ...] = ()  # what the user asks of the spec, with the answers
+    findings: tuple[SpecFinding, ...] = ()  # what the spec says that is likely not meant: no failure
 
     @property
     def ok(self) -> bool:
@@ -211,6 +213,7 @@ class Validation(Result):
             ),
             tables=(
                 Table(_SPEC if self.spec else (), self.spec, Styled("your spec", "bold")),
+                findings_table(self.findings),
                 *(Table(_CLAIM, stage.verdicts, stage.title) for stage in self.stages),
                 Table(
                     _COST if self.costs else (),

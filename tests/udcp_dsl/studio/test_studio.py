@@ -238,3 +238,12 @@ def test_two_studios_at_once_do_not_meet(page: Any, tmp_path_factory: pytest.Tem
         assert page.studio.state.place.name == "pets.loss"
     finally:
         second.close()
+
+
+def test_what_may_not_be_meant_is_among_the_problems(page: Any) -> None:
+    text = "labels { a, b, c }\ncategory A { a, b }\ncategory B { b, c }\nloss never = size + 9 * (any(A) and any(B))\n"
+    page.change(text={"text": text, "by": "me"})
+    views = page.until(lambda v: v["spec"]["loss"] == "never")
+    (told,) = views["spec"]["diagnostics"]
+    assert (told["code"], told["severity"], told["line"]) == ("W602", "warning", 4)
+    assert text[told["from"] : told["to"]] == "(any(A) and any(B))"

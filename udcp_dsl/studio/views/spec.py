@@ -80,6 +80,7 @@ def check(text: str, place: Place, moved: Mapping[str, tuple[float, float]], los
     the spec gives another since, or the parameter is gone, the text has the last word.
     """
     from udcp_dsl.expression.explain import free_labels_warning
+    from udcp_dsl.spec_warnings import spec_warnings
 
     source = Source(place.name, text)
     sliders = _sliders(source, moved)
@@ -97,7 +98,8 @@ def check(text: str, place: Place, moved: Mapping[str, tuple[float, float]], los
     free = free_labels_warning(made)
     read = _names_read(source, made.name)
     sliders = tuple(replace(slider, read=slider.name in read) for slider in sliders)
-    return Checked(made, (*made.warnings, *([] if free is None else [free])), sliders)
+    meant = (found.diagnostic for found in spec_warnings(made))
+    return Checked(made, (*made.warnings, *([] if free is None else [free]), *meant), sliders)
 
 
 def same_meaning(one: Loss, other: Loss) -> bool:

@@ -1,0 +1,460 @@
+"""Where a spec says something other than its author is likely to mean: W602 to W605.
+
+What a part N of a loss (a summand, a condition) adds to a set is
+
+    effect_N(S) = L(S) - L(S with N held at its value on the empty set),
+
+which is N(S) - N({}) for a summand of a sum, and takes a cap min(L, c) above N into account. A label costs own(y) =
+L({y}) - L({}) by itself, and at least c(y) = min of own(y) and L({b, y}) - L({b}) over all labels b. A typical label
+costs the lower median m of the positive own(y). A set is realistic up to s = max(10, sqrt K) labels, at most 50; where
+rows are known, up to the number of likeliest labels that have 0.99 of the mass in 99 of 100 rows.
+
+W602  A single label triggers a penalty for combinations. N is an `and` of indicators without `not`, or a function f of
+      a count with f(0) = f(1). Some pair {a, b} pays effect_N > 0 while neither a nor b does; y pays it alone; and the
+      labels that pay it alone are no more than those in such pairs.
+W603  A label is hardly ever in a set: c(y) > 20 m. Price buys a typical label from probability m / price on, and sets
+      that cover 0.9 take labels down to about 0.05: there the price is 20 m, too little for y even where p(y) = 1. A
+      price that was calibrated takes the place of 20 m.
+W604  No set of realistic size changes N: effect_N(S) = 0 for all sets that were tried. These are all single labels and
+      pairs, and all one-label extensions of sets that grow, label by label, as what N reads becomes largest, or
+      smallest. A part with a weight of 0, or that reads a parameter which is 0, was switched off on purpose.
+W605  A penalty is too small to matter: some label does not pay it alone, and no realistic set pays more than m / 100.
+
+Inputs take the lower end, the middle and the upper end of their ranges; a finding is reported if all three have it.
+Beyond 1,000 labels pairs are those of some labels b only, evenly spaced in the order of what single labels cost.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from udcp_dsl.diagnostics import Diagnostic, Span
+from udcp_dsl.expression.domain import Bools, Floats, Ints
+from udcp_dsl.expression.growth import Completes
+from udcp_dsl.expression.ir import (
+    Add,
+    Constant,
+    Expression,
+    Extremum,
+    If,
+    Junction,
+    Leaf,
+    Node,
+    Not,
+    Scale,
+    Table,
+    postorder,
+)
+from udcp_dsl.expression.values import Increments
+from udcp_dsl.loss import Loss
+from udcp_dsl.showing import Column, Styled
+from udcp_dsl.showing import Table as ShownTable
+
+HARDLY_EVER = 20.0  # times what a typical label costs
+TOO_SMALL = 0.01  # of what a typical label costs
+_MASS, _ROWS = 0.99, 0.99  # of a row, of the rows: what sets of realistic size hold
+_FEWEST, _MOST = 10, 50  # labels of a set of realistic size, where no rows are known
+_PAIRS = 1_000_000  # that are tried, at most
+_BLOCK = 1 << 18  # entries of an array
+_OBJECTIVES = 40  # sets that grow beside each other, at most
+_MOST_ROWS = 1000  # of which the realistic size is found
+
+Values = dict[int, Floats]  # of nodes, by `id`, on sets
+Measure = Callable[[Node, Values, tuple[int, ...]], Floats]
+
+
+@dataclass(frozen=True)
+class SpecFinding:
+    """Something in a spec that is likely not meant: its code, the part it is about, the labels, and an amount."""
+
+    code: str
+    part: str
+    labels: tuple[str, ...]
+    amount: float
+    diagnostic: Diagnostic
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        return self.code, self.part, frozenset(self.labels)
+
+
+def spec_warnings(loss: Loss, probs: Any = None, price: float | None = None) -> tuple[SpecFinding, ...]:
+    """What a spec says that its author is likely not to mean; none where nothing was found.
+
+    Parameters
+    ----------
+    loss : Loss
+        A loss of the spec.
+    probs : array (n, K), optional
+        Probabilities of rows, in the order of the labels: how large sets are is then taken from them.
+    price : float, optional
+        The threshold of a calibrated `price`, in place of a guess.
+
+    Returns
+    -------
+    tuple of SpecFinding
+        In the order of the spec.
+
+    Examples
+    --------
+    >>> import udcp_dsl as udcp
+    >>> spec = "labels {a, b, c}  category A {a, b}  category B {b, c}  loss l = size + 9 * (any(A) and any(B))"
+    >>> loss = udcp.loads(spec)
+    >>> [(found.code, found.labels) for found in spec_warnings(loss)]
+    [('W602', ('b',))]
+    """
+    size = None if probs is None else realistic_size(probs)
+    found: list[tuple[SpecFinding, ...]] = []
+    for one in _at_several_inputs(loss.of_spec):
+        found.append(_Review(one, size, price).findings())
+        if not found[-1]:
+            return ()
+    everywhere = set.intersection(*({x.key for x in one} for one in found))
+    return tuple(x for x in found[len(found) // 2] if x.key in everywhere)
+
+
+def realistic_size(probs: Any) -> int:
+    """How many labels hold 0.99 of the mass in 99 of 100 rows; at least 2."""
+    P = np.asarray(probs)
+    P = P[some_rows(len(P))].astype(np.float64)
+    held = np.cumsum(-np.sort(-P, axis=1), axis=1)
+    needed = 1 + (held < _MASS * held[:, -1:]).sum(axis=1)
+    return max(2, int(np.quantile(needed, _ROWS, method="inverted_cdf")))
+
+
+def some_rows(n: int) -> Ints:
+    """The positions of at most 1,000 of n rows, evenly spaced."""
+    return np.linspace(0, n - 1, min(n, _MOST_ROWS)).astype(np.int64)
+
+
+def _at_several_inputs(loss: Loss) -> Iterator[Loss]:
+    if not loss.inputs:
+        yield loss
+        return
+    for share in (0.0, None, 1.0):
+        row: dict[str, Any] = {}
+        for name, x in loss.inputs.items():
+            end = x.low if share == 0 else x.high
+            row[name] = x.example if share is None else end if x.width is None else np.full(x.width, end)
+        yield loss.at(row)
+
+
+class _Review:
+    """One loss without inputs, and what its parts add to sets."""
+
+    def __init__(self, loss: Loss, size: int | None, price: float | None) -> None:
+        self.loss, self.price = loss, price
+        self.expression, self.K = _as_written(loss), loss.K
+        self.from_rows = size is not None
+        guess = min(_MOST, max(_FEWEST, math.ceil(math.sqrt(self.K))))
+        self.size = min(self.K, guess if size is None else size)
+
+    def findings(self) -> tuple[SpecFinding, ...]:
+        if self.K < 2:
+            return ()
+        found = [*self._triggered_alone(), *self._hardly_ever()]
+        unchanged = list(self._unchanged())
+        found += unchanged + list(self._too_small({x.part for x in unchanged}))
+        return tuple(sorted(found, key=lambda x: (x.diagnostic.span.start, x.code)))
+
+    # What parts add
+
+    @cached_property
+    def empty(self) -> Values:
+        grow = Increments(self.expression, 1)
+        return {node: np.ravel(value)[0] for node, value in grow.nodes_now().items()}
+
+    @cached_property
+    def alone(self) -> Values:
+        return Increments(self.expression, 1).nodes_after()
+
+    def effect(self, part: Node, values: Values, shape: tuple[int, ...]) -> Floats:
+        """What the part adds to the sets on which nodes have these values; 0 where that is rounding."""
+        held: Values = {id(part): self.empty[id(part)]}
+        for node in self.expression.nodes:
+            if id(node) not in held and any(id(child) in held for child in node.children):
+                held[id(node)] = node.value(*(held.get(id(child), values[id(child)]) for child in node.children))
+        root = id(self.expression.root)
+        added = np.broadcast_to(values[root] - held[root], shape)
+        return np.where(np.abs(added) <= 1e-9 * np.maximum(1.0, np.abs(values[root])), 0.0, added)
+
+    def alone_pays(self, part: Node) -> Floats:
+        """effect_N({y}) for each label y."""
+        return self.effect(part, self.alone, (1, self.K))[0]
+
+    @cached_property
+    def companions(self) -> Ints:
+        """The labels whose pairs are tried, in an order that the names and places of labels do not change."""
+        if self.K * self.K <= _PAIRS:
+            return np.arange(self.K)
+        chosen = np.linspace(0, self.K - 1, max(1, _PAIRS // self.K)).astype(np.int64)
+        return self.in_order[chosen]
+
+    @cached_property
+    def in_order(self) -> Ints:
+        """Labels by the values of all nodes on them alone."""
+        values = [np.broadcast_to(self.alone[id(node)], (1, self.K))[0] for node in self.expression.nodes]
+        return np.lexsort(values)
+
+    def pairs(self) -> Iterator[tuple[Ints, Floats, Values]]:
+        """Blocks of labels b, L({b}), and the values of nodes on {b, y} for every y."""
+        step = max(1, _BLOCK // self.K)
+        for start in range(0, len(self.companions), step):
+            block = self.companions[start : start + step]
+            grow = Increments(self.expression, len(block))
+            grow.push(block)
+            yield block, grow.value, grow.nodes_after()
+
+    @cached_property
+    def own(self) -> Floats:
+        """own(y) of each label."""
+        root = id(self.expression.root)
+        return np.broadcast_to(self.alone[root] - self.empty[root], (1, self.K))[0]
+
+    @cached_property
+    def typical(self) -> float:
+        """The lower median of the positive own(y); 0 where there are none."""
+        positive = np.sort(self.own[self.own > 0])
+        return float(positive[(len(positive) - 1) // 2]) if len(positive) else 0.0
+
+    @cached_property
+    def summands(self) -> tuple[Node, ...]:
+        """The summands, below a cap min(L, c) too; without those that were switched off."""
+        zeros = [name for name, value in self.loss.params.items() if value == 0]
+        off = re.compile(rf"\b(?:{'|'.join(map(re.escape, zeros))})\b") if zeros else None
+        parts = _summands(self.expression.root)
+        return tuple(
+            x for x in parts if not (isinstance(x, Scale) and x.factor == 0) and not (off and off.search(x.text))
+        )
+
+    def largest(self, part: Node, enough: float, of: Measure | None = None) -> float:
+        """The largest |effect| of the part on sets of realistic size that were tried, or one above `enough`."""
+        of = of or self.effect
+        best = 0.0
+        for values, shape in self._tried(part):
+            best = max(best, float(np.abs(of(part, values, shape)).max()))
+            if best > enough:
+                return best
+        return best
+
+    def change(self, part: Node, values: Values, shape: tuple[int, ...]) -> Floats:
+        """N(S) - N({}): what the part itself does, whether the cost follows it or not."""
+        return np.broadcast_to(values[id(part)] - self.empty[id(part)], shape)
+
+    def _tried(self, part: Node) -> Iterator[tuple[Values, tuple[int, int]]]:
+        """Values of nodes on sets of realistic size: single labels, pairs, and sets that grow."""
+        yield self.alone, (1, self.K)
+        if self.size >= 2:
+            yield from ((values, (len(block), self.K)) for block, _, values in self.pairs())
+        yield from self._grown(part)
+
+    def _grown(self, part: Node) -> Iterator[tuple[Values, tuple[int, int]]]:
+        """All one-label extensions of sets that grow as what the part reads becomes largest, or smallest."""
+        below = [node for node in postorder(part) if not isinstance(node, Constant)]
+        wishes: list[Callable[[Values, int], Floats]] = []
+        for node in reversed(below):
+            wishes += [_by_value(node, 1.0), _by_value(node, -1.0)]
+            if isinstance(node, Leaf) and isinstance(growth := node.atom.growth(), Completes):
+                wishes.insert(0, _by_members(growth.members, self.K))
+        wishes = wishes[:_OBJECTIVES]
+        place = np.empty(self.K)
+        place[self.in_order] = np.arange(self.K)
+        grow, shape = Increments(self.expression, len(wishes)), (len(wishes), self.K)
+        for held in range(self.size):
+            values = grow.nodes_after()
+            yield values, shape
+            if held == self.size - 1:
+                return
+            everything = sum(_spread_out(np.broadcast_to(values[id(node)], shape)) for node in below)
+            wish = np.stack(
+                [_spread_out(np.broadcast_to(w(values, i), shape[1:])[None])[0] for i, w in enumerate(wishes)]
+            )
+            order = wish + 1e-4 * everything / len(below) - 1e-9 * place / self.K
+            grow.push(np.argmax(np.where(grow.mask, -np.inf, order), axis=1))
+
+    # The findings
+
+    def _triggered_alone(self) -> Iterator[SpecFinding]:
+        """W602."""
+        for part in self.expression.nodes:
+            if not _of_combinations(part):
+                continue
+            alone = self.alone_pays(part) > 0
+            if not alone.any() or alone.all():
+                continue
+            paired = np.zeros(self.K, dtype=bool)
+            for block, _, values in self.pairs():
+                pays = (self.effect(part, values, (len(block), self.K)) > 0) & ~alone & ~alone[block, None]
+                paired |= pays.any(axis=0)
+                paired[block] |= pays.any(axis=1)
+            if not 0 < alone.sum() <= paired.sum():
+                continue
+            labels = self._names(alone)
+            one = len(labels) == 1
+            yield self._found(
+                "W602",
+                part,
+                labels,
+                float(self.alone_pays(part).max()),
+                f"{_named(labels)} alone {'pays' if one else 'pay'} {self.loss_unit(self.alone_pays(part).max())} for "
+                f"{part.text}, a penalty for labels that are open together",
+                f"is {'it' if one else 'each'} meant to belong to more than one of these categories? Take "
+                f"{'it' if one else 'them'} out of all but one, or leave it if the cost is meant",
+            )
+
+    def _hardly_ever(self) -> Iterator[SpecFinding]:
+        """W603."""
+        if not self.typical:
+            return
+        most = HARDLY_EVER * self.typical if self.price is None else self.price
+        if not (self.own > most).any():
+            return
+        least = self.own.copy()
+        root = id(self.expression.root)
+        for block, value, values in self.pairs():
+            more = np.broadcast_to(values[root] - value[:, None], (len(block), self.K)).copy()
+            more[np.arange(len(block)), block] = np.inf
+            least = np.minimum(least, more.min(axis=0))
+        costly = least > most
+        if not costly.any():
+            return
+        labels, amount = self._names(costly), float(least[costly].min())
+        many = len(labels) > 1
+        cost = f"{_named(labels)} cost{'' if many else 's'} {'at least ' if many else ''}{amount:.4g}"
+        if self.price is None:
+            said = (
+                f"{cost}, a typical label {self.typical:.4g}: {'they' if many else 'it'} will hardly ever be in a set"
+            )
+        else:
+            said = f"{cost}, more than a missed truth is worth ({most:.4g}, the threshold): no set holds "
+            said += "them" if many else "it"
+        way_out = (
+            'is the number right? Otherwise conditional="class" covers each label, and `risk` bounds the harm of misses'
+        )
+        yield self._found("W603", self.expression.root, labels, amount, said, way_out)
+
+    def _unchanged(self) -> Iterator[SpecFinding]:
+        """W604."""
+        for part in self.summands:
+            conditions = [node.condition for node in postorder(part) if isinstance(node, If)]
+            for tried in (part, *conditions):
+                if isinstance(tried, Constant) or self.largest(tried, 0.0) > 0:
+                    continue
+                sets = f"up to {self.size} labels" + (", as many as these rows need" if self.from_rows else "")
+                cap, way_out = self.loss.ceiling, "is that meant? If so, it can be left out"
+                said = f"{tried.text} is the same for every set of {sets}: it changes no cost"
+                if cap is not None and self.largest(tried, 0.0, self.change) > 0:
+                    said = (
+                        f"{tried.text} changes the cost of no set of {sets}: where it would, the cap of {cap:.4g} is "
+                    )
+                    said, way_out = said + "reached without it", "is the cap right? If so, it can be left out"
+                yield self._found("W604", tried, (), float(self.size), said, way_out)
+                break
+
+    def _too_small(self, unchanged: set[str]) -> Iterator[SpecFinding]:
+        """W605."""
+        enough = TOO_SMALL * self.typical
+        for part in self.summands:
+            if not enough or part.text in unchanged or (self.alone_pays(part) != 0).all():
+                continue
+            amount = self.largest(part, enough)
+            if 0 < amount <= enough:
+                yield self._found(
+                    "W605",
+                    part,
+                    (),
+                    amount,
+                    f"{part.text} adds at most {amount:.4g} to a set of up to {self.size} labels, under a hundredth "
+                    f"of what a typical label costs ({self.typical:.4g}): it will change hardly any set",
+                    "is its weight right? If so, it can be left out",
+                )
+
+    def loss_unit(self, amount: float) -> str:
+        return f"{amount:.4g}" + ("" if self.loss.unit is None else f" {self.loss.unit}")
+
+    def _names(self, chosen: Bools) -> tuple[str, ...]:
+        return tuple(self.loss.labels[y] for y in np.flatnonzero(chosen))
+
+    def _found(
+        self, code: str, part: Node, labels: tuple[str, ...], amount: float, message: str, help: str
+    ) -> SpecFinding:
+        span: Span = part.span
+        return SpecFinding(code, part.text, labels, amount, Diagnostic(code, span, message, help, "warning"))
+
+
+def _as_written(loss: Loss) -> Expression:
+    """The loss with its summands apart, where the compiler has made one function of a count of them."""
+    root = loss.expression.root
+    if isinstance(root, Add) or len(loss.written_terms) == 1:
+        return loss.expression
+    return Expression(Add(root.span, root.K, tuple(term.root for term in loss.written_terms.values())))
+
+
+def _summands(node: Node) -> Iterator[Node]:
+    if isinstance(node, Constant):
+        return
+    inside: Sequence[Node] = ()
+    if isinstance(node, Add):
+        inside = node.terms
+    elif isinstance(node, Scale) and isinstance(node.operand, Add | Extremum):
+        inside = (node.operand,)
+    elif isinstance(node, Extremum):
+        inside = [x for x in node.operands if not isinstance(x, Constant)]
+        inside = inside if len(inside) == 1 else ()
+    if not inside:
+        yield node
+    for part in inside:
+        yield from _summands(part)
+
+
+def _of_combinations(node: Node) -> bool:
+    """Whether it is meant for several labels at once, by what it is written as."""
+    if isinstance(node, Junction):
+        return node.both and not any(isinstance(x, Not) for x in postorder(node))
+    if isinstance(node, Table):
+        f = node.table
+        return len(f) > 2 and bool(f[0] == f[1]) and bool((f != f[0]).any())
+    return False
+
+
+def _by_value(node: Node, sign: float) -> Callable[[Values, int], Floats]:
+    def wish(values: Values, row: int) -> Floats:
+        value = values[id(node)]
+        return sign * (value if np.ndim(value) == 0 else value[row])
+
+    return wish
+
+
+def _by_members(members: Ints, K: int) -> Callable[[Values, int], Floats]:
+    inside = np.zeros(K)
+    inside[members] = 1.0
+    return lambda values, row: inside
+
+
+def _spread_out(values: Floats) -> Floats:
+    """Each row moved to [0, 1]."""
+    low, high = values.min(axis=1, keepdims=True), values.max(axis=1, keepdims=True)
+    return np.asarray((values - low) / np.where(high > low, high - low, 1.0))
+
+
+def _named(labels: Sequence[str], most: int = 3) -> str:
+    more = len(labels) - most
+    return ", ".join(map(repr, labels[:most])) + (f" and {more} more" if more > 0 else "")
+
+
+def findings_table(found: Sequence[SpecFinding]) -> ShownTable:
+    """The findings for the eye; nothing where there are none."""
+    columns = (
+        Column(
+            "", lambda x: f"{x.code}, line {x.diagnostic.span.source.position(x.diagnostic.span.start)[0]}", kind="word"
+        ),
+        Column("", lambda x: (x.diagnostic.message, "\n", Styled(x.diagnostic.help, "dim"))),
+    )
+    return ShownTable(columns if found else (), found, "Is it what you meant?" if found else "")
