@@ -24,8 +24,8 @@ from udcp_dsl.studio.instances import Instances
 # Told how many rows are done, of how many, and at what stage; raises to end the work.
 Heed = Callable[..., None]
 
-# (alpha, coverage, mean cost, its standard error over rows)
-Point = tuple[float, float, float, float]
+# (alpha, coverage, mean cost, its standard error over rows, the worth of a miss: the threshold of `price`)
+Point = tuple[float, float, float, float, float | None]
 
 # The alphas of the curves of cost against coverage.
 CURVE = tuple(Fraction(k, 100) for k in (2, 5, 10, 15, 20, 30, 40))
@@ -48,6 +48,11 @@ class Fitted:
         tau = self.predictor.calibrated.thresholds()
         assert isinstance(tau, float)
         return tau
+
+    @property
+    def worth(self) -> float | None:
+        """What a missed truth is valued at, in the unit of costs: the threshold of `price`."""
+        return worth_of(self.predictor, self.predictor.alphas[0])
 
     @cached_property
     def scorer(self) -> Oracle:
@@ -96,7 +101,15 @@ def _point(predictor: SetPredictor, rows: Rows, alpha: Fraction) -> Point:
     sets = predictor.predict_set(rows, alpha=alpha)
     covered = sets.mask[np.arange(len(rows)), rows.truth]
     error = float(sets.costs.std()) / math.sqrt(len(rows))
-    return float(alpha), float(covered.mean()), float(sets.costs.mean()), error
+    return float(alpha), float(covered.mean()), float(sets.costs.mean()), error, worth_of(predictor, alpha)
+
+
+def worth_of(predictor: SetPredictor, alpha: Fraction) -> float | None:
+    """The threshold where it is a price; None of other oracles, and where every label is in."""
+    if predictor.oracle.name != "price":
+        return None
+    tau = predictor.calibrated.thresholds(alpha)
+    return tau if isinstance(tau, float) and math.isfinite(tau) else None
 
 
 def sets_of(fitted: Fitted, p: Any) -> tuple[Any, Any]:

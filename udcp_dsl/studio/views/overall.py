@@ -46,6 +46,7 @@ def overall_data(
                 "size": one.evaluation.mean_size,
                 "empty": one.evaluation.empty,
                 "certified": one.evaluation.certified,
+                "worth": one.worth,
                 "lambda": one.predictor.oracle.options.get("lam"),
                 "quarters": [
                     {
@@ -71,12 +72,12 @@ def overall_data(
 def matched(curve: Sequence[Point], coverage: float) -> list[float] | None:
     """Mean cost at this coverage, with a 95 % interval over rows, between the two points of the curve around it.
 
-    >>> [round(x, 2) for x in matched([(0.2, 0.8, 2.0, 0.1), (0.1, 0.9, 4.0, 0.1)], 0.85)]
+    >>> [round(x, 2) for x in matched([(0.2, 0.8, 2.0, 0.1, None), (0.1, 0.9, 4.0, 0.1, None)], 0.85)]
     [3.0, 2.8, 3.2]
-    >>> matched([(0.2, 0.8, 2.0, 0.1)], 0.9)
+    >>> matched([(0.2, 0.8, 2.0, 0.1, None)], 0.9)
     """
     points = sorted(curve, key=lambda point: point[1])
-    for (_, c1, cost1, error1), (_, c2, cost2, error2) in pairwise(points):
+    for (_, c1, cost1, error1, _), (_, c2, cost2, error2, _) in pairwise(points):
         if c1 <= coverage <= c2:
             part = (coverage - c1) / (c2 - c1) if c2 > c1 else 0.0
             cost, error = cost1 + part * (cost2 - cost1), error1 + part * (error2 - error1)
