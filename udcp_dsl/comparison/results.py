@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from udcp_dsl.comparison.curves import CostCurve
 from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.calibrate import show_level
 from udcp_dsl.prediction.empty_sets import way_out
@@ -130,7 +131,8 @@ class Comparison(Result):
 
     `names` are those of the `losses`, told apart by their files where two losses share one. `runs` are in the order of
     losses, oracles, alphas, splits. `skipped` says for (loss, oracle) why the oracle was left out. `curves` has for
-    (loss, oracle) the points (alpha, coverage, mean cost) of the first split. `examples`, by loss, begin with a row in
+    (loss, oracle) the points (alpha, coverage, mean cost) of the first split; `along` has the same row by
+    row, for costs at equal coverage, and of `price` the worth of a miss. `examples`, by loss, begin with a row in
     which `price` is cheaper and right and one in which it misses, go on with those whose sets differ most in cost, for
     their size, and end with some that are spread evenly over the rest. `label_names` are those that readers see.
     `about` says of an oracle which of several scores of its name it gave ("mass before"). `repairs` are the
@@ -157,6 +159,7 @@ class Comparison(Result):
     about: Mapping[str, str] = field(default_factory=dict)
     repairs: tuple[Stage, ...] = ()
     beside: Comparison | None = None
+    along: Mapping[tuple[str, str], CostCurve] = field(default_factory=dict)
 
     def called(self, label: str) -> str:
         """The name of a label that readers see."""
@@ -332,6 +335,12 @@ class Comparison(Result):
             "skipped": [{"loss": loss, "oracle": oracle, "why": why} for (loss, oracle), why in self.skipped.items()],
             "curves": [
                 {"loss": loss, "oracle": oracle, "points": points} for (loss, oracle), points in self.curves.items()
+            ],
+            "worth of a miss": [
+                {"loss": loss, "alpha": point.alpha, "worth": point.worth}
+                for (loss, _), curve in self.along.items()
+                for point in curve.points
+                if point.worth is not None
             ],
             "examples": self.examples,
         }

@@ -17,10 +17,11 @@ from typing import Any
 
 import numpy as np
 
+from udcp_dsl.comparison import CostCurve
 from udcp_dsl.diagnostics import InputError, OracleError
 from udcp_dsl.loss import Loss
 from udcp_dsl.studio.assist import Assistant, words
-from udcp_dsl.studio.fitting import Fitted, Point, curve, fit
+from udcp_dsl.studio.fitting import Fitted, curve, fit
 from udcp_dsl.studio.instances import Instances, Supply, dragged, generated
 from udcp_dsl.studio.place import Place
 from udcp_dsl.studio.state import QUICK_ORACLES, State, changed
@@ -65,7 +66,7 @@ class Studio:
         self._instances: tuple[tuple[tuple[str, ...], int], Instances] | None = None
         self._fits: dict[str, Fitted] = {}
         self._missing: dict[str, str] = {}
-        self._curves: dict[str, list[Point]] = {}
+        self._curves: dict[str, CostCurve] = {}
         self._of: tuple[Loss, Fraction] | None = None  # what these are of
         self._settled: Fitted | None = None  # of the main oracle, before the last edit
         self._edited = -float("inf")
@@ -241,9 +242,9 @@ class Studio:
                 heed = partial(self._heed(loss, alpha, name), stage="cost against coverage")
                 self._curves[name] = curve(one, instances, heed)
             except Stopped:
-                self._curves[name] = []
+                self._curves[name] = CostCurve()
             except InputError:  # too few rows: the table says so
-                self._curves[name] = []
+                self._curves[name] = CostCurve()
             self._show_overall(instances)
 
     def _rows_of(self, loss: Loss) -> Instances:

@@ -110,6 +110,10 @@ def test_costs_are_compared_at_the_same_coverage(page: Any) -> None:
         assert low < cost < high
         around = [point[2] for point in one["curve"]]
         assert min(around) <= cost <= max(around)
+        if one["oracle"] == "lac":
+            saved, low, high = one["saved"]
+            assert low < saved < high
+            assert saved == pytest.approx(1 - views["overall"]["oracles"][0]["matched"][0] / cost)
         assert one["least"] is None or 0 <= one["least"]["coverage"] <= 1
 
 
@@ -165,11 +169,11 @@ def test_a_miss_is_worth_the_threshold_of_price(page: Any) -> None:
     price, lac = settled(page)["overall"]["oracles"]
     assert lac["worth"] is None
     assert price["worth"] == page.studio.shown_row()[0]["price"].tau
-    assert [point[4] for point in lac["curve"]] == [None] * len(lac["curve"])
-    worths = [point[4] for point in price["curve"]]  # alpha rises along the curve
+    assert [point[3] for point in lac["curve"]] == [None] * len(lac["curve"])
+    worths = [point[3] for point in price["curve"]]  # alpha rises along the curve
     assert worths == sorted(worths, reverse=True)
     at = next(point for point in price["curve"] if point[0] == 0.1)
-    assert at[4] == price["worth"]
+    assert at[3] == price["worth"]
 
 
 def test_cases_are_tried_again_as_sliders_move(page: Any) -> None:

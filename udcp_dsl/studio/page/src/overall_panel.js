@@ -59,7 +59,7 @@ export class OverallPanel {
     for (const one of data.oracles) {
       const colour = `var(${one.colour})`;
       svg.append(line(one.curve.map(([, coverage, cost]) => [px(coverage), py(cost)]), { colour }));
-      for (const [alpha, coverage, at, , worth] of one.curve) {
+      for (const [alpha, coverage, at, worth] of one.curve) {
         const valued = worth === null ? "" : `, a miss is valued at ${cost(worth)}`;
         svg.append(mark([px(coverage), py(at)], {
           colour, path: one.mark, key: `curve ${one.oracle} ${alpha}`, says: `${one.oracle}, alpha ${alpha}: covers ${percent(coverage)}, costs ${cost(at)}${valued}${offline ? "" : "; click to set this alpha"}`,

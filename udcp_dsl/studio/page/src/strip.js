@@ -22,7 +22,7 @@ export class Strip {
 
   // The alpha at which a miss is valued so, between the points of the curve of price.
   setWorth(value) {
-    const points = (this.price?.curve ?? []).filter((point) => point[4] !== null && point[4] > 0).map(([alpha, , , , worth]) => [worth, alpha]).sort((a, b) => a[0] - b[0]);
+    const points = (this.price?.curve ?? []).filter((point) => point[3] !== null && point[3] > 0).map(([alpha, , , worth]) => [worth, alpha]).sort((a, b) => a[0] - b[0]);
     if (!(value > 0) || !points.length) {
       this.worth.value = this.price?.worth ? number(this.price.worth) : "";
       return;
@@ -59,11 +59,13 @@ export class Strip {
     const [ours, theirs] = even ? [main.matched, rival.matched].map(([mean]) => mean) : [main.cost, rival?.cost];
     const parts = [`At ${percent(data.target).replace(".0", "")} coverage `, make("b", {}, main.oracle), " costs ", make("b", {}, cost(ours)), " per row"];
     if (even) parts.push(make("span", { class: "muted" }, ` (95 %: ${number(main.matched[1])} to ${number(main.matched[2])})`));
-    if (rival && theirs > 0) {
-      const less = (theirs - ours) / theirs;
-      const apart = even && (main.matched[2] < rival.matched[1] || rival.matched[2] < main.matched[1]);
-      parts.push(", ", make("b", { class: less > 0 ? "yes" : "no" }, `${Math.abs(100 * less).toFixed(0)} % ${less >= 0 ? "less" : "more"}`), ` than ${rival.oracle}${even ? " at the same coverage" : ""}${even && !apart ? " (their intervals overlap)" : ""}`);
-    }
+    const saved = even ? rival.saved : null;
+    if (saved) {
+      const [share, low, high] = saved;
+      const certain = low > 0 || high < 0;
+      parts.push(", ", make("b", { class: low > 0 ? "yes" : high < 0 ? "no" : "" }, `${Math.abs(100 * share).toFixed(0)} % ${share >= 0 ? "less" : "more"}`), ` than ${rival.oracle} at the same coverage`,
+        make("span", { class: "muted" }, certain ? ` (${(100 * low).toFixed(0)} to ${(100 * high).toFixed(0)} %)` : " (no more than chance)"));
+    } else if (rival && theirs > 0) parts.push(`, against ${cost(theirs)} for ${rival.oracle}`);
     const hardest = main.quarters[0];
     const low = (value) => (value < data.target - 0.02 ? "no" : "");
     const whom = [`Covered: ${main.coverage.toFixed(2)} of all rows`];
