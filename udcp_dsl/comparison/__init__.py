@@ -4,6 +4,7 @@ A split deals the rows into three folds: thresholds come from the first, the sam
 on the two halves of the second (thresholds on one, mean costs on the other); everything is measured on the third.
 """
 
+from udcp_dsl.comparison.curves import CostCurve, CurvePoint, MatchedCost
 from udcp_dsl.comparison.export import runs_ending, write_runs
 from udcp_dsl.comparison.results import Comparison, Example, Run, Summary, median_of_means, side_by_side
 from udcp_dsl.comparison.running import compare, compared_promise, solves
@@ -14,7 +15,10 @@ __all__ = [
     "CURVE",
     "FRACTIONS",
     "Comparison",
+    "CostCurve",
+    "CurvePoint",
     "Example",
+    "MatchedCost",
     "Run",
     "Summary",
     "Sweep",

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from udcp_dsl.comparison.curves import CostCurve
 from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.calibrate import show_level
 from udcp_dsl.prediction.empty_sets import way_out
@@ -180,6 +181,8 @@ class Comparison(Result):
         What changed the probabilities.
     beside : Comparison or None
         The same comparison with coverage guaranteed by difficulty, if it was asked for. It has no curves and examples.
+    along : dict
+        The curves row by row, by (loss, oracle): for costs at equal coverage and, of `price`, the worth of a miss.
     """
 
     losses: tuple[Loss, ...]
@@ -200,6 +203,7 @@ class Comparison(Result):
     about: Mapping[str, str] = field(default_factory=dict)
     repairs: tuple[Stage, ...] = ()
     beside: Comparison | None = None
+    along: Mapping[tuple[str, str], CostCurve] = field(default_factory=dict)
 
     def called(self, label: str) -> str:
         """The name of a label for readers.
@@ -426,6 +430,12 @@ class Comparison(Result):
             "skipped": [{"loss": loss, "oracle": oracle, "why": why} for (loss, oracle), why in self.skipped.items()],
             "curves": [
                 {"loss": loss, "oracle": oracle, "points": points} for (loss, oracle), points in self.curves.items()
+            ],
+            "worth of a miss": [
+                {"loss": loss, "alpha": point.alpha, "worth": point.worth}
+                for (loss, _), curve in self.along.items()
+                for point in curve.points
+                if point.worth is not None
             ],
             "examples": self.examples,
         }

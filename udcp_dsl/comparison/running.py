@@ -196,7 +196,7 @@ def compare(
         fractions=fractions,
         runs=runs(0),
         skipped=skipped,
-        curves={key: result.curve for key, result in first.items()},
+        curves={key: tuple((x.alpha, x.coverage, x.cost) for x in found.curve.points) for key, found in first.items()},
         examples={
             name: examples(
                 loss,
@@ -216,10 +216,11 @@ def compare(
         label_names=called,
         about={x.oracle_name: x.about for x in contenders if x.about is not None},
         repairs=repairs,
+        along={key: result.curve for key, result in first.items()},
     )
     if asked.is_marginal:
         return comparison
-    beside = replace(comparison, promise=asked, runs=runs(1), curves={}, examples={})
+    beside = replace(comparison, promise=asked, runs=runs(1), curves={}, along={}, examples={})
     return replace(comparison, beside=beside)
 
 

@@ -6,6 +6,7 @@ for oracles with an anchor, whose scores depend on the split.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,6 +16,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from udcp_dsl.comparison.curves import CostCurve
 from udcp_dsl.comparison.remembered import RememberedScores
 from udcp_dsl.comparison.results import Run
 from udcp_dsl.diagnostics import InputError, warn
@@ -173,7 +175,7 @@ class Result:
     """
 
     runs: tuple[Run, ...]
-    curve: tuple[tuple[float, float, float], ...]
+    curve: CostCurve
     mask: Masks | None
     p_values: Callable[[Places], Floats] | None
 
@@ -184,7 +186,7 @@ def run_split(entry: Entry, folds: Folds, promise: Promise) -> Result:
     first = folds.split == 0 and promise.is_marginal
     grid = _grid(promise, contender.loss, folds) if first else []
     tested, shown = entry.data.take(test), entry.rows(promise, test)
-    runs, points = dict[Fraction, Run](), dict[Fraction, tuple[float, float, float]]()
+    runs, points = dict[Fraction, Run](), dict[Fraction, tuple[Fraction, Floats, Masks, float | None]]()
     first_mask, first_p = None, None
     for level in dict.fromkeys((*alphas, *grid)):
         began = time.perf_counter()
@@ -194,7 +196,7 @@ def run_split(entry: Entry, folds: Folds, promise: Promise) -> Result:
         sets = PredictionSets(contender.loss, mask, inputs=tested.inputs)
         if level in grid:
             covered = mask[np.arange(len(test)), tested.truth]
-            points[level] = (float(level), float(covered.mean()), float(sets.costs.mean()))
+            points[level] = (level, sets.costs, covered, _worth(contender.oracle_name, chain, level))
         if level in alphas:
             harm = promise.harm(contender.loss, tested.inputs)
             oracle, within = contender.oracle_name, promise.conditional
@@ -204,8 +206,14 @@ def run_split(entry: Entry, folds: Folds, promise: Promise) -> Result:
             runs[level] = Run(*key, level, folds.split, measures, lam, took if known is None else known)
         if first and level == alphas[0]:
             first_mask, first_p = mask, _p_values(entry, chain, folds, level)
-    found = tuple(runs[level] for level in alphas), tuple(points[level] for level in grid)
-    return Result(*found, first_mask, first_p)
+    curve = CostCurve.of(*zip(*(points[level] for level in grid), strict=True)) if grid else CostCurve()
+    return Result(tuple(runs[level] for level in alphas), curve, first_mask, first_p)
+
+
+def _worth(oracle: str, chain: Chain, level: Fraction) -> float | None:
+    """What `price` values a missed truth at: its threshold."""
+    tau = chain.thresholds.calibration.thresholds(level) if oracle == "price" else math.inf
+    return tau if isinstance(tau, float) and math.isfinite(tau) else None
 
 
 def _fitted(entry: Entry, folds: Folds, promise: Promise) -> Chain:

@@ -1,7 +1,9 @@
-"""What is shown at a place: what a name stands for, the type and facts of an expression, an atom's page."""
+"""What is shown at a place, its meaning first: an atom's page up to its mathematics, the comment beside a declaration,
+what a name stands for; then the type and the facts of the expression, and the rest of the page."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any
@@ -20,6 +22,7 @@ from udcp_dsl.lsp.document import Document, expressions_at
 from udcp_dsl.lsp.manual import page
 from udcp_dsl.lsp.occurrences import Symbol, occurrence_at
 
+_STRING = re.compile(r'"(?:\\.|[^"\\])*"')
 _SHOWN = 12  # labels, nodes, costs of a list
 
 
@@ -28,17 +31,19 @@ def hover(document: Document, position: dict[str, int]) -> dict[str, Any] | None
     offset = document.offset(position)
     found = occurrence_at(document, offset)
     if found is not None:
-        text = "\n\n".join(_symbol(document, found.symbol))
+        text = "\n\n".join(part for part in _symbol(document, found.symbol) if part)
         return _shown(document, text, found.span.start, found.span.end) if text else None
     token = document.token_at(offset)
     if token is None:
         return None
     around = expressions_at(document, offset)
-    parts = list(_expression(document, around[-1])) if around else []
-    start, end = (around[-1].span.start, around[-1].span.end) if around else (token.start, token.end)
+    meaning, rest = "", ""
     if token.kind == "word" and token.text in RESERVED:
-        explained = page(token.text)
-        parts += ["---", explained] if parts and explained else [explained]
+        meaning, heading, rest = page(token.text).partition("\n## ")
+        rest = heading.strip() + " " + rest if rest else ""
+    facts = list(_expression(document, around[-1])) if around else []
+    parts = [meaning.strip(), *(["---"] if meaning and facts else []), *facts, *(["---", rest] if rest else [])]
+    start, end = (around[-1].span.start, around[-1].span.end) if around else (token.start, token.end)
     text = "\n\n".join(part for part in parts if part)
     return _shown(document, text, start, end) if text else None
 
@@ -97,6 +102,7 @@ def _name(document: Document, name: str) -> Iterator[str]:
     if name not in document.declarations and name not in document.known.things:
         return
     yield f"**{name}** {described(document, name)}"
+    yield _comment(document, name)
     d = document.known
     thing = d.things.get(name)
     match thing:
@@ -113,6 +119,24 @@ def _name(document: Document, name: str) -> Iterator[str]:
     value = document.checked.checker.values.get(name)
     if value is not None:
         yield from _facts_of(document, value)
+
+
+def _comment(document: Document, name: str) -> str:
+    """What the author wrote of a declaration: the comment at the end of its first line, else the lines above it."""
+    declared = document.declarations.get(name)
+    if declared is None:
+        return ""
+    text, start = declared.span.source.text, declared.span.start
+    line = text[start:].split("\n", 1)[0]
+    strings = _STRING.sub(lambda found: " " * len(found[0]), line)
+    if "#" in strings:
+        return _cell(line[strings.index("#") :].lstrip("# ").strip())
+    above: list[str] = []
+    for before in reversed(text[:start].split("\n")[:-1]):
+        if not before.startswith("#"):
+            break
+        above.append(before.lstrip("# ").strip())
+    return _cell(" ".join(reversed(above)))
 
 
 def _largest(names: tuple[str, ...], values: Any) -> list[tuple[str, float]]:

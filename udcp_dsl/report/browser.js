@@ -22,6 +22,17 @@
   const number = (value) => String(Number(value.toPrecision(4)));
   const colour = (oracle) => `var(${data.colours[oracle] ?? "--muted"})`;
 
+  // The mark of an oracle: its colour and its shape, as in the figures.
+  const swatch = (oracle, kind, attributes = {}) => {
+    const { namespaceURI } = document.querySelector("svg"); // that of the figures: no address stands in the page
+    const [svg, path] = ["svg", "path"].map((tag) => document.createElementNS(namespaceURI, tag));
+    for (const [key, value] of Object.entries({ class: kind, viewBox: "-6 -6 12 12", ...attributes })) svg.setAttribute(key, value);
+    path.setAttribute("d", data.marks[oracle] ?? "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z");
+    svg.style.setProperty("--c", colour(oracle));
+    svg.append(path);
+    return svg;
+  };
+
   const lossChoice = make("select");
   const rowChoice = make("select");
   const back = make("button", { type: "button" }, "← previous");
@@ -66,7 +77,7 @@
 
   const head = (loss) =>
     make("thead", {}, make("tr", {}, make("td"), make("td"), ...loss.oracles.map((oracle) =>
-      make("th", { scope: "col" }, make("span", { class: "swatch", "--c": colour(oracle) }), name(oracle)))));
+      make("th", { scope: "col" }, swatch(oracle, "swatch", { "aria-hidden": "true" }), name(oracle)))));
   const part = (text, loss, second = "") =>
     make("tr", { class: "part" }, make("th", { scope: "rowgroup" }, text), make("td", { class: "muted" }, second),
       ...loss.oracles.map(() => make("td")));
@@ -103,7 +114,7 @@
         ...sets.map((set, i) => {
           const why = because(i, label);
           return make("td", why ? { title: why } : {}, set.has(label)
-            ? make("span", { class: "dot", role: "img", "aria-label": `in the set of ${loss.oracles[i]}${why && `: ${why}`}`, "--c": colour(loss.oracles[i]) })
+            ? swatch(loss.oracles[i], "dot", { role: "img", "aria-label": `in the set of ${loss.oracles[i]}${why && `: ${why}`}` })
             : make("span", { class: "out", role: "img", "aria-label": `not in it${why && `: ${why}`}` }));
         }));
     };

@@ -27,7 +27,8 @@ def browser_data(comparison: Comparison) -> dict[str, Any]:
         if comparison.examples.get(name)
     ]
     colours = {shown(oracle): style.colour.variable for oracle, style in looks.items()}
-    return {"losses": losses, "colours": colours}
+    marks = {shown(oracle): style.path for oracle, style in looks.items()}
+    return {"losses": losses, "colours": colours, "marks": marks}
 
 
 def as_script(data: Any) -> str:

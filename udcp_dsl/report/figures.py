@@ -49,12 +49,22 @@ class Figure:
 
 def figures(comparison: Comparison) -> list[Figure]:
     """All of them."""
-    found = [*headline_figures(comparison), *reliability_figures(comparison)]
+    found = first_figures(comparison)
     for loss in comparison.names:
         found += figures_over_alpha(comparison, loss)
         for alpha in comparison.alphas:
             found += [*figures_at(comparison, loss, alpha), *figures_beside(comparison, loss, alpha)]
-    return found
+    return list({figure.name: figure for figure in (*found, *reliability_figures(comparison))}.values())
+
+
+def first_figures(comparison: Comparison) -> list[Figure]:
+    """The three that answer most: what sets cost, cost against coverage, whom they cover; of the first loss and level.
+
+    Where rows are too few for one of them there are fewer.
+    """
+    loss, alpha = comparison.names[0], comparison.alphas[0]
+    whom = [figure for figure in figures_at(comparison, loss, alpha) if "coverage-by-difficulty" in figure.name]
+    return [*headline_figures(comparison), *figures_over_alpha(comparison, loss), *whom]
 
 
 def headline_figures(comparison: Comparison) -> list[Figure]:

@@ -22,6 +22,7 @@ from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.calibrate import show_level
 from udcp_dsl.prediction.evaluation import HANDED_OVER, KEPT, QUARTERS
 from udcp_dsl.prediction.files import PathLike, atomic_write
+from udcp_dsl.report.answer import answer, answer_html, matched
 from udcp_dsl.report.browser import as_script, browser_data
 from udcp_dsl.report.drawing import inline_svg, require_matplotlib
 from udcp_dsl.report.figures import (
@@ -29,12 +30,12 @@ from udcp_dsl.report.figures import (
     figures_at,
     figures_beside,
     figures_over_alpha,
-    headline_figures,
+    first_figures,
     reliability_figures,
 )
 from udcp_dsl.report.headline import finding
-from udcp_dsl.report.palette import styles, variables
-from udcp_dsl.report.wording import number, percent, seconds, shown
+from udcp_dsl.report.palette import Style, styles, variables
+from udcp_dsl.report.wording import isolated, number, percent, seconds, shown, target
 from udcp_dsl.showing import in_unit
 
 if TYPE_CHECKING:
@@ -82,9 +83,9 @@ def page(comparison: Comparison, title: str, origin: Origin) -> str:
         _head(title if origin.data is None else f"{title}: {origin.data}", script),
         _header(comparison, title, origin, bool(data["losses"])),
         "<main>",
-        _repair_section(comparison),
         *(_loss_section(comparison, place) for place in range(len(comparison.names))),
         *_browser_section(comparison, data["losses"]),
+        _repair_section(comparison),
         _limits(comparison),
         "</main>",
         _footer(comparison),
@@ -99,11 +100,6 @@ def page(comparison: Comparison, title: str, origin: Origin) -> str:
 
 def _packaged(name: str) -> str:
     return (files("udcp_dsl.report") / name).read_text(encoding="utf-8")
-
-
-def _text(text: str) -> str:
-    """A name of the user's, safe in the page, whichever way its script runs."""
-    return f"<bdi>{escape(shown(text))}</bdi>"
 
 
 def _head(title: str, script: str) -> str:
@@ -138,35 +134,25 @@ def _header(comparison: Comparison, title: str, origin: Origin, browser: bool) -
         "alpha": levels,
     }
     promise = comparison.promise
-    facts["repair of p"] = _text(comparison.about_p)
+    facts["repair of p"] = isolated(comparison.about_p)
     if promise.confidence is not None:
         facts["confidence over calibrations"] = show_level(promise.confidence)
     if promise.risk is not None:
-        facts["alpha bounds the mean of"] = _text(promise.risk)
+        facts["alpha bounds the mean of"] = isolated(promise.risk)
     listed = "".join(f"<li>{name} <b>{value}</b></li>" for name, value in facts.items())
-    several = len(comparison.names) > 1
-    findings = "".join(
-        f"<p>{f'<b>{_text(name)}.</b> ' if several else ''}{escape(finding(kept, name, alpha))}</p>"
-        for name in comparison.names
-        for alpha in comparison.alphas
-        for kept in _both(comparison)
-    )
-    links = [("repair", "Repair of p")] if reliability_figures(comparison) else []
-    links += [(f"loss-{place}", _text(name)) for place, name in enumerate(comparison.names)]
+    answers = [answer(comparison, name) for name in comparison.names]
+    links = [(f"loss-{place}", isolated(name)) for place, name in enumerate(comparison.names)]
     links += [("instances-shown", "Instances")] if browser else []
+    links += [("repair", "Repair of p")] if reliability_figures(comparison) else []
     links += [("limits", "What this does not show")]
     contents = "".join(f'<li><a href="#{target}">{text}</a></li>' for target, text in links)
     return f"""<header>
-<h1>{_text(title)}</h1>
+<h1>{isolated(title)}</h1>
 {_origin(origin)}
-<div class="summary">
-<div>
-<div class="findings">{findings}</div>
-<ul class="facts">{listed}</ul>
+{"".join(answer_html(comparison, found) for found in answers if found is not None)}
 <nav aria-label="Contents"><ul>{contents}</ul></nav>
-</div>
-{"".join(_figure(figure, "headline-") for figure in headline_figures(comparison))}
-</div>
+{_figures(first_figures(comparison), "first", "h2")}
+<ul class="facts">{listed}</ul>
 </header>"""
 
 
@@ -176,7 +162,7 @@ def _both(comparison: Comparison) -> list[Comparison]:
 
 
 def _origin(origin: Origin) -> str:
-    parts = [] if origin.data is None else [_text(origin.data)]
+    parts = [] if origin.data is None else [isolated(origin.data)]
     parts += [] if origin.command is None else [f"<code>{escape(shown(origin.command))}</code>"]
     parts += [f'<time datetime="{origin.date}">{origin.date}</time>', f"udcp_dsl {escape(__version__)}"]
     return f'<ul class="origin">{"".join(f"<li>{part}</li>" for part in parts)}</ul>'
@@ -189,8 +175,8 @@ def _repair_section(comparison: Comparison) -> str:
         return ""
     return f"""<section aria-labelledby="repair">
 <h2 id="repair">Repair of p</h2>
-<p>{_text(comparison.about_p)}.</p>
-{_figures(found, "repair")}
+<p>{isolated(comparison.about_p)}.</p>
+{_figures(found, "repair", "h3")}
 </section>"""
 
 
@@ -200,7 +186,8 @@ def _loss_section(comparison: Comparison, place: int) -> str:
     summaries = [(kept, [s for s in kept.summaries() if s.loss == name]) for kept in _both(comparison)]
     parts = [
         f'<section aria-labelledby="loss-{place}">',
-        f'<h2 id="loss-{place}">The loss {_text(name)}</h2>',
+        f'<h2 id="loss-{place}">The loss {isolated(name)}</h2>',
+        *(f"<p>{escape(finding(kept, name, alpha))}</p>" for alpha in comparison.alphas for kept in _both(comparison)),
         _spec(loss),
         *(
             _table(kept, alpha, [s for s in found if s.alpha == alpha])
@@ -209,12 +196,19 @@ def _loss_section(comparison: Comparison, place: int) -> str:
         ),
         _skipped(comparison, name),
         f"<h3>Figures at alpha {show_level(first)}</h3>" if others else "<h3>Figures</h3>",
-        _figures([*figures_over_alpha(comparison, name), *_figures_at(comparison, name, first)], f"f{place}-0"),
+        _figures(_not_first(comparison, name, first), f"f{place}-0"),
     ]
     for i, alpha in enumerate(others, start=1):
         drawn = _figures(_figures_at(comparison, name, alpha), f"f{place}-{i}")
         parts.append(f"<details><summary>Figures at alpha {show_level(alpha)}</summary>{drawn}</details>")
     return "\n".join([*parts, "</section>"])
+
+
+def _not_first(comparison: Comparison, name: str, alpha: Fraction) -> list[Figure]:
+    """The figures of a loss, but for those that stand at the top of the page."""
+    top = {figure.name for figure in first_figures(comparison)}
+    found = [*figures_over_alpha(comparison, name), *_figures_at(comparison, name, alpha)]
+    return [figure for figure in found if figure.name not in top]
 
 
 def _figures_at(comparison: Comparison, name: str, alpha: Fraction) -> list[Figure]:
@@ -226,7 +220,7 @@ def _spec(loss: Loss) -> str:
     settings = ", ".join(f"{name} = {number(value)}" for name, value in loss.params.items())
     with_settings = f' <span class="muted">with {escape(settings)}</span>' if settings else ""
     return (
-        f"<details><summary>The spec, {_text(file)}</summary>"
+        f"<details><summary>The spec, {isolated(file)}</summary>"
         f'<pre tabindex="0"><code>{escape(loss.source.text)}</code></pre></details>{with_settings}'
     )
 
@@ -236,6 +230,7 @@ def _table(comparison: Comparison, alpha: Fraction, summaries: Sequence[Summary]
         return ""
     least, most = min(s.cost_mean for s in summaries), max(s.cost_mean for s in summaries)
     looks = styles(run.oracle for run in comparison.runs)
+    curves = any(matched(comparison, s) is not None for s in summaries)
     interval = "over the splits" if comparison.splits > 1 else "exact interval"
     rows = []
     for s in sorted(summaries, key=lambda summary: summary.cost_mean):
@@ -247,23 +242,30 @@ def _table(comparison: Comparison, alpha: Fraction, summaries: Sequence[Summary]
             more = ""
         else:
             more = f"+ {percent(s.cost_mean / least - 1)}" if least > 0 else f"+ {number(s.cost_mean - least)}"
+        even = matched(comparison, s)
+        ends = "" if even is None else " to ".join(map(number, even.interval))
+        at = "" if even is None else f'{number(even.mean)} <span class="range">{ends}</span>'
+        misses = s.risk is None and not low <= float(1 - alpha) <= high
+        kind = "misses" if misses else "best" if s.cost_mean == least else ""
         rows.append(
-            f'<tr style="--c:var({looks[s.oracle].colour.variable})"{" class=best" if s.cost_mean == least else ""}>'
-            f'<th scope="row"><span class="swatch"></span>{_text(s.oracle)}{_about(comparison, s)}</th>'
+            f'<tr style="--c:var({looks[s.oracle].colour.variable})" class="{kind}">'
+            f'<th scope="row">{_swatch(looks[s.oracle])}{isolated(s.oracle)}{_about(comparison, s)}</th>'
             f"{'' if s.risk is None else f'<td>{number(s.risk)}</td>'}"
             f'<td>{s.coverage:.3f} <span class="range">{low:.3f} to {high:.3f}</span>{_quarters(s)}</td>'
-            f'<td>{number(s.cost_mean)}{error}</td><td aria-hidden="true">{bar}</td><td>{more}</td>'
+            f'<td>{number(s.cost_mean)}{error}</td><td aria-hidden="true" class="bars">{bar}</td><td>{more}</td>'
+            f"{f'<td>{at}</td>' if curves else ''}"
             f"<td>{number(s.size)}</td><td>{percent(s.empty)}</td>{_handed(s)}<td>{seconds(s.seconds)}</td></tr>"
         )
     heads = "".join(
-        f'<th scope="col">{head}</th>' if head else "<td></td>"
+        f'<th scope="col">{head}</th>' if head else '<td class="bars"></td>'
         for head in (
             "oracle",
             *([] if summaries[0].risk is None else [f'harm <span class="range">at most {show_level(alpha)}</span>']),
             f'coverage <span class="range">{interval}{_quarters_head(summaries[0])}</span>',
-            _text(in_unit("cost", summaries[0].unit)),
+            isolated(in_unit("cost", summaries[0].unit)),
             "",
             "above cheapest",
+            *([f"cost at coverage {target(alpha)}"] if curves else []),
             "size",
             "empty sets",
             *(['handed over <span class="range">coverage of the kept</span>'] if summaries[0].by_decision else []),
@@ -271,17 +273,31 @@ def _table(comparison: Comparison, alpha: Fraction, summaries: Sequence[Summary]
         )
     )
     level = f"{show_level(alpha)}{comparison.within}"
+    greyed = any('class="misses"' in row for row in rows)
     return (
         f"<h3>At alpha {level}</h3>"
         f'<div class="scroll" tabindex="0" role="region" aria-label="Summary at alpha {level}">'
-        f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+        f"<table><caption>{_caption(curves, greyed)}</caption>"
+        f"<thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
         f"{_left_out(comparison, summaries)}"
     )
 
 
+def _caption(curves: bool, misses: bool) -> str:
+    said = "By oracle, the cheapest first."
+    if curves:
+        said += " Cost at the same coverage: read off the curve of the first split, with 95 % intervals over rows."
+    return f"{said} Greyed: the coverage differs from what was asked for by more than chance." if misses else said
+
+
+def _swatch(style: Style) -> str:
+    """The mark of an oracle: its colour and its shape, as in the figures."""
+    return f'<svg class="swatch" viewBox="-6 -6 12 12" aria-hidden="true"><path d="{style.path}"/></svg>'
+
+
 def _left_out(comparison: Comparison, summaries: Sequence[Summary]) -> str:
     """Whom the oracles leave out, below their table."""
-    return "".join(f"<p>{_text(line)}</p>" for line in comparison.left_out(summaries))
+    return "".join(f"<p>{isolated(line)}</p>" for line in comparison.left_out(summaries))
 
 
 def _quarters_head(summary: Summary) -> str:
@@ -319,18 +335,18 @@ def _skipped(comparison: Comparison, name: str) -> str:
     reasons = [(oracle, why) for (loss, oracle), why in comparison.skipped.items() if loss == name]
     if not reasons:
         return ""
-    listed = "".join(f"<li><b>{_text(oracle)}</b>: {escape(shown(why))}</li>" for oracle, why in reasons)
+    listed = "".join(f"<li><b>{isolated(oracle)}</b>: {escape(shown(why))}</li>" for oracle, why in reasons)
     return f'<details class="small"><summary>Left out: {len(reasons)}</summary><ul>{listed}</ul></details>'
 
 
-def _figures(figures: Sequence[Figure], prefix: str) -> str:
-    drawn = "".join(_figure(figure, f"{prefix}-{i}-") for i, figure in enumerate(figures))
-    return f'<div class="figures">{drawn}</div>'
+def _figures(figures: Sequence[Figure], prefix: str, heading: str = "h4") -> str:
+    drawn = "".join(_figure(figure, f"{prefix}-{i}-", heading) for i, figure in enumerate(figures))
+    return f'<div class="figures{" first" if prefix == "first" else ""}">{drawn}</div>' if figures else ""
 
 
-def _figure(figure: Figure, prefix: str) -> str:
+def _figure(figure: Figure, prefix: str, heading: str) -> str:
     return (
-        f"<figure><h4>{escape(figure.title)}</h4>{inline_svg(figure, prefix)}"
+        f"<figure><{heading}>{escape(figure.title)}</{heading}>{inline_svg(figure, prefix)}"
         f"<figcaption>{escape(figure.caption)}</figcaption></figure>"
     )
 

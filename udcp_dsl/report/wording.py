@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from html import escape
 
 from udcp_dsl.prediction.calibrate import show_level
 
@@ -19,6 +20,15 @@ def shown(text: str, longest: int | None = None) -> str:
     if longest is None or len(printable) <= longest:
         return printable
     return printable[: longest - 1].rstrip() + "…"
+
+
+def isolated(text: str) -> str:
+    """A name of the user's, safe in a page, whichever way its script runs.
+
+    >>> isolated("<b>")
+    '<bdi>&lt;b&gt;</bdi>'
+    """
+    return f"<bdi>{escape(shown(text))}</bdi>"
 
 
 def number(value: float) -> str:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import numpy as np
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -13,6 +14,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from udcp_dsl.diagnostics import InputError, SpecError
+from udcp_dsl.loss import Loss, load
 from udcp_dsl.studio import html_page
 from udcp_dsl.studio.guard import App, Guard
 from udcp_dsl.studio.keeping import keep_case
@@ -20,6 +22,7 @@ from udcp_dsl.studio.place import example
 from udcp_dsl.studio.studio import Studio
 from udcp_dsl.studio.uploads import load_rows, said_of
 
+_SINGLES = 48  # labels of an example whose costs are drawn
 _PATIENCE = 20.0  # seconds that a page waits for news before it asks again
 
 Answer = Callable[[Studio, Any], Any]
@@ -103,18 +106,20 @@ _ANSWERS: dict[str, Answer] = {
 def _gallery() -> Any:
     """The examples that come with the package, from easy to hard: what each is about, its labels, the terms it uses."""
     from udcp_dsl.datasets.example_specs import example_specs
-    from udcp_dsl.loss import load
 
     found: list[dict[str, Any]] = []
     for name, path in example_specs().items():
         lines = path.read_text(encoding="utf-8").splitlines()
-        about = [line.lstrip("# ") for line in lines[: next((i for i, x in enumerate(lines) if x[:1] != "#"), 0)]]
+        lead = lines[: next((i for i, line in enumerate(lines) if line[:1] != "#"), 0)]
+        title, about = _titled(" ".join(line.lstrip("# ") for line in lead)) if lead else (name, "")
         loss = load(path)
         losses = len(loss.losses)
         found.append(
             {
                 "name": name,
-                "about": " ".join(about),
+                "title": title,
+                "about": about,
+                "figure": _single_costs(loss),
                 "labels": loss.K,
                 "losses": losses,
                 "terms": list(loss.terms(())),
@@ -122,6 +127,26 @@ def _gallery() -> Any:
             }
         )
     return {"examples": sorted(found, key=lambda one: one["hardness"])}
+
+
+def _titled(text: str) -> tuple[str, str]:
+    """The first words of a spec's comment as a title, and the rest.
+
+    >>> _titled("Triage: prefer sets to act on. And so on.")
+    ('Triage', 'Prefer sets to act on. And so on.')
+    """
+    title, end, rest = min((text.partition(end) for end in (": ", ". ", "? ")), key=lambda parts: len(parts[0]))
+    return title.rstrip(".") + "?" * (end == "? "), rest[:1].upper() + rest[1:]
+
+
+def _single_costs(loss: Loss) -> list[float] | None:
+    """What sets of one label cost, rising; of many labels some, evenly. None where that depends on the row."""
+    if loss.inputs:
+        return None
+    chosen = np.unique(np.linspace(0, loss.K - 1, min(loss.K, _SINGLES)).astype(int))
+    masks = np.zeros((len(chosen), loss.K), dtype=bool)
+    masks[np.arange(len(chosen)), chosen] = True
+    return sorted(float(f"{cost:.4g}") for cost in loss.batch(masks).tolist())
 
 
 def _asked(studio: Studio, answer: Answer) -> Callable[[Request], Awaitable[Response]]:

@@ -12,20 +12,17 @@ from typing import Any
 
 import numpy as np
 
+from udcp_dsl.comparison import CostCurve
 from udcp_dsl.diagnostics import keeping_warnings
 from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.calibrate import points_needed
 from udcp_dsl.prediction.evaluation import Evaluation, evaluate
 from udcp_dsl.prediction.oracle import Oracle, SolvingOracle, make_oracle
 from udcp_dsl.prediction.predictor import SetPredictor
-from udcp_dsl.prediction.rows import Rows
 from udcp_dsl.studio.instances import Instances
 
 # Told how many rows are done, of how many, and at what stage; raises to end the work.
 Heed = Callable[..., None]
-
-# (alpha, coverage, mean cost, its standard error over rows)
-Point = tuple[float, float, float, float]
 
 # The alphas of the curves of cost against coverage.
 CURVE = tuple(Fraction(k, 100) for k in (2, 5, 10, 15, 20, 30, 40))
@@ -48,6 +45,11 @@ class Fitted:
         tau = self.predictor.calibrated.thresholds()
         assert isinstance(tau, float)
         return tau
+
+    @property
+    def worth(self) -> float | None:
+        """What a missed truth is valued at, in the unit of costs: the threshold of `price`."""
+        return worth_of(self.predictor, self.predictor.alphas[0])
 
     @cached_property
     def scorer(self) -> Oracle:
@@ -77,26 +79,29 @@ def fit(loss: Loss, oracle: str, alpha: Fraction, instances: Instances, heed: He
     return Fitted(predictor, evaluation, tuple(dict.fromkeys(told)))
 
 
-def curve(fitted: Fitted, instances: Instances, heed: Heed) -> list[Point]:
-    """Points along the grid, as far as the rows suffice; lambda is that of the one alpha."""
+def curve(fitted: Fitted, instances: Instances, heed: Heed) -> CostCurve:
+    """Cost along the alphas of the grid, as far as the rows suffice; lambda is that of the one alpha."""
     predictor, n = fitted.predictor, fitted.predictor.calibrated.n
     grid = [alpha for alpha in CURVE if points_needed(alpha) <= n]
     if not grid:
-        return []
+        return CostCurve()
     options = dict(predictor.oracle.options)
     with keeping_warnings():  # said when it was fitted
         made = SetPredictor(fitted.loss, predictor.oracle.name, options=options, alpha=grid)
         with heeding(made.oracle, heed):
             made.calibrate(instances.calibration)
-            found = [_point(made, instances.shown, alpha) for alpha in grid]
-    return found
+            found = [made.predict_set(instances.shown, alpha=alpha) for alpha in grid]
+    places = np.arange(len(instances.shown)), instances.shown.truth
+    worths = [worth_of(made, alpha) for alpha in grid]
+    return CostCurve.of(grid, [sets.costs for sets in found], [sets.mask[places] for sets in found], worths)
 
 
-def _point(predictor: SetPredictor, rows: Rows, alpha: Fraction) -> Point:
-    sets = predictor.predict_set(rows, alpha=alpha)
-    covered = sets.mask[np.arange(len(rows)), rows.truth]
-    error = float(sets.costs.std()) / math.sqrt(len(rows))
-    return float(alpha), float(covered.mean()), float(sets.costs.mean()), error
+def worth_of(predictor: SetPredictor, alpha: Fraction) -> float | None:
+    """The threshold where it is a price; None of other oracles, and where every label is in."""
+    if predictor.oracle.name != "price":
+        return None
+    tau = predictor.calibrated.thresholds(alpha)
+    return tau if isinstance(tau, float) and math.isfinite(tau) else None
 
 
 def sets_of(fitted: Fitted, p: Any) -> tuple[Any, Any]:

@@ -34,6 +34,7 @@ def keep_case(studio: Studio, body: Any) -> Any:
     verdict = tried(loss, case)
     with studio.writing:  # nobody else adds one between reading and writing
         name, count = _add(state.place, case)
+    studio.try_cases()
     example = verdict.counter_example
     return {
         "written": name,

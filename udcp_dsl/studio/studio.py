@@ -1,8 +1,8 @@
-"""The studio itself: the state, two threads that work out what follows from it, and the board they write on.
+"""The studio itself: the state, three threads that work out what follows from it, and the board they write on.
 
 The first thread compiles the text and costs the set: it is always quick, so that faults are shown as one types. The
 second scores rows. Between its steps it looks whether what it works on is still wanted, and shows the row anew where
-that has changed.
+that has changed. The third tries the cases beside the spec.
 """
 
 from __future__ import annotations
@@ -17,13 +17,15 @@ from typing import Any
 
 import numpy as np
 
+from udcp_dsl.comparison import CostCurve
 from udcp_dsl.diagnostics import InputError, OracleError
 from udcp_dsl.loss import Loss
 from udcp_dsl.studio.assist import Assistant, words
-from udcp_dsl.studio.fitting import Fitted, Point, curve, fit
+from udcp_dsl.studio.fitting import Fitted, curve, fit
 from udcp_dsl.studio.instances import Instances, Supply, dragged, generated
 from udcp_dsl.studio.place import Place
 from udcp_dsl.studio.state import QUICK_ORACLES, State, changed
+from udcp_dsl.studio.views.cases import cases_data
 from udcp_dsl.studio.views.chosen_set import labels_data, set_data
 from udcp_dsl.studio.views.copied import copied
 from udcp_dsl.studio.views.overall import overall_data
@@ -64,7 +66,7 @@ class Studio:
         self._instances: tuple[tuple[tuple[str, ...], int], Instances] | None = None
         self._fits: dict[str, Fitted] = {}
         self._missing: dict[str, str] = {}
-        self._curves: dict[str, list[Point]] = {}
+        self._curves: dict[str, CostCurve] = {}
         self._of: tuple[Loss, Fraction] | None = None  # what these are of
         self._settled: Fitted | None = None  # of the main oracle, before the last edit
         self._edited = -float("inf")
@@ -76,6 +78,7 @@ class Studio:
         self._stopped: set[str] = set()
         self._checks = Worker("checks", self._check, self._failed)
         self._scores = Worker("scores", self._score, self._failed)
+        self._cases = Worker("cases", self._try_cases, self._failed)
         self.board.put("words", words())
         self.board.put("state", self._state.as_data())
         self._idle()
@@ -86,6 +89,7 @@ class Studio:
         self._stop.set()
         self._checks.end()
         self._scores.end()
+        self._cases.end()
 
     @property
     def state(self) -> State:
@@ -100,7 +104,7 @@ class Studio:
 
     @property
     def idle(self) -> bool:
-        return self._checks.idle and self._scores.idle
+        return self._checks.idle and self._scores.idle and self._cases.idle
 
     # What the page asks for
 
@@ -124,6 +128,10 @@ class Studio:
         with self._lock:
             self._supply, self._supplied = supply, self._supplied + 1
         self._become(lambda state: replace(state, row=None, drags=()))
+
+    def try_cases(self) -> None:
+        """Try the cases beside the spec again: there are others now."""
+        self._cases.poke()
 
     def stop(self) -> None:
         """End all scoring, at once as far as anyone sees; nothing is begun again before a change, or `again`.
@@ -173,6 +181,7 @@ class Studio:
                 if before is None or labels != self.board.get("labels"):
                     self.board.put("labels", labels)
                 self._scores.poke()
+                self._cases.poke()
             self.board.put("spec", found.data)
         if self._checked[1].loss is not None:
             made, sliders = self._checked[1].loss, self._checked[1].sliders
@@ -182,6 +191,13 @@ class Studio:
         if loss is not None and self._set_of != (loss, state.members):
             self._set_of = (loss, state.members)
             self.board.put("set", set_data(loss, state.members))
+
+    # The third thread, as a case may need an oracle
+
+    def _try_cases(self) -> None:
+        loss = self.loss
+        if loss is not None:
+            self.board.put_new("cases", cases_data(loss, self.state.place))
 
     # The second thread
 
@@ -226,9 +242,9 @@ class Studio:
                 heed = partial(self._heed(loss, alpha, name), stage="cost against coverage")
                 self._curves[name] = curve(one, instances, heed)
             except Stopped:
-                self._curves[name] = []
+                self._curves[name] = CostCurve()
             except InputError:  # too few rows: the table says so
-                self._curves[name] = []
+                self._curves[name] = CostCurve()
             self._show_overall(instances)
 
     def _rows_of(self, loss: Loss) -> Instances:

@@ -41,6 +41,31 @@ def test_hover(marked: object, triage: str, old: str, new: str, expected: list[s
         assert part in text
 
 
+def test_the_meaning_comes_before_the_facts(marked: object, triage: str) -> None:
+    text = shown(marked, triage.replace("+ diameter(tree)", "+ dia|meter(tree)", 1))
+    assert text.startswith("# diameter\n\n`diameter(d)` is the largest distance")
+    assert text.index("is the largest distance") < text.index("| monotone |") < text.index("## Mathematics")
+
+
+@pytest.mark.parametrize(
+    ("at", "said"),
+    [
+        ("param coher|ence", "--param coherence=0: stop caring about families"),
+        ("let mi|xed", 'The worst answer of all: "it may be harmless, it may be cancer".'),
+        ("loss tri|age", "What triage wants: few workups, few protocols, no mixed messages, near relatives."),
+    ],
+)
+def test_the_comment_of_a_declaration_is_its_meaning(marked: object, triage: str, at: str, said: str) -> None:
+    first, second, *_ = shown(marked, triage.replace(at.replace("|", ""), at, 1)).split("\n\n")
+    assert first.startswith("**")
+    assert second == said
+
+
+def test_a_sign_of_comments_in_a_string_begins_none(marked: object) -> None:
+    text = shown(marked, '# Above.\ncategory c| { "a # b" }\nlabels { "a # b", d }\nloss l = any(c)')
+    assert text.split("\n\n")[1] == "Above."
+
+
 def test_a_label_shows_its_costs_and_places(marked: object) -> None:
     text = shown(
         marked,

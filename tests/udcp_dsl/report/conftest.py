@@ -156,7 +156,7 @@ def pages(
 @pytest.fixture(scope="session")
 def pictures(pages: dict[str, str]) -> dict[str, list[str]]:
     """Those of each page, in its order, which is that of `figures`."""
-    return {name: re.findall("<svg.*?</svg>", page, re.S) for name, page in pages.items()}
+    return {name: re.findall('<svg (?!class="swatch").*?</svg>', page, re.S) for name, page in pages.items()}
 
 
 @pytest.fixture

@@ -111,7 +111,8 @@ def test_nothing_is_cut_off(name: str, request: pytest.FixtureRequest) -> None:
 
 def test_every_colour_of_the_page_is_a_variable(pictures: dict[str, list[str]]) -> None:
     for i, picture in enumerate(pictures["hostile"]):
-        prefix = ("headline-", "repair-0-")[i] if i < 2 else f"f0-0-{i - 2}-"
+        last = i == len(pictures["hostile"]) - 1
+        prefix = f"first-{i}-" if i < 3 else "repair-0-" if last else f"f0-0-{i - 3}-"
         root = ElementTree.fromstring(picture)
         styles = [element.attrib.get("style", "") for element in root.iter()]
         assert not any("#" in style.replace(f"url(#{prefix}", "") for style in styles), prefix

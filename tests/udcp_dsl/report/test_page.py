@@ -24,7 +24,7 @@ from udcp_dsl.comparison import Comparison
 from udcp_dsl.prediction.stages.repair import RepairStage
 from udcp_dsl.report import drawing, write_report
 from udcp_dsl.report import page as page_module
-from udcp_dsl.report.figures import figures
+from udcp_dsl.report.figures import figures, first_figures
 from udcp_dsl.report.headline import finding
 from udcp_dsl.report.wording import number, shown
 
@@ -76,11 +76,13 @@ def test_page_is_whole_and_accessible(name: str, pages: dict[str, str], request:
     comparison: Comparison = request.getfixturevalue(name)
     assert page.count("h1") == 1
     assert page.texts["h1"] == ["<i>A</i> title"]
-    assert page.count("figure") == page.count("svg") == page.count("figcaption") == len(figures(comparison)) >= 5
+    drawn = [attributes for tag, attributes in page.elements if tag == "svg" and attributes.get("class") != "swatch"]
+    assert page.count("figure") == len(drawn) == page.count("figcaption") == len(figures(comparison)) >= 5
+    assert page.count("table") == page.count("caption")
     ids = Counter(attributes["id"] for _, attributes in page.elements if "id" in attributes)
     assert max(ids.values()) == 1
     for tag, attributes in page.elements:
-        if tag == "svg":
+        if tag == "svg" and attributes.get("class") != "swatch":
             assert attributes["role"] == "img"
             assert attributes["aria-label"].startswith(("Alpha", "Mean cost", "Reliability"))
         if tag == "th":
@@ -103,7 +105,7 @@ def test_reliability_stands_beside_what_is_said_of_the_repair(
     section = pages["ordinary"].split('<section aria-labelledby="repair">')[1].split("</section>")[0]
     page = read(section)
     assert page.texts["p"] == [f"{ordinary.about_p}."]
-    assert page.texts["h4"] == [found.finding]
+    assert page.texts["h3"] == [found.finding]
     assert page.count("svg") == 1
     assert f"p as it is: {found.before.error:.3f}, by chance alone {found.before.chance:.3f}" in section
     assert smallest.repairs == ()
@@ -168,7 +170,7 @@ def test_names_that_do_not_print_are_escaped() -> None:
 def test_the_same_bytes_whatever_the_users_settings(hostile: Comparison, pictures: dict[str, list[str]]) -> None:
     import matplotlib
 
-    prefixes = ["headline-", "repair-0-", *(f"f0-0-{i}-" for i in range(len(pictures["hostile"])))]
+    prefixes = [*(f"first-{i}-" for i in range(3)), *(f"f0-0-{i}-" for i in range(len(pictures["hostile"])))]
     with matplotlib.rc_context(USERS):
         for i, figure in list(enumerate(figures(hostile)))[::4]:
             assert drawing.inline_svg(figure, prefixes[i]) == pictures["hostile"][i], figure.name
@@ -259,9 +261,10 @@ def test_what_is_not_known_is_left_out(smallest: Comparison, tmp_path: Path) -> 
     assert "None" not in page.texts["header"][0]
 
 
-def test_a_figure_stands_beside_the_summary(pages: dict[str, str], ordinary: Comparison) -> None:
+def test_three_figures_come_first(pages: dict[str, str], ordinary: Comparison) -> None:
     head = pages["ordinary"].partition("</header>")[0]
-    assert head.count("<svg") == 1
+    assert [figure.title for figure in first_figures(ordinary)] == re.findall("<figure><h2>(.*?)</h2>", head)
+    assert len(first_figures(ordinary)) == 3
     for summary in ordinary.summaries():
         if summary.alpha == ordinary.alphas[0]:
             assert f">{number(summary.cost_mean)}</text>" in head
@@ -279,7 +282,7 @@ def test_one_kind_of_mean_in_table_sentences_and_figures(ordinary: Comparison, d
     assert "price costs 50 % less than the next cheapest, lac (3 against 6)" in text
     shown_in_table = [cell for cell in Page(text).texts["td"] if cell.startswith(("3 ", "6 ", "7 "))]
     assert len(shown_in_table) == 3
-    figures_of_costs = [part for part in text.split("<figure>") if "headline-" in part or "is paid for" in part]
+    figures_of_costs = [part for part in text.split("<figure>") if "first-0-" in part or "is paid for" in part]
     assert len(figures_of_costs) == 2
     for drawn in figures_of_costs:
         for mean in ("3", "6", "7"):

@@ -110,6 +110,10 @@ def test_costs_are_compared_at_the_same_coverage(page: Any) -> None:
         assert low < cost < high
         around = [point[2] for point in one["curve"]]
         assert min(around) <= cost <= max(around)
+        if one["oracle"] == "lac":
+            saved, low, high = one["saved"]
+            assert low < saved < high
+            assert saved == pytest.approx(1 - views["overall"]["oracles"][0]["matched"][0] / cost)
         assert one["least"] is None or 0 <= one["least"]["coverage"] <= 1
 
 
@@ -161,6 +165,45 @@ def test_files_that_are_none_are_refused_and_the_rows_stay(page: Any, body: Any)
     assert page.views["overall"]["about"] == about
 
 
+def test_a_miss_is_worth_the_threshold_of_price(page: Any) -> None:
+    price, lac = settled(page)["overall"]["oracles"]
+    assert lac["worth"] is None
+    assert price["worth"] == page.studio.shown_row()[0]["price"].tau
+    assert [point[3] for point in lac["curve"]] == [None] * len(lac["curve"])
+    worths = [point[3] for point in price["curve"]]  # alpha rises along the curve
+    assert worths == sorted(worths, reverse=True)
+    at = next(point for point in price["curve"] if point[0] == 0.1)
+    assert at[3] == price["worth"]
+
+
+def test_cases_are_tried_again_as_sliders_move(page: Any) -> None:
+    (page.folder / "pets.cases").write_text(
+        'case "kin": cost { dog, ant } > 4\ncase "small" of plain: cost { dog } == 1\n'
+        'case "gone" of none: cost { } == 0\n',
+        encoding="utf-8",
+    )
+    page.studio.try_cases()
+    views = page.until(lambda v: len(v["cases"]["cases"]) == 3)
+    assert [(one["name"], one["loss"], one["holds"]) for one in views["cases"]["cases"]] == [
+        ("kin", "care", True),
+        ("small", "plain", True),
+        ("gone", "none", False),
+    ]
+    assert "no loss 'none'" in views["cases"]["cases"][2]["why"]
+    page.change(param=["coherence", 1.0, 2.0])
+    views = page.until(lambda v: not v["cases"]["cases"][0]["holds"])
+    assert views["cases"]["cases"][0]["why"] == "{ dog, ant } costs 3: that is not > 4"
+    page.change(text={"text": page.views["state"]["text"].replace("0.5 * size", "9 * size"), "by": "me"})
+    page.until(lambda v: v["cases"]["cases"][0]["holds"])
+
+
+def test_cases_that_do_not_parse_say_so(page: Any) -> None:
+    (page.folder / "pets.cases").write_text("case wrong", encoding="utf-8")
+    page.studio.try_cases()
+    views = page.until(lambda v: v["cases"]["fault"])
+    assert "pets.cases:1" in views["cases"]["fault"]
+
+
 def test_what_is_copied_runs(page: Any) -> None:
     settled(page)
     page.change(param=["coherence", 4.5, 2.0], loss="plain", alpha="0.2")
@@ -182,4 +225,9 @@ def test_what_is_copied_runs(page: Any) -> None:
 def test_examples_come_from_easy_to_hard(page: Any) -> None:
     found = page.post("gallery", {}).json()["examples"]
     assert [one["hardness"] for one in found] == sorted(one["hardness"] for one in found)
-    assert all(one["labels"] > 1 and one["terms"] and one["about"] for one in found)
+    assert all(one["labels"] > 1 and one["terms"] and one["about"] and one["title"] for one in found)
+    triage = next(one for one in found if one["name"] == "dermatology/triage")
+    assert triage["title"] == "Dermatology triage"
+    assert triage["about"].startswith("Prefer sets that a clinician can act on.")
+    loss = udcp.load("specs/dermatology/triage.loss")
+    assert triage["figure"] == sorted(float(f"{loss([y]):.4g}") for y in loss.labels)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from udcp_dsl.comparison import CostCurve
 from udcp_dsl.report.palette import styles
-from udcp_dsl.studio.fitting import Fitted, Point
+from udcp_dsl.studio.fitting import Fitted
 from udcp_dsl.studio.instances import Instances
 
 _CHANGED = 40  # rows that are listed
@@ -18,7 +18,7 @@ _ENOUGH = 8  # rows of a class for which a coverage is told
 
 def overall_data(
     fitted: Mapping[str, Fitted],
-    curves: Mapping[str, Sequence[Point]],
+    curves: Mapping[str, CostCurve],
     instances: Instances,
     missing: Mapping[str, str],
     before: Fitted | None,
@@ -26,12 +26,14 @@ def overall_data(
 ) -> dict[str, Any]:
     """`missing` says of an oracle why it has no sets here: it does not apply, it was stopped."""
     looks = styles(fitted)
+    target = float(1 - next(iter(fitted.values())).predictor.alphas[0])
+    along = {name: curves.get(name, CostCurve()) for name in fitted}
     return {
         "about": instances.about,
         "calibration": len(instances.calibration),
         "rows": len(instances.shown),
         "places": list(instances.places),
-        "target": float(1 - next(iter(fitted.values())).predictor.alphas[0]),
+        "target": target,
         "missing": dict(missing),
         "repair": next((one.predictor.fitted.about_p for one in fitted.values()), ""),
         "main": main,
@@ -46,6 +48,7 @@ def overall_data(
                 "size": one.evaluation.mean_size,
                 "empty": one.evaluation.empty,
                 "certified": one.evaluation.certified,
+                "worth": one.worth,
                 "lambda": one.predictor.oracle.options.get("lam"),
                 "quarters": [
                     {
@@ -58,8 +61,10 @@ def overall_data(
                     for s in one.evaluation.by_difficulty
                 ],
                 "least": _least_covered(one),
-                "matched": matched(curves.get(name, ()), float(1 - one.predictor.alphas[0])),
-                "curve": [list(point) for point in curves.get(name, ())],
+                "matched": _matched(along[name], target),
+                # What the main oracle saves against this one.
+                "saved": _saving(along[main], along[name], target) if main in along and main != name else None,
+                "curve": [[x.alpha, x.coverage, x.cost, x.worth] for x in along[name].points],
                 "warnings": list(one.warnings),
             }
             for name, one in fitted.items()
@@ -68,20 +73,17 @@ def overall_data(
     }
 
 
-def matched(curve: Sequence[Point], coverage: float) -> list[float] | None:
-    """Mean cost at this coverage, with a 95 % interval over rows, between the two points of the curve around it.
+def _matched(curve: CostCurve, coverage: float) -> list[float] | None:
+    """Mean cost at this coverage, and its interval."""
+    found = curve.at(coverage)
+    return None if found is None else [found.mean, *found.interval]
 
-    >>> [round(x, 2) for x in matched([(0.2, 0.8, 2.0, 0.1), (0.1, 0.9, 4.0, 0.1)], 0.85)]
-    [3.0, 2.8, 3.2]
-    >>> matched([(0.2, 0.8, 2.0, 0.1)], 0.9)
-    """
-    points = sorted(curve, key=lambda point: point[1])
-    for (_, c1, cost1, error1), (_, c2, cost2, error2) in pairwise(points):
-        if c1 <= coverage <= c2:
-            part = (coverage - c1) / (c2 - c1) if c2 > c1 else 0.0
-            cost, error = cost1 + part * (cost2 - cost1), error1 + part * (error2 - error1)
-            return [cost, cost - 1.96 * error, cost + 1.96 * error]
-    return None
+
+def _saving(one: CostCurve, other: CostCurve, coverage: float) -> list[float] | None:
+    """The share of the other's cost that this oracle saves at the same coverage, on the same rows, and its interval."""
+    ours, theirs = one.at(coverage), other.at(coverage)
+    found = None if ours is None or theirs is None else ours.saving(theirs)
+    return None if found is None else list(found)
 
 
 def _least_covered(one: Fitted) -> dict[str, Any] | None:

@@ -32,8 +32,34 @@ export const frame = ({ width = 300, height = 200, x, y, xName, yName, title, le
   svg.append(
     draw("text", { x: (box.left + box.right) / 2, y: height - 4, class: "axis middle" }, xName),
     draw("text", { x: 11, y: (box.top + box.bottom) / 2, class: "axis middle", transform: `rotate(-90 11 ${(box.top + box.bottom) / 2})` }, yName));
-  return { svg, px, py, box };
+  // The value at a place of the pointer, along x.
+  const valueAt = (event) => {
+    const shown = svg.getBoundingClientRect();
+    const at = ((event.clientX - shown.left) * width) / shown.width;
+    return x[0] + ((at - box.left) / (box.right - box.left)) * (x[1] - x[0]);
+  };
+  return { svg, px, py, box, valueAt };
 };
+
+// What a mark says, beside it, at once: when it is pointed at and when it has the focus. Escape puts it away.
+const tip = make("div", { class: "tip", "aria-hidden": "true", hidden: true });
+export const showTip = (text, { left, top, width }) => {
+  if (!tip.isConnected) document.body.append(tip);
+  tip.textContent = text;
+  tip.hidden = false;
+  const own = tip.getBoundingClientRect();
+  tip.style.left = `${Math.max(4, Math.min(left + width / 2 - own.width / 2, innerWidth - own.width - 4))}px`;
+  tip.style.top = `${top - own.height - 8 < 0 ? top + 24 : top - own.height - 8}px`;
+};
+export const hideTip = () => { tip.hidden = true; };
+const told = (event) => {
+  const one = event.target.closest?.(".mark");
+  if (one) showTip(one.getAttribute("aria-label"), one.getBoundingClientRect());
+};
+for (const kind of ["pointerover", "focusin"]) addEventListener(kind, told);
+for (const kind of ["pointerout", "focusout"]) addEventListener(kind, (event) => { if (event.target.closest?.(".mark")) hideTip(); });
+addEventListener("keydown", (event) => { if (event.key === "Escape") hideTip(); });
+addEventListener("scroll", hideTip, true);
 
 export const line = (points, { colour, dashed = false, width = 2 }) =>
   draw("polyline", {
@@ -54,7 +80,7 @@ export const mark = (at, { colour, path = ROUND, says, big = false, hollow = fal
       }
       walk(event);
     },
-  }, draw("title", {}, says));
+  });
 
 // Arrow keys go from mark to mark; one of them is a stop of Tab.
 const walk = (event) => {

@@ -34,6 +34,7 @@ export const braces = (labels, most = 6) => (labels.length ? `{ ${listed(labels,
 // The unit of costs, of the loss that is chosen: `loss triage in hours = ...`.
 let unit = null;
 export const setUnit = (now) => { unit = now ?? null; };
+export const unitNow = () => unit;
 export const inUnit = (text) => (unit ? `${text} (${unit})` : text);
 export const cost = (value) => (unit ? `${number(value)} ${unit}` : number(value));
 

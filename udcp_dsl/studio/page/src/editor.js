@@ -124,7 +124,7 @@ export class Editor {
       this.words.of([]),
       syntaxHighlighting(colours),
       look,
-      EditorView.contentAttributes.of({ "aria-label": "The spec. Tab leaves the editor." }),
+      EditorView.contentAttributes.of({ "aria-label": "The spec. Tab leaves the editor.", tabindex: "0" }),
       typed,
       offline ? [EditorState.readOnly.of(true)] : [autocompletion({ override: [completing] }), hovering],
     ];

@@ -6,6 +6,7 @@ const WORDS = {
   oracle: "An oracle orders the labels of a row; calibration decides where to cut. price buys the labels that are worth their cost; lac and base look at probabilities alone, and are here to compare with.",
   price: "What one unit of probability may cost. A row's set holds the labels that are worth this price; calibration finds the price at which the sets cover enough.",
   mass: "The mass of a set is the sum of the probabilities of its labels, as the classifier gives them (repaired, where it was too sure).",
+  "worth of a miss": "price adds a label where its probability times this worth exceeds what it costs. So the threshold that calibration finds says what a missed truth is valued at: a smaller alpha values it higher. Type a worth to set alpha by it.",
   alpha: "The share of rows whose truth may be missing from its set. At alpha 0.1 the sets hold the truth of 9 rows in 10, on average over all rows.",
 };
 

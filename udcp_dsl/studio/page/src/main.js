@@ -1,7 +1,8 @@
 // The page: a bar with what can be done, three panels, and what the studio is doing now.
 
+import { CasesPanel } from "./cases_panel.js";
 import { ask, change, client, follow, offline, onFailure } from "./connection.js";
-import { make, name, refill, setUnit } from "./dom.js";
+import { draw, make, name, number, refill, setUnit } from "./dom.js";
 import { glossary, help, tour } from "./help.js";
 import { OverallPanel } from "./overall_panel.js";
 import { OwnRows } from "./own_rows.js";
@@ -58,12 +59,21 @@ const copy = () => {
   copies.showModal();
 };
 
+// What single labels cost, the cheapest first: a spec at a glance.
+const thumbnail = (costs) => {
+  if (!costs) return null;
+  const most = Math.max(...costs, 1e-12);
+  const width = 96 / costs.length;
+  return draw("svg", { viewBox: "0 0 96 40", class: "thumbnail", role: "img", "aria-label": `Single labels cost ${number(costs[0])} to ${number(costs.at(-1))}.` },
+    costs.map((one, i) => draw("rect", { x: i * width, width: Math.max(0.5, width - 0.5), y: 40 - 39 * Math.max(0, one / most), height: Math.max(1, 39 * Math.max(0, one / most)) })));
+};
+
 const gallery = make("dialog", { "aria-label": "Examples" });
 const browse = async () => {
   try {
     const { examples } = await ask("gallery");
-    refill(gallery, make("h2", {}, "Examples, from easy to hard"), make("ul", { class: "gallery" }, examples.map((one) => make("li", {},
-      make("button", { type: "button", onclick: async () => {
+    refill(gallery, make("h2", {}, "Examples, from easy to hard"), make("p", { class: "muted small" }, "The figure shows what single labels cost, the cheapest first."), make("ul", { class: "gallery" }, examples.map((one) => make("li", {},
+      make("button", { type: "button", "data-key": `example ${one.name}`, onclick: async () => {
         gallery.close();
         if (!mayLeave()) return;
         try {
@@ -71,7 +81,7 @@ const browse = async () => {
         } catch (error) {
           told(error.message, true);
         }
-      } }, make("b", {}, one.name), make("span", { class: "muted small" }, `${one.labels.toLocaleString("en")} labels`),
+      } }, thumbnail(one.figure), make("b", {}, one.title), make("span", { class: "muted small" }, make("code", {}, one.name), `, ${one.labels.toLocaleString("en")} labels`),
         make("span", { class: "small" }, one.about), make("span", { class: "terms-used" }, one.terms.slice(0, 4).map((term) => make("code", {}, term)), one.terms.length > 4 ? ` and ${one.terms.length - 4} more` : ""))))),
       make("button", { type: "button", onclick: () => gallery.close() }, "Close"));
     gallery.showModal();
@@ -94,7 +104,7 @@ const SKIPS = [["alpha", "Alpha"], ["spec", "Spec"], ["sets", "Sets"], ["rows", 
 const skips = (label, but) => make("nav", { class: "skips", "aria-label": label }, SKIPS.filter(([id]) => id !== but).map(([id, text]) => make("a", { href: `#${id}` }, `Skip to ${text.toLowerCase()}`)));
 const specAt = panel("spec", "Spec");
 const setsAt = panel("sets", "Sets");
-const rowsAt = panel("rows", "Rows", "oracle", "price", "mass");
+const rowsAt = panel("rows", "Rows");
 const stripAt = make("div", { id: "strip", role: "region", "aria-label": "The answer" });
 const saved = make("span", { class: "unsaved", hidden: true }, "not saved");
 const jumps = make("nav", { class: "jumps", "aria-label": "Panels" }, ["spec", "sets", "rows"].map((id) => make("a", { href: `#${id}` }, id[0].toUpperCase() + id.slice(1))));
@@ -108,6 +118,7 @@ if (ownRows) root.append(ownRows.dialog);
 const spec = new SpecPanel(specAt);
 specAt.querySelector(".editor").after(skips("Skip from the editor", "spec"));
 const sets = new SetsPanel(setsAt, told);
+const cases = new CasesPanel(setsAt);
 const rows = new RowsPanel(rowsAt, sets, told);
 rowsAt.classList.add("waiting");
 rowsAt.append(make("p", { class: "muted wait" }, "Rows are being scored. The first time on a machine that compiles what it needs, which takes up to a minute; after that it is a matter of moments."));
@@ -152,6 +163,7 @@ const show = (views) => {
   }
   spec.show(views, state);
   sets.show(views);
+  cases.show(views);
   rows.show(views, looks);
   strip.show(views, state);
   overall.show(views, state);

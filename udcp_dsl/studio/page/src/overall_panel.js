@@ -1,7 +1,7 @@
 // All rows: cost against coverage, coverage by quarter of difficulty, before and after an edit.
 
 import { change, offline } from "./connection.js";
-import { frame, legend, line, mark, oneStop } from "./charts.js";
+import { frame, hideTip, legend, line, mark, oneStop, showTip } from "./charts.js";
 import { cost, draw, inUnit, listed, make, name, number, percent, refill, signed, swatch } from "./dom.js";
 
 export class OverallPanel {
@@ -54,20 +54,31 @@ export class OverallPanel {
     const covered = points.map((point) => point[1]);
     const x = [Math.min(...covered) - 0.01, Math.min(1, Math.max(...covered) + 0.01)];
     const y = [Math.min(0, ...costs), Math.max(...costs) * 1.05];
-    const { svg, px, py, box } = frame({ x, y, xName: "coverage", yName: inUnit("mean cost"), title: "Mean cost against coverage, by oracle; arrow keys go from mark to mark, Enter sets alpha" });
+    const { svg, px, py, box, valueAt } = frame({ x, y, xName: "coverage", yName: inUnit("mean cost"), title: "Mean cost against coverage, by oracle. Arrow keys go from mark to mark; Enter sets alpha" });
     svg.append(draw("line", { x1: px(this.target), x2: px(this.target), y1: box.top, y2: box.bottom, class: "target" }));
     for (const one of data.oracles) {
       const colour = `var(${one.colour})`;
       svg.append(line(one.curve.map(([, coverage, cost]) => [px(coverage), py(cost)]), { colour }));
-      for (const [alpha, coverage, at] of one.curve) {
+      for (const [alpha, coverage, at, worth] of one.curve) {
+        const valued = worth === null ? "" : `, a miss is valued at ${cost(worth)}`;
         svg.append(mark([px(coverage), py(at)], {
-          colour, path: one.mark, key: `curve ${one.oracle} ${alpha}`, says: `${one.oracle}, alpha ${alpha}: covers ${percent(coverage)}, costs ${cost(at)}${offline ? "" : "; click to set this alpha"}`,
+          colour, path: one.mark, key: `curve ${one.oracle} ${alpha}`, says: `${one.oracle}, alpha ${alpha}: covers ${percent(coverage)}, costs ${cost(at)}${valued}${offline ? "" : "; click to set this alpha"}`,
           act: offline ? null : () => change({ alpha: String(alpha) }),
         }));
       }
     }
     oneStop(svg);
-    refill(this.cost, make("h3", {}, "Cost against coverage"), svg, legend(data.oracles), make("figcaption", {}, `Lower is cheaper, at the same coverage; the dotted line is the target.${offline ? "" : " A click on a mark sets alpha."}`));
+    if (!offline) {
+      // Between marks the alpha is that of the coverage which is pointed at.
+      const levelAt = (event) => Math.min(0.5, Math.max(0.01, 1 - valueAt(event))).toFixed(2);
+      svg.classList.add("act");
+      svg.addEventListener("click", (event) => { if (!event.target.closest(".mark")) change({ alpha: levelAt(event) }); });
+      svg.addEventListener("pointermove", (event) => {
+        if (!event.target.closest(".mark")) showTip(`click: alpha ${levelAt(event)}`, { left: event.clientX, top: event.clientY, width: 0 });
+      });
+      svg.addEventListener("pointerleave", hideTip);
+    }
+    refill(this.cost, make("h3", {}, "Cost against coverage"), svg, legend(data.oracles), make("figcaption", {}, `Lower is cheaper, at the same coverage; the dotted line is the target.${offline ? "" : " A click in the figure sets alpha."}`));
   }
 
   showQuarters(data) {

@@ -2,6 +2,7 @@
 
 import { change, offline } from "./connection.js";
 import { frame, line, mark, oneStop } from "./charts.js";
+import { help } from "./help.js";
 import { braces, chance, cost, inUnit, listed, make, name, number, refill, signed, swatch } from "./dom.js";
 
 export class RowsPanel {
@@ -65,7 +66,9 @@ export class RowsPanel {
     }
     const { row } = this;
     this.bars.clear();
-    const head = make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "label"), make("th", { scope: "col", class: "wide" }, "probability"),
+    const head = make("thead", {},
+      make("tr", { class: "over" }, make("td", { colspan: 2 }), make("th", { colspan: row.sets.length, scope: "colgroup" }, "in the set of each oracle ", help("oracle"))),
+      make("tr", {}, make("th", { scope: "col" }, "label"), make("th", { scope: "col", class: "wide" }, "probability"),
       row.sets.map(({ oracle }) => make("th", { scope: "col", class: "oracle" }, swatch(this.looks[oracle]), make("span", {}, oracle)))));
     this.dots = make("tbody", {}, row.p.map(([y, p]) => this.line(y, p)));
     this.sums = make("tbody", { class: "sums" });
@@ -119,7 +122,7 @@ export class RowsPanel {
     refill(this.sums,
       sum(inUnit("cost"), (set) => make("button", { type: "button", class: "quiet figure", "data-key": `take ${set.oracle}`, disabled: offline, title: "Look at this set, term by term", onclick: () => this.sets.choose(set.members) }, number(set.cost))),
       sum("labels", (set) => String(set.members.length)),
-      sum("their mass", (set) => chance(set.mass)),
+      sum(["their mass ", help("mass")], (set) => chance(set.mass)),
       sum("holds the truth", (set) => make("span", { class: set.holds ? "yes" : "no" }, set.holds ? "yes" : "no")));
   }
 
@@ -164,9 +167,9 @@ export class RowsPanel {
     })));
     oneStop(svg);
     const now = hull.vertices[hull.at];
-    refill(this.hull, make("h3", {}, "The hull: what a price of probability buys"), svg,
+    refill(this.hull, make("h3", {}, "The hull: what a price of probability buys ", help("price")), svg,
       make("figcaption", {}, hull.threshold === null ? "The threshold is infinite: every label is bought."
-        : ["Probability is paid ", make("b", {}, number(hull.threshold)), now ? `: that buys mass ${chance(now.mass)} for ${cost(now.cost)}. Hollow points are dearer.` : ": that buys nothing."]));
+        : ["Probability is paid ", make("b", {}, number(hull.threshold)), now ? `: that buys mass ${chance(now.mass)} for ${cost(now.cost)}. Hollow points are more expensive.` : ": that buys nothing."]));
   }
 
   // "This row should hold these labels."

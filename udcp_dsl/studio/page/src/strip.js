@@ -1,7 +1,7 @@
 // The answer first: what the sets cost at this coverage, what that saves, and whom they fail; with the slider of alpha.
 
 import { change, offline } from "./connection.js";
-import { cost, make, name, percent, refill } from "./dom.js";
+import { cost, make, name, number, percent, refill, unitNow } from "./dom.js";
 
 export class Strip {
   constructor(parent, help) {
@@ -14,7 +14,24 @@ export class Strip {
       },
     });
     this.level = make("output", { for: "alpha" });
-    parent.append(this.says, make("div", { class: "alpha" }, make("label", { for: "alpha" }, "alpha"), help("alpha"), this.alpha, this.level));
+    this.worth = make("input", { type: "text", inputmode: "decimal", id: "worth", class: "exact", disabled: offline, onchange: () => this.setWorth(Number(this.worth.value.replaceAll(",", ""))) });
+    this.unit = make("span", { class: "muted" });
+    this.valued = make("div", { class: "valued", hidden: true }, make("label", { for: "worth" }, "a miss is worth"), this.worth, this.unit, help("worth of a miss"));
+    parent.append(this.says, make("div", { class: "asks" }, make("div", { class: "alpha" }, make("label", { for: "alpha" }, "alpha"), help("alpha"), this.alpha, this.level), this.valued));
+  }
+
+  // The alpha at which a miss is valued so, between the points of the curve of price.
+  setWorth(value) {
+    const points = (this.price?.curve ?? []).filter((point) => point[3] !== null && point[3] > 0).map(([alpha, , , worth]) => [worth, alpha]).sort((a, b) => a[0] - b[0]);
+    if (!(value > 0) || !points.length) {
+      this.worth.value = this.price?.worth ? number(this.price.worth) : "";
+      return;
+    }
+    const at = points.findIndex(([worth]) => worth >= value);
+    const [low, high] = [points[Math.max(0, (at < 0 ? points.length : at) - 1)], points[at < 0 ? points.length - 1 : at]];
+    const part = high[0] > low[0] ? (Math.log(value) - Math.log(low[0])) / (Math.log(high[0]) - Math.log(low[0])) : 0;
+    const alpha = low[1] + Math.min(1, Math.max(0, part)) * (high[1] - low[1]);
+    change({ alpha: Math.min(0.5, Math.max(0.01, alpha)).toFixed(2) });
   }
 
   show(views, state) {
@@ -23,6 +40,16 @@ export class Strip {
       this.level.textContent = state.alpha_text;
     }
     if (views.overall) this.tell(views.overall);
+    if (views.overall) this.showWorth(views.overall);
+  }
+
+  // The threshold of price is what a missed truth is valued at.
+  showWorth(data) {
+    this.price = data.oracles.find((x) => x.oracle === "price");
+    const worth = this.price?.worth ?? null;
+    this.valued.hidden = worth === null;
+    this.unit.textContent = unitNow() ?? "";
+    if (worth !== null && document.activeElement !== this.worth) this.worth.value = number(worth);
   }
 
   tell(data) {
@@ -31,11 +58,14 @@ export class Strip {
     const even = main.matched && rival?.matched;
     const [ours, theirs] = even ? [main.matched, rival.matched].map(([mean]) => mean) : [main.cost, rival?.cost];
     const parts = [`At ${percent(data.target).replace(".0", "")} coverage `, make("b", {}, main.oracle), " costs ", make("b", {}, cost(ours)), " per row"];
-    if (rival && theirs > 0) {
-      const less = (theirs - ours) / theirs;
-      const apart = even && (main.matched[2] < rival.matched[1] || rival.matched[2] < main.matched[1]);
-      parts.push(", ", make("b", { class: less > 0 ? "yes" : "no" }, `${Math.abs(100 * less).toFixed(0)} % ${less >= 0 ? "less" : "more"}`), ` than ${rival.oracle}${even ? " at the same coverage" : ""}${even && !apart ? " (their intervals overlap)" : ""}`);
-    }
+    if (even) parts.push(make("span", { class: "muted" }, ` (95 %: ${number(main.matched[1])} to ${number(main.matched[2])})`));
+    const saved = even ? rival.saved : null;
+    if (saved) {
+      const [share, low, high] = saved;
+      const certain = low > 0 || high < 0;
+      parts.push(", ", make("b", { class: low > 0 ? "yes" : high < 0 ? "no" : "" }, `${Math.abs(100 * share).toFixed(0)} % ${share >= 0 ? "less" : "more"}`), ` than ${rival.oracle} at the same coverage`,
+        make("span", { class: "muted" }, certain ? ` (${(100 * low).toFixed(0)} to ${(100 * high).toFixed(0)} %)` : " (no more than chance)"));
+    } else if (rival && theirs > 0) parts.push(`, against ${cost(theirs)} for ${rival.oracle}`);
     const hardest = main.quarters[0];
     const low = (value) => (value < data.target - 0.02 ? "no" : "");
     const whom = [`Covered: ${main.coverage.toFixed(2)} of all rows`];

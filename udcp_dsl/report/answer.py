@@ -1,0 +1,198 @@
+"""The answer of a comparison, for its first screen: which oracle, at which alpha, what it saves, whom it fails.
+
+Oracles are compared at the same coverage, on the same rows (`comparison.curves`). Intervals are of 95 percent over the
+test rows of one split.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from html import escape
+from typing import TYPE_CHECKING
+
+from udcp_dsl.prediction.calibrate import show_level
+from udcp_dsl.prediction.evaluation import QUARTERS
+from udcp_dsl.report.wording import isolated, number, percent, shown, target
+from udcp_dsl.showing import in_unit, with_unit
+
+if TYPE_CHECKING:
+    from udcp_dsl.comparison import Comparison, MatchedCost, Summary
+
+LEVELS = tuple(Fraction(k, 20) for k in (4, 2, 1))  # alphas that are set side by side
+_BLIND = ("lac", "base", "raps")  # oracles that do not look at costs, the first rival
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One alpha: what the sets cost at exactly the coverage 1 - alpha, what a rival's do, what a miss is valued at."""
+
+    alpha: Fraction
+    cost: MatchedCost
+    rival: MatchedCost | None
+    worth: float | None
+
+    @property
+    def saving(self) -> tuple[float, float, float] | None:
+        """The share of the rival's cost that is saved, and its interval; None without a rival of positive cost."""
+        return None if self.rival is None else self.cost.saving(self.rival)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Of one loss: the oracle whose sets are cheapest, and the rival that it is held against."""
+
+    loss: str
+    best: Summary
+    rival: Summary | None
+    choices: tuple[Choice, ...]
+
+    @property
+    def choice(self) -> Choice | None:
+        """That of the first alpha."""
+        return next((x for x in self.choices if x.alpha == self.best.alpha), None)
+
+
+def matched(comparison: Comparison, summary: Summary, alpha: Fraction | None = None) -> MatchedCost | None:
+    """What an oracle's sets cost at exactly the coverage 1 - alpha (that was asked for), on the first split."""
+    curve = comparison.along.get((summary.loss, summary.oracle))
+    if comparison.promise.risk is not None or curve is None:
+        return None
+    return curve.at(float(1 - (summary.alpha if alpha is None else alpha)))
+
+
+def answer(comparison: Comparison, loss: str) -> Answer | None:
+    """At the first alpha; None where nothing was measured."""
+    summaries = [s for s in comparison.summaries() if s.loss == loss and s.alpha == comparison.alphas[0]]
+    if not summaries:
+        return None
+    even = {s.oracle: matched(comparison, s) for s in summaries}
+
+    def cost(summary: Summary) -> tuple[bool, float]:
+        found = even[summary.oracle]
+        return found is None, summary.cost_mean if found is None else found.mean
+
+    ranked = sorted(summaries, key=cost)
+    best, others = ranked[0], ranked[1:]
+    rival = next((s for s in others if s.oracle in _BLIND), others[0] if others else None)
+    levels = sorted({*LEVELS, comparison.alphas[0]}, reverse=True) if comparison.promise.risk is None else []
+    found = (_choice(comparison, best, rival, level) for level in levels)
+    return Answer(loss, best, rival, tuple(choice for choice in found if choice is not None))
+
+
+def _choice(comparison: Comparison, best: Summary, rival: Summary | None, alpha: Fraction) -> Choice | None:
+    cost = matched(comparison, best, alpha)
+    if cost is None:
+        return None
+    priced = comparison.along.get((best.loss, "price"))
+    points = () if priced is None else priced.points
+    worth = next((point.worth for point in points if math.isclose(point.alpha, float(alpha))), None)
+    return Choice(alpha, cost, None if rival is None else matched(comparison, rival, alpha), worth)
+
+
+def answer_html(comparison: Comparison, found: Answer) -> str:
+    """The answer as four parts of a page."""
+    parts = [_oracle(found), _saved(found), _failed(comparison, found.best), _alphas(found)]
+    head = f"<h2>The answer{f' for {isolated(found.loss)}' if len(comparison.names) > 1 else ''}</h2>"
+    return f'<div class="answer">{head}{"".join(parts)}</div>'
+
+
+def _part(kind: str, question: str, *lines: str) -> str:
+    said = "".join(f"<p>{line}</p>" for line in lines if line)
+    return f'<div class="part {kind}"><h3>{question}</h3>{said}</div>'
+
+
+def _oracle(found: Answer) -> str:
+    best, choice = found.best, found.choice
+    cost = best.cost_mean if choice is None else choice.cost.mean
+    said = f'<b class="figure">{isolated(best.oracle)}</b>, {escape(with_unit(number(cost), best.unit))} per row'
+    asked = "" if best.risk is not None else f" at coverage {target(best.alpha)}"
+    ends = "" if choice is None else " (95 %: {} to {})".format(*map(number, choice.cost.interval))
+    return _part("", "Which oracle?", f"{said}{asked}{ends}.")
+
+
+def _saved(found: Answer) -> str:
+    choice, rival = found.choice, found.rival
+    saving = None if choice is None else choice.saving
+    if rival is None:
+        return _part("", "What is saved?", "No other oracle was measured.")
+    name = isolated(rival.oracle)
+    if saving is None or choice is None or choice.rival is None:
+        return _part("", "What is saved?", f"Too few rows to compare with {name} at the same coverage.")
+    share, low, high = saving
+    spared = with_unit(number(abs(choice.rival.mean - choice.cost.mean)), rival.unit)
+    than = f"than {name} at the same coverage: {escape(spared)} per row"
+    range_ = f"(95 %: {_signed(low)} to {_signed(high)})"
+    chance = "" if low > 0 or high < 0 else " Chance alone could explain this."
+    word = "less" if share >= 0 else "more"
+    big = f'<b class="figure {"yes" if low > 0 else ""}">{percent(abs(share))} {word}</b>'
+    return _part("saved", "What is saved?", f"{big} {than} {range_}.{chance}")
+
+
+def _signed(share: float) -> str:
+    return percent(share) if share >= 0 else f"−{percent(-share)}"  # noqa: RUF001  # a minus sign
+
+
+def _failed(comparison: Comparison, best: Summary) -> str:
+    """Whom its sets fail: the class and the quarter that are covered least, in red where they fall short."""
+    asked = float(1 - best.alpha)
+    if best.risk is not None:
+        return _part("", "Whom does it fail?", f"Harm is bounded instead of coverage: {number(best.risk)} on average.")
+    lines = []
+    least = best.least_covered
+    short = {(part.kind, part.name) for part in (() if least is None else least.short)}
+    if least is not None and least.worst is not None:
+        failed = ("class", least.worst.name) in short
+        lines.append(_share(least.worst.coverage, failed, f"of {isolated(comparison.called(least.worst.name))}"))
+    if best.by_difficulty:
+        coverage, failed = best.by_difficulty[QUARTERS[0]][0], any(kind == "quarter" for kind, _ in short)
+        lines.append(_share(coverage, failed, "of the hardest quarter of the rows"))
+    if not lines:
+        return _part("", "Whom does it fail?", "Too few rows to say.")
+    told = f"Asked for: {target(best.alpha)} of all rows together; reached: {best.coverage:.3f}."
+    if not short:
+        told += " No class and no quarter falls short by more than chance."
+    elif best.coverage >= asked - 0.02:
+        told += " Red: below that by more than chance."
+    return _part("failed" if short else "", "Whom does it fail?", *lines, f'<span class="muted">{told}</span>')
+
+
+def _share(coverage: float, failed: bool, whom: str) -> str:
+    return f'<b class="figure {"no" if failed else ""}">{coverage:.2f}</b> {whom} {"is" if failed else "are"} covered'
+
+
+def _alphas(found: Answer) -> str:
+    if not found.choices:
+        return ""
+    unit = found.best.unit
+    worths = any(choice.worth is not None for choice in found.choices)
+    saved = any(choice.saving is not None for choice in found.choices)
+    heads = ["alpha", "coverage", isolated(in_unit("cost", unit))]
+    heads += [f"saved against {isolated(found.rival.oracle)}"] if saved and found.rival is not None else []
+    heads += [isolated(in_unit("a miss is worth", unit))] if worths else []
+    rows = []
+    for choice in found.choices:
+        low, high = map(number, choice.cost.interval)
+        cells = [target(choice.alpha), f'{number(choice.cost.mean)} <span class="range">{low} to {high}</span>']
+        cells += [_cell(choice)] if saved else []
+        cells += ["" if choice.worth is None else number(choice.worth)] if worths else []
+        chosen = ' class="best"' if choice.alpha == found.best.alpha else ""
+        first = f'<th scope="row">{show_level(choice.alpha)}</th>'
+        rows.append(f"<tr{chosen}>{first}{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
+    caption = f"Which alpha? {shown(found.best.oracle)} at exactly these coverages, on one split, with 95 % intervals."
+    if worths:
+        caption += " The threshold of price is what it values a missed truth at."
+    head = "".join(f'<th scope="col">{text}</th>' for text in heads)
+    return (
+        f'<div class="scroll" tabindex="0" role="region" aria-label="Which alpha">'
+        f"<table><caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead>"
+        f"<tbody>{''.join(rows)}</tbody></table></div>"
+    )
+
+
+def _cell(choice: Choice) -> str:
+    if choice.saving is None:
+        return ""
+    share, low, high = choice.saving
+    return f'{_signed(share)} <span class="range">{_signed(low)} to {_signed(high)}</span>'
