@@ -30,6 +30,7 @@ from udcp_dsl.prediction.evaluation import (
 )
 from udcp_dsl.prediction.files import PathLike
 from udcp_dsl.prediction.least_covered import LeastCovered
+from udcp_dsl.prediction.limits.measured import LimitSummary, summarise, summary_lines
 from udcp_dsl.prediction.promises.promise import Promise
 from udcp_dsl.prediction.stages.repair import RepairStage
 from udcp_dsl.prediction.stages.stage import Stage
@@ -75,7 +76,8 @@ class Summary:
     group its coverage and its share of the points, the splits taken together; `by_difficulty` for each quarter of the
     rows by their highest probability, the hardest first (of the splits where no tie leaves fewer); `by_decision`, for a
     loss min(L, c), of the sets that are kept and of those that are handed over. `risk`, where harm is bounded, is its
-    mean over the splits; elsewhere `least_covered` says who is covered least in a typical test fold.
+    mean over the splits; elsewhere `least_covered` says who is covered least in a typical test fold. `limits` are those
+    of the spec: what their expressions are on average, over the splits.
     """
 
     loss: str
@@ -97,6 +99,7 @@ class Summary:
     risk: float | None
     least_covered: LeastCovered | None
     unit: str | None = None
+    limits: tuple[LimitSummary, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -273,7 +276,7 @@ class Comparison(Result):
                 yield _crosswise(title, {x.oracle: _shown_strata(getattr(x, strata)) for x in found}, order)
 
     def left_out(self, summaries: Sequence[Summary]) -> list[str]:
-        """Of one loss and alpha: whom each oracle leaves out, how many sets are empty, and the ways out."""
+        """Of one loss and alpha: whom each oracle leaves out, how many sets are empty, the ways out, and the limits."""
         found = [(x.oracle, x.least_covered) for x in summaries if x.least_covered is not None]
         worst = [(oracle, least.worst) for oracle, least in found if least.worst is not None]
         named = [f"{oracle} '{self.called(part.name)}' {part.coverage:.3f}" for oracle, part in worst]
@@ -281,7 +284,8 @@ class Comparison(Result):
         ways = [max((least.ways_out for _, least in found), key=len)] if short else []
         empty = [f"{x.oracle} {x.empty:.1%}" for x in summaries if way_out(x.empty)]
         none = [f"empty sets: {', '.join(empty)}; {way_out(1.0)}"] if empty else []
-        return [*([f"worst class: {', '.join(named)}"] if named else []), *short, *ways, *none]
+        limits = summary_lines({x.oracle: x.limits for x in summaries}, summaries[0].unit)
+        return [*([f"worst class: {', '.join(named)}"] if named else []), *short, *ways, *none, *limits]
 
     def _notes(self) -> Iterator[Line]:
         yield Styled(self.about_p, "dim")
@@ -382,6 +386,7 @@ def _summary(runs: Sequence[Run]) -> Summary:
         by_difficulty=_quarters(measured),
         risk=None if measured[0].risk is None else float(np.mean([x.risk.mean for x in measured if x.risk])),
         least_covered=least_covered(measured),
+        limits=summarise([x.limits for x in measured]),
     )
 
 
