@@ -285,6 +285,8 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         oracle = self._cross_oracle
         if oracle.untuned:
             raise InputError(f"cv leaves no rows to tune the lambda of {oracle.name!r} on: give lam among the options")
+        if Setting(promise, oracle).enforces_limits:
+            raise InputError("cv leaves no rows to find the multipliers of limits on: leave out cv, or the limits")
         own, scores = [], []
         for j, fold in enumerate(folds):
             others = np.setdiff1d(np.arange(n), fold)

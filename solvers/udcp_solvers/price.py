@@ -231,7 +231,7 @@ class Price(AnchoredOracle):
         return [
             Step(float(price), tuple(names[new]), tuple(names[mask]), float(mass), float(cost), tuple(names[left]))
             for price, new, mask, mass, cost, left in zip(
-                prices, entered, masks, accumulate(gains), costs, lefts, strict=True
+                prices, entered, masks, accumulate(gains), self.loss.of_spec.batch(masks), lefts, strict=True
             )
         ]
 

@@ -50,14 +50,14 @@ _NEAR = 1e-3
 
 
 class LimitError(InputError):
-    """A limit that cannot be held: at the coverage asked for, or with so few rows."""
+    """A limit that cannot be held: at the coverage asked for, within classes, or with so few rows."""
 
 
 def check_limits(promise: Promise, oracle: Oracle) -> None:
     """Refuse what cannot be promised beside limits, where the oracle enforces them, or beside anchors."""
     enforced = Setting(promise, oracle).enforces_limits
     if enforced and promise.by_class:
-        raise InputError(
+        raise LimitError(
             'limits are means over all rows, and conditional="class" has a threshold for each class, at which sets are '
             "not the best at any price: leave out conditional, or take the limits out of the spec"
         )

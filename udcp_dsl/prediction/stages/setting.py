@@ -37,8 +37,9 @@ class Setting:
 
     @property
     def enforces_limits(self) -> bool:
-        """Whether the spec has limits and the oracle can hold them; others report them."""
-        return self.candidates is None and isinstance(self.oracle, AnchoredOracle) and bool(self.oracle.loss.limits)
+        """Whether the spec has limits that not every set holds, and the oracle can hold them; others report them."""
+        able = self.candidates is None and isinstance(self.oracle, AnchoredOracle)
+        return able and any(limit.at_most < limit.facts.interval.hi for limit in self.oracle.loss.limits)
 
     @cached_property
     def harm(self) -> Harm | None:
