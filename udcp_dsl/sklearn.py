@@ -397,9 +397,11 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         self.loss_ = self._compiled_loss()
         classes, of = np.unique(target, return_inverse=True)
         truth = _positions(classes, self.loss_.labels, "y")[of]
-        if self._cross_oracle.untuned:
-            name = self._cross_oracle.name
-            raise InputError(f"cv leaves no rows to tune the lambda of {name!r} on: give lam among the options")
+        oracle = self._cross_oracle
+        if oracle.untuned:
+            raise InputError(f"cv leaves no rows to tune the lambda of {oracle.name!r} on: give lam among the options")
+        if Setting(promise, oracle).enforces_limits:
+            raise InputError("cv leaves no rows to find the multipliers of limits on: leave out cv, or the limits")
         given = self._given_inputs(X, inputs)
         own, scores = [], []
         for j, fold in enumerate(folds):

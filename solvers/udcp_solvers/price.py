@@ -197,13 +197,14 @@ class Price(AnchoredOracle):
         if not any(multipliers):
             return self
         known = self._limited
-        if multipliers not in known:
+        made = known.get(multipliers)  # other threads may ask, too
+        if made is None:
             made = Price(self.loss.with_multipliers(multipliers), **self.options)  # type: ignore[arg-type]  # as checked
             made._listeners, made._last = self._listeners, self._last
-            if len(known) >= _REMEMBERED:
-                known.pop(next(iter(known)))
+            for old in list(known)[: max(0, len(known) + 1 - _REMEMBERED)]:
+                known.pop(old, None)
             known[multipliers] = made
-        return known[multipliers]
+        return made
 
     def best(self, P: Probabilities, mu: Floats) -> Masks:
         """S_mu of each row, at its own price (n,)."""
@@ -233,7 +234,7 @@ class Price(AnchoredOracle):
         return [
             Step(float(price), tuple(names[new]), tuple(names[mask]), float(mass), float(cost), tuple(names[left]))
             for price, new, mask, mass, cost, left in zip(
-                prices, entered, masks, accumulate(gains), costs, lefts, strict=True
+                prices, entered, masks, accumulate(gains), self.loss.of_spec.batch(masks), lefts, strict=True
             )
         ]
 

@@ -17,7 +17,7 @@ from udcp_dsl.cli.row_options import (
 )
 from udcp_dsl.cli.solving import check_engine, chooses_engine, cores, solves_instances, solving
 from udcp_dsl.cli.spec import diagnostics_of, reads_spec
-from udcp_dsl.cli.thresholds import calibration_as_data, spec_findings, threshold_table, tuning_lines
+from udcp_dsl.cli.thresholds import calibration_as_data, limits_shown, spec_findings, threshold_table, tuning_lines
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.promises.promise import Promise
 from udcp_dsl.showing import Description, Styled
@@ -102,6 +102,7 @@ def _described(
     from udcp_dsl.spec_warnings import findings_table
 
     name, tuning, anchors = predictor.oracle.name, predictor.tuning, predictor.anchors
+    limit_table, limit_lines = limits_shown(predictor)
     settings = [f"{key} = {value}" for key, value in predictor.oracle.options.items() if value is not None]
     return Description(
         title=(
@@ -117,8 +118,8 @@ def _described(
             "" if anchors is None else f"by anchors, found on {anchors.n:,} other rows: udcp show {output}",
             f"with {', '.join(settings)}" if settings else "",
         ),
-        tables=(threshold_table(predictor), findings_table(findings)),
-        notes=() if tuning is None else tuning_lines(tuning),
+        tables=(threshold_table(predictor), limit_table, findings_table(findings)),
+        notes=(*limit_lines, *(() if tuning is None else tuning_lines(tuning))),
         data={
             "rows": rows,
             "accuracy": accuracy,

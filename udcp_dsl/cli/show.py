@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from udcp_dsl.cli.ending import finish, json_option, wants_json
-from udcp_dsl.cli.thresholds import calibration_as_data, threshold_table, tuning_lines
+from udcp_dsl.cli.thresholds import calibration_as_data, limits_shown, threshold_table, tuning_lines
 from udcp_dsl.showing import Column, Description, Styled, Table, listed
 
 if TYPE_CHECKING:
@@ -45,10 +45,11 @@ def command(predictor_file: str, spec_alone: bool) -> int:
     way = applicability(predictor.oracle.name, predictor.loss)
     by = f": {predictor.loss.name} by {predictor.oracle.name}, saved by udcp_dsl {version}"
     columns = (Column("", 0, kind="word", style="dim"), Column("", 1))
+    limit_table, limit_lines = limits_shown(predictor)
     described = Description(
         title=(Styled(predictor_file, "bold"), by),
-        tables=(Table(columns, list(_lines(predictor, way))), threshold_table(predictor)),
-        notes=() if predictor.tuning is None else tuning_lines(predictor.tuning),
+        tables=(Table(columns, list(_lines(predictor, way))), threshold_table(predictor), limit_table),
+        notes=(*limit_lines, *(() if predictor.tuning is None else tuning_lines(predictor.tuning))),
         data={"version": version, "format": form, **_as_data(predictor, way)},
     )
     return finish(described, {"file": predictor_file})

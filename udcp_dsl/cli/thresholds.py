@@ -52,6 +52,9 @@ def calibration_as_data(predictor: SetPredictor) -> dict[str, Any]:
             }
             for alpha in predictor.alphas
         ],
+        "limits": None
+        if (multipliers := predictor.multipliers) is None
+        else {show_level(alpha): found.as_dict() for alpha, found in multipliers.found.items()},
         "tuning": None if tuning is None else {**tuning.as_dict(), "best": tuning.best, "excess": tuning.excess},
     }
 
@@ -83,6 +86,18 @@ def threshold_table(predictor: SetPredictor) -> Table:
     )
     more = len(next(iter(found.values()))) - _SHOWN
     return Table(columns, rows, note=f"and {more} more, at each alpha" if more > 0 else "")
+
+
+def limits_shown(predictor: SetPredictor) -> tuple[Table, tuple[str, ...]]:
+    """What the limits of the spec do, as a table and in words; both are empty where none are enforced."""
+    from udcp_dsl.prediction.calibrate import show_level
+    from udcp_dsl.prediction.limits.effect import effect_lines, effect_table
+
+    stage, loss = predictor.multipliers, predictor.loss
+    found = {} if stage is None else {show_level(alpha): x for alpha, x in stage.found.items()}
+    only = f"limits of the spec are reported, not enforced, by {predictor.oracle.name!r}: use price"
+    lines = (*effect_lines(found, loss.unit), *([only] if loss.limits and stage is None else []))
+    return effect_table(found, loss.limits), lines
 
 
 def tuning_lines(tuning: Tuning) -> tuple[str, str]:

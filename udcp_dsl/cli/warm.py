@@ -114,6 +114,7 @@ def warmed(loss: Loss, name: str, options: Mapping[str, object]) -> float:
     import numpy as np
 
     from udcp_dsl.prediction.predictor import SetPredictor
+    from udcp_dsl.prediction.stages.multipliers import LimitError
     from udcp_dsl.testing.coverage import Problem
 
     began = time.monotonic()
@@ -128,8 +129,11 @@ def warmed(loss: Loss, name: str, options: Mapping[str, object]) -> float:
             rows = P.astype(dtype)
             for way in _WAYS:
                 by_group = groups if way.get("conditional") == "group" else None
-                predictor = SetPredictor(loss, name, options=options, alpha="0.2", **way)
-                predictor.calibrate(rows, truth, groups=by_group)
+                try:
+                    predictor = SetPredictor(loss, name, options=options, alpha="0.2", **way)
+                    predictor.calibrate(rows, truth, groups=by_group)
+                except LimitError:  # these few rows do not hold a limit, but what they need is compiled
+                    continue
                 # One row alone is another case for the compiler: its threshold is an array that cannot be written to.
                 for many in (len(rows), 1):
                     predictor.predict_set(rows[:many], groups=None if by_group is None else by_group[:many])

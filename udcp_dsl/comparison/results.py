@@ -31,6 +31,7 @@ from udcp_dsl.prediction.evaluation import (
 )
 from udcp_dsl.prediction.files import PathLike
 from udcp_dsl.prediction.least_covered import LeastCovered
+from udcp_dsl.prediction.limits.measured import LimitSummary, summarise, summary_lines
 from udcp_dsl.prediction.promises.promise import Promise
 from udcp_dsl.prediction.stages.repair import RepairStage
 from udcp_dsl.prediction.stages.stage import Stage
@@ -96,6 +97,8 @@ class Summary:
         Which strata are covered least in a typical test fold; None where harm is bounded.
     unit : str or None
         Unit of the costs, if the spec names one.
+    limits : tuple
+        The limits of the spec: the means of their expressions over the splits.
     """
 
     loss: str
@@ -117,6 +120,7 @@ class Summary:
     risk: float | None
     least_covered: LeastCovered | None
     unit: str | None = None
+    limits: tuple[LimitSummary, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -371,7 +375,7 @@ class Comparison(Result):
                 yield _crosswise(title, {x.oracle: _shown_strata(getattr(x, strata)) for x in found}, order)
 
     def left_out(self, summaries: Sequence[Summary]) -> list[str]:
-        """For one loss and alpha, whom each oracle covers too little, how many sets are empty, and the ways out."""
+        """For one loss and alpha: whom each oracle covers too little, empty sets, the ways out, and the limits."""
         found = [(x.oracle, x.least_covered) for x in summaries if x.least_covered is not None]
         worst = [(oracle, least.worst) for oracle, least in found if least.worst is not None]
         named = [f"{oracle} '{self.called(part.name)}' {part.coverage:.3f}" for oracle, part in worst]
@@ -379,7 +383,8 @@ class Comparison(Result):
         ways = [max((least.ways_out for _, least in found), key=len)] if short else []
         empty = [f"{x.oracle} {x.empty:.1%}" for x in summaries if way_out(x.empty)]
         none = [f"empty sets: {', '.join(empty)}; {way_out(1.0)}"] if empty else []
-        return [*([f"worst class: {', '.join(named)}"] if named else []), *short, *ways, *none]
+        limits = summary_lines({x.oracle: x.limits for x in summaries}, summaries[0].unit)
+        return [*([f"worst class: {', '.join(named)}"] if named else []), *short, *ways, *none, *limits]
 
     def _notes(self) -> Iterator[Line]:
         yield Styled(self.about_p, "dim")
@@ -486,6 +491,7 @@ def _summary(runs: Sequence[Run]) -> Summary:
         by_difficulty=_quarters(measured),
         risk=None if measured[0].risk is None else float(np.mean([x.risk.mean for x in measured if x.risk])),
         least_covered=least_covered(measured),
+        limits=summarise([x.limits for x in measured]),
     )
 
 

@@ -30,6 +30,7 @@ from udcp_dsl.prediction.rows import Rows
 from udcp_dsl.prediction.sets import PredictionSets
 from udcp_dsl.prediction.stages.chain import STAGES, Chain, fit_tuned
 from udcp_dsl.prediction.stages.lambda_tuning import Lambda
+from udcp_dsl.prediction.stages.multipliers import LimitError, Multipliers
 from udcp_dsl.prediction.stages.oracle_input import OracleInput, prepare
 from udcp_dsl.prediction.stages.setting import Setting
 
@@ -129,10 +130,10 @@ class Entry:
 
     @classmethod
     def of(cls, contender: Contender, data: Rows, promise: Promise) -> Entry:
-        """Score all rows, unless an anchor decides, which is another on each split."""
+        """Score all rows, unless an anchor or the multipliers of limits decide, which are others on each split."""
         setting = contender.setting(promise)
         given = prepare(setting, (), data)
-        if isinstance(setting.oracle, AnchoredOracle) and setting.oracle.wants_anchor:
+        if isinstance(setting.oracle, AnchoredOracle) and (setting.oracle.wants_anchor or setting.enforces_limits):
             first = setting.oracle.with_inputs(None if given.inputs is None else given.inputs[:2])
             assert isinstance(first, AnchoredOracle)
             first.best(given.P[:2], np.zeros(2))  # compiles the kernels, which no run should be charged for
@@ -190,7 +191,12 @@ def run_split(entry: Entry, folds: Folds, promise: Promise) -> Result:
     first_mask, first_p = None, None
     for level in dict.fromkeys((*alphas, *grid)):
         began = time.perf_counter()
-        chain = _fitted(entry, folds, promise.at(level))
+        try:
+            chain = _fitted(entry, folds, promise.at(level))
+        except LimitError:
+            if level in alphas:
+                raise
+            continue  # a point that the curve does not have
         mask = chain.sets(shown, level)
         took, known = time.perf_counter() - began, entry.seconds(folds)
         sets = PredictionSets(contender.loss, mask, inputs=tested.inputs)
@@ -200,7 +206,10 @@ def run_split(entry: Entry, folds: Folds, promise: Promise) -> Result:
         if level in alphas:
             harm = promise.harm(contender.loss, tested.inputs)
             oracle, within = contender.oracle_name, promise.conditional
-            measures = measure(sets, tested, alpha=level, oracle=oracle, harm=harm, conditional=within)
+            limited = chain.find(Multipliers)
+            nu = None if limited is None else limited.found[level].multipliers
+            more = {"harm": harm, "conditional": within, "multipliers": nu}
+            measures = measure(sets, tested, alpha=level, oracle=oracle, **more)
             key, tuned = (contender.loss_name, contender.oracle_name), chain.find(Lambda)
             lam = None if tuned is None else tuned.tuning.best
             runs[level] = Run(*key, level, folds.split, measures, lam, took if known is None else known)

@@ -11,13 +11,16 @@ from udcp_dsl.language import ast
 from udcp_dsl.language.unparse import expression
 
 
-def check_limits(declared: Declared, checker: Checker) -> tuple[Limit, ...]:
-    """The limits of a spec that have no fault; the faults of the others are reported."""
-    found = (_checked(declared, checker, x) for x in declared.limits.values())
+def check_limits(declared: Declared, checker: Checker, *, one_row: bool = False) -> tuple[Limit, ...]:
+    """The limits of a spec that have no fault; the faults of the others are reported.
+
+    With the numbers of `one_row` in place of inputs nothing is at fault: a limit is on the mean over all rows.
+    """
+    found = (_checked(declared, checker, x, one_row=one_row) for x in declared.limits.values())
     return tuple(limit for limit in found if limit is not None)
 
 
-def _checked(d: Declared, checker: Checker, x: ast.Limit) -> Limit | None:
+def _checked(d: Declared, checker: Checker, x: ast.Limit, *, one_row: bool) -> Limit | None:
     name, body = x.name.text, x.body
     if not isinstance(body, ast.Comparison) or body.operator != "<=":
         fixes = []
@@ -38,12 +41,15 @@ def _checked(d: Declared, checker: Checker, x: ast.Limit) -> Limit | None:
         way_out = "put a number or a parameter behind <=, and all that depends on the set before it"
         d.error("E271", body.right.span, f"the bound of limit {name!r} depends on the set", way_out)
         return None
-    if left.number is not None:
-        message = f"limit {name!r} is on the number {left.number:g}, which no choice of sets changes"
+    if (left.number is not None or left.by_row) and not one_row:
+        number = body.left.span.line if left.number is None else f"{left.number:g}"
+        message = f"limit {name!r} is on the number {number}, which no choice of sets changes"
         d.error("E271", body.left.span, message, "limit an expression that depends on the set, such as any(C)")
         return None
     text = body.left.span.line
     limit = Limit(name, text, right.number, left.indicator, Expression(left.node), d.labels)
+    if one_row:
+        return limit
     lo, hi = limit.facts.interval
     if right.number < lo - 1e-9 * max(1.0, abs(right.number)):
         always = f"is always {lo:g}" if lo == hi else f"is at least {lo:g} on every set"

@@ -109,13 +109,15 @@ def with_params(compiled: Compiled, params: Mapping[str, float]) -> Compiled:
 def with_inputs(compiled: Compiled, row: Mapping[str, Any]) -> Compiled:
     """The loss of one row: the same with numbers in place of its inputs."""
     declared = declare_inputs(compiled.declared, row)
-    one = choose(_checked(compiled.source, compiled.spec, declared, []), compiled.name)
+    one = choose(_checked(compiled.source, compiled.spec, declared, [], one_row=True), compiled.name)
     return replace(one, files=compiled.files, warnings=compiled.warnings, params=compiled.params)
 
 
-def _checked(source: Source, spec: ast.Spec, declared: Declared, faults: list[Diagnostic]) -> Checked:
+def _checked(
+    source: Source, spec: ast.Spec, declared: Declared, faults: list[Diagnostic], *, one_row: bool = False
+) -> Checked:
     checker = Checker(declared)
-    limits = check_limits(declared, checker)
+    limits = check_limits(declared, checker, one_row=one_row)
     if not faults and not any(isinstance(x, ast.LossDecl) for x in declared.definitions.values()):
         declared.error("E200", Span(source, 0, 0), "the spec has no loss", "write `loss name = size`")
     diagnostics = sorted([*faults, *declared.diagnostics], key=lambda x: x.span.start)
@@ -149,7 +151,12 @@ def choose(checked: Checked, loss: str | None = None) -> Compiled:
         inputs={
             name: x for name, thing in declared.things.items() if (x := declared_input(declared, thing)) is not None
         },
-        read=frozenset(node.name for node in expression.nodes if isinstance(node, InputNode | RowLeaf)),
+        read=frozenset(
+            node.name
+            for one in (expression, *(limit.expression for limit in checked.limits))
+            for node in one.nodes
+            if isinstance(node, InputNode | RowLeaf)
+        ),
         expression=expression,
         terms=_terms(checker, chosen.body, value),
         limits=checked.limits,

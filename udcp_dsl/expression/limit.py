@@ -10,12 +10,17 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from udcp_dsl.expression.atoms import Sets
 from udcp_dsl.expression.domain import Bools, Floats
 from udcp_dsl.expression.facts import Facts
 from udcp_dsl.expression.ir import Add, Expression, Scale
+from udcp_dsl.expression.rows.given import RowInputs
+from udcp_dsl.expression.rows.nodes import InputNode, RowLeaf
 from udcp_dsl.expression.values import batch
+
+Indices = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,9 +34,9 @@ class Limit:
     expression: Expression
     labels: tuple[str, ...]
 
-    def batch(self, masks: Bools) -> Floats:
-        """The value on each row of a boolean matrix (n, K)."""
-        return batch(self.expression, Sets(masks))
+    def batch(self, masks: Bools, inputs: RowInputs | None = None) -> Floats:
+        """The value on each row of a boolean matrix (n, K); `inputs` are those of the rows, if it reads any."""
+        return batch(self.expression, Sets(masks), inputs)
 
     @cached_property
     def facts(self) -> Facts:
@@ -40,12 +45,15 @@ class Limit:
 
         return prove(self.expression, self.labels)[id(self.expression.root)]
 
-    @cached_property
-    def inside(self) -> Bools:
-        """The labels that count against it on their own, (K,): the set of this one label is above the empty set."""
-        K = len(self.labels)
-        values = self.batch(np.concatenate([np.zeros((1, K), dtype=bool), np.eye(K, dtype=bool)]))
-        found: Bools = values[1:] > values[0]
+    def inside(self, truth: Indices, inputs: RowInputs | None = None) -> Bools:
+        """Whether each of these labels counts against it on its own: the set of it alone is above the empty set."""
+        by_row = any(isinstance(node, InputNode | RowLeaf) for node in self.expression.nodes)
+        labels, rows = (truth, np.arange(len(truth))) if by_row else np.unique(truth, return_inverse=True)
+        inputs = inputs if by_row else None
+        alone = np.zeros((len(labels), len(self.labels)), dtype=bool)
+        nothing = self.batch(alone, inputs)
+        alone[np.arange(len(labels)), labels] = True
+        found: Bools = (self.batch(alone, inputs) > nothing)[rows]
         return found
 
 

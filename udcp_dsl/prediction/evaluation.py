@@ -19,6 +19,8 @@ from udcp_dsl.prediction.containers import BlockedMatrix, frame_index
 from udcp_dsl.prediction.empty_sets import told
 from udcp_dsl.prediction.input_warnings import warn_of_full_sets, warn_of_shared_draws
 from udcp_dsl.prediction.least_covered import LeastCovered, Part
+from udcp_dsl.prediction.limits.bounds import CONFIDENCE, clopper_pearson
+from udcp_dsl.prediction.limits.measured import LimitMeasure, LimitPoints, limit_lines, limit_table, measure_limits
 from udcp_dsl.prediction.predictor import SetPredictor
 from udcp_dsl.prediction.promises.harm import Harm
 from udcp_dsl.prediction.rows import Rows
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
 Floats: TypeAlias = npt.NDArray[np.float64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
 
-CONFIDENCE = 0.95  # of every interval
 ENOUGH = 50  # points of a size bin that count for `size_violation`
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 
@@ -114,6 +115,8 @@ class Measures(Result):
         Where coverage was promised: "group", "class", "difficulty" or None.
     unit : str or None
         Unit of the costs, if the spec names one.
+    limits : tuple
+        The limits of the spec, with the mean of each expression.
     """
 
     alpha: Fraction
@@ -138,6 +141,7 @@ class Measures(Result):
     risk: Risk | None = field(default=None, kw_only=True)
     conditional: str | None = field(default=None, kw_only=True)
     unit: str | None = field(default=None, kw_only=True)
+    limits: tuple[LimitMeasure, ...] = field(default=(), kw_only=True)
 
     @property
     def handed_over(self) -> float | None:
@@ -228,9 +232,13 @@ class Measures(Result):
         least = self.least_covered
         return Description(
             title=Styled(f"{self.loss} by {self.oracle}, alpha {show_level(self.alpha)}, {self.n} points", "bold"),
-            lines=() if least is None else least.lines(),
+            lines=(
+                *(() if least is None else least.lines()),
+                *limit_lines(self.limits, self.coverage, self.unit),
+            ),
             tables=(
                 Table(_SUMMARY, list(self._summary())),
+                limit_table(self.limits),
                 *(_strata_table(title, name, getattr(self, name), self.unit) for name, title in _STRATA.items()),
             ),
             data={
@@ -445,6 +453,7 @@ def evaluate(
         oracle=predictor.oracle.name,
         harm=predictor.promise.harm(predictor.loss, rows.inputs),
         conditional=predictor.conditional,
+        multipliers=None if predictor.multipliers is None else predictor.multipliers.found[level].multipliers,
     )
     return Evaluation(
         **vars(measures),
@@ -461,15 +470,16 @@ def measure(
     oracle: str,
     harm: Harm | None = None,
     conditional: str | None = None,
+    multipliers: Sequence[float] | None = None,
 ) -> Measures:
-    """The measures of the sets of rows whose true labels are known; of `harm`, where alpha bounds it."""
-    points = _Points.of(sets, rows)
-    return _measures(points, sets.loss, alpha=alpha, oracle=oracle, harm=harm, conditional=conditional)
+    """The measures of the sets of rows whose true labels are known; of `harm`, where alpha bounds it; with the
+    `multipliers` of limits, where these are enforced."""
+    points, more = _Points.of(sets, rows), {"harm": harm, "conditional": conditional, "multipliers": multipliers}
+    return _measures(points, sets.loss, alpha=alpha, oracle=oracle, **more)
 
 
-def _measures(
-    points: _Points, loss: Loss, *, alpha: Fraction, oracle: str, harm: Harm | None, conditional: str | None
-) -> Measures:
+def _measures(points: _Points, loss: Loss, *, alpha: Fraction, oracle: str, **more: Any) -> Measures:
+    harm: Harm | None = more["harm"]
     n, truth, groups = len(points.truth), points.truth, points.groups
     (whole,) = points.strata(["all"], np.zeros(n, dtype=np.intp))
     sizes, counts = np.unique(points.sizes, return_counts=True)
@@ -497,8 +507,9 @@ def _measures(
         by_group=() if groups is None else points.strata(group_names.tolist(), group_of),
         by_decision=() if handed is None else points.strata((KEPT, HANDED_OVER), handed.astype(np.intp)),
         risk=None if harm is None else risk_of(harm, points.covered, harm.of_truth(truth), alpha),
-        conditional=conditional,
+        conditional=more["conditional"],
         unit=loss.unit,
+        limits=measure_limits(loss.limits, points.limited, points.covered, more["multipliers"]),
     )
 
 
@@ -527,21 +538,6 @@ def risk_of(harm: Harm, covered: Bools, harms: Floats, alpha: Fraction) -> Risk:
     return Risk(harm.name, float(missed.mean()), error, float(alpha))
 
 
-def clopper_pearson(covered: npt.ArrayLike, n: npt.ArrayLike, confidence: float = CONFIDENCE) -> tuple[Floats, Floats]:
-    """The exact interval of a proportion: all p for which neither tail is below (1 - confidence) / 2.
-
-    >>> [x.round(4).tolist() for x in clopper_pearson([0, 5], 10)]
-    [[0.0, 0.1871], [0.3085, 0.8129]]
-    """
-    from scipy.stats import beta  # slow to import
-
-    k, m, tail = np.asarray(covered), np.asarray(n), (1 - confidence) / 2
-    # The ends, where one of the beta's parameters is 0, are known.
-    low = np.where(k == 0, 0.0, beta.ppf(tail, np.maximum(k, 1), m - k + 1))
-    high = np.where(k == m, 1.0, beta.isf(tail, k + 1, np.maximum(m - k, 1)))
-    return low, high
-
-
 @dataclass(frozen=True)
 class _Points:
     """What is measured of each set, and of its row: one entry each."""
@@ -555,6 +551,7 @@ class _Points:
     true_probabilities: Floats
     highest_probabilities: Floats
     groups: npt.NDArray[np.str_] | None
+    limited: LimitPoints
 
     @classmethod
     def of(cls, sets: PredictionSets, rows: Rows) -> _Points:
@@ -568,6 +565,7 @@ class _Points:
             true_probabilities=rows.true_probabilities,
             highest_probabilities=rows.highest_probabilities,
             groups=rows.groups,
+            limited=LimitPoints.of(sets.loss.limits, sets.mask, rows.truth, sets.inputs),
         )
 
     @classmethod
@@ -578,10 +576,11 @@ class _Points:
         columns: dict[str, Any] = {
             f.name: None if getattr(parts[0], f.name) is None else np.concatenate([getattr(p, f.name) for p in parts])
             for f in fields(cls)
-            if f.name != "paid"
+            if f.name not in ("paid", "limited")
         }
+        limited = LimitPoints(*map(np.concatenate, zip(*(part.limited for part in parts), strict=True)))
         paid = {term: np.concatenate([part.paid[term] for part in parts]) for term in parts[0].paid}
-        return cls(**columns, paid=paid)
+        return cls(**columns, paid=paid, limited=limited)
 
     def strata(self, names: Sequence[str], codes: npt.NDArray[np.integer[Any]]) -> tuple[Stratum, ...]:
         """The points by code, which is the position of a stratum's name; strata without points are left out."""

@@ -36,6 +36,7 @@ from udcp_dsl.prediction.sets import MadeSets, PredictionSets
 from udcp_dsl.prediction.stages.anchors import Anchors
 from udcp_dsl.prediction.stages.chain import STAGES, Chain, deal, fit_chain
 from udcp_dsl.prediction.stages.lambda_tuning import Lambda
+from udcp_dsl.prediction.stages.multipliers import Multipliers, check_limits
 from udcp_dsl.prediction.stages.oracle_input import OracleInput
 from udcp_dsl.prediction.stages.repair import RepairStage
 from udcp_dsl.prediction.stages.setting import Setting
@@ -152,11 +153,7 @@ class SetPredictor:
         self.promise.harm(loss)  # refuses costs that the loss does not have
         self.oracle: Oracle = as_oracle(loss, oracle, options)
         self._tune = self.oracle.untuned
-        if self.oracle.wants_anchor and self.randomize and len(self.alphas) > 1:
-            raise InputError(
-                f"{self.oracle.name!r} has an anchor for each alpha under this loss, so that randomize=True takes one "
-                "alpha: give one, or an anchor among the options"
-            )
+        check_limits(self.promise, self.oracle)
         if self._tune and len(self.alphas) > 1:
             raise InputError(
                 f"an untuned {self.oracle.name!r} takes one alpha, for which its lambda is tuned: give one, or lam "
@@ -491,7 +488,13 @@ class SetPredictor:
     @property
     def anchors(self) -> Anchors | None:
         """The anchors of the oracle, or None if it has none."""
-        return None if self.chain is None else self.chain.find(Anchors)
+        found = None if self.chain is None else self.chain.find(Anchors)
+        return self.multipliers.anchors if found is None and self.multipliers is not None else found
+
+    @property
+    def multipliers(self) -> Multipliers | None:
+        """The multipliers of the spec's limits at each alpha, for an oracle that enforces them."""
+        return None if self.chain is None else self.chain.find(Multipliers)
 
     @property
     def repair(self) -> Repair | None:

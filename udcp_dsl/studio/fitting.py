@@ -17,8 +17,9 @@ from udcp_dsl.diagnostics import keeping_warnings
 from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.calibrate import points_needed
 from udcp_dsl.prediction.evaluation import Evaluation, evaluate
-from udcp_dsl.prediction.oracle import Oracle, SolvingOracle, make_oracle
+from udcp_dsl.prediction.oracle import AnchoredOracle, Oracle, SolvingOracle, make_oracle
 from udcp_dsl.prediction.predictor import SetPredictor
+from udcp_dsl.prediction.stages.multipliers import LimitError
 from udcp_dsl.studio.instances import Instances
 
 # Told how many rows are done, of how many, and at what stage; raises to end the work.
@@ -53,8 +54,12 @@ class Fitted:
 
     @cached_property
     def scorer(self) -> Oracle:
-        """An oracle with the scores of one row that the predictor cuts: with its lambda and its anchor."""
-        return make_oracle(self.predictor.oracle.name, self.loss, **self.options)
+        """An oracle with the scores of one row that the predictor cuts: with its lambda, its anchor and the multipliers
+        of limits."""
+        made, limits = make_oracle(self.predictor.oracle.name, self.loss, **self.options), self.predictor.multipliers
+        if limits is None or not isinstance(made, AnchoredOracle):
+            return made
+        return made.limited(limits.found[self.predictor.alphas[0]].multipliers)
 
     @cached_property
     def options(self) -> dict[str, object]:
@@ -89,7 +94,10 @@ def curve(fitted: Fitted, instances: Instances, heed: Heed) -> CostCurve:
     with keeping_warnings():  # said when it was fitted
         made = SetPredictor(fitted.loss, predictor.oracle.name, options=options, alpha=grid)
         with heeding(made.oracle, heed):
-            made.calibrate(instances.calibration)
+            try:
+                made.calibrate(instances.calibration)
+            except LimitError:  # at some of these alphas a limit cannot be reached
+                return CostCurve()
             found = [made.predict_set(instances.shown, alpha=alpha) for alpha in grid]
     places = np.arange(len(instances.shown)), instances.shown.truth
     worths = [worth_of(made, alpha) for alpha in grid]

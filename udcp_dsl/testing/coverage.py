@@ -23,6 +23,7 @@ from udcp_dsl.expression.rows.declared import RowInput
 from udcp_dsl.expression.rows.given import RowInputs, inputs_of
 from udcp_dsl.prediction.calibrate import CalibrationWarning, coverage_law, rank, show_level
 from udcp_dsl.prediction.predictor import SetPredictor
+from udcp_dsl.prediction.stages.multipliers import LimitError
 from udcp_dsl.testing.row_inputs import few_rows
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -226,7 +227,8 @@ def coverage_trials(
 
     Takes a predictor with one alpha, not by group or class, and without class_names. A randomized one has n_test = 1,
     since only then are the counts independent; one that tunes a lambda has fewer points for its threshold, which the
-    law heeds.
+    law heeds. A calibration that refuses a limit of the spec, as it cannot be reached, is no repeat: that is decided
+    by rows that no threshold sees.
     """
     if not predictor.promise.is_marginal or len(predictor.alphas) > 1 or predictor.class_names is not None:
         raise InputError("give a predictor with one alpha, conditional=None and class_names=None")
@@ -234,7 +236,7 @@ def coverage_trials(
         n_test = 1
     P, y, inputs = drawn_rows(problem, predictor.inputs, repeats * (n_cal + n_test), rng)
     names = np.array(predictor.loss.labels)[y]
-    covered = fair = 0
+    covered = fair = done = 0
     rows = np.arange(n_test)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)  # few points and p = 0 are what is tried
@@ -242,7 +244,11 @@ def coverage_trials(
         for rest in np.split(np.arange(len(P)), repeats):
             cal, test = rest[:n_cal], rest[n_cal:]
             own, new = (None if inputs is None else inputs[part] for part in (cal, test))
-            predictor.calibrate(P[cal], names[cal], inputs=own)
+            try:
+                predictor.calibrate(P[cal], names[cal], inputs=own)
+            except LimitError:
+                continue
+            done += 1
             inside = predictor.predict_set(P[test], inputs=new).mask[rows, y[test]]
             covered += int(inside.sum())
             if not predictor.randomize:
@@ -252,8 +258,8 @@ def coverage_trials(
                 tau = predictor.calibrated.thresholds()
                 inside = fairly_covered(inside, scores, fresh, tau, predictor.alphas[0], rng)
             fair += int(inside.sum())
-    n = predictor.calibrated.n
-    return Trials(n, n_test, predictor.alphas[0], repeats, covered, fair, predictor.randomize, name)
+    n = predictor.calibrated.n if done else n_cal
+    return Trials(n, n_test, predictor.alphas[0], done, covered, fair, predictor.randomize, name)
 
 
 def fairly_covered(

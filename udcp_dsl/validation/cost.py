@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from udcp_dsl.prediction.calibrate import points_needed, show_level
+from udcp_dsl.prediction.stages.multipliers import LimitError
 from udcp_dsl.testing.coverage import Problem, drawn_rows
 from udcp_dsl.validation.coverage_trials import predictor_of
 from udcp_dsl.validation.verdicts import MeanCost, Verdict
@@ -59,7 +60,10 @@ def cost(
             names = np.array(loss.labels)[y]
             for alpha in alphas:
                 for item in quick:
-                    predictor = predictor_of(loss, item, alpha).calibrate(P[:rows], names[:rows], inputs=before)
+                    try:
+                        predictor = predictor_of(loss, item, alpha).calibrate(P[:rows], names[:rows], inputs=before)
+                    except LimitError:  # a limit that cannot be reached with these probabilities
+                        continue
                     sets = predictor.predict_set(P[rows:], inputs=after)
                     inside = sets.mask[np.arange(len(sets)), y[rows:]]
                     found = zip(sets.costs.tolist(), sets.sizes.tolist(), inside.tolist(), strict=True)

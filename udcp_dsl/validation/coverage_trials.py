@@ -70,7 +70,8 @@ def coverage(
                 if trial is None:
                     del going[key]
                     continue
-                trials[item.name].append(trial)
+                if trial.repeats:
+                    trials[item.name].append(trial)
                 longest[key] = max(longest.get(key, 0.0), plan.now() - began)
     whole = {name: every for name, every in trials.items() if name not in broken}
     chosen[:] = [item for item in chosen if item.name not in broken]
@@ -84,7 +85,8 @@ def judged(trials: dict[str, list[Trials]], family_wise: float) -> Iterator[Verd
     for name, every in trials.items():
         claim = f"{name}: {COVERAGE}"
         if not every:
-            yield Verdict(claim, None, 0, "it is slow: this alpha needs too many rows, or there was no time")
+            why = "it is slow: this alpha needs too many rows, or no time was left; or a limit is out of reach"
+            yield Verdict(claim, None, 0, why)
             continue
         points = sum(t.repeats * t.n_test for t in every)
         alarming = [t for t in every if t.chance < family_wise / 2 / many]
@@ -130,12 +132,13 @@ def _randomized(loss: Loss, item: Chosen, alpha: Fraction, n_cal: int, rng: np.r
     """One test point for each calibration, so that the number covered is binomial, ties or none."""
     problem = Problem.generated(loss.K, rng)
     repeats = 10
-    covered = 0
+    covered = done = 0
     for _ in range(repeats):
         predictor = predictor_of(loss, item, alpha, randomize=True, seed=int(rng.integers(2**31)))
-        covered += coverage_trials(predictor, problem, n_cal=n_cal, repeats=1, rng=rng).covered
+        one = coverage_trials(predictor, problem, n_cal=n_cal, repeats=1, rng=rng)
+        covered, done = covered + one.covered, done + one.repeats
     about = f"{item.name} randomized, {problem.kind} classifier"
-    return Trials(n_cal, 1, alpha, repeats, covered, covered, True, about)
+    return Trials(n_cal, 1, alpha, done, covered, covered, True, about)
 
 
 def _slow_trials(

@@ -83,7 +83,9 @@ def splits(
             if found[key] and plan.late("own rows", seconds[key]):
                 continue
             began = plan.now()
-            found[key].append(coverage_trials(predictor, own, n_cal=half, n_test=half, repeats=1, rng=rng))
+            trial = coverage_trials(predictor, own, n_cal=half, n_test=half, repeats=1, rng=rng)
+            if trial.repeats:
+                found[key].append(trial)
             seconds[key] = plan.now() - began
     trials: dict[str, list[Trials]] = {}
     for (name, _), each in found.items():

@@ -15,7 +15,7 @@ import json
 import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from udcp_dsl.diagnostics import InputError, SpecError
-from udcp_dsl.loss import loads
+from udcp_dsl.loss import Loss, loads
 from udcp_dsl.prediction.calibrate import points_needed, rank, show_level
 from udcp_dsl.prediction.calibrate.calibration_scores import RankTable
 from udcp_dsl.prediction.calibrate.cross import CrossCalibration, equal_folds
@@ -33,12 +33,12 @@ from udcp_dsl.prediction.monitor import Monitor
 from udcp_dsl.prediction.monitor.ranks import Ranks
 from udcp_dsl.prediction.predictor import SetPredictor
 from udcp_dsl.prediction.promises.promise import Promise
+from udcp_dsl.prediction.stages.multipliers import LimitError
 from udcp_dsl.prediction.stages.repair import ENOUGH
 from udcp_dsl.testing.coverage import Problem
 from udcp_dsl.validation.verdicts import CounterExample, Verdict
 
 if TYPE_CHECKING:
-    from udcp_dsl.loss import Loss
     from udcp_dsl.prediction.oracle import Oracle
     from udcp_dsl.validation.oracles import Chosen
     from udcp_dsl.validation.plan import Plan
@@ -51,6 +51,7 @@ _CONFIDENCE = Fraction(4, 5)
 _HARM = 3.0  # of the first label; all others have 1
 _FOLDS = 3
 _WATCHED = 96  # rows of a monitor
+_TUNED = 60  # rows of a calibration with a limit, of which a third are for its multiplier
 _LEVEL = Fraction(1, 5)
 
 # Of each trial what was reached, and what it is held to.
@@ -89,6 +90,9 @@ def promises(loss: Loss, chosen: list[Chosen], alpha: Fraction, plan: Plan, fami
             ),
             "monitor: ranks among all rows so far are uniform": _Claim(tried.ranks, "mean", _uniform_chance),
         }
+        if any(item.name == "price" and not item.slow for item in chosen):
+            name = "limits: their multipliers take nothing from coverage"
+            claims[name] = _Claim(tried.limits, covered, _success_chance, 0.3, 20 * _TUNED)
     for number, (name, claim) in enumerate(claims.items()):
         if plan.late("promises", _FEWEST * tried.seconds(plan, claim.rows)):
             yield Verdict(name, None, 0, "there was no time: give a larger budget")
@@ -187,6 +191,31 @@ class _Tried:
         missed = 1.0 - self._inside(predictor.predict_set(P[-1:]).mask, y[-1:])
         return missed * (_HARM if y[-1] == 0 else 1.0), float(self._alpha)
 
+    def limits(self, rng: np.random.Generator) -> tuple[float, float]:
+        """The spec's limits, or one on the size of sets, each at a number between its ends, which rises until it can be
+        reached: that is decided by rows of their own."""
+        n, share = max(_TUNED, 2 * points_needed(self._alpha)), float(rng.uniform(0.0, 1.0))
+        self._check(n)
+        problem = self._problem(rng)
+        while True:
+            loss = self._limited(share)
+            P, y = problem.draw(n + 1, rng)
+            asked = Promise(alpha=self._alpha, repair=None, seed=int(rng.integers(1 << 31)))
+            try:
+                predictor = SetPredictor(loss, "price", promise=asked).calibrate(P[:-1], self._names[y[:-1]])
+            except LimitError:
+                share = 1.0 if share > 1 - 1e-3 else (share + 1) / 2
+                continue
+            left = predictor.calibrated.n
+            return self._covers(predictor, P, y), min(1.0, rank(left, self._alpha) / (left + 1))
+
+    def _limited(self, share: float) -> Loss:
+        """The loss with its limits at this share of the way from the least to the largest that they can be on."""
+        own = self._loss if self._loss.limits else self._with(f"limit udcp_limit: size <= {self._loss.K}")
+        ends = [(limit, limit.facts.interval) for limit in own.limits]
+        limits = tuple(replace(limit, at_most=x.lo + share * (x.hi - x.lo)) for limit, x in ends)
+        return Loss(replace(own._compiled, limits=limits))
+
     def cross(self, rng: np.random.Generator) -> tuple[float, float]:
         """Folds whose scores are drawn anew, so that counts are independent; that agree; or that learn from others."""
         m = 1 + int(rng.integers(min(2 * points_needed(self._alpha), _MOST_POINTS // _FOLDS)))
@@ -251,8 +280,12 @@ class _Tried:
 
     @cached_property
     def _with_harm(self) -> Loss:
+        return self._with(f"costs udcp_harm {{ {json.dumps(self._loss.labels[0])}: {_HARM:g}, default: 1 }}")
+
+    def _with(self, declarations: str) -> Loss:
+        """The loss of the spec with more declarations."""
         loss = self._loss
-        text = f"{loss.source.text}\ncosts udcp_harm {{ {json.dumps(loss.labels[0])}: {_HARM:g}, default: 1 }}\n"
+        text = f"{loss.source.text}\n{declarations}\n"
         more: dict[str, Any] = {"params": dict(loss.params), "files": dict(loss.files), "name": loss.source.name}
         return loads(text, labels=list(loss.labels), loss=loss.name, **more).example
 

@@ -67,7 +67,8 @@ class Anchors(Stage):
 
     @classmethod
     def takes_part(cls, setting: Setting) -> bool:
-        return setting.candidates is None and setting.oracle.wants_anchor
+        """Where limits are enforced, anchors are found with their multipliers."""
+        return setting.candidates is None and setting.oracle.wants_anchor and not setting.enforces_limits
 
     @classmethod
     def deal(cls, setting: Setting, cells: Cells) -> tuple[Indices, ...] | None:
@@ -86,19 +87,20 @@ class Anchors(Stage):
     @classmethod
     def fit(cls, setting: Setting, folds: Sequence[OracleInput], left: Left) -> Anchors:
         (own,) = folds
-        groups, left_of, edges = None, None, tuple[float, ...]()
-        if own.groups is not None and left.groups is not None:
-            groups, left_of = own.groups.tolist(), Counter(left.groups.tolist())
-        elif own.difficulty is not None:
-            bins = setting.promise.bin_count
-            edges = stretch_edges(own.difficulty, bins)
-            groups = stretches(own.difficulty, edges)
-            left_of = Counter({str(b): left.n // bins for b in range(len(edges) + 1)})
+        groups, left_of, edges = _groups(setting, own, left)
         found = Tuned(to_array(own.P), own.truth, groups, setting.harms(own), own.weights)
         rule, alphas = setting.rule(left.groups), setting.promise.alphas
         oracle = setting.oracle.with_inputs(own.inputs)
         assert isinstance(oracle, AnchoredOracle)
         return find_anchors(oracle, found, alphas, rule, left=left.n, left_of=left_of, edges=edges)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Anchors]) -> Anchors:
+        """Anchors of several alphas that were found on the same rows."""
+        first = parts[0]
+        overall = {alpha: m for part in parts for alpha, m in part.overall.items()}
+        groups = {g: {a: m for part in parts for a, m in part.by_group[g].items()} for g in first.by_group}
+        return cls(first.n, overall, groups, first.edges)
 
     @property
     def rows_used(self) -> int:
@@ -134,6 +136,34 @@ class Anchors(Stage):
         if not setting.oracle.wants_anchor or any(set(x) != alphas for x in (found.overall, *by_group.values())):
             raise InputError("its anchors do not belong to its oracle and alphas; save it again")
         return found
+
+
+def _groups(
+    setting: Setting, own: OracleInput, left: Left
+) -> tuple[list[str] | None, Counter[str] | None, tuple[float, ...]]:
+    """The group of each row or its stretch of difficulty, with the edges of these, and how many rows are left of each;
+    None where all rows share a threshold."""
+    if own.groups is not None and left.groups is not None:
+        return own.groups.tolist(), Counter(left.groups.tolist()), ()
+    if own.difficulty is None:
+        return None, None, ()
+    bins = setting.promise.bin_count
+    edges = stretch_edges(own.difficulty, bins)
+    left_of = Counter({str(b): left.n // bins for b in range(len(edges) + 1)})
+    return stretches(own.difficulty, edges), left_of, edges
+
+
+def own_cells(setting: Setting, own: OracleInput, left: Left) -> list[tuple[Indices, int]]:
+    """The rows that share a threshold, by group or stretch of difficulty, each with how many rows it is set on; rows
+    of groups too small to tell are together."""
+    groups, left_of, _ = _groups(setting, own, left)
+    if groups is None or left_of is None:
+        return [(np.arange(len(own)), left.n)]
+    names = np.array(groups)
+    cells = [(np.flatnonzero(names == name), left_of[str(name)]) for name in np.unique(names)]
+    rest = [rows for rows, _ in cells if len(rows) < _FEWEST]
+    found = [(rows, many) for rows, many in cells if len(rows) >= _FEWEST]
+    return [*found, (np.concatenate(rest), left.n)] if rest else found
 
 
 def stretches(difficulty: Floats, edges: Sequence[float]) -> list[str]:
@@ -226,7 +256,7 @@ def find_anchor(
 
     0 where the sets at price 0 cover more already; None where no price is high enough, so that there is no anchor.
     """
-    rows = _Rows(oracle, P, y, worth)
+    rows = PricedRows(oracle, P, y, worth)
     anchor = rows.price(level, _NEAR)
     return anchor if anchor is None or len(y) < _ENOUGH else rows.least_regret(level, anchor)
 
@@ -238,7 +268,7 @@ def _some(oracle: AnchoredOracle, rows: Indices) -> AnchoredOracle:
     return some
 
 
-class _Rows:
+class PricedRows:
     """Best sets of rows at the prices asked for so far: between two prices with the same set there is no other."""
 
     def __init__(self, oracle: AnchoredOracle, P: Probabilities, y: Indices, worth: Floats | None) -> None:
@@ -256,8 +286,10 @@ class _Rows:
             self._covers[mu] = float(self._worth[covered].sum()) / total if total > 0 else 1.0
         return self._covers[mu]
 
-    def price(self, level: float, near: float) -> float | None:
-        """The highest price, so near, at which the best sets cover no more than the level."""
+    def price(self, level: float, near: float, guess: float | None = None) -> float | None:
+        """The highest price, so near, at which the best sets cover no more than the level; `guess` is one nearby."""
+        if guess:  # two prices around it narrow the search at once, where they are on two sides
+            self.cover(guess * (1 - _NEARBY * 4)), self.cover(guess * (1 + _NEARBY * 4))
         if self.cover(0.0) > level:
             return 0.0
         beyond = min((mu for mu in self._known if self.cover(mu) > level), default=None)
@@ -318,6 +350,11 @@ class _Rows:
         every = np.arange(len(self._P))
         costs = [float(self._oracle.costs(self._best(mu, every)).mean()) for mu in (anchor, 0.0)]
         return _REGRET * (costs[0] - costs[1])
+
+    def best(self, mu: float) -> Masks:
+        """The best sets of all rows at a price."""
+        self.cover(mu)
+        return self._best(mu, np.arange(len(self._P)))
 
     def _best(self, mu: float, rows: Indices) -> Masks:
         """The best sets of some rows at a price that is known."""

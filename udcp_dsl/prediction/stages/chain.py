@@ -18,6 +18,7 @@ from udcp_dsl.prediction.input_warnings import warn_before_fitting, warn_of_wron
 from udcp_dsl.prediction.stages.anchors import Anchors
 from udcp_dsl.prediction.stages.in_sample import InSample, in_sample
 from udcp_dsl.prediction.stages.lambda_tuning import Lambda, true_scores
+from udcp_dsl.prediction.stages.multipliers import Multipliers
 from udcp_dsl.prediction.stages.new_mix import NewMix
 from udcp_dsl.prediction.stages.oracle_input import OracleInput, prepare
 from udcp_dsl.prediction.stages.repair import ENOUGH, RepairStage
@@ -38,7 +39,7 @@ S = TypeVar("S", bound=Stage)
 Dealt: TypeAlias = "list[tuple[type[Stage], tuple[Indices, ...]]]"
 
 # All stages, in the order in which they are dealt their rows and fitted.
-STAGES: tuple[type[Stage], ...] = (RepairStage, Temperature, NewMix, Lambda, Anchors)
+STAGES: tuple[type[Stage], ...] = (RepairStage, Temperature, NewMix, Lambda, Multipliers, Anchors)
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,7 +198,10 @@ def _fit_tuned(
         true_scores(oracle_at(setting.oracle, stages, threshold_rows, alpha), threshold_rows, nonempty=nonempty)
         for alpha in (setting.promise.alphas if by_alpha else setting.promise.alphas[:1])
     ]
-    return Chain(setting, tuple(stages), Thresholds.fit(setting, threshold_rows, scores, by_alpha=by_alpha)), scores
+    chain = Chain(setting, tuple(stages), Thresholds.fit(setting, threshold_rows, scores, by_alpha=by_alpha))
+    fitted = zip(stages[len(repairs) :], tuned, strict=True)
+    after = [stage.after_thresholds(chain, folds) for stage, (_, folds) in fitted]
+    return replace(chain, stages=(*repairs, *after)), scores
 
 
 def oracle_at(oracle: Oracle, stages: Sequence[Stage], given: OracleInput, alpha: Fraction) -> Oracle:

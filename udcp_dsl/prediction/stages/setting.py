@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from udcp_dsl.prediction.calibrate import DEFAULT_GRID, Rule
 from udcp_dsl.prediction.calibrate.difficulty import bins_needed
-from udcp_dsl.prediction.oracle import Oracle, with_lambda
+from udcp_dsl.prediction.oracle import AnchoredOracle, Oracle, with_lambda
 from udcp_dsl.prediction.promises.harm import Harm
 
 if TYPE_CHECKING:
@@ -35,6 +35,12 @@ class Setting:
     def of(cls, promise: Promise, oracle: Oracle, *, tune: bool) -> Setting:
         """With every lambda of the grid, if one is to be chosen."""
         return cls(promise, oracle, {lam: with_lambda(oracle, lam) for lam in DEFAULT_GRID} if tune else None)
+
+    @property
+    def enforces_limits(self) -> bool:
+        """Whether the spec has limits that not every set holds, and the oracle can hold them; others report them."""
+        able = self.candidates is None and isinstance(self.oracle, AnchoredOracle)
+        return able and any(limit.at_most < limit.facts.interval.hi for limit in self.oracle.loss.limits)
 
     @cached_property
     def harm(self) -> Harm | None:

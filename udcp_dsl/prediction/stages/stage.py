@@ -18,6 +18,7 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     from udcp_dsl.prediction.oracle import Indices, Oracle
     from udcp_dsl.prediction.rows.probability_matrix import Matrix
+    from udcp_dsl.prediction.stages.chain import Chain
     from udcp_dsl.prediction.stages.oracle_input import OracleInput
     from udcp_dsl.prediction.stages.setting import Cells, Setting
 
@@ -65,6 +66,10 @@ class Stage(ABC):
     def split_of(cls, halves: tuple[Indices, Indices]) -> tuple[Indices, ...]:
         """Its folds where the rows to tune on were chosen by somebody else, as two halves."""
         return (np.concatenate(halves),)
+
+    def after_thresholds(self, chain: Chain, folds: Sequence[OracleInput]) -> Stage:
+        """The stage with what is known once thresholds are set, from rows of its own; nothing may depend on it."""
+        return self
 
     @property
     @abstractmethod

@@ -1,0 +1,137 @@
+"""The multipliers nu >= 0 at which limits hold, with complementary slackness.
+
+Minimising mean L subject to coverage 1 - alpha and mean E_j <= b_j has the dual
+
+    g(mu, nu) = mean over rows of min_S [L(S) + sum nu_j E_j(S) - mu p(S)] + mu (1 - alpha) - sum nu_j b_j,
+
+concave in (mu, nu). With mu at its best for each nu (the price at which the sets cover), its slope in nu_j is
+e_j(nu) - b_j, where e_j(nu) is the mean of E_j over the sets. So nu is found from the means alone: nu_j = 0 where
+e_j <= b_j there, else the root of e_j = b_j, one coordinate after the other until all hold (coordinate ascent).
+The e_j are means over finitely many rows, steps that need not fall: a root is a change of side, and of its two sides
+the one on which the limit holds is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+# The first guesses of a multiplier are this many times apart, guesses around one that is known so many times.
+_FAR, _AROUND = 4.0, 1.5
+# Multipliers of more, or less, than so many times what is expected are beyond any number that matters.
+_MOST, _LEAST = 1e6, 1e-6
+# Roots are found to this, relatively, or to means this near to the limit; all together to so many times that.
+_CLOSE, _TOGETHER = 1e-3, 4.0
+_ROUNDS = 25
+_STEPS = 40
+
+
+@dataclass(frozen=True)
+class Dual:
+    """What was found: multipliers, the means at them, and which limits do not hold at any multipliers tried.
+
+    `least` is the smallest mean of each limit that was seen while all others held.
+    """
+
+    multipliers: tuple[float, ...]
+    means: tuple[float, ...]
+    unreachable: tuple[int, ...]
+    least: tuple[float, ...]
+
+
+def find_multipliers(
+    means: Callable[[tuple[float, ...]], Floats], at_most: Floats, near: Floats, scale: Floats
+) -> Dual:
+    """The least multipliers at which `means`, a function of them, are at most `at_most`.
+
+    A mean within `near` below its limit is as good as at it; `scale` is where a multiplier may be expected.
+    """
+    return _Ascent(means, at_most, near, scale).found()
+
+
+class _Ascent:
+    def __init__(
+        self, means: Callable[[tuple[float, ...]], Floats], at_most: Floats, near: Floats, scale: Floats
+    ) -> None:
+        self._ask, self._at_most, self._near, self._scale = means, at_most, near, scale
+        self._known: dict[tuple[float, ...], Floats] = {}
+
+    def found(self) -> Dual:
+        nu: tuple[float, ...] = (0.0,) * len(self._at_most)
+        for _ in range(_ROUNDS):
+            for j in range(len(nu)):
+                nu = self._root(nu, j)
+            if self._settled(nu) or max(np.array(nu) / self._scale) >= _MOST:
+                break
+        means = self._over(nu) + self._at_most
+        broken = tuple(np.flatnonzero(self._over(nu) > _TOGETHER * self._near).tolist())
+        return Dual(nu, tuple(means.tolist()), broken, tuple(self._least(j) for j in range(len(nu))))
+
+    def _over(self, nu: tuple[float, ...]) -> Floats:
+        """By how much the means are above their limits."""
+        if nu not in self._known:
+            self._known[nu] = self._ask(nu) - self._at_most
+        return self._known[nu]
+
+    def _settled(self, nu: tuple[float, ...]) -> bool:
+        """Whether every limit holds, and none with a multiplier is held by more than it needs."""
+        over, near = self._over(nu), _TOGETHER * self._near
+        return len(nu) == 1 or bool((over <= near).all() and ((over >= -near) | (np.array(nu) == 0)).all())
+
+    def _least(self, j: int) -> float:
+        others = np.arange(len(self._at_most)) != j
+        held = [x[j] for x in self._known.values() if (x <= _TOGETHER * self._near)[others].all()]
+        return float(self._at_most[j]) + float(min(held or [x[j] for x in self._known.values()]))
+
+    def _root(self, nu: tuple[float, ...], j: int) -> tuple[float, ...]:
+        """The multipliers with nu_j where limit j comes to hold, the others as they are."""
+
+        def over(number: float) -> float:
+            return float(self._over((*nu[:j], number, *nu[j + 1 :]))[j])
+
+        number = self._held(over, nu[j], float(self._scale[j]), float(self._near[j]))
+        return (*nu[:j], number, *nu[j + 1 :])
+
+    def _held(self, over: Callable[[float], float], start: float, scale: float, near: float) -> float:
+        """The least number, nearly, at which `over` is not above 0; one that is large where there is none."""
+        if not start and over(0.0) <= 0:
+            return 0.0
+        low, high = 0.0, start or scale
+        apart = _AROUND if start else _FAR
+        while over(high) > 0:
+            if high > _MOST * scale:
+                return high
+            low, high, apart = high, high * apart, apart * apart
+        if not low:  # it holds at the first guess already: where does it not?
+            while low == 0.0 and over(high) < -near:
+                below = high / apart
+                if below < _LEAST * scale:
+                    if over(0.0) <= 0:
+                        return 0.0
+                    break
+                if over(below) > 0:
+                    low = below
+                else:
+                    high, apart = below, apart * apart
+        for step in range(_STEPS):
+            if over(high) >= -near or high - low <= _CLOSE * high:
+                break
+            middle = _between(low, high, over(low), over(high), halve=step % 3 == 2)
+            if over(middle) <= 0:
+                high = middle
+            else:
+                low = middle
+        return high
+
+
+def _between(low: float, high: float, above: float, below: float, *, halve: bool) -> float:
+    """A guess of the root between two numbers, where the function is above 0 and below it: by the line through both,
+    on a logarithmic scale, or in the middle."""
+    share = 0.5 if halve else min(0.9, max(0.1, above / (above - below)))
+    return high * share if low == 0 else float(low ** (1 - share) * high**share)

@@ -1,0 +1,285 @@
+"""The multipliers of limits: nu >= 0, found together with the price, on rows that nothing else is found on.
+
+An oracle that enforces limits scores by L + sum of nu_j E_j. On the tuning rows each nu has its own sets: those at the
+threshold that covers these rows or, where scores have an anchor, the best sets at the price that covers them. So the
+means of the E_j are those that the final sets are expected to have, up to the error of the rows, and the search for nu
+(`limits.dual`) always compares sets of the same coverage. Anchors are found on the same rows, at the final nu.
+
+With `confidence`, further rows that no threshold has seen give an upper bound for each mean.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from udcp_dsl.diagnostics import InputError
+from udcp_dsl.prediction.calibrate import Rule, exact_level, show_level
+from udcp_dsl.prediction.containers import to_array
+from udcp_dsl.prediction.limits.bounds import upper_bound
+from udcp_dsl.prediction.limits.dual import Dual, find_multipliers
+from udcp_dsl.prediction.limits.effect import LimitEffect, LimitEffects
+from udcp_dsl.prediction.oracle import AnchoredOracle
+from udcp_dsl.prediction.stages.anchors import Anchors, PricedRows, own_cells
+from udcp_dsl.prediction.stages.lambda_tuning import true_scores
+from udcp_dsl.prediction.stages.setting import Setting
+from udcp_dsl.prediction.stages.stage import Left, Stage
+
+if TYPE_CHECKING:
+    from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Oracle
+    from udcp_dsl.prediction.promises.promise import Promise
+    from udcp_dsl.prediction.stages.chain import Chain
+    from udcp_dsl.prediction.stages.oracle_input import OracleInput
+    from udcp_dsl.prediction.stages.setting import Cells
+
+# Of the rows a third, at most so many: the limit is met up to the error of these rows and of those for thresholds.
+SHARE, MOST = Fraction(1, 3), 4000
+# Of the rows that are left then, those for upper bounds.
+BOUND_SHARE, BOUND_MOST = Fraction(1, 4), 1000
+# With fewer rows a mean says nothing.
+_FEWEST = 10
+# A mean is at its limit if it is below by no more than this many standard errors.
+_ERRORS = 0.05
+# Prices of the best sets are found to this, relatively.
+_NEAR = 1e-3
+
+
+class LimitError(InputError):
+    """A limit that cannot be held: at the coverage asked for, within classes, or with so few rows."""
+
+
+def check_limits(promise: Promise, oracle: Oracle) -> None:
+    """Refuse what cannot be promised beside limits, where the oracle enforces them, or beside anchors."""
+    enforced = Setting(promise, oracle).enforces_limits
+    if enforced and promise.by_class:
+        raise LimitError(
+            'limits are means over all rows, and conditional="class" has a threshold for each class, at which sets are '
+            "not the best at any price: leave out conditional, or take the limits out of the spec"
+        )
+    if promise.randomize and len(promise.alphas) > 1 and (enforced or oracle.wants_anchor):
+        what, way_out = ("multipliers of limits", "") if enforced else ("an anchor", ", or an anchor among the options")
+        raise InputError(
+            f"{oracle.name!r} has {what} for each alpha under this loss, so that randomize=True takes one alpha: give "
+            f"one{way_out}"
+        )
+
+
+@dataclass(frozen=True)
+class Multipliers(Stage):
+    """For each alpha the multipliers of the limits, in their order, with what they do to the n tuning rows; and the
+    anchors that were found with them, where the oracle takes some."""
+
+    n: int
+    found: Mapping[Fraction, LimitEffects]
+    anchors: Anchors | None
+
+    name: ClassVar[str] = "multipliers"
+    article: ClassVar[str] = "the "
+    by_alpha: ClassVar[bool] = True
+
+    @classmethod
+    def takes_part(cls, setting: Setting) -> bool:
+        return setting.enforces_limits
+
+    @classmethod
+    def deal(cls, setting: Setting, cells: Cells) -> tuple[Indices, ...] | None:
+        """A third of the rows of each cell; with `confidence` a quarter of the others for upper bounds."""
+        rng = np.random.default_rng([setting.promise.seed, 33])
+        fold = cells.draw(SHARE, MOST, rng)
+        if len(fold) < _FEWEST:
+            names = ", ".join(repr(limit.name) for limit in setting.oracle.loss.limits)
+            raise LimitError(
+                f"the multipliers of limits ({names}) are found on a third of the rows, and {len(fold)} of "
+                f"{len(cells)} can be spared: give more rows, or take the limits out of the spec"
+            )
+        if setting.promise.confidence is None:
+            return (fold,)
+        rest = np.delete(np.arange(len(cells)), fold)
+        return fold, rest[replace(cells, codes=cells.codes[rest]).draw(BOUND_SHARE, BOUND_MOST, rng)]
+
+    @classmethod
+    def split_of(cls, halves: tuple[Indices, Indices]) -> tuple[Indices, ...]:
+        return (np.concatenate(halves)[:MOST],)
+
+    @classmethod
+    def fit(cls, setting: Setting, folds: Sequence[OracleInput], left: Left) -> Multipliers:
+        own, anchors = folds[0], list[Anchors]()
+        found = dict[Fraction, LimitEffects]()
+        for alpha in setting.promise.alphas:
+            rows = TuningRows(replace(setting, promise=setting.promise.at(alpha)), own, left, alpha)
+            found[alpha] = rows.effects(rows.dual())
+            if setting.oracle.wants_anchor:
+                at = rows.setting_at(found[alpha].multipliers)
+                anchors.append(Anchors.fit(at, [own], left))
+        return cls(len(own), found, Anchors.joined(anchors) if anchors else None)
+
+    def after_thresholds(self, chain: Chain, folds: Sequence[OracleInput]) -> Multipliers:
+        """With upper bounds at the thresholds, from rows that neither these nor the multipliers have seen."""
+        if len(folds) < 2 or not len(folds[1]):
+            return self
+        confidence: Fraction = chain.setting.promise.confidence
+        bounded = {}
+        for alpha, effects in self.found.items():
+            masks = chain.sets(folds[1], alpha)
+            limits = chain.setting.oracle.loss.limits
+            error = float(1 - confidence) / len(limits)
+            bounds = [upper_bound(limit, limit.batch(masks, folds[1].inputs), error) for limit in limits]
+            bounded[alpha] = effects.with_bounds(bounds, len(masks))
+        return replace(self, found=bounded)
+
+    @property
+    def rows_used(self) -> int:
+        return self.n + next(iter(self.found.values())).bound_rows
+
+    def at_rows(self, oracle: Oracle, alpha: Fraction, given: OracleInput) -> Oracle:
+        assert isinstance(oracle, AnchoredOracle)
+        limited = oracle.limited(self.found[alpha].multipliers)
+        return limited if self.anchors is None else self.anchors.at_rows(limited, alpha, given)
+
+    def as_dict(self) -> dict[str, Any]:
+        found = {str(alpha): effects.as_dict() for alpha, effects in self.found.items()}
+        return {"n": self.n, "found": found, "anchors": None if self.anchors is None else self.anchors.as_dict()}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], setting: Setting) -> Multipliers:
+        n, limits = data["n"], setting.oracle.loss.limits
+        if isinstance(n, bool) or not isinstance(n, int) or n < 1 or not isinstance(data["found"], Mapping):
+            raise InputError("its multipliers are not what was saved: calibrate and save again")
+        found = {exact_level(a, below=None): LimitEffects.from_dict(x, limits) for a, x in data["found"].items()}
+        anchors = data["anchors"]
+        belongs = setting.enforces_limits and set(found) == set(setting.promise.alphas)
+        if not belongs or setting.oracle.wants_anchor != (anchors is not None):
+            raise InputError("its multipliers do not belong to its oracle, limits and alphas; save it again")
+        return cls(n, found, None if anchors is None else Anchors.from_dict(anchors, setting))
+
+
+class TuningRows:
+    """Rows to find multipliers on, at one alpha: for any multipliers, the sets that cover these rows."""
+
+    def __init__(self, setting: Setting, own: OracleInput, left: Left, alpha: Fraction) -> None:
+        self._setting, self._own, self._alpha = setting, replace(own, P=to_array(own.P)), alpha
+        self._limits, n = setting.oracle.loss.limits, len(own)
+        self._weights = np.ones(n) if own.weights is None else own.weights / own.weights.mean()
+        harms = setting.harms(own)
+        self._worth = self._weights if harms is None else self._weights * harms
+        self._cells = [
+            (rows, self._level(rows, many, setting.rule(left.groups))) for rows, many in own_cells(setting, own, left)
+        ]
+        self._prices: dict[int, float] = {}  # of each cell, the last that was found
+
+    def _level(self, rows: Indices, left: int, rule: Rule) -> float:
+        """The share of what the rows are worth that the final threshold is expected to cover, of `left` + 1 rows."""
+        total, many = float(self._weights[rows].sum()), len(rows)
+        mean = float(self._worth[rows].sum()) / total if total > 0 else 0.0
+        covered = rule.covered(left, self._alpha, mean)
+        return covered * left / (left + 1) * (many + 1) / many if covered <= 1 else math.inf
+
+    def setting_at(self, multipliers: tuple[float, ...]) -> Setting:
+        """The setting with the oracle of the loss with these multipliers."""
+        oracle = self._setting.oracle
+        assert isinstance(oracle, AnchoredOracle)
+        return replace(self._setting, oracle=oracle.limited(multipliers))
+
+    def sets(self, multipliers: tuple[float, ...]) -> Masks:
+        """The sets that cover these rows: at their own threshold, or the best ones at a price."""
+        oracle = self.setting_at(multipliers).oracle.with_inputs(self._own.inputs)
+        assert isinstance(oracle, AnchoredOracle)
+        P, nonempty = self._own.P, self._setting.promise.nonempty
+        masks = self._best(oracle) if self._setting.oracle.wants_anchor else self._at_threshold(oracle)
+        if nonempty:
+            masks[np.arange(len(masks)), oracle.first(P)] = True
+        return masks
+
+    def _at_threshold(self, oracle: Oracle) -> Masks:
+        scores = true_scores(oracle, self._own, nonempty=self._setting.promise.nonempty)
+        tau = np.empty((len(scores), 1))
+        for rows, level in self._cells:
+            order = np.argsort(scores[rows], kind="stable")
+            covered = np.cumsum(self._worth[rows][order])
+            at = int(np.argmin(np.abs(covered - level * covered[-1]))) if level < math.inf else -1
+            tau[rows] = scores[rows][order][at] if at >= 0 else np.inf
+        return oracle.sets(self._own.P, tau)
+
+    def _best(self, oracle: AnchoredOracle) -> Masks:
+        masks = np.ones(self._own.P.shape, dtype=bool)
+        for number, (rows, level) in enumerate(self._cells):
+            some = oracle.take(rows)
+            assert isinstance(some, AnchoredOracle)
+            priced = PricedRows(some, self._own.P[rows], self._own.truth[rows], self._worth[rows])
+            price = priced.price(level, _NEAR, self._prices.get(number)) if level < math.inf else None
+            if price is not None:
+                self._prices[number] = price
+                masks[rows] = priced.best(price)
+        return masks
+
+    def values(self, masks: Masks) -> Floats:
+        """What each limit is on is for each set, (n, J)."""
+        return np.stack([limit.batch(masks, self._own.inputs) for limit in self._limits], axis=1)
+
+    def dual(self) -> Dual:
+        """The multipliers, found on these rows; LimitError where a limit cannot be reached."""
+        zero = (0.0,) * len(self._limits)
+        masks = self.sets(zero)
+        values, at_most = self.values(masks), np.array([limit.at_most for limit in self._limits])
+        first = self._mean(values)
+        near = np.maximum(_ERRORS * self._error(values), 1e-9 * np.maximum(1.0, np.abs(at_most)))
+        cost = self._mean(self._costs(masks)[:, None])[0]
+        scale = np.array([abs(cost / mean) if cost and mean else 1.0 for mean in first.tolist()])
+
+        def means(multipliers: tuple[float, ...]) -> Floats:
+            return self._mean(self.values(self.sets(multipliers))) if any(multipliers) else first
+
+        found = find_multipliers(means, at_most, near, scale)
+        if found.unreachable:
+            self._refuse(found)
+        return found
+
+    def effects(self, found: Dual) -> LimitEffects:
+        """What the multipliers do to these rows, beside what the sets without limits are."""
+        zero, truth = (0.0,) * len(self._limits), self._own.truth
+        both = [self.sets(nu) for nu in (zero, found.multipliers)]
+        values = [self.values(masks) for masks in both]
+        covered = [masks[np.arange(len(truth)), truth] for masks in both]
+        errors = self._error(values[1])
+        effects = []
+        for j, limit in enumerate(self._limits):
+            inside = limit.inside(truth, self._own.inputs)
+            shares = [float(x[inside].mean()) if inside.any() else None for x in covered]
+            means = [float(self._mean(x)[j]) for x in values]
+            own = (limit.name, found.multipliers[j], *means, float(errors[j]))
+            effects.append(LimitEffect(*own, int(inside.sum()), *shares))
+        costs = [float(self._mean(self._costs(masks)[:, None])[0]) for masks in both]
+        return LimitEffects(*costs, tuple(effects))
+
+    def _refuse(self, found: Dual) -> None:
+        """Say which limits cannot be reached, and what can."""
+        level = show_level(self._alpha)
+        told = []
+        for j in found.unreachable:
+            limit, least = self._limits[j], found.least[j]
+            told.append(
+                f"limit {limit.name!r} ({limit.text} <= {limit.at_most:g}) cannot be reached at alpha {level}: "
+                f"the least that {limit.text} can be on average there is {least:.3g}"
+            )
+        several = len(self._limits) > 1
+        together = ", together with the other limits" if several else ""
+        raise LimitError(
+            f"{'; '.join(told)}{together} (on {len(self._own):,} tuning rows); raise the limit or alpha. "
+            "Nothing was calibrated"
+        )
+
+    def _costs(self, masks: Masks) -> Floats:
+        return self._setting.oracle.with_inputs(self._own.inputs).costs(masks)
+
+    def _mean(self, values: Floats) -> Floats:
+        return np.asarray(np.average(values, axis=0, weights=self._weights))
+
+    def _error(self, values: Floats) -> Floats:
+        squares = self._mean((values - self._mean(values)) ** 2)
+        shares = self._weights / self._weights.sum()
+        return np.asarray(np.sqrt(squares * (shares**2).sum()))
