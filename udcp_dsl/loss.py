@@ -217,6 +217,11 @@ class Loss(Shown):
         one, row = Sets(self.mask(labels)[None, :]), one_row(self.inputs, inputs, self.known_inputs)
         return {text: float(batch(term, one, row)[0]) for text, term in self._terms.items()}
 
+    @property
+    def summands(self) -> tuple[str, ...]:
+        """The texts of the summands of the loss."""
+        return tuple(self._terms)
+
     def terms_batch(self, masks: Bools, *, inputs: Any = None) -> dict[str, Floats]:
         """What each summand pays for each row of a boolean matrix (n, K), each with its row of the inputs."""
         checked = self._sets(masks)

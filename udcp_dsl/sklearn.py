@@ -37,7 +37,7 @@ from udcp_dsl.prediction.promises.promise import OPTIONS, Promise, Temperature
 from udcp_dsl.prediction.rows import row_attributes, rows_of
 from udcp_dsl.prediction.sets import PredictionSets
 from udcp_dsl.prediction.stages.anchors import find_anchor
-from udcp_dsl.prediction.stages.chain import Chain
+from udcp_dsl.prediction.stages.chain import restored
 from udcp_dsl.prediction.stages.setting import Setting
 
 LossLike: TypeAlias = Loss | str | os.PathLike[str] | Callable[[npt.NDArray[Any]], Loss] | None
@@ -57,6 +57,7 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         is repaired, as for `SetPredictor` (docs/guarantees.md); the rows of a repair are of the calibration rows.
     alpha : the share of instances whose true class may be missing from the set, or a list, one chosen at prediction;
         with `risk` the mean harm to stay below, in its units.
+    miss : what a missed truth is worth, in the unit of the loss; in place of alpha, which is then found.
     calibration_size : the share (or number) of the rows that `fit` keeps for calibration.
     cv : a number of folds, for small data: every row trains and calibrates (cross-conformal prediction). Coverage is
         then at least 1 - 2 alpha, exactly, and near 1 - alpha in practice; coverage over all rows, and a lambda and a
@@ -92,7 +93,8 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         alpha: Level | Sequence[Level] = 0.1,
         calibration_size: float | int = 0.25,
         cv: int | None = None,
-        conditional: Literal["group", "class", "difficulty"] | None = None,
+        miss: float | None = None,
+        conditional: Literal["group", "class", "difficulty", "decision"] | None = None,
         bins: int | None = None,
         confidence: Level | None = None,
         simultaneous: bool = False,
@@ -259,7 +261,7 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
     def _fit_cross(
         self, X: Any, y: Any, target: npt.NDArray[Any], groups: Any, weights: Any, rng: Any
     ) -> UtilitySetClassifier:
-        names = ("conditional", "bins", "confidence", "simultaneous", "risk", "randomize", "pool")
+        names = ("miss", "conditional", "bins", "confidence", "simultaneous", "risk", "randomize", "pool")
         _refuse_with_cv(groups=groups, weights=weights, **{name: getattr(self, name) for name in names})
         promise = self._promise()
         warn_of_high_alpha(promise)
@@ -375,6 +377,8 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
     def _promise(self) -> Promise:
         """What is asked; the seed is drawn from `random_state`."""
         asked = {name: getattr(self, name) for name in OPTIONS if name != "seed"}
+        if self.miss is not None and self.alpha == 0.1:  # which stands in the signature
+            asked["alpha"] = None
         return Promise(**asked, seed=getattr(self, "_seed", 0))
 
     def __sklearn_tags__(self) -> Any:
@@ -399,7 +403,7 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         if saved is not None:
             oracle, options, (stages, thresholds) = saved
             predictor = self._new_predictor(oracle, options)
-            predictor.take_up(Chain(Setting(predictor.promise, predictor.oracle), stages, thresholds))
+            predictor.take_up(restored(Setting(predictor.promise, predictor.oracle), stages, thresholds))
             predictor.given_labels = self._given_labels()
             self.predictor_ = predictor
 

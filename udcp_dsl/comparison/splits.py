@@ -26,10 +26,11 @@ from udcp_dsl.prediction.oracle import AnchoredOracle, Masks, Oracle
 from udcp_dsl.prediction.promises.promise import Promise
 from udcp_dsl.prediction.rows import Rows
 from udcp_dsl.prediction.sets import PredictionSets
-from udcp_dsl.prediction.stages.chain import STAGES, Chain, fit_tuned
+from udcp_dsl.prediction.stages.chain import STAGES, Chain, fit_tuned, placed
 from udcp_dsl.prediction.stages.lambda_tuning import Lambda
 from udcp_dsl.prediction.stages.oracle_input import OracleInput, prepare
 from udcp_dsl.prediction.stages.setting import Setting
+from udcp_dsl.prediction.stages.thresholds import worth_of
 
 Places: TypeAlias = npt.NDArray[np.intp]  # of rows
 
@@ -68,7 +69,7 @@ def deal(n: int, fractions: Sequence[float], seed: int, splits: int) -> list[Fol
 
 def warn_of_too_few(folds: Folds, promise: Promise, loss: Loss, *, tuned: bool) -> None:
     """Say where a fold has too few rows for a finite threshold."""
-    alpha, by_bin = min(promise.alphas), not promise.is_marginal
+    alpha, by_bin = min(promise.alphas), promise.by_difficulty
     need = promise.rule(promise.bin_count if by_bin else 1, promise.harm(loss)).needed(alpha)
     needed = f"alpha {show_level(alpha)} needs {need}"
     faults = []
@@ -161,6 +162,10 @@ class Entry:
         tuning = sum(map(len, folds.halves)) * sum(per_row.values()) if self.contender.tuned else 0.0
         return tuning + next(iter(per_row.values())) * (len(folds.calibration) + len(folds.test))
 
+    def unscored(self) -> Entry:
+        """The same with probabilities, by which decisions are made."""
+        return replace(self, oracles=self.contender.oracles)
+
     @property
     def _remembered(self) -> bool:
         return isinstance(next(iter(self.oracles.values())), RememberedScores)
@@ -169,13 +174,15 @@ class Entry:
 @dataclass(frozen=True, eq=False)
 class Result:
     """Of a contender on a split: its run at each alpha. Of the first split, where nothing is promised within parts of
-    the rows, also the curve, the first sets, and the p-values of all labels, as a function of places in the test fold.
+    the rows, also the curve, the first sets, and the p-values of all labels, as a function of places in the test fold;
+    and, along the curve, what a miss is valued at (coverage, worth), where the oracle has prices.
     """
 
     runs: tuple[Run, ...]
     curve: tuple[tuple[float, float, float], ...]
     mask: Masks | None
     p_values: Callable[[Places], Floats] | None
+    worths: tuple[tuple[float, float], ...] = ()
 
 
 def run_split(entry: Entry, folds: Folds, promise: Promise) -> Result:
@@ -183,29 +190,37 @@ def run_split(entry: Entry, folds: Folds, promise: Promise) -> Result:
     test, alphas, contender = folds.test, promise.alphas, entry.contender
     first = folds.split == 0 and promise.is_marginal
     grid = _grid(promise, contender.loss, folds) if first else []
-    tested, shown = entry.data.take(test), entry.rows(promise, test)
+    tested = entry.data.take(test)
     runs, points = dict[Fraction, Run](), dict[Fraction, tuple[float, float, float]]()
+    worths, fixed = dict[Fraction, tuple[float, float | None]](), promise if promise.miss is None else promise.at_alpha
     first_mask, first_p = None, None
     for level in dict.fromkeys((*alphas, *grid)):
         began = time.perf_counter()
-        chain = _fitted(entry, folds, promise.at(level))
-        mask = chain.sets(shown, level)
+        chain = _fitted(entry, folds, promise if promise.miss and level in alphas else fixed.at(level))
+        found_level = chain.setting.promise.alphas[0]  # that of a worth of a miss, or the level itself
+        shown = placed(chain.setting, chain.stages, entry.rows(promise, test))
+        mask = chain.sets(shown, found_level)
         took, known = time.perf_counter() - began, entry.seconds(folds)
-        sets = PredictionSets(contender.loss, mask, inputs=tested.inputs)
+        sets = PredictionSets(contender.loss, mask, inputs=tested.inputs, decided=shown.decided)
         if level in grid:
             covered = mask[np.arange(len(test)), tested.truth]
             points[level] = (float(level), float(covered.mean()), float(sets.costs.mean()))
+            worth = worth_of(chain.setting.oracle, chain.thresholds, level)
+            worths[level] = (float(covered.mean()), worth if isinstance(worth, float) else None)
         if level in alphas:
             harm = promise.harm(contender.loss)
             oracle, within = contender.oracle_name, promise.conditional
-            measures = measure(sets, tested, alpha=level, oracle=oracle, harm=harm, conditional=within)
+            measures = measure(sets, tested, alpha=found_level, oracle=oracle, harm=harm, conditional=within)
             key, tuned = (contender.loss_name, contender.oracle_name), chain.find(Lambda)
             lam = None if tuned is None else tuned.tuning.best
             runs[level] = Run(*key, level, folds.split, measures, lam, took if known is None else known)
         if first and level == alphas[0]:
-            first_mask, first_p = mask, _p_values(entry, chain, folds, level)
+            first_mask, first_p = mask, _p_values(entry, chain, folds, found_level)
     found = tuple(runs[level] for level in alphas), tuple(points[level] for level in grid)
-    return Result(*found, first_mask, first_p)
+    prices = tuple(
+        (covered, tau) for covered, tau in (worths[level] for level in grid) if tau is not None and tau < np.inf
+    )
+    return Result(*found, first_mask, first_p, prices)
 
 
 def _fitted(entry: Entry, folds: Folds, promise: Promise) -> Chain:

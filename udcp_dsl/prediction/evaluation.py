@@ -14,7 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError
+from udcp_dsl.expression.decisions import HANDED_OVER, KEPT
 from udcp_dsl.prediction.calibrate import Level, show_level
+from udcp_dsl.prediction.calibrate.levels import clopper_pearson
 from udcp_dsl.prediction.containers import BlockedMatrix, frame_index
 from udcp_dsl.prediction.empty_sets import told
 from udcp_dsl.prediction.input_warnings import warn_of_full_sets, warn_of_shared_draws
@@ -34,8 +36,6 @@ Bools: TypeAlias = npt.NDArray[np.bool_]
 CONFIDENCE = 0.95  # of every interval
 ENOUGH = 50  # points of a size bin that count for `size_violation`
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
-
-KEPT, HANDED_OVER = "kept", "handed over"
 
 SIZE_BINS = ("0", "1", "2-4", "5-9", "10-49", "50-99", "100+")
 QUARTERS = ("hardest", "second", "third", "easiest")  # of the rows, by their highest probability
@@ -78,8 +78,8 @@ class Measures(Result):
     `by_size` are the bins 0, 1, 2-4, 5-9, 10-49, 50-99, 100+; the `mean_true_probability` of a bin is what the
     classifier gave the true labels of its points. `by_difficulty` cuts the points at the quartiles of their highest
     probability, the hardest first; equal values stay together. `by_decision`, for a loss min(L, c), are the sets that
-    cost c, which are handed over, and those that are kept. `risk` is there where harm was promised, `conditional` is
-    what coverage was promised within, `unit` that of costs, if the spec names one.
+    are kept and those that are handed over, and actions where these were decided beforehand. `risk` is there
+    where harm was promised, `conditional` is what coverage was promised within, `unit` that of costs, if any.
     """
 
     alpha: Fraction
@@ -108,7 +108,9 @@ class Measures(Result):
     @property
     def handed_over(self) -> float | None:
         """The share of the sets that are handed over; None for a loss that is not of the form min(L, c)."""
-        return sum(s.n for s in self.by_decision if s.name == HANDED_OVER) / self.n if self.by_decision else None
+        if not self.by_decision or not {KEPT, HANDED_OVER} & {s.name for s in self.by_decision}:
+            return None
+        return sum(s.n for s in self.by_decision if s.name == HANDED_OVER) / self.n
 
     @property
     def least_covered(self) -> LeastCovered | None:
@@ -324,8 +326,8 @@ def evaluate(
         made = predictor.make_sets(some, level)
         full += made.full
         unproved.append(made.unproved)
-        more = {"index": frame_index(probs), "given_labels": predictor.given_labels, "inputs": some.inputs}
-        sets = PredictionSets(predictor.loss, made.mask, rows.ids, **more)
+        more = {"given_labels": predictor.given_labels, "inputs": some.inputs, "decided": made.decided}
+        sets = PredictionSets(predictor.loss, made.mask, rows.ids, index=frame_index(probs), **more)
         points.append(_Points.of(sets, replace(some, P=predictor.repaired(some.P))))
     if full:
         warn_of_full_sets(full, len(rows))
@@ -366,7 +368,6 @@ def _measures(
     (whole,) = points.strata(["all"], np.zeros(n, dtype=np.intp))
     sizes, counts = np.unique(points.sizes, return_counts=True)
     quantiles = np.quantile(points.sizes, QUANTILES, method="inverted_cdf").astype(int).tolist()
-    handed = points.handed_over
     group_names, group_of = np.unique(np.empty(0, np.str_) if groups is None else groups, return_inverse=True)
     return Measures(
         alpha=alpha,
@@ -387,7 +388,7 @@ def _measures(
         by_difficulty=points.strata(*_difficulty(points.highest_probabilities)),
         by_class=points.strata(loss.labels, truth),
         by_group=() if groups is None else points.strata(group_names.tolist(), group_of),
-        by_decision=() if handed is None else points.strata((KEPT, HANDED_OVER), handed.astype(np.intp)),
+        by_decision=points.by_decision,
         risk=None if harm is None else risk_of(harm, points.covered, truth, alpha),
         conditional=conditional,
         unit=loss.unit,
@@ -404,7 +405,7 @@ def least_covered(folds: Sequence[Measures]) -> LeastCovered | None:
         classes.setdefault(stratum.name, []).append((stratum.n, stratum.covered))
     hardest = [(fold.by_difficulty[0].n, fold.by_difficulty[0].covered) for fold in folds]
     return LeastCovered.of(
-        first.alpha,
+        max(fold.alpha for fold in folds),
         Part.mean("all", "", [(fold.n, fold.covered) for fold in folds]),
         [Part.mean("class", name, own) for name, own in classes.items()],
         Part.mean("quarter", f"{QUARTERS[0]} quarter", hardest),
@@ -419,21 +420,6 @@ def risk_of(harm: Harm, covered: Bools, truth: npt.NDArray[np.int64], alpha: Fra
     return Risk(harm.name, float(missed.mean()), error, float(alpha))
 
 
-def clopper_pearson(covered: npt.ArrayLike, n: npt.ArrayLike, confidence: float = CONFIDENCE) -> tuple[Floats, Floats]:
-    """The exact interval of a proportion: all p for which neither tail is below (1 - confidence) / 2.
-
-    >>> [x.round(4).tolist() for x in clopper_pearson([0, 5], 10)]
-    [[0.0, 0.1871], [0.3085, 0.8129]]
-    """
-    from scipy.stats import beta  # slow to import
-
-    k, m, tail = np.asarray(covered), np.asarray(n), (1 - confidence) / 2
-    # The ends, where one of the beta's parameters is 0, are known.
-    low = np.where(k == 0, 0.0, beta.ppf(tail, np.maximum(k, 1), m - k + 1))
-    high = np.where(k == m, 1.0, beta.isf(tail, k + 1, np.maximum(m - k, 1)))
-    return low, high
-
-
 @dataclass(frozen=True)
 class _Points:
     """What is measured of each set, and of its row: one entry each."""
@@ -442,7 +428,7 @@ class _Points:
     sizes: npt.NDArray[np.int64]
     costs: Floats
     paid: Mapping[str, Floats]
-    handed_over: Bools | None
+    decision: npt.NDArray[np.str_] | None
     truth: npt.NDArray[np.int64]
     true_probabilities: Floats
     highest_probabilities: Floats
@@ -454,8 +440,8 @@ class _Points:
             covered=sets.mask[np.arange(len(rows)), rows.truth],
             sizes=sets.sizes,
             costs=sets.costs,
-            paid=sets.loss.terms_batch(sets.mask, inputs=sets.inputs),
-            handed_over=sets.handed_over,
+            paid=sets.paid,
+            decision=sets.decision_names,
             truth=rows.truth,
             true_probabilities=rows.true_probabilities,
             highest_probabilities=rows.highest_probabilities,
@@ -474,6 +460,14 @@ class _Points:
         }
         paid = {term: np.concatenate([part.paid[term] for part in parts]) for term in parts[0].paid}
         return cls(**columns, paid=paid)
+
+    @property
+    def by_decision(self) -> tuple[Stratum, ...]:
+        """The kept and the handed over, then actions by their names; none where nothing is decided."""
+        if self.decision is None:
+            return ()
+        names = list(dict.fromkeys((KEPT, HANDED_OVER, *np.unique(self.decision).tolist())))
+        return self.strata(names, np.array([names.index(name) for name in self.decision.tolist()], dtype=np.intp))
 
     def strata(self, names: Sequence[str], codes: npt.NDArray[np.integer[Any]]) -> tuple[Stratum, ...]:
         """The points by code, which is the position of a stratum's name; strata without points are left out."""

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
 
 GROUP = "udcp_dsl.oracles"
-
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 Masks = NDArray[np.bool_]
@@ -55,14 +54,15 @@ class Scorer(Protocol):
 class Oracle(ABC):
     """Scores of labels under a loss.
 
-    A subclass takes its options as keyword-only arguments, raises OracleError where it does not apply, hands the
-    resolved options on (they are saved as JSON), and implements `_scores`; `_score_of` and `_sets` stop early, and
-    agree with `_scores` to the last bit. They see a C-contiguous float32 or float64 array that was checked.
+    A subclass takes its options as keyword-only arguments, raises OracleError where it does not apply, hands on the
+    resolved options (saved as JSON), and implements `_scores`; `_score_of` and `_sets` stop early, and agree with
+    `_scores` to the last bit. They see a C-contiguous float32 or float64 array that was checked.
     """
 
     name: str
     declaration: Declaration | None = None  # what it says of itself
     settled_by_row: frozenset[str] = frozenset()  # options that, not given, each row of a loss with inputs settles
+    priced: bool = False  # scores are prices in the unit of the loss: a threshold is what a missed truth is worth
 
     def __init__(self, loss: Loss, **options: object) -> None:
         self.loss = loss
