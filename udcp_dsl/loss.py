@@ -352,6 +352,11 @@ class Loss(Shown):
         one, row = Sets(self.mask(labels)[None, :]), one_row(self.inputs, inputs, self.known_inputs)
         return {text: float(batch(term, one, row)[0]) for text, term in self.written_terms.items()}
 
+    @property
+    def summands(self) -> tuple[str, ...]:
+        """The texts of the summands of the loss."""
+        return tuple(self._terms)
+
     def terms_batch(self, masks: Bools, *, inputs: Any = None) -> dict[str, Floats]:
         """The cost of many sets, summand by summand.
 

@@ -38,7 +38,7 @@ from udcp_dsl.prediction.promises.promise import OPTIONS, Promise, Temperature
 from udcp_dsl.prediction.rows import row_attributes, rows_of
 from udcp_dsl.prediction.sets import PredictionSets
 from udcp_dsl.prediction.stages.anchors import find_anchor
-from udcp_dsl.prediction.stages.chain import Chain
+from udcp_dsl.prediction.stages.chain import restored
 from udcp_dsl.prediction.stages.setting import Setting
 from udcp_dsl.sklearn_scoring import SetScorer, set_scorer
 
@@ -65,6 +65,8 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
     alpha : float or sequence of float, default 0.1
         Share of true classes that sets may miss. With several values, `predict_set` selects one. With `risk`, the mean
         harm to stay below.
+    miss : float, optional
+        What a missed truth is worth, in the unit of the loss, in place of alpha, which is then found.
     calibration_size : float or int, default 0.25
         Share or number of the rows that `fit` keeps for calibration.
     cv : int, optional
@@ -114,7 +116,8 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         alpha: Level | Sequence[Level] = 0.1,
         calibration_size: float | int = 0.25,
         cv: int | None = None,
-        conditional: Literal["group", "class", "difficulty"] | None = None,
+        miss: float | None = None,
+        conditional: Literal["group", "class", "difficulty", "decision"] | None = None,
         bins: int | None = None,
         confidence: Level | None = None,
         simultaneous: bool = False,
@@ -374,7 +377,7 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
     # Every row trains and calibrates
 
     def _fit_cross(self, X: Any, y: Any, target: npt.NDArray[Any], rng: Any, inputs: Any) -> UtilitySetClassifier:
-        names = ("conditional", "bins", "confidence", "simultaneous", "risk", "randomize", "pool")
+        names = ("miss", "conditional", "bins", "confidence", "simultaneous", "risk", "randomize", "pool")
         _refuse_with_cv(**{name: getattr(self, name) for name in names})
         promise = self._promise()
         warn_of_high_alpha(promise)
@@ -502,6 +505,8 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
     def _promise(self) -> Promise:
         """What is asked; the seed is drawn from `random_state`."""
         asked = {name: getattr(self, name) for name in OPTIONS if name != "seed"}
+        if self.miss is not None and self.alpha == 0.1:  # which stands in the signature
+            asked["alpha"] = None
         return Promise(**asked, seed=getattr(self, "_seed", 0))
 
     def __sklearn_tags__(self) -> Any:
@@ -526,7 +531,7 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         if saved is not None:
             oracle, options, (stages, thresholds) = saved
             predictor = self._new_predictor(oracle, options)
-            predictor.take_up(Chain(Setting(predictor.promise, predictor.oracle), stages, thresholds))
+            predictor.take_up(restored(Setting(predictor.promise, predictor.oracle), stages, thresholds))
             predictor.given_labels = self._given_labels()
             self.predictor_ = predictor
 

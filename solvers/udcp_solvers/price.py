@@ -132,6 +132,7 @@ class Price(AnchoredOracle):
     """
 
     name = "price"
+    priced = True
     declaration = Declaration(
         does="the price of probability at which a label is bought, one price for all instances",
         choose_for="lowest mean cost; the default",

@@ -23,6 +23,7 @@ class Ratio(Oracle):
     """For separable losses whose labels have no negative cost."""
 
     name = "ratio"
+    priced = True
     declaration = Declaration(
         does="cost per probability: optimal",
         choose_for="separable losses (sums of label costs)",

@@ -24,7 +24,7 @@ class RememberedScores(Oracle):
 
     def __init__(self, oracle: Oracle, P: Matrix, y: npt.NDArray[np.int64], *, hold: bool) -> None:
         super().__init__(oracle.loss)
-        self.name = oracle.name
+        self.name, self.priced = oracle.name, oracle.priced
         self._oracle, self._P, self._y = oracle, P, y
         self._inputs: RowInputs | None = None
         self._find(slice(0, 2), hold)  # compiles the kernels, which no run should be charged for

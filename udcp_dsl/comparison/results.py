@@ -16,26 +16,18 @@ import numpy as np
 import numpy.typing as npt
 
 from udcp_dsl.comparison.curves import CostCurve
+from udcp_dsl.expression.decisions import HANDED_OVER, KEPT
 from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.calibrate import show_level
 from udcp_dsl.prediction.empty_sets import way_out
-from udcp_dsl.prediction.evaluation import (
-    CONFIDENCE,
-    HANDED_OVER,
-    KEPT,
-    QUARTERS,
-    SIZE_BINS,
-    Measures,
-    Stratum,
-    least_covered,
-)
+from udcp_dsl.prediction.evaluation import CONFIDENCE, QUARTERS, SIZE_BINS, Measures, Stratum, least_covered
 from udcp_dsl.prediction.files import PathLike
 from udcp_dsl.prediction.least_covered import LeastCovered
 from udcp_dsl.prediction.limits.measured import LimitSummary, summarise, summary_lines
 from udcp_dsl.prediction.promises.promise import Promise
 from udcp_dsl.prediction.stages.repair import RepairStage
 from udcp_dsl.prediction.stages.stage import Stage
-from udcp_dsl.showing import Column, Description, Line, Result, Styled, Table, counted, in_unit
+from udcp_dsl.showing import Column, Description, Line, Result, Styled, Table, counted, in_unit, with_unit
 from udcp_dsl.showing.plain_data import records_of
 
 if TYPE_CHECKING:
@@ -99,6 +91,8 @@ class Summary:
         Unit of the costs, if the spec names one.
     limits : tuple
         The limits of the spec: the means of their expressions over the splits.
+    alpha_found, total : float or None
+        With `miss`: the mean over the splits of the alpha that was found, and of cost plus misses.
     """
 
     loss: str
@@ -121,6 +115,8 @@ class Summary:
     least_covered: LeastCovered | None
     unit: str | None = None
     limits: tuple[LimitSummary, ...] = ()
+    alpha_found: float | None = None
+    total: float | None = None
 
 
 @dataclass(frozen=True)
@@ -209,6 +205,15 @@ class Comparison(Result):
     beside: Comparison | None = None
     along: Mapping[tuple[str, str], CostCurve] = field(default_factory=dict)
 
+    @property
+    def worths(self) -> dict[tuple[str, str], list[tuple[float, float]]]:
+        """Along each curve of an oracle with prices: coverage, and what a missed truth is valued at there."""
+        found = {
+            key: [(x.coverage, x.worth) for x in curve.points if x.worth is not None and x.worth < np.inf]
+            for key, curve in self.along.items()
+        }
+        return {key: points for key, points in found.items() if points}
+
     def called(self, label: str) -> str:
         """The name of a label for readers.
 
@@ -236,10 +241,20 @@ class Comparison(Result):
             return "; ".join(map(str, self.repairs))
         return "p taken as it is" if self.promise.repair is None else "p left as it is: too few rows for a repair"
 
+    def at(self, alpha: Fraction) -> str:
+        """At what level: at alpha, or where alpha is found by what a miss is worth."""
+        miss = self.promise.miss
+        return f"alpha {show_level(alpha)}" if miss is None else f"a miss worth {with_unit(f'{miss:g}', self.unit)}"
+
+    @property
+    def unit(self) -> str | None:
+        """In which costs are shown, where all losses have the same."""
+        return self.losses[0].unit if len({loss.unit for loss in self.losses}) == 1 else None
+
     @property
     def within(self) -> str:
         """The end of a heading that says where coverage is guaranteed; empty if over all rows."""
-        return "" if self.promise.is_marginal else f", within each of {self.promise.bin_count} bins by difficulty"
+        return self.promise.within
 
     @property
     def kind(self) -> str:
@@ -258,7 +273,7 @@ class Comparison(Result):
         for run in self.runs:
             cells.setdefault((run.loss, run.alpha, run.oracle), []).append(run)
         ranked = sorted(cells, key=lambda cell: (self.names.index(cell[0]), self.alphas.index(cell[1])))
-        return tuple(_summary(cells[cell]) for cell in ranked)
+        return tuple(_summary(cells[cell], self.promise.miss) for cell in ranked)
 
     def table(self) -> dict[str, list[Any]]:
         """The runs as columns, one row per run.
@@ -277,7 +292,7 @@ class Comparison(Result):
             "loss": [run.loss for run in runs],
             "oracle": [run.oracle for run in runs],
             "conditional": [conditional for _, conditional in kept],
-            "alpha": [float(run.alpha) for run in runs],
+            "alpha": [float(run.evaluation.alpha) for run in runs],
             "split": [run.split for run in runs],
             "seed": [self.seed] * len(runs),
             "lam": [run.lam for run in runs],
@@ -359,7 +374,7 @@ class Comparison(Result):
 
     def _tables(self, name: str, alpha: Fraction) -> Iterator[Table]:
         found = [x for x in self.summaries() if (x.loss, x.alpha) == (name, alpha)]
-        drawn = side_by_side(found, (Styled(name, "bold"), f", alpha {show_level(alpha)}{self.within}"))
+        drawn = side_by_side(found, (Styled(name, "bold"), f", {self.at(alpha)}{self.within}"))
         lines = self.left_out(found)
         yield replace(drawn, note=tuple(piece for line in lines for piece in ("\n", line))[1:])
         if len(found[0].cost_by_term) > 1:
@@ -388,6 +403,7 @@ class Comparison(Result):
 
     def _notes(self) -> Iterator[Line]:
         yield Styled(self.about_p, "dim")
+        yield from (Styled(line, "dim") for line in self._worth_lines())
         if self.promise.confidence is not None or self.promise.risk is not None:
             told = "; ".join(f"alpha {show_level(alpha)} {self.promise.guarantee(alpha)}" for alpha in self.alphas)
             yield Styled(told, "dim")
@@ -409,6 +425,14 @@ class Comparison(Result):
             "dim",
         )
 
+    def _worth_lines(self) -> Iterator[str]:
+        """What a miss is valued at, at the coverage of each alpha, by oracles with prices."""
+        for (name, oracle), points in self.worths.items():
+            unit = self.losses[self.names.index(name)].unit
+            shown = [points[i] for i in (len(points) // 3, 2 * len(points) // 3)] if len(points) > 2 else points
+            told = "; ".join(f"at coverage {c:.3f} at {with_unit(f'{tau:.4g}', unit)}" for c, tau in shown)
+            yield f"{name} by {oracle}: a missed truth is valued {told}"
+
     def _data(self) -> dict[str, object]:
         beside = self.beside
         return {
@@ -423,6 +447,7 @@ class Comparison(Result):
             "temperature": self.temperature,
             "confidence": None if self.promise.confidence is None else show_level(self.promise.confidence),
             "risk": self.promise.risk,
+            "miss": self.promise.miss,
             "summaries": [_plain(summary) for summary in self.summaries()],
             "beside": None
             if beside is None
@@ -456,7 +481,7 @@ def median_of_means(values: npt.ArrayLike) -> float:
     return float(np.median([block.mean() for block in np.array_split(array, min(_BLOCKS, len(array)))]))
 
 
-def _summary(runs: Sequence[Run]) -> Summary:
+def _summary(runs: Sequence[Run], miss: float | None) -> Summary:
     measured = [run.evaluation for run in runs]
     coverage = np.array([x.coverage for x in measured])
     costs = np.array([x.mean_cost for x in measured])
@@ -471,9 +496,11 @@ def _summary(runs: Sequence[Run]) -> Summary:
     n = sum(x.n for x in measured)
     return Summary(
         unit=measured[0].unit,
+        total=None if miss is None else float(costs.mean()) + miss * (1 - mean),
         loss=runs[0].loss,
         oracle=runs[0].oracle,
         alpha=runs[0].alpha,
+        alpha_found=float(np.mean([float(x.alpha) for x in measured])),
         coverage=mean,
         coverage_interval=interval,
         cost=median_of_means(costs),
@@ -528,9 +555,15 @@ def _plain(summary: Summary) -> dict[str, Any]:
 
 def side_by_side(summaries: Sequence[Summary], title: Line = "") -> Table:
     """A table of the oracles for one loss at one alpha, the cheapest marked."""
-    cheapest = min(x.cost_mean for x in summaries)
+    found = summaries[0].total is not None
+
+    def paid(x: Summary) -> float:
+        return x.cost_mean if x.total is None else x.total
+
+    cheapest = min(map(paid, summaries))
     columns = (
-        Column("oracle", lambda x: f"{x.oracle} *" if x.cost_mean == cheapest else x.oracle),
+        Column("oracle", lambda x: f"{x.oracle} *" if paid(x) == cheapest else x.oracle),
+        *([Column("alpha", "alpha_found", ".4f"), Column("with misses", "total", ".5g")] if found else []),
         *([] if summaries[0].risk is None else [Column("harm", "risk", ".4g")]),
         Column("coverage", "coverage", ".4f"),
         Column("interval", lambda x: "{:.3f} to {:.3f}".format(*x.coverage_interval), kind="number"),
@@ -540,7 +573,7 @@ def side_by_side(summaries: Sequence[Summary], title: Line = "") -> Table:
         Column("empty", "empty", ".1%"),
         Column("seconds", "seconds", ".3f"),
     )
-    return Table(columns, summaries, title, stands_out=lambda x: x.cost_mean == cheapest)
+    return Table(columns, summaries, title, stands_out=lambda x: paid(x) == cheapest)
 
 
 def _crosswise(title: str, cells: Mapping[str, Mapping[str, str]], order: Sequence[str] = ()) -> Table:

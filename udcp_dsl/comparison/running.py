@@ -28,11 +28,13 @@ from udcp_dsl.prediction.promises.promise import COMPARED, OPTIONS, Promise, Tem
 from udcp_dsl.prediction.rows import Rows, rows_of
 from udcp_dsl.prediction.stages.chain import STAGES, fit_repairs
 from udcp_dsl.prediction.stages.chain import deal as deal_stages
+from udcp_dsl.prediction.stages.decision import check_decides
 from udcp_dsl.prediction.stages.stage import Stage
+from udcp_dsl.prediction.stages.worth_of_miss import AbstainingIsCheapest
 
 # Called with the units of work and what is done to them, it gives them back one after the other.
 Progress: TypeAlias = Callable[[Sequence[Any], str], Iterable[Any]]
-Within: TypeAlias = Literal["difficulty"] | None
+Within: TypeAlias = Literal["difficulty", "decision"] | None
 
 
 def compare(
@@ -42,6 +44,7 @@ def compare(
     *,
     promise: Promise | None = None,
     alphas: Level | Sequence[Level] | None = None,
+    miss: float | None = None,
     oracles: Sequence[str] | Mapping[str, tuple[str, Mapping[str, object]]] | None = None,
     splits: int = 10,
     fractions: tuple[float, float, float] = FRACTIONS,
@@ -99,8 +102,12 @@ def compare(
         Names of the columns of `probs`, if they are not in the order of the labels.
     label_names : mapping, optional
         Names of labels for readers, if the labels are codes.
-    conditional : {"difficulty"}, optional
-        Add a second comparison on the same splits, `beside`, with coverage guaranteed in each part by difficulty.
+    miss : float, optional
+        What a missed truth is worth, in the unit of the loss, in place of `alphas`: each oracle finds its own alpha on
+        each split.
+    conditional : {"difficulty", "decision"}, optional
+        Add a second comparison on the same splits, `beside`, with coverage guaranteed in each part by difficulty, or
+        within each decision.
     bins : int, default 4
         Number of parts by difficulty.
     confidence, risk
@@ -145,6 +152,8 @@ def compare(
     warn_of_high_alpha(asked)
     for loss in compared:
         asked.harm(loss)  # in the units of each loss's own spec, so that alpha must be one of each
+        if asked.by_decision:
+            check_decides(loss)
     for name, value, least in (("splits", splits, 1), ("workers", workers, 1)):
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
             raise InputError(f"{name} is {value!r}: give a whole number, {least} or more")
@@ -174,11 +183,20 @@ def compare(
         for contender, split in tasks if progress is None else progress(tasks, f"comparing over {splits} splits"):
             if split == 0:
                 entry = Entry.of(contender, data, overall)
+                entries = [(entry.unscored() if each.by_decision else entry, each) for each in kept]
                 running = [
-                    [pool.submit(copy_context().run, run_split, entry, fold, each) for each in kept] for fold in folds
+                    [pool.submit(copy_context().run, run_split, own, fold, each) for own, each in entries]
+                    for fold in folds
                 ]
-            found = results.setdefault((contender.loss_name, contender.oracle_name), [])
-            found.append([one.result() for one in running[split]])
+            key = contender.loss_name, contender.oracle_name
+            try:
+                results.setdefault(key, []).append([one.result() for one in running[split]])
+            except AbstainingIsCheapest as error:  # of this oracle, whose sets miss too much for what they cost
+                skipped[key] = str(error)
+    results = {key: found for key, found in results.items() if key not in skipped}
+    for name in names:
+        if all(of != name for of, _ in results):
+            raise AbstainingIsCheapest(next(why for (of, _), why in reversed(skipped.items()) if of == name))
     called = dict(label_names or {})
     first = {key: found[0][0] for key, found in results.items()}
 
@@ -226,10 +244,10 @@ def compare(
 
 def compared_promise(promise: Promise) -> Promise:
     """A promise as a comparison can show it; refuses others."""
-    if promise.conditional not in (None, "difficulty"):
+    if promise.conditional not in (None, "difficulty", "decision"):
         raise InputError(
-            f'conditional is {promise.conditional!r}: a comparison shows None, or "difficulty" beside it; groups= are '
-            "strata"
+            f'conditional is {promise.conditional!r}: a comparison shows None, or "difficulty" or "decision" beside '
+            "it; groups= are strata"
         )
     others = [name for name, own in OPTIONS.items() if name not in COMPARED and getattr(promise, name) != own.default]
     if others:

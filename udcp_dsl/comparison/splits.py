@@ -6,7 +6,6 @@ for oracles with an anchor, whose scores depend on the split.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -28,11 +27,12 @@ from udcp_dsl.prediction.oracle import AnchoredOracle, Masks, Oracle
 from udcp_dsl.prediction.promises.promise import Promise
 from udcp_dsl.prediction.rows import Rows
 from udcp_dsl.prediction.sets import PredictionSets
-from udcp_dsl.prediction.stages.chain import STAGES, Chain, fit_tuned
+from udcp_dsl.prediction.stages.chain import STAGES, Chain, fit_tuned, placed
 from udcp_dsl.prediction.stages.lambda_tuning import Lambda
 from udcp_dsl.prediction.stages.multipliers import LimitError, Multipliers
 from udcp_dsl.prediction.stages.oracle_input import OracleInput, prepare
 from udcp_dsl.prediction.stages.setting import Setting
+from udcp_dsl.prediction.stages.thresholds import worth_of
 
 Places: TypeAlias = npt.NDArray[np.intp]  # of rows
 
@@ -71,7 +71,7 @@ def deal(n: int, fractions: Sequence[float], seed: int, splits: int) -> list[Fol
 
 def warn_of_too_few(folds: Folds, promise: Promise, loss: Loss, *, tuned: bool) -> None:
     """Say where a fold has too few rows for a finite threshold."""
-    alpha, by_bin = min(promise.alphas), not promise.is_marginal
+    alpha, by_bin = min(promise.alphas), promise.by_difficulty
     need = promise.rule(promise.bin_count if by_bin else 1, promise.harm(loss)).needed(alpha)
     needed = f"alpha {show_level(alpha)} needs {need}"
     faults = []
@@ -164,6 +164,10 @@ class Entry:
         tuning = sum(map(len, folds.halves)) * sum(per_row.values()) if self.contender.tuned else 0.0
         return tuning + next(iter(per_row.values())) * (len(folds.calibration) + len(folds.test))
 
+    def unscored(self) -> Entry:
+        """The same with probabilities, by which decisions are made."""
+        return replace(self, oracles=self.contender.oracles)
+
     @property
     def _remembered(self) -> bool:
         return isinstance(next(iter(self.oracles.values())), RememberedScores)
@@ -172,7 +176,8 @@ class Entry:
 @dataclass(frozen=True, eq=False)
 class Result:
     """Of a contender on a split: its run at each alpha. Of the first split, where nothing is promised within parts of
-    the rows, also the curve, the first sets, and the p-values of all labels, as a function of places in the test fold.
+    the rows, also the curve, the first sets, and the p-values of all labels, as a function of places in the test fold;
+    and, along the curve, what a miss is valued at (coverage, worth), where the oracle has prices.
     """
 
     runs: tuple[Run, ...]
@@ -186,43 +191,42 @@ def run_split(entry: Entry, folds: Folds, promise: Promise) -> Result:
     test, alphas, contender = folds.test, promise.alphas, entry.contender
     first = folds.split == 0 and promise.is_marginal
     grid = _grid(promise, contender.loss, folds) if first else []
-    tested, shown = entry.data.take(test), entry.rows(promise, test)
+    tested = entry.data.take(test)
     runs, points = dict[Fraction, Run](), dict[Fraction, tuple[Fraction, Floats, Masks, float | None]]()
+    fixed = promise if promise.miss is None else promise.at_alpha
     first_mask, first_p = None, None
     for level in dict.fromkeys((*alphas, *grid)):
         began = time.perf_counter()
         try:
-            chain = _fitted(entry, folds, promise.at(level))
+            chain = _fitted(entry, folds, promise if promise.miss and level in alphas else fixed.at(level))
         except LimitError:
             if level in alphas:
                 raise
             continue  # a point that the curve does not have
-        mask = chain.sets(shown, level)
+        found_level = chain.setting.promise.alphas[0]  # that of a worth of a miss, or the level itself
+        shown = placed(chain.setting, chain.stages, entry.rows(promise, test))
+        mask = chain.sets(shown, found_level)
         took, known = time.perf_counter() - began, entry.seconds(folds)
-        sets = PredictionSets(contender.loss, mask, inputs=tested.inputs)
+        sets = PredictionSets(contender.loss, mask, inputs=tested.inputs, decided=shown.decided)
         if level in grid:
             covered = mask[np.arange(len(test)), tested.truth]
-            points[level] = (level, sets.costs, covered, _worth(contender.oracle_name, chain, level))
+            worth = worth_of(chain.setting.oracle, chain.thresholds, level)
+            points[level] = (level, sets.costs, covered, worth if isinstance(worth, float) else None)
         if level in alphas:
             harm = promise.harm(contender.loss, tested.inputs)
             oracle, within = contender.oracle_name, promise.conditional
             limited = chain.find(Multipliers)
-            nu = None if limited is None else limited.found[level].multipliers
+            nu = None if limited is None else limited.found[found_level].multipliers
             more = {"harm": harm, "conditional": within, "multipliers": nu}
-            measures = measure(sets, tested, alpha=level, oracle=oracle, **more)
+            measures = measure(sets, tested, alpha=found_level, oracle=oracle, **more)
             key, tuned = (contender.loss_name, contender.oracle_name), chain.find(Lambda)
             lam = None if tuned is None else tuned.tuning.best
             runs[level] = Run(*key, level, folds.split, measures, lam, took if known is None else known)
         if first and level == alphas[0]:
-            first_mask, first_p = mask, _p_values(entry, chain, folds, level)
-    curve = CostCurve.of(*zip(*(points[level] for level in grid), strict=True)) if grid else CostCurve()
+            first_mask, first_p = mask, _p_values(entry, chain, folds, found_level)
+    found = [points[level] for level in grid if level in points]
+    curve = CostCurve.of(*zip(*found, strict=True)) if found else CostCurve()
     return Result(tuple(runs[level] for level in alphas), curve, first_mask, first_p)
-
-
-def _worth(oracle: str, chain: Chain, level: Fraction) -> float | None:
-    """What `price` values a missed truth at: its threshold."""
-    tau = chain.thresholds.calibration.thresholds(level) if oracle == "price" else math.inf
-    return tau if isinstance(tau, float) and math.isfinite(tau) else None
 
 
 def _fitted(entry: Entry, folds: Folds, promise: Promise) -> Chain:

@@ -63,11 +63,12 @@ class Sweep(Result):
         return {
             self.param: [value for value, _ in rows],
             "oracle": [s.oracle for _, s in rows],
-            "alpha": [show_level(s.alpha) for _, s in rows],
+            "alpha": [show_level(s.alpha) if s.total is None else f"{s.alpha_found:.4g}" for _, s in rows],
             "coverage": [s.coverage for _, s in rows],
             "cost": [s.cost_mean for _, s in rows],
             "cost_error": [s.cost_error for _, s in rows],
             "size": [s.size for _, s in rows],
+            **({} if rows[0][1].total is None else {"with misses": [s.total for _, s in rows]}),
             **{f"cost of {term}": [s.cost_by_term.get(term) for _, s in rows] for term in terms},
         }
 
@@ -101,6 +102,7 @@ class Sweep(Result):
             Column("coverage", "coverage", ".4f"),
             Column(in_unit("cost", self.unit), "cost", ".5g"),
             Column("size", "size", ".4g"),
+            *([] if first.promise.miss is None else [Column("with misses", "with misses", ".5g")]),
         )
         counts = {"n": first.n, "labels": first.K, "splits": first.splits, "seed": first.seed}
         same = f"the same {counted(first.splits, 'split')} for each value"

@@ -7,10 +7,58 @@ together, and the case may as well go, at price c, to someone else.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
 import numpy as np
 
 from udcp_dsl.expression.domain import Actions, Bools, Floats, Ints
 from udcp_dsl.expression.ir import Constant, Expression, Extremum, Leaf, Table
+
+KEPT, HANDED_OVER = "kept", "handed over"
+
+
+@dataclass(frozen=True, eq=False)
+class Decided:
+    """What is done with each of n rows: whether it is handed over (None for a loss that is not min(L, c)), and which
+    action is taken, of each `worst`, by its position."""
+
+    handed_over: Bools | None
+    actions: Mapping[str, Ints] = field(default_factory=dict)
+
+    def __getitem__(self, rows: Any) -> Decided:
+        """Of some of the rows."""
+        handed = None if self.handed_over is None else self.handed_over[rows]
+        return Decided(handed, {name: chosen[rows] for name, chosen in self.actions.items()})
+
+    @staticmethod
+    def joined(parts: Sequence[Decided]) -> Decided:
+        """Of rows that came in parts."""
+        first, every = parts[0], [part.handed_over for part in parts if part.handed_over is not None]
+        actions = {name: np.concatenate([part.actions[name] for part in parts]) for name in first.actions}
+        return Decided(np.concatenate(every) if every else None, actions)
+
+    def names(self, actions: Mapping[str, Actions]) -> np.typing.NDArray[np.str_]:
+        """The decision of each row in words: its action, of several one after the other, or kept and handed over.
+
+        >>> treat = Actions("treat", ("wait", "cut"), np.zeros((2, 2)))
+        >>> Decided(np.array([True, False]), {"treat": np.array([0, 1])}).names({"treat": treat}).tolist()
+        ['handed over', 'cut']
+        """
+        columns = [np.array(actions[name].actions)[chosen].tolist() for name, chosen in self.actions.items()]
+        found = [", ".join(row) for row in zip(*columns, strict=True)]
+        if self.handed_over is not None:
+            found = found or [KEPT] * len(self.handed_over)
+            found = [HANDED_OVER if handed else name for handed, name in zip(self.handed_over, found, strict=True)]
+        return np.array(found, dtype=np.str_)
+
+
+def worst_of(actions: Actions, mask: Bools, chosen: Ints) -> Floats:
+    """What the chosen action of each set costs at worst over the labels of the set; of an empty one, over all."""
+    sets = mask | ~mask.any(axis=1, keepdims=True)
+    found: Floats = np.where(sets, actions.values.T[chosen], -np.inf).max(axis=1, initial=-np.inf)
+    return found
 
 
 def actions_of(expression: Expression) -> dict[str, Actions]:

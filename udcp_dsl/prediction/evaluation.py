@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError
+from udcp_dsl.expression.decisions import HANDED_OVER, KEPT
 from udcp_dsl.prediction.calibrate import Level, show_level
 from udcp_dsl.prediction.containers import BlockedMatrix, frame_index
 from udcp_dsl.prediction.empty_sets import told
@@ -35,8 +36,6 @@ Bools: TypeAlias = npt.NDArray[np.bool_]
 
 ENOUGH = 50  # points of a size bin that count for `size_violation`
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
-
-KEPT, HANDED_OVER = "kept", "handed over"
 
 SIZE_BINS = ("0", "1", "2-4", "5-9", "10-49", "50-99", "100+")
 QUARTERS = ("hardest", "second", "third", "easiest")  # of the rows, by their highest probability
@@ -108,11 +107,12 @@ class Measures(Result):
     by_class, by_group : tuple of Stratum
         Rows by true class, and by group if groups were given.
     by_decision : tuple of Stratum
-        For a loss min(L, c): the rows that are handed over, and those that are kept.
+        For a loss min(L, c), the rows that are handed over and those that are kept; with `conditional="decision"` also
+        the rows of each action.
     risk : Risk or None
         Mean harm of missed labels, where harm is bounded.
     conditional : str or None
-        Where coverage was promised: "group", "class", "difficulty" or None.
+        Where coverage was promised: "group", "class", "difficulty", "decision" or None.
     unit : str or None
         Unit of the costs, if the spec names one.
     limits : tuple
@@ -146,7 +146,9 @@ class Measures(Result):
     @property
     def handed_over(self) -> float | None:
         """Share of the rows that are handed over; None unless the loss is min(L, c)."""
-        return sum(s.n for s in self.by_decision if s.name == HANDED_OVER) / self.n if self.by_decision else None
+        if not self.by_decision or not {KEPT, HANDED_OVER} & {s.name for s in self.by_decision}:
+            return None
+        return sum(s.n for s in self.by_decision if s.name == HANDED_OVER) / self.n
 
     @property
     def least_covered(self) -> LeastCovered | None:
@@ -440,8 +442,8 @@ def evaluate(
         made = predictor.make_sets(some, level)
         full += made.full
         unproved.append(made.unproved)
-        more = {"index": frame_index(probs), "given_labels": predictor.given_labels, "inputs": some.inputs}
-        sets = PredictionSets(predictor.loss, made.mask, rows.ids, **more)
+        more = {"given_labels": predictor.given_labels, "inputs": some.inputs, "decided": made.decided}
+        sets = PredictionSets(predictor.loss, made.mask, rows.ids, index=frame_index(probs), **more)
         points.append(_Points.of(sets, replace(some, P=predictor.repaired(some.P))))
     if full:
         warn_of_full_sets(full, len(rows))
@@ -484,7 +486,6 @@ def _measures(points: _Points, loss: Loss, *, alpha: Fraction, oracle: str, **mo
     (whole,) = points.strata(["all"], np.zeros(n, dtype=np.intp))
     sizes, counts = np.unique(points.sizes, return_counts=True)
     quantiles = np.quantile(points.sizes, QUANTILES, method="inverted_cdf").astype(int).tolist()
-    handed = points.handed_over
     group_names, group_of = np.unique(np.empty(0, np.str_) if groups is None else groups, return_inverse=True)
     return Measures(
         alpha=alpha,
@@ -505,7 +506,7 @@ def _measures(points: _Points, loss: Loss, *, alpha: Fraction, oracle: str, **mo
         by_difficulty=points.strata(*_difficulty(points.highest_probabilities)),
         by_class=points.strata(loss.labels, truth),
         by_group=() if groups is None else points.strata(group_names.tolist(), group_of),
-        by_decision=() if handed is None else points.strata((KEPT, HANDED_OVER), handed.astype(np.intp)),
+        by_decision=points.by_decision,
         risk=None if harm is None else risk_of(harm, points.covered, harm.of_truth(truth), alpha),
         conditional=more["conditional"],
         unit=loss.unit,
@@ -523,7 +524,7 @@ def least_covered(folds: Sequence[Measures]) -> LeastCovered | None:
         classes.setdefault(stratum.name, []).append((stratum.n, stratum.covered))
     hardest = [(fold.by_difficulty[0].n, fold.by_difficulty[0].covered) for fold in folds]
     return LeastCovered.of(
-        first.alpha,
+        max(fold.alpha for fold in folds),
         Part.mean("all", "", [(fold.n, fold.covered) for fold in folds]),
         [Part.mean("class", name, own) for name, own in classes.items()],
         Part.mean("quarter", f"{QUARTERS[0]} quarter", hardest),
@@ -546,7 +547,7 @@ class _Points:
     sizes: npt.NDArray[np.int64]
     costs: Floats
     paid: Mapping[str, Floats]
-    handed_over: Bools | None
+    decision: npt.NDArray[np.str_] | None
     truth: npt.NDArray[np.int64]
     true_probabilities: Floats
     highest_probabilities: Floats
@@ -559,8 +560,8 @@ class _Points:
             covered=sets.mask[np.arange(len(rows)), rows.truth],
             sizes=sets.sizes,
             costs=sets.costs,
-            paid=sets.loss.terms_batch(sets.mask, inputs=sets.inputs),
-            handed_over=sets.handed_over,
+            paid=sets.paid,
+            decision=sets.decision_names,
             truth=rows.truth,
             true_probabilities=rows.true_probabilities,
             highest_probabilities=rows.highest_probabilities,
@@ -581,6 +582,14 @@ class _Points:
         limited = LimitPoints(*map(np.concatenate, zip(*(part.limited for part in parts), strict=True)))
         paid = {term: np.concatenate([part.paid[term] for part in parts]) for term in parts[0].paid}
         return cls(**columns, paid=paid, limited=limited)
+
+    @property
+    def by_decision(self) -> tuple[Stratum, ...]:
+        """The kept and the handed over, then actions by their names; none where nothing is decided."""
+        if self.decision is None:
+            return ()
+        names = list(dict.fromkeys((KEPT, HANDED_OVER, *np.unique(self.decision).tolist())))
+        return self.strata(names, np.array([names.index(name) for name in self.decision.tolist()], dtype=np.intp))
 
     def strata(self, names: Sequence[str], codes: npt.NDArray[np.integer[Any]]) -> tuple[Stratum, ...]:
         """The points by code, which is the position of a stratum's name; strata without points are left out."""

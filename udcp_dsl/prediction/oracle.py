@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
 
 GROUP = "udcp_dsl.oracles"
-
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 Masks = NDArray[np.bool_]
@@ -78,6 +77,7 @@ class Oracle(ABC):
     name: str
     declaration: Declaration | None = None  # what it says of itself
     settled_by_row: frozenset[str] = frozenset()  # options that, not given, each row of a loss with inputs settles
+    priced: bool = False  # scores are prices in the unit of the loss: a threshold is what a missed truth is worth
 
     def __init__(self, loss: Loss, **options: object) -> None:
         self.loss = loss

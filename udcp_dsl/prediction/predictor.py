@@ -12,9 +12,10 @@ import numpy.typing as npt
 
 from udcp_dsl.deprecation import deprecated
 from udcp_dsl.diagnostics import InputError
+from udcp_dsl.expression.decisions import Decided
 from udcp_dsl.expression.rows.declared import RowInput
 from udcp_dsl.loss import Loss
-from udcp_dsl.prediction.calibrate import Calibration, Conditional, Level, Tuning, row_draws
+from udcp_dsl.prediction.calibrate import Calibration, Level, Tuning, row_draws
 from udcp_dsl.prediction.calibrate.calibration_scores import CalibrationScores
 from udcp_dsl.prediction.containers import flag, frame_index
 from udcp_dsl.prediction.input_warnings import (
@@ -28,6 +29,7 @@ from udcp_dsl.prediction.least_covered import LeastCovered
 from udcp_dsl.prediction.oracle import Oracle, as_oracle
 from udcp_dsl.prediction.probability_repair import LabelShift, Repair
 from udcp_dsl.prediction.promises.promise import Promise, promise_from
+from udcp_dsl.prediction.promises.with_promise import WithPromise
 from udcp_dsl.prediction.rows import Rows, rows_of
 from udcp_dsl.prediction.rows.column_roles import Columns
 from udcp_dsl.prediction.rows.probability_matrix import Matrix, check_class_names, names_of_classes
@@ -35,18 +37,20 @@ from udcp_dsl.prediction.rows.row_attributes import labels_as_given
 from udcp_dsl.prediction.sets import MadeSets, PredictionSets
 from udcp_dsl.prediction.stages.anchors import Anchors
 from udcp_dsl.prediction.stages.chain import STAGES, Chain, deal, fit_chain
+from udcp_dsl.prediction.stages.decision import Decision, check_decides
 from udcp_dsl.prediction.stages.lambda_tuning import Lambda
 from udcp_dsl.prediction.stages.multipliers import Multipliers, check_limits
 from udcp_dsl.prediction.stages.oracle_input import OracleInput
 from udcp_dsl.prediction.stages.repair import RepairStage
 from udcp_dsl.prediction.stages.setting import Setting
 from udcp_dsl.prediction.stages.temperature import Temperature
+from udcp_dsl.prediction.stages.thresholds import worth_of
 
 # Sets that need every score, or another matrix than that of the rows: this many entries are held at a time.
 _BLOCK = 1 << 22
 
 
-class SetPredictor:
+class SetPredictor(WithPromise):
     """Prediction sets that contain the true label with probability at least 1 - alpha, at low cost.
 
     Parameters
@@ -64,9 +68,13 @@ class SetPredictor:
         harm to stay below.
     confidence_level : float, optional
         The same as `alpha=1 - confidence_level`.
-    conditional : {"group", "class", "difficulty"}, optional
-        Guarantee coverage in each group, in each true class, or in each of `bins` parts of the rows by their highest
-        probability, instead of over all rows. Groups and classes with too few rows get full sets; see `pool`.
+    miss : float, optional
+        What a missed truth is worth, in the unit of the loss, in place of alpha: alpha is then found where cost and
+        misses together are lowest.
+    conditional : {"group", "class", "difficulty", "decision"}, optional
+        Guarantee coverage in each group, in each true class, in each of `bins` parts of the rows by their highest
+        probability, or within each decision that the loss leads to, instead of over all rows. Groups and classes
+        with too few rows get full sets; see `pool`.
     bins : int, default 4
         Number of parts for `conditional="difficulty"`.
     confidence : float, optional
@@ -128,8 +136,9 @@ class SetPredictor:
         promise: Promise | None = None,
         options: Mapping[str, object] | None = None,
         alpha: Level | Sequence[Level] | None = None,
+        miss: float | None = None,
         confidence_level: Level | None = None,
-        conditional: Literal["group", "class", "difficulty"] | None = None,
+        conditional: Literal["group", "class", "difficulty", "decision"] | None = None,
         bins: int | None = None,
         confidence: Level | None = None,
         simultaneous: bool = False,
@@ -151,6 +160,8 @@ class SetPredictor:
         if self.class_names is not None:
             check_class_names(self.class_names, loss.labels)
         self.promise.harm(loss)  # refuses costs that the loss does not have
+        if self.promise.by_decision:
+            check_decides(loss)
         self.oracle: Oracle = as_oracle(loss, oracle, options)
         self._tune = self.oracle.untuned
         check_limits(self.promise, self.oracle)
@@ -290,9 +301,9 @@ class SetPredictor:
         self._check_groups(rows, groups)
         if self.randomize:
             warn_of_shared_draws(rows, self.seed)
-        mask = self.sets(rows, level) if len(rows) else np.zeros(rows.P.shape, dtype=bool)
-        made = {"index": frame_index(probs), "given_labels": self.given_labels, "inputs": rows.inputs}
-        return PredictionSets(self.loss, mask, rows.ids, **made)
+        made = self.answered(rows, level)
+        more: dict[str, Any] = {"given_labels": self.given_labels, "inputs": rows.inputs, "decided": made.decided}
+        return PredictionSets(self.loss, made.mask, rows.ids, index=frame_index(probs), **more)
 
     def predict_batches(
         self,
@@ -461,6 +472,11 @@ class SetPredictor:
         """The scores behind the thresholds; None before calibration and with weights."""
         return None if self.chain is None else self.chain.thresholds.scores
 
+    def worth(self, alpha: Level | None = None) -> float | dict[str, float] | None:
+        """What a missed truth is valued at by its threshold, in the unit of the loss: for oracles whose scores are
+        prices (`price`, `ratio`), else None. Of groups, bins by difficulty and decisions, by their names."""
+        return worth_of(self.oracle, self.fitted.thresholds, self.calibrated.level(alpha))
+
     def least_covered(self, alpha: Level | None = None) -> LeastCovered | None:
         """The classes and the quarter of the rows that are covered least on the calibration rows.
 
@@ -497,6 +513,11 @@ class SetPredictor:
         return None if self.chain is None else self.chain.find(Multipliers)
 
     @property
+    def decision(self) -> Decision | None:
+        """How it is decided what is done with a row, with `conditional="decision"`."""
+        return None if self.chain is None else self.chain.find(Decision)
+
+    @property
     def repair(self) -> Repair | None:
         """The correction of the probabilities, or None before calibration and without one."""
         stage = None if self.chain is None else self.chain.find(RepairStage)
@@ -507,36 +528,6 @@ class SetPredictor:
         """The temperature, if the repair is a temperature alone; else None."""
         old = None if self.chain is None else self.chain.find(Temperature)
         return old.value if old is not None else None if self.repair is None else self.repair.temperature
-
-    @property
-    def alphas(self) -> tuple[Fraction, ...]:
-        """The values of alpha, as exact fractions."""
-        return self.promise.alphas
-
-    @property
-    def conditional(self) -> Conditional:
-        """Where coverage is guaranteed ("group", "class" or "difficulty"); None means over all rows."""
-        return self.promise.conditional
-
-    @property
-    def nonempty(self) -> bool:
-        """Whether empty sets are ruled out."""
-        return self.promise.nonempty
-
-    @property
-    def randomize(self) -> bool:
-        """Whether sets are randomised at the threshold."""
-        return self.promise.randomize
-
-    @property
-    def pool(self) -> bool:
-        """Whether small groups and classes use the threshold of all rows."""
-        return self.promise.pool
-
-    @property
-    def seed(self) -> int:
-        """Random seed for the folds and for randomised sets."""
-        return self.promise.seed
 
     @property
     def promises(self) -> Promise:
@@ -619,7 +610,7 @@ class SetPredictor:
 
     def take_up(self, chain: Chain) -> None:
         """Predict by this chain from now on; an oracle that it tuned is tuned again at the next calibration."""
-        self.chain, self.oracle = chain, chain.setting.oracle
+        self.chain, self.oracle, self.promise = chain, chain.setting.oracle, chain.setting.promise
         self._tune = self._tune or chain.find(Lambda) is not None
 
     def _check_groups(self, rows: Rows, given: Any) -> None:
@@ -635,7 +626,7 @@ class SetPredictor:
 
     def threshold_rows(self, rows: Rows) -> npt.NDArray[np.int64]:
         """The positions of the rows that calibrating with these rows leaves for thresholds."""
-        setting = Setting(self.promise, self.oracle, {} if self._tune else None)
+        setting = Setting(self.promise.as_asked, self.oracle, {} if self._tune else None)
         return deal(setting, rows, STAGES)[1]
 
     def prepare(self, rows: Rows) -> OracleInput:
@@ -648,10 +639,14 @@ class SetPredictor:
 
     def sets(self, rows: Rows, level: Fraction) -> npt.NDArray[np.bool_]:
         """The sets of rows, (n, K) bool, at one alpha; `predict_set` wraps them."""
+        return self.answered(rows, level).mask
+
+    def answered(self, rows: Rows, level: Fraction) -> MadeSets:
+        """The same, with what was decided about the rows beforehand (zero rows are allowed)."""
         made = self.make_sets(rows, level)
         if made.full:
             warn_of_full_sets(made.full, len(rows))
-        return made.mask
+        return made
 
     def make_sets(self, rows: Rows, level: Fraction) -> MadeSets:
         """The sets of rows, with what is known about how they were made."""
@@ -662,12 +657,15 @@ class SetPredictor:
         if not self._in_blocks or len(rows) <= step:
             return self._make_sets(rows, level)
         mask, full, unproved = np.empty(rows.P.shape, dtype=bool), 0, list[int | None]()
+        decided = list[Decided]()
         for start in range(0, len(rows), step):
             part = slice(start, start + step)
             made = self._make_sets(rows.take(part), level)
             mask[part], full = made.mask, full + made.full
             unproved.append(made.unproved)
-        return MadeSets(mask, full, None if None in unproved else sum(filter(None, unproved)))
+            decided += [] if made.decided is None else [made.decided]
+        proved = None if None in unproved else sum(filter(None, unproved))
+        return MadeSets(mask, full, proved, Decided.joined(decided) if decided else None)
 
     @property
     def _in_blocks(self) -> bool:
@@ -679,7 +677,7 @@ class SetPredictor:
         chain = self.fitted
         given = chain.prepare(rows)
         mask = chain.sets(given, level, self._draws(rows))
-        return MadeSets(mask, chain.thresholds.full(given, level), self.oracle.unproved)
+        return MadeSets(mask, chain.thresholds.full(given, level), self.oracle.unproved, given.decided)
 
     def _draws(self, rows: Rows) -> npt.NDArray[Any] | None:
         return row_draws(rows.P, self.seed, rows.ids) if self.randomize else None

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.expression.atoms import Sets
 from udcp_dsl.expression.atoms.nodes import Nodes
-from udcp_dsl.expression.decisions import best_actions
+from udcp_dsl.expression.decisions import Decided, best_actions, worst_of
 from udcp_dsl.expression.domain import Hierarchy
 from udcp_dsl.loss import Loss
 from udcp_dsl.showing import Column, Description, Shown, Table, in_unit, listed
@@ -32,12 +32,14 @@ if TYPE_CHECKING:
 
 
 class MadeSets(NamedTuple):
-    """Sets as a mask (n, K); the number of full ones, as no threshold is high enough for the weight of the row; and of
-    those that are not proved to be the best for the p that the oracle was given, None where it proves nothing."""
+    """Sets as a mask (n, K); the number of full ones, as no threshold is high enough for the weight of the row; of
+    those that are not proved to be the best for the p that the oracle was given, None where it proves nothing; and what
+    was decided of their rows before there were sets."""
 
     mask: npt.NDArray[np.bool_]
     full: int
     unproved: int | None
+    decided: Decided | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +85,7 @@ class PredictionSets(Shown):
     index: pd.Index[Any] | None = field(default=None, kw_only=True)
     given_labels: tuple[Any, ...] | None = field(default=None, kw_only=True)
     inputs: RowInputs | None = field(default=None, kw_only=True)  # that the loss reads of each row
+    decided: Decided | None = field(default=None, kw_only=True)  # before there were sets, by conditional="decision"
 
     def __len__(self) -> int:
         return len(self.mask)
@@ -114,7 +117,8 @@ class PredictionSets(Shown):
         ids = None if self.ids is None else self.ids[which]
         index = None if self.index is None else self.index[which]
         inputs = None if self.inputs is None else self.inputs[which]
-        more: dict[str, Any] = {"index": index, "given_labels": self.given_labels, "inputs": inputs}
+        decided = None if self.decided is None else self.decided[which]
+        more: dict[str, Any] = {"index": index, "given_labels": self.given_labels, "inputs": inputs, "decided": decided}
         return PredictionSets(self.loss, self.mask[which], ids, **more)
 
     @cached_property
@@ -162,15 +166,29 @@ class PredictionSets(Shown):
 
     @cached_property
     def costs(self) -> npt.NDArray[np.float64]:
-        """Cost of each set, in the unit of the loss (`loss.unit`)."""
-        return self.loss.costs_of(self.views, self.inputs)
+        """Cost of each set, in the unit of the loss (`loss.unit`).
+
+        With `conditional="decision"`, a row that was handed over beforehand costs c.
+        """
+        found = self.loss.costs_of(self.views, self.inputs)
+        if self.decided is None or self.decided.handed_over is None or self.loss.ceiling is None:
+            return found
+        return np.where(self.decided.handed_over, self.loss.ceiling, found)
+
+    @property
+    def paid(self) -> dict[str, npt.NDArray[np.float64]]:
+        """What each summand of the loss pays for each set: they sum to `costs`."""
+        if self.decided is not None and self.decided.handed_over is not None:  # min(L, c) is one summand
+            return dict.fromkeys(self.loss.summands, self.costs)
+        return self.loss.terms_batch(self.mask, inputs=self.inputs)
 
     @property
     def actions(self) -> npt.NDArray[np.str_] | dict[str, npt.NDArray[np.str_]]:
         """The best action for each set, for a loss with `worst(u)`; its worst loss over the set is the least.
 
         For an empty set, the best action over all labels. If the loss has several `worst`, a mapping by the name of the
-        actions. InputError if it has none.
+        actions. With `conditional="decision"`, the action that was decided beforehand, whatever the set. InputError if
+        the loss has no `worst`.
         """
         found = {name: np.array(self._asked[name].actions)[chosen] for name, (chosen, _) in self._decided.items()}
         return found if len(found) > 1 else next(iter(found.values()))
@@ -195,17 +213,38 @@ class PredictionSets(Shown):
     @cached_property
     def _decided(self) -> dict[str, tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]]:
         step = max(1, _BLOCK // max(1, self.loss.K))
-        blocks = [self.mask[start : start + step] for start in range(0, max(1, len(self)), step)]
-        found = {name: [best_actions(actions, block) for block in blocks] for name, actions in self._asked.items()}
+        blocks = [slice(start, start + step) for start in range(0, max(1, len(self)), step)]
+        found = {name: [self._decided_in(name, block) for block in blocks] for name in self._asked}
         return {
             name: (np.concatenate([chosen for chosen, _ in parts]), np.concatenate([worst for _, worst in parts]))
             for name, parts in found.items()
         }
 
+    def _decided_in(self, name: str, rows: slice) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+        """The actions of some of the rows, and what they cost at worst."""
+        actions, mask = self._asked[name], self.mask[rows]
+        if self.decided is None:
+            return best_actions(actions, mask)
+        chosen = self.decided.actions[name][rows]
+        return chosen, worst_of(actions, mask, chosen)
+
     @cached_property
     def handed_over(self) -> npt.NDArray[np.bool_] | None:
-        """Which sets cost c, for a loss min(L, c), so that the row is handed over; None for other losses."""
+        """Which sets cost c, for a loss min(L, c), so that the row is handed over; None for other losses.
+
+        With `conditional="decision"`, the rows for which that was decided beforehand, whatever their sets cost.
+        """
+        if self.decided is not None:
+            return self.decided.handed_over
         return None if self.loss.ceiling is None else self.costs >= self.loss.ceiling
+
+    @property
+    def decision_names(self) -> npt.NDArray[np.str_] | None:
+        """What is done with each row, in words, as far as coverage is shown by it: kept or handed over; the action only
+        where it was decided before there were sets. None where there is nothing to decide."""
+        if self.decided is not None:
+            return self.decided.names(self.loss.actions)
+        return None if self.handed_over is None else Decided(self.handed_over).names({})
 
     @property
     def decisions(self) -> dict[str, npt.NDArray[Any]]:

@@ -18,9 +18,10 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from udcp_dsl import __version__
+from udcp_dsl.expression.decisions import HANDED_OVER, KEPT
 from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.calibrate import show_level
-from udcp_dsl.prediction.evaluation import HANDED_OVER, KEPT, QUARTERS
+from udcp_dsl.prediction.evaluation import QUARTERS
 from udcp_dsl.prediction.files import PathLike, atomic_write
 from udcp_dsl.report.answer import answer, answer_html, matched
 from udcp_dsl.report.browser import as_script, browser_data

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from udcp_dsl.prediction.evaluation import QUARTERS, Measures, Stratum, clopper_pearson
+from udcp_dsl.prediction.calibrate.levels import clopper_pearson
+from udcp_dsl.prediction.evaluation import QUARTERS, Measures, Stratum
 
 if TYPE_CHECKING:
     from udcp_dsl.comparison import Comparison

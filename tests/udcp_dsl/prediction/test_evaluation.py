@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 import udcp_dsl as udcp
 from udcp_dsl import Evaluation, InputError, SetPredictor, evaluate
-from udcp_dsl.prediction.evaluation import Stratum, clopper_pearson
+from udcp_dsl.prediction.calibrate.levels import clopper_pearson
+from udcp_dsl.prediction.evaluation import Stratum
 
 K = 120
 LOSS = udcp.loads(f"labels 0..{K - 1}  category low {{ 0..9 }}  loss l = size + 3 * any(low) + 0.5")

@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 import udcp_dsl as udcp
 from udcp_dsl import InputError
 from udcp_dsl.comparison import Comparison
-from udcp_dsl.prediction.evaluation import QUARTERS, Stratum, clopper_pearson
+from udcp_dsl.prediction.calibrate.levels import clopper_pearson
+from udcp_dsl.prediction.evaluation import QUARTERS, Stratum
 from udcp_dsl.report import drawing, palette, strata, write_figures
 from udcp_dsl.report.figures import figures
 from udcp_dsl.report.tree import tree_of

@@ -6,13 +6,12 @@ label with probability at least 1 - alpha. Arrays in, arrays out: nothing here k
 
 from udcp_dsl.prediction.calibrate.calibration import (
     Calibration,
-    Conditional,
     calibrate,
     label_weighted,
     merged,
     threshold,
 )
-from udcp_dsl.prediction.calibrate.cells import Cell, make_cell
+from udcp_dsl.prediction.calibrate.cells import Cell, Conditional, make_cell
 from udcp_dsl.prediction.calibrate.levels import (
     Level,
     coverage_law,

@@ -1,21 +1,29 @@
-"""Thresholds of all points, of each group, of each class or of each bin by difficulty.
+"""Thresholds of all points, of each group, of each class, of each bin by difficulty or of each decision.
 
-A *cell* is the points that share a threshold: all of them (marginal), a group's, a class's or a bin's. What is promised
-holds within every cell by itself, since the points of a cell are exchangeable with a test point that falls in it.
+A *cell* is the points that share a threshold: all of them (marginal), a group's, a class's or a bin's. Decisions are
+groups whose names are known beforehand, so that one without points has a cell too. What is promised holds within every
+cell by itself, since the points of a cell are exchangeable with a test point that falls in it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from udcp_dsl.diagnostics import InputError, RowFault, warn
-from udcp_dsl.prediction.calibrate.cells import Cell, cell_as_dict, cell_from_dict, joined, make_cell
+from udcp_dsl.prediction.calibrate.cells import (
+    Cell,
+    Cellwise,
+    Conditional,
+    cell_as_dict,
+    cell_from_dict,
+    joined,
+    make_cell,
+)
 from udcp_dsl.prediction.calibrate.checked_arrays import (
     FloatArray,
     Groups,
@@ -34,10 +42,8 @@ from udcp_dsl.prediction.calibrate.rule import Rule
 from udcp_dsl.prediction.calibrate.shortage import CalibrationWarning, listed, warn_of_too_few
 from udcp_dsl.prediction.containers import flag
 
-Conditional: TypeAlias = Literal["group", "class", "difficulty"] | None
-
 COVERAGE = Rule()
-MODES = (None, "group", "class", "difficulty")
+MODES = (None, "group", "class", "difficulty", "decision")
 
 
 def threshold(scores: ArrayLike, alpha: Level) -> float:
@@ -59,32 +65,6 @@ def threshold(scores: ArrayLike, alpha: Level) -> float:
     return make_cell(values, (level,), Rule()).thresholds[0]
 
 
-class Cellwise:
-    """What has one threshold for all rows, or one per group, class or bin, as `conditional` says."""
-
-    conditional: Conditional
-
-    @property
-    def is_marginal(self) -> bool:
-        """Whether one threshold holds for all rows."""
-        return self.conditional is None
-
-    @property
-    def by_group(self) -> bool:
-        """Whether each group has its own threshold."""
-        return self.conditional == "group"
-
-    @property
-    def by_class(self) -> bool:
-        """Whether each class has its own threshold."""
-        return self.conditional == "class"
-
-    @property
-    def by_difficulty(self) -> bool:
-        """Whether each bin by the highest probability has its own threshold."""
-        return self.conditional == "difficulty"
-
-
 @dataclass(frozen=True, eq=False)
 class Calibration(Cellwise):
     """Thresholds for one or several alphas, marginal, by group, class or difficulty: plain data, made by `calibrate`.
@@ -92,7 +72,8 @@ class Calibration(Cellwise):
     `cells` holds one cell (marginal), one a group in the order of `groups`, one a class, or those of the bins between
     `edges`: inside and on the edge above each (see `difficulty`). `pooled` holds all points together if calibrated with
     pool=True, else None; cells with too few points, and groups never seen, then use it. `rule` is what thresholds keep.
-    `label_weights` (K,), where weights go by label (see `label_weighted`), give each label a threshold.
+    `label_weights` (K,), where weights go by label (see `label_weighted`), give each label a threshold. `own_alphas`,
+    of groups, are those that stand in place of the one alpha.
     """
 
     conditional: Conditional
@@ -105,6 +86,7 @@ class Calibration(Cellwise):
     edges: tuple[float, ...] = ()
     points: int | None = None  # by difficulty, whose cells overlap on the edges
     label_weights: FloatArray | None = None
+    own_alphas: Mapping[str, Fraction] = field(default_factory=dict)
 
     @property
     def n(self) -> int:
@@ -121,7 +103,7 @@ class Calibration(Cellwise):
         """The cells with their names: of groups and bins, None of all points and of classes; bins without edges."""
         if self.by_difficulty:
             return tuple(zip(bin_names(self.edges), self.cells[::2], strict=True))
-        names = self.groups if self.by_group else [None] * len(self.cells)
+        names = self.groups if self.by_name else [None] * len(self.cells)
         return tuple(zip(names, self.cells, strict=True))
 
     def level(self, alpha: Level | None = None) -> Fraction:
@@ -141,8 +123,13 @@ class Calibration(Cellwise):
 
         Of a marginal calibration, whose only cell is 0: (0,) or ().
         """
-        need = self.rule.needed(self.level(alpha))
-        return tuple(i if name is None else name for i, (name, cell) in enumerate(self.named_cells) if cell.n < need)
+        level = self.level(alpha)
+        named = enumerate(self.named_cells)
+        return tuple(i if x is None else x for i, (x, c) in named if c.n < self.rule.needed(self.own_level(x, level)))
+
+    def own_level(self, name: str | None, level: Fraction) -> Fraction:
+        """The alpha of a group, where groups have their own in place of the one alpha."""
+        return level if name is None else self.own_alphas.get(name, level)
 
     def thresholds(self, alpha: Level | None = None) -> float | dict[str, float] | FloatArray:
         """The threshold (marginal), that of each group or bin by name, or a (K,) array of the classes'.
@@ -201,13 +188,13 @@ class Calibration(Cellwise):
         self, level: Fraction, groups: Groups | None, n: int | None, difficulty: ArrayLike | None = None
     ) -> IntArray:
         """Which of `all_cells` decides, to broadcast against (n, K): (1, 1); group or bin (n, 1); class (1, K)."""
-        if groups is not None and not self.by_group:
+        if groups is not None and not self.by_name:
             raise InputError('groups= are given, but calibration was not by group: calibrate with conditional="group"')
         if self.by_difficulty:
             if difficulty is None:
                 raise InputError("calibrated by difficulty, so prediction needs the highest probability of each row")
             return bin_cells(as_difficulty(difficulty, n), self.edges).reshape(-1, 1)
-        if not self.by_group:
+        if not self.by_name:
             return self._stand_ins(level)[: len(self.cells)].reshape(1, -1)
         if groups is None:
             raise InputError("calibrated by group, so prediction needs the group of each row: give groups=")
@@ -240,6 +227,7 @@ class Calibration(Cellwise):
             "points": self.points,
             "weighted": self.cells[0].weights is not None,
             "label_weights": None if self.label_weights is None else encode(self.label_weights.tolist()),
+            "own_alphas": {name: str(alpha) for name, alpha in self.own_alphas.items()},
         }
 
     @classmethod
@@ -247,7 +235,7 @@ class Calibration(Cellwise):
         """What `as_dict` gave, or that of 0.1.0; refuses data that no calibration could have given."""
         names = ("conditional", "alphas", "cells", "groups", "pooled", "randomize")
         later: dict[str, object] = {"rule": Rule().as_dict(), "edges": [], "points": None, "weighted": False}
-        later["label_weights"] = None
+        later |= {"label_weights": None, "own_alphas": {}}
         d = fields({**later, **data} if isinstance(data, dict) else data, (*names, *later), "calibration")
         mode, randomize, pooled, weighted = d["conditional"], d["randomize"], d["pooled"], d["weighted"]
         alphas, groups = _texts(d["alphas"], "alphas"), _texts(d["groups"], "groups")
@@ -257,10 +245,14 @@ class Calibration(Cellwise):
             raise InputError(f"calibration: conditional, randomize or cells is not what was saved; {RESAVE}")
         levels = levels_of(alphas, below=rule.below)
         kept = {"randomize": bool(randomize), "weighted": bool(weighted)}
-        cells = tuple(cell_from_dict(cell, levels, rule, **kept) for cell in d["cells"])
-        bins = 2 * len(edges) + 1
-        wanted = {None: 1, "group": len(groups), "class": len(cells), "difficulty": bins}[mode]
-        if not cells or len(cells) != wanted or len(set(groups)) < len(groups) or (groups and mode != "group"):
+        own = _own_alphas(d["own_alphas"], groups, levels, rule)
+        at = [(own.get(name, levels[0]), *levels[1:]) for name in groups] or [levels] * len(d["cells"])
+        if len(at) != len(d["cells"]):
+            raise InputError(f"calibration: {len(d['cells'])} cells for {len(groups)} groups; {RESAVE}")
+        cells = tuple(cell_from_dict(x, own, rule, **kept) for x, own in zip(d["cells"], at, strict=True))
+        bins, by_name = 2 * len(edges) + 1, mode in ("group", "decision")
+        wanted = {None: 1, "class": len(cells), "difficulty": bins}.get(mode, len(groups))
+        if not cells or len(cells) != wanted or len(set(groups)) < len(groups) or (groups and not by_name):
             raise InputError(f"calibration: {len(cells)} cells do not fit conditional {mode!r}; {RESAVE}")
         by_rank = isinstance(points, int) and not isinstance(points, bool) and points > 0 and sorted(edges) == [*edges]
         if (mode == "difficulty") != by_rank or (edges and mode != "difficulty"):
@@ -272,7 +264,7 @@ class Calibration(Cellwise):
         by_label = None if d["label_weights"] is None else np.array(decode(d["label_weights"], "label weights"))
         if by_label is not None and (mode is not None or not weighted or not bool((by_label >= 0).all())):
             raise InputError(f"calibration: weights of labels do not fit conditional {mode!r}; {RESAVE}")
-        return cls(mode, levels, cells, groups, all_points, kept["randomize"], rule, edges, number, by_label)  # type: ignore[arg-type]  # mode: checked above
+        return cls(mode, levels, cells, groups, all_points, kept["randomize"], rule, edges, number, by_label, own)  # type: ignore[arg-type]  # mode: checked above
 
     def _taus(self, level: Fraction) -> FloatArray:
         at = self.alphas.index(level)
@@ -293,6 +285,8 @@ def calibrate(
     alphas: Level | Iterable[Level],
     conditional: Conditional = None,
     groups: Groups | None = None,
+    decisions: Sequence[str] = (),
+    own_alphas: Mapping[str, Fraction] | None = None,
     y: ArrayLike | None = None,
     n_classes: int | None = None,
     difficulty: ArrayLike | None = None,
@@ -309,10 +303,12 @@ def calibrate(
     """Thresholds from the scores of the true labels, for every alpha at once.
 
     conditional="group" needs `groups` (names or numbers, one a row; 7, 7.0 and "7" are one group);
-    conditional="class" needs `y` (indices of the true labels) and `n_classes`; conditional="difficulty" needs
-    `difficulty` (the highest probability of each row). A cell with too few points gets an infinite threshold, so that
-    it covers by full sets, and one `CalibrationWarning` names them all. With pool=True groups and classes get the
-    threshold of all points together: smaller sets, but within those *no* coverage is guaranteed.
+    conditional="decision" needs them too, and `decisions`, all that there are; `own_alphas` are those of groups that
+    have their own; conditional="class" needs `y` (indices of the true labels) and `n_classes`;
+    conditional="difficulty" needs `difficulty` (the highest probability of each row). A cell with too few points
+    gets an infinite threshold, so that it covers by full sets, and one `CalibrationWarning` names them all. With
+    pool=True groups and classes get the threshold of all points together: smaller sets, but within those *no* coverage
+    is guaranteed.
 
     `confidence`: coverage with that probability over the draw of the points, in each cell or, `simultaneous`, in all of
     them at once. `harms` of the points and `most`, the largest of any label: alpha bounds the mean harm of misses.
@@ -347,9 +343,9 @@ def calibrate(
 
     names, edges = tuple[str, ...](), tuple[float, ...]()
     parts = [np.arange(values.size)]
-    if conditional == "group":
+    if conditional in ("group", "decision"):
         rows = group_names(groups, values.size)
-        names = tuple(sorted(set(rows)))
+        names = tuple(sorted({*rows, *decisions}))
         index = {name: i for i, name in enumerate(names)}
         parts = points_of_cells(np.array([index[name] for name in rows], dtype=np.intp), len(names))
     elif conditional == "class":
@@ -360,10 +356,12 @@ def calibrate(
     many = len(edges) + 1 if edges else len(parts)
     rule = Rule(_each(confidence, many if flag(simultaneous, "simultaneous") else 1), most)
 
-    def cell(part: IntArray | slice) -> Cell:
+    own_levels = {name: own_alphas[name] for name in names if name in own_alphas} if own_alphas else {}
+
+    def cell(part: IntArray | slice, name: str = "") -> Cell:
         return make_cell(
             values[part],
-            levels,
+            (own_levels.get(name, levels[0]), *levels[1:]),
             rule,
             weights=None if own is None else own[part],
             harms=None if harm is None else harm[part],
@@ -373,13 +371,14 @@ def calibrate(
     calibration = Calibration(
         conditional,
         levels,
-        tuple(cell(part) for part in parts),
+        tuple(cell(part, name) for part, name in zip(parts, names or [""] * len(parts), strict=True)),
         names,
         cell(slice(None)) if pool else None,
         randomize,
         rule,
         edges,
         values.size if conditional == "difficulty" else None,
+        own_alphas=own_levels,
     )
     if not warned:
         told = calibration.named_cells
@@ -449,12 +448,12 @@ def _check_options(
     pool: bool,
 ) -> None:
     if conditional not in MODES:
-        raise InputError(f'conditional is {conditional!r}: choose None (marginal), "group", "class" or "difficulty"')
-    for given, mode in ((groups, "group"), (difficulty, "difficulty")):
-        if (given is not None) != (conditional == mode):
-            name = "groups=" if mode == "group" else "difficulty="
+        raise InputError(f"conditional is {conditional!r}: choose from {', '.join(map(repr, MODES))}")
+    for given, modes in ((groups, ("group", "decision")), (difficulty, ("difficulty",))):
+        if (given is not None) != (conditional in modes):
+            name = "groups=" if "group" in modes else "difficulty="
             raise InputError(
-                f'{name} goes with conditional="{mode}", and only with it (conditional is {conditional!r})'
+                f'{name} goes with conditional="{modes[0]}", and only with it (conditional is {conditional!r})'
             )
     if {y is not None, n_classes is not None} != {conditional == "class"}:
         raise InputError(
@@ -472,3 +471,10 @@ def _texts(data: object, what: str) -> tuple[str, ...]:
     if not isinstance(data, list) or not all(isinstance(x, str) for x in data):
         raise InputError(f"{what}: expected a list of texts, found {data!r}; {RESAVE}")
     return tuple(data)
+
+
+def _own_alphas(data: object, groups: Sequence[str], levels: Sequence[Fraction], rule: Rule) -> dict[str, Fraction]:
+    texts = isinstance(data, dict) and all(isinstance(x, str) for x in data.values())
+    if not texts or not set(data) <= set(groups) or (data and len(levels) > 1):  # type: ignore[call-overload]  # a dict
+        raise InputError(f"calibration: the alphas of groups are not what was saved; {RESAVE}")
+    return {name: exact_level(x, below=rule.below) for name, x in data.items()}  # type: ignore[attr-defined]

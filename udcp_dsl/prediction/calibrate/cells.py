@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -15,6 +16,44 @@ from udcp_dsl.prediction.calibrate.levels import show_level
 from udcp_dsl.prediction.calibrate.masses import Steps, steps
 from udcp_dsl.prediction.calibrate.plain import RESAVE, decode, encode, fields
 from udcp_dsl.prediction.calibrate.rule import Rule
+
+Conditional: TypeAlias = Literal["group", "class", "difficulty", "decision"] | None
+
+
+class Cellwise:
+    """What has one threshold for all rows, or one per group, class or bin, as `conditional` says."""
+
+    conditional: Conditional
+
+    @property
+    def is_marginal(self) -> bool:
+        """Whether one threshold holds for all rows."""
+        return self.conditional is None
+
+    @property
+    def by_group(self) -> bool:
+        """Whether each group has its own threshold."""
+        return self.conditional == "group"
+
+    @property
+    def by_class(self) -> bool:
+        """Whether each class has its own threshold."""
+        return self.conditional == "class"
+
+    @property
+    def by_difficulty(self) -> bool:
+        """Whether each bin by the highest probability has its own threshold."""
+        return self.conditional == "difficulty"
+
+    @property
+    def by_decision(self) -> bool:
+        """Whether each decision, which is a function of the row alone, has its own threshold."""
+        return self.conditional == "decision"
+
+    @property
+    def by_name(self) -> bool:
+        """Whether the parts of the rows have names: groups and decisions."""
+        return self.conditional in ("group", "decision")
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from udcp_dsl.diagnostics import InputError
 
@@ -130,6 +131,21 @@ def coverage_law(n_cal: int, alpha: Level, n_test: int) -> Any:
     if k > n_cal:
         return scipy.stats.binom(n_test, 1)
     return scipy.stats.betabinom(n_test, k, n_cal + 1 - k)
+
+
+def clopper_pearson(covered: ArrayLike, n: ArrayLike, confidence: float = 0.95) -> tuple[Any, Any]:
+    """The exact interval of a proportion: all p for which neither tail is below (1 - confidence) / 2.
+
+    >>> [x.round(4).tolist() for x in clopper_pearson([0, 5], 10)]
+    [[0.0, 0.1871], [0.3085, 0.8129]]
+    """
+    from scipy.stats import beta  # slow to import
+
+    k, m, tail = np.asarray(covered), np.asarray(n), (1 - confidence) / 2
+    # The ends, where one of the beta's parameters is 0, are known.
+    low = np.where(k == 0, 0.0, beta.ppf(tail, np.maximum(k, 1), m - k + 1))
+    high = np.where(k == m, 1.0, beta.isf(tail, k + 1, np.maximum(m - k, 1)))
+    return low, high
 
 
 def _count(n: int, name: str) -> int:

@@ -39,17 +39,23 @@ def cell_names(calibration: Calibration) -> list[str | int]:
     if calibration.by_difficulty:
         names = bin_names(calibration.edges)
         return [names[cell // 2] for cell in range(many)]  # what is on an edge belongs to the bin below it
-    return list(calibration.groups) if calibration.by_group else [""]
+    return list(calibration.groups) if calibration.by_name else [""]
 
 
 def thinned(kept: CalibrationScores, calibration: Calibration) -> CalibrationScores:
     """The scores as a file keeps them: few enough, with those at the thresholds."""
+    rule, names = calibration.rule, cell_names(calibration)
     return kept.thinned(
         [
-            [calibration.rule.rank(counts.n, alpha) for alpha in calibration.alphas if calibration.rule.most is None]
-            for counts in kept.cells[0]
+            [rule.rank(counts.n, _level(calibration, name, alpha)) for alpha in calibration.alphas if rule.most is None]
+            for name, counts in zip(names, kept.cells[0], strict=True)
         ]
     )
+
+
+def _level(calibration: Calibration, name: str | int, alpha: Fraction) -> Fraction:
+    """The alpha of a cell."""
+    return calibration.own_level(name if isinstance(name, str) else None, alpha)
 
 
 def threshold_rank(calibration: Calibration, cell: int, alpha: Fraction, scores: RankTable) -> int | None:
@@ -58,10 +64,11 @@ def threshold_rank(calibration: Calibration, cell: int, alpha: Fraction, scores:
     So it is where harm is bounded, where all points stand in for those of the cell, and, by difficulty, where scores on
     an edge count inside as well.
     """
-    own, rule = calibration.cells[cell], calibration.rule
+    own, rule, at_alpha = calibration.cells[cell], calibration.rule, alpha
+    alpha = _level(calibration, cell_names(calibration)[cell], alpha)
     if rule.most is not None or own.n != scores.n or own.n < rule.needed(alpha):
         return None
     k = rule.rank(scores.n, alpha)
-    tau = own.thresholds[calibration.alphas.index(alpha)]
+    tau = own.thresholds[calibration.alphas.index(at_alpha)]
     at = int(np.searchsorted(scores.upto, k))
     return k if k <= scores.n and at < scores.values.size and scores.values[at] == tau else None

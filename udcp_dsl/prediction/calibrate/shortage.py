@@ -39,9 +39,9 @@ def warn_of_too_few(
         at = f"alpha {show_level(level)} needs {need}"
         if conditional is None or pool:  # pooling was asked for: silent while all together are enough
             short = [f"there are {sum(sizes)}"] if sum(sizes) < need else []
-        elif conditional == "group":
-            effect = "prediction sets of these groups hold every label"
-            short = [f"group {name!r} has {n}" for name, n in zip(groups, sizes, strict=True) if n < need]
+        elif conditional in ("group", "decision"):
+            effect = f"prediction sets of these {conditional}s hold every label"
+            short = [f"{conditional} {name!r} has {n}" for name, n in zip(groups, sizes, strict=True) if n < need]
         elif conditional == "difficulty":
             effect = "prediction sets of these bins hold every label"
             short = [f"the bin {name!r} has {n}" for name, n in zip(groups, sizes, strict=True) if n < need]
@@ -60,7 +60,7 @@ def warn_of_too_few(
         remedy += ", or ask for less confidence"
     if conditional == "difficulty":
         remedy += ", or fewer bins"
-    elif conditional is not None and not pool:
+    elif conditional in ("group", "class") and not pool:
         remedy += ", or pool=True (smaller sets, no guarantee within those)"
     warn(f"too few calibration points: {'; '.join(faults)}. So {effect}; {remedy}", CalibrationWarning)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import InitVar, dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -16,7 +17,7 @@ import numpy as np
 from udcp_dsl.deprecation import deprecated
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.calibrate import Conditional, Level, Rule, exact_level, levels_of, show_level
-from udcp_dsl.prediction.calibrate.calibration import Cellwise
+from udcp_dsl.prediction.calibrate.cells import Cellwise
 from udcp_dsl.prediction.calibrate.difficulty import as_bins
 from udcp_dsl.prediction.probability_repair import Repair
 from udcp_dsl.prediction.promises.harm import Harm
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 Temperature: TypeAlias = Literal["fit"] | float | None
 
 DEFAULT_BINS = 4
+# The largest alpha that a worth of a miss may find: beyond it, abstaining is cheaper.
+LARGEST_FOUND = Fraction(1, 2)
 
 
 def _as_bins(value: object, name: str) -> int | None:
@@ -51,6 +54,24 @@ def _as_costs_name(value: Any, name: str) -> str | None:
     if value is not None and not isinstance(value, str):
         raise InputError(f"{name} is {value!r}: give the name of costs that the spec declares")
     return value
+
+
+def _as_worth(value: Any, name: str) -> float | None:
+    if value is None:
+        return None
+    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    if not number or not 0 < value <= sys.float_info.max:
+        raise InputError(
+            f"{name} is {value!r}: give what a missed truth is worth in the unit of the loss, a number above 0"
+        )
+    return float(value)
+
+
+def _read_worth(text: str, name: str) -> float | None:
+    try:
+        return _as_worth(float(text), f"--{name}")
+    except ValueError:
+        raise InputError(f"--{name} is {text!r}: give what a missed truth is worth, a number above 0") from None
 
 
 def _as_repair(value: Any, name: str) -> Literal["auto", "temperature"] | Repair | None:
@@ -143,13 +164,25 @@ class Promise(Cellwise):
             to_json=lambda alphas: [str(alpha) for alpha in alphas],
         )
     )
+    miss: float | None = option(
+        Option(
+            "What a missed truth is worth, in the unit of the loss; in place of --alpha, which is then found.",
+            "a number above 0, or None",
+            compared=True,
+            check=_as_worth,
+            parse=_read_worth,
+            metavar="WORTH",
+            refuse=lambda p: None if p.miss is None else _refused_with_miss(p),
+        )
+    )
     conditional: Conditional = option(
         Option(
-            "Guarantee coverage in each group (implied by --group), class, or part by difficulty (see --bins).",
-            '"group", "class", "difficulty" or None',
+            "Guarantee coverage in each group (implied by --group), class, part by difficulty (--bins), or decision.",
+            '"group", "class", "difficulty", "decision" or None',
             compared=True,
-            check=one_of("group", "class", "difficulty"),
-            choices=("group", "class", "difficulty"),
+            check=one_of("group", "class", "difficulty", "decision"),
+            choices=("group", "class", "difficulty", "decision"),
+            refuse=lambda p: None if p.conditional != "decision" else _refused_with_decision(p),
         )
     )
     bins: int | None = option(
@@ -254,7 +287,8 @@ class Promise(Cellwise):
             default=False,
             refuse=lambda p: (
                 'pool=True goes with conditional="group" or "class"'
-                + (": bins by difficulty are of one size, so take fewer of them" if p.conditional else "")
+                + (": bins by difficulty are of one size, so take fewer of them" if p.by_difficulty else "")
+                + (": decisions with too few rows are merged already" if p.by_decision else "")
                 if p.pool and p.conditional not in ("group", "class")
                 else None
             ),
@@ -274,13 +308,21 @@ class Promise(Cellwise):
     confidence_level: InitVar[Level | None] = None
     # Whether no level was given, so that 0.1 was taken: summaries say so.
     alpha_is_default: bool = field(default=False, init=False, repr=False, compare=False)
+    # Whether alpha is still to be found, by what a miss is worth; until then it stands at the largest that it may be.
+    alpha_is_open: bool = field(default=False, init=False, repr=False)
 
     def __post_init__(self, confidence_level: Level | None) -> None:
         declared = options_of(self)
-        object.__setattr__(self, "alpha_is_default", self.alpha is None and confidence_level is None)
+        by_worth = self.miss is not None
+        if by_worth and (self.alpha is not None or confidence_level is not None):
+            raise InputError("miss stands in place of alpha, which it finds: give one of the two")
+        object.__setattr__(self, "alpha_is_open", by_worth)
+        object.__setattr__(self, "alpha_is_default", self.alpha is None and confidence_level is None and not by_worth)
+        if by_worth:
+            object.__setattr__(self, "alpha", LARGEST_FOUND)
         for name, own in declared.items():
             object.__setattr__(self, name, own.check(getattr(self, name), name))
-        if self.risk is not None and (confidence_level is not None or self.alpha is None):
+        if self.risk is not None and not by_worth and (confidence_level is not None or self.alpha is None):
             raise InputError("risk needs alpha, the mean harm to stay below, in the units of the harm: give alpha=")
         if self.temperature is not None:
             object.__setattr__(self, "repair", self._temperature_as_repair())
@@ -313,7 +355,10 @@ class Promise(Cellwise):
         >>> Promise(alpha=[0.1, 0.2]).shown_alphas, Promise().shown_alphas
         ('0.1, 0.2', '0.1 (default)')
         """
-        return ", ".join(map(show_level, self.alphas)) + (" (default)" if self.alpha_is_default else "")
+        if self.alpha_is_open:
+            return f"to be found, a miss worth {self.miss:g}"
+        found = "" if self.miss is None else f" (a miss worth {self.miss:g})"
+        return ", ".join(map(show_level, self.alphas)) + (" (default)" if self.alpha_is_default else found)
 
     @property
     def bin_count(self) -> int:
@@ -333,7 +378,22 @@ class Promise(Cellwise):
         Promise
             A new promise.
         """
-        return replace(self, alpha=alphas)
+        if self.miss is None:
+            return replace(self, alpha=alphas)
+        found = copy(self)
+        object.__setattr__(found, "alpha", levels_of(alphas))
+        object.__setattr__(found, "alpha_is_open", False)
+        return found
+
+    @property
+    def at_alpha(self) -> Promise:
+        """The same promise at the alpha that it stands at, whatever a miss is worth."""
+        return replace(self, alpha=self.alphas, miss=None)
+
+    @property
+    def as_asked(self) -> Promise:
+        """The promise as it was before calibration, with an alpha that is open if it is to be found."""
+        return self if self.miss is None else replace(self, alpha=None)
 
     def harm(self, loss: Loss, inputs: RowInputs | None = None) -> Harm | None:
         """The harm that alpha bounds under a loss.
@@ -389,12 +449,18 @@ class Promise(Cellwise):
             text = f"keeps the mean of {self.risk!r} over missed truths at most {show_level(alpha)}"
         else:
             text = f"covers the truth with probability {'' if self.randomize else 'at least '}{float(1 - alpha):.10g}"
-        within = {"group": ", within each group", "class": ", within each class", None: ""}
-        text += within.get(self.conditional, f", within each of {self.bin_count} bins by difficulty")
+        text += self.within
         if self.confidence is None:
             return text
         of = ", in all at once" if self.simultaneous else ", in each by itself" if self.conditional else ""
         return f"{text}, with confidence {float(self.confidence):.10g} over the draw of the calibration rows{of}"
+
+    @property
+    def within(self) -> str:
+        """Of what it holds, as the end of a clause: nothing to say where it is of all rows together."""
+        bins = f", within each of {self.bin_count} bins by difficulty"
+        parts = {"group": ", within each group", "class": ", within each class", "decision": ", within each decision"}
+        return "" if self.conditional is None else parts.get(self.conditional, bins)
 
     def refuse_weights(self) -> None:
         """Refuse weights of rows where they cannot be combined with what is promised."""
@@ -414,7 +480,8 @@ class Promise(Cellwise):
         dict
             One entry per option; `from_dict` makes an equal promise from it.
         """
-        return {name: own.to_json(getattr(self, name)) for name, own in options_of(self).items() if not own.alias}
+        saved = {name: own.to_json(getattr(self, name)) for name, own in options_of(self).items() if not own.alias}
+        return saved if self.miss is None else {**saved, "alpha": None}  # the stage that found it has it
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Promise:
@@ -479,4 +546,26 @@ def _refused_with_risk(promise: Promise) -> str | None:
         return "risk and confidence exclude each other: the law of a mean harm over draws is not known"
     if promise.randomize:
         return "risk and randomize exclude each other: a bound on harm has no exact randomised form here"
+    return None
+
+
+def _refused_with_miss(promise: Promise) -> str | None:
+    if promise.risk is not None:
+        return "miss and risk exclude each other: risk bounds the harm of misses, and alpha is that bound"
+    if promise.conditional not in (None, "group"):
+        return (
+            f'miss and conditional="{promise.conditional}" exclude each other: a worth of a miss finds one alpha for '
+            'all rows, or one for each group: give alpha, or conditional="group"'
+        )
+    if promise.by_group and (promise.pool or promise.randomize):
+        other = "pool" if promise.pool else "randomize"
+        return f'miss with conditional="group" finds an alpha for each group, and does not go with {other}'
+    return None
+
+
+def _refused_with_decision(promise: Promise) -> str | None:
+    if promise.risk is not None:
+        return 'risk and conditional="decision" exclude each other: decisions are made at a price of coverage'
+    if len(promise.alphas) > 1:
+        return 'conditional="decision" takes one alpha, at which the decision is made: give one'
     return None

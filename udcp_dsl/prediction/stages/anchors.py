@@ -92,7 +92,10 @@ class Anchors(Stage):
         rule, alphas = setting.rule(left.groups), setting.promise.alphas
         oracle = setting.oracle.with_inputs(own.inputs)
         assert isinstance(oracle, AnchoredOracle)
-        return find_anchors(oracle, found, alphas, rule, left=left.n, left_of=left_of, edges=edges)
+        own_alphas = setting.own_alphas
+        return find_anchors(
+            oracle, found, alphas, rule, left=left.n, left_of=left_of, edges=edges, own_alphas=own_alphas
+        )
 
     @classmethod
     def joined(cls, parts: Sequence[Anchors]) -> Anchors:
@@ -234,8 +237,12 @@ def find_anchors(
     left: int,
     left_of: Mapping[str, int] | None = None,
     edges: tuple[float, ...] = (),
+    own_alphas: Mapping[str, Fraction] | None = None,
 ) -> Anchors:
-    """An anchor for each alpha, on rows of their own; `left` rows are left for thresholds, `left_of` of each group."""
+    """An anchor for each alpha, on rows of their own; `left` rows are left for thresholds, `left_of` of each group.
+
+    `own_alphas` are those of groups that have their own.
+    """
     overall = {alpha: rows.anchor(oracle, rule, alpha, left) for alpha in alphas}
     by_group = {}
     if rows.groups is not None and left_of is not None:
@@ -244,7 +251,10 @@ def find_anchors(
             own = np.flatnonzero(names == group)
             if len(own) >= _FEWEST:
                 part = rows.take(own)
-                by_group[group] = {alpha: part.anchor(_some(oracle, own), rule, alpha, many) for alpha in alphas}
+                level = (own_alphas or {}).get(group)
+                by_group[group] = {
+                    alpha: part.anchor(_some(oracle, own), rule, level or alpha, many) for alpha in alphas
+                }
     return Anchors(len(rows.y), overall, by_group, edges)
 
 
@@ -285,6 +295,16 @@ class PricedRows:
             self._known[mu] = np.packbits(masks, axis=1)
             self._covers[mu] = float(self._worth[covered].sum()) / total if total > 0 else 1.0
         return self._covers[mu]
+
+    @property
+    def highest(self) -> float:
+        """The highest price that was asked for."""
+        return max(self._known)
+
+    def sets(self, mu: float) -> Masks:
+        """The best sets at a price."""
+        self.cover(mu)
+        return self._best(mu, np.arange(len(self._P)))
 
     def price(self, level: float, near: float, guess: float | None = None) -> float | None:
         """The highest price, so near, at which the best sets cover no more than the level; `guess` is one nearby."""

@@ -16,6 +16,7 @@ import numpy as np
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.input_warnings import warn_before_fitting, warn_of_wrong_confidence
 from udcp_dsl.prediction.stages.anchors import Anchors
+from udcp_dsl.prediction.stages.decision import Decision
 from udcp_dsl.prediction.stages.in_sample import InSample, in_sample
 from udcp_dsl.prediction.stages.lambda_tuning import Lambda, true_scores
 from udcp_dsl.prediction.stages.multipliers import Multipliers
@@ -26,6 +27,7 @@ from udcp_dsl.prediction.stages.setting import Cells, Setting
 from udcp_dsl.prediction.stages.stage import Left, Stage
 from udcp_dsl.prediction.stages.temperature import Temperature
 from udcp_dsl.prediction.stages.thresholds import Draws, Thresholds
+from udcp_dsl.prediction.stages.worth_of_miss import WorthOfMiss
 from udcp_dsl.showing import counted
 
 if TYPE_CHECKING:
@@ -39,7 +41,9 @@ S = TypeVar("S", bound=Stage)
 Dealt: TypeAlias = "list[tuple[type[Stage], tuple[Indices, ...]]]"
 
 # All stages, in the order in which they are dealt their rows and fitted.
-STAGES: tuple[type[Stage], ...] = (RepairStage, Temperature, NewMix, Lambda, Multipliers, Anchors)
+STAGES: tuple[type[Stage], ...] = (
+    RepairStage, Temperature, NewMix, WorthOfMiss, Decision, Lambda, Multipliers, Anchors
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,12 +102,15 @@ class Chain:
 
     def guarantee(self, alpha: Fraction) -> str:
         """What is guaranteed at one alpha, as a clause, and under what condition."""
-        told, mix = self.setting.promise.guarantee(alpha), self.find(NewMix)
+        told, mix, worth = self.setting.promise.guarantee(alpha), self.find(NewMix), self.find(WorthOfMiss)
+        if worth is not None and worth.by_group:
+            own = ", ".join(f"{float(1 - x.alpha):.10g} in {group!r}" for group, x in worth.by_group.items())
+            told = f"{told}: {own}"
         return told if mix is None else f"{told}, {mix.condition}"
 
     def prepare(self, rows: Rows) -> OracleInput:
         """What the oracle sees of rows."""
-        return prepare(self.setting, self.stages, rows)
+        return placed(self.setting, self.stages, prepare(self.setting, self.stages, rows))
 
     def oracle(self, given: OracleInput, alpha: Fraction) -> Oracle:
         """The oracle for these rows, at one alpha."""
@@ -141,7 +148,7 @@ def fit_chain(setting: Setting, rows: Rows) -> Chain:
         for stage, folds in dealt
         if not stage.repairs
     ]
-    chain, scores = _fit_tuned(setting, repairs, tuned, threshold_rows)
+    chain, threshold_rows, scores = _fit_tuned(setting, repairs, tuned, threshold_rows)
     return replace(chain, in_sample=in_sample(chain, own, threshold_rows, scores))
 
 
@@ -187,12 +194,15 @@ def _fit_tuned(
     repairs: Sequence[Stage],
     tuned: Sequence[tuple[type[Stage], Sequence[OracleInput]]],
     threshold_rows: OracleInput,
-) -> tuple[Chain, list[FloatArray]]:
-    """The same, and the scores of true labels: for all alphas, or for each of them."""
+) -> tuple[Chain, OracleInput, list[FloatArray]]:
+    """The same, the rows of the thresholds in their cells, and the scores of true labels: for all alphas, or each."""
     left, stages = Left(len(threshold_rows), threshold_rows.groups), list(repairs)
     for stage, folds in tuned:
-        stages.append(stage.fit(setting, folds, left))
-        setting = replace(setting, oracle=stages[-1].settled(setting), candidates=None)
+        stages.append(stage.fit(setting, [placed(setting, stages, fold) for fold in folds], left))
+        candidates = None if stage is Lambda else setting.candidates
+        setting = replace(stages[-1].promised(setting), oracle=stages[-1].settled(setting), candidates=candidates)
+        threshold_rows = stages[-1].placed(setting, threshold_rows)
+        left = Left(len(threshold_rows), threshold_rows.groups)
     by_alpha, nonempty = any(stage.by_alpha for stage in stages), setting.promise.nonempty
     scores = [
         true_scores(oracle_at(setting.oracle, stages, threshold_rows, alpha), threshold_rows, nonempty=nonempty)
@@ -201,7 +211,14 @@ def _fit_tuned(
     chain = Chain(setting, tuple(stages), Thresholds.fit(setting, threshold_rows, scores, by_alpha=by_alpha))
     fitted = zip(stages[len(repairs) :], tuned, strict=True)
     after = [stage.after_thresholds(chain, folds) for stage, (_, folds) in fitted]
-    return replace(chain, stages=(*repairs, *after)), scores
+    return replace(chain, stages=(*repairs, *after)), threshold_rows, scores
+
+
+def placed(setting: Setting, stages: Sequence[Stage], given: OracleInput) -> OracleInput:
+    """Rows with the cells that these stages put them in."""
+    for stage in stages:
+        given = stage.placed(setting, given)
+    return given
 
 
 def oracle_at(oracle: Oracle, stages: Sequence[Stage], given: OracleInput, alpha: Fraction) -> Oracle:
@@ -210,6 +227,13 @@ def oracle_at(oracle: Oracle, stages: Sequence[Stage], given: OracleInput, alpha
     for stage in stages:
         oracle = stage.at_rows(oracle, alpha, given)
     return oracle
+
+
+def restored(setting: Setting, stages: Sequence[Stage], thresholds: Thresholds) -> Chain:
+    """A chain of parts that were fitted before, for a promise as it was asked."""
+    for stage in stages:
+        setting = stage.promised(setting)
+    return Chain(setting, tuple(stages), thresholds)
 
 
 def read_chain(data: Any, setting: Setting) -> Chain:
@@ -221,6 +245,7 @@ def read_chain(data: Any, setting: Setting) -> Chain:
         if name not in known:
             raise InputError(f"it has a stage {name!r}, which is not known here: upgrade udcp_dsl, or save it again")
         fitted.append(known[name].from_dict(_without_name(saved), setting))
+        setting = fitted[-1].promised(setting)
     if last["stage"] != "thresholds" or [s.name for s in fitted] != [n for n in known if n in {s.name for s in fitted}]:
         raise InputError("its stages are not in their order; save it again")
     by_alpha = any(stage.by_alpha for stage in fitted)

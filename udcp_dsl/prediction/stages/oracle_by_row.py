@@ -48,6 +48,7 @@ class OracleByRow(Oracle):
         settled = {k: x for k, x in model.options.items() if k in options or k not in model.settled_by_row}
         super().__init__(loss, **settled)
         self.name, self.declaration, self.__doc__ = model.name, model.declaration, model.__doc__
+        self.priced = model.priced
         self._make, self._model = make, model
         self._inputs: RowInputs | None = None
         self._kept: OrderedDict[bytes, Oracle] = OrderedDict()

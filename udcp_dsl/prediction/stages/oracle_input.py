@@ -13,6 +13,7 @@ from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.rows.value import highest
 
 if TYPE_CHECKING:
+    from udcp_dsl.expression.decisions import Decided
     from udcp_dsl.expression.rows.given import RowInputs
     from udcp_dsl.prediction.oracle import Indices
     from udcp_dsl.prediction.rows import Rows
@@ -31,6 +32,7 @@ class OracleInput:
     difficulty: npt.NDArray[np.float64] | None = None
     weights: npt.NDArray[np.float64] | None = None
     inputs: RowInputs | None = None
+    decided: Decided | None = None  # what is done with each row, where that was decided beforehand
 
     def __len__(self) -> int:
         return len(self.P)

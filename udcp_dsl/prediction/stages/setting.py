@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from udcp_dsl.prediction.calibrate import DEFAULT_GRID, Rule
 from udcp_dsl.prediction.calibrate.difficulty import bins_needed
-from udcp_dsl.prediction.oracle import AnchoredOracle, Oracle, with_lambda
+from udcp_dsl.prediction.oracle import AnchoredOracle, Oracle, make_oracle, with_lambda
 from udcp_dsl.prediction.promises.harm import Harm
 
 if TYPE_CHECKING:
@@ -22,19 +22,36 @@ if TYPE_CHECKING:
     from udcp_dsl.prediction.rows import Rows
     from udcp_dsl.prediction.stages.oracle_input import OracleInput
 
+DECIDER = "price"  # the name of the oracle by which decisions are made
+
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """A promise, and the oracle whose scores keep it; `candidates` are the oracles to choose from, by their lambda."""
+    """A promise, and the oracle whose scores keep it; `candidates` are the oracles to choose from, by their lambda.
+
+    What stages have found: `own_alphas`, those of groups, and `decisions`, the names of the parts of rows.
+    """
 
     promise: Promise
     oracle: Oracle
     candidates: Mapping[float, Oracle] | None = None
+    own_alphas: Mapping[str, Fraction] = field(default_factory=dict)
+    decisions: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, promise: Promise, oracle: Oracle, *, tune: bool) -> Setting:
         """With every lambda of the grid, if one is to be chosen."""
-        return cls(promise, oracle, {lam: with_lambda(oracle, lam) for lam in DEFAULT_GRID} if tune else None)
+        return cls(promise.as_asked, oracle, {lam: with_lambda(oracle, lam) for lam in DEFAULT_GRID} if tune else None)
+
+    @cached_property
+    def decider(self) -> AnchoredOracle:
+        """The oracle whose best sets decide what is done with a row: its own, if that has prices, else `price`; for the
+        loss of the spec, without multipliers, as it must be the same before and after these are found."""
+        own, loss = self.oracle, self.oracle.loss.of_spec
+        named = (own.name, own.options) if isinstance(own, AnchoredOracle) else (DECIDER, {})
+        made = own if isinstance(own, AnchoredOracle) and own.loss is loss else make_oracle(named[0], loss, **named[1])
+        assert isinstance(made, AnchoredOracle)
+        return made
 
     @property
     def enforces_limits(self) -> bool:
@@ -56,7 +73,9 @@ class Setting:
         return self.promise.rule(self.cell_count(groups), self.harm)
 
     def cell_count(self, groups: npt.NDArray[np.str_] | None) -> int:
-        """How many thresholds there are: one for all rows, or one per group, class or bin."""
+        """How many thresholds there are: one for all rows, or one per group, class, bin or decision."""
+        if self.decisions:
+            return len(self.decisions)
         if groups is not None:
             return len(np.unique(groups))
         return (

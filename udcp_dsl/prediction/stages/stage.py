@@ -80,6 +80,14 @@ class Stage(ABC):
         """The probabilities that the following stages see."""
         return P
 
+    def promised(self, setting: Setting) -> Setting:
+        """The setting with what it has found out about the promise, or about the cells of rows."""
+        return setting
+
+    def placed(self, setting: Setting, given: OracleInput) -> OracleInput:
+        """Rows with the cells that it puts them in."""
+        return given
+
     def settled(self, setting: Setting) -> Oracle:
         """The oracle that scores from now on."""
         return setting.oracle

@@ -52,6 +52,8 @@ class Thresholds:
                 alphas=alphas,
                 conditional=promise.conditional,
                 groups=given.groups,
+                decisions=setting.decisions,
+                own_alphas=setting.own_alphas,
                 y=given.truth if by_class else None,
                 n_classes=setting.oracle.loss.K if by_class else None,
                 difficulty=given.difficulty,
@@ -63,7 +65,7 @@ class Thresholds:
                 weights=given.weights,
                 pool=promise.pool,
                 randomize=promise.randomize,
-                warned=True,
+                warned=not promise.by_decision,  # how many rows each has is known only now
             )
             for own, alphas in zip(scores, levels, strict=True)
         )
@@ -140,6 +142,10 @@ class Thresholds:
             raise InputError("its thresholds do not belong to its options; save it again")
         if calibration.by_class and len(calibration.cells) != setting.oracle.loss.K:
             raise InputError("its thresholds do not belong to its labels; save it again")
+        if calibration.own_alphas != setting.own_alphas or (
+            setting.decisions and calibration.groups != setting.decisions
+        ):
+            raise InputError("its thresholds do not belong to its groups or decisions; save it again")
         cells = len(calibration.named_cells)
         bins_differ = calibration.edges and cells != promise.bin_count
         if calibration.rule != promise.rule(cells, setting.harm) or bins_differ:
@@ -147,6 +153,20 @@ class Thresholds:
         if calibration.weighted or calibration.label_weights is not None:
             promise.refuse_weights()
         return cls(calibration, _read_scores(data["scores"], calibration, by_alpha))
+
+
+def worth_of(oracle: Oracle, thresholds: Thresholds, level: Fraction) -> float | dict[str, float] | None:
+    """What a missed truth is valued at by the thresholds of an oracle with prices; of each group, bin or decision by
+    its name. None where thresholds are no prices of coverage: of other oracles, of harm, of classes and of weights.
+
+    A label is bought where its price is at most the threshold: so that is what a miss is worth, in the loss's unit.
+    """
+    calibration = thresholds.calibration
+    unlike = calibration.by_class or calibration.weighted or calibration.label_weights is not None
+    if not oracle.priced or unlike or calibration.rule.most is not None:
+        return None
+    found = calibration.thresholds(level)
+    return found if isinstance(found, dict) else float(found)
 
 
 def _read_scores(data: object, calibration: Calibration, by_alpha: bool) -> CalibrationScores | None:

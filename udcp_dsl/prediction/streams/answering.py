@@ -11,7 +11,6 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError, RowFault
 from udcp_dsl.expression.rows.given import RowInputs
@@ -22,21 +21,16 @@ from udcp_dsl.prediction.rows.column_roles import Columns
 from udcp_dsl.prediction.rows.columns import ColumnSpec
 from udcp_dsl.prediction.rows.row_attributes import Names
 from udcp_dsl.prediction.rows.source import block_rows
-from udcp_dsl.prediction.sets import PredictionSets
+from udcp_dsl.prediction.sets import MadeSets, PredictionSets
 from udcp_dsl.prediction.writing import Answers, Judged, refuse_taken_names
 
 if TYPE_CHECKING:
     from udcp_dsl.prediction.predictor import SetPredictor
 
 
-def masks(predictor: SetPredictor, rows: Rows, level: Fraction) -> npt.NDArray[np.bool_]:
-    """The sets of rows, of none too."""
-    return predictor.sets(rows, level) if len(rows) else np.zeros(rows.P.shape, dtype=bool)
-
-
 def told(
     predictor: SetPredictor,
-    mask: npt.NDArray[np.bool_],
+    made: MadeSets,
     ids: Names | None,
     *,
     first: int = 0,
@@ -44,19 +38,19 @@ def told(
     inputs: RowInputs | None = None,
 ) -> Answers:
     """What is said of rows with these sets, which are numbered from `first` on where they have no ids."""
-    sets = PredictionSets(predictor.loss, mask, ids, inputs=inputs)
+    sets = PredictionSets(predictor.loss, made.mask, ids, inputs=inputs, decided=made.decided)
     _ = sets.views.members  # they are written, and where they are known costs are soon found
-    names: Sequence[str] | range = range(first, first + len(mask)) if ids is None else ids.tolist()
+    names: Sequence[str] | range = range(first, first + len(sets)) if ids is None else ids.tolist()
     return Answers(predictor.loss.labels, sets.views, names, sets.costs, sets.decisions, carried)
 
 
 def answers(predictor: SetPredictor, rows: Rows, level: Fraction, *, first: int = 0, carried: Any = None) -> Answers:
     """Both, one after the other; where truth is known, with which rows are covered."""
-    mask = masks(predictor, rows, level)
-    found = told(predictor, mask, rows.ids, first=first, carried=carried, inputs=rows.inputs)
+    made = predictor.answered(rows, level)
+    found = told(predictor, made, rows.ids, first=first, carried=carried, inputs=rows.inputs)
     if rows.y is None:
         return found
-    covered = mask[np.arange(len(rows)), rows.truth]
+    covered = made.mask[np.arange(len(rows)), rows.truth]
     harm = predictor.promise.harm(predictor.loss)
     harms = None if harm is None else harm.of_truth(rows.truth, rows.inputs)
     return replace(found, judged=Judged(rows.truth, covered, rows.highest_probabilities, harms))

@@ -1,0 +1,253 @@
+"""What is done with a row, decided by its best set S_m(x) at a price m: kept or handed over, or which action is taken.
+
+The decision is a function of the row alone, as m is found on rows of its own: so the rows of one decision are
+exchangeable, and each decision is a part of the rows with a threshold of its own, covered exactly. It is never made by
+the final set, and stays whatever that costs: by the final set, which depends on the threshold, it would be chosen
+together with what is covered.
+
+For min(L, c) a row is kept where L(S_m) < c, and m is the least price at which the kept rows are covered 1 - alpha; for
+`worst` the action is the best one for S_m, and m the price at which the S_m cover 1 - alpha. Decisions of which too few
+rows are to be expected for a threshold are merged with the next larger ones.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from udcp_dsl.diagnostics import InputError, warn
+from udcp_dsl.expression.decisions import HANDED_OVER, KEPT, Decided, best_actions
+from udcp_dsl.prediction.calibrate import CalibrationWarning
+from udcp_dsl.prediction.containers import by_rows, to_array
+from udcp_dsl.prediction.oracle import AnchoredOracle
+from udcp_dsl.prediction.stages.anchors import PricedRows
+from udcp_dsl.prediction.stages.stage import Left, Stage
+
+if TYPE_CHECKING:
+    from udcp_dsl.loss import Loss
+    from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Probabilities
+    from udcp_dsl.prediction.stages.oracle_input import OracleInput
+    from udcp_dsl.prediction.stages.setting import Cells, Setting
+
+SHARE, MOST, FEWEST = Fraction(1, 4), 1000, 20
+# Prices are found to this, relatively; first guesses are so many times apart, and so many around the largest cost.
+_NEAR, _APART, _BELOW, _ABOVE = 1e-3, 4.0, 8, 10
+# A decision is a part of its own if so many times the rows that a threshold needs are to be expected.
+_SPARE = 2
+_STREAM = 8  # of random numbers: the folds of no other stage are drawn from it
+
+
+@dataclass(frozen=True)
+class Decision(Stage):
+    """The price m that decides, found on n rows; and how many of them were decided how, by the names of decisions.
+
+    `parts` gives each decision its part of the rows, by name; one that no row had goes with the smallest part.
+    """
+
+    n: int
+    price: float
+    counts: Mapping[str, int]
+    parts: Mapping[str, str]
+
+    name: ClassVar[str] = "decision"
+    article: ClassVar[str] = "the "
+
+    @classmethod
+    def takes_part(cls, setting: Setting) -> bool:
+        return setting.promise.by_decision
+
+    @classmethod
+    def deal(cls, setting: Setting, cells: Cells) -> tuple[Indices, ...] | None:
+        fold = cells.draw(SHARE, MOST, np.random.default_rng([setting.promise.seed, _STREAM]))
+        if len(fold) < FEWEST:
+            raise InputError(
+                'conditional="decision" finds its price on a quarter of the rows, and a quarter of '
+                f"{len(cells)} is too few: give {int(FEWEST / SHARE)} rows or more"
+            )
+        return (fold,)
+
+    @classmethod
+    def split_of(cls, halves: tuple[Indices, Indices]) -> tuple[Indices, ...]:
+        return (np.concatenate(halves)[:MOST],)
+
+    @classmethod
+    def fit(cls, setting: Setting, folds: Sequence[OracleInput], left: Left) -> Decision:
+        (own,) = folds
+        loss, alpha = setting.oracle.loss.of_spec, setting.promise.alphas[0]
+        check_decides(loss)
+        oracle = setting.decider.with_inputs(own.inputs)
+        assert isinstance(oracle, AnchoredOracle)
+        best = PricedRows(oracle, to_array(own.P), own.truth, own.weights)
+        if loss.ceiling is None:
+            found = best.price(setting.rule(None).covered(left.n, alpha), _NEAR)
+            price = best.highest if found is None else found
+        else:
+            price = _Kept(oracle, best, own, loss.ceiling).least_price(float(1 - alpha))
+        names = _decided(oracle, best.sets(price)).names(loss.actions).tolist()
+        counts = dict(Counter(names).most_common())
+        needed = setting.promise.rule(len(counts), None).needed(alpha)
+        parts = merged(_all_known(loss, counts), _SPARE * needed * len(own) / max(1, left.n))
+        _warn_of_merged(parts, counts)
+        return cls(len(own), price, counts, parts)
+
+    @property
+    def rows_used(self) -> int:
+        return self.n
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The parts of the rows that are covered each by itself."""
+        return tuple(sorted(set(self.parts.values())))
+
+    def promised(self, setting: Setting) -> Setting:
+        return replace(setting, decisions=self.names)
+
+    def placed(self, setting: Setting, given: OracleInput) -> OracleInput:
+        """Rows with what is decided of each, and the part that it is in by that."""
+        loss = setting.oracle.loss.of_spec
+        oracle = setting.decider.with_inputs(given.inputs)
+        assert isinstance(oracle, AnchoredOracle)
+        codes = by_rows(given.P, partial(_codes, oracle, self.price), *oracle.own_columns)
+        decided = _from_codes(loss, codes)
+        rest = min(set(self.parts.values()), key=lambda part: (self._rows_of(part), part))
+        found = [self.parts.get(name, rest) for name in decided.names(loss.actions).tolist()]
+        return replace(given, groups=np.array(found, dtype=np.str_), decided=decided)
+
+    def _rows_of(self, part: str) -> int:
+        return sum(self.counts.get(name, 0) for name, own in self.parts.items() if own == part)
+
+    def told(self, unit: str) -> str:
+        """At what price it is decided, and how, in one sentence; `unit` follows the price."""
+        shares = ", ".join(f"{name} {count / self.n:.0%}" for name, count in self.counts.items())
+        joined = [part for part in self.names if part not in self.parts]
+        more = f"; covered together: {'; '.join(joined)}" if joined else ""
+        return f"by the best set at the price {self.price:.4g}{unit}, found on {self.n:,} other rows: {shares}{more}"
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"n": self.n, "price": self.price, "counts": dict(self.counts), "parts": dict(self.parts)}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], setting: Setting) -> Decision:
+        n, price, counts, parts = (data[name] for name in ("n", "price", "counts", "parts"))
+        whole = [n, *counts.values()]
+        right = all(isinstance(x, int) and not isinstance(x, bool) and x >= 1 for x in whole) and sum(whole[1:]) == n
+        number = isinstance(price, int | float) and not isinstance(price, bool) and 0 <= price < math.inf
+        texts = all(isinstance(x, str) for x in (*parts, *parts.values()))
+        if not right or not number or not texts or not set(counts) <= set(parts) or not setting.promise.by_decision:
+            raise InputError("its decision is not what was saved: calibrate and save again")
+        check_decides(setting.oracle.loss.of_spec)
+        return cls(n, float(price), counts, parts)
+
+
+def check_decides(loss: Loss) -> None:
+    """Refuse a loss that leads to no decision."""
+    if loss.ceiling is None and not loss.actions:
+        raise InputError(
+            f'conditional="decision" needs a loss that leads to one, and {loss.name!r} does not: min(L, c), where rows '
+            "that cost c are handed over, or worst(u), where an action is taken"
+        )
+
+
+def merged(counts: Mapping[str, int], least: float) -> dict[str, str]:
+    """Each decision with the name of its part: the smallest part is joined to the next one while it has fewer rows.
+
+    >>> merged({"wait": 90, "scan": 6, "cut": 5}, 10)
+    {'wait': 'wait', 'scan': 'scan or cut', 'cut': 'scan or cut'}
+    """
+    parts = [([name], count) for name, count in counts.items()]
+    while len(parts) > 1:
+        parts.sort(key=lambda part: (-part[1], part[0]))
+        last, before = parts[-1], parts[-2]
+        if last[1] >= least:
+            break
+        parts[-2:] = [(before[0] + last[0], before[1] + last[1])]
+    order = list(counts)
+    named = [(sorted(names, key=order.index), count) for names, count in parts]
+    found = {name: " or ".join(names) for names, _ in named for name in names}
+    return {name: found[name] for name in order}
+
+
+def _all_known(loss: Loss, counts: Mapping[str, int]) -> dict[str, int]:
+    """The decisions that were made, and those that are possible: kept and handed over, or the actions of one table."""
+    possible = [] if loss.ceiling is None else [HANDED_OVER]
+    if not loss.actions:
+        possible.append(KEPT)
+    elif len(loss.actions) == 1:
+        possible += next(iter(loss.actions.values())).actions
+    return {**counts, **{name: 0 for name in possible if name not in counts}}
+
+
+def _warn_of_merged(parts: Mapping[str, str], counts: Mapping[str, int]) -> None:
+    joined = sorted({part for name, part in parts.items() if part != name and name in counts})
+    if joined:
+        warn(
+            f"too few rows to cover each decision by itself: {'; '.join(joined)} share a threshold, and are covered "
+            "together; give more rows, or a larger alpha",
+            CalibrationWarning,
+        )
+
+
+def _decided(oracle: AnchoredOracle, masks: Masks) -> Decided:
+    loss = oracle.loss.of_spec
+    handed = None if loss.ceiling is None else oracle.costs(masks) >= loss.ceiling
+    return Decided(handed, {name: best_actions(actions, masks)[0] for name, actions in loss.actions.items()})
+
+
+def _codes(oracle: AnchoredOracle, price: float, P: Probabilities, *own: Floats) -> Indices:
+    """What is decided of rows, (n, 1 + tables of actions): whether each is handed over, and its actions."""
+    of_rows = oracle.of_rows(*own)
+    assert isinstance(of_rows, AnchoredOracle)
+    found = _decided(of_rows, of_rows.best(P, np.full(len(P), price)))
+    handed = np.zeros(len(P), dtype=np.int64) if found.handed_over is None else found.handed_over.astype(np.int64)
+    return np.stack([handed, *found.actions.values()], axis=1)
+
+
+def _from_codes(loss: Loss, codes: Indices) -> Decided:
+    handed = None if loss.ceiling is None else codes[:, 0] == 1
+    return Decided(handed, {name: codes[:, 1 + at] for at, name in enumerate(loss.actions)})
+
+
+@dataclass(frozen=True, eq=False)
+class _Kept:
+    """The rows that are kept at a price, and how often they are covered."""
+
+    oracle: AnchoredOracle
+    best: PricedRows
+    own: OracleInput
+    ceiling: float
+
+    def covers(self, price: float, level: float) -> bool:
+        """Whether the kept rows are covered as often as that; of none it is so."""
+        masks = self.best.sets(price)
+        kept = self.oracle.costs(masks) < self.ceiling
+        weights = np.ones(len(masks)) if self.own.weights is None else self.own.weights
+        held = masks[np.arange(len(masks)), self.own.truth] & kept
+        return float(weights[held].sum()) >= level * float(weights[kept].sum())
+
+    def least_price(self, level: float) -> float:
+        """The least price at which they are, to a thousandth; all rows are handed over where there is none."""
+        low, _ = self.oracle.loss.of_spec.facts.interval
+        unit = max(self.ceiling - low, 1e-9)
+        prices = [unit * _APART**power for power in range(-_BELOW, _ABOVE + 1)]
+        self.best.cover(prices[-1])  # rows whose sets are the same at both ends need not be asked again
+        below = None
+        for price in prices:
+            if self.covers(price, level):
+                break
+            below = price
+        else:
+            return prices[-1]
+        while below is not None and price > below * (1 + _NEAR):
+            middle = math.sqrt(below * price)
+            if self.covers(middle, level):
+                price = middle
+            else:
+                below = middle
+        return price

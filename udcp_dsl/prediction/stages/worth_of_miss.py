@@ -1,0 +1,280 @@
+"""The alpha that a worth w of a miss asks for: it minimises mean cost + w * miss rate, on rows of its own.
+
+Sets at a threshold tau cost C(tau) and miss M(tau) of these rows. Among all tau the least C + w M has the miss rate r
+(ties: the smaller one), and alpha is the level whose threshold, of the n rows that are left, misses that share:
+1 - k / (n + 1) with k = ceil(n (1 - r)). It lies in [1 / (n + 1), 1/2]; where more misses would be cheaper still,
+abstaining is, and nothing is promised. Coverage is promised at this alpha: the rows that it was found on set no
+threshold. Going by the price w alone would do where p is right, and fails where it is not.
+
+An oracle with anchors has a curve by price, as its sets at an anchor are the best sets there; one whose lambda is still
+to be tuned has a curve for each lambda, and the best of all counts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from udcp_dsl.diagnostics import InputError
+from udcp_dsl.prediction.calibrate import Rule, exact_level, show_level
+from udcp_dsl.prediction.containers import BlockedMatrix, to_array
+from udcp_dsl.prediction.oracle import AnchoredOracle
+from udcp_dsl.prediction.promises.promise import LARGEST_FOUND
+from udcp_dsl.prediction.stages.anchors import PricedRows
+from udcp_dsl.prediction.stages.lambda_tuning import true_scores
+from udcp_dsl.prediction.stages.stage import Left, Stage
+from udcp_dsl.showing import with_unit
+
+if TYPE_CHECKING:
+    from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Oracle
+    from udcp_dsl.prediction.stages.oracle_input import OracleInput
+    from udcp_dsl.prediction.stages.setting import Cells, Setting
+
+# A quarter of the rows, but no more than this many; of all rows at least, and of a group for an alpha of its own.
+SHARE, MOST = Fraction(1, 4), 1000
+FEWEST, OF_A_GROUP = 10, 50
+# Thresholds that are tried: as many as this many entries of scores allow, but no fewer than so many.
+_ENTRIES, _FEWEST_TRIED = 1 << 29, 64
+# Prices that are tried first, as powers of 4 times the worth; then nearer ones, around the best.
+_POWERS, _NEARER = 6, (2.0, 2**0.5, 2**0.25, 2**0.125)
+_STREAM = 7  # of random numbers: the folds of no other stage are drawn from it
+
+
+class AbstainingIsCheapest(InputError):
+    """A miss is worth so little that sets which miss more than half of the truths cost least."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """An alpha, and what sets at it cost and miss on the rows that it was found on."""
+
+    alpha: Fraction
+    cost: float
+    missed: float
+
+
+@dataclass(frozen=True)
+class WorthOfMiss(Stage):
+    """What was found on n rows: of all, and of the groups, where coverage is by group."""
+
+    n: int
+    overall: Found
+    by_group: Mapping[str, Found]
+
+    name: ClassVar[str] = "alpha"
+
+    @classmethod
+    def takes_part(cls, setting: Setting) -> bool:
+        return setting.promise.miss is not None
+
+    @classmethod
+    def deal(cls, setting: Setting, cells: Cells) -> tuple[Indices, ...] | None:
+        fold = cells.draw(SHARE, MOST, np.random.default_rng([setting.promise.seed, _STREAM]))
+        if len(fold) < FEWEST:
+            raise InputError(
+                f"miss finds alpha on a quarter of the rows, and a quarter of {len(cells)} is too few: give "
+                f"{int(FEWEST / SHARE)} rows or more, or alpha"
+            )
+        return (fold,)
+
+    @classmethod
+    def split_of(cls, halves: tuple[Indices, Indices]) -> tuple[Indices, ...]:
+        return (np.concatenate(halves)[:MOST],)
+
+    @classmethod
+    def fit(cls, setting: Setting, folds: Sequence[OracleInput], left: Left) -> WorthOfMiss:
+        (own,) = folds
+        own = replace(own, P=to_array(own.P)) if isinstance(own.P, BlockedMatrix) else own
+        rule = setting.rule(left.groups)
+        overall = _find(setting, own, rule, left.n, "")
+        by_group = dict[str, Found]()
+        if left.groups is not None and own.groups is not None:
+            for group, many in sorted(Counter(left.groups.tolist()).items()):
+                rows = np.flatnonzero(own.groups == group)
+                if len(rows) >= OF_A_GROUP:
+                    by_group[group] = _find(setting, own.take(rows), rule, many, f" in group {group!r}")
+                else:  # as for all rows, as far as its few rows allow
+                    by_group[group] = replace(overall, alpha=max(overall.alpha, _level(rule, many, 0.0)))
+        return cls(len(own), overall, by_group)
+
+    @property
+    def rows_used(self) -> int:
+        return self.n
+
+    @property
+    def alpha(self) -> Fraction:
+        """The one of all rows, or the largest of the groups', so that all rows together are covered 1 - alpha too."""
+        return max((found.alpha for found in self.by_group.values()), default=self.overall.alpha)
+
+    def promised(self, setting: Setting) -> Setting:
+        own = {group: found.alpha for group, found in self.by_group.items()}
+        return replace(setting, promise=setting.promise.at(self.alpha), own_alphas=own)
+
+    def told(self, setting: Setting) -> str:
+        """How alpha was found, in one sentence."""
+        worth, unit = setting.promise.miss or 0.0, setting.oracle.loss.unit
+        found = self.overall
+        total = with_unit(f"{found.cost + worth * found.missed:.4g}", unit)
+        of_groups = ", ".join(f"{show_level(x.alpha)} in {group!r}" for group, x in self.by_group.items())
+        return (
+            f"alpha {of_groups or show_level(found.alpha)} is where cost + {with_unit(f'{worth:g}', unit)} for each "
+            f"miss is least on {self.n:,} other rows: {found.cost:.4g} + {worth:g} * {found.missed:.4g} = {total}"
+            + (" over all rows" if of_groups else "")
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        groups = {group: _plain(found) for group, found in self.by_group.items()}
+        return {"n": self.n, "overall": _plain(self.overall), "by_group": groups}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], setting: Setting) -> WorthOfMiss:
+        n, groups = data["n"], data["by_group"]
+        wrong = isinstance(n, bool) or not isinstance(n, int) or n < 1 or not isinstance(groups, Mapping)
+        if wrong or setting.promise.miss is None or (groups and not setting.promise.by_group):
+            raise InputError("the alpha that was found does not belong to what it promises; save it again")
+        return cls(n, _read(data["overall"]), {str(group): _read(found) for group, found in groups.items()})
+
+
+def _plain(found: Found) -> dict[str, Any]:
+    return {"alpha": str(found.alpha), "cost": found.cost, "missed": found.missed}
+
+
+def _read(data: Any) -> Found:
+    alpha, numbers = exact_level(data["alpha"]), (data["cost"], data["missed"])
+    plain = all(isinstance(x, int | float) and not isinstance(x, bool) and math.isfinite(x) for x in numbers)
+    if alpha > LARGEST_FOUND or not plain:
+        raise InputError("the alpha that was found is not what was saved; calibrate and save again")
+    return Found(alpha, float(numbers[0]), float(numbers[1]))
+
+
+class _Point(NamedTuple):
+    """What sets cost and miss, on average, at one threshold or price."""
+
+    cost: float
+    missed: float
+
+
+def _find(setting: Setting, own: OracleInput, rule: Rule, left: int, where: str) -> Found:
+    """The alpha of these rows, where `left` rows are left for the threshold; refuses where abstaining is cheapest."""
+    worth = setting.promise.miss
+    assert worth is not None
+    points = _points(setting, own, worth)
+    placed = sorted((_level(rule, left, point.missed), point) for point in points)
+    within = [(alpha, point) for alpha, point in placed if alpha <= LARGEST_FOUND]
+    beyond = [point for alpha, point in placed if alpha > LARGEST_FOUND]
+    alpha, best = min(within, key=lambda x: (_total(x[1], worth), x[0]), default=(Fraction(1), _Point(math.inf, 1.0)))
+    if any(_total(point, worth) < _total(best, worth) for point in beyond):
+        unit = setting.oracle.loss.unit
+        enough = _least_worth([point for _, point in within], beyond)
+        way_out = f": it pays from a worth of about {with_unit(f'{enough:.3g}', unit)} on" if enough < math.inf else ""
+        raise AbstainingIsCheapest(
+            f"a miss is worth {with_unit(f'{worth:g}', unit)}, less than it costs to avoid it{where}: abstaining in "
+            f"more than half of the rows is cheapest, so that nothing is calibrated{way_out}; give a larger miss, or "
+            "alpha"
+        )
+    return Found(alpha, best.cost, best.missed)
+
+
+def _total(point: _Point, worth: float) -> float:
+    return point.cost + worth * point.missed
+
+
+def _least_worth(within: Sequence[_Point], beyond: Sequence[_Point]) -> float:
+    """The least worth at which one of the points within is no dearer than each of those beyond."""
+    needed = [
+        min(
+            (max(0.0, x.cost - y.cost) / (y.missed - x.missed) for x in within if y.missed > x.missed), default=math.inf
+        )
+        for y in beyond
+    ]
+    return max(needed, default=0.0)
+
+
+def _level(rule: Rule, n: int, missed: float) -> Fraction:
+    """The smallest alpha, in as few decimals as tell n ranks apart, whose threshold misses no less than this share of
+    n rows: of those at which there is a threshold."""
+    k = min(n, max(0, math.ceil(n * (1 - missed) - 1e-9)))
+    digits = len(str(n + 1)) + (rule.confidence is not None)
+    low, high = 0, 10**digits  # at `high` it would be all
+    while high - low > 1:
+        middle = (low + high) // 2
+        if rule.rank(n, Fraction(middle, 10**digits)) <= k:
+            high = middle
+        else:
+            low = middle
+    return Fraction(high, 10**digits)
+
+
+def _points(setting: Setting, own: OracleInput, worth: float) -> list[_Point]:
+    """What sets cost and miss on these rows, along all thresholds or prices that are tried."""
+    if setting.candidates is not None:
+        return [x for oracle in setting.candidates.values() for x in _by_threshold(setting, oracle, own)]
+    oracle = setting.oracle
+    if isinstance(oracle, AnchoredOracle) and oracle.wants_anchor:
+        return _by_price(setting, oracle, own, worth)
+    return _by_threshold(setting, oracle, own)
+
+
+def _by_threshold(setting: Setting, oracle: Oracle, own: OracleInput) -> list[_Point]:
+    """At the score of each true label, and below all of them: there every set is empty, or holds its first label."""
+    oracle, nonempty = oracle.with_inputs(own.inputs), setting.promise.nonempty
+    true, scores = true_scores(oracle, own, nonempty=nonempty), oracle.scores(own.P)
+    if nonempty:
+        scores = scores.copy()
+        scores[np.arange(len(scores)), oracle.first(own.P)] = -np.inf
+    taus = np.unique(np.append(true, -np.inf))
+    tried = max(_FEWEST_TRIED, _ENTRIES // max(1, scores.size))
+    if len(taus) > tried:
+        taus = taus[np.unique(np.linspace(0, len(taus) - 1, tried).astype(np.intp))]
+    costs, sizes, points = np.empty(len(scores)), np.full(len(scores), -1), []
+    for tau in taus.tolist():
+        mask = scores <= tau
+        now = np.count_nonzero(mask, axis=1)
+        changed = np.flatnonzero(now != sizes)  # sets only grow
+        costs[changed], sizes = _costs(oracle, own, changed, mask[changed]), now
+        points.append(_point(own, costs, true > tau))
+    return points
+
+
+def _by_price(setting: Setting, oracle: AnchoredOracle, own: OracleInput, worth: float) -> list[_Point]:
+    """At prices around the worth; the farthest first, as rows whose sets are the same there need not be asked again."""
+    given = oracle.with_inputs(own.inputs)
+    assert isinstance(given, AnchoredOracle)
+    P, truth, rows = to_array(own.P), own.truth, np.arange(len(own))
+    best = PricedRows(given, P, truth, None)
+    found = dict[float, _Point]()
+
+    def at(mu: float) -> float:
+        if mu not in found:
+            mask = best.sets(mu)
+            if setting.promise.nonempty:
+                bare = np.flatnonzero(~mask.any(axis=1))
+                mask[bare, P[bare].argmax(axis=1)] = True
+            found[mu] = _point(own, _costs(given, own, rows, mask), ~mask[rows, truth])
+        return _total(found[mu], worth)
+
+    ends = sorted(range(-_POWERS, _POWERS + 1), key=lambda power: (-abs(power), power))
+    for mu in (0.0, *(worth * 4.0**power for power in ends)):
+        at(mu)
+    for step in _NEARER:
+        middle = min(found, key=lambda mu: (found[mu].cost + worth * found[mu].missed, -mu))
+        for mu in (middle / step, middle * step):
+            at(mu)
+    return list(found.values())
+
+
+def _costs(oracle: Oracle, own: OracleInput, rows: Indices, masks: Masks) -> Floats:
+    return oracle.loss.batch(masks, inputs=None if own.inputs is None else own.inputs[rows])
+
+
+def _point(own: OracleInput, costs: Floats, missed: Masks) -> _Point:
+    weights = own.weights
+    if weights is None or not weights.any():
+        return _Point(float(costs.mean()), float(missed.mean()))
+    return _Point(*(float(np.average(x, weights=weights)) for x in (costs, missed)))
