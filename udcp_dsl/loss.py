@@ -355,7 +355,7 @@ class Loss(Shown):
     @property
     def summands(self) -> tuple[str, ...]:
         """The texts of the summands of the loss."""
-        return tuple(self._terms)
+        return tuple(self.written_terms)
 
     def terms_batch(self, masks: Bools, *, inputs: Any = None) -> dict[str, Floats]:
         """The cost of many sets, summand by summand.
