@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from udcp_dsl.expression.atoms.atom import Atom, Held, Increment, Sets
-from udcp_dsl.expression.atoms.max import MaxIncrement, nested
+from udcp_dsl.expression.atoms.max import ExtremeIncrement, nested
 from udcp_dsl.expression.attainable import Grid
 from udcp_dsl.expression.domain import Costs, Floats
 from udcp_dsl.expression.facts import Interval
@@ -35,7 +35,7 @@ class Gravest(Atom):
         return np.asarray(np.where(sets.mask, self.weights, 0.0).max(axis=1))
 
     def start(self, held: Held) -> Increment:
-        return MaxIncrement(held, self.weights)
+        return ExtremeIncrement(held, self.weights, np.maximum)
 
     def growth(self) -> Larger:
         return Larger(self.weights)

@@ -38,7 +38,9 @@ class Node(ABC):
 
     @property
     def children(self) -> tuple[Node, ...]:
-        return ()
+        """Its operands: the nodes among its fields, in their order."""
+        values = (value if isinstance(value, tuple) else (value,) for value in vars(self).values())
+        return tuple(node for group in values for node in group if isinstance(node, Node))
 
     @property
     def text(self) -> str:
@@ -121,10 +123,6 @@ class Table(Node):
     cap: float | None = None  # c, where it was written as min(..., c)
 
     @property
-    def children(self) -> tuple[Node, ...]:
-        return (self.count,)
-
-    @property
     def slope(self) -> float | None:
         """What each further one adds, if that is always the same."""
         f = self.table
@@ -178,10 +176,6 @@ class Table(Node):
 class Add(Node):
     terms: tuple[Node, ...]
 
-    @property
-    def children(self) -> tuple[Node, ...]:
-        return self.terms
-
     def value(self, *operands: Floats) -> Floats:
         return reduce(np.add, operands)
 
@@ -207,10 +201,6 @@ class Add(Node):
 class Scale(Node):
     factor: float
     operand: Node
-
-    @property
-    def children(self) -> tuple[Node, ...]:
-        return (self.operand,)
 
     def value(self, *operands: Floats) -> Floats:
         return self.factor * operands[0]
@@ -240,10 +230,6 @@ class Gate(Node):
     indicator: Node
     operand: Node
 
-    @property
-    def children(self) -> tuple[Node, ...]:
-        return (self.indicator, self.operand)
-
     def value(self, *operands: Floats) -> Floats:
         return operands[0] * operands[1]
 
@@ -268,10 +254,6 @@ class Extremum(Node):
     largest: bool
     operands: tuple[Node, ...]
 
-    @property
-    def children(self) -> tuple[Node, ...]:
-        return self.operands
-
     def value(self, *operands: Floats) -> Floats:
         return reduce(np.maximum if self.largest else np.minimum, operands)
 
@@ -294,10 +276,6 @@ class AtLeast(Node):
 
     operand: Node
     k: float
-
-    @property
-    def children(self) -> tuple[Node, ...]:
-        return (self.operand,)
 
     def value(self, *operands: Floats) -> Floats:
         return np.asarray(operands[0] >= self.k - tolerance(self.k), dtype=np.float64)
@@ -324,10 +302,6 @@ class AtLeast(Node):
 class Equal(Node):
     operand: Node
     k: float
-
-    @property
-    def children(self) -> tuple[Node, ...]:
-        return (self.operand,)
 
     def value(self, *operands: Floats) -> Floats:
         return np.asarray(np.abs(operands[0] - self.k) <= tolerance(self.k), dtype=np.float64)
@@ -359,10 +333,6 @@ class Equal(Node):
 class Not(Node):
     operand: Node
 
-    @property
-    def children(self) -> tuple[Node, ...]:
-        return (self.operand,)
-
     def value(self, *operands: Floats) -> Floats:
         return 1.0 - operands[0]
 
@@ -385,10 +355,6 @@ class Junction(Node):
 
     both: bool
     operands: tuple[Node, ...]
-
-    @property
-    def children(self) -> tuple[Node, ...]:
-        return self.operands
 
     def value(self, *operands: Floats) -> Floats:
         return reduce(np.minimum if self.both else np.maximum, operands)
@@ -419,10 +385,6 @@ class If(Node):
     condition: Node
     then: Node
     otherwise: Node
-
-    @property
-    def children(self) -> tuple[Node, ...]:
-        return (self.condition, self.then, self.otherwise)
 
     def value(self, *operands: Floats) -> Floats:
         return np.where(operands[0] > 0.5, operands[1], operands[2])

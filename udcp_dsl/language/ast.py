@@ -7,43 +7,41 @@ equal when they say the same thing, wherever they stand.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from udcp_dsl.diagnostics import Span
 
 
-def _span() -> Any:
-    """A field by keyword (it may follow defaults) without part in equality; typed as the `field` of dataclasses."""
-    return field(compare=False, repr=False, kw_only=True)
+@dataclass(frozen=True)
+class Syntax:
+    """What was written, and where; the span is a keyword, as it follows the fields of each kind."""
+
+    span: Span = field(compare=False, repr=False, kw_only=True)
 
 
 @dataclass(frozen=True)
-class Name:
+class Name(Syntax):
     """A label, category, node, level, column or declared name: `eczema`, `7`, `"basal cell"`."""
 
     text: str
-    span: Span = _span()
 
 
 @dataclass(frozen=True)
-class Range:
+class Range(Syntax):
     """`a..b` in a list of labels; both ends are included."""
 
     first: int
     last: int
-    span: Span = _span()
 
 
 @dataclass(frozen=True)
-class Signed:
+class Signed(Syntax):
     """A number as written in costs, params and ranges, with its sign."""
 
     value: float
-    span: Span = _span()
 
 
 @dataclass(frozen=True)
-class File:
+class File(Syntax):
     """`from "path"`, with the clauses that say which part of it is meant."""
 
     path: str
@@ -51,7 +49,6 @@ class File:
     by: Name | None = None
     levels: tuple[Name, ...] = ()
     path_span: Span | None = field(default=None, compare=False, repr=False, kw_only=True)
-    span: Span = _span()
 
 
 Item = Name | Range
@@ -61,109 +58,95 @@ Item = Name | Range
 
 
 @dataclass(frozen=True)
-class Number:
+class Number(Syntax):
     value: float
-    span: Span = _span()
 
 
 @dataclass(frozen=True)
-class Indexed:
+class Indexed(Syntax):
     """The part `node(n)` or `level(d)` of a reference."""
 
     kind: str
     argument: Name
-    span: Span = _span()
 
 
 @dataclass(frozen=True)
-class Ref:
+class Ref(Syntax):
     """`name`, `F.c`, `h.level`, `h.level.node`, `h.node(n)`, `h.level(2)`."""
 
     head: Name
     parts: tuple[Name | Indexed, ...] = ()
-    span: Span = _span()
 
 
 @dataclass(frozen=True)
-class SetLiteral:
+class SetLiteral(Syntax):
     """`{ a, b, 3..5 }` in place of a category."""
 
     items: tuple[Item, ...]
-    span: Span = _span()
 
 
 @dataclass(frozen=True)
-class Call:
+class Call(Syntax):
     """An atom or function by name: `size`, `sum(c)`, `max(e, f)`, `sqrt(e)`; no parentheses, no `arguments`."""
 
     name: str
     arguments: tuple[Expr | SetLiteral, ...] | None
-    span: Span = _span()
 
 
 @dataclass(frozen=True)
-class Sum:
+class Sum(Syntax):
     """`a + b - c`: terms with their signs (+1 or -1); the first sign is +1."""
 
     terms: tuple[tuple[int, Expr], ...]
-    span: Span = _span()
 
 
 @dataclass(frozen=True)
-class Product:
+class Product(Syntax):
     """`a * b / c`: factors with "*" or "/" before each; the first is "*"."""
 
     factors: tuple[tuple[str, Expr], ...]
-    span: Span = _span()
 
 
 @dataclass(frozen=True)
-class Negative:
+class Negative(Syntax):
     operand: Expr
-    span: Span = _span()
 
 
 @dataclass(frozen=True)
-class Power:
+class Power(Syntax):
     base: Expr
     exponent: Expr
-    span: Span = _span()
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Syntax):
     """`left OP right` with OP one of `>= > <= < ==`."""
 
     operator: str
     left: Expr
     right: Expr
-    span: Span = _span()
 
 
 @dataclass(frozen=True)
-class And:
+class And(Syntax):
     operands: tuple[Expr, ...]
-    span: Span = _span()
 
 
 @dataclass(frozen=True)
-class Or:
+class Or(Syntax):
     operands: tuple[Expr, ...]
-    span: Span = _span()
 
 
 @dataclass(frozen=True)
-class Not:
+class Not(Syntax):
     operand: Expr
-    span: Span = _span()
 
 
 @dataclass(frozen=True)
-class If:
+class If(Syntax):
     condition: Expr
     then: Expr
     otherwise: Expr
-    span: Span = _span()
 
 
 Expr = Number | Ref | Call | Sum | Product | Negative | Power | Comparison | And | Or | Not | If
@@ -173,150 +156,133 @@ Expr = Number | Ref | Call | Sum | Product | Negative | Power | Comparison | And
 
 
 @dataclass(frozen=True)
-class Labels:
+class Labels(Syntax):
     """`labels { ... }`, `labels 0..99` (one Range), or `labels from "file" column c`."""
 
     body: tuple[Item, ...] | File
-    span: Span = _span()
 
 
 @dataclass(frozen=True)
-class Branch:
+class Branch(Syntax):
     """An inner node of a hierarchy written in place: `benign { nevus, wart }`."""
 
     name: Name
     children: tuple[Branch | Item, ...]
-    span: Span = _span()
 
 
 @dataclass(frozen=True)
-class Hierarchy:
+class Hierarchy(Syntax):
     name: Name
     body: tuple[Branch | Item, ...] | File
-    span: Span = _span()
 
 
 @dataclass(frozen=True)
-class CostEntry:
+class CostEntry(Syntax):
     key: Item
     value: Signed
-    span: Span = _span()
 
 
 @dataclass(frozen=True)
-class PerRow:
+class PerRow(Syntax):
     """`per row in [0, 500]`: numbers that are given with each row."""
 
     low: Signed
     high: Signed
-    span: Span = _span()
 
 
 @dataclass(frozen=True)
-class Costs:
+class Costs(Syntax):
     """`costs c { a: 1, default: 0 }`, `costs c from "f" column k`, `costs w of F { ... }`, or `costs c per row ...`."""
 
     name: Name
     of: Ref | None
     body: tuple[CostEntry, ...] | File | PerRow
     default: Signed | None = None
-    span: Span = _span()
 
 
 @dataclass(frozen=True)
-class Path:
+class Path(Syntax):
     """`path(h, edge: 1)`: the length of the path between two leaves."""
 
     hierarchy: Name
     edge: Signed | None
-    span: Span = _span()
 
 
 @dataclass(frozen=True)
-class Distance:
+class Distance(Syntax):
     """`distance d from "f"`, `distance d = path(h)`, `distance g of F from "f"`: between the categories of F."""
 
     name: Name
     of: Ref | None
     body: File | Path
-    span: Span = _span()
 
 
 @dataclass(frozen=True)
-class Category:
+class Category(Syntax):
     name: Name
     body: tuple[Item, ...] | File
-    span: Span = _span()
 
 
 @dataclass(frozen=True)
-class Member:
+class Member(Syntax):
     """One category of a family written in place: `derm: { nevus, wart }`."""
 
     name: Name
     items: tuple[Item, ...]
-    span: Span = _span()
 
 
 @dataclass(frozen=True)
-class Categories:
+class Categories(Syntax):
     name: Name
     body: tuple[Member, ...] | File
-    span: Span = _span()
 
 
 @dataclass(frozen=True)
-class Actions:
+class Actions(Syntax):
     name: Name
     body: File
-    span: Span = _span()
 
 
 @dataclass(frozen=True)
-class Param:
+class Param(Syntax):
     """`param p = 2 in [0, 10]`."""
 
     name: Name
     value: Signed
     low: Signed | None = None
     high: Signed | None = None
-    span: Span = _span()
 
 
 @dataclass(frozen=True)
-class Input:
+class Input(Syntax):
     """`input km in [0, 200]`: a number that is given with each row."""
 
     name: Name
     low: Signed
     high: Signed
-    span: Span = _span()
 
 
 @dataclass(frozen=True)
-class Limit:
+class Limit(Syntax):
     """`limit slots: any(surgical) <= 0.10`; the body is all that follows the colon, whatever its form."""
 
     name: Name
     body: Expr
-    span: Span = _span()
 
 
 @dataclass(frozen=True)
-class Let:
+class Let(Syntax):
     name: Name
     body: Expr
-    span: Span = _span()
 
 
 @dataclass(frozen=True)
-class LossDecl:
+class LossDecl(Syntax):
     """`loss l = ...`, or with the unit in which its costs are shown: `loss l in hours = ...`."""
 
     name: Name
     body: Expr
     unit: Name | None = None
-    span: Span = _span()
 
 
 Declaration = (
@@ -325,12 +291,11 @@ Declaration = (
 
 
 @dataclass(frozen=True)
-class Spec:
+class Spec(Syntax):
     """The statements that parse, and the names that the others would have declared (`labels` for the labels)."""
 
     declarations: tuple[Declaration, ...]
     unread: frozenset[str] = frozenset()
-    span: Span = _span()
 
 
 def children(expr: Expr) -> tuple[Expr, ...]:

@@ -6,28 +6,16 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from udcp_dsl.expression.atoms.atom import Atom, Held, Increment, LinearIncrement, Sets
+from udcp_dsl.expression.atoms.atom import CategoryAtom, Held, Increment, LinearIncrement, Sets
 from udcp_dsl.expression.domain import Category, Floats, Ints
 from udcp_dsl.expression.entries import Wholes
-from udcp_dsl.expression.facts import Interval
 from udcp_dsl.expression.forms import Additive
 from udcp_dsl.expression.growth import Completes
 from udcp_dsl.expression.linear import Affine, Lowering, Push
 
 
-class All(Atom):
+class All(CategoryAtom):
     name = "all"
-    signatures = (("category",),)
-    always_linear = True
-    indicator = True
-
-    def __init__(self, K: int, category: Category) -> None:
-        self.K = K
-        self.category = category
-
-    @property
-    def key(self) -> tuple[object, ...]:
-        return (self.name, self.category.members.tobytes())
 
     def value(self, S: frozenset[int]) -> float:
         return float(S.issuperset(self.category.members.tolist()))
@@ -40,10 +28,6 @@ class All(Atom):
 
     def growth(self) -> Completes:
         return Completes(self.category.members)
-
-    @property
-    def interval(self) -> Interval:
-        return Interval(0.0, 1.0)
 
     def proves(self) -> Mapping[str, str]:
         facts = {"monotone": "a larger set holds no less", "supermodular": "the last label of the category makes it 1"}

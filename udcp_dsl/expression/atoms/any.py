@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
-from udcp_dsl.expression.atoms.atom import Atom, Held, Increment, Sets
-from udcp_dsl.expression.domain import Bools, Category, Floats, Ints
-from udcp_dsl.expression.facts import Interval
+from udcp_dsl.expression.atoms.atom import CategoryAtom, Held, Increment, Sets
+from udcp_dsl.expression.domain import Bools, Floats, Ints
 from udcp_dsl.expression.forms import Additive, Weighted
 from udcp_dsl.expression.growth import Touches
 from udcp_dsl.expression.linear import Affine, Lowering, Push
 
 
-class Any(Atom):
+class Any(CategoryAtom):
     name = "any"
-    signatures = (("category",),)
-    always_linear = True
-    indicator = True
-
-    def __init__(self, K: int, category: Category) -> None:
-        self.K = K
-        self.category = category
-
-    @property
-    def key(self) -> tuple[object, ...]:
-        return (self.name, self.category.members.tobytes())
 
     def value(self, S: frozenset[int]) -> float:
         return float(not S.isdisjoint(self.category.members.tolist()))
@@ -41,10 +29,6 @@ class Any(Atom):
         members = self.category.members
         return Touches(0.0, np.array([0, len(members)]), members, np.ones(1))
 
-    @property
-    def interval(self) -> Interval:
-        return Interval(0.0, 1.0)
-
     def proves(self) -> Mapping[str, str]:
         facts = {"monotone": "a larger set touches no less", "submodular": "the category is paid for once"}
         if len(self.category.members) == 1:
@@ -58,9 +42,6 @@ class Any(Atom):
 
     def additive(self) -> Additive:
         return Additive.of_categories([Weighted(1.0, self.category.members, self.category.name)], self.K)
-
-    def probes(self) -> Sequence[int]:
-        return self.category.probes()
 
     def lower(self, model: Lowering, push: Push) -> Affine:
         return model.touches(self.category.members, push)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from udcp_dsl.diagnostics import Span
 from udcp_dsl.expression.attainable import Grid
-from udcp_dsl.expression.domain import Actions, Bools, Floats, Ints
+from udcp_dsl.expression.domain import Actions, Bools, Category, Costs, Floats, Ints, Metric
 from udcp_dsl.expression.entries import Entries
 from udcp_dsl.expression.facts import Interval, Rules, atom
 from udcp_dsl.expression.forms import Additive
@@ -187,6 +187,62 @@ class Atom(ABC):
     def counted(self) -> Ints:
         """For a count, the labels that make it more than 0."""
         return np.flatnonzero(self.batch(Sets(np.eye(self.K, dtype=bool))))
+
+
+class CostAtom(Atom):
+    """An atom of the costs of labels."""
+
+    signatures = (("costs",),)
+    always_linear = True
+
+    def __init__(self, K: int, costs: Costs) -> None:
+        self.K = K
+        self.costs = costs.values
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        return (self.name, self.costs.tobytes())
+
+
+class CategoryAtom(Atom):
+    """An indicator of how a set lies to one category."""
+
+    signatures = (("category",),)
+    always_linear = True
+    indicator = True
+
+    def __init__(self, K: int, category: Category) -> None:
+        self.K = K
+        self.category = category
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        return (self.name, self.category.members.tobytes())
+
+    @property
+    def interval(self) -> Interval:
+        return Interval(0.0, 1.0)
+
+    def probes(self) -> Sequence[int]:
+        return self.category.probes()
+
+
+class DistanceAtom(Atom):
+    """An atom of the distances between labels."""
+
+    signatures = (("distance",),)
+    always_linear = True
+
+    def __init__(self, K: int, metric: Metric) -> None:
+        self.K = K
+        self.metric = metric
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        return (self.name, *self.metric.key)
+
+    def probes(self) -> Sequence[int]:
+        return self.metric.probes()
 
 
 class LinearIncrement(Increment):

@@ -7,11 +7,11 @@ between categories a single label in two of them has a diameter already: d(y, y)
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
-from udcp_dsl.expression.atoms.atom import Atom, Held, Increment, Sets
+from udcp_dsl.expression.atoms.atom import DistanceAtom, Held, Increment, Sets
 from udcp_dsl.expression.atoms.balls import Balls
 from udcp_dsl.expression.attainable import Grid
 from udcp_dsl.expression.domain import CategoryMetric, DenseMetric, Floats, Ints, Metric, TreeMetric
@@ -22,18 +22,9 @@ from udcp_dsl.expression.growth import Farthest
 from udcp_dsl.expression.linear import Affine, Lowering, Push, total
 
 
-class Diameter(Atom):
+class Diameter(DistanceAtom):
     name = "diameter"
     signatures = (("any distance",),)
-    always_linear = True
-
-    def __init__(self, K: int, metric: Metric) -> None:
-        self.K = K
-        self.metric = metric
-
-    @property
-    def key(self) -> tuple[object, ...]:
-        return (self.name, *self.metric.key)
 
     def value(self, S: frozenset[int]) -> float:
         if isinstance(self.metric, CategoryMetric):
@@ -78,9 +69,6 @@ class Diameter(Atom):
             part = {id(self.metric.hierarchy): (self.metric.edge, self.metric)}
             return Additive(0.0, np.zeros(self.K), diameters=part)
         return None
-
-    def probes(self) -> Sequence[int]:
-        return self.metric.probes()
 
     def entries(self) -> Columns | FarthestPair:
         """In a hierarchy a set lies within half its diameter of the middle of a longest path."""

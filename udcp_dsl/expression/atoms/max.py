@@ -11,9 +11,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from udcp_dsl.expression.atoms.atom import Atom, Held, Increment, Sets
+from udcp_dsl.expression.atoms.atom import CostAtom, Held, Increment, Sets
 from udcp_dsl.expression.attainable import Grid
-from udcp_dsl.expression.domain import Costs, Floats, Ints
+from udcp_dsl.expression.domain import Floats, Ints
 from udcp_dsl.expression.facts import Interval
 from udcp_dsl.expression.forms import Additive, Weighted
 from udcp_dsl.expression.growth import Larger
@@ -23,38 +23,42 @@ from udcp_dsl.expression.linear import Affine, Lowering, Push
 _MOST_MEMBERS = 1 << 23
 
 
-class Max(Atom):
-    name = "max"
-    signatures = (("costs",),)
-    always_linear = True
-
-    def __init__(self, K: int, costs: Costs) -> None:
-        self.K = K
-        self.costs = costs.values
-
-    @property
-    def key(self) -> tuple[object, ...]:
-        return (self.name, self.costs.tobytes())
-
-    def value(self, S: frozenset[int]) -> float:
-        return float(max((self.costs[y] for y in S), default=0.0))
+class CostExtreme(CostAtom):
+    """The largest or the smallest cost of a set."""
 
     def batch(self, sets: Sets) -> Floats:
         return self.batch_by_row(sets, self.costs)
+
+    @property
+    def interval(self) -> Interval:
+        return Interval(min(0.0, float(self.costs.min())), max(0.0, float(self.costs.max())))
+
+    def probes(self) -> Sequence[int]:
+        return (
+            int(self.costs.argmax()),
+            int(self.costs.argmin()),
+            *np.argsort(self.costs, kind="stable")[1:3].tolist(),
+        )
+
+    def grid(self) -> Grid:
+        return Grid.of(np.append(self.costs, 0.0))
+
+
+class Max(CostExtreme):
+    name = "max"
+
+    def value(self, S: frozenset[int]) -> float:
+        return float(max((self.costs[y] for y in S), default=0.0))
 
     def batch_by_row(self, sets: Sets, costs: Floats) -> Floats:
         largest = np.where(sets.mask, costs, -np.inf).max(axis=1)
         return np.where(sets.size > 0, largest, 0.0)
 
     def start(self, held: Held) -> Increment:
-        return MaxIncrement(held, self.costs)
+        return ExtremeIncrement(held, self.costs, np.maximum)
 
     def growth(self) -> Larger:
         return Larger(self.costs)
-
-    @property
-    def interval(self) -> Interval:
-        return Interval(min(0.0, float(self.costs.min())), max(0.0, float(self.costs.max())))
 
     def proves(self) -> Mapping[str, str]:
         if (self.costs >= 0).all():
@@ -73,18 +77,8 @@ class Max(Atom):
     def additive(self) -> Additive | None:
         return nested(self.costs)
 
-    def probes(self) -> Sequence[int]:
-        return (
-            int(self.costs.argmax()),
-            int(self.costs.argmin()),
-            *np.argsort(self.costs, kind="stable")[1:3].tolist(),
-        )
-
     def lower(self, model: Lowering, push: Push) -> Affine:
         return model.largest(self.costs, push)
-
-    def grid(self) -> Grid:
-        return Grid.of(np.append(self.costs, 0.0))
 
 
 def nested(costs: Floats) -> Additive | None:
@@ -97,16 +91,19 @@ def nested(costs: Floats) -> Additive | None:
     return Additive.of_categories(parts, len(costs))
 
 
-class MaxIncrement(Increment):
-    def __init__(self, held: Held, costs: Floats) -> None:
+class ExtremeIncrement(Increment):
+    """`further` is np.maximum or np.minimum."""
+
+    def __init__(self, held: Held, costs: Floats, further: np.ufunc) -> None:
         self.held = held
         self.costs = costs
+        self.further = further
         self.value = np.zeros(len(held.rows))
 
     def after(self) -> Floats:
         if self.held.size == 0:
             return np.broadcast_to(self.costs, self.held.mask.shape)
-        return np.maximum(self.value[:, None], self.costs)
+        return np.asarray(self.further(self.value[:, None], self.costs))
 
     def push(self, y: Ints) -> None:
-        self.value = self.costs[y] if self.held.size == 0 else np.maximum(self.value, self.costs[y])
+        self.value = self.costs[y] if self.held.size == 0 else self.further(self.value, self.costs[y])

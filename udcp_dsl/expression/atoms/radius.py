@@ -6,32 +6,22 @@ member of a leaf y is D / 2 + d(m, y) away: the radius is D / 2 plus the distanc
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
-from udcp_dsl.expression.atoms.atom import Atom, Held, Increment, Sets
+from udcp_dsl.expression.atoms.atom import DistanceAtom, Held, Increment, Sets
 from udcp_dsl.expression.atoms.balls import Balls
 from udcp_dsl.expression.atoms.diameter import farthest
 from udcp_dsl.expression.attainable import Grid
-from udcp_dsl.expression.domain import DenseMetric, Floats, Ints, Metric, TreeMetric
+from udcp_dsl.expression.domain import DenseMetric, Floats, Ints, TreeMetric
 from udcp_dsl.expression.entries import Columns
 from udcp_dsl.expression.facts import Interval
 from udcp_dsl.expression.linear import Affine, Lowering, Push
 
 
-class Radius(Atom):
+class Radius(DistanceAtom):
     name = "radius"
-    signatures = (("distance",),)
-    always_linear = True
-
-    def __init__(self, K: int, metric: Metric) -> None:
-        self.K = K
-        self.metric = metric
-
-    @property
-    def key(self) -> tuple[object, ...]:
-        return (self.name, *self.metric.key)
 
     def value(self, S: frozenset[int]) -> float:
         return min(max((self.metric.between(centre, y) for y in S), default=0.0) for centre in range(self.K))
@@ -56,9 +46,6 @@ class Radius(Atom):
 
     def proves(self) -> Mapping[str, str]:
         return {"monotone": "what reaches a larger set reaches the smaller"}
-
-    def probes(self) -> Sequence[int]:
-        return self.metric.probes()
 
     def entries(self) -> Columns:
         return Columns(self.K**2, lambda: self.metric.row(np.arange(self.K)))

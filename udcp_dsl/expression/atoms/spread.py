@@ -5,12 +5,12 @@ In a hierarchy an edge with m of the n members below it lies on m (n - m) of the
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import combinations
 
 import numpy as np
 
-from udcp_dsl.expression.atoms.atom import Atom, Held, Increment, Sets
+from udcp_dsl.expression.atoms.atom import DistanceAtom, Held, Increment, Sets
 from udcp_dsl.expression.attainable import Grid
 from udcp_dsl.expression.domain import DenseMetric, Floats, Ints, Metric, TreeMetric
 from udcp_dsl.expression.entries import PairSum
@@ -18,18 +18,8 @@ from udcp_dsl.expression.facts import Interval
 from udcp_dsl.expression.linear import Affine, Lowering, Push, total
 
 
-class Spread(Atom):
+class Spread(DistanceAtom):
     name = "spread"
-    signatures = (("distance",),)
-    always_linear = True
-
-    def __init__(self, K: int, metric: Metric) -> None:
-        self.K = K
-        self.metric = metric
-
-    @property
-    def key(self) -> tuple[object, ...]:
-        return (self.name, *self.metric.key)
 
     def value(self, S: frozenset[int]) -> float:
         return float(sum(self.metric.between(a, b) for a, b in combinations(sorted(S), 2)))
@@ -61,9 +51,6 @@ class Spread(Atom):
             "monotone": "a larger set has no fewer pairs",
             "supermodular": "a label adds its distance to every member, so more to a larger set",
         }
-
-    def probes(self) -> Sequence[int]:
-        return self.metric.probes()
 
     def entries(self) -> PairSum:
         return PairSum(self.K**2, lambda: self.metric.row(np.arange(self.K)))

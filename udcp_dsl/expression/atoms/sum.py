@@ -7,7 +7,15 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from udcp_dsl.expression.atoms.atom import Atom, CompensatedIncrement, Held, Increment, LinearIncrement, Sets, two_sum
+from udcp_dsl.expression.atoms.atom import (
+    CompensatedIncrement,
+    CostAtom,
+    Held,
+    Increment,
+    LinearIncrement,
+    Sets,
+    two_sum,
+)
 from udcp_dsl.expression.attainable import Grid
 from udcp_dsl.expression.domain import Costs, Floats
 from udcp_dsl.expression.facts import TOLERANCE, Interval
@@ -16,24 +24,17 @@ from udcp_dsl.expression.growth import Adds
 from udcp_dsl.expression.linear import Affine, Lowering, Push
 
 
-class Sum(Atom):
+class Sum(CostAtom):
     name = "sum"
-    signatures = (("costs",),)
-    always_linear = True
 
     def __init__(self, K: int, costs: Costs) -> None:
-        self.K = K
-        self.costs = costs.values
+        super().__init__(K, costs)
         # Costs of both signs, so large, or so large beside the least of them, that the order in which they are added
         # could decide a comparison.
         sizes = np.abs(self.costs)
         little = min(TOLERANCE / 100, 1e-7 * float(sizes[sizes > 0].min(initial=1.0)))
         lost = float(np.finfo(np.float64).eps * K * sizes.sum())
         self._cancels = lost > little and bool((self.costs < 0).any() and (self.costs > 0).any())
-
-    @property
-    def key(self) -> tuple[object, ...]:
-        return (self.name, self.costs.tobytes())
 
     def value(self, S: frozenset[int]) -> float:
         return math.fsum(self.costs[y] for y in S) if self._cancels else float(sum(self.costs[y] for y in S))

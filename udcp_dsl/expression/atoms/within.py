@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
-from udcp_dsl.expression.atoms.atom import Atom, Held, Increment, Sets
+from udcp_dsl.expression.atoms.atom import CategoryAtom, Held, Increment, Sets
 from udcp_dsl.expression.domain import Bools, Category, Floats, Ints
 from udcp_dsl.expression.facts import Interval
 from udcp_dsl.expression.forms import Additive, Weighted
@@ -14,20 +14,12 @@ from udcp_dsl.expression.growth import Touches
 from udcp_dsl.expression.linear import Affine, Lowering, Push
 
 
-class Within(Atom):
+class Within(CategoryAtom):
     name = "within"
-    signatures = (("category",),)
-    always_linear = True
-    indicator = True
 
     def __init__(self, K: int, category: Category) -> None:
-        self.K = K
-        self.category = category
+        super().__init__(K, category)
         self.outside: Ints = np.flatnonzero(~category.mask)
-
-    @property
-    def key(self) -> tuple[object, ...]:
-        return (self.name, self.category.members.tobytes())
 
     def value(self, S: frozenset[int]) -> float:
         return float(S.issubset(self.category.members.tolist()))
@@ -54,9 +46,6 @@ class Within(Atom):
     def additive(self) -> Additive:
         outside = Additive.of_categories([Weighted(-1.0, self.outside, f"outside {self.category.name}")], self.K)
         return outside.plus(Additive.of_constant(1.0, self.K))
-
-    def probes(self) -> Sequence[int]:
-        return self.category.probes()
 
     def lower(self, model: Lowering, push: Push) -> Affine:
         return Affine(1.0, {}) - model.touches(self.outside, push.turned)
