@@ -7,20 +7,23 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from udcp_dsl.cli.ending import finish
-from udcp_dsl.cli.input_options import takes_inputs
+from udcp_dsl.cli.input_options import takes_inputs, wanted
 from udcp_dsl.cli.spec import reads_spec
+from udcp_dsl.diagnostics import InputError
 from udcp_dsl.showing import Column, Description, Styled, Table, in_unit
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
 
 
-@click.command("eval", epilog="Example:  udcp eval pets.loss cat wolf")
+@click.command("eval", epilog="Example:  udcp eval pets.loss cat wolf --input km=12")
 @reads_spec
 @takes_inputs
 @click.argument("members", nargs=-1, metavar="[LABEL]...")
 def command(loss: Loss, members: tuple[str, ...], inputs: dict[str, Any] | None) -> int:
     """Print the cost of the set of LABELs, term by term; without labels, of the empty set."""
+    if loss.inputs and inputs is None:
+        raise InputError(f"the loss reads inputs of the row: give {wanted(loss.inputs)}")
     mask = loss.mask(members)
     inside = [label for label, within in zip(loss.labels, mask, strict=True) if within]
     # Adding 0 turns -0 into 0.

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from udcp_dsl.diagnostics import InputError
+
+if TYPE_CHECKING:
+    from udcp_dsl.expression.rows.declared import RowInput
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -22,6 +25,12 @@ def takes_inputs(verb: F) -> F:
         metavar="NAME=VALUE",
         help="Input of the row: km=12; for costs per row fee=1,2,3 in order or fee=cat:1,dog:2 by name.",
     )(verb)
+
+
+def wanted(inputs: Mapping[str, RowInput]) -> str:
+    """The options that give these inputs."""
+    by_name = {name: f"{x.entries[0]}:NUMBER,..." if x.entries else "NUMBER" for name, x in inputs.items()}
+    return " ".join(f"--input {name}={value}" for name, value in by_name.items())
 
 
 def _parsed(ctx: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> dict[str, Any] | None:

@@ -59,6 +59,19 @@ class RowInputs(Mapping[str, Floats]):
         return first, which.reshape(-1)
 
 
+@dataclass(frozen=True, eq=False)
+class EntryColumns:
+    """Costs per row whose entries are in columns of their own, by name; it is sliced by rows, as a column is."""
+
+    columns: Mapping[str, Sequence[Any]]
+
+    def __len__(self) -> int:
+        return min(map(len, self.columns.values()))
+
+    def __getitem__(self, rows: slice) -> EntryColumns:
+        return EntryColumns({entry: column[rows] for entry, column in self.columns.items()})
+
+
 def inputs_of(
     declared: Declared,
     given: Any,
@@ -189,6 +202,10 @@ def _column(x: RowInput, given: Any, n: int, order: Sequence[int] | None) -> Flo
 
 def _numbers(x: RowInput, given: Any) -> tuple[Floats, bool]:
     """An array, a tensor, a column of lists, or lists, as float64; and whether its entries were given by name."""
+    if isinstance(given, EntryColumns):
+        given = given.columns
+    elif str(getattr(given, "dtype", "")).startswith("Struct"):  # of polars, whose arrays lose the names
+        given = given.struct.unnest()
     by_name = x.entries is not None and (isinstance(given, Mapping) or hasattr(given, "columns"))
     if by_name:
         array: Any = _of_entries(x, given)

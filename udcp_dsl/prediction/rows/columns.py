@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError, did_you_mean
 from udcp_dsl.expression.rows.declared import RowInput
-from udcp_dsl.expression.rows.given import RowInputs, columns_of, inputs_of
+from udcp_dsl.expression.rows.given import EntryColumns, RowInputs, columns_of, inputs_of
 from udcp_dsl.prediction.rows.column_roles import INPUT, Columns
 from udcp_dsl.prediction.rows.probability_matrix import check_class_names, match_columns
 
@@ -29,17 +29,13 @@ class ColumnSelection:
     carried: list[int] = field(default_factory=list)
     width: int | None = None  # of the lists, where the numbers are in one column
     ids: int | None = None  # the one of texts that holds the ids
-    grouped: tuple[int, ...] = ()  # how many of the texts belong to each role; without it one each
+    grouped: tuple[tuple[str, ...], ...] = ()  # of each role the entries that the texts are of, if it has several
 
-    def by_role(self, texts: list[list[Any]]) -> list[list[Any]]:
-        """The texts of each role: a list per row where the entries of costs are in columns of their own."""
-        if not self.grouped:
-            return texts
-        parts, start = [], 0
-        for many in self.grouped:
-            own = texts[start : start + many]
-            parts.append(own[0] if many == 1 else [list(row) for row in zip(*own, strict=True)])
-            start += many
+    def by_role(self, texts: list[list[Any]]) -> list[Any]:
+        """The texts of each role: by name where the entries of costs are in columns of their own."""
+        parts, left = list[Any](), iter(texts)
+        for entries in self.grouped or ((),) * len(texts):
+            parts.append(EntryColumns({entry: next(left) for entry in entries}) if entries else next(left))
         return parts
 
     @property
@@ -57,7 +53,7 @@ class Block:
     """
 
     values: npt.NDArray[Any]
-    texts: list[list[Any]]
+    texts: list[Any]
     carried: Any = None
     named: bool = False
     ids: Any = None
@@ -166,7 +162,7 @@ class ColumnSpec:
             numbers, width = [at], len(self.labels)
         position = {name: place for place, name in enumerate(names)}
         texts = [position[name] for name in beside] if self.beside else []
-        wide = tuple(map(len, per_row)) if self.beside and any(len(own) > 1 for own in per_row) else ()
+        wide = tuple(map(self._entries_of, self.columns.per_row, per_row)) if self.beside else ()
         if not self.matrix:
             return ColumnSelection([], texts, grouped=wide)
         ids = None if self.columns.id_column is None else position[self.columns.id_column]
@@ -185,6 +181,10 @@ class ColumnSpec:
         if taken:
             raise InputError(f"column {taken[0]!r} is a label and an entry of input {x.name!r}: give a column of lists")
         return found
+
+    def _entries_of(self, role: str, own: tuple[str, ...]) -> tuple[str, ...]:
+        x = self.inputs.get(role.removeprefix(INPUT)) if role.startswith(INPUT) else None
+        return () if x is None or own == (x.name,) else x.entries or ()
 
     def _list_column(self, names: list[str], lists: Sequence[int]) -> int | None:
         columns = self.columns

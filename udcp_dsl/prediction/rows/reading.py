@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError, did_you_mean
 from udcp_dsl.expression.rows.declared import RowInput
+from udcp_dsl.expression.rows.given import EntryColumns
 from udcp_dsl.prediction.files import PathLike, known_ending
 from udcp_dsl.prediction.rows.array_files import listed, read_array
 from udcp_dsl.prediction.rows.arrow_tables import arrow_blocks
@@ -106,7 +107,7 @@ def read_column(path: PathLike, column: str | None = None) -> npt.NDArray[Any] |
         return _entries(arrow_blocks(file, choose))
 
 
-def read_input(path: PathLike, x: RowInput, alone: bool = False) -> npt.NDArray[Any] | list[Any]:
+def read_input(path: PathLike, x: RowInput, alone: bool = False) -> Any:
     """An input of all rows from a file: the column or key of its name, or of costs those of their entries, fee.gp.
 
     `alone`: it is the only one that is read, so that an array without a name is it.
@@ -115,15 +116,15 @@ def read_input(path: PathLike, x: RowInput, alone: bool = False) -> npt.NDArray[
     if alone and (key is not None or file.suffix.lower() in (".npy", ".txt")):
         return read_column(path)
     try:
-        return read_column(f"{path}:{x.name}")
+        return read_column(path, x.name)
     except InputError as error:
         if not x.entry_columns or file.suffix.lower() in ARRAYS:
             raise InputError(f"input {x.name!r}: {error}") from None
         try:
-            columns = [read_column(f"{path}:{column}") for column in x.entry_columns]
+            columns = [read_column(path, column) for column in x.entry_columns]
         except InputError as lacking:
             raise InputError(f"input {x.name!r}: {error}; {lacking}") from None
-        return [list(row) for row in zip(*columns, strict=True)]
+        return EntryColumns(dict(zip(x.entries or (), columns, strict=True)))
 
 
 def _entries(blocks: Iterable[Block]) -> list[Any]:

@@ -20,6 +20,7 @@ import numpy as np
 
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.expression.domain import WHOLE_NUMBER
+from udcp_dsl.expression.rows.given import EntryColumns
 from udcp_dsl.prediction.csv_cells import from_cell
 from udcp_dsl.prediction.rows.arrow_tables import Choose
 from udcp_dsl.prediction.rows.columns import Block, ColumnSelection
@@ -36,9 +37,9 @@ def scalars(cells: list[str]) -> list[Any]:
     return [kind(cell) if cell else None for cell in cells]
 
 
-def csv_column(cells: list[Any]) -> list[Any]:
-    """What the cells of a column mean; lists of cells, the entries of costs per row, are left as they are."""
-    if cells and isinstance(cells[0], list):
+def csv_column(cells: Any) -> Any:
+    """What the cells of a column mean; the entries of costs per row are left as they are."""
+    if isinstance(cells, EntryColumns):
         return cells
     return scalars([from_cell(cell) for cell in cells])
 

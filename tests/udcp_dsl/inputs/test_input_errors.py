@@ -1,0 +1,252 @@
+"""Whatever is wrong with inputs is refused with the row, the input and the way out, by Python and the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import udcp_dsl as udcp
+from udcp_dsl.cli import main
+from udcp_dsl.diagnostics import InputError
+
+TEXT = """labels { a, b, c }
+categories team { x: { a, b }, y: { c } }
+input km in [0, 200]
+costs fee per row in [1, 50]
+costs queue of team per row in [0, 60]
+loss l = sum(fee) + 0.1 * km * any(team.x) + count(team, queue)
+loss plain = size
+"""
+N = 12
+rng = np.random.default_rng(0)
+P = rng.dirichlet(np.ones(3), N)
+Y = np.arange(N) % 3
+
+
+def inputs(**changed: Any) -> dict[str, Any]:
+    found = {"km": np.full(N, 7.0), "fee": np.full((N, 3), 2.0), "queue": np.full((N, 2), 3.0)}
+    return {name: x for name, x in {**found, **changed}.items() if x is not None}
+
+
+def at(place: Any, value: float, shape: tuple[int, ...] = (N,)) -> Any:
+    found = np.full(shape, 7.0)
+    found[place] = value
+    return found
+
+
+def ragged() -> Any:
+    return [[2.0, 2.0, 2.0]] * 5 + [[2.0, 2.0]] + [[2.0, 2.0, 2.0]] * (N - 6)
+
+
+WRONG = {
+    "missing": (inputs(fee=None), "input 'fee' is missing: the loss reads fee: 3 costs of labels per row in [1, 50]"),
+    "nan": (inputs(km=at(4, np.nan)), "row 4: input 'km' is not a finite number: nan; give one in [0, 200]"),
+    "infinite": (inputs(km=at(4, np.inf)), "row 4: input 'km' is not a finite number: inf"),
+    "above": (inputs(km=at(4, 201)), "row 4: input 'km' is 201, outside [0, 200]: correct it, or widen the range"),
+    "below": (inputs(km=at(4, -1)), "row 4: input 'km' is -1, outside [0, 200]"),
+    "above, of a label": (inputs(fee=at((5, 1), 51, (N, 3))), "row 5: input 'fee' of 'b' is 51, outside [1, 50]"),
+    "above, of a team": (inputs(queue=at((6, 1), 99, (N, 2))), "row 6: input 'queue' of 'y' is 99, outside [0, 60]"),
+    "of too few rows": (inputs(km=np.zeros(5)), "input 'km' has shape (5,), expected (12,): km: a number per row"),
+    "of a number for each label": (inputs(km=np.ones((N, 3))), "input 'km' has shape (12, 3), expected (12,)"),
+    "of a number for each row": (inputs(fee=np.full(N, 2.0)), "input 'fee' has shape (12,), expected (12, 3)"),
+    "of another width": (inputs(queue=np.ones((N, 3))), "input 'queue' has shape (12, 3), expected (12, 2)"),
+    "ragged": (inputs(fee=ragged()), "row 5: input 'fee' has 2, expected 3 numbers"),
+    "text": (inputs(km=["near"] * N), "row 0: input 'km' is 'near', not a number: give one"),
+    "empty": (inputs(km=["1"] * 3 + [""] + ["1"] * 8), "row 3: input 'km' is not a finite number"),
+    "dates": (inputs(km=np.array(["2026-01-01"] * N, dtype="datetime64[D]")), "input 'km' holds datetime64[D], not"),
+    "unknown": (inputs(kms=np.zeros(N)), "the loss has no input 'kms'; did you mean 'km'?"),
+    "an unknown entry": (inputs(fee={"a": [1] * N, "b": [1] * N, "d": [1] * N}), "input 'fee' has no entry 'd'"),
+    "a missing entry": (inputs(fee={"a": [1] * N, "b": [1] * N}), "input 'fee' has no column for 'c': give one for"),
+    "an unknown entry of a row": (
+        inputs(fee=[{"a": 1, "b": 1, "c": 1}] * 3 + [{"a": 1, "b": 1, "d": 1}] + [{"a": 1, "b": 1, "c": 1}] * 8),
+        "row 3: input 'fee' has no entry 'd'",
+    ),
+    "some columns of entries": (
+        {"km": np.zeros(N), "fee.a": np.ones(N), "fee.b": np.ones(N), "queue": np.zeros((N, 2))},
+        "input 'fee' has a column 'fee.a' but no 'fee.c': give one for each of 3 entries",
+    ),
+    "half by name": (
+        inputs(fee=[{"a": 1, "b": 1, "c": 1}] * 6 + [[1, 1, 1]] * 6),
+        "input 'fee' has lists in some rows and names in others",
+    ),
+    "no mapping": (np.zeros((N, 3)), "inputs are a ndarray: give a mapping from names to arrays, or a frame"),
+    "nothing": (None, "the loss reads inputs: give inputs={'km': ..., 'fee': ..., 'queue': ...}"),
+}
+
+
+@pytest.fixture(scope="module")
+def predictor() -> udcp.SetPredictor:
+    return udcp.SetPredictor(udcp.loads(TEXT, loss="l"), "lac", alpha=0.4).calibrate(P, Y, inputs=inputs())
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_python(what: str, predictor: udcp.SetPredictor) -> None:
+    given, says = WRONG[what]
+    masks = np.zeros((N, 3), dtype=bool)
+    doors = (
+        lambda: predictor.loss.batch(masks, inputs=given),
+        lambda: predictor.loss.terms_batch(masks, inputs=given),
+        lambda: udcp.SetPredictor(predictor.loss, "lac", alpha=0.4).calibrate(P, Y, inputs=given),
+        lambda: predictor.predict_set(P, inputs=given),
+        lambda: predictor.p_values(P, inputs=given),
+        lambda: udcp.evaluate(predictor, P, Y, inputs=given),
+        lambda: udcp.compare(predictor.loss, P, Y, inputs=given, oracles=["lac"], splits=1),
+        lambda: udcp.Monitor(predictor).update(P, Y, inputs=given),
+    )
+    for door in doors:
+        with pytest.raises(InputError) as error:
+            door()
+        assert says in str(error.value)
+
+
+def test_inputs_where_none_are_declared_are_refused_everywhere() -> None:
+    loss = udcp.loads("labels { a, b, c }  loss l = size")
+    predictor = udcp.SetPredictor(loss, "lac", alpha=0.4).calibrate(P, Y)
+    given = {"km": np.zeros(N)}
+    for door in (
+        lambda: loss({"a"}, inputs={"km": 1}),
+        lambda: loss.terms({"a"}, inputs={"km": 1}),
+        lambda: predictor.predict_set(P, inputs=given),
+        lambda: predictor.p_values(P, inputs=given),
+        lambda: udcp.evaluate(predictor, P, Y, inputs=given),
+        lambda: udcp.Monitor(predictor).update(P, Y, inputs=given),
+        lambda: udcp.compare(loss, P, Y, inputs=given, oracles=["lac"], splits=1),
+    ):
+        with pytest.raises(InputError, match="the spec declares none: leave them out, or declare `input"):
+            door()
+
+
+def test_batches_name_the_batch_and_its_row(predictor: udcp.SetPredictor) -> None:
+    pa = pytest.importorskip("pyarrow")
+    good = {"p": P.tolist(), "km": np.zeros(N), "fee": np.full((N, 3), 2.0).tolist(), "queue": np.ones((N, 2)).tolist()}
+    first = pa.record_batch(good)
+    for changed, says in {
+        "km": (at(3, 300), r"batch 1: row 3: input 'km' is 300, outside \[0, 200\]"),
+        "fee": ([*good["fee"][:-1], None], "batch 1: row 11: input 'fee' has nothing, expected 3 numbers"),
+        "queue": (pa.array([1.0] * N), "batch 1: input 'queue' has shape"),
+    }.items():
+        batches = [first, pa.record_batch({**good, changed: says[0]})]
+        with pytest.raises(InputError, match=says[1]):
+            list(predictor.predict_batches(batches, column="p"))
+    lacking = pa.record_batch({name: column for name, column in good.items() if name != "fee"})
+    with pytest.raises(InputError, match=r"batch 0: there is no column 'fee', of lists, or 'fee\.a' and so on"):
+        list(predictor.predict_batches([lacking], column="p"))
+
+
+# On the command line -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def folder(tmp_path: Path, predictor: udcp.SetPredictor) -> Path:
+    (tmp_path / "s.loss").write_text(TEXT, encoding="utf-8")
+    predictor.save(tmp_path / "p.json")
+    np.save(tmp_path / "p.npy", P)
+    np.save(tmp_path / "y.npy", Y)
+    return tmp_path
+
+
+def refused(*arguments: object) -> str:
+    done = CliRunner().invoke(main, [str(x) for x in arguments])
+    assert done.exit_code == 2, (arguments, done.output)
+    assert "Traceback" not in done.output
+    return done.stderr
+
+
+def csv(folder: Path, name: str = "rows.csv", **changed: Any) -> Path:
+    columns: dict[str, Any] = {label: P[:, i] for i, label in enumerate("abc")}
+    columns |= {"km": [7] * N, **{f"fee.{x}": [2] * N for x in "abc"}, **{f"queue.{x}": [3] * N for x in "xy"}}
+    columns = {key: x for key, x in {**columns, **changed}.items() if x is not None}
+    lines = [",".join(columns), *(",".join(map(str, row)) for row in zip(*columns.values(), strict=True))]
+    (folder / name).write_text("\n".join(lines), encoding="utf-8")
+    return folder / name
+
+
+def cells(value: object, row: int = 8) -> list[object]:
+    return [value if i == row else 7 for i in range(N)]
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"km": cells(999)}, "rows.csv: row 8: input 'km' is 999, outside [0, 200]: correct it, or widen the range"),
+        ({"km": cells("nan")}, "rows.csv: row 8: input 'km' is not a finite number"),
+        ({"km": cells("")}, "rows.csv: row 8: input 'km' is not a finite number"),
+        ({"km": cells("far")}, "rows.csv: row 8: input 'km' is 'far', not a number"),
+        ({"fee.b": cells(99)}, "rows.csv: row 8: input 'fee' of 'b' is 99, outside [1, 50]"),
+        ({"fee.b": cells("x")}, "rows.csv: row 8: input 'fee' is 'x', not a number"),
+        ({"queue.y": cells(99)}, "rows.csv: row 8: input 'queue' of 'y' is 99, outside [0, 60]"),
+        ({"km": None}, "there is no column 'km', which the loss reads of each row: km: a number per row in [0, 200]"),
+        ({"fee.c": None}, "input 'fee' has a column 'fee.a' but no 'fee.c'"),
+        ({"kms": [1] * N}, "column 'kms' is not a label"),
+    ],
+)
+def test_tables(changed: dict[str, Any], says: str, folder: Path) -> None:
+    rows = ("--probs", csv(folder, **changed))
+    assert says in refused("predict", folder / "p.json", *rows, "-o", folder / "o.csv")
+    assert not (folder / "o.csv").exists()
+
+
+def test_commands_that_read_rows_refuse_alike(folder: Path) -> None:
+    rows = ("--probs", csv(folder, km=cells(999)), "--truth", folder / "y.npy")
+    loss, saved, says = folder / "s.loss", folder / "p.json", "row 8: input 'km' is 999, outside [0, 200]"
+    assert says in refused("calibrate", loss, "--loss", "l", *rows, "-o", folder / "o.json")
+    assert says in refused("evaluate", saved, *rows)
+    assert says in refused("monitor", saved, *rows)
+    assert says in refused("compare", loss, "--loss", "l", *rows)
+    assert says in refused("validate", loss, "--loss", "l", "--cases", "1", *rows)
+    assert says in refused("gap", loss, "--loss", "l", *rows[:2])
+    one = says.replace("row 8: ", "")
+    assert one in refused("order", loss, "--loss", "l", *rows[:2], "--row", "8")
+    assert one in refused(
+        "eval", loss, "--loss", "l", "a", "--input", "km=999", "--input", "fee=2,2,2", "--input", "queue=1,1"
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (
+            {},
+            "reads inputs of each row, 'km', 'fee', 'queue', and an array has no columns of them: give a file",
+        ),
+        ({"km": np.zeros(N)}, "input 'fee'"),
+        (inputs(km=np.zeros(5)), "input km: 5 entries for 12 rows"),
+        (inputs(km=at(2, 999)), "row 2: input 'km' is 999"),
+        (inputs(fee=np.ones((N, 4))), "input 'fee' has shape (12, 4), expected (12, 3)"),
+    ],
+)
+def test_a_file_of_inputs(given: dict[str, Any], says: str, folder: Path) -> None:
+    np.savez(folder / "in.npz", **given)
+    more = ("--inputs", folder / "in.npz") if given else ()
+    assert says in refused("predict", folder / "p.json", "--probs", folder / "p.npy", *more, "-o", folder / "o.csv")
+
+
+def test_inputs_that_nothing_reads(folder: Path) -> None:
+    np.savez(folder / "in.npz", **inputs())
+    rows = ("--probs", folder / "p.npy", "--truth", folder / "y.npy", "--inputs", folder / "in.npz")
+    says = refused("calibrate", folder / "s.loss", "--loss", "plain", *rows, "-o", folder / "o.json")
+    assert "the loss reads no inputs: leave it out" in says
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (("km=12",), "input 'fee' is missing"),
+        ((), "give --input km=NUMBER --input fee=a:NUMBER,... --input queue=x:NUMBER,..."),
+        (("kms=12",), "no input 'kms'; did you mean 'km'"),
+        (("km=x",), "--input km: 'x' is not a number"),
+        (("km",), "write NAME=VALUE"),
+        (("km=1", "km=2"), "--input km is given twice"),
+        (("km=1", "fee=1,2", "queue=1,1"), "input 'fee' has shape (1, 2), expected (1, 3)"),
+        (("km=1", "fee=a:1,b:2", "queue=1,1"), "input 'fee' has no number for 'c'"),
+        (("km=1", "fee=a:1,b:2,d:3", "queue=1,1"), "input 'fee' has no entry 'd'"),
+        (("km=1", "fee=2,2,2", "queue=1,nan"), "input 'queue' of 'y' is not a finite number"),
+    ],
+)
+def test_the_inputs_of_one_set(given: tuple[str, ...], says: str, folder: Path) -> None:
+    options = [part for text in given for part in ("--input", text)]
+    assert says in refused("eval", folder / "s.loss", "--loss", "l", "a", *options)
