@@ -26,6 +26,7 @@ from udcp_dsl.prediction.input_warnings import (
 from udcp_dsl.prediction.least_covered import LeastCovered
 from udcp_dsl.prediction.oracle import Oracle, as_oracle
 from udcp_dsl.prediction.probability_repair import LabelShift, Repair
+from udcp_dsl.prediction.promises.described import DescribedPredictor
 from udcp_dsl.prediction.promises.promise import Promise, promise_from
 from udcp_dsl.prediction.rows import Rows, rows_of
 from udcp_dsl.prediction.rows.column_roles import Columns
@@ -44,7 +45,7 @@ from udcp_dsl.prediction.stages.temperature import Temperature
 _BLOCK = 1 << 22
 
 
-class SetPredictor:
+class SetPredictor(DescribedPredictor):
     """Prediction sets that contain the true label with probability at least 1 - alpha, cheap under a loss.
 
     `oracle` is a name (with its `options`) or an oracle made by `make_oracle` for this loss. Give `alpha` or
