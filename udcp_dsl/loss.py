@@ -263,7 +263,7 @@ class Loss(Shown):
     def describe(self) -> Description:
         """What is shown in a notebook: the cost of each summand, what is proved, and the spec."""
         ends = self.example.terms_batch(np.array([[False] * self.K, [True] * self.K]))
-        columns = (Column("summand", 0), Column("of no label", 1, ".4g"), Column("of all", 2, ".4g"))
+        columns = (Column("summand", 0), Column("of no label", 1, ".4g"), Column("of all", 2, ".4g", bar=True))
         known = [name.replace("_", " ") for name, fact in self.facts if fact]
         return Description(
             title=f"Loss {in_unit(self.name, self.unit)}, {self.K:,} labels, {self.source.name}",

@@ -126,10 +126,10 @@ def _write(path: str | None, validation: Validation) -> list[str]:
     if path is None:
         return []
     from udcp_dsl.prediction.files import atomic_write
-    from udcp_dsl.showing.html_text import as_page
+    from udcp_dsl.report.verdict_page import verdict_page
 
     with atomic_write(path) as temporary:
-        Path(temporary).write_text(as_page(validation.describe()), encoding="utf-8")
+        Path(temporary).write_text(verdict_page(validation.describe()), encoding="utf-8")
     return [path]
 
 

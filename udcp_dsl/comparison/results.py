@@ -567,7 +567,7 @@ def side_by_side(summaries: Sequence[Summary], title: Line = "") -> Table:
         *([] if summaries[0].risk is None else [Column("harm", "risk", ".4g")]),
         Column("coverage", "coverage", ".4f"),
         Column("interval", lambda x: "{:.3f} to {:.3f}".format(*x.coverage_interval), kind="number"),
-        Column(in_unit("cost", summaries[0].unit), "cost_mean", ".5g"),
+        Column(in_unit("cost", summaries[0].unit), "cost_mean", ".5g", bar=True),
         Column("error", "cost_error", ".2g"),
         Column("size", "size", ".4g"),
         Column("empty", "empty", ".1%"),

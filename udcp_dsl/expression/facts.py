@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import Literal
 
 from udcp_dsl.diagnostics import Span
+from udcp_dsl.showing import MARKS, STATES, Column, Description, Shown, Styled, Table
 
 State = Literal["proved", "refuted", "unknown"]
 
@@ -67,8 +68,8 @@ class Interval:
         return self.lo == self.hi
 
 
-@dataclass(frozen=True)
-class Facts:
+@dataclass(frozen=True, repr=False)
+class Facts(Shown):
     """Everything that is known about a loss, as `loss.facts`; iterate for (name, fact).
 
     Attributes
@@ -108,6 +109,23 @@ class Facts:
     def __iter__(self) -> Iterator[tuple[str, Fact]]:
         """Names and facts, in the order of the reference; the interval is apart."""
         return iter((name, getattr(self, name)) for name in FACT_NAMES)
+
+    def __repr__(self) -> str:
+        """Their names, by what is known of each; `print` and notebooks show the reasons."""
+        by_state: dict[str, list[str]] = {}
+        for name, fact in self:
+            by_state.setdefault(fact.state, []).append(name)
+        told = "; ".join(f"{state}: {', '.join(names)}" for state, names in by_state.items())
+        return f"Facts({told}; values in [{self.interval.lo:.6g}, {self.interval.hi:.6g}])"
+
+    def describe(self) -> Description:
+        """Every fact with its state and its reason."""
+        states = {"proved": True, "refuted": False, "unknown": None}
+        mark = Column("", lambda row: Styled(MARKS[states[row[1].state]], STATES[states[row[1].state]]))
+        name = Column("fact", lambda row: row[0].replace("_", " "), kind="word")
+        columns = (mark, name, Column("state", lambda row: row[1].state), Column("why", lambda row: row[1].reason))
+        ends = f"values in [{self.interval.lo:.6g}, {self.interval.hi:.6g}]"
+        return Description(ends, tables=(Table(columns, list(self)),))
 
 
 FACT_NAMES = tuple(f.name for f in fields(Facts) if f.name != "interval")

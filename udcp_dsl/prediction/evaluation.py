@@ -356,10 +356,10 @@ def _strata_table(title: str, key: str, strata: Sequence[Stratum], unit: str | N
     columns = (
         Column(title, "name"),
         Column("points", "n", "d"),
-        Column("coverage", "coverage", ".4f"),
+        Column("coverage", "coverage", ".4f", bar=True),
         Column("interval", lambda s: "{:.3f} to {:.3f}".format(*s.interval), kind="number"),
         Column("size", "mean_size", ".4g"),
-        Column(in_unit("cost", unit), "mean_cost", ".4g"),
+        Column(in_unit("cost", unit), "mean_cost", ".4g", bar=True),
         Column("p of truth", "mean_true_probability", ".3f"),
     )
     if len(strata) <= _ROWS_SHOWN:
@@ -443,7 +443,8 @@ def evaluate(
         full += made.full
         unproved.append(made.unproved)
         more = {"given_labels": predictor.given_labels, "inputs": some.inputs, "decided": made.decided}
-        sets = PredictionSets(predictor.loss, made.mask, rows.ids, index=frame_index(probs), **more)
+        more |= {"index": frame_index(probs), "truth": some.truth}
+        sets = PredictionSets(predictor.loss, made.mask, rows.ids, **more)
         points.append(_Points.of(sets, replace(some, P=predictor.repaired(some.P))))
     if full:
         warn_of_full_sets(full, len(rows))

@@ -28,6 +28,7 @@ from udcp_dsl.prediction.input_warnings import (
 from udcp_dsl.prediction.least_covered import LeastCovered
 from udcp_dsl.prediction.oracle import Oracle, as_oracle
 from udcp_dsl.prediction.probability_repair import LabelShift, Repair
+from udcp_dsl.prediction.promises.described import DescribedPredictor
 from udcp_dsl.prediction.promises.promise import Promise, promise_from
 from udcp_dsl.prediction.promises.with_promise import WithPromise
 from udcp_dsl.prediction.rows import Rows, rows_of
@@ -50,7 +51,7 @@ from udcp_dsl.prediction.stages.thresholds import worth_of
 _BLOCK = 1 << 22
 
 
-class SetPredictor(WithPromise):
+class SetPredictor(WithPromise, DescribedPredictor):
     """Prediction sets that contain the true label with probability at least 1 - alpha, at low cost.
 
     Parameters

@@ -16,7 +16,7 @@ from udcp_dsl.expression.atoms.nodes import Nodes
 from udcp_dsl.expression.decisions import Decided, best_actions, worst_of
 from udcp_dsl.expression.domain import Hierarchy
 from udcp_dsl.loss import Loss
-from udcp_dsl.showing import Column, Description, Shown, Table, in_unit, listed
+from udcp_dsl.showing import MARKS, STATES, Column, Description, Line, Shown, Styled, Table, in_unit, listed
 from udcp_dsl.showing.frames import as_pandas, as_polars
 
 _SHOWN = 10  # sets in a notebook
@@ -86,6 +86,7 @@ class PredictionSets(Shown):
     given_labels: tuple[Any, ...] | None = field(default=None, kw_only=True)
     inputs: RowInputs | None = field(default=None, kw_only=True)  # that the loss reads of each row
     decided: Decided | None = field(default=None, kw_only=True)  # before there were sets, by conditional="decision"
+    truth: npt.NDArray[np.integer[Any]] | None = field(default=None, kw_only=True)  # where known: places of labels
 
     def __len__(self) -> int:
         return len(self.mask)
@@ -118,7 +119,9 @@ class PredictionSets(Shown):
         index = None if self.index is None else self.index[which]
         inputs = None if self.inputs is None else self.inputs[which]
         decided = None if self.decided is None else self.decided[which]
-        more: dict[str, Any] = {"index": index, "given_labels": self.given_labels, "inputs": inputs, "decided": decided}
+        truth = None if self.truth is None else self.truth[which]
+        more: dict[str, Any] = {"index": index, "given_labels": self.given_labels, "inputs": inputs}
+        more |= {"decided": decided, "truth": truth}
         return PredictionSets(self.loss, self.mask[which], ids, **more)
 
     @cached_property
@@ -336,12 +339,23 @@ class PredictionSets(Shown):
         columns = (
             Column("id" if named else "row", lambda row: str(row[0])),
             Column("size", 1, "d"),
-            Column(in_unit("cost", self.loss.unit), 2, ".4g"),
+            Column(in_unit("cost", self.loss.unit), 2, ".4g", bar=True),
             Column("labels", lambda row: listed(list(map(str, row[3])), _LABELS)),
         )
-        rows = list(zip(names, first.sizes, first.costs, first, strict=True))
+        truths: Sequence[Any] = [None] * len(first)
+        if first.truth is not None:
+            truths = [str(self._names[y]) for y in first.truth]
+            columns = (*columns, Column("truth", _marked_truth))
+        rows = list(zip(names, first.sizes, first.costs, first, truths, strict=True))
         more = f"and {len(self) - len(first):,} more" if len(self) > len(first) else ""
         return Description(title=repr(self), tables=(Table(columns, rows, note=more),))
+
+
+def _marked_truth(row: tuple[Any, ...]) -> Line:
+    """The truth of a row, with whether its set holds it."""
+    *_, labels, truth = row
+    holds = truth in map(str, labels)
+    return Styled(f"{MARKS[holds]} ", STATES[holds]), truth
 
 
 def _told_by(loss: Loss) -> Hierarchy:

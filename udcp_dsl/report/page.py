@@ -6,14 +6,11 @@ label that slipped through as markup could neither run nor fetch.
 
 from __future__ import annotations
 
-import base64
 import datetime
-import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from html import escape
-from importlib.resources import files
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -25,6 +22,7 @@ from udcp_dsl.prediction.evaluation import QUARTERS
 from udcp_dsl.prediction.files import PathLike, atomic_write
 from udcp_dsl.report.answer import answer, answer_html, matched
 from udcp_dsl.report.browser import as_script, browser_data
+from udcp_dsl.report.design import head, packaged
 from udcp_dsl.report.drawing import inline_svg, require_matplotlib
 from udcp_dsl.report.figures import (
     Figure,
@@ -35,7 +33,7 @@ from udcp_dsl.report.figures import (
     reliability_figures,
 )
 from udcp_dsl.report.headline import finding
-from udcp_dsl.report.palette import Style, styles, variables
+from udcp_dsl.report.palette import Style, styles
 from udcp_dsl.report.wording import isolated, number, percent, seconds, shown, target
 from udcp_dsl.showing import in_unit
 
@@ -78,10 +76,10 @@ def write_report(
 
 def page(comparison: Comparison, title: str, origin: Origin) -> str:
     """The text of the page."""
-    script = _packaged("browser.js")
+    script = packaged("browser.js")
     data = browser_data(comparison)
     parts = [
-        _head(title if origin.data is None else f"{title}: {origin.data}", script),
+        head(title if origin.data is None else f"{title}: {origin.data}", script),
         _header(comparison, title, origin, bool(data["losses"])),
         "<main>",
         *(_loss_section(comparison, place) for place in range(len(comparison.names))),
@@ -97,30 +95,6 @@ def page(comparison: Comparison, title: str, origin: Origin) -> str:
             f"<script>{script}</script>",
         ]
     return "\n".join([*parts, "</body>", "</html>", ""])
-
-
-def _packaged(name: str) -> str:
-    return (files("udcp_dsl.report") / name).read_text(encoding="utf-8")
-
-
-def _head(title: str, script: str) -> str:
-    allowed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{allowed}'; img-src data:"
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<link rel="icon" href="data:,">
-<title>{escape(shown(title))}</title>
-<style>
-:root {{ {variables(dark=False)} }}
-@media screen and (prefers-color-scheme: dark) {{ :root {{ {variables(dark=True)} }} }}
-{_packaged("page.css")}</style>
-</head>
-<body>"""
 
 
 def _header(comparison: Comparison, title: str, origin: Origin, browser: bool) -> str:

@@ -9,6 +9,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from udcp_dsl.diagnostics import InputError, did_you_mean
+from udcp_dsl.prediction.calibrate import show_level
 from udcp_dsl.prediction.evaluation import QUARTERS, Measures, Stratum
 from udcp_dsl.prediction.sets import PredictionSets
 from udcp_dsl.report import plots
@@ -16,6 +17,7 @@ from udcp_dsl.report.drawing import drawn, require_matplotlib
 from udcp_dsl.report.figures import Figure, asked_for, figures_at, figures_over_alpha, reliability_figure
 from udcp_dsl.report.palette import styles
 from udcp_dsl.report.strata import FEWEST, Point
+from udcp_dsl.report.wording import shown
 
 if TYPE_CHECKING:
     from udcp_dsl.comparison import Comparison, Sweep
@@ -31,7 +33,8 @@ def plot_sets(sets: PredictionSets) -> Any:
     """How many labels the sets have, and what they cost."""
     if not len(sets):
         raise InputError("there are no sets to be drawn")
-    return _plotted(partial(plots.sizes_and_costs, sizes=sets.sizes, costs=sets.costs, unit=sets.loss.unit), 2.6)
+    draw = partial(plots.sizes_and_costs, sizes=sets.sizes, costs=sets.costs, unit=sets.loss.unit)
+    return _plotted(draw, 2.9, f"{len(sets):,} sets: how large they are, what they cost under {sets.loss.name}")
 
 
 def plot_evaluation(evaluation: Measures) -> Any:
@@ -51,7 +54,8 @@ def plot_evaluation(evaluation: Measures) -> Any:
         looks=styles([evaluation.oracle]),
         level=None if evaluation.risk is not None else float(1 - evaluation.alpha),
     )
-    return _plotted(draw, plots.listed_height(len(points), 1))
+    title = f"Coverage of {evaluation.loss} by {evaluation.oracle}, alpha {show_level(evaluation.alpha)}"
+    return _plotted(draw, plots.listed_height(len(points), 1) + 0.3, title)
 
 
 def plot_repair(repair: Repair) -> Any:
@@ -59,9 +63,7 @@ def plot_repair(repair: Repair) -> Any:
     if repair.reliability is None:
         raise InputError(f"there is no reliability to draw, as it is measured when a repair is fitted: {repair}")
     figure = reliability_figure(repair.reliability)
-    canvas = _plotted(figure.draw, figure.height)
-    canvas.axes[0].set_title(fill(figure.title, _TITLE), loc="left", fontsize=9)
-    return canvas
+    return _plotted(figure.draw, figure.height, figure.title)
 
 
 def plot_monitor(monitor: Monitor) -> Any:
@@ -70,7 +72,8 @@ def plot_monitor(monitor: Monitor) -> Any:
         raise InputError("no row has been watched yet, so that there is nothing to draw")
     cells = sorted((s for s in monitor.streams[1:] if s.seen), key=lambda s: (s.alarm is None, -s.log_most))[:_WATCHED]
     draw = partial(plots.courses, streams=[monitor.streams[0], *cells], alpha=float(monitor.alpha))
-    return _plotted(draw, 4.6)
+    title = f"Is alpha {show_level(monitor.alpha)} kept? {monitor.rows:,} rows"
+    return _plotted(draw, 4.9, title)
 
 
 def plot_comparison(comparison: Comparison, loss: str | None = None) -> Any:
@@ -79,7 +82,7 @@ def plot_comparison(comparison: Comparison, loss: str | None = None) -> Any:
     if name not in comparison.names:
         raise InputError(f"there is no loss {name!r} here; {did_you_mean(name, comparison.names)}")
     figures = figures_over_alpha(comparison, name) or figures_at(comparison, name, comparison.alphas[0])
-    return _plotted(figures[0].draw, figures[0].height)
+    return _plotted(figures[0].draw, figures[0].height + 0.3, f"{figures[0].title}: {name}")
 
 
 def plot_sweep(sweep: Sweep) -> Any:
@@ -92,7 +95,7 @@ def plot_sweep(sweep: Sweep) -> Any:
     }
     level = asked_for(sweep.comparisons[0], alpha)
     draw = partial(plots.against, lines=lines, looks=styles(lines), along=sweep.param, level=level, unit=sweep.unit)
-    return _plotted(draw, 4.6)
+    return _plotted(draw, 4.9, f"{sweep.loss} against {sweep.param}, alpha {show_level(alpha)}")
 
 
 def _point(kind: str, stratum: Stratum) -> Point:
@@ -101,7 +104,7 @@ def _point(kind: str, stratum: Stratum) -> Point:
     return Point(name, stratum.n, stratum.coverage, low, high, stratum.mean_cost, stratum.mean_true_probability)
 
 
-def _plotted(draw: Any, height: float) -> Any:
+def _plotted(draw: Any, height: float, title: str) -> Any:
     require_matplotlib()
     from matplotlib.figure import Figure as Canvas
 
@@ -113,4 +116,6 @@ def _plotted(draw: Any, height: float) -> Any:
             self.savefig(out, format="png", dpi=144)
             return out.getvalue()
 
-    return drawn(Figure("plot", "", "", "", height, draw), Plot)
+    canvas = drawn(Figure("plot", title, "", "", height, draw), Plot)
+    canvas.suptitle(fill(shown(title), _TITLE), x=0.01, ha="left", fontsize=9.5, fontweight="bold")
+    return canvas

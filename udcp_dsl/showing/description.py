@@ -53,18 +53,22 @@ class Column:
     kind: Literal["text", "word", "number"] | None = None
     style: Style | None = None
     width: int | None = None  # at most
+    bar: bool = False  # a page draws a bar behind each number, as long as it is large
 
     @property
     def is_number(self) -> bool:
         return self.kind == "number" or (self.kind is None and bool(self.form))
 
+    def value(self, record: Any) -> Any:
+        """What the column reads of a record."""
+        if callable(self.of):
+            return self.of(record)
+        by_key = isinstance(self.of, int) or isinstance(record, Mapping)
+        return record[self.of] if by_key else getattr(record, str(self.of))
+
     def cell(self, record: Any) -> Line:
         """What the column shows of a record."""
-        if callable(self.of):
-            value: Any = self.of(record)
-        else:
-            by_key = isinstance(self.of, int) or isinstance(record, Mapping)
-            value = record[self.of] if by_key else getattr(record, str(self.of))
+        value = self.value(record)
         if value is None:
             return ""
         if isinstance(value, str | Styled | tuple):

@@ -1,0 +1,49 @@
+"""A predictor as it shows itself: what it guarantees, from which rows, at which thresholds, whom it fails."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from udcp_dsl.prediction.calibrate import show_level
+from udcp_dsl.showing import Column, Description, Line, Shown, Styled, Table, in_unit
+
+if TYPE_CHECKING:
+    from udcp_dsl.prediction.predictor import SetPredictor
+
+
+class DescribedPredictor(Shown):
+    """What shows a `SetPredictor`, for `rich.print` and notebooks."""
+
+    def describe(self: SetPredictor) -> Description:  # type: ignore[misc]  # of its only subclass
+        """What is guaranteed, the thresholds, and who is covered least."""
+        title = (Styled(self.loss.name, "bold"), f" by {self.oracle.name}, alpha {self.promise.shown_alphas}")
+        if self.chain is None:
+            return Description(title, verdict=(Styled("not calibrated: call calibrate(probs, y)", "open"),))
+        chain = self.chain
+        said = (f"At alpha {show_level(alpha)} it {chain.guarantee(alpha)}." for alpha in self.alphas)
+        return Description(
+            title,
+            lines=(*said, f"Calibrated on {chain.rows_used}; {chain.about_p}."),
+            tables=(_thresholds(self),),
+            notes=tuple(_least(self)),
+        )
+
+
+def _thresholds(predictor: SetPredictor) -> Table:
+    """One per alpha; of `price` that is what a missed truth is valued at. Of groups, classes and bins none is shown."""
+    calibration = predictor.calibrated
+    if not calibration.is_marginal:
+        return Table((), ())
+    rows = [(show_level(alpha), calibration.thresholds(alpha)) for alpha in predictor.alphas]
+    priced = predictor.oracle.name == "price"
+    head = in_unit("threshold: what a miss is worth", predictor.loss.unit) if priced else "threshold"
+    shown = Column(head, lambda row: "none: all labels" if math.isinf(row[1]) else f"{row[1]:.6g}", kind="number")
+    return Table((Column("alpha", 0), shown), rows)
+
+
+def _least(predictor: SetPredictor) -> Iterator[Line]:
+    for alpha in predictor.alphas:
+        found = predictor.least_covered(alpha)
+        yield from () if found is None else found.lines()
