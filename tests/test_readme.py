@@ -16,7 +16,10 @@ BLOCKS = [
     for page in PAGES
     for m in re.finditer(r"^```python\n(.*?)^```", page.read_text(), re.S | re.M)
     for text in [m[1]]
+    if ">>> " not in text
 ]
+# Pages whose blocks are sessions, with what they print: these share their names, as those of a notebook do.
+SESSIONS = [page for page in PAGES if "```python\n>>> " in page.read_text(encoding="utf-8")]
 
 
 @pytest.mark.parametrize("code", BLOCKS)
@@ -25,6 +28,15 @@ def test_python_of_the_pages_runs(code: str, monkeypatch: pytest.MonkeyPatch, tm
         pytest.importorskip("torch")
     monkeypatch.chdir(ROOT)
     exec(compile(code.replace("/tmp/", f"{tmp_path}/"), "page", "exec"), {})
+
+
+@pytest.mark.parametrize("page", SESSIONS, ids=lambda page: page.name)
+def test_sessions_of_the_pages_print_what_they_show(page: Path) -> None:
+    import doctest
+
+    blocks = re.findall(r"^```python\n(>>> .*?)^```", page.read_text(encoding="utf-8"), re.S | re.M)
+    test = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, page.name, str(page), 0)
+    assert doctest.DocTestRunner(verbose=False).run(test).failed == 0
 
 
 def test_the_readme_opens_with_two_commands_that_make_their_own_environment() -> None:
@@ -120,3 +132,18 @@ def test_the_readme_is_read_in_a_minute() -> None:
     assert README.count("\n") <= 150
     for target in re.findall(r"\]\(([^)#:]+)\)", README):
         assert (ROOT / target).exists(), target
+
+
+def test_sentences_are_drawn_from_all_that_users_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ROOT / "tests")
+    import sample_sentences
+
+    every = sample_sentences.every_sentence(("readme", "docs", "help", "messages"))
+    kinds = {kind for kind, _, _ in every}
+    assert kinds == {"readme", "docs", "help", "messages"}
+    assert len(every) > 1500
+    assert list(sample_sentences.sentences("One is here now. Two is `code` there.\n\n- three is a list item")) == [
+        "One is here now.",
+        "Two is `code` there.",
+        "three is a list item",
+    ]

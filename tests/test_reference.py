@@ -279,6 +279,57 @@ def test_the_index_of_atoms_is_written_by_this_file() -> None:
     assert len(INDEX.findall((PAGES / "README.md").read_text(encoding="utf-8"))) == 1
 
 
+# A spec in which every atom of the table of atoms can be written, with costs that are and are not negative.
+DECLARED = """
+labels { a, b, c, d }
+costs cost { a: 1, b: 3, c: 2, d: 5 }   costs debt { a: -1, b: 3, c: -2, d: 5 }
+category C { a, b }
+categories F { one: { a, b }, two: { b, c }, three: { c, d } }
+costs weight of F { one: 1, two: 2, three: 1 }   costs refund of F { one: 1, two: -2, three: -1 }
+hierarchy h { x { a, b }, y { c, d } }
+distance d from "d.json"
+actions u from "u.json"   actions v from "v.json"
+"""
+FILES = {
+    "d.json": b'{"labels": ["a", "b", "c", "d"], "matrix": [[0, 1, 4, 2], [1, 0, 2, 7], [4, 2, 0, 3], [2, 7, 3, 0]]}',
+    "u.json": b'{"a": {"r": 0, "s": 4}, "b": {"r": 3, "s": 1}, "c": {"r": 5, "s": 0}, "d": {"r": 1, "s": 2}}',
+    "v.json": b'{"a": {"r": -1, "s": 4}, "b": {"r": 3, "s": -2}, "c": {"r": -5, "s": 0}, "d": {"r": 1, "s": -2}}',
+}
+# By atom: an expression for which its conditions hold, and one for which they do not.
+WRITTEN = {
+    "size": ("size", "size"),
+    "sum": ("sum(cost)", "sum(debt)"),
+    "max": ("max(cost)", "max(debt)"),
+    "min": ("min(cost)", "min(debt)"),
+    "diameter": ("diameter(d)", "diameter(d)"),
+    "spread": ("spread(d)", "spread(d)"),
+    "radius": ("radius(d)", "radius(d)"),
+    "count": ("count(F, weight)", "count(F, refund)"),
+    "nodes": ("nodes(h)", "nodes(h)"),
+    "any": ("any(C)", "any(C)"),
+    "all": ("all(C)", "all(C)"),
+    "within": ("within(C)", "within(C)"),
+    "empty": ("empty", "empty"),
+    "worst": ("worst(u)", "worst(v)"),
+}
+
+
+def test_the_table_of_atoms_says_what_is_proved() -> None:
+    index = (PAGES / "README.md").read_text(encoding="utf-8")
+    head = re.search(r"^\| atom \| value on a set S \| (.*) \|$", index, re.MULTILINE)
+    assert head is not None
+    names = head[1].split(" | ")
+    rows = re.findall(r"^\| \[`(\w+)[^|]*\| [^|]+ \| (.*) \|$", index, re.MULTILINE)
+    assert [atom for atom, _ in rows] == list(WRITTEN)
+    assert set(WRITTEN) == set(ATOMS)
+    for atom, cells in rows:
+        good, bad = (udcp.loads(f"{DECLARED}loss l = {text}", files=FILES).facts for text in WRITTEN[atom])
+        for name, cell in zip(names, cells.split(" | "), strict=True):
+            proved = (bool(getattr(good, name)), bool(getattr(bad, name)))
+            meant = {"yes": (True, True), "no": (False, False)}.get(cell, (True, False))
+            assert proved == meant, f"{atom}, {name}: {cell}"
+
+
 INDEX = re.compile(r"^\| atoms \| .* \|$", re.MULTILINE)
 
 

@@ -68,7 +68,7 @@ def predict_parts(
     predictor : SetPredictor
         A calibrated predictor.
     probs : str or path
-        A file, a folder, or a pattern such as "day/*.parquet".
+        A file, a folder, or a pattern such as `day/*.parquet`.
     folder : str or path
         Where to write the sets.
     alpha : float, optional
@@ -130,7 +130,7 @@ def rows_of_parts(client: Any, probs: PathLike, labels: Sequence[str], **columns
     client : distributed.Client
         The cluster. Its workers must see the files.
     probs : str or path
-        A file, a folder, or a pattern such as "labelled/*.parquet".
+        A file, a folder, or a pattern such as `labelled/*.parquet`.
     labels : sequence of str
         Labels of the loss.
     **columns

@@ -327,7 +327,7 @@ class Loss(Shown):
     def _sets(self, masks: Bools) -> Sets:
         array = np.asarray(masks)
         if array.ndim != 2 or array.shape[1] != self.K:
-            raise InputError(f"masks have shape {array.shape}; expected (n, {self.K}), one column a label")
+            raise InputError(f"masks have shape {array.shape}; expected (n, {self.K}), one column per label")
         if array.dtype != np.bool_:
             raise InputError(f"masks are {array.dtype}, not bool; for 0 and 1 write masks.astype(bool)")
         return Sets(array)

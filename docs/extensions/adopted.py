@@ -19,6 +19,7 @@ LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)#\s]*)(#[^)\s]*)?\)")
 PAGES = {
     "README.md": "index",
     "CONTRIBUTING.md": "made/contributing",
+    "CODE_OF_CONDUCT.md": "made/conduct",
     "CHANGELOG.md": "made/changelog",
     "editors/README.md": "made/editors",
 }
@@ -83,8 +84,8 @@ def turned(text: str, docname: str, origin: str) -> str:
 
     def turn(match: re.Match[str]) -> str:
         picture, words, target, anchor = match[1], match[2], match[3], match[4] or ""
-        if not target or "://" in target or target.startswith("mailto:"):
-            return match[0]
+        if not target or "://" in target or target.startswith("mailto:") or "made/figures/" in target:
+            return match[0]  # figures of a page are made when its blocks are run
         there = (ROOT / origin).parent.joinpath(target).resolve()
         if not there.is_relative_to(ROOT) or not there.exists():
             raise SystemExit(f"{origin}: the link to {target} leads nowhere")

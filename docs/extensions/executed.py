@@ -1,5 +1,11 @@
 """`{run}`: a block of Python that is executed when the site is built, with what it prints and the figures it leaves.
 
+    ```{run}
+    :alt: Coverage by quarter of the rows        what is seen in its figures, for those who cannot see them
+    :elsewhere:                                  its figures are saved, and shown by a link of the page itself
+    ...
+    ```
+
 The blocks of a page share one namespace, as the cells of a notebook do; they run in the root of the repository. One
 that raises fails the build. The tests run the same blocks, by `blocks_of` and `run`.
 """
@@ -21,11 +27,12 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def blocks_of(page: Path) -> list[str]:
     """The blocks of a page that are executed, in order."""
-    return re.findall(r"^```\{run\}\n(.*?)^```$", page.read_text(encoding="utf-8"), re.S | re.M)
+    found = re.findall(r"^```\{run\}\n(.*?)^```$", page.read_text(encoding="utf-8"), re.S | re.M)
+    return [re.sub(r"\A(:\w+:.*\n)+", "", code) for code in found]
 
 
 def run(code: str, where: str, names: dict[str, Any]) -> tuple[str, list[Any]]:
-    """Execute a block: what it printed, and its figures: those left open, and one that its last line comes to."""
+    """Execute a block: what it printed, and its figures (those left open, and the value of its last line)."""
     tree = ast.parse(code, where)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
     out, before, value = io.StringIO(), Path.cwd(), None
@@ -45,12 +52,13 @@ def run(code: str, where: str, names: dict[str, Any]) -> tuple[str, list[Any]]:
 def setup(app: Any) -> dict[str, Any]:
     import matplotlib
     from docutils import nodes
-    from docutils.parsers.rst import Directive
+    from docutils.parsers.rst import Directive, directives
 
     matplotlib.use("Agg")
 
     class Run(Directive):
         has_content = True
+        option_spec = {"alt": directives.unchanged, "elsewhere": directives.flag}  # noqa: RUF012, as docutils has it
 
         def run(self) -> list[nodes.Node]:
             from matplotlib import pyplot
@@ -73,7 +81,8 @@ def setup(app: Any) -> dict[str, Any]:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 figure.savefig(path, bbox_inches="tight")
                 pyplot.close(figure)
-                shown.append(nodes.image(uri=f"/made/figures/{name}", alt=f"figure {kept['figures']} of this page"))
+                if "elsewhere" not in self.options:
+                    shown.append(nodes.image(uri=f"/made/figures/{name}", alt=self.options.get("alt", "")))
             return shown
 
     app.add_directive("run", Run)

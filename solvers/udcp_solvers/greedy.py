@@ -49,9 +49,9 @@ def _way(loss: Loss) -> Way:
     """The first of `paths`, as the constructor takes it, in words; and the steps of one row."""
     K = loss.K
     algorithm, seconds = {
-        "steps": ("a bound for each list of equal labels per step", 1e-7 * K + 4e-9 * K**2),
-        "steps, no sum": ("the cost of each list of equal labels per step", 1e-7 * K**2),
-        "generic": ("every label anew at every step, many rows at a time", 2.5e-5 * K + 5e-7 * K**2),
+        "steps": ("a bound per group of equal labels at each step", 1e-7 * K + 4e-9 * K**2),
+        "steps, no sum": ("the cost per group of equal labels at each step", 1e-7 * K**2),
+        "generic": ("the cost of every label at each step, many rows at a time", 2.5e-5 * K + 5e-7 * K**2),
     }[next(iter(paths(loss, loss.facts.interval.hi, _DEFAULT_EPS)))]
     return Way(algorithm, exact=False, seconds=seconds)
 

@@ -72,7 +72,7 @@ def _way(loss: Loss) -> Way | Refusal:
     if loss.K <= _SIZED:
         program += f" ({loss.linear_model.variables:,} variables, {loss.linear_model.rows:,} rows)"
     if searchable(loss):
-        program = f"a search, and where it does not end {program}"
+        program = f"a search and, if it does not finish, {program}"
     return Way(f"{program}, at each of up to {len(LEVELS)} masses", exact=True, seconds=math.inf)
 
 
@@ -94,7 +94,7 @@ class Ilp(ByMass, SolvingOracle):
 
     name = "ilp"
     declaration = Declaration(
-        does="the exactly cheapest set at each mass, proved by a search or a solver",
+        does="the cheapest set at each mass, proved by a search or a solver",
         choose_for="small label sets, and to judge the others (`udcp gap`)",
         chooses=_way,
         solves=True,

@@ -21,7 +21,7 @@ class Lac(Oracle):
     declaration = Declaration(
         does="probability above one threshold",
         choose_for="the smallest sets on average",
-        chooses=lambda loss: Way("one comparison a label", exact=False, seconds=2e-9 * loss.K),
+        chooses=lambda loss: Way("one comparison per label", exact=False, seconds=2e-9 * loss.K),
         by_cost=False,
         normalized=False,
         in_threads=True,

@@ -53,7 +53,7 @@ def _way(loss: Loss) -> Way:
     if growing is None:
         return Way("the cost of each prefix, many rows at a time", exact=False, seconds=2.5e-5 * K + 5e-7 * K**2)
     seconds = 3e-8 * K * max(1.0, math.log2(K)) + 3e-9 * len(growing.dense) * growing.dense.shape[1] * K
-    return Way("the cost of each prefix, compiled", exact=False, seconds=seconds)
+    return Way("the cost of each prefix", exact=False, seconds=seconds)
 
 
 class Penalized(ByMass):

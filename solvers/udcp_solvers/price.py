@@ -134,7 +134,7 @@ class Price(AnchoredOracle):
     name = "price"
     priced = True
     declaration = Declaration(
-        does="the price of probability at which a label is bought, one price for all instances",
+        does="the price of probability at which a label is bought, one price for all rows",
         choose_for="lowest mean cost; the default",
         chooses=_way,
         quick_with=("laminar", "tree_diameter"),
@@ -328,8 +328,8 @@ class Price(AnchoredOracle):
     def _unproved(self) -> str:
         rows, gap = self.report.rows, self.report.gap
         return (
-            f"oracle 'price': {rows - self.report.proved} of {rows} rows used up their budget of branches; their sets "
-            f"may be dearer than the best by up to {gap:.3g}"
+            f"oracle 'price': {rows - self.report.proved} of {rows} rows used up their search budget; their sets "
+            f"may cost more than the best ones by up to {gap:.3g}"
         )
 
 
@@ -401,10 +401,8 @@ WAYS: tuple[PriceWay, ...] = (
     PriceWay("closing prices of nodes, from the labels up", lambda loss: 2e-7 * loss.K, WholePrices.of),
     PriceWay("the best set of every size", _seconds_by_size, SizePrices.of),
     PriceWay("minimum cuts", lambda loss: 8e-7 * loss.K**2, CutPrices.of),
-    PriceWay("all sets of these few labels", lambda loss: 1e-7 * 2.0**loss.K, Enumeration.of),
-    PriceWay(
-        "branches over what the loss reads, as far as the budget goes", lambda loss: 1e-4 * loss.K, SearchPrices.of
-    ),
+    PriceWay("all sets of these few labels", lambda loss: 3e-7 * 2.0**loss.K, Enumeration.of),
+    PriceWay("branch and bound, with a search budget per row", lambda loss: 1e-4 * loss.K, SearchPrices.of),
     PriceWay("integer programs at rising prices", lambda loss: math.inf, Solved.of, solves=True),
 )
 

@@ -27,7 +27,7 @@ class Ratio(Oracle):
     declaration = Declaration(
         does="cost per probability: optimal",
         choose_for="separable losses (sums of label costs)",
-        chooses=lambda loss: Way("one division a label", exact=True, seconds=2e-9 * loss.K),
+        chooses=lambda loss: Way("one division per label", exact=True, seconds=2e-9 * loss.K),
         needs=("separable", "monotone"),
         normalized=False,
         in_threads=True,

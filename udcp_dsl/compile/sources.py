@@ -155,7 +155,7 @@ class Table:
                     "E306",
                     f"{self.path}:{self.lines[i]}: {row[at]!r} stands twice in column {self.header[at]!r} "
                     f"(first on line {first})",
-                    "every row has a key of its own; the column of keys is named by `by` (by `column` for the labels)",
+                    "each row needs a different key; `by` names the column of keys (`column` for the labels)",
                 )
             rows[row[at]] = i
         return at, rows

@@ -415,7 +415,7 @@ class Checker:
     def _tabled(self, span: Span, v: Sequence[Value], f: Callable[..., Floats], what: str) -> Value | None:
         if any(x.by_row for x in v):
             message = f"{what} takes no number that comes with each row"
-            return self._error("E404", span, message, "give what it comes to as an input of its own")
+            return self._error("E404", span, message, "compute it outside and give it as an input")
         folded = self._folded(span, v, f)
         if folded is None:
             return self._error(

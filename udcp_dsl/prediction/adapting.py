@@ -106,7 +106,8 @@ def _refuse_promise(predictor: SetPredictor) -> None:
         raise InputError("adapt and randomize exclude each other: the randomised rank counts points, not weights")
     if promise.confidence is not None:
         raise InputError(
-            "adapt and confidence exclude each other: the coverage of one calibration under weights has no Beta law"
+            "adapt and confidence exclude each other: under weights, the coverage of one calibration has no Beta "
+            "distribution"
         )
 
 

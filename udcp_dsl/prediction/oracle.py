@@ -550,7 +550,7 @@ def as_probabilities(P: ArrayLike | BlockedMatrix, K: int) -> Probabilities:
         return cast(Probabilities, P.map(lambda block: as_probabilities(block, K)))
     array = _numbers("probabilities", P)
     if array.ndim != 2 or array.shape[1] != K:
-        raise InputError(f"probabilities must have shape (n, {K}), one column a label, not {array.shape}")
+        raise InputError(f"probabilities must have shape (n, {K}), one column per label, not {array.shape}")
     single = array.dtype.kind == "f" and array.dtype.itemsize <= 4
     array = np.ascontiguousarray(array, dtype=np.float32 if single else np.float64)
     # NaN fails every comparison, and min and max pass it on; 1.001 leaves room for a rounded softmax.
@@ -564,7 +564,7 @@ def as_indices(y: ArrayLike, n: int, K: int) -> Indices:
     """y as n label indices, 0 to K - 1."""
     array = _numbers("y", y)
     if array.shape != (n,):
-        raise InputError(f"y must have shape ({n},), one label index a row, not {array.shape}")
+        raise InputError(f"y must have shape ({n},), one label index per row, not {array.shape}")
     if array.dtype.kind not in "iu" and n:
         raise InputError(f"y must hold label indices (integers), not {array.dtype}")
     outside = np.flatnonzero((array < 0) | (array >= K)) if n else array

@@ -168,7 +168,7 @@ def _alone(make: Make, P: Probabilities, rng: np.random.Generator) -> str | None
     alone = np.concatenate([oracle.scores(row[None]) for row in P])
     twice = oracle.scores(np.repeat(P, 2, axis=0))
     return (
-        _same(oracle, scores, alone, "the scores of a row alone are not those among others")
+        _same(oracle, scores, alone, "the scores of a row depend on the other rows")
         or _same(oracle, scores[order], shuffled, "scores change with the order of the rows")
         or _same(oracle, scores, twice[::2], "scores change where rows are repeated")
         or _same(oracle, scores, oracle.scores(P), "scores change after other rows were scored")

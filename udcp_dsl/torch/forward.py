@@ -54,7 +54,7 @@ def unpacked(batch: Any, number: int) -> Batch:
 def _labels(y: Any) -> npt.NDArray[Any]:
     labels = y.detach().cpu().numpy() if isinstance(y, Tensor) else np.asarray(y)
     if labels.ndim != 1:
-        raise InputError(f"labels of shape {labels.shape}: give one label a row; of one-hot rows their argmax(1)")
+        raise InputError(f"labels of shape {labels.shape}: give one label per row; of one-hot rows their argmax(1)")
     return labels
 
 
@@ -115,10 +115,10 @@ def logits_of(model: Model, inputs: Any, device: torch.device) -> Tensor:
     if not isinstance(output, Tensor):
         raise InputError(f"the model returns a {type(output).__name__}: it must return logits, a tensor (n, K)")
     if output.ndim != 2:
-        raise InputError(f"the model returns shape {tuple(output.shape)}: logits must be (n, K), one column a label")
+        raise InputError(f"the model returns shape {tuple(output.shape)}: logits must be (n, K), one column per label")
     if output.shape[1] < 2:
         raise InputError(
-            "the model returns one logit a row, whose softmax is always 1; for a binary classifier give two: "
+            "the model returns one logit per row, whose softmax is always 1; for a binary classifier give two: "
             "torch.cat([torch.zeros_like(z), z], 1)"
         )
     return output

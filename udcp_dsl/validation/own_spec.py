@@ -37,7 +37,7 @@ def _answers(loss: Loss, verdicts: dict[str, tuple[Verdict, ...]]) -> Iterator[t
     unit = "" if loss.unit is None else f" (in {loss.unit})"
     if few:
         yield f"cheapest single labels{unit}", shown(order[:few].tolist())
-        yield f"most expensive single labels{unit}", shown(order[::-1][:few].tolist())
+        yield f"most expensive single labels{unit}", shown(np.argsort(-costs, kind="stable")[:few].tolist())
     yield "the empty set, and all labels", f"{ends[0]:.4g}, {with_unit(f'{ends[1]:.4g}', loss.unit)}"
     if loss.free_labels:
         yield "labels that cost nothing", f"{counted(len(loss.free_labels), 'label')}: give them a small cost"

@@ -31,7 +31,7 @@ def test_heading_facts_and_oracles_are_shown(udcp: Udcp) -> None:
         "so that ratio does not apply",
     ]
     assert "base        ✓ yes     no      microseconds   one sort of each row, stopped early" in lines
-    assert "greedy      ✓ yes     no      microseconds   a bound for each list of equal labels per step" in lines
+    assert "greedy      ✓ yes     no      microseconds   a bound per group of equal labels at each step" in lines
     assert "price       ✓ yes     yes     microseconds   minimum cuts" in lines
     assert any(line.startswith("ratio       no ") and "needs separable, which is refuted" in line for line in lines)
 

@@ -18,7 +18,7 @@ Udcp = Callable[..., Result]
 MISTAKES = [
     ("check", "'SPEC'"),
     ("chek pets.loss", "there is no command 'chek'; did you mean 'check'?"),
-    ("frobnicate", "there is no command 'frobnicate'; known: new, check, format, eval"),
+    ("frobnicate", "there is no command 'frobnicate'; known: new, check, eval, fit"),
     ("check pets.loss --paran weight=1", "'--paran'. Did you mean '--param'?"),
     ("check pets.loss --model x", "No such option '--model'."),
     ("check nowhere.loss", "cannot read nowhere.loss: No such file or directory"),

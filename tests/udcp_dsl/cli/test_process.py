@@ -80,7 +80,7 @@ def bad(folder: Path) -> None:
 def test_a_terminal_is_used_to_its_width_and_coloured(udcp: Callable[..., Result]) -> None:
     (status, shown), (refused, faults) = on_terminal(132, "check pets.loss , check bad.loss")
     assert (status, refused) == (0, 2)
-    assert "\x1b[32m✓ proved" in shown
+    assert "\x1b[32m✓ yes" in shown
     widths = [len(ESCAPE.sub("", line)) for line in shown.splitlines()]
     assert max(widths) == 129  # wider than its text a table does not grow
     assert "\x1b[31m\x1b[1merror[E211]\x1b[0m" in faults
@@ -93,7 +93,7 @@ def test_a_narrow_one_is_not_exceeded_and_not_coloured_against_its_will(columns:
     (status, shown), (refused, faults) = on_terminal(columns, "check pets.loss , check bad.loss", NO_COLOR="1")
     assert (status, refused) == (0, 2)
     assert "\x1b" not in shown + faults
-    assert "✓ proved" in shown
+    assert "✓ yes" in shown
     assert max(map(len, shown.splitlines())) == columns
 
 
@@ -141,7 +141,7 @@ def test_an_encoding_without_the_characters_gets_others(folder: Path) -> None:
     (folder / "l.loss").write_text("labels { λ, b } loss l = any({ λ }) + 0.5 * size", encoding="utf-8")
     commands = "check l.loss , eval l.loss λ , eval l.loss λλ"
     (checked, shown, _), (_, _, faults) = several(commands, PYTHONIOENCODING="latin-1")
-    assert "+ proved" in checked
+    assert "+ yes" in checked
     assert checked.isascii()
     assert shown.startswith(r"l of {\u03bb}")
     assert faults.startswith(r"error: unknown label '\u03bb\u03bb'")

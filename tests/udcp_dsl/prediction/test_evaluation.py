@@ -219,7 +219,7 @@ def test_the_share_of_sets_that_are_proved_to_be_the_best(steps: bool, monkeypat
         found = udcp.evaluate(predictor, P, y)
     assert len(told) > 2 or not steps
     (text,) = (str(x.message) for x in caught)  # of all rows, in however many steps they were searched
-    match = re.search(r"(\d+) of 120 rows used up their budget", text)
+    match = re.search(r"(\d+) of 120 rows used up their search budget", text)
     assert match is not None
     assert found.certified == pytest.approx(1 - int(match[1]) / n)
     assert 0 < found.certified < 1

@@ -209,8 +209,8 @@ def test_first_prefers_higher_p_then_lower_index_among_ties() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ([0.5, 0.5, 0.0], r"shape \(n, 3\), one column a label, not \(3,\)"),
-        ([[0.5, 0.5]], r"shape \(n, 3\), one column a label, not \(1, 2\)"),
+        ([0.5, 0.5, 0.0], r"shape \(n, 3\), one column per label, not \(3,\)"),
+        ([[0.5, 0.5]], r"shape \(n, 3\), one column per label, not \(1, 2\)"),
         ([[0.5, 0.5], [1.0]], "probabilities must be an array of numbers"),
         ([["a", "b", "c"]], "probabilities must hold numbers, not <U1"),
         ([[0.5, 0.5, 0.0], [0.2, np.nan, 0.8]], "row 1, column 1: nan is not a probability"),
@@ -227,7 +227,7 @@ def test_what_cannot_be_probabilities_is_refused(given: Any, message: str) -> No
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ([0], r"shape \(2,\), one label index a row, not \(1,\)"),
+        ([0], r"shape \(2,\), one label index per row, not \(1,\)"),
         ([0, 3], "row 1: y is 3, and labels are 0 to 2"),
         ([-1, 0], "row 0: y is -1, and labels are 0 to 2"),
         ([0.0, 1.0], "label indices .integers., not float64"),

@@ -174,7 +174,7 @@ class Unsaved(Good):
         (Leaking, 1, r"score_of: label a has the score -1.0 in scores and -1.25 in score_of"),
         (Rounded, 1, "in scores and .* in score_of"),
         (Strict, 1, r"sets: sets at .* lack label"),
-        (Stale, 2, "rows on their own: the scores of a row alone are not those among others"),
+        (Stale, 2, "rows on their own: the scores of a row depend on the other rows"),
         (Mixing, 1, "rows on their own: "),
         (Random, 1, "in scores and .* in score_of"),
         (Learning, 1, "in scores and .* in score_of"),

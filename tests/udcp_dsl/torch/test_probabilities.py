@@ -265,7 +265,7 @@ def test_progress_is_for_terminals(capsys: pytest.CaptureFixture[str], monkeypat
         (IDENTITY, [Z, torch.full((3, 5), torch.nan)], {}, "row 20: .* NaN or infinite .3 such rows"),
         (IDENTITY, [torch.tensor([[0.0, torch.inf]])], {}, "row 0"),
         (IDENTITY, [torch.tensor([[-torch.inf, -torch.inf]])], {}, "row 0"),
-        (IDENTITY, [Z[:, :1]], {}, "one logit a row"),
+        (IDENTITY, [Z[:, :1]], {}, "one logit per row"),
         (IDENTITY, [Z[0]], {}, r"shape \(5,\)"),
         (IDENTITY, [Z[None]], {}, r"shape \(1, 20, 5\)"),
         (IDENTITY, [Z, Z[:, :4]], {}, "batch 1: 4 columns, and 5"),

@@ -333,7 +333,7 @@ def calibrate(
     if (harms is None) != (most is None):
         raise InputError("harms= goes with most=, the largest harm of any label, and only with it")
     if confidence is not None and (harms is not None or weights is not None):
-        raise InputError("confidence= goes with coverage alone, not with harms= or weights=: their law is not known")
+        raise InputError("confidence= goes with coverage alone; with harms= or weights= the distribution is not known")
     own = None if weights is None else as_weights(weights, values.size)
     harm = None if harms is None else as_weights(harms, values.size, "harms")
     if own is not None and not own.any():

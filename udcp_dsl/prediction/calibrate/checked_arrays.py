@@ -39,7 +39,7 @@ def as_scores(scores: ArrayLike) -> FloatArray:
     if given.dtype.kind not in "iuf" or given.ndim != 1:
         raise InputError(
             f"scores are an array of {given.dtype}, shape {given.shape}: "
-            "give the scores of the true labels, one number a row"
+            "give the scores of the true labels, one number per row"
         )
     values = given.astype(np.float64, copy=False)
     if bool(np.isnan(values).any()):
@@ -87,7 +87,7 @@ def as_weights(weights: ArrayLike | None, n: int, what: str = "weights") -> Floa
     try:
         given = np.asarray(weights)
     except ValueError as e:
-        raise InputError(f"{what} are ragged: give one number a row ({e})") from e
+        raise InputError(f"{what} are ragged: give one number per row ({e})") from e
     if given.dtype.kind not in "iuf" or given.shape != (n,):
         raise InputError(
             f"{what} are an array of {given.dtype}, shape {given.shape}: give a number for each of {n} rows"

@@ -130,7 +130,7 @@ def randomized_sets(
     scores = np.asarray(scores_matrix)
     if scores.dtype.kind not in "iuf" or scores.ndim != 2:
         raise InputError(
-            f"scores are an array of {scores.dtype}, shape {scores.shape}: give a row of numbers an instance"
+            f"scores are an array of {scores.dtype}, shape {scores.shape}: give one row of numbers per instance"
         )
     if calibration.by_class and scores.shape[1] != len(calibration.cells):
         raise InputError(f"scores have {scores.shape[1]} columns, but {len(calibration.cells)} classes were calibrated")

@@ -209,7 +209,7 @@ class Promise(Cellwise):
             metavar="LEVEL",
             to_json=lambda level: None if level is None else str(level),
             refuse=lambda p: (
-                "confidence and randomize exclude each other: a random threshold is no rank, and has no Beta law"
+                "confidence and randomize exclude each other: a random threshold has no Beta distribution of coverage"
                 if p.confidence is not None and p.randomize
                 else None
             ),
@@ -543,7 +543,7 @@ def _refused_with_risk(promise: Promise) -> str | None:
             'it is the coverage of the class that counts: leave out risk, or take conditional="group" or "difficulty"'
         )
     if promise.confidence is not None:
-        return "risk and confidence exclude each other: the law of a mean harm over draws is not known"
+        return "risk and confidence exclude each other: the distribution of a mean harm over calibrations is not known"
     if promise.randomize:
         return "risk and randomize exclude each other: a bound on harm has no exact randomised form here"
     return None

@@ -192,10 +192,10 @@ def test_threshold_leaves_its_input_as_it_was_and_takes_infinities() -> None:
     ("scores", "message"),
     [
         ([0.0, math.nan], "row 1: the score is NaN"),
-        ([[0.0, 1.0]], r"shape \(1, 2\): give the scores of the true labels, one number a row"),
-        (["a"], "one number a row"),
-        ([True], "one number a row"),
-        (0.5, "one number a row"),
+        ([[0.0, 1.0]], r"shape \(1, 2\): give the scores of the true labels, one number per row"),
+        (["a"], "one number per row"),
+        ([True], "one number per row"),
+        (0.5, "one number per row"),
         ([[1.0], [1.0, 2.0]], "ragged"),
     ],
 )

@@ -214,7 +214,7 @@ def test_true_labels_are_names_or_positions_in_all_parts(tmp_path: Path) -> None
 
 JSON = {
     "not JSON": ('{"p": [1, 0, 0]}\n{"p": [1,\n', r"p\.jsonl: line 2: is not JSON"),
-    "an array": ('{"p": [1, 0, 0]}\n[1, 0, 0]\n', r"line 2: holds a JSON list, expected an object a line"),
+    "an array": ('{"p": [1, 0, 0]}\n[1, 0, 0]\n', r"line 2: holds a JSON list, expected one object per line"),
     "a key less": ('{"p": [1, 0, 0]}\n{"q": 1}\n', r"line 2: has no 'p', which the first line has"),
     "too short": ('{"p": [1, 0, 0]}\n{"p": [1, 0]}\n', r"line 2: the list of probabilities has 2 entries"),
     "text": ('{"p": [1, 0, 0]}\n{"p": [1, 0, "x"]}\n', r"line 2: 'x' is not a number"),
