@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 @reads_specs
 @reads_rows("truth_column", "group_column", "id_column", "column", numbers=True)
 @names_option
-@asks(COMPARED, conditional=("difficulty",))
+@asks(COMPARED, conditional=("difficulty", "decision"))
 @click.option(
     "--oracle",
     "oracles",
@@ -67,9 +67,10 @@ def command(
     In each of the splits half of the rows set the thresholds, a quarter tunes the lambda of `penalized`, and a quarter
     is the test. Several specs are compared one after the other; they must have the same labels. With --group coverage
     is shown by group too; the thresholds are those of all rows. --conditional difficulty shows a second table beside
-    the first, on the same splits: what it costs to cover hard rows as often as easy ones. --param coherence=0,1,2,5
-    shows cost and coverage against that parameter, on the same splits; --figures draws them. Of more rows
-    than can be held, 16 million probabilities, a random sample is taken, by --seed, and a warning says so.
+    the first, on the same splits: what it costs to cover hard rows as often as easy ones; --conditional decision, to
+    cover each decision by itself. --miss 25 finds an alpha for each oracle, and adds 25 for each missed truth. --param
+    coherence=0,1,2,5 shows cost and coverage against that parameter, on the same splits; --figures draws them. Of more
+    rows than can be held, 16 million probabilities, a random sample is taken, by --seed, and a warning says so.
     """
     from udcp_dsl.comparison import compare, compared_promise, runs_ending, sweep, write_runs
     from udcp_dsl.prediction.oracle import oracle_names
@@ -80,6 +81,10 @@ def command(
         check_output(report, ".html", ".htm")
     if figures is not None:
         check_folder(figures)
+    if asked["miss"] is not None and (report is not None or figures is not None):
+        raise InputError(
+            "--report and --figures compare oracles at one alpha, and --miss finds one for each: give --alpha"
+        )
     if report is not None or figures is not None:
         check_drawing()
     if swept:

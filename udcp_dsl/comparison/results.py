@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from udcp_dsl.diagnostics import InputError
 from udcp_dsl.expression.decisions import HANDED_OVER, KEPT
 from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.calibrate import show_level
@@ -244,6 +245,9 @@ class Comparison(Result):
     ) -> None:
         """Write it as a page that opens offline, as `udcp_dsl.report.write_report` does. Needs the extra `report`."""
         from udcp_dsl.report.page import TITLE, write_report
+
+        if self.promise.miss is not None:
+            raise InputError("a report compares oracles at one alpha, and miss finds one for each: give alphas")
 
         write_report(path, self, title=TITLE if title is None else title, data=data, command=command, date=date)
 
