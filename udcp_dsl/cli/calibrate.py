@@ -17,7 +17,14 @@ from udcp_dsl.cli.row_options import (
 )
 from udcp_dsl.cli.solving import check_engine, chooses_engine, cores, solves_instances, solving
 from udcp_dsl.cli.spec import diagnostics_of, reads_spec
-from udcp_dsl.cli.thresholds import calibration_as_data, limits_shown, spec_findings, threshold_table, tuning_lines
+from udcp_dsl.cli.thresholds import (
+    calibration_as_data,
+    found_lines,
+    limits_shown,
+    spec_findings,
+    threshold_table,
+    tuning_lines,
+)
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.promises.promise import Promise
 from udcp_dsl.showing import Description, Styled
@@ -57,7 +64,7 @@ def command(
     from udcp_dsl.prediction.predictor import SetPredictor
 
     conditional = asked["conditional"]
-    if row_options.by_group and conditional in ("class", "difficulty"):
+    if row_options.by_group and conditional in ("class", "difficulty", "decision"):
         raise InputError(f"--group calibrates by group and --conditional {conditional} by {conditional}: choose one")
     if not row_options.by_group and conditional == "group":
         raise InputError("--conditional group needs the group of each row: --group COLUMN")
@@ -112,7 +119,8 @@ def _described(
         ),
         lines=(
             *(line for found in predictor.fitted.in_sample.values() for line in found.lines),
-            *map(predictor.promise.guarantee, predictor.alphas),
+            *map(predictor.fitted.guarantee, predictor.alphas),
+            *found_lines(predictor),
             f"alpha {predictor.promise.shown_alphas}" if predictor.promise.alpha_is_default else "",
             predictor.fitted.about_p,
             "" if anchors is None else f"by anchors, found on {anchors.n:,} other rows: udcp show {output}",

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 @reads_specs
 @reads_rows("truth_column", "group_column", "id_column", "column", numbers=True)
 @names_option
-@asks(COMPARED, conditional=("difficulty",))
+@asks(COMPARED, conditional=("difficulty", "decision"))
 @click.option(
     "--oracle",
     "oracles",
@@ -70,7 +70,8 @@ def command(
     In each split, half of the rows set the thresholds, a quarter tunes the lambda of `penalized`, and a quarter is the
     test. Several specs are compared one after the other; they must have the same labels. --group adds coverage by
     group; thresholds are those of all rows. --conditional difficulty adds a second table, on the same splits: the cost
-    of covering hard rows as often as easy ones. --param coherence=0,1,2,5 shows cost and coverage for each value, and
+    of covering hard rows as often as easy ones (--conditional decision: each decision by itself). --miss 25 finds an
+    alpha for each oracle, and adds 25 for each missed truth. --param coherence=0,1,2,5 shows cost and coverage for each value, and
     --figures draws them. If there are more than 16 million probabilities, a random sample is used and a warning says
     so.
     """
@@ -83,6 +84,10 @@ def command(
         check_output(report, ".html", ".htm")
     if figures is not None:
         check_folder(figures)
+    if asked["miss"] is not None and (report is not None or figures is not None):
+        raise InputError(
+            "--report and --figures compare oracles at one alpha, and --miss finds one for each: give --alpha"
+        )
     if report is not None or figures is not None:
         check_drawing()
     if swept:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from udcp_dsl.cli.ending import finish, json_option, wants_json
-from udcp_dsl.cli.thresholds import calibration_as_data, limits_shown, threshold_table, tuning_lines
+from udcp_dsl.cli.thresholds import calibration_as_data, found_lines, limits_shown, threshold_table, tuning_lines
 from udcp_dsl.showing import Column, Description, Styled, Table, listed
 
 if TYPE_CHECKING:
@@ -76,6 +76,7 @@ def _as_data(predictor: SetPredictor, way: Applicability) -> dict[str, Any]:
             "confidence": None if promise.confidence is None else float(promise.confidence),
             "simultaneous": promise.simultaneous,
             "risk": promise.risk,
+            "miss": promise.miss,
             "weighted": predictor.calibrated.weighted,
             "pool": predictor.pool,
             "nonempty": predictor.nonempty,
@@ -92,6 +93,7 @@ def _as_data(predictor: SetPredictor, way: Applicability) -> dict[str, Any]:
             ],
         },
         "groups": list(predictor.calibrated.groups),
+        "decision": None if predictor.decision is None else predictor.decision.as_dict(),
         "anchors": None if anchors is None else anchors.as_dict(),
         "repair": None if predictor.repair is None else {**predictor.repair.as_dict(), "about": str(predictor.repair)},
         "temperature": predictor.temperature,
@@ -118,6 +120,7 @@ def _lines(predictor: SetPredictor, way: Applicability) -> Iterator[tuple[str, s
     if settings:
         yield "options", _settings(settings)
     yield "promise", _promise(predictor)
+    yield from (("", line) for line in found_lines(predictor))
     yield "rows", predictor.fitted.rows_used
     takes = "logits" if predictor.logits else "numbers to be normalised" if predictor.normalize else "probabilities"
     order = (

@@ -55,6 +55,7 @@ def calibration_as_data(predictor: SetPredictor) -> dict[str, Any]:
         "limits": None
         if (multipliers := predictor.multipliers) is None
         else {show_level(alpha): found.as_dict() for alpha, found in multipliers.found.items()},
+        "worths": [_finite(predictor.worth(alpha)) for alpha in predictor.alphas],
         "tuning": None if tuning is None else {**tuning.as_dict(), "best": tuning.best, "excess": tuning.excess},
     }
 
@@ -69,6 +70,48 @@ def spec_findings(predictor: SetPredictor, rows: Rows | None) -> tuple[SpecFindi
     taus = [tau for alpha in predictor.alphas for _, _, tau in cells(predictor, alpha)] if priced else []
     P = None if rows is None else to_array(predictor.repaired(rows.take(some_rows(len(rows))).P))
     return spec_warnings(predictor.loss, P, max(taus, default=None))
+
+
+def _finite(worth: float | dict[str, float] | None) -> Any:
+    """For JSON, which has no infinity."""
+    if isinstance(worth, dict):
+        return {name: _finite(x) for name, x in worth.items()}
+    return worth if worth is None or math.isfinite(worth) else str(worth)
+
+
+def found_lines(predictor: SetPredictor) -> list[str]:
+    """How alpha was found and how rows are decided on, where they are, and what the thresholds say a miss is worth."""
+    from udcp_dsl.prediction.stages.worth_of_miss import WorthOfMiss
+    from udcp_dsl.showing import with_unit
+
+    chain, decision = predictor.fitted, predictor.decision
+    worth = chain.find(WorthOfMiss)
+    unit = with_unit("", predictor.loss.unit)
+    told = [] if worth is None else [worth.told(chain.setting)]
+    told += [] if decision is None else [f"decided {decision.told(unit)}"]
+    return [*told, *([said] if (said := worth_line(predictor)) else [])]
+
+
+def worth_line(predictor: SetPredictor) -> str:
+    """What a missed truth is valued at by the thresholds of an oracle with prices, in a sentence; "" of others."""
+    from udcp_dsl.prediction.calibrate import show_level
+    from udcp_dsl.showing import with_unit
+
+    unit = predictor.loss.unit
+
+    def told(worth: float) -> str:
+        return with_unit(f"{worth:.4g}", unit) if math.isfinite(worth) else "more than any label costs"
+
+    parts = []
+    for alpha in predictor.alphas:
+        worth = predictor.worth(alpha)
+        if worth is None:
+            return ""
+        named = {"": worth} if isinstance(worth, float) else dict(list(worth.items())[:_SHOWN])
+        values = ", ".join(f"at {told(x)}{f' in {name!r}' if name else ''}" for name, x in named.items())
+        parts.append(f"at {'alpha ' if not parts else ''}{show_level(alpha)} {values}")
+    first, *others = parts
+    return "; ".join([first.replace(" at ", " a missed truth is valued at ", 1), *others])
 
 
 def threshold_table(predictor: SetPredictor) -> Table:

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from udcp_dsl.comparison.curves import CostCurve
+from udcp_dsl.diagnostics import InputError
 from udcp_dsl.expression.decisions import HANDED_OVER, KEPT
 from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.calibrate import show_level
@@ -354,6 +355,9 @@ class Comparison(Result):
             Needs the extra `report`.
         """
         from udcp_dsl.report.page import TITLE, write_report
+
+        if self.promise.miss is not None:
+            raise InputError("a report compares oracles at one alpha, and miss finds one for each: give alphas")
 
         write_report(path, self, title=TITLE if title is None else title, data=data, command=command, date=date)
 

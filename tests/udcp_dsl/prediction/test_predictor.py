@@ -385,7 +385,11 @@ BAD_SETTINGS: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"confidence_level": 1.5}, InputError, "confidence_level is 1.5"),
     ({"alpha": 0.1, "confidence_level": 0.9}, InputError, "both given"),
     ({"alpha": [0.1], "confidence_level": 0.9}, InputError, "both given"),
-    ({"conditional": "label"}, InputError, 'conditional is \'label\': choose None, "group", "class" or "difficulty"'),
+    (
+        {"conditional": "label"},
+        InputError,
+        'conditional is \'label\': choose None, "group", "class", "difficulty" or "decision"',
+    ),
     ({"randomize": True, "nonempty": True}, InputError, "exclude each other"),
     ({"pool": True}, InputError, 'pool=True goes with conditional="group" or "class"'),
     ({"seed": -1}, InputError, "seed is -1"),

@@ -448,7 +448,8 @@ def _check_options(
     pool: bool,
 ) -> None:
     if conditional not in MODES:
-        raise InputError(f"conditional is {conditional!r}: choose from {', '.join(map(repr, MODES))}")
+        told = 'choose None (marginal), "group", "class", "difficulty" or "decision"'
+        raise InputError(f"conditional is {conditional!r}: {told}")
     for given, modes in ((groups, ("group", "decision")), (difficulty, ("difficulty",))):
         if (given is not None) != (conditional in modes):
             name = "groups=" if "group" in modes else "difficulty="

@@ -314,7 +314,8 @@ class Promise(Cellwise):
     def __post_init__(self, confidence_level: Level | None) -> None:
         declared = options_of(self)
         by_worth = self.miss is not None
-        if by_worth and (self.alpha is not None or confidence_level is not None):
+        given = self.alpha not in (None, (LARGEST_FOUND,))  # the latter as it stands while open, by `replace`
+        if by_worth and (given or confidence_level is not None):
             raise InputError("miss stands in place of alpha, which it finds: give one of the two")
         object.__setattr__(self, "alpha_is_open", by_worth)
         object.__setattr__(self, "alpha_is_default", self.alpha is None and confidence_level is None and not by_worth)

@@ -37,21 +37,26 @@ class Setting:
     candidates: Mapping[float, Oracle] | None = None
     own_alphas: Mapping[str, Fraction] = field(default_factory=dict)
     decisions: tuple[str, ...] = ()
+    _deciders: list[AnchoredOracle] = field(default_factory=list, repr=False)  # made once for all that come of this one
 
     @classmethod
     def of(cls, promise: Promise, oracle: Oracle, *, tune: bool) -> Setting:
         """With every lambda of the grid, if one is to be chosen."""
         return cls(promise.as_asked, oracle, {lam: with_lambda(oracle, lam) for lam in DEFAULT_GRID} if tune else None)
 
-    @cached_property
+    @property
     def decider(self) -> AnchoredOracle:
         """The oracle whose best sets decide what is done with a row: its own, if that has prices, else `price`; for the
         loss of the spec, without multipliers, as it must be the same before and after these are found."""
         own, loss = self.oracle, self.oracle.loss.of_spec
-        named = (own.name, own.options) if isinstance(own, AnchoredOracle) else (DECIDER, {})
-        made = own if isinstance(own, AnchoredOracle) and own.loss is loss else make_oracle(named[0], loss, **named[1])
-        assert isinstance(made, AnchoredOracle)
-        return made
+        if isinstance(own, AnchoredOracle) and own.loss is loss:
+            return own
+        if not self._deciders:
+            named = (own.name, own.options) if isinstance(own, AnchoredOracle) else (DECIDER, {})
+            made = make_oracle(named[0], loss, **named[1])
+            assert isinstance(made, AnchoredOracle)
+            self._deciders.append(made)
+        return self._deciders[0]
 
     @property
     def enforces_limits(self) -> bool:

@@ -1,20 +1,23 @@
 """The alpha that a worth w of a miss asks for: it minimises mean cost + w * miss rate, on rows of its own.
 
-Sets at a threshold tau cost C(tau) and miss M(tau) of these rows. Among all tau the least C + w M has the miss rate r
-(ties: the smaller one), and alpha is the level whose threshold, of the n rows that are left, misses that share:
-1 - k / (n + 1) with k = ceil(n (1 - r)). It lies in [1 / (n + 1), 1/2]; where more misses would be cheaper still,
-abstaining is, and nothing is promised. Coverage is promised at this alpha: the rows that it was found on set no
+For each miss rate r that a threshold has on these rows: nine tenths of them give the threshold that misses r, and what
+its sets cost and miss is measured on the last tenth, each tenth in turn. (Measured where it was set, the threshold of a
+small r looks cheaper than it is: the cost of the last few rows is steep. For the same reason costs and misses are
+averaged over the rates that a threshold may have in truth, by the law of its rank.) The least cost + w * misses is at
+some r, ties going to the smaller one. Alpha is the level whose threshold, of the n rows that are left, misses that
+share: 1 - k / (n + 1) with k = ceil(n (1 - r)). It lies in [1 / (n + 1), 1/2]; where more misses would be cheaper
+still, abstaining is, and nothing is promised. Coverage is promised at this alpha: the rows that it was found on set no
 threshold. Going by the price w alone would do where p is right, and fails where it is not.
 
-An oracle with anchors has a curve by price, as its sets at an anchor are the best sets there; one whose lambda is still
-to be tuned has a curve for each lambda, and the best of all counts.
+An oracle with anchors goes by prices in place of thresholds, as its sets at an anchor are the best sets there; for one
+whose lambda is still to be tuned, the best lambda at each rate counts.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -43,6 +46,7 @@ FEWEST, OF_A_GROUP = 10, 50
 _ENTRIES, _FEWEST_TRIED = 1 << 29, 64
 # Prices that are tried first, as powers of 4 times the worth; then nearer ones, around the best.
 _POWERS, _NEARER = 6, (2.0, 2**0.5, 2**0.25, 2**0.125)
+_FOLDS = 10  # each of which is measured by thresholds that the others have set
 _STREAM = 7  # of random numbers: the folds of no other stage are drawn from it
 
 
@@ -154,31 +158,77 @@ def _read(data: Any) -> Found:
 
 
 class _Point(NamedTuple):
-    """What sets cost and miss, on average, at one threshold or price."""
+    """The alpha of a miss rate, and what sets cost and miss there on rows that their threshold was not set on."""
 
+    alpha: Fraction
     cost: float
     missed: float
+
+
+@dataclass(frozen=True, eq=False)
+class _Curve:
+    """What each row costs, and whether it is missed, along rising thresholds or prices: (thresholds, rows)."""
+
+    costs: Floats
+    missed: Masks
+    weights: Floats
+
+    def rates(self, rows: Indices) -> Floats:
+        """The miss rate of some rows at each threshold."""
+        found: Floats = self.missed[:, rows] @ self.weights[rows] / self.weights[rows].sum()
+        return found
+
+    def held_out(self, rates: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
+        """Mean cost and miss rate at the threshold of each rate, each row by a threshold that others have set."""
+        n = self.costs.shape[1]
+        cost, missed = np.zeros(len(rates)), np.zeros(len(rates))
+        for held in np.array_split(rng.permutation(n), min(_FOLDS, n)):
+            known = self.rates(np.setdiff1d(np.arange(n), held))
+            # The first threshold that misses no more than the rate; thresholds that do miss ever less, but for prices.
+            falling = np.minimum.accumulate(known)
+            at = np.minimum(np.searchsorted(-falling, -rates - 1e-12, side="left"), len(known) - 1)
+            cost += self.costs[at][:, held] @ self.weights[held]
+            missed += self.missed[at][:, held] @ self.weights[held]
+        spread = _spread(rates, n)
+        return spread @ cost / self.weights.sum(), spread @ missed / self.weights.sum()
+
+
+def _spread(rates: Floats, n: int) -> Floats:
+    """For each of the rising rates the chance that a threshold which misses it on n rows has each of them in truth, by
+    the Beta law of a rank; all rows are missed for sure where every set is empty."""
+    from scipy.special import betainc  # slow to import
+
+    middles = (rates[1:] + rates[:-1]) / 2
+    below = betainc(n * rates[:, None] + 1, n * (1 - rates[:, None]) + 1, middles[None, :])
+    found: Floats = np.diff(np.pad(below, ((0, 0), (1, 1)), constant_values=((0, 0), (0, 1))), axis=1)
+    found[rates == 1.0] = rates == 1.0
+    return found
 
 
 def _find(setting: Setting, own: OracleInput, rule: Rule, left: int, where: str) -> Found:
     """The alpha of these rows, where `left` rows are left for the threshold; refuses where abstaining is cheapest."""
     worth = setting.promise.miss
     assert worth is not None
-    points = _points(setting, own, worth)
-    placed = sorted((_level(rule, left, point.missed), point) for point in points)
-    within = [(alpha, point) for alpha, point in placed if alpha <= LARGEST_FOUND]
-    beyond = [point for alpha, point in placed if alpha > LARGEST_FOUND]
-    alpha, best = min(within, key=lambda x: (_total(x[1], worth), x[0]), default=(Fraction(1), _Point(math.inf, 1.0)))
+    rng, every = np.random.default_rng([setting.promise.seed, _STREAM, 1]), np.arange(len(own))
+    points = list[_Point]()
+    for curve in _curves(setting, own, worth):
+        rates = np.unique(curve.rates(every))
+        levels = [_level(rule, left, rate) for rate in rates.tolist()]
+        points += map(_Point, levels, *(x.tolist() for x in curve.held_out(rates, rng)))
+    within = [point for point in points if point.alpha <= LARGEST_FOUND]
+    beyond = [point for point in points if point.alpha > LARGEST_FOUND]
+    nothing = _Point(Fraction(1), math.inf, 1.0)
+    best = min(within, key=lambda point: (_total(point, worth), point.alpha), default=nothing)
     if any(_total(point, worth) < _total(best, worth) for point in beyond):
         unit = setting.oracle.loss.unit
-        enough = _least_worth([point for _, point in within], beyond)
+        enough = _least_worth(within, beyond)
         way_out = f": it pays from a worth of about {with_unit(f'{enough:.3g}', unit)} on" if enough < math.inf else ""
         raise AbstainingIsCheapest(
             f"a miss is worth {with_unit(f'{worth:g}', unit)}, less than it costs to avoid it{where}: abstaining in "
             f"more than half of the rows is cheapest, so that nothing is calibrated{way_out}; give a larger miss, or "
             "alpha"
         )
-    return Found(alpha, best.cost, best.missed)
+    return Found(best.alpha, best.cost, best.missed)
 
 
 def _total(point: _Point, worth: float) -> float:
@@ -186,7 +236,7 @@ def _total(point: _Point, worth: float) -> float:
 
 
 def _least_worth(within: Sequence[_Point], beyond: Sequence[_Point]) -> float:
-    """The least worth at which one of the points within is no dearer than each of those beyond."""
+    """The least worth at which one of the points within is no more expensive than each of those beyond."""
     needed = [
         min(
             (max(0.0, x.cost - y.cost) / (y.missed - x.missed) for x in within if y.missed > x.missed), default=math.inf
@@ -211,17 +261,18 @@ def _level(rule: Rule, n: int, missed: float) -> Fraction:
     return Fraction(high, 10**digits)
 
 
-def _points(setting: Setting, own: OracleInput, worth: float) -> list[_Point]:
-    """What sets cost and miss on these rows, along all thresholds or prices that are tried."""
-    if setting.candidates is not None:
-        return [x for oracle in setting.candidates.values() for x in _by_threshold(setting, oracle, own)]
+def _curves(setting: Setting, own: OracleInput, worth: float) -> Iterator[_Curve]:
+    """What sets cost and miss on these rows, along thresholds or prices: of the oracle, or of each candidate."""
     oracle = setting.oracle
-    if isinstance(oracle, AnchoredOracle) and oracle.wants_anchor:
-        return _by_price(setting, oracle, own, worth)
-    return _by_threshold(setting, oracle, own)
+    if setting.candidates is not None:
+        yield from (_by_threshold(setting, candidate, own) for candidate in setting.candidates.values())
+    elif isinstance(oracle, AnchoredOracle) and oracle.wants_anchor:
+        yield _by_price(setting, oracle, own, worth)
+    else:
+        yield _by_threshold(setting, oracle, own)
 
 
-def _by_threshold(setting: Setting, oracle: Oracle, own: OracleInput) -> list[_Point]:
+def _by_threshold(setting: Setting, oracle: Oracle, own: OracleInput) -> _Curve:
     """At the score of each true label, and below all of them: there every set is empty, or holds its first label."""
     oracle, nonempty = oracle.with_inputs(own.inputs), setting.promise.nonempty
     true, scores = true_scores(oracle, own, nonempty=nonempty), oracle.scores(own.P)
@@ -232,49 +283,50 @@ def _by_threshold(setting: Setting, oracle: Oracle, own: OracleInput) -> list[_P
     tried = max(_FEWEST_TRIED, _ENTRIES // max(1, scores.size))
     if len(taus) > tried:
         taus = taus[np.unique(np.linspace(0, len(taus) - 1, tried).astype(np.intp))]
-    costs, sizes, points = np.empty(len(scores)), np.full(len(scores), -1), []
-    for tau in taus.tolist():
+    costs, sizes = np.empty((len(taus), len(scores))), np.full(len(scores), -1)
+    for t, tau in enumerate(taus.tolist()):
         mask = scores <= tau
         now = np.count_nonzero(mask, axis=1)
         changed = np.flatnonzero(now != sizes)  # sets only grow
-        costs[changed], sizes = _costs(oracle, own, changed, mask[changed]), now
-        points.append(_point(own, costs, true > tau))
-    return points
+        costs[t] = costs[t - 1]
+        costs[t, changed], sizes = _costs(oracle, own, changed, mask[changed]), now
+    return _Curve(costs, true > taus[:, None], _weights(own))
 
 
-def _by_price(setting: Setting, oracle: AnchoredOracle, own: OracleInput, worth: float) -> list[_Point]:
+def _by_price(setting: Setting, oracle: AnchoredOracle, own: OracleInput, worth: float) -> _Curve:
     """At prices around the worth; the farthest first, as rows whose sets are the same there need not be asked again."""
     given = oracle.with_inputs(own.inputs)
     assert isinstance(given, AnchoredOracle)
-    P, truth, rows = to_array(own.P), own.truth, np.arange(len(own))
+    P, truth, rows, weights = to_array(own.P), own.truth, np.arange(len(own)), _weights(own)
     best = PricedRows(given, P, truth, None)
-    found = dict[float, _Point]()
+    found: dict[float, tuple[Floats, Masks]] = {}
 
-    def at(mu: float) -> float:
+    def ask(mu: float) -> None:
         if mu not in found:
             mask = best.sets(mu)
             if setting.promise.nonempty:
                 bare = np.flatnonzero(~mask.any(axis=1))
                 mask[bare, P[bare].argmax(axis=1)] = True
-            found[mu] = _point(own, _costs(given, own, rows, mask), ~mask[rows, truth])
-        return _total(found[mu], worth)
+            found[mu] = _costs(given, own, rows, mask), ~mask[rows, truth]
+
+    def total(mu: float) -> float:
+        costs, missed = found[mu]
+        return float(weights @ (costs + worth * missed))
 
     ends = sorted(range(-_POWERS, _POWERS + 1), key=lambda power: (-abs(power), power))
     for mu in (0.0, *(worth * 4.0**power for power in ends)):
-        at(mu)
+        ask(mu)
     for step in _NEARER:
-        middle = min(found, key=lambda mu: (found[mu].cost + worth * found[mu].missed, -mu))
+        middle = min(found, key=lambda mu: (total(mu), -mu))
         for mu in (middle / step, middle * step):
-            at(mu)
-    return list(found.values())
+            ask(mu)
+    rising = [found[mu] for mu in sorted(found)]
+    return _Curve(np.array([costs for costs, _ in rising]), np.array([missed for _, missed in rising]), weights)
 
 
 def _costs(oracle: Oracle, own: OracleInput, rows: Indices, masks: Masks) -> Floats:
     return oracle.loss.batch(masks, inputs=None if own.inputs is None else own.inputs[rows])
 
 
-def _point(own: OracleInput, costs: Floats, missed: Masks) -> _Point:
-    weights = own.weights
-    if weights is None or not weights.any():
-        return _Point(float(costs.mean()), float(missed.mean()))
-    return _Point(*(float(np.average(x, weights=weights)) for x in (costs, missed)))
+def _weights(own: OracleInput) -> Floats:
+    return np.ones(len(own)) if own.weights is None or not own.weights.any() else own.weights

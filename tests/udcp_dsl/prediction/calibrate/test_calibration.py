@@ -315,7 +315,10 @@ def test_groups_from_frames() -> None:
 
 
 BAD_OPTIONS: list[tuple[dict[str, Any], str]] = [
-    ({"conditional": "label"}, 'conditional is \'label\': choose None .marginal., "group", "class" or "difficulty"'),
+    (
+        {"conditional": "label"},
+        'conditional is \'label\': choose None .marginal., "group", "class", "difficulty" or "decision"',
+    ),
     ({"conditional": "group"}, "groups= goes with"),
     ({"groups": ["a", "b"]}, "groups= goes with"),
     ({"conditional": "class", "y": [0, 1]}, "y= and n_classes= go with"),

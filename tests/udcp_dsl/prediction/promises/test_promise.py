@@ -20,7 +20,7 @@ LOSS = udcp.loads(
 HARM = {"risk": "harm", "alpha": 0.2}
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
-    ({"conditional": "hardness"}, 'choose None, "group", "class" or "difficulty"'),
+    ({"conditional": "hardness"}, 'choose None, "group", "class", "difficulty" or "decision"'),
     ({"bins": 3}, 'bins= goes with conditional="difficulty"'),
     ({"conditional": "difficulty", "bins": 1}, "bins is 1: give a whole number from 2"),
     ({"conditional": "difficulty", "bins": 2.5}, "bins is 2.5"),
