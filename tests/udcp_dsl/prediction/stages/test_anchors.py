@@ -11,7 +11,7 @@ import pytest
 import udcp_dsl as udcp
 from udcp_dsl.prediction.calibrate import Rule
 from udcp_dsl.prediction.oracle import AnchoredOracle
-from udcp_dsl.prediction.stages.anchors import MOST, SHARE, Anchors, _Rows, find_anchor
+from udcp_dsl.prediction.stages.anchors import MOST, SHARE, Anchors, PricedRows, find_anchor
 from udcp_dsl.prediction.stages.setting import Cells, Setting
 
 HEAD = """
@@ -107,7 +107,7 @@ def test_the_anchor_is_the_price_at_which_best_sets_cover() -> None:
     P, y = drawn(2000, 4)
     oracle = udcp.make_oracle("price", loss)
     assert isinstance(oracle, AnchoredOracle)
-    m = _Rows(oracle, P, y, None).price(0.8, 1e-3)
+    m = PricedRows(oracle, P, y, None).price(0.8, 1e-3)
     assert m is not None
 
     def cover(mu: float) -> float:
@@ -140,7 +140,7 @@ def test_the_anchor_errs_to_the_side_where_that_costs_less(text: str, gain: floa
     costs = []
     for seed in range(8):
         P, y = drawn(500, 1 + seed)
-        anchors = _Rows(oracle, P, y, None).price(0.8, 1e-3), find_anchor(oracle, P, y, 0.8)
+        anchors = PricedRows(oracle, P, y, None).price(0.8, 1e-3), find_anchor(oracle, P, y, 0.8)
         scores = [oracle.anchored(np.full(len(others), m)).scores(others) for m in anchors]
         costs.append([mean_cost_at(loss, each, others, 0.8) for each in scores])
     covering, found = np.mean(costs, axis=0)
@@ -154,7 +154,7 @@ def test_few_rows_do_not_move_the_anchor() -> None:
     for text in ("size * any({ 0, 1 })", "100 + size * any({ 0, 1 })", "100 * size * any({ 0, 1 })"):
         oracle = udcp.make_oracle("price", udcp.loads(f"labels 0..5  loss l = {text}"))
         assert isinstance(oracle, AnchoredOracle)
-        assert find_anchor(oracle, P[:200], y[:200], 0.8) == _Rows(oracle, P[:200], y[:200], None).price(0.8, 1e-3)
+        assert find_anchor(oracle, P[:200], y[:200], 0.8) == PricedRows(oracle, P[:200], y[:200], None).price(0.8, 1e-3)
         found.append(find_anchor(oracle, P, y, 0.8))
     assert found == pytest.approx([found[0], found[0], 100 * found[0]], rel=0.02)
 
