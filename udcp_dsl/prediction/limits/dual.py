@@ -26,8 +26,9 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 _FAR, _AROUND = 4.0, 1.5
 # Multipliers of more, or less, than so many times what is expected are beyond any number that matters.
 _MOST, _LEAST = 1e6, 1e-6
-# Roots are found to this, relatively, or to means this near to the limit; all together to so many times that.
-_CLOSE, _TOGETHER = 1e-3, 4.0
+# Roots are found to this, relatively, or to means that are near the limit; several limits together to so many times
+# what is near. Means are steps, and may not come so near: beyond so many times a limit is out of reach.
+_CLOSE, _TOGETHER, _REACHED = 1e-3, 4.0, 10.0
 _ROUNDS = 25
 _STEPS = 40
 
@@ -67,10 +68,12 @@ class _Ascent:
         for _ in range(_ROUNDS):
             for j in range(len(nu)):
                 nu = self._root(nu, j)
-            if self._settled(nu) or max(np.array(nu) / self._scale) >= _MOST:
+            if len(nu) == 1 or self._residual(nu) <= _TOGETHER or max(np.array(nu) / self._scale) >= _MOST:
                 break
+        if len(nu) > 1 and (self._over(nu) > _TOGETHER * self._near).any():
+            nu = min(self._known, key=self._residual)
         means = self._over(nu) + self._at_most
-        broken = tuple(np.flatnonzero(self._over(nu) > _TOGETHER * self._near).tolist())
+        broken = tuple(np.flatnonzero(self._over(nu) > (1 if len(nu) == 1 else _REACHED) * self._near).tolist())
         return Dual(nu, tuple(means.tolist()), broken, tuple(self._least(j) for j in range(len(nu))))
 
     def _over(self, nu: tuple[float, ...]) -> Floats:
@@ -79,10 +82,10 @@ class _Ascent:
             self._known[nu] = self._ask(nu) - self._at_most
         return self._known[nu]
 
-    def _settled(self, nu: tuple[float, ...]) -> bool:
-        """Whether every limit holds, and none with a multiplier is held by more than it needs."""
-        over, near = self._over(nu), _TOGETHER * self._near
-        return len(nu) == 1 or bool((over <= near).all() and ((over >= -near) | (np.array(nu) == 0)).all())
+    def _residual(self, nu: tuple[float, ...]) -> float:
+        """How far the multipliers are from a solution: a limit is broken, or held by more than its multiplier needs."""
+        over = self._over(nu) / self._near
+        return float(np.where(np.array(nu) > 0, np.abs(over), over).max())
 
     def _least(self, j: int) -> float:
         others = np.arange(len(self._at_most)) != j

@@ -1,0 +1,368 @@
+"""Limits: held on average, with coverage by its exact law, saved and loaded; and refused where they cannot be held."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import udcp_dsl as udcp
+from udcp_dsl.diagnostics import InputError
+from udcp_dsl.prediction.limits.bounds import clopper_pearson_above
+from udcp_dsl.prediction.oracle import AnchoredOracle
+from udcp_dsl.prediction.saved import _hash
+from udcp_dsl.prediction.stages.chain import STAGES, deal
+from udcp_dsl.prediction.stages.multipliers import LimitError, Multipliers
+from udcp_dsl.prediction.stages.setting import Setting
+from udcp_dsl.testing.coverage import assert_coverage
+
+HEAD = "labels { a, b, c, d, e, f, g, h }  category C { b, e, g }  category D { a, b, c }\n"
+NESTED = HEAD + "limit slots: any(C) <= 0.42  loss l in hours = size + 0.5 * any(C)"
+TWO = HEAD + "limit slots: any(C) <= 0.46  limit near: size(D) <= 0.9  loss l = size + 0.5 * any(C)"
+SIZES = HEAD + "limit big: (size >= 3) <= 0.2  loss l = size"
+ANCHORED = HEAD + "limit slots: any(C) <= 0.42  loss l = size + 2 * (any(C) and any(D))"
+# With confidence sets are larger, and hold less.
+WIDER = NESTED.replace("0.42", "0.5")
+TWO_WIDER = TWO.replace("0.46", "0.55").replace("0.9", "1.1")
+SLACK = HEAD + "limit slots: any(C) <= 0.9  loss l = size"
+
+
+class Rows:
+    """Probabilities that are true, of rows that are easy and hard."""
+
+    def draw(self, n: int, rng: np.random.Generator) -> tuple[Any, Any]:
+        q = 3 * rng.normal(size=(n, 8)) + np.linspace(0, -1, 8)
+        P = np.exp(q - q.max(axis=1, keepdims=True))
+        P /= P.sum(axis=1, keepdims=True)
+        return P, (P.cumsum(axis=1) > rng.random((n, 1))).argmax(axis=1)
+
+
+def drawn(n: int, seed: int) -> tuple[Any, Any]:
+    return Rows().draw(n, np.random.default_rng(seed))
+
+
+def calibrated(text: str, n: int = 900, rows: int = 0, **asked: Any) -> udcp.SetPredictor:
+    """On n rows, drawn by the seed `rows`."""
+    asked = {"alpha": 0.1, "repair": None, **asked}
+    return udcp.SetPredictor(udcp.loads(text), "price", **asked).calibrate(*drawn(n, rows))
+
+
+def effects(predictor: udcp.SetPredictor) -> Any:
+    assert predictor.multipliers is not None
+    (found,) = predictor.multipliers.found.values()
+    return found
+
+
+def simulated(text: str, repeats: int, n: int, **asked: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Of each calibration the means of the limits over fresh rows, and the multipliers."""
+    means, multipliers = [], []
+    for seed in range(repeats):
+        predictor = calibrated(text, n, seed, seed=seed, **asked)
+        P, _ = drawn(4000, 10_000 + seed)
+        masks = predictor.predict_set(P).mask
+        means.append([limit.batch(masks).mean() for limit in predictor.loss.limits])
+        multipliers.append(effects(predictor).multipliers)
+    return np.array(means), np.array(multipliers)
+
+
+def assert_held(text: str, repeats: int, n: int, **asked: Any) -> None:
+    """Within three Monte Carlo errors of each limit, or below it where its multiplier is 0."""
+    means, multipliers = simulated(text, repeats, n, **asked)
+    at_most = np.array([limit.at_most for limit in udcp.loads(text).limits])
+    error = means.std(axis=0, ddof=1) / np.sqrt(repeats)
+    assert (means.mean(axis=0) < at_most + 3 * error).all(), (means.mean(axis=0), error)
+    always = (multipliers > 0).all(axis=0)
+    assert always.any()
+    assert (means.mean(axis=0)[always] > at_most[always] - 3 * error[always]).all(), (means.mean(axis=0), error)
+
+
+def test_the_mean_is_at_the_limit() -> None:
+    assert_held(NESTED, 25, 900)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("text", "repeats", "asked"),
+    [
+        (NESTED, 200, {}),
+        (TWO, 200, {}),
+        (SIZES, 200, {}),
+        (ANCHORED, 60, {}),  # which takes two seconds each
+        (NESTED, 200, {"nonempty": True}),
+        (NESTED, 200, {"randomize": True}),
+        (NESTED, 200, {"conditional": "difficulty", "bins": 3}),
+    ],
+)
+def test_the_mean_is_at_the_limit_over_many_calibrations(text: str, repeats: int, asked: dict[str, Any]) -> None:
+    assert_held(text, repeats, 1500, **asked)
+
+
+@pytest.mark.parametrize("text", [NESTED, TWO])
+def test_coverage_follows_its_exact_law(text: str) -> None:
+    predictor = udcp.SetPredictor(udcp.loads(text.replace("0.4", "0.6").replace("0.9", "1.3")), alpha=0.2, repair=None)
+    assert_coverage(predictor, Rows(), n_cal=120, repeats=40, n_test=30)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("text", "repeats"), [(NESTED, 200), (TWO, 200), (SIZES, 200), (ANCHORED, 40)])
+def test_coverage_follows_its_exact_law_over_many_calibrations(text: str, repeats: int) -> None:
+    predictor = udcp.SetPredictor(udcp.loads(text), alpha=0.1, repair=None)
+    assert_coverage(predictor, Rows(), n_cal=900, repeats=repeats, n_test=200)
+
+
+def misses(text: str, repeats: int, n: int) -> float:
+    """How often the bound at confidence 0.9 of any limit is below the mean over many fresh rows."""
+    missed = 0
+    for seed in range(repeats):
+        predictor = calibrated(text, n, seed, seed=seed, confidence=0.9)
+        masks = predictor.predict_set(drawn(20_000, 10_000 + seed)[0]).mask
+        bounds = [x.bound for x in effects(predictor).limits]
+        means = [limit.batch(masks).mean() for limit in predictor.loss.limits]
+        missed += any(bound < mean for bound, mean in zip(bounds, means, strict=True))
+    return missed / repeats
+
+
+def test_the_bound_is_seldom_below_the_mean() -> None:
+    assert misses(WIDER, 20, 1200) <= 0.1 + 3 * np.sqrt(0.09 / 20)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", [WIDER, TWO_WIDER])
+def test_the_bound_is_seldom_below_the_mean_over_200_calibrations(text: str) -> None:
+    """Beside the chance that the means over fresh rows are off, which is small."""
+    assert misses(text, 200, 1500) <= 0.1 + 3 * np.sqrt(0.09 / 200)
+
+
+def test_the_bound_is_of_rows_of_its_own() -> None:
+    predictor = calibrated(WIDER, 1200, confidence=0.9)
+    found = effects(predictor)
+    assert predictor.multipliers is not None
+    assert found.bound_rows == 200  # a quarter of the 800 that are no tuning rows
+    assert predictor.calibrated.n == 600
+    assert predictor.multipliers.rows_used == 600
+    P, y = drawn(1200, 0)
+    setting = Setting(predictor.promise, predictor.oracle)
+    ((stage, (_, own)),), left = deal(setting, predictor.rows(P, y), STAGES)
+    assert stage is Multipliers
+    assert not set(own.tolist()) & set(left.tolist())
+    touched = predictor.predict_set(P[own]).mask[:, [1, 4, 6]].any(axis=1)
+    assert found.limits[0].bound == clopper_pearson_above(int(touched.sum()), 200, 0.1)
+    assert effects(calibrated(WIDER, 1200)).bound_rows == 0
+
+
+def test_sets_are_the_best_under_cost_and_multiplier() -> None:
+    """By brute force: no set has a lower L + nu E - tau p."""
+    predictor = calibrated(NESTED)
+    loss, (limit,) = predictor.loss, predictor.loss.limits
+    (nu,), tau = effects(predictor).multipliers, predictor.calibrated.thresholds()
+    assert nu > 0
+    every = np.array(list(itertools.product([False, True], repeat=8)))
+    values = loss.batch(every) + nu * limit.batch(every)
+    P, _ = drawn(200, 5)
+    masks = predictor.predict_set(P).mask
+    reached = loss.batch(masks) + nu * limit.batch(masks) - tau * (P * masks).sum(axis=1)
+    least = (values - tau * (P @ every.T)).min(axis=1)
+    assert reached == pytest.approx(least, abs=1e-9)
+
+
+def test_costs_that_are_shown_are_those_of_the_spec() -> None:
+    predictor = calibrated(NESTED)
+    P, y = drawn(500, 7)
+    sets = predictor.predict_set(P)
+    assert (sets.costs == predictor.loss.batch(sets.mask)).all()
+    measured = udcp.evaluate(predictor, P, y)
+    assert measured.mean_cost == sets.costs.mean()
+    assert measured.mean_cost == pytest.approx(sum(measured.cost_by_term.values()))
+    oracle = predictor.oracle
+    assert isinstance(oracle, AnchoredOracle)
+    limited: Any = oracle.limited(effects(predictor).multipliers)
+    for step in limited.explain(P[0]):
+        assert step.cost == predictor.loss(step.labels)
+
+
+def test_multipliers_are_from_tuning_rows_alone() -> None:
+    """Other truths of the rows for thresholds change these, and no multiplier."""
+    P, y = drawn(900, 0)
+    predictor = udcp.SetPredictor(udcp.loads(NESTED), alpha=0.1, repair=None).calibrate(P, y)
+    left = predictor.threshold_rows(predictor.rows(P, y))
+    assert len(left) == 600
+    other = y.copy()
+    other[left] = (other[left] + 1) % 8
+    again = udcp.SetPredictor(predictor.loss, alpha=0.1, repair=None).calibrate(P, other)
+    assert effects(again) == effects(predictor)
+    assert again.calibrated.thresholds() != predictor.calibrated.thresholds()
+
+
+def test_a_limit_that_holds_changes_nothing() -> None:
+    predictor = calibrated(SLACK)
+    found = effects(predictor)
+    assert found.multipliers == (0.0,)
+    assert found.cost == found.cost_without
+    P, _ = drawn(300, 3)
+    tau = predictor.calibrated.thresholds()
+    assert (predictor.predict_set(P).mask == udcp.make_oracle("price", predictor.loss).sets(P, tau)).all()
+
+
+def test_a_limit_that_every_set_holds_gives_up_no_row() -> None:
+    with pytest.warns(UserWarning, match="always holds"):
+        loss = udcp.loads(HEAD + "limit slots: any(C) <= 1  loss l = size")
+    predictor = udcp.SetPredictor(loss, alpha=0.1, repair=None).calibrate(*drawn(300, 0))
+    assert predictor.multipliers is None
+    assert predictor.calibrated.n == 300
+
+
+def test_one_vector_per_alpha() -> None:
+    predictor = calibrated(NESTED, alpha=[0.1, 0.3])
+    assert predictor.multipliers is not None
+    strict, loose = predictor.multipliers.found.values()
+    assert strict.multipliers[0] > loose.multipliers[0]
+    alone = calibrated(NESTED, alpha=0.1)
+    assert effects(alone) == predictor.multipliers.found[Fraction(1, 10)]
+    P, _ = drawn(100, 9)
+    assert (alone.predict_set(P).mask == predictor.predict_set(P, alpha=0.1).mask).all()
+
+
+def test_the_limit_is_over_all_rows_where_thresholds_are_by_group() -> None:
+    loss = udcp.loads(NESTED)
+    P, y = drawn(6000, 1)
+    groups = np.where(P.max(axis=1) > 0.6, "easy", "hard")
+    predictor = udcp.SetPredictor(loss, alpha=0.1, conditional="group", repair=None).calibrate(P, y, groups=groups)
+    new, _ = drawn(6000, 2)
+    masks = predictor.predict_set(new, groups=np.where(new.max(axis=1) > 0.6, "easy", "hard")).mask
+    assert effects(predictor).limits[0].mean == pytest.approx(0.42, abs=0.002)
+    assert loss.limits[0].batch(masks).mean() == pytest.approx(0.42, abs=0.045)
+
+
+def test_the_limit_is_over_weighted_rows_where_rows_are_weighted() -> None:
+    """New rows are harder: their weight falls with the highest probability."""
+    loss = udcp.loads(NESTED.replace("0.42", "0.6"))
+    P, y = drawn(9000, 1)
+
+    def weights(P: np.ndarray) -> np.ndarray:
+        return np.asarray(1.05 - P.max(axis=1))
+
+    predictor = udcp.SetPredictor(loss, alpha=0.1, repair=None).calibrate(P, y, weights=weights(P))
+    new, _ = drawn(20_000, 2)
+    shifted = new[np.random.default_rng(0).random(len(new)) < weights(new)]
+    masks = predictor.predict_set(shifted, weights=weights(shifted)).mask
+    assert effects(predictor).limits[0].multiplier > 0
+    assert loss.limits[0].batch(masks).mean() == pytest.approx(0.6, abs=0.05)
+    assert loss.limits[0].batch(predictor.predict_set(new, weights=weights(new)).mask).mean() < 0.55
+
+
+def test_a_limit_may_read_inputs_that_the_loss_does_not() -> None:
+    loss = udcp.loads(HEAD + "input km in [0, 9]  limit far: km * any(C) <= 1.6  loss l = size")
+    P, y = drawn(900, 0)
+    inputs = {"km": np.random.default_rng(0).integers(0, 3, 900) * 3.0}
+    predictor = udcp.SetPredictor(loss, alpha=0.1, repair=None).calibrate(P, y, inputs=inputs)
+    found = effects(predictor)
+    assert found.limits[0].mean == pytest.approx(1.6, abs=0.05)
+    assert found.limits[0].without > 1.7
+    near, far = (predictor.predict_set(P, inputs={"km": np.full(900, km)}).mask for km in (0.0, 9.0))
+    assert loss.limits[0].batch(near, loss.inputs_of({"km": np.full(900, 0.0)}, 900)).sum() == 0
+    assert far[:, [1, 4, 6]].sum() < near[:, [1, 4, 6]].sum()
+    measured = udcp.evaluate(predictor, P, y, inputs=inputs)
+    assert measured.limits[0].inside == int((np.isin(y, [1, 4, 6]) & (inputs["km"] > 0)).sum())
+
+
+def test_what_cannot_be_reached_is_refused_with_the_least_that_can() -> None:
+    predictor = udcp.SetPredictor(udcp.loads(NESTED.replace("0.42", "0.05")), alpha=0.1, repair=None)
+    with pytest.raises(LimitError, match=r"limit 'slots' \(any\(C\) <= 0.05\) cannot be reached at alpha 0.1") as told:
+        predictor.calibrate(*drawn(900, 0))
+    least = float(str(told.value).split("on average there is ")[1].split(" ")[0])
+    assert 0.2 < least < 0.4
+    assert predictor.chain is None
+    reached = udcp.SetPredictor(udcp.loads(NESTED.replace("0.42", f"{least + 0.01}")), alpha=0.1, repair=None)
+    assert effects(reached.calibrate(*drawn(900, 0))).limits[0].mean <= least + 0.01
+    assert isinstance(told.value, InputError)
+
+
+def test_limits_that_exclude_each_other_are_refused() -> None:
+    text = HEAD + "limit inner: any(C) <= 0.42  limit outer: any({ a, c, d, f, h }) <= 0.66  loss l = size"
+    for one in ("limit inner: any(C) <= 0.42", "limit outer: any({ a, c, d, f, h }) <= 0.66"):
+        assert effects(calibrated(text.replace(one, "")))
+    with pytest.raises(LimitError, match="together with the other limits"):
+        calibrated(text)
+
+
+def test_too_few_rows_and_classes_are_refused() -> None:
+    with pytest.raises(LimitError, match="give more rows, or take the limits out"):
+        calibrated(NESTED, 20)
+    with pytest.raises(LimitError, match="limits are means over all rows"):
+        udcp.SetPredictor(udcp.loads(NESTED), alpha=0.1, conditional="class")
+    with pytest.raises(InputError, match="multipliers of limits for each alpha"):
+        udcp.SetPredictor(udcp.loads(NESTED), alpha=[0.1, 0.2], randomize=True)
+    udcp.SetPredictor(udcp.loads(NESTED), "lac", alpha=0.1, conditional="class")  # which only reports
+
+
+def test_other_oracles_report_limits_and_give_up_no_row() -> None:
+    predictor = udcp.SetPredictor(udcp.loads(NESTED), "lac", alpha=0.1, repair=None).calibrate(*drawn(900, 0))
+    assert predictor.calibrated.n == 900
+    P, y = drawn(2000, 1)
+    (measured,) = udcp.evaluate(predictor, P, y).limits
+    mask = predictor.predict_set(P).mask
+    assert measured.multiplier is None
+    assert measured.mean == mask[:, [1, 4, 6]].any(axis=1).mean() > 0.5
+    assert measured.interval[0] < measured.mean < measured.interval[1]
+    inside = np.isin(y, [1, 4, 6])
+    assert (measured.inside, measured.inside_covered) == (inside.sum(), mask[np.arange(2000), y][inside].sum())
+
+
+def test_what_is_said_of_it() -> None:
+    predictor = calibrated(NESTED)
+    P, y = drawn(2000, 1)
+    measured = udcp.evaluate(predictor, P, y)
+    (limit,), (nu,) = measured.limits, effects(predictor).multipliers
+    text = str(measured)
+    assert f"one more in a hundred rows is worth {nu:.3g} hours" in " ".join(text.split())
+    assert "truths inside are covered" in text
+    assert measured.as_dict()["limits"][0]["multiplier"] == nu == limit.multiplier
+    assert limit.inside_coverage is not None
+    assert limit.inside_coverage < measured.coverage
+    found = effects(predictor).limits[0]
+    assert found.covered < found.covered_without
+    assert "without limits" in found.line(None)
+
+
+@pytest.mark.parametrize("text", [NESTED, TWO, ANCHORED])
+def test_saved_and_loaded(text: str, tmp_path: Path) -> None:
+    predictor = calibrated(text, 600, alpha=[0.15, 0.2], confidence=0.8)
+    predictor.save(tmp_path / "p.json")
+    loaded = udcp.SetPredictor.load(tmp_path / "p.json")
+    assert loaded.multipliers == predictor.multipliers
+    assert (loaded.anchors is not None) == (text == ANCHORED)
+    P, _ = drawn(50, 4)
+    for alpha in (0.15, 0.2):
+        assert (loaded.predict_set(P, alpha=alpha).mask == predictor.predict_set(P, alpha=alpha).mask).all()
+
+
+HOSTILE = {
+    "a multiplier below 0": lambda s: s["found"]["1/10"]["limits"][0].update(multiplier=-1.0),
+    "a multiplier that is no number": lambda s: s["found"]["1/10"]["limits"][0].update(multiplier="3"),
+    "a multiplier beyond floats": lambda s: s["found"]["1/10"]["limits"][0].update(multiplier=1e307),
+    "a multiplier too few": lambda s: s["found"]["1/10"].update(limits=[]),
+    "another limit": lambda s: s["found"]["1/10"]["limits"][0].update(name="other"),
+    "another alpha": lambda s: s["found"].update({"1/5": s["found"].pop("1/10")}),
+    "a field too many": lambda s: s["found"]["1/10"].update(more=1),
+    "a list": lambda s: s.update(found=[]),
+    "rows below 0": lambda s: s.update(n=-3),
+    "rows of a bound that are true": lambda s: s["found"]["1/10"].update(bound_rows=True),
+    "anchors that it has not": lambda s: s.update(anchors={"n": 5, "overall": {"1/10": 1.0}, "by_group": {}}),
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_a_file_that_was_tampered_with_is_refused(what: str, tmp_path: Path) -> None:
+    path = tmp_path / "p.json"
+    calibrated(NESTED, 300).save(path)
+    content = json.loads(path.read_text(encoding="utf-8"))
+    HOSTILE[what](content["stages"][0])
+    content["sha256"] = _hash(content)
+    path.write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(InputError, match="save"):
+        udcp.SetPredictor.load(path)
