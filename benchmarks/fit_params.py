@@ -55,7 +55,7 @@ def widest(loss: udcp.Loss, truth: udcp.Loss, comparisons: int, suggested: bool,
         pair = None
         if suggested and fit.suggestion is not None:
             pair = fit.suggestion.first, fit.suggestion.second
-        while pair is None or truth(pair[0]) == truth(pair[1]):
+        while pair is None or abs(truth(pair[0]) - truth(pair[1])) < 1e-6:  # an expert who cannot say is asked another
             first, second = (tuple(np.array(loss.labels)[mask].tolist()) for mask in pool[rng.choice(len(pool), 2)])
             pair = first, second
         answers.append((pair[0], ">" if truth(pair[0]) > truth(pair[1]) else "<", pair[1]))

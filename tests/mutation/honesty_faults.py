@@ -284,10 +284,10 @@ _MEANT = (
         (MEANT, "-k", "cap_is_named"),
     ),
     Fault(
-        "meant: a reward is called a penalty",
+        "meant: an `or` is taken for a penalty for combinations",
         "udcp_dsl/spec_warnings.py",
-        "alone = self.alone_pays(part) > 0",
-        "alone = self.alone_pays(part) != 0",
+        "return node.both and not any(isinstance(x, Not) for x in postorder(node))",
+        "return not any(isinstance(x, Not) for x in postorder(node))",
         (MEANT, "-k", "may_pay_alone"),
     ),
 )

@@ -49,7 +49,7 @@ def test_a_label_that_pays_alone_for_being_together(text: str, part: str) -> Non
     [
         "labels { a, b, c }  category A { a }  category B { c }  loss l = size + 9 * (any(A) and any(B))",
         TWO + "loss l = size + 9 * any(A) + 9 * any(B)",
-        TWO + "loss l = size + 9 * (any(A) or any(B))",
+        TWO + "loss l = size + 9 * (any({ d }) or any(A) and any({ c }))",  # d alone is meant
         TWO + "loss l = size + 9 * (any(A) and not within(B))",  # c is open, or a alone: a property of a
         TWO + "loss l = size - 9 * (any(A) and any(B))",  # a reward
         TEAMS + "loss l = size + 9 * (count(F) >= 3)",  # no label is in three

@@ -71,9 +71,9 @@ def command(
     test. Several specs are compared one after the other; they must have the same labels. --group adds coverage by
     group; thresholds are those of all rows. --conditional difficulty adds a second table, on the same splits: the cost
     of covering hard rows as often as easy ones (--conditional decision: each decision by itself). --miss 25 finds an
-    alpha for each oracle, and adds 25 for each missed truth. --param coherence=0,1,2,5 shows cost and coverage for each value, and
-    --figures draws them. If there are more than 16 million probabilities, a random sample is used and a warning says
-    so.
+    alpha for each oracle, and adds 25 for each missed truth. --param coherence=0,1,2,5 shows cost and coverage for each
+    value, and --figures draws them. If there are more than 16 million probabilities, a random sample is used and a
+    warning says so.
     """
     from udcp_dsl.comparison import compare, compared_promise, runs_ending, sweep, write_runs
     from udcp_dsl.prediction.oracle import oracle_names

@@ -19,6 +19,7 @@ from udcp_dsl.studio import html_page
 from udcp_dsl.studio.guard import App, Guard
 from udcp_dsl.studio.keeping import keep_case
 from udcp_dsl.studio.place import example
+from udcp_dsl.studio.questions import ask_pair
 from udcp_dsl.studio.studio import Studio
 from udcp_dsl.studio.uploads import load_rows, said_of
 
@@ -93,6 +94,7 @@ _ANSWERS: dict[str, Answer] = {
     "change": _change,
     "save": _save,
     "case": keep_case,
+    "question": ask_pair,
     "open": _open,
     "complete": lambda studio, body: studio.assistant.complete(body, studio.state.place),
     "hover": lambda studio, body: studio.assistant.hover(body, studio.state.place),

@@ -6,6 +6,7 @@
     case "left open": row { melanoma: 0.6, nevus: 0.4 } by price { anchor: 70.5 } at 71.8 holds { melanoma, nevus }
     case "not for this": row { wart: 0.9, nevus: 0.1 } by lac at -0.5 lacks { nevus }
 
+`with` sets parameters, and the inputs of the row where the loss reads some: `with km = 12`.
 A row is a classifier's probabilities; labels that are not named have 0. `by` names the oracle, with its options, and
 `at` the threshold; so a case depends on nothing but the spec. Costs are compared as the language compares them.
 """
@@ -24,7 +25,7 @@ from typing import NoReturn
 
 import numpy as np
 
-from udcp_dsl.diagnostics import Diagnostic, InputError, OracleError, Source, Span, SpecError
+from udcp_dsl.diagnostics import Diagnostic, InputError, OracleError, Source, Span, SpecError, did_you_mean
 from udcp_dsl.expression.domain import Bools
 from udcp_dsl.language.words import is_bare
 from udcp_dsl.loss import Loss
@@ -74,7 +75,10 @@ class RowCase:
 
 @dataclass(frozen=True)
 class Case:
-    """One case; `loss` and `params` are the spec's own (its last loss) where they are not given."""
+    """One case; `loss` and `params` are the spec's own (its last loss) where they are not given.
+
+    `params` holds the inputs of the row, too, where the loss reads some.
+    """
 
     name: str
     claim: CostCase | RowCase
@@ -130,7 +134,7 @@ def cases_of(loss: Loss, cases: Sequence[Case]) -> list[Case]:
 def tried(loss: Loss, case: Case) -> Verdict:
     """Whether a case holds. One that cannot be tried (a label is gone, an oracle does not apply) does not."""
     try:
-        return _tried(_with_params(loss, case.params), case)
+        return _tried(at_values(loss, case.params), case)
     except (InputError, OracleError, SpecError) as error:
         return _verdict(case, str(error))
 
@@ -184,14 +188,23 @@ def _verdict(case: Case, against: str | None, sets: Collection[tuple[str, ...]] 
     return Verdict(f"case {case.name}", against is None, 1, counter_example=example)
 
 
-def _with_params(loss: Loss, params: Mapping[str, float]) -> Loss:
-    if not params:
-        return loss
-    from udcp_dsl.compile.passes import compile_spec
-    from udcp_dsl.compile.sources import Files
+def at_values(loss: Loss, values: Mapping[str, float]) -> Loss:
+    """The loss with these values of parameters and, where it reads inputs, of its row.
 
-    now = {**loss.params, **params}
-    return Loss(compile_spec(loss.source, Files(None, contents=loss.files), now, loss.labels, loss.name))
+    InputError where a name is neither, or an input has no value; SpecError outside a range.
+    """
+    unknown = [name for name in values if name not in loss.params and name not in loss.known_inputs]
+    if unknown:
+        known = did_you_mean(unknown[0], [*loss.params, *loss.known_inputs])
+        raise InputError(f"the spec has no parameter or input {unknown[0]!r}" + (f"; {known}" if known else ""))
+    for name, x in loss.inputs.items():
+        if x.width is not None:
+            raise InputError(f"the loss reads {x}, which a case cannot give")
+        if name not in values:
+            raise InputError(f"the loss reads the input {name!r}: give it, such as `with {name} = {x.example:g}`")
+    params = {name: value for name, value in values.items() if name in loss.params}
+    made = loss.with_params(**params) if params else loss
+    return made.at({name: values[name] for name in loss.inputs}) if loss.inputs else made
 
 
 def _name(text: str) -> str:

@@ -14,7 +14,16 @@ from udcp_dsl.prediction.oracle import Oracle
 from udcp_dsl.prediction.rows import Rows
 from udcp_dsl.spec_warnings import some_rows, spec_warnings
 from udcp_dsl.validation import cost as costs
-from udcp_dsl.validation import coverage_trials, fact_attacks, meaning_checks, oracles, own_rows, own_spec, promises
+from udcp_dsl.validation import (
+    coverage_trials,
+    fact_attacks,
+    fit_trials,
+    meaning_checks,
+    oracles,
+    own_rows,
+    own_spec,
+    promises,
+)
 from udcp_dsl.validation.cases import QUESTION, Case, cases_of, tried, written
 from udcp_dsl.validation.plan import Plan, Progress
 from udcp_dsl.validation.verdicts import CONSISTENT, CounterExample, MeanCost, Stage, Validation, Verdict
@@ -89,6 +98,9 @@ def _run(
     means: list[MeanCost] = []
     sound = list(chosen)  # less those that raise an error on generated rows: of these no more is asked
 
+    def meanings() -> list[Verdict]:
+        return [*meaning_checks.meaning(loss, plan), *fit_trials.fits(loss, plan.seed)]
+
     def coverages() -> list[Verdict]:
         found = coverage_trials.coverage(loss, sound, levels, plan, of_coverage / 2)
         found += promises.promises(loss, sound, max(levels), plan, of_coverage / 2)
@@ -104,7 +116,7 @@ def _run(
 
     stages = (
         *([_stage("cases", QUESTION, lambda: _cases(loss, expected), plan)] if expected else []),
-        _stage("meaning", meaning_checks.QUESTION, lambda: meaning_checks.meaning(loss, plan), plan),
+        _stage("meaning", meaning_checks.QUESTION, meanings, plan),
         _stage("facts", fact_attacks.QUESTION, lambda: fact_attacks.facts(loss, plan), plan),
         _stage("oracles", oracles.QUESTION, lambda: oracles.oracles(loss, chosen, plan), plan),
         _stage("coverage", coverage_trials.QUESTION, coverages, plan),

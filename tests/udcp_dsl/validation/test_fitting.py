@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +12,8 @@ from click.testing import CliRunner
 import udcp_dsl as udcp
 from udcp_dsl.cli import main
 from udcp_dsl.diagnostics import Source
-from udcp_dsl.validation import validate
-from udcp_dsl.validation.cases import parse_cases
+from udcp_dsl.validation import fit_trials, validate
+from udcp_dsl.validation.cases import parse_cases, tried
 from udcp_dsl.validation.fitting.affine import not_affine
 from udcp_dsl.validation.fitting.suggestions import candidate_sets
 
@@ -35,13 +34,16 @@ CASES = [
 ]
 
 
-def margins(loss: udcp.Loss, fear: float, bulk: float) -> list[float]:
-    """By the formula, from the costs themselves: of the two strict cases, and -1 where another does not hold."""
-    at = loss.with_params(fear=fear, bulk=bulk)
-    pairs = [(at({"wolf"}), at({"cat", "dog"})), (at({"cat", "dog", "wolf", "bear"}), at({"dog", "bear"}))]
-    found = [(a - b) / (abs(a + b) / 2) for a, b in pairs]
-    weak = at({"dog"}) >= at({"cat"}) - 1e-9 and at({"bear"}) <= 9 + 1e-9
-    return found if weak else [-1.0]
+def margins(fear: np.ndarray | float, bulk: np.ndarray | float) -> np.ndarray:
+    """By the formula, from costs worked out by hand: the smaller of the two strict cases, -1 where another fails."""
+
+    def cost(care: float, wild: int, big: int) -> np.ndarray:
+        return np.asarray(care + fear * np.float64(wild) + bulk * np.float64(big))
+
+    wolf, cat_dog, every, dog_bear = cost(2.1, 1, 1), cost(2.0, 0, 1), cost(7.5, 1, 3), cost(4.7, 1, 2)
+    found = [(a - b) / (np.abs(a + b) / 2) for a, b in ((wolf, cat_dog), (every, dog_bear))]
+    weak = (cost(1.3, 0, 1) >= 0.7 - 1e-9) & (cost(3.4, 1, 1) <= 9 + 1e-9)
+    return np.where(weak, np.minimum(*found), -1.0)
 
 
 def test_the_largest_margin_against_brute_force() -> None:
@@ -49,16 +51,17 @@ def test_the_largest_margin_against_brute_force() -> None:
     assert fit.ok
     assert fit.exact
     assert fit.margin is not None
-    assert fit.margin == pytest.approx(min(margins(LOSS, **fit.values)))
-    grid = product(np.linspace(0, 10, 41), np.linspace(-1, 5, 31))
-    assert fit.margin >= 0.998 * max(min(margins(LOSS, float(x), float(y))) for x, y in grid)
+    assert fit.margin == pytest.approx(float(margins(**fit.values)))
+    fear, bulk = np.meshgrid(np.linspace(0, 10, 1001), np.linspace(-1, 5, 601))
+    assert fit.margin >= 0.998 * margins(fear, bulk).max()
+    assert LOSS.with_params(fear=3, bulk=2)({"cat", "dog", "wolf", "bear"}) == pytest.approx(7.5 + 3 + 6)
     assert all(case.holds for case in fit.cases)
 
 
 def test_ranges_hold_all_solutions_and_are_reached() -> None:
     fit = udcp.fit_params(LOSS, CASES)
-    grid = [(float(x), float(y)) for x, y in product(np.linspace(0, 10, 101), np.linspace(-1, 5, 61))]
-    solutions = np.array([at for at in grid if min(margins(LOSS, *at)) > 0])
+    fear, bulk = np.meshgrid(np.linspace(0, 10, 101), np.linspace(-1, 5, 61))
+    solutions = np.stack([fear, bulk], axis=-1)[margins(fear, bulk) > 0]
     for i, param in enumerate(fit.params):
         assert param.solutions is not None
         low, high = param.solutions
@@ -220,3 +223,95 @@ def test_contradictions_on_the_command_line_and_in_validate(tmp_path: Path) -> N
     assert "t.cases:1" in result.stdout
     found = validate(udcp.load(spec), oracles=["lac"], cases=1, own_cases=parse_cases(Source("t.cases", cases)))
     assert "no values of the parameters satisfy" in str(found)
+
+
+def test_inputs_are_given_by_the_case() -> None:
+    text = "labels {a, b, c}  input km in [0, 10]  param w = 1 in [0, 5]  loss l = size + w * km * any({c})"
+    loss = udcp.loads(text)
+    cases = 'case "far" with km = 5: cost { c } > cost { a, b }\ncase "near" with km = 1: cost { c } < cost { a, b }'
+    far, near = parse_cases(Source("t.cases", cases))
+    fit = udcp.fit_params(loss, [far, near])
+    (w,) = fit.params
+    assert fit.ok
+    assert w.solutions == pytest.approx((0.2, 1.0))
+    assert fit.loss({"c"}, inputs={"km": 5}) > 2 > fit.loss({"c"}, inputs={"km": 1})
+    assert tried(fit.loss, far).holds
+    assert not tried(loss.with_params(w=0.1), far).holds
+    more = "param v = 1 in [0, 5]  loss m = l + v * any({b})"
+    asked = udcp.fit_params(udcp.loads(f"{text}  {more}"), parse_cases(Source("", "case with km = 5: cost { c } > 2")))
+    assert asked.suggestion is not None
+    assert asked.suggestion.inputs == {"km": 5.0}
+    assert asked.suggestion.question.endswith("with km = 5?")
+    for wrong, message in (
+        ("", "give it, such as `with km = 5`"),
+        (" with km = 11", "outside"),
+        (" with ml = 1", "'ml'"),
+    ):
+        bad = parse_cases(Source("t.cases", f'case "x"{wrong}: cost {{ c }} > cost {{ a }}'))
+        with pytest.raises(udcp.InputError, match="case 'x'") as error:
+            udcp.fit_params(loss, bad)
+        assert message in str(error.value)
+        assert not tried(loss, bad[0]).holds
+    per_row = udcp.loads(
+        "labels {a, b}  costs fee per row in [0, 9]  param w = 1 in [0, 5]  loss l = w * size + sum(fee)"
+    )
+    with pytest.raises(udcp.InputError, match="which a case cannot give"):
+        udcp.fit_params(per_row, [({"a"}, ">", {"b"})])
+
+
+def test_only_parameters_that_the_loss_reads_are_fitted() -> None:
+    text = HEAD + "loss other = bulk * size\nlet scared = fear * any(wild)\nloss l = sum(care) + scared"
+    fit = udcp.fit_params(udcp.loads(text), [({"wolf"}, ">", {"cat", "dog"})])
+    assert list(fit.values) == ["fear"]
+    assert fit.held == {}
+    other = udcp.fit_params(udcp.loads(text, loss="other"), [({"wolf"}, ">", 2)])  # a loss that is not the last
+    assert list(other.values) == ["bulk"]
+    plain = udcp.loads(text + "\nloss plain = size")
+    with pytest.raises(udcp.InputError, match="the loss 'plain' reads no parameters to fit"):
+        udcp.fit_params(plain, [({"wolf"}, ">", 0)])
+
+
+def test_a_case_beyond_the_range_of_a_parameter_is_named() -> None:
+    cases = parse_cases(Source("t.cases", 'case "x" with fear = 11: cost { wolf } > 15'))
+    with pytest.raises(udcp.InputError, match=r"case 'x' \(t.cases:1\): parameter fear = 11 is outside \[0, 10\]"):
+        udcp.fit_params(LOSS, cases)
+
+
+def test_line_ends_and_comments_are_kept(tmp_path: Path) -> None:
+    spec = tmp_path / "t.loss"
+    text = "labels {a, b, c}\r\nparam w = 1 in [0, 5]  # weight\r\nloss l = size + w * any({c})\r\n"
+    spec.write_bytes(text.encode())
+    (tmp_path / "t.cases").write_text('case "x": cost { c } == 3.5\n')
+    assert CliRunner().invoke(main, ["fit", str(spec), "--write"]).exit_code == 0
+    assert spec.read_bytes().decode() == text.replace("w = 1", "w = 2.5")
+
+
+def test_validation_tries_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    for seed in range(3):
+        (verdict,) = fit_trials.fits(LOSS, seed)
+        assert verdict.holds
+        assert verdict.cases > 5
+    assert fit_trials.fits(udcp.loads("labels {a}  loss l = size"), 0) == []
+    (searched,) = fit_trials.fits(udcp.loads(HEAD + "loss l = min(sum(care), fear)"), 0)
+    assert (searched.holds, searched.applies) == (None, False)
+    found = validate(LOSS, oracles=["lac"], cases=1)
+    assert "fit agrees" in str(found)
+    honest = fit_trials.fit_params
+
+    def wrong(loss: udcp.Loss, claims: object, **how: object) -> udcp.Fit:
+        """Answers the wrong way round."""
+        turned = [(a, "<" if sign == ">" else ">", b) for a, sign, b in claims]  # type: ignore[attr-defined]
+        return honest(loss, turned, **how)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(fit_trials, "fit_params", wrong)
+    assert not fit_trials.fits(LOSS, 0)[0].holds
+
+
+def test_a_tie_is_no_question() -> None:
+    """{ a, b } and { c, d } cost the same whatever k is, but for rounding; sets of other sizes never change places."""
+    text = "labels {a, b, c, d}  costs c {a: 0.1, b: 0.2, c: 0.3, d: 0}  param k = 1 in [0.1, 3]"
+    loss = udcp.loads(f"{text}  loss l = k * sum(c) + size")
+    at = [loss.with_params(k=k) for k in (0.1, 3.0)]
+    assert len({one({"a", "b"}) > one({"c", "d"}) for one in at}) == 2, "rounding tells them apart, or not"
+    for seed in range(5):
+        assert udcp.fit_params(loss, [({"a"}, ">=", 0)], seed=seed).suggestion is None

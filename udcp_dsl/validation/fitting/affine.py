@@ -22,6 +22,19 @@ class Dependence(IntEnum):
     OTHER = 2
 
 
+def params_read(loss: Loss) -> frozenset[str]:
+    """The parameters that the loss reads, by way of lets and other losses too."""
+    definitions = {x.name.text: x.body for x in loss.spec.declarations if isinstance(x, ast.Let | ast.LossDecl)}
+    seen, waiting = {loss.name}, [definitions[loss.name]]
+    while waiting:
+        expr = waiting.pop()
+        waiting += ast.children(expr)
+        if isinstance(expr, ast.Ref) and expr.head.text not in seen:
+            seen.add(expr.head.text)
+            waiting += [definitions[expr.head.text]] if expr.head.text in definitions else []
+    return frozenset(seen & set(loss.params))
+
+
 def not_affine(loss: Loss, params: Collection[str]) -> ast.Expr | None:
     """The smallest part of the loss that is not known to be affine in these parameters; None where all of it is.
 

@@ -12,11 +12,12 @@ from typing import TypeAlias
 
 import numpy as np
 
-from udcp_dsl.diagnostics import InputError
+from udcp_dsl.diagnostics import InputError, SpecError
 from udcp_dsl.expression.domain import Bools, Floats
 from udcp_dsl.language import ast
 from udcp_dsl.loss import Loss
-from udcp_dsl.validation.cases import Case, CostCase, written
+from udcp_dsl.validation.cases import Case, CostCase, at_values, written
+from udcp_dsl.validation.fitting.affine import params_read
 
 #: A parameter and the range in which it may lie.
 Ranges: TypeAlias = Mapping[str, tuple[float, float]]
@@ -26,7 +27,7 @@ Ranges: TypeAlias = Mapping[str, tuple[float, float]]
 class Comparison:
     """`higher` costs more than `lower` (`>`), at least as much (`>=`), or the same (`==`).
 
-    Either is a set, or a number. `params` are held at values of the case's own.
+    Either is a set, or a number. `params` are held at values of the case's own, and so are the inputs of its row.
     """
 
     case: Case
@@ -48,10 +49,12 @@ class Comparison:
 
 
 def fitted_ranges(loss: Loss) -> dict[str, tuple[float, float]]:
-    """The parameters that are fitted: those that have a range. InputError where there are none."""
-    declared = [x for x in loss.spec.declarations if isinstance(x, ast.Param)]
+    """The parameters that are fitted: those that the loss reads and that have a range. InputError without any."""
+    read = params_read(loss)
+    declared = [x for x in loss.spec.declarations if isinstance(x, ast.Param) and x.name.text in read]
     if not declared:
-        raise InputError("the spec has no parameters to fit: declare one, such as `param weight = 1 in [0, 10]`")
+        of = "spec has" if not loss.params else f"loss {loss.name!r} reads"
+        raise InputError(f"the {of} no parameters to fit: declare one, such as `param weight = 1 in [0, 10]`")
     ranges = {x.name.text: (x.low.value, x.high.value) for x in declared if x.low is not None and x.high is not None}
     wide = {name: (low, high) for name, (low, high) in ranges.items() if low < high}
     if not wide:
@@ -74,14 +77,14 @@ def comparisons_of(loss: Loss, cases: Sequence[Case], ranges: Ranges) -> tuple[C
 def _comparison(loss: Loss, case: Case) -> Comparison:
     claim = case.claim
     assert isinstance(claim, CostCase)
-    unknown = [name for name in case.params if name not in loss.params]
-    if unknown:
-        raise InputError(f"{_named(case)}: the spec has no parameter {unknown[0]!r}")
     try:
+        at_values(loss, case.params)
         left = loss.mask(claim.members)
         right = claim.other if isinstance(claim.other, float) else loss.mask(claim.other)
     except InputError as error:
         raise InputError(f"{_named(case)}: {error}") from None
+    except SpecError as error:
+        raise InputError(f"{_named(case)}: {error.diagnostics[0].message}") from None
     if claim.sign in ("<", "<="):
         return Comparison(case, right, left, claim.sign.replace("<", ">"), case.params)
     return Comparison(case, left, right, claim.sign, case.params)
@@ -102,15 +105,15 @@ class AffineCosts:
 
     @classmethod
     def of(cls, loss: Loss, masks: Bools, ranges: Ranges, params: Mapping[str, float] | None = None) -> AffineCosts:
-        """For sets (n, K), with further parameters held where `params` says."""
+        """For sets (n, K), with further parameters, and inputs, held where `params` says."""
         held = dict(params or {})
         free = {name: ends for name, ends in ranges.items() if name not in held}
         corner = {**held, **{name: low for name, (low, _) in free.items()}}
-        base = loss.with_params(**corner).batch(masks)
+        base = at_values(loss, corner).batch(masks)
         slopes = np.zeros((len(masks), len(ranges)))
         for i, (name, (low, high)) in enumerate(ranges.items()):
             if name in free:
-                raised = loss.with_params(**{**corner, name: high}).batch(masks)
+                raised = at_values(loss, {**corner, name: high}).batch(masks)
                 slopes[:, i] = (raised - base) / (high - low)
         lows = np.array([low for low, _ in ranges.values()])
         return cls(base - slopes @ lows, slopes)

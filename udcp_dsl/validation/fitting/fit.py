@@ -14,8 +14,8 @@ from udcp_dsl.diagnostics import InputError
 from udcp_dsl.expression.domain import Bools, Floats
 from udcp_dsl.language.parse import read_source
 from udcp_dsl.loss import Loss
-from udcp_dsl.validation.cases import ENDING, Case, CostCase, cases_of, parse_cases
-from udcp_dsl.validation.fitting.affine import not_affine
+from udcp_dsl.validation.cases import ENDING, Case, CostCase, at_values, cases_of, parse_cases
+from udcp_dsl.validation.fitting.affine import not_affine, params_read
 from udcp_dsl.validation.fitting.comparisons import (
     AffineCosts,
     Comparison,
@@ -27,7 +27,7 @@ from udcp_dsl.validation.fitting.comparisons import (
 from udcp_dsl.validation.fitting.polytope import Polytope, comparison_scores
 from udcp_dsl.validation.fitting.result import Fit, FittedCase, FittedParam
 from udcp_dsl.validation.fitting.search import score_at, searched, sides_at
-from udcp_dsl.validation.fitting.suggestions import Suggestion, sampled, suggested
+from udcp_dsl.validation.fitting.suggestions import Suggestion, sampled, suggested, suggested_inputs
 
 #: "The first set costs more than the second", and the like; or a case.
 Claim: TypeAlias = Case | tuple[Collection[str], str, Collection[str] | float]
@@ -114,10 +114,10 @@ def _cases(loss: Loss, cases: Sequence[Claim] | str | Path | None) -> tuple[Case
         return parse_cases(read_source(path))
     if isinstance(cases, str | Path):
         return parse_cases(read_source(cases))
-    return tuple(_case(i, claim) for i, claim in enumerate(cases))
+    return tuple(_case(i, claim, loss.name) for i, claim in enumerate(cases))
 
 
-def _case(i: int, claim: Claim) -> Case:
+def _case(i: int, claim: Claim, loss: str) -> Case:
     if isinstance(claim, Case):
         return claim
     try:
@@ -133,7 +133,7 @@ def _case(i: int, claim: Claim) -> Case:
     if isinstance(other, int | float) and not math.isfinite(other):
         raise InputError(f"comparison {i}: {other!r} is not a finite number")
     right = float(other) if isinstance(other, int | float) else tuple(map(str, other))
-    return Case(f"comparison {i}", CostCase(tuple(map(str, members)), sign, right), None)
+    return Case(f"comparison {i}", CostCase(tuple(map(str, members)), sign, right), loss)
 
 
 # By linear programs --------------------------------------------------------------------------------------------------
@@ -154,11 +154,12 @@ def _by_programs(
         x = polytope.nearest(start, t if t > 1e-12 else 0.0)
     x = _rounded(polytope.score, ranges, x, start)
     suggestion = None
-    if rng is not None:
+    row = suggested_inputs(loss)
+    if rng is not None and row is not None:
         solutions = sampled(polytope, rng)
 
         def costs(masks: Bools) -> Floats:
-            return AffineCosts.of(loss, masks, ranges).at(solutions)
+            return AffineCosts.of(loss, masks, ranges, row).at(solutions)
 
         suggestion = suggested(loss, costs, solutions, polytope.widths, rng)
     return _fit(loss, comparisons, ranges, x, solutions=polytope.solution_ranges(), suggestion=suggestion)
@@ -199,9 +200,10 @@ def _by_search(
     met = np.vstack([found.solutions, x])
     solutions = {name: (float(met[:, i].min()), float(met[:, i].max())) for i, name in enumerate(ranges)}
     suggestion = None
-    if suggest:
+    row = suggested_inputs(loss)
+    if suggest and row is not None:
         some = rng.permutation(met)[:_SAMPLES_SEARCHED]
-        made = [loss.with_params(**dict(zip(ranges, values.tolist(), strict=True))) for values in some]
+        made = [at_values(loss, {**row, **dict(zip(ranges, values.tolist(), strict=True))}) for values in some]
         widths = np.array([high - low for low, high in ranges.values()])
 
         def costs(masks: Bools) -> Floats:
@@ -255,5 +257,5 @@ def _fit(
         suggestion=suggestion,
         exact=not why,
         why_not_exact=why,
-        held={name: value for name, value in loss.params.items() if name not in ranges},
+        held={name: loss.params[name] for name in loss.params if name in params_read(loss) and name not in ranges},
     )

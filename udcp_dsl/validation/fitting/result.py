@@ -177,8 +177,7 @@ class Fit(Result):
         if self.ok and not self.exact:
             yield "The ranges are those of the solutions that the search met: the true ones may be wider."
         if self.suggestion is not None:
-            first, second = (", ".join(x) for x in (self.suggestion.first, self.suggestion.second))
-            yield f"Worth asking next: does {{ {first} }} cost more than {{ {second} }}?"
+            yield f"Worth asking next: {self.suggestion.question}"
         elif self.ok:
             yield "No comparison of small sets would tell more; a cost in numbers may: cost { a } == 5."
 

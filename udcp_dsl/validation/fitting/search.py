@@ -14,6 +14,7 @@ import numpy as np
 from udcp_dsl.diagnostics import SpecError
 from udcp_dsl.expression.domain import Floats
 from udcp_dsl.loss import Loss
+from udcp_dsl.validation.cases import at_values
 from udcp_dsl.validation.fitting.comparisons import Comparison, Ranges
 from udcp_dsl.validation.fitting.polytope import comparison_scores
 
@@ -70,7 +71,7 @@ def sides_at(loss: Loss, comparisons: Sequence[Comparison], params: dict[str, fl
             return side
         key = tuple(sorted(x.params.items()))
         if key not in made:
-            made[key] = loss.with_params(**{**params, **x.params})
+            made[key] = at_values(loss, {**params, **x.params})
         return made[key](side)  # type: ignore[arg-type]
 
     pairs = [(cost(x, x.higher), cost(x, x.lower)) for x in comparisons]

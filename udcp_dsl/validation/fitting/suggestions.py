@@ -6,8 +6,8 @@ of them; the pair is asked whose answer explains most of the variance of the par
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -17,16 +17,35 @@ from udcp_dsl.validation.fitting.polytope import Polytope
 
 _SETS, _PAIRS, _SAMPLES = 300, 3000, 400
 _LARGEST_SET = 4
+_NEAR = 1e-9  # costs this near are equal, as in a comparison
 _ALL_SINGLES = 60
 
 
 @dataclass(frozen=True)
 class Suggestion:
-    """Two sets that are worth comparing; `share` is that of the solutions in which the first costs more."""
+    """Two sets that are worth comparing; `share` is that of the solutions in which the first costs more.
+
+    `inputs` are those of the row for which to compare them, in the middle of their ranges, where the loss reads some.
+    """
 
     first: tuple[str, ...]
     second: tuple[str, ...]
     share: float
+    inputs: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def question(self) -> str:
+        """The suggestion as a sentence."""
+        first, second = (", ".join(x) for x in (self.first, self.second))
+        row = ", ".join(f"{name} = {value:g}" for name, value in self.inputs.items())
+        return f"does {{ {first} }} cost more than {{ {second} }}{f' with {row}' if row else ''}?"
+
+
+def suggested_inputs(loss: Loss) -> dict[str, float] | None:
+    """The row for which sets are suggested; None where an input is a list of costs, which no case can give."""
+    if any(x.width is not None for x in loss.inputs.values()):
+        return None
+    return {name: float(x.example) for name, x in loss.inputs.items()}
 
 
 def sampled(polytope: Polytope, rng: np.random.Generator, count: int = _SAMPLES) -> Floats:
@@ -77,9 +96,10 @@ def suggested(
     pairs = rng.integers(len(masks), size=(_PAIRS, 2))
     pairs = pairs[pairs[:, 0] != pairs[:, 1]]
     difference = paid[pairs[:, 0]] - paid[pairs[:, 1]]
+    difference[np.abs(difference) <= _NEAR * np.maximum(1.0, np.abs(paid[pairs[:, 1]]))] = 0.0  # ties, but for rounding
     dearer = (difference > 0).astype(np.float64)
     share = dearer.mean(axis=1)
-    open_pairs = (share > 0) & (share < 1)
+    open_pairs = (difference > 0).any(axis=1) & (difference < 0).any(axis=1)
     if not open_pairs.any():
         return None
     pairs, dearer, share = pairs[open_pairs], dearer[open_pairs], share[open_pairs]
@@ -89,4 +109,4 @@ def suggested(
     sizes = masks.sum(axis=1)[pairs].sum(axis=1)
     best = np.lexsort((sizes, -explained.sum(axis=1)))[0]
     first, second = (tuple(np.array(loss.labels)[masks[i]].tolist()) for i in pairs[best])
-    return Suggestion(first, second, float(share[best]))
+    return Suggestion(first, second, float(share[best]), suggested_inputs(loss) or {})

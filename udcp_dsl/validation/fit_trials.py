@@ -1,0 +1,86 @@
+"""Does `udcp fit` find values that agree with comparisons? A hidden expert answers, with parameters within the ranges.
+
+The values that are found must satisfy every answer, with a margin no smaller than the expert's own, and the ranges over
+all solutions must hold the expert's values. Not tried where the loss is not affine in its parameters: a search proves
+none of this, and takes seconds.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from udcp_dsl.diagnostics import InputError
+from udcp_dsl.validation.cases import at_values
+from udcp_dsl.validation.fitting import fit_params
+from udcp_dsl.validation.fitting.affine import not_affine
+from udcp_dsl.validation.fitting.comparisons import fitted_ranges
+from udcp_dsl.validation.fitting.polytope import relative_margins
+from udcp_dsl.validation.fitting.suggestions import candidate_sets
+from udcp_dsl.validation.verdicts import CounterExample, Verdict
+
+if TYPE_CHECKING:
+    from udcp_dsl.loss import Loss
+
+_ANSWERS = 12
+_NEAR = 1e-6  # of a range, or of a margin: the solver's tolerance
+
+
+def fits(loss: Loss, seed: int) -> list[Verdict]:
+    """One verdict; none where there is no parameter to fit, or the loss reads inputs."""
+    try:
+        ranges = fitted_ranges(loss)
+    except InputError:
+        return []
+    if loss.inputs:
+        return []
+    claim = "fit agrees with the comparisons of a hidden expert"
+    if (blamed := not_affine(loss, tuple(ranges))) is not None:
+        why = f"a search would be needed, which proves nothing: {blamed.span.line}"
+        return [Verdict(claim, None, 0, why, applies=False)]
+    rng = np.random.default_rng([seed, 33])
+    hidden = {name: float(rng.uniform(low, high)) for name, (low, high) in ranges.items()}
+    expert = at_values(loss, hidden)
+    pool = candidate_sets(loss, rng)
+    claims, margins = [], [2.0]
+    for first, second in rng.integers(len(pool), size=(_ANSWERS, 2)).tolist():
+        a, b = expert.batch(pool[[first, second]])
+        margin = float(np.abs(relative_margins(np.array([a]), np.array([b])))[0])
+        if margin > 1e-4:  # a tie, or nearly: an expert would not say
+            sets = [tuple(np.array(loss.labels)[pool[i]].tolist()) for i in (first, second)]
+            claims.append((sets[0], ">" if a > b else "<", sets[1]))
+            margins.append(margin)
+    if not claims:
+        return [Verdict(claim, None, 0, "all small sets cost the same", applies=False)]
+    fit = fit_params(loss, claims, suggest=False, seed=seed)
+    against = None
+    if not fit.ok:
+        against = f"it finds no values, and {_shown(hidden)} satisfies all comparisons"
+    elif wrong := [case.claim for case in fit.cases if not case.holds]:
+        against = f"its values {_shown(fit.values)} do not satisfy {wrong[0]}"
+    else:
+        outside = [
+            param.name
+            for param in fit.params
+            if param.solutions is not None
+            and not -_NEAR <= _place(hidden[param.name], param.solutions, param.range) <= 1 + _NEAR
+        ]
+        if outside:
+            against = f"its range of {outside[0]} over all solutions does not hold {_shown(hidden)}, which is one"
+        elif fit.margin is not None and fit.margin < 0.998 * min(margins) - _NEAR:
+            against = f"its margin is {fit.margin:.4g}, and that of {_shown(hidden)} is {min(margins):.4g}"
+    example = None if against is None else CounterExample(against)
+    return [Verdict(claim, against is None, len(claims), counter_example=example)]
+
+
+def _place(value: float, solutions: tuple[float, float], ends: tuple[float, float]) -> float:
+    """0 to 1 within the solutions; beyond, by how much of the declared range."""
+    width = ends[1] - ends[0]
+    if value < solutions[0]:
+        return (value - solutions[0]) / width
+    return 1 + (value - solutions[1]) / width if value > solutions[1] else 0.5
+
+
+def _shown(values: dict[str, float]) -> str:
+    return ", ".join(f"{name} = {value:.6g}" for name, value in values.items())
