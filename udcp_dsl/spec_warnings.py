@@ -183,11 +183,11 @@ class _Review:
                 held[id(node)] = node.value(*(held.get(id(child), values[id(child)]) for child in node.children))
         root = id(self.expression.root)
         added = np.broadcast_to(values[root] - held[root], shape)
-        return np.where(np.abs(added) <= 1e-9 * np.maximum(1.0, np.abs(values[root])), 0.0, added)
+        return np.asarray(np.where(np.abs(added) <= 1e-9 * np.maximum(1.0, np.abs(values[root])), 0.0, added))
 
     def alone_pays(self, part: Node) -> Floats:
         """effect_N({y}) for each label y."""
-        return self.effect(part, self.alone, (1, self.K))[0]
+        return np.asarray(self.effect(part, self.alone, (1, self.K))[0])
 
     @cached_property
     def companions(self) -> Ints:
@@ -216,7 +216,7 @@ class _Review:
     def own(self) -> Floats:
         """own(y) of each label."""
         root = id(self.expression.root)
-        return np.broadcast_to(self.alone[root] - self.empty[root], (1, self.K))[0]
+        return np.asarray(np.broadcast_to(self.alone[root] - self.empty[root], (1, self.K))[0])
 
     @cached_property
     def typical(self) -> float:

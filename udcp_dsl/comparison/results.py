@@ -20,8 +20,9 @@ from udcp_dsl.diagnostics import InputError
 from udcp_dsl.expression.decisions import HANDED_OVER, KEPT
 from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.calibrate import show_level
+from udcp_dsl.prediction.calibrate.levels import CONFIDENCE
 from udcp_dsl.prediction.empty_sets import way_out
-from udcp_dsl.prediction.evaluation import CONFIDENCE, QUARTERS, SIZE_BINS, Measures, Stratum, least_covered
+from udcp_dsl.prediction.evaluation import QUARTERS, SIZE_BINS, Measures, Stratum, least_covered
 from udcp_dsl.prediction.files import PathLike
 from udcp_dsl.prediction.least_covered import LeastCovered
 from udcp_dsl.prediction.limits.measured import LimitSummary, summarise, summary_lines

@@ -217,8 +217,9 @@ def run_split(entry: Entry, folds: Folds, promise: Promise) -> Result:
             oracle, within = contender.oracle_name, promise.conditional
             limited = chain.find(Multipliers)
             nu = None if limited is None else limited.found[found_level].multipliers
-            more = {"harm": harm, "conditional": within, "multipliers": nu}
-            measures = measure(sets, tested, alpha=found_level, oracle=oracle, **more)
+            measures = measure(
+                sets, tested, alpha=found_level, oracle=oracle, harm=harm, conditional=within, multipliers=nu
+            )
             key, tuned = (contender.loss_name, contender.oracle_name), chain.find(Lambda)
             lam = None if tuned is None else tuned.tuning.best
             runs[level] = Run(*key, level, folds.split, measures, lam, took if known is None else known)

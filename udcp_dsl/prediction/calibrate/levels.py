@@ -133,7 +133,10 @@ def coverage_law(n_cal: int, alpha: Level, n_test: int) -> Any:
     return scipy.stats.betabinom(n_test, k, n_cal + 1 - k)
 
 
-def clopper_pearson(covered: ArrayLike, n: ArrayLike, confidence: float = 0.95) -> tuple[Any, Any]:
+CONFIDENCE = 0.95  # of every interval that is shown
+
+
+def clopper_pearson(covered: ArrayLike, n: ArrayLike, confidence: float = CONFIDENCE) -> tuple[Any, Any]:
     """The exact interval of a proportion: all p for which neither tail is below (1 - confidence) / 2.
 
     >>> [x.round(4).tolist() for x in clopper_pearson([0, 5], 10)]

@@ -1,4 +1,4 @@
-"""Intervals of proportions, and upper bounds of the mean of a limit's expression over new rows.
+"""Upper bounds of the mean of a limit's expression over new rows.
 
 A bound from n rows is too low with a chance of at most `error`. Of an indicator it is exact (Clopper-Pearson): the
 largest mean at which so few ones, or fewer, have that chance. Of values in [lo, hi] it is that of Hoeffding and Bentkus
@@ -18,26 +18,7 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     from udcp_dsl.expression.limit import Limit
 
-CONFIDENCE = 0.95  # of every interval that is shown
-
 _HALVINGS = 60
-
-
-def clopper_pearson(
-    covered: npt.ArrayLike, n: npt.ArrayLike, confidence: float = CONFIDENCE
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """The exact interval of a proportion: all p for which neither tail is below (1 - confidence) / 2.
-
-    >>> [x.round(4).tolist() for x in clopper_pearson([0, 5], 10)]
-    [[0.0, 0.1871], [0.3085, 0.8129]]
-    """
-    from scipy.stats import beta  # slow to import
-
-    k, m, tail = np.asarray(covered), np.asarray(n), (1 - confidence) / 2
-    # The ends, where one of the beta's parameters is 0, are known.
-    low = np.where(k == 0, 0.0, beta.ppf(tail, np.maximum(k, 1), m - k + 1))
-    high = np.where(k == m, 1.0, beta.isf(tail, k + 1, np.maximum(m - k, 1)))
-    return low, high
 
 
 def upper_bound(limit: Limit, values: npt.NDArray[np.float64], error: float) -> float:

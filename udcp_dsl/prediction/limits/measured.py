@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from udcp_dsl.prediction.limits.bounds import clopper_pearson
+from udcp_dsl.prediction.calibrate.levels import clopper_pearson
 from udcp_dsl.prediction.limits.effect import worth
 from udcp_dsl.showing import Column, Table, visible
 

@@ -225,8 +225,10 @@ def _within(choice: ColumnSelection, names: Sequence[str], left: Sequence[str]) 
         return [place[names[position]] for position in positions]
 
     ids = None if choice.ids is None else place[names[choice.ids]]
-    kept = {"width": choice.width, "ids": ids, "grouped": choice.grouped}
-    return ColumnSelection(moved(choice.numbers), moved(choice.texts), moved(choice.carried), **kept)
+    return ColumnSelection(
+        moved(choice.numbers), moved(choice.texts), moved(choice.carried), width=choice.width, ids=ids,
+        grouped=choice.grouped,
+    )  # fmt: skip
 
 
 def _block(pa: Any, batch: Any, choice: ColumnSelection) -> Block:

@@ -103,7 +103,8 @@ def read_column(path: PathLike, column: str | None = None) -> npt.NDArray[Any] |
             with file.open("rb") as stream:
                 return _entries(json_blocks(stream, choose))
         if ending == ".csv":
-            return csv_column(_entries(csv_blocks(file, choose)))
+            found: npt.NDArray[Any] | list[Any] = csv_column(_entries(csv_blocks(file, choose)))
+            return found
         return _entries(arrow_blocks(file, choose))
 
 
@@ -121,7 +122,7 @@ def read_input(path: PathLike, x: RowInput, alone: bool = False) -> Any:
         if not x.entry_columns or file.suffix.lower() in ARRAYS:
             raise InputError(f"input {x.name!r}: {error}") from None
         try:
-            columns = [read_column(path, column) for column in x.entry_columns]
+            columns: list[Any] = [read_column(path, column) for column in x.entry_columns]
         except InputError as lacking:
             raise InputError(f"input {x.name!r}: {error}; {lacking}") from None
         return EntryColumns(dict(zip(x.entries or (), columns, strict=True)))

@@ -251,10 +251,10 @@ class TuningRows:
             inside = limit.inside(truth, self._own.inputs)
             shares = [float(x[inside].mean()) if inside.any() else None for x in covered]
             means = [float(self._mean(x)[j]) for x in values]
-            own = (limit.name, found.multipliers[j], *means, float(errors[j]))
-            effects.append(LimitEffect(*own, int(inside.sum()), *shares))
+            own = (limit.name, found.multipliers[j], means[0], means[1], float(errors[j]))
+            effects.append(LimitEffect(*own, int(inside.sum()), shares[0], shares[1]))
         costs = [float(self._mean(self._costs(masks)[:, None])[0]) for masks in both]
-        return LimitEffects(*costs, tuple(effects))
+        return LimitEffects(costs[0], costs[1], tuple(effects))
 
     def _refuse(self, found: Dual) -> None:
         """Say which limits cannot be reached, and what can."""

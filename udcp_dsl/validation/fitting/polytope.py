@@ -72,6 +72,7 @@ class Polytope:
         above = np.where(strict & (t is not None), gap, -slack)
         least = [(k[~equal] - above[~equal], c[~equal], unit[~equal])]
         for sign in (1.0, -1.0) if t else ():
+            assert t is not None
             relative = (k - sign * t / 2 * k_sum)[strict], (c - sign * t / 2 * c_sum)[strict]
             least.append(
                 (relative[0], relative[1], np.maximum(unit[strict], np.abs(relative[1]).max(axis=1, initial=0)))
