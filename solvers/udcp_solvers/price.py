@@ -37,6 +37,7 @@ from udcp_dsl.prediction.oracle import (
     is_number,
     make_oracle,
 )
+from udcp_dsl.per_row import OneByOne
 from udcp_solvers.prices.cuts import CutPrices
 from udcp_solvers.prices.enumeration import Enumeration
 from udcp_solvers.prices.laminar import LaminarPrices
@@ -133,6 +134,7 @@ class Price(AnchoredOracle):
     """
 
     name = "price"
+    takes_rows = True
     declaration = Declaration(
         does="the price of probability at which a label is bought, one price for all instances",
         choose_for="lowest mean cost; the default",
@@ -149,7 +151,9 @@ class Price(AnchoredOracle):
         if not isinstance(exact, bool):
             raise OracleError(f"oracle 'price': exact must be True or False, not {exact!r}")
         super().__init__(loss, anchor=None if anchor is None else float(anchor), exact=exact)
-        _, make = chosen(loss)
+        way, make = chosen(loss)
+        if loss.of_rows and not way.by_row:
+            raise OneByOne(way.algorithm)
         self._prices = make()
         self._anchors: Floats | None = None
         self._limited: dict[tuple[float, ...], Price] = {}  # the last few that were asked for
@@ -258,7 +262,7 @@ class Price(AnchoredOracle):
         if anchors is not None:
             rows = self._not_nested(P, scores, anchors)
             gaps = gaps[: len(rows)]
-            scores[rows] = self._told(self._search.scores(P[rows], anchors[rows], gaps), gaps)
+            scores[rows] = self._told(self._search.take(rows).scores(P[rows], anchors[rows], gaps), gaps)
         return scores
 
     def _score_of(self, P: Probabilities, y: Indices) -> Floats:
@@ -300,7 +304,7 @@ class Price(AnchoredOracle):
     def _not_nested(self, P: Probabilities, scores: Floats, anchors: Floats) -> Indices:
         """The rows whose plain set at the anchor is not the best there."""
         rows = np.flatnonzero(anchors >= 0)
-        best = self._search.best(P[rows], anchors[rows])
+        best = self._search.take(rows).best(P[rows], anchors[rows])
         other: Indices = rows[(best != (scores[rows] <= anchors[rows, None])).any(axis=1)]
         return other
 
@@ -380,6 +384,7 @@ class PriceWay:
     of: Callable[[Loss], Callable[[], Prices] | None]
     exact: bool = True
     solves: bool = False
+    by_row: bool = False  # whether it takes the numbers of many rows
 
 
 def _seconds_by_size(loss: Loss) -> float:
@@ -396,15 +401,16 @@ def _few(loss: Loss) -> Callable[[], Enumeration] | None:
 
 # Quickest first: the first that takes a loss is the way of `price` for it.
 WAYS: tuple[PriceWay, ...] = (
-    PriceWay("entry prices of nested categories", lambda loss: 2e-8 * loss.K, LaminarPrices.of),
+    PriceWay("entry prices of nested categories", lambda loss: 2e-8 * loss.K, LaminarPrices.of, by_row=True),
     PriceWay("the best set in every ball of the tree", lambda loss: 5e-8 * loss.K, TreePrices.of),
     PriceWay("closing prices of nodes, from the labels up", lambda loss: 2e-7 * loss.K, WholePrices.of),
-    PriceWay("the best set of every size", _seconds_by_size, SizePrices.of),
-    PriceWay("minimum cuts", lambda loss: 8e-7 * loss.K**2, CutPrices.of),
-    PriceWay("all sets of these few labels", lambda loss: 1e-7 * 2.0**loss.K, _few),
+    PriceWay("the best set of every size", _seconds_by_size, SizePrices.of, by_row=True),
+    PriceWay("minimum cuts", lambda loss: 8e-7 * loss.K**2, CutPrices.of, by_row=True),
+    PriceWay("all sets of these few labels", lambda loss: 1e-7 * 2.0**loss.K, _few, by_row=True),
     PriceWay(
-        "branches over what the loss reads, as far as the budget goes", lambda loss: 1e-4 * loss.K, SearchPrices.of
-    ),
+        "branches over what the loss reads, as far as the budget goes", lambda loss: 1e-4 * loss.K, SearchPrices.of,
+        by_row=True,
+    ),  # fmt: skip
     PriceWay("integer programs at rising prices", lambda loss: math.inf, Solved.of, solves=True),
 )
 

@@ -25,6 +25,7 @@ from udcp_dsl.expression.rows.declared import RowInput
 from udcp_dsl.expression.rows.nodes import InputNode, RowChoice, RowLeaf, RowNumber, RowScale
 from udcp_dsl.language import ast
 from udcp_dsl.language.parse import parse
+from udcp_dsl.per_row import as_number, larger
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,7 @@ def with_params(compiled: Compiled, params: Mapping[str, float]) -> Compiled:
 
 
 def with_inputs(compiled: Compiled, row: Mapping[str, Any]) -> Compiled:
-    """The loss of one row: the same with numbers in place of its inputs."""
+    """The loss of one row, or of many (`PerRow`): the same with numbers in place of its inputs."""
     declared = declare_inputs(compiled.declared, row)
     one = choose(_checked(compiled.source, compiled.spec, declared, []), compiled.name)
     return replace(one, files=compiled.files, warnings=compiled.warnings, params=compiled.params)
@@ -205,7 +206,7 @@ def _refuse_overflow(expression: Expression) -> None:
     for node in expression.nodes:
         with np.errstate(over="ignore"):
             bounds[id(node)] = _bound(node, [bounds[id(part)] for part in node.children])
-        if not math.isfinite(bounds[id(node)]):
+        if not np.isfinite(bounds[id(node)]):
             message = f"{node.text!r} may be too large for a number: the largest is about 1.8e308"
             raise SpecError([Diagnostic("E405", node.span, message, "use smaller numbers")])
 
@@ -216,13 +217,13 @@ def _bound(node: Node, parts: list[float]) -> float:
         case Constant():
             return abs(node.number)
         case Leaf():
-            return max(map(abs, node.atom.interval))
+            return larger(*map(abs, node.atom.interval))  # type: ignore[no-any-return]
         case RowNumber() | RowLeaf():
             return max(map(abs, node.interval))
         case RowScale():
             return parts[0] * parts[1]
         case Table():
-            return float(np.abs(node.table).max())
+            return as_number(np.abs(node.table).max())  # type: ignore[no-any-return]
         case Add():
             return sum(parts)
         case Scale():
@@ -230,9 +231,9 @@ def _bound(node: Node, parts: list[float]) -> float:
         case Gate():
             return parts[1]
         case Extremum():
-            return max(parts)
+            return larger(*parts)  # type: ignore[no-any-return]
         case If() | RowChoice():
-            return max(parts[1:])
+            return larger(*parts[1:])  # type: ignore[no-any-return]
         case _:
             return 1.0  # an indicator
 

@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import Literal
 
 from udcp_dsl.diagnostics import Span
+from udcp_dsl.per_row import larger, smaller
 
 State = Literal["proved", "refuted", "unknown"]
 
@@ -208,11 +209,12 @@ def table(values: Sequence[float], count: Facts, text: str, span: Span | None) -
         "supermodular": f"a convex function of {text}",
         "cardinality": "a function of size",
     }
-    return Rules(Interval(min(values), max(values)), {name: when(reasons[name], found[name]) for name in COMPOSED})
+    ends = Interval(smaller(*values), larger(*values))
+    return Rules(ends, {name: when(reasons[name], found[name]) for name in COMPOSED})
 
 
 def _beyond_rounding(difference: float, *values: float) -> float:
-    return difference if abs(difference) > ROUNDING * max(map(abs, values)) else 0.0
+    return difference if abs(difference) > ROUNDING * larger(*map(abs, values)) else 0.0
 
 
 def gate(i: Facts, e: Facts, span: Span | None) -> Rules:
@@ -258,11 +260,11 @@ def gate(i: Facts, e: Facts, span: Span | None) -> Rules:
         "separable": nothing,
         "cardinality": when("both factors are functions of size", i.cardinality, e.cardinality),
     }  # fmt: skip
-    return Rules(Interval(min(products), max(products)), facts)
+    return Rules(Interval(smaller(*products), larger(*products)), facts)
 
 
 def minimum(operands: Sequence[Facts], span: Span | None) -> Rules:
-    interval = Interval(min(f.interval.lo for f in operands), min(f.interval.hi for f in operands))
+    interval = _least_of(operands)
     # An argument that is never below the least of the upper bounds plays no part.
     least = min(operands, key=lambda f: f.interval.hi)
     operands = [f for f in operands if f is least or f.interval.lo < least.interval.hi]
@@ -284,6 +286,10 @@ def minimum(operands: Sequence[Facts], span: Span | None) -> Rules:
     facts["supermodular"] = unknown("a minimum is not supermodular in general", span)
     facts["separable"] = unknown("a minimum is not separable in general", span)
     return Rules(interval, facts)
+
+
+def _least_of(operands: Sequence[Facts]) -> Interval:
+    return Interval(smaller(*(f.interval.lo for f in operands)), smaller(*(f.interval.hi for f in operands)))
 
 
 def maximum(operands: Sequence[Facts], span: Span | None) -> Rules:
@@ -351,7 +357,7 @@ def complement(i: Facts) -> Rules:
 
 
 def conjunction(operands: Sequence[Facts], span: Span | None) -> Rules:
-    interval = Interval(min(f.interval.lo for f in operands), min(f.interval.hi for f in operands))
+    interval = _least_of(operands)
     if any(f.interval.hi == 0 for f in operands):
         return constant(0.0)
     live = [f for f in operands if not f.interval.constant]
@@ -438,7 +444,7 @@ def choice(i: Facts, e: Facts, f: Facts, span: Span | None) -> Rules:
     facts["cardinality"] = when(
         "condition and branches are functions of size", i.cardinality, e.cardinality, f.cardinality
     )
-    interval = Interval(min(e.interval.lo, f.interval.lo), max(e.interval.hi, f.interval.hi))
+    interval = Interval(smaller(e.interval.lo, f.interval.lo), larger(e.interval.hi, f.interval.hi))
     return Rules(interval, facts)
 
 
@@ -456,7 +462,7 @@ def close(
     facts = {**rules.facts, **more}
     lo, hi = rules.interval
     if tight is not None:
-        lo, hi = max(lo, tight.lo), min(hi, tight.hi)
+        lo, hi = larger(lo, tight.lo), smaller(hi, tight.hi)
     for way in ("submodular", "supermodular"):
         facts[way] = either(facts[way], when("it is separable", facts["separable"]))
     if facts["submodular"] and facts["supermodular"]:
@@ -465,10 +471,10 @@ def close(
         lo, hi = at_empty.lo, at_full.hi
     elif facts["antitone"]:
         lo, hi = at_full.lo, at_empty.hi
-    lo, hi = min(lo, hi), max(lo, hi)  # rounding may have crossed them
+    lo, hi = smaller(lo, hi), larger(lo, hi)  # rounding may have crossed them
     if lo == hi:
         facts.update({name: proved("constant") for name in COMPOSED})
-    if max(map(abs, at_empty)) <= TOLERANCE:
+    if larger(*map(abs, at_empty)) <= TOLERANCE:
         facts["normalized"] = proved("it is 0 on the empty set")
     elif at_empty.constant:
         facts["normalized"] = Fact("refuted", f"it is {at_empty.lo:g} on the empty set", sets=(frozenset(),))

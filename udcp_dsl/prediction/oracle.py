@@ -62,6 +62,7 @@ class Oracle(ABC):
 
     name: str
     declaration: Declaration | None = None  # what it says of itself
+    takes_rows: bool = False  # whether it takes a loss with the numbers of many rows (`udcp_dsl.per_row`) in its place
     settled_by_row: frozenset[str] = frozenset()  # options that, not given, each row of a loss with inputs settles
 
     def __init__(self, loss: Loss, **options: object) -> None:

@@ -19,6 +19,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from udcp_dsl.per_row import Patched, PerRow
 from udcp_dsl.threads import over_blocks
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -113,13 +114,43 @@ def jit_any_order(function: F) -> F:
 
 
 def over_rows(kernel: Callable[..., None], n: int, K: int, *arguments: object) -> None:
-    """Call kernel(start, stop, *arguments) on blocks that cover the n rows (of K cells each), in threads."""
+    """Call kernel(start, stop, *arguments) on blocks that cover the n rows (of K cells each), in threads; row by row
+    where they differ in an argument, or in a field of one (`PerRow`)."""
     import numba
 
     settings: Any = numba.config
     cores = int(settings.NUMBA_NUM_THREADS)
     given = [_of_one_type(argument) for argument in arguments]
-    over_blocks(lambda start, stop: kernel(start, stop, *given), n, n * K, cores)
+    work = _row_by_row(kernel, n, given) if any(map(_by_row, given)) else lambda a, b: kernel(a, b, *given)
+    over_blocks(work, n, n * K, cores)
+
+
+def _by_row(argument: object) -> bool:
+    """Whether rows differ in an argument, or in a field of one."""
+    fields = argument if isinstance(argument, tuple) else ()
+    return isinstance(argument, PerRow | Patched) or any(map(_by_row, fields))
+
+
+def _row_by_row(kernel: Callable[..., None], n: int, given: list[Any]) -> Callable[[int, int], None]:
+    """The kernel, called for each row with the numbers of that row."""
+    differ = [_by_row(argument) for argument in given]
+
+    def work(start: int, stop: int) -> None:
+        for i in range(start, stop):
+            own = [_of_row(x, i, n) if by_row else x for x, by_row in zip(given, differ, strict=True)]
+            kernel(i, i + 1, *own)
+
+    return work
+
+
+def _of_row(argument: Any, i: int, n: int) -> Any:
+    if isinstance(argument, PerRow | Patched):
+        if argument.n != n:
+            raise ValueError(f"numbers of {argument.n} rows for {n} rows")
+        return argument.row(i)
+    if not _by_row(argument):
+        return argument
+    return type(argument)(*(_of_row(field, i, n) for field in argument))
 
 
 def _of_one_type(argument: object) -> object:

@@ -36,9 +36,8 @@ class Enumeration:
 
     def __init__(self, loss: Loss) -> None:
         numbers = np.arange(1 << loss.K, dtype=np.int64)
-        self._costs = np.empty(len(numbers))
-        for block in np.array_split(numbers, max(1, len(numbers) >> 14)):
-            self._costs[block] = loss.batch(numbered_sets(block, loss.K))
+        blocks = np.array_split(numbers, max(1, len(numbers) >> 14))
+        self._costs = np.concatenate([loss.batch(numbered_sets(block, loss.K)) for block in blocks])
 
     @staticmethod
     def of(loss: Loss) -> Callable[[], Enumeration] | None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from udcp_dsl.expression.forms import Additive, Weighted, nesting
+from udcp_dsl.per_row import array_of
 from udcp_solvers.numeric.arrays import Floats, Indices, Ints, Masks, Probabilities, Row
 from udcp_solvers.numeric.compiled import jit, over_rows
 
@@ -62,7 +63,7 @@ class Forest:
                 own[innermost[y]].append(y)
         labels: list[int] = []
         low, high, last = ([0] * len(parts) for _ in range(3))
-        weights = np.zeros(len(parts))
+        weights: list[float] = [0.0] * len(parts)
         top = np.full(K, -1, dtype=np.int64)
         number = 0
         # A category is met twice: going in it gets its number, coming out its end.
@@ -88,7 +89,7 @@ class Forest:
         return Forest(
             labels=order,
             costs=form.label_costs[order],
-            weight=weights,
+            weight=array_of(weights),
             low=lows,
             high=highs,
             last=lasts,

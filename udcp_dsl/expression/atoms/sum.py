@@ -14,6 +14,7 @@ from udcp_dsl.expression.facts import TOLERANCE, Interval
 from udcp_dsl.expression.forms import Additive
 from udcp_dsl.expression.growth import Adds
 from udcp_dsl.expression.linear import Affine, Lowering, Push
+from udcp_dsl.per_row import smaller, sum_where, weighted_sums
 
 
 class Sum(Atom):
@@ -27,9 +28,9 @@ class Sum(Atom):
         # Costs of both signs, so large, or so large beside the least of them, that the order in which they are added
         # could decide a comparison.
         sizes = np.abs(self.costs)
-        little = min(TOLERANCE / 100, 1e-7 * float(sizes[sizes > 0].min(initial=1.0)))
-        lost = float(np.finfo(np.float64).eps * K * sizes.sum())
-        self._cancels = lost > little and bool((self.costs < 0).any() and (self.costs > 0).any())
+        little = smaller(TOLERANCE / 100, 1e-7 * smaller(np.where(sizes > 0, sizes, 1.0).min(), 1.0))
+        lost = np.finfo(np.float64).eps * K * sizes.sum()
+        self._cancels = bool((self.costs < 0).any()) and bool((self.costs > 0).any()) and bool(lost > little)
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -40,7 +41,7 @@ class Sum(Atom):
 
     def batch(self, sets: Sets) -> Floats:
         if not self._cancels:
-            return sets.as_float @ self.costs
+            return weighted_sums(sets.as_float, self.costs)
         total = rest = np.zeros(len(sets.mask))
         for y in np.flatnonzero(self.costs):
             total, lost = two_sum(total, sets.as_float[:, y] * self.costs[y])
@@ -60,7 +61,7 @@ class Sum(Atom):
 
     @property
     def interval(self) -> Interval:
-        return Interval(float(self.costs[self.costs < 0].sum()), float(self.costs[self.costs > 0].sum()))
+        return Interval(sum_where(self.costs, self.costs < 0), sum_where(self.costs, self.costs > 0))
 
     def proves(self) -> Mapping[str, str]:
         facts = {"separable": "a sum over labels"}
