@@ -25,6 +25,7 @@ from numpy.typing import ArrayLike
 
 from udcp_dsl.diagnostics import OracleError, warn
 from udcp_dsl.expression.lower import LoweringError, check_linear
+from udcp_dsl.per_row import OneByOne
 from udcp_dsl.prediction.declaration import Declaration, Refusal, Way
 from udcp_dsl.prediction.oracle import (
     AnchoredOracle,
@@ -37,7 +38,6 @@ from udcp_dsl.prediction.oracle import (
     is_number,
     make_oracle,
 )
-from udcp_dsl.per_row import OneByOne
 from udcp_solvers.prices.cuts import CutPrices
 from udcp_solvers.prices.enumeration import Enumeration
 from udcp_solvers.prices.laminar import LaminarPrices
@@ -408,9 +408,11 @@ WAYS: tuple[PriceWay, ...] = (
     PriceWay("minimum cuts", lambda loss: 8e-7 * loss.K**2, CutPrices.of, by_row=True),
     PriceWay("all sets of these few labels", lambda loss: 1e-7 * 2.0**loss.K, _few, by_row=True),
     PriceWay(
-        "branches over what the loss reads, as far as the budget goes", lambda loss: 1e-4 * loss.K, SearchPrices.of,
+        "branches over what the loss reads, as far as the budget goes",
+        lambda loss: 1e-4 * loss.K,
+        SearchPrices.of,
         by_row=True,
-    ),  # fmt: skip
+    ),
     PriceWay("integer programs at rising prices", lambda loss: math.inf, Solved.of, solves=True),
 )
 

@@ -25,7 +25,7 @@ from udcp_dsl.expression.rows.declared import RowInput
 from udcp_dsl.expression.rows.nodes import InputNode, RowChoice, RowLeaf, RowNumber, RowScale
 from udcp_dsl.language import ast
 from udcp_dsl.language.parse import parse
-from udcp_dsl.per_row import as_number, larger
+from udcp_dsl.per_row import PerRow
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,12 @@ def with_params(compiled: Compiled, params: Mapping[str, float]) -> Compiled:
 def with_inputs(compiled: Compiled, row: Mapping[str, Any]) -> Compiled:
     """The loss of one row, or of many (`PerRow`): the same with numbers in place of its inputs."""
     declared = declare_inputs(compiled.declared, row)
-    one = choose(_checked(compiled.source, compiled.spec, declared, []), compiled.name)
+    checked = _checked(compiled.source, compiled.spec, declared, [])
+    if any(isinstance(value, PerRow) for value in row.values()):  # no single row is shown or interpreted
+        found = checked.checker.values[compiled.name]
+        assert found is not None, "the spec was checked for all values of the inputs"
+        return replace(compiled, expression=Expression(found.node), terms={}, inputs={}, read=frozenset())
+    one = choose(checked, compiled.name)
     return replace(one, files=compiled.files, warnings=compiled.warnings, params=compiled.params)
 
 
@@ -206,7 +211,7 @@ def _refuse_overflow(expression: Expression) -> None:
     for node in expression.nodes:
         with np.errstate(over="ignore"):
             bounds[id(node)] = _bound(node, [bounds[id(part)] for part in node.children])
-        if not np.isfinite(bounds[id(node)]):
+        if not math.isfinite(bounds[id(node)]):
             message = f"{node.text!r} may be too large for a number: the largest is about 1.8e308"
             raise SpecError([Diagnostic("E405", node.span, message, "use smaller numbers")])
 
@@ -217,13 +222,13 @@ def _bound(node: Node, parts: list[float]) -> float:
         case Constant():
             return abs(node.number)
         case Leaf():
-            return larger(*map(abs, node.atom.interval))  # type: ignore[no-any-return]
+            return max(map(abs, node.atom.interval))
         case RowNumber() | RowLeaf():
             return max(map(abs, node.interval))
         case RowScale():
             return parts[0] * parts[1]
         case Table():
-            return as_number(np.abs(node.table).max())  # type: ignore[no-any-return]
+            return float(np.abs(node.table).max())
         case Add():
             return sum(parts)
         case Scale():
@@ -231,9 +236,9 @@ def _bound(node: Node, parts: list[float]) -> float:
         case Gate():
             return parts[1]
         case Extremum():
-            return larger(*parts)  # type: ignore[no-any-return]
+            return max(parts)
         case If() | RowChoice():
-            return larger(*parts[1:])  # type: ignore[no-any-return]
+            return max(parts[1:])
         case _:
             return 1.0  # an indicator
 

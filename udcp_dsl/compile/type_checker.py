@@ -308,12 +308,11 @@ class Checker:
             return row_types.arithmetic(span, self.declared.K, [x.node for x in v], f, how) if alone else None
         tables = [x.table for x in v]
         counts = [t[0] for t in tables if t is not None]
-        if any(t is None and x.number is None for t, x in zip(tables, v, strict=True)):
-            return None
-        if any(c.atom.key != counts[0].atom.key for c in counts):
+        alone = all(t is not None or x.number is not None for t, x in zip(tables, v, strict=True))
+        if not alone or any(c.atom.key != counts[0].atom.key for c in counts):
             return None
         with np.errstate(all="ignore"):
-            known = (np.float64(1.0) * x.number if t is None else t[1] for t, x in zip(tables, v, strict=True))
+            known = [np.float64(1) * x.number if t is None else t[1] for t, x in zip(tables, v, strict=True)]
             result = of_rows(f, *known)
         if not counts:
             return ir.Constant(span, self.declared.K, as_number(result))

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from itertools import pairwise
 from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from udcp_dsl.diagnostics import Span
-from udcp_dsl.per_row import larger, smaller
+from udcp_dsl.per_row import as_number, larger, smaller
 
 State = Literal["proved", "refuted", "unknown"]
 
@@ -177,13 +179,14 @@ def _assume(like: Facts, rules: Rules) -> Facts:
     return with_facts(like, rules.facts, rules.interval)
 
 
-def table(values: Sequence[float], count: Facts, text: str, span: Span | None) -> Rules:
+def table(f: NDArray[np.float64], count: Facts, text: str, span: Span | None) -> Rules:
     """A function of a count, by its table. `count` (its atom) is monotone and submodular, for `size` also modular."""
     # Compared with their neighbours: beside one huge entry the others would look flat.
-    steps = [_beyond_rounding(b - a, a, b) for a, b in pairwise(values)]
-    rising, falling = all(s >= 0 for s in steps), all(s <= 0 for s in steps)
-    bends = [_beyond_rounding(a + c - 2 * b, a, b, c) for a, b, c in zip(values, values[1:], values[2:], strict=False)]
-    concave, convex = all(b <= 0 for b in bends), all(b >= 0 for b in bends)
+    sizes = np.maximum(np.abs(f[1:]), np.abs(f[:-1]))
+    steps = _beyond_rounding(f[1:] - f[:-1], sizes)
+    rising, falling = bool((steps >= 0).all()), bool((steps <= 0).all())
+    bends = _beyond_rounding(f[:-2] + f[2:] - 2 * f[1:-1], np.maximum(sizes[1:], sizes[:-1]))
+    concave, convex = bool((bends <= 0).all()), bool((bends >= 0).all())
     modular = bool(count.separable)
     found = {
         "monotone": given(rising, f"the function of {text} falls somewhere", span),
@@ -209,12 +212,12 @@ def table(values: Sequence[float], count: Facts, text: str, span: Span | None) -
         "supermodular": f"a convex function of {text}",
         "cardinality": "a function of size",
     }
-    ends = Interval(smaller(*values), larger(*values))
+    ends = Interval(as_number(f.min()), as_number(f.max()))
     return Rules(ends, {name: when(reasons[name], found[name]) for name in COMPOSED})
 
 
-def _beyond_rounding(difference: float, *values: float) -> float:
-    return difference if abs(difference) > ROUNDING * larger(*map(abs, values)) else 0.0
+def _beyond_rounding(differences: NDArray[np.float64], sizes: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.where(np.abs(differences) > ROUNDING * sizes, differences, 0.0)
 
 
 def gate(i: Facts, e: Facts, span: Span | None) -> Rules:

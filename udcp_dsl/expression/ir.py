@@ -137,7 +137,7 @@ class Table(Node):
         return self.table[operands[0].astype(np.int64)]
 
     def rules(self, *operands: Facts) -> Rules:
-        return rules.table(self.table.tolist(), operands[0], self.count.text, self.span)
+        return rules.table(self.table, operands[0], self.count.text, self.span)
 
     def additive(self, *operands: Additive | None) -> Additive | None:
         counted, f = operands[0], self.table

@@ -121,36 +121,31 @@ def over_rows(kernel: Callable[..., None], n: int, K: int, *arguments: object) -
     settings: Any = numba.config
     cores = int(settings.NUMBA_NUM_THREADS)
     given = [_of_one_type(argument) for argument in arguments]
-    work = _row_by_row(kernel, n, given) if any(map(_by_row, given)) else lambda a, b: kernel(a, b, *given)
+    of_row = _by_row(tuple(given), n)
+
+    def work(start: int, stop: int) -> None:
+        if of_row is None:
+            kernel(start, stop, *given)
+            return
+        for i in range(start, stop):
+            kernel(i, i + 1, *of_row(i))
+
     over_blocks(work, n, n * K, cores)
 
 
-def _by_row(argument: object) -> bool:
-    """Whether rows differ in an argument, or in a field of one."""
-    fields = argument if isinstance(argument, tuple) else ()
-    return isinstance(argument, PerRow | Patched) or any(map(_by_row, fields))
-
-
-def _row_by_row(kernel: Callable[..., None], n: int, given: list[Any]) -> Callable[[int, int], None]:
-    """The kernel, called for each row with the numbers of that row."""
-    differ = [_by_row(argument) for argument in given]
-
-    def work(start: int, stop: int) -> None:
-        for i in range(start, stop):
-            own = [_of_row(x, i, n) if by_row else x for x, by_row in zip(given, differ, strict=True)]
-            kernel(i, i + 1, *own)
-
-    return work
-
-
-def _of_row(argument: Any, i: int, n: int) -> Any:
+def _by_row(argument: Any, n: int) -> Callable[[int], Any] | None:
+    """What an argument is for each row; None where it is the same for all of them."""
     if isinstance(argument, PerRow | Patched):
         if argument.n != n:
             raise ValueError(f"numbers of {argument.n} rows for {n} rows")
-        return argument.row(i)
-    if not _by_row(argument):
-        return argument
-    return type(argument)(*(_of_row(field, i, n) for field in argument))
+        return argument.row
+    if not isinstance(argument, tuple):
+        return None
+    fields = [(field, _by_row(field, n)) for field in argument]
+    if all(of_row is None for _, of_row in fields):
+        return None
+    make = getattr(argument, "_make", tuple)  # the fields may have names
+    return lambda i: make([field if of_row is None else of_row(i) for field, of_row in fields])
 
 
 def _of_one_type(argument: object) -> object:

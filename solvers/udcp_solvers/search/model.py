@@ -329,7 +329,8 @@ class _Builder:
             elif kind == TABLE:
                 form = self.quantities[a]
                 size = abs(factor[i]) * np.ptp(array_of(self.tables[b : b + c]))
-                if not form.categories and form.constant == 0 and ((form.label_costs == 0) | (form.label_costs == 1)).all():
+                ones = (form.label_costs == 0) | (form.label_costs == 1)
+                if not form.categories and form.constant == 0 and ones.all():
                     most, found = max((most, found), (size, i))
         return found
 

@@ -27,10 +27,11 @@ class Sum(Atom):
         self.costs = costs.values
         # Costs of both signs, so large, or so large beside the least of them, that the order in which they are added
         # could decide a comparison.
-        sizes = np.abs(self.costs)
-        little = smaller(TOLERANCE / 100, 1e-7 * smaller(np.where(sizes > 0, sizes, 1.0).min(), 1.0))
-        lost = np.finfo(np.float64).eps * K * sizes.sum()
-        self._cancels = bool((self.costs < 0).any()) and bool((self.costs > 0).any()) and bool(lost > little)
+        self._cancels = bool((self.costs < 0).any()) and bool((self.costs > 0).any())
+        if self._cancels:
+            sizes = np.abs(self.costs)
+            little = smaller(TOLERANCE / 100, 1e-7 * smaller(np.where(sizes > 0, sizes, 1.0).min(), 1.0))
+            self._cancels = bool(np.finfo(np.float64).eps * K * sizes.sum() > little)
 
     @property
     def key(self) -> tuple[object, ...]:

@@ -37,10 +37,11 @@ if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
 
 # Oracles of single rows that are kept: a search for an anchor asks the same rows twenty times; and of batches of rows.
-_KEPT, _BATCHES = 2048, 8
-# Cells of a batch, in which there are as if so many labels; as many rows with the same inputs, on average, share an oracle of one row; fewer rows of one structure
-# are taken one by one, and so are those that are left after some tries.
-_CELLS, _LABELS, _ALIKE, _FEW, _TRIES = 1 << 18, 1 << 7, 8, 8, 16
+_KEPT, _BATCHES = 2048, 4
+# Cells of a batch, which has as many rows as if there were at least so many labels. Where so many rows have the same
+# inputs, on average, they share an oracle of one row; fewer than so many of one structure are taken one by one, and so
+# are those that are left after some tries.
+_CELLS, _LABELS, _ALIKE, _FEW, _TRIES = 1 << 20, 1 << 7, 8, 8, 16
 
 
 class OracleByRow(Oracle):
@@ -177,7 +178,7 @@ class OracleByRow(Oracle):
 
     def _by_structure(self, inputs: RowInputs) -> list[tuple[Indices, Oracle | None]]:
         every = np.arange(inputs.n)
-        if len(inputs.distinct()[0]) * _ALIKE <= inputs.n:
+        if inputs.nearly_distinct() * _ALIKE <= inputs.n:
             return [(every, None)]
         found: list[tuple[Indices, Oracle | None]] = []
         waiting, tries = [every], _TRIES + inputs.n // _FEW
