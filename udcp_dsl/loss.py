@@ -31,6 +31,7 @@ from udcp_dsl.expression.rows.given import RowInputs, inputs_of, one_row
 from udcp_dsl.expression.values import Increments, batch
 from udcp_dsl.language import ast
 from udcp_dsl.language.ast import Comparison
+from udcp_dsl.per_row import PerRow
 from udcp_dsl.showing import Column, Description, Shown, Table, in_unit
 
 if TYPE_CHECKING:
@@ -172,12 +173,16 @@ class Loss(Shown):
         row = one_row(self.inputs, inputs, self.known_inputs)
         return self if row is None else self._at(row.row(0))
 
-    def _at(self, row: Mapping[str, Any]) -> Loss:
+    def _at(self, row: Mapping[str, Any]) -> LossOfRow:
         from udcp_dsl.compile.passes import with_inputs
 
-        if self.multipliers:
-            return self.of_spec._at(row).with_multipliers(self.multipliers)
-        return LossOfRow(self, row, with_inputs(self._compiled, row))
+        if not self.multipliers:
+            return LossOfRow(self, row, with_inputs(self._compiled, row))
+        one = self.of_spec._at(row)
+        expression = weighted(one.expression, self.limits, self.multipliers)
+        made = LossOfRow(self, row, replace(one._compiled, expression=expression, multipliers=self.multipliers))
+        made._of_spec = one
+        return made
 
     @cached_property
     def example(self) -> Loss:
@@ -188,6 +193,16 @@ class Loss(Shown):
     def declared_inputs(self) -> Mapping[str, RowInput]:
         """All inputs that the spec declares, including those of its other losses."""
         return self._compiled.inputs
+
+    @property
+    def of_rows(self) -> bool:
+        """Whether it stands for the losses of many rows (`udcp_dsl.per_row`)."""
+        return False
+
+    @property
+    def typical(self) -> Loss:
+        """By whose numbers structure is chosen where it may be chosen freely: of a row, that of the example."""
+        return self
 
     @property
     def known_inputs(self) -> tuple[str, ...]:
@@ -535,7 +550,10 @@ class Loss(Shown):
 
 
 class LossOfRow(Loss):
-    """The loss of one row: its inputs are numbers. What is proved of it is proved for every row."""
+    """The loss of one row: its inputs are numbers. What is proved of it is proved for every row.
+
+    Where they are those of many rows (`PerRow`), it stands for the losses of all of them.
+    """
 
     def __init__(self, whole: Loss, row: Mapping[str, Any], compiled: Compiled) -> None:
         super().__init__(compiled)
@@ -547,6 +565,14 @@ class LossOfRow(Loss):
 
         known, root = prove(self.expression, self.labels, refute=False), id(self.expression.root)
         return {**known, root: with_facts(self._whole.facts, {}, known[root].interval)}
+
+    @property
+    def of_rows(self) -> bool:
+        return any(isinstance(x, PerRow) for x in self._row.values())
+
+    @property
+    def typical(self) -> Loss:
+        return self._whole.example
 
     def __reduce__(self) -> tuple[Callable[..., Loss], tuple[object, ...]]:
         return _of_row, (self._whole, self._row)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from udcp_dsl.diagnostics import OracleError, warn
+from udcp_dsl.per_row import first_of
 from udcp_dsl.prediction.declaration import Declaration, Way
 from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Probabilities, is_number
 from udcp_solvers.greedy_orders.incremental_cost import grow
@@ -63,6 +64,7 @@ class Greedy(ByMass):
     """
 
     name = "greedy"
+    takes_rows = True
     settled_by_row = frozenset(("M",))
     declaration = Declaration(
         does="what keeps the set cheap, one label at a time (the paper's heuristic)",
@@ -84,14 +86,14 @@ class Greedy(ByMass):
         bound = hi if M is None else _number("M", M)
         if not _number("eps", eps) > 0:
             raise OracleError(f"oracle 'greedy': eps must be above 0, not {eps!r}")
-        if bound < hi:
+        if not loss.of_rows and bound < hi:
             warn(
                 f"oracle 'greedy': M = {bound:g} is below {hi:g}, the proved bound of loss {loss.name!r}; "
                 "sets that cost more than M all look alike, and their labels come by falling p"
             )
         self._shares = checked_mass(self.name, mass, seed)
         super().__init__(loss, M=bound, eps=float(eps), **self._shares.options)
-        self._orders = next(iter(paths(loss, bound, float(eps)).values()))
+        self._orders = first_of(paths(loss, bound, float(eps)))
 
     def _scores(self, P: Probabilities) -> Floats:
         out = np.empty(P.shape)
@@ -129,8 +131,9 @@ class Greedy(ByMass):
 
 
 def paths(loss: Loss, M: float, eps: float) -> dict[str, Orders]:
-    """Every way to the greedy orders of a loss that applies to it, the quickest first. All give the same orders."""
-    generic = {"generic": _by_increments(loss, M, eps)}
+    """Every way to the greedy orders of a loss that applies to it, the quickest first; of one with the numbers of many
+    rows, those that take them. All give the same orders."""
+    generic = {} if loss.of_rows else {"generic": _by_increments(loss, M, eps)}
     growing = grow(loss)
     lists = None if growing is None else list_labels(growing)
     if growing is None or lists is None:
@@ -139,7 +142,8 @@ def paths(loss: Loss, M: float, eps: float) -> dict[str, Orders]:
     if model is not None:
         return {"steps": _by_steps(Problem(growing, lists, model, M, eps))} | generic
     every_list = {"steps, no sum": _by_steps(Problem(growing, lists, no_model(loss, growing, lists), M, eps))}
-    return every_list | generic if len(lists.some) * _LONG_LIST <= loss.K else generic | every_list
+    quick = loss.of_rows or len(lists.some) * _LONG_LIST <= loss.K
+    return every_list | generic if quick else generic | every_list
 
 
 def _by_steps(problem: Problem) -> Orders:

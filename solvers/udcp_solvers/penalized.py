@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from udcp_dsl.diagnostics import OracleError
+from udcp_dsl.per_row import first_of
 from udcp_dsl.prediction.declaration import Declaration, Way
 from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Probabilities, is_number
 from udcp_solvers.greedy_orders.incremental_cost import (
@@ -60,6 +61,7 @@ class Penalized(ByMass):
     """lam: the weight of the cost, from 0; None where it is still to be tuned. mass, seed: as for `base`."""
 
     name = "penalized"
+    takes_rows = True
     declaration = Declaration(
         does="`base` plus lambda times the cost; lambda tuned on its own folds",
         choose_for="any loss",
@@ -73,7 +75,7 @@ class Penalized(ByMass):
             raise OracleError(f"oracle 'penalized': lam must be a finite number from 0, or None, not {lam!r}")
         self._shares = checked_mass(self.name, mass, seed)
         super().__init__(loss, lam=None if lam is None else float(lam), **self._shares.options)
-        self._path = None if lam is None else next(iter(paths(loss, float(lam)).values()))
+        self._path = None if lam is None else first_of(paths(loss, float(lam)))
 
     def _along(self, P: Probabilities, wanted: Indices | int, tau: Floats | float) -> tuple[Indices, Floats, Indices]:
         if self._path is None:
@@ -110,11 +112,15 @@ class Penalized(ByMass):
 
 
 def paths(loss: Loss, lam: float) -> dict[str, Along]:
-    """Every way to the scores of a loss that applies to it, the quickest first. All give the same bits."""
-    nothing = float(loss.increments(1).value[0])
+    """Every way to the scores of a loss that applies to it, the quickest first; of one with the numbers of many rows,
+    those that take them. All give the same bits."""
     growing = grow(loss)
+    if loss.of_rows:
+        nothing = loss.batch(np.zeros((1, loss.K), dtype=np.bool_))[0]
+    else:
+        nothing = float(loss.increments(1).value[0])
     found: dict[str, Along] = {} if growing is None else {"compiled": _compiled(growing, lam, nothing)}
-    return {**found, "generic": _by_increments(loss, lam, nothing)}
+    return found if loss.of_rows else {**found, "generic": _by_increments(loss, lam, nothing)}
 
 
 def _compiled(growing: Growing, lam: float, nothing: float) -> Along:

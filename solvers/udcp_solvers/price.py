@@ -25,6 +25,7 @@ from numpy.typing import ArrayLike
 
 from udcp_dsl.diagnostics import OracleError, warn
 from udcp_dsl.expression.lower import LoweringError, check_linear
+from udcp_dsl.per_row import OneByOne
 from udcp_dsl.prediction.declaration import Declaration, Refusal, Way
 from udcp_dsl.prediction.oracle import (
     AnchoredOracle,
@@ -133,6 +134,7 @@ class Price(AnchoredOracle):
 
     name = "price"
     priced = True
+    takes_rows = True
     declaration = Declaration(
         does="the price of probability at which a label is bought, one price for all rows",
         choose_for="lowest mean cost; the default",
@@ -149,7 +151,9 @@ class Price(AnchoredOracle):
         if not isinstance(exact, bool):
             raise OracleError(f"oracle 'price': exact must be True or False, not {exact!r}")
         super().__init__(loss, anchor=None if anchor is None else float(anchor), exact=exact)
-        _, make = chosen(loss)
+        way, make = chosen(loss)
+        if loss.of_rows and not way.by_row:
+            raise OneByOne(way.algorithm)
         self._prices = make()
         self._anchors: Floats | None = None
         self._limited: dict[tuple[float, ...], Price] = {}  # the last few that were asked for
@@ -263,7 +267,7 @@ class Price(AnchoredOracle):
         if anchors is not None:
             rows = self._not_nested(P, scores, anchors)
             gaps = gaps[: len(rows)]
-            scores[rows] = self._told(self._search.scores(P[rows], anchors[rows], gaps), gaps)
+            scores[rows] = self._told(self._search.take(rows).scores(P[rows], anchors[rows], gaps), gaps)
         return scores
 
     def _score_of(self, P: Probabilities, y: Indices) -> Floats:
@@ -305,7 +309,7 @@ class Price(AnchoredOracle):
     def _not_nested(self, P: Probabilities, scores: Floats, anchors: Floats) -> Indices:
         """The rows whose plain set at the anchor is not the best there."""
         rows = np.flatnonzero(anchors >= 0)
-        best = self._search.best(P[rows], anchors[rows])
+        best = self._search.take(rows).best(P[rows], anchors[rows])
         other: Indices = rows[(best != (scores[rows] <= anchors[rows, None])).any(axis=1)]
         return other
 
@@ -385,6 +389,7 @@ class PriceWay:
     of: Callable[[Loss], Callable[[], Prices] | None]
     exact: bool = True
     solves: bool = False
+    by_row: bool = False  # whether it takes the numbers of many rows
 
 
 def _seconds_by_size(loss: Loss) -> float:
@@ -396,13 +401,15 @@ def _seconds_by_size(loss: Loss) -> float:
 
 # Quickest first: the first that takes a loss is the way of `price` for it.
 WAYS: tuple[PriceWay, ...] = (
-    PriceWay("entry prices of nested categories", lambda loss: 2e-8 * loss.K, LaminarPrices.of),
+    PriceWay("entry prices of nested categories", lambda loss: 2e-8 * loss.K, LaminarPrices.of, by_row=True),
     PriceWay("the best set in every ball of the tree", lambda loss: 5e-8 * loss.K, TreePrices.of),
     PriceWay("closing prices of nodes, from the labels up", lambda loss: 2e-7 * loss.K, WholePrices.of),
-    PriceWay("the best set of every size", _seconds_by_size, SizePrices.of),
-    PriceWay("minimum cuts", lambda loss: 8e-7 * loss.K**2, CutPrices.of),
-    PriceWay("all sets of these few labels", lambda loss: 3e-7 * 2.0**loss.K, Enumeration.of),
-    PriceWay("branch and bound, with a search budget per row", lambda loss: 1e-4 * loss.K, SearchPrices.of),
+    PriceWay("the best set of every size", _seconds_by_size, SizePrices.of, by_row=True),
+    PriceWay("minimum cuts", lambda loss: 8e-7 * loss.K**2, CutPrices.of, by_row=True),
+    PriceWay("all sets of these few labels", lambda loss: 3e-7 * 2.0**loss.K, Enumeration.of, by_row=True),
+    PriceWay(
+        "branch and bound, with a search budget per row", lambda loss: 1e-4 * loss.K, SearchPrices.of, by_row=True
+    ),
     PriceWay("integer programs at rising prices", lambda loss: math.inf, Solved.of, solves=True),
 )
 

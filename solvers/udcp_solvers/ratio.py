@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from udcp_dsl.diagnostics import OracleError
+from udcp_dsl.per_row import PerRow
 from udcp_dsl.prediction.declaration import Declaration, Way
 from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Oracle, Probabilities
 from udcp_solvers.numeric.compiled import jit, over_rows
@@ -24,6 +25,7 @@ class Ratio(Oracle):
 
     name = "ratio"
     priced = True
+    takes_rows = True
     declaration = Declaration(
         does="cost per probability: optimal",
         choose_for="separable losses (sums of label costs)",
@@ -41,13 +43,15 @@ class Ratio(Oracle):
                 f"{separable.reason}; use 'price' instead, which is 'ratio' for separable losses and takes any other"
             )
         super().__init__(loss)
-        self._costs = _label_costs(loss)
-        if (self._costs < 0).any():
-            y = int(self._costs.argmin())
+        costs = _label_costs(loss)
+        if (costs < 0).any():
+            y = int(costs.argmin())
             raise OracleError(
-                f"oracle 'ratio' needs costs from 0, and label {loss.labels[y]!r} costs {self._costs[y]:g}: "
+                f"oracle 'ratio' needs costs from 0, and label {loss.labels[y]!r} costs {costs[y]:g}: "
                 "raise its cost, or use 'greedy' instead"
             )
+        # (1, K), or (n, K) where they are those of rows.
+        self._costs = costs.values if isinstance(costs, PerRow) else costs[None, :]
 
     def _scores(self, P: Probabilities) -> Floats:
         out = np.empty(P.shape)
@@ -57,7 +61,7 @@ class Ratio(Oracle):
     def _score_of(self, P: Probabilities, y: Indices) -> Floats:
         p = P[np.arange(len(P)), y].astype(np.float64)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            return np.where(p > 0, self._costs[y] / p, np.inf)
+            return np.where(p > 0, self._costs[np.arange(len(P)) % len(self._costs), y] / p, np.inf)
 
     def _sets(self, P: Probabilities, tau: Floats) -> Masks:
         out = np.empty(P.shape, dtype=np.bool_)
@@ -83,11 +87,11 @@ def _ratio(cost: float, p: float) -> float:
 def _scores(start: int, stop: int, P: Probabilities, costs: Floats, out: Floats) -> None:
     for i in range(start, stop):
         for j in range(P.shape[1]):
-            out[i, j] = _ratio(costs[j], np.float64(P[i, j]))
+            out[i, j] = _ratio(costs[i % len(costs), j], np.float64(P[i, j]))
 
 
 @jit
 def _sets(start: int, stop: int, P: Probabilities, costs: Floats, tau: Floats, out: Masks) -> None:
     for i in range(start, stop):
         for j in range(P.shape[1]):
-            out[i, j] = _ratio(costs[j], np.float64(P[i, j])) <= tau[i, j]
+            out[i, j] = _ratio(costs[i % len(costs), j], np.float64(P[i, j])) <= tau[i, j]

@@ -25,6 +25,7 @@ from udcp_dsl.expression.rows.declared import RowInput
 from udcp_dsl.expression.rows.nodes import InputNode, RowChoice, RowLeaf, RowNumber, RowScale
 from udcp_dsl.language import ast
 from udcp_dsl.language.parse import parse
+from udcp_dsl.per_row import PerRow
 
 
 @dataclass(frozen=True)
@@ -107,9 +108,14 @@ def with_params(compiled: Compiled, params: Mapping[str, float]) -> Compiled:
 
 
 def with_inputs(compiled: Compiled, row: Mapping[str, Any]) -> Compiled:
-    """The loss of one row: the same with numbers in place of its inputs."""
+    """The loss of one row, or of many (`PerRow`): the same with numbers in place of its inputs."""
     declared = declare_inputs(compiled.declared, row)
-    one = choose(_checked(compiled.source, compiled.spec, declared, [], one_row=True), compiled.name)
+    checked = _checked(compiled.source, compiled.spec, declared, [], one_row=True)
+    if any(isinstance(value, PerRow) for value in row.values()):  # no single row is shown or interpreted
+        found = checked.checker.values[compiled.name]
+        assert found is not None, "the spec was checked for all values of the inputs"
+        return replace(compiled, expression=Expression(found.node), terms={}, inputs={}, read=frozenset())
+    one = choose(checked, compiled.name)
     return replace(one, files=compiled.files, warnings=compiled.warnings, params=compiled.params)
 
 

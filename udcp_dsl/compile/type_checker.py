@@ -25,6 +25,7 @@ from udcp_dsl.expression.rows.declared import RowInput
 from udcp_dsl.expression.rows.nodes import InputNode, RowChoice, RowNumber
 from udcp_dsl.language import ast
 from udcp_dsl.language.words import FUNCTION_NAMES
+from udcp_dsl.per_row import PerRow, as_number, of_rows, smaller
 
 
 @dataclass(frozen=True)
@@ -196,7 +197,7 @@ class Checker:
         if not np.isfinite(value):
             self._error("E405", span, "this number is not finite", "use smaller numbers")
             return None
-        return Value(ir.Constant(span, self.declared.K, float(value)), indicator)
+        return Value(ir.Constant(span, self.declared.K, as_number(value)), indicator)
 
     # Names and calls
 
@@ -205,7 +206,7 @@ class Checker:
         thing = d.things.get(name)
         if name in d.definitions and not ref.parts:
             return self.values[name]
-        if isinstance(thing, float) and not ref.parts:
+        if isinstance(thing, float | PerRow) and not ref.parts:
             return self._constant(thing, ref.span)
         if isinstance(thing, RowInput) and not ref.parts:
             return Value(InputNode(*self._at(ref), Interval(thing.low, thing.high), name))
@@ -288,7 +289,7 @@ class Checker:
         if folded is not None:
             numbers = [x.number for x in v if x.number is not None]
             if isinstance(folded, ir.Table) and numbers and not largest:
-                folded = replace(folded, cap=min(numbers))
+                folded = replace(folded, cap=smaller(*numbers))
             return Value(folded, indicator)
         nodes = tuple(x.node for x in v)
         if indicator:
@@ -307,15 +308,15 @@ class Checker:
             return row_types.arithmetic(span, self.declared.K, [x.node for x in v], f, how) if alone else None
         tables = [x.table for x in v]
         counts = [t[0] for t in tables if t is not None]
-        if any(t is None and x.number is None for t, x in zip(tables, v, strict=True)):
-            return None
-        if any(c.atom.key != counts[0].atom.key for c in counts):
+        alone = all(t is not None or x.number is not None for t, x in zip(tables, v, strict=True))
+        if not alone or any(c.atom.key != counts[0].atom.key for c in counts):
             return None
         with np.errstate(all="ignore"):
-            result = f(*(np.float64(x.number) if t is None else t[1] for t, x in zip(tables, v, strict=True)))
+            known = [np.float64(1) * x.number if t is None else t[1] for t, x in zip(tables, v, strict=True)]
+            result = of_rows(f, *known)
         if not counts:
-            return ir.Constant(span, self.declared.K, float(result))
-        values = np.array(np.broadcast_to(np.asarray(result, dtype=np.float64), len(tables_of(counts[0]))))
+            return ir.Constant(span, self.declared.K, as_number(result))
+        values = np.broadcast_to(result, len(tables_of(counts[0]))).astype(np.float64)
         return ir.Table(span, self.declared.K, counts[0], values)
 
     def _finite(self, node: ir.Node, what: str) -> Value | None:

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from itertools import pairwise
 from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from udcp_dsl.diagnostics import Span
+from udcp_dsl.per_row import as_number, larger, smaller
 from udcp_dsl.showing import MARKS, STATES, Column, Description, Shown, Styled, Table
 
 State = Literal["proved", "refuted", "unknown"]
@@ -226,13 +229,14 @@ def _assume(like: Facts, rules: Rules) -> Facts:
     return with_facts(like, rules.facts, rules.interval)
 
 
-def table(values: Sequence[float], count: Facts, text: str, span: Span | None) -> Rules:
+def table(f: NDArray[np.float64], count: Facts, text: str, span: Span | None) -> Rules:
     """A function of a count, by its table. `count` (its atom) is monotone and submodular, for `size` also modular."""
     # Compared with their neighbours: beside one huge entry the others would look flat.
-    steps = [_beyond_rounding(b - a, a, b) for a, b in pairwise(values)]
-    rising, falling = all(s >= 0 for s in steps), all(s <= 0 for s in steps)
-    bends = [_beyond_rounding(a + c - 2 * b, a, b, c) for a, b, c in zip(values, values[1:], values[2:], strict=False)]
-    concave, convex = all(b <= 0 for b in bends), all(b >= 0 for b in bends)
+    sizes = np.maximum(np.abs(f[1:]), np.abs(f[:-1]))
+    steps = _beyond_rounding(f[1:] - f[:-1], sizes)
+    rising, falling = bool((steps >= 0).all()), bool((steps <= 0).all())
+    bends = _beyond_rounding(f[:-2] + f[2:] - 2 * f[1:-1], np.maximum(sizes[1:], sizes[:-1]))
+    concave, convex = bool((bends <= 0).all()), bool((bends >= 0).all())
     modular = bool(count.separable)
     found = {
         "monotone": given(rising, f"the function of {text} falls somewhere", span),
@@ -258,11 +262,12 @@ def table(values: Sequence[float], count: Facts, text: str, span: Span | None) -
         "supermodular": f"a convex function of {text}",
         "cardinality": "a function of size",
     }
-    return Rules(Interval(min(values), max(values)), {name: when(reasons[name], found[name]) for name in COMPOSED})
+    ends = Interval(as_number(f.min()), as_number(f.max()))
+    return Rules(ends, {name: when(reasons[name], found[name]) for name in COMPOSED})
 
 
-def _beyond_rounding(difference: float, *values: float) -> float:
-    return difference if abs(difference) > ROUNDING * max(map(abs, values)) else 0.0
+def _beyond_rounding(differences: NDArray[np.float64], sizes: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.where(np.abs(differences) > ROUNDING * sizes, differences, 0.0)
 
 
 def gate(i: Facts, e: Facts, span: Span | None) -> Rules:
@@ -308,11 +313,11 @@ def gate(i: Facts, e: Facts, span: Span | None) -> Rules:
         "separable": nothing,
         "cardinality": when("both factors are functions of size", i.cardinality, e.cardinality),
     }  # fmt: skip
-    return Rules(Interval(min(products), max(products)), facts)
+    return Rules(Interval(smaller(*products), larger(*products)), facts)
 
 
 def minimum(operands: Sequence[Facts], span: Span | None) -> Rules:
-    interval = Interval(min(f.interval.lo for f in operands), min(f.interval.hi for f in operands))
+    interval = _least_of(operands)
     # An argument that is never below the least of the upper bounds plays no part.
     least = min(operands, key=lambda f: f.interval.hi)
     operands = [f for f in operands if f is least or f.interval.lo < least.interval.hi]
@@ -334,6 +339,10 @@ def minimum(operands: Sequence[Facts], span: Span | None) -> Rules:
     facts["supermodular"] = unknown("a minimum is not supermodular in general", span)
     facts["separable"] = unknown("a minimum is not separable in general", span)
     return Rules(interval, facts)
+
+
+def _least_of(operands: Sequence[Facts]) -> Interval:
+    return Interval(smaller(*(f.interval.lo for f in operands)), smaller(*(f.interval.hi for f in operands)))
 
 
 def maximum(operands: Sequence[Facts], span: Span | None) -> Rules:
@@ -401,7 +410,7 @@ def complement(i: Facts) -> Rules:
 
 
 def conjunction(operands: Sequence[Facts], span: Span | None) -> Rules:
-    interval = Interval(min(f.interval.lo for f in operands), min(f.interval.hi for f in operands))
+    interval = _least_of(operands)
     if any(f.interval.hi == 0 for f in operands):
         return constant(0.0)
     live = [f for f in operands if not f.interval.constant]
@@ -488,7 +497,7 @@ def choice(i: Facts, e: Facts, f: Facts, span: Span | None) -> Rules:
     facts["cardinality"] = when(
         "condition and branches are functions of size", i.cardinality, e.cardinality, f.cardinality
     )
-    interval = Interval(min(e.interval.lo, f.interval.lo), max(e.interval.hi, f.interval.hi))
+    interval = Interval(smaller(e.interval.lo, f.interval.lo), larger(e.interval.hi, f.interval.hi))
     return Rules(interval, facts)
 
 
@@ -506,7 +515,7 @@ def close(
     facts = {**rules.facts, **more}
     lo, hi = rules.interval
     if tight is not None:
-        lo, hi = max(lo, tight.lo), min(hi, tight.hi)
+        lo, hi = larger(lo, tight.lo), smaller(hi, tight.hi)
     for way in ("submodular", "supermodular"):
         facts[way] = either(facts[way], when("it is separable", facts["separable"]))
     if facts["submodular"] and facts["supermodular"]:
@@ -515,10 +524,10 @@ def close(
         lo, hi = at_empty.lo, at_full.hi
     elif facts["antitone"]:
         lo, hi = at_full.lo, at_empty.hi
-    lo, hi = min(lo, hi), max(lo, hi)  # rounding may have crossed them
+    lo, hi = smaller(lo, hi), larger(lo, hi)  # rounding may have crossed them
     if lo == hi:
         facts.update({name: proved("constant") for name in COMPOSED})
-    if max(map(abs, at_empty)) <= TOLERANCE:
+    if larger(*map(abs, at_empty)) <= TOLERANCE:
         facts["normalized"] = proved("it is 0 on the empty set")
     elif at_empty.constant:
         facts["normalized"] = Fact("refuted", f"it is {at_empty.lo:g} on the empty set", sets=(frozenset(),))

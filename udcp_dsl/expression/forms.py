@@ -18,6 +18,7 @@ import numpy as np
 from udcp_dsl.diagnostics import Span
 from udcp_dsl.expression.domain import Floats, Ints, TreeMetric
 from udcp_dsl.expression.facts import Fact, Interval, proved, unknown, when
+from udcp_dsl.per_row import array_of, as_number, larger, plus_at, smaller, sum_where
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,8 +108,8 @@ class Additive:
         for part in parts:
             if len(part.members) == 1:
                 low, high = ends(part.weight)
-                labels[part.members[0]] += low
-                highest[part.members[0]] += high
+                labels = plus_at(labels, part.members[0], low)
+                highest = plus_at(highest, part.members[0], high)
             elif len(part.members) and part.weight != 0:
                 _merge(categories, part)
         ranged = any(isinstance(part.weight, Range) for part in parts)
@@ -165,7 +166,7 @@ def touched(form: Additive | None) -> Ints | None:
     if form is None or form.by_row or form.constant != 0 or form.diameters or form.of_size is not None:
         return None
     labels = np.flatnonzero(form.label_costs)
-    parts = [Weighted(float(form.label_costs[y]), labels, "") for y in labels] + list(form.categories.values())
+    parts = [Weighted(as_number(form.label_costs[y]), labels, "") for y in labels] + list(form.categories.values())
     if not parts:
         return labels
     return parts[0].members if len(parts) == 1 and parts[0].weight == 1 else None
@@ -202,7 +203,7 @@ def structure(
         missing = unknown("a part is not a sum of label costs, weighted categories and tree diameters", blame)
         return {"laminar": missing, "tree_diameter": missing}, None
     more: dict[str, Fact] = {}
-    weights, heaviest = (np.array(end) for end in _ends_of([part.weight for part in form.categories.values()]))
+    weights, heaviest = (array_of(end) for end in _ends_of([part.weight for part in form.categories.values()]))
     labels, dearest = ends(form.label_costs)
     crossing = nesting(form)
     nested = _nested(form, weights, crossing, blame)
@@ -229,8 +230,8 @@ def structure(
         np.concatenate([dearest, heaviest]),
     )
     interval = Interval(
-        low + float(parts[parts < 0].sum() + sizes.min()),
-        high + float(most_of[most_of > 0].sum() + largest.max()),
+        low + as_number(sum_where(parts, parts < 0) + sizes.min()),
+        high + as_number(sum_where(most_of, most_of > 0) + largest.max()),
     )
     if form.separable:
         more["separable"] = facts["separable"] or proved("label costs and a constant are all that is left of it")
@@ -246,8 +247,8 @@ def _gains(form: Additive) -> tuple[Floats, Floats]:
     least, most = (end.copy() for end in ends(form.label_costs))
     for part in form.categories.values():
         low, high = ends(part.weight)
-        least[part.members] += min(low, 0.0)
-        most[part.members] += max(high, 0.0)
+        least = plus_at(least, part.members, smaller(low, 0.0))
+        most = plus_at(most, part.members, larger(high, 0.0))
     if form.of_size is not None:
         small, large = ends(form.of_size)
         least, most = least + (small[1:] - large[:-1]).min(), most + (large[1:] - small[:-1]).max()

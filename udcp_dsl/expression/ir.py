@@ -23,11 +23,12 @@ from udcp_dsl.expression.domain import Floats
 from udcp_dsl.expression.facts import ROUNDING, TOLERANCE, Facts, Interval, Rules
 from udcp_dsl.expression.forms import Additive, Weighted, touched
 from udcp_dsl.expression.linear import Affine, Lowering, LoweringError, NoLinearForm, Part, Push, total
+from udcp_dsl.per_row import as_number, larger
 
 
 def tolerance(k: float) -> float:
     """How far a value may be from k and still be equal to it."""
-    return TOLERANCE * max(1.0, abs(k))
+    return TOLERANCE * larger(1.0, abs(k))  # type: ignore[no-any-return]  # of a number or of one per row
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +73,7 @@ class Constant(Node):
     number: float
 
     def value(self, *operands: Floats) -> Floats:
-        return np.float64(self.number)  # type: ignore[return-value]  # a scalar broadcasts like an array
+        return np.float64(1.0) * self.number  # type: ignore[return-value]  # a scalar broadcasts like an array
 
     def rules(self, *operands: Facts) -> Rules:
         return rules.constant(self.number)
@@ -126,7 +127,7 @@ class Table(Node):
     def slope(self) -> float | None:
         """What each further one adds, if that is always the same."""
         f = self.table
-        step = float(f[-1] - f[0]) / max(1, len(f) - 1)
+        step = as_number(f[-1] - f[0]) / max(1, len(f) - 1)
         straight = np.abs(f - (f[0] + step * np.arange(len(f)))) <= ROUNDING * np.abs(f).max()
         return step if straight.all() else None
 
@@ -134,11 +135,11 @@ class Table(Node):
         return self.table[operands[0].astype(np.int64)]
 
     def rules(self, *operands: Facts) -> Rules:
-        return rules.table(self.table.tolist(), operands[0], self.count.text, self.span)
+        return rules.table(self.table, operands[0], self.count.text, self.span)
 
     def additive(self, *operands: Additive | None) -> Additive | None:
         counted, f = operands[0], self.table
-        base = Additive.of_constant(float(f[0]), self.K)
+        base = Additive.of_constant(as_number(f[0]), self.K)
         if counted is None or len(f) == 1:
             return None if counted is None else base
         steps = np.diff(f)
@@ -147,10 +148,10 @@ class Table(Node):
         if (steps[1:] == 0).all():
             touched = [part.members for part in counted.categories.values()]
             everything = np.unique(np.concatenate([np.flatnonzero(counted.label_costs), *touched]))
-            once = Weighted(float(steps[0]), everything, f"touched by {self.count.text}")
+            once = Weighted(as_number(steps[0]), everything, f"touched by {self.count.text}")
             return base.plus(Additive.of_categories([once], self.K))
         if self.count.atom.most == self.K and (counted.label_costs == 1).all():
-            return Additive(float(f[0]), np.zeros(self.K), of_size=f - f[0])
+            return Additive(as_number(f[0]), np.zeros(self.K), of_size=f - f[0])
         return None
 
     def pushes(self, push: Push, operands: Sequence[Interval]) -> tuple[Push, ...]:
@@ -278,7 +279,7 @@ class AtLeast(Node):
     k: float
 
     def value(self, *operands: Floats) -> Floats:
-        return np.asarray(operands[0] >= self.k - tolerance(self.k), dtype=np.float64)
+        return (operands[0] >= self.k - tolerance(self.k)) + 0.0
 
     def rules(self, *operands: Facts) -> Rules:
         return rules.at_least(operands[0], self.k, tolerance(self.k), self.span)
@@ -304,7 +305,7 @@ class Equal(Node):
     k: float
 
     def value(self, *operands: Floats) -> Floats:
-        return np.asarray(np.abs(operands[0] - self.k) <= tolerance(self.k), dtype=np.float64)
+        return (np.abs(operands[0] - self.k) <= tolerance(self.k)) + 0.0
 
     def rules(self, *operands: Facts) -> Rules:
         return rules.equal(operands[0], self.k, tolerance(self.k), self.span)

@@ -19,6 +19,7 @@ from udcp_dsl.expression.forms import Additive, structure
 from udcp_dsl.expression.ir import Add, Expression, Node
 from udcp_dsl.expression.rows.ends import ends_on, has_row_numbers
 from udcp_dsl.expression.values import node_values
+from udcp_dsl.per_row import larger, smaller
 
 # What rounding may add to the four values that a square of sets compares, relative to the terms that cancel in them.
 _ROUNDING = 4 * 2.0**-52
@@ -78,8 +79,8 @@ def _cancels(node: Node, known: dict[int, Facts]) -> bool:
     if not isinstance(node, Add):
         return False
     ends = [known[id(part)].interval for part in node.children]
-    up, down = sum(max(end.hi, 0.0) for end in ends), sum(max(-end.lo, 0.0) for end in ends)
-    return _ROUNDING * min(up, down) > TOLERANCE
+    up, down = sum(larger(end.hi, 0.0) for end in ends), sum(larger(-end.lo, 0.0) for end in ends)
+    return bool(_ROUNDING * smaller(up, down) > TOLERANCE)
 
 
 def _doubted(rules: Rules, span: Span) -> Rules:

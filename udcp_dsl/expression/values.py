@@ -35,15 +35,14 @@ def _node_values(expression: Expression, sets: Sets, inputs: Given | None = None
 def batch(expression: Expression, sets: Sets, inputs: Given | None = None) -> Floats:
     """The value of the whole on each of the sets, each with its row of the inputs."""
     n, K = sets.mask.shape
-    values = np.empty(n)
+    values = [np.empty(0)]
     rows = max(1, _BLOCK // K)
     for start in range(0, n, rows):
         block = sets.some(start, start + rows)
         theirs = inputs and {name: column[start : start + rows] for name, column in inputs.items()}
-        values[start : start + rows] = (
-            _node_values(expression, block, theirs)[id(expression.root)] + 0.0
-        )  # -0 becomes 0
-    return values
+        found = _node_values(expression, block, theirs)[id(expression.root)] + 0.0  # -0 becomes 0
+        values.append(np.broadcast_to(found, len(block.mask)))
+    return np.concatenate(values)
 
 
 class Increments:

@@ -76,6 +76,7 @@ class Oracle(ABC):
 
     name: str
     declaration: Declaration | None = None  # what it says of itself
+    takes_rows: bool = False  # whether it takes a loss with the numbers of many rows (`udcp_dsl.per_row`) in its place
     settled_by_row: frozenset[str] = frozenset()  # options that, not given, each row of a loss with inputs settles
     priced: bool = False  # scores are prices in the unit of the loss: a threshold is what a missed truth is worth
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from udcp_dsl.expression import ir
 from udcp_dsl.expression.domain import CategoryMetric, DenseMetric, TreeMetric
 from udcp_dsl.expression.growth import Adds, Completes, Farthest, Growth, Larger, Smaller, Touches
+from udcp_dsl.per_row import array_of, joined
 from udcp_solvers.numeric.arrays import Floats, Indices
 from udcp_solvers.numeric.compiled import jit
 
@@ -150,7 +151,7 @@ class _Builder:
         # may be left out.
         first = sum(map(len, self.weights))
         category = np.repeat(np.arange(len(growth.weights)), np.diff(growth.starts))
-        there = growth.weights[category] != 0
+        there = np.isin(category, np.flatnonzero(growth.weights))
         self.entries.append((growth.members[there], len(self.atoms), first + category[there]))
         self.weights.append(growth.weights)
         self._atom(TOUCH, growth.start)
@@ -179,16 +180,16 @@ class _Builder:
         height = max([tree.hierarchy.path.shape[1] for tree in self.trees], default=0)
         kind = np.array([a[0] for a in self.atoms], np.int64)
         start = np.array([a[1] for a in self.atoms], np.float64)
-        number = np.array([a[2] for a in self.atoms], np.float64).reshape(len(self.atoms), K)
+        number = array_of([a[2] for a in self.atoms]) if self.atoms else np.zeros((0, K))
         entries = np.searchsorted(labels[order], np.arange(K + 1)).astype(np.int64)
-        weight = np.concatenate([np.empty(0), *self.weights])
+        weight = np.concatenate([np.empty(0), *self.weights])  # of rows, where some are
         operations = np.zeros((len(self.ops), 4), np.int64)
         for i, (operation, operands, _, _) in enumerate(self.ops):
             operations[i, : 1 + len(operands)] = (operation, *operands)
         counts = (len(kind), K, len(weight), len(self.ops))
         code, code_at = _joined(_HEADER, kind, entries, atoms[order], categories[order], operations.ravel())
         whole = np.array([a[3] for a in self.atoms], np.float64)
-        constant = np.array([op[2:] for op in self.ops], np.float64).ravel()
+        constant = array_of([x for op in self.ops for x in op[2:]])
         data, data_at = _joined(0, number.ravel(), start, weight, whole, constant, *self.tables)
         code[:_HEADER] = (*counts, *code_at, *data_at[:5], data_at[5] if self.tables else 0)
         return Growing(
@@ -212,8 +213,8 @@ class _Builder:
 
 def _joined(header: int, *parts: NDArray[Any]) -> tuple[NDArray[Any], list[int]]:
     """The parts in one array, behind a header, and where each begins."""
-    lengths = [header, *map(len, parts)]
-    return np.concatenate([np.zeros(header, np.int64), *parts]), np.cumsum(lengths)[:-1].tolist()
+    starts = np.cumsum([header, *map(len, parts)])[:-1].tolist()
+    return joined([np.zeros(header, np.int64), *parts]), starts
 
 
 def _stacked(matrices: list[Floats]) -> Floats:

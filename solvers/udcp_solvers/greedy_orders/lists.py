@@ -19,6 +19,7 @@ import numpy as np
 from udcp_dsl.expression import ir
 from udcp_dsl.expression.domain import numbered_sets
 from udcp_dsl.expression.growth import Adds
+from udcp_dsl.per_row import PerRow, array_of, as_number, with_rows, without_rows
 from udcp_solvers.greedy_orders.incremental_cost import ALL, DENSE, LARGER, PLUS, SMALLER, TOUCH, TREE, Growing
 from udcp_solvers.numeric.arrays import Floats, Indices, Masks
 
@@ -64,7 +65,7 @@ def list_labels(growing: Growing) -> Lists | None:
     own = np.zeros(K, np.int64)
     for kind, number in zip(growing.kind, growing.number, strict=True):
         if kind in (PLUS, LARGER, SMALLER, ALL):
-            own = _paired(own, np.unique(number, return_inverse=True)[1])
+            own = _paired(own, _numbered(number))
     ids = own
     for column in category.T:
         ids = _paired(ids, column + 1)
@@ -100,6 +101,13 @@ def _away(growing: Growing, some: Indices) -> Floats:
     return away
 
 
+def _numbered(numbers: Floats) -> Indices:
+    """Small numbers, equal where the numbers are; all different where these are those of rows."""
+    if isinstance(numbers, PerRow):
+        return np.arange(len(numbers))
+    return np.asarray(np.unique(numbers, return_inverse=True)[1], dtype=np.int64)
+
+
 def _within(counts: Indices) -> Indices:
     """0, 1, ... within each run of the given lengths."""
     starts = np.cumsum(counts) - counts
@@ -115,7 +123,7 @@ def _paired(a: Indices, b: Indices) -> Indices:
 def _classes(growing: Growing, own: Indices, category: Indices) -> tuple[Indices, Masks]:
     """`class_of` and `unpaid`. What is left to pay is a sequence: floats added in another order are another sum."""
     G, m = category.shape
-    worth = np.unique(growing.weight, return_inverse=True)[1]
+    worth = _numbered(growing.weight)
     code = np.append(_paired(_atom_of_category(growing), worth) + 1, 0)  # at the end, for category -1: none
     states = np.arange(1 << m)
     untouched = ~numbered_sets(states, m)
@@ -170,26 +178,27 @@ def model_of(loss: Loss, growing: Growing, lists: Lists, M: float) -> Model | No
     if total is None:
         return None
     K, G = loss.K, len(lists.some)
-    coefficient = np.array([total.coefficients.get(key, 0.0) for key in loss.expression.atoms])
+    # All with rows as the first axis; of one row where rows do not differ.
+    coefficient = with_rows(array_of([total.coefficients.get(key, 0.0) for key in loss.expression.atoms]))
     known = np.isin(growing.kind, (PLUS, LARGER, TOUCH, DENSE, TREE))
-    if (coefficient[~known] != 0).any():
+    if (coefficient[:, ~known] != 0).any():
         return None
     plus = np.where(growing.kind == PLUS, coefficient, 0.0)
-    label = plus @ growing.number[:, lists.some]
-    weight = growing.weight * coefficient[_atom_of_category(growing)]
+    label = (plus[:, None, :] @ with_rows(growing.number)[:, :, lists.some])[:, 0]
+    weight = with_rows(growing.weight) * coefficient[:, _atom_of_category(growing)]
     states = lists.class_of.shape[1]
-    extra_of = np.repeat(label[:, None], states, axis=1)
-    category = np.repeat(np.arange(len(weight)), np.diff(lists.category_start))
+    category = np.repeat(np.arange(weight.shape[1]), np.diff(lists.category_start))
+    extra = np.zeros((max(len(label), len(weight)), len(lists.unpaid)))
     for state in range(states):
         left = (state >> lists.category_bit) & 1 == 0
-        extra_of[:, state] += np.bincount(lists.category_list[left], weight[category[left]], minlength=G)
-    extra = np.zeros(len(lists.unpaid))
-    extra[lists.class_of] = extra_of
-    start = np.where(growing.kind == TOUCH, growing.start, 0.0)
+        unpaid = [np.bincount(lists.category_list[left], own[category[left]], minlength=G) for own in weight]
+        extra[:, lists.class_of[:, state]] = label + np.array(unpaid)
+    start = coefficient @ np.where(growing.kind == TOUCH, growing.start, 0.0)
     far_weight = np.where(np.isin(growing.kind, (LARGER, DENSE, TREE)), coefficient, 0.0)
     steps = K + len(loss.expression.nodes) + 16
     slack = total.off + 2.0**-48 * steps * (total.magnitude + abs(M))
-    return Model(total.of_size + float(coefficient @ start), extra, far_weight, float(slack))
+    common = with_rows(total.of_size) + start[:, None]
+    return Model(*map(without_rows, (common, extra, far_weight)), as_number(slack))
 
 
 def no_model(loss: Loss, growing: Growing, lists: Lists) -> Model:
@@ -211,7 +220,7 @@ def _as_sum(loss: Loss, growing: Growing) -> _Sum | None:
             case ir.Leaf(), _:
                 found = _Sum({node.atom.key: 1.0}, nothing, sizes[node.atom.key])
             case ir.Table(), _ if _is_size(node.count.atom):
-                found = _Sum({}, node.table, float(np.abs(node.table).max()))
+                found = _Sum({}, node.table, as_number(np.abs(node.table).max()))
             case ir.Table(), _:
                 found = _line(node, nothing)
             case ir.Add(), [_Sum() as first, *rest]:
@@ -232,11 +241,12 @@ def _is_size(count: Atom) -> bool:
 
 
 def _sizes(growing: Growing) -> list[float]:
-    """How large the absolute values that an atom adds up can become."""
-    largest = np.abs(growing.number).max(axis=1, initial=0.0)
-    sizes = np.where(np.isin(growing.kind, (LARGER, SMALLER)), largest, np.abs(growing.number).sum(axis=1))
+    """How large the absolute values that an atom adds up can become, in any row."""
+    number, weight = np.abs(with_rows(growing.number)).max(axis=0), np.abs(with_rows(growing.weight)).max(axis=0)
+    largest = number.max(axis=1, initial=0.0)
+    sizes = np.where(np.isin(growing.kind, (LARGER, SMALLER)), largest, number.sum(axis=1))
     sizes[growing.kind == TOUCH] = np.abs(growing.start[growing.kind == TOUCH])
-    np.add.at(sizes, _atom_of_category(growing), np.abs(growing.weight))
+    np.add.at(sizes, _atom_of_category(growing), weight)
     for a, (kind, metric) in enumerate(zip(growing.kind, growing.metric, strict=True)):
         if kind == DENSE:
             sizes[a] = growing.dense[metric].max()
@@ -250,5 +260,5 @@ def _line(node: ir.Table, nothing: Floats) -> _Sum | None:
     f, slope = node.table, node.slope
     if slope is None:
         return None
-    off = float(np.abs(f - (f[0] + slope * np.arange(len(f)))).max())
-    return _Sum({node.count.atom.key: slope}, nothing + f[0], float(np.abs(f).max()), off)
+    off = as_number(np.abs(f - (f[0] + slope * np.arange(len(f)))).max())
+    return _Sum({node.count.atom.key: slope}, nothing + f[0], as_number(np.abs(f).max()), off)

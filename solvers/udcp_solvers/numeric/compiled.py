@@ -20,6 +20,7 @@ from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 
+from udcp_dsl.per_row import Patched, PerRow
 from udcp_dsl.threads import over_blocks
 from udcp_solvers.numeric.compile_notice import announce_compilation
 
@@ -169,13 +170,38 @@ def jit_any_order(function: F) -> F:
 
 
 def over_rows(kernel: Callable[..., None], n: int, K: int, *arguments: object) -> None:
-    """Call kernel(start, stop, *arguments) on blocks that cover the n rows (of K cells each), in threads."""
+    """Call kernel(start, stop, *arguments) on blocks that cover the n rows (of K cells each), in threads; row by row
+    where they differ in an argument, or in a field of one (`PerRow`)."""
     import numba
 
     settings: Any = numba.config
     cores = int(settings.NUMBA_NUM_THREADS)
     given = [_of_one_type(argument) for argument in arguments]
-    over_blocks(lambda start, stop: kernel(start, stop, *given), n, n * K, cores)
+    of_row = _by_row(tuple(given), n)
+
+    def work(start: int, stop: int) -> None:
+        if of_row is None:
+            kernel(start, stop, *given)
+            return
+        for i in range(start, stop):
+            kernel(i, i + 1, *of_row(i))
+
+    over_blocks(work, n, n * K, cores)
+
+
+def _by_row(argument: Any, n: int) -> Callable[[int], Any] | None:
+    """What an argument is for each row; None where it is the same for all of them."""
+    if isinstance(argument, PerRow | Patched):
+        if argument.n != n:
+            raise ValueError(f"numbers of {argument.n} rows for {n} rows")
+        return argument.row
+    if not isinstance(argument, tuple):
+        return None
+    fields = [(field, _by_row(field, n)) for field in argument]
+    if all(of_row is None for _, of_row in fields):
+        return None
+    make = getattr(argument, "_make", tuple)  # the fields may have names
+    return lambda i: make([field if of_row is None else of_row(i) for field, of_row in fields])
 
 
 def _of_one_type(argument: object) -> object:

@@ -15,6 +15,7 @@ from udcp_dsl.expression.facts import ROUNDING
 from udcp_dsl.expression.forms import Additive
 from udcp_dsl.expression.ir import Add, Constant, Extremum, Node, Scale, Table
 from udcp_dsl.expression.prove import additive_forms
+from udcp_dsl.per_row import as_number, smaller
 from udcp_solvers.numeric.arrays import Floats
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class Cut:
         return False
 
     def _add(self, form: Additive) -> None:
-        self.costs += form.label_costs
+        self.costs = self.costs + form.label_costs
         for part in form.categories.values():
             members = tuple(part.members.tolist())
             self.categories[members] = self.categories.get(members, 0.0) + part.weight
@@ -75,12 +76,12 @@ class Cut:
             return False
         steps = np.diff(f)
         bends = steps[:-1] - steps[1:]
-        bends[np.abs(bends) <= ROUNDING * np.abs(f).max()] = 0.0
+        bends = np.where(np.abs(bends) <= ROUNDING * np.abs(f).max(), 0.0, bends)
         if (bends < 0).any() or (counted.categories and steps[-1] < 0):
             return False
-        self._add(counted.times(float(steps[-1])))
+        self._add(counted.times(as_number(steps[-1])))
         for k in np.flatnonzero(bends):
-            self.capped.append(_capped(float(bends[k]), float(k + 1), counted))
+            self.capped.append(_capped(as_number(bends[k]), float(k + 1), counted))
         return True
 
     def _least(self, node: Extremum, factor: float, forms: dict[int, Additive | None]) -> bool:
@@ -90,9 +91,9 @@ class Cut:
         if len(others) != 1 or not constants or (e := others[0]) is None or e.diameters or e.of_size is not None:
             return False
         weights = [part.weight for part in e.categories.values()]
-        cap = min(constants) - e.constant
-        if cap <= 0 or min([*weights, *e.label_costs.tolist()]) < 0:
-            return cap <= 0 and min([*weights, *e.label_costs.tolist()]) >= 0
+        cap, least = smaller(*constants) - e.constant, smaller(*weights, *e.label_costs.tolist())
+        if cap <= 0 or least < 0:
+            return bool(cap <= 0) and bool(least >= 0)
         self.capped.append(_capped(factor, cap, e))
         return True
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from udcp_dsl.per_row import array_of, as_number
 from udcp_solvers.numeric.arrays import Floats, Ints, Masks, Probabilities, plain
 from udcp_solvers.numeric.compiled import jit, over_rows
 from udcp_solvers.numeric.double_double import plus, ratio, sign_of_cross
@@ -70,19 +71,19 @@ class CutPrices:
         counted: list[list[tuple[int, float]]] = [[] for _ in range(K + len(members))]
         for g, capped in enumerate(cut.capped):
             for y in np.flatnonzero(capped.labels).tolist():
-                counted[y].append((g, float(capped.labels[y])))
+                counted[y].append((g, as_number(capped.labels[y])))
             for unit, m in capped.categories:
                 counted[K + number[m]].append((g, unit))
         self._parts = Parts(
             costs=cut.costs,
-            weight=np.array([cut.categories.get(m, 0.0) for m in members], dtype=np.float64),
+            weight=array_of([cut.categories.get(m, 0.0) for m in members]),
             starts=np.cumsum([0, *map(len, categories)]).astype(np.int64),
             of=np.array([c for cs in categories for c in cs], dtype=np.int64),
-            sum_weight=np.array([capped.weight for capped in cut.capped], dtype=np.float64),
-            cap=np.array([capped.cap for capped in cut.capped], dtype=np.float64),
+            sum_weight=array_of([capped.weight for capped in cut.capped]),
+            cap=array_of([capped.cap for capped in cut.capped]),
             counts=np.cumsum([0, *map(len, counted)]).astype(np.int64),
             sums=np.array([g for cs in counted for g, _ in cs], dtype=np.int64),
-            units=np.array([unit for cs in counted for _, unit in cs], dtype=np.float64),
+            units=array_of([unit for cs in counted for _, unit in cs]),
         )
 
     @staticmethod

@@ -11,6 +11,7 @@ All of it is numpy on blocks of rows: up to `MOST` labels nothing has to be comp
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from udcp_dsl.expression.domain import numbered_sets
+from udcp_dsl.per_row import with_rows
 from udcp_dsl.threads import cores_here, over_blocks
 from udcp_solvers.numeric.arrays import Floats, Ints, Masks, Probabilities
 from udcp_solvers.numeric.double_double_arrays import Doubles, minus, plus, quotient, times, two_sum
@@ -74,8 +76,8 @@ class Enumeration:
     def __init__(self, loss: Loss) -> None:
         sets = np.arange(1 << loss.K, dtype=np.int64)
         self._members = numbered_sets(sets, loss.K)
-        self._costs = np.asarray(loss.batch(self._members), dtype=np.float64)
-        self._scale = float(np.abs(self._costs).max())
+        # (1, sets), or (n, sets) where rows have costs of their own.
+        self._costs: Floats = with_rows(loss.batch(self._members)).astype(np.float64)
         # Sets by size, then by their lists of indices: of two of one size, the one that holds the first label in which
         # they differ. So its bits, read from label 0 on, make the larger number.
         as_read = self._members @ (1 << np.arange(loss.K)[::-1])
@@ -87,15 +89,21 @@ class Enumeration:
         """What makes them; None where there are too many sets."""
         return partial(Enumeration, loss) if loss.K <= MOST else None
 
+    def take(self, rows: Ints) -> Enumeration:
+        """The prices of some of the rows, where they differ by row."""
+        other = copy(self)
+        other._costs = self._costs if len(self._costs) == 1 else self._costs[rows]
+        return other
+
     def scores(self, P: Probabilities, anchor: Floats | None = None, gaps: Floats | None = None) -> Floats:
         """Every label's price; `anchor` (n,), below 0 for none. `gaps` stays as it is: all prices are exact."""
         out = np.empty(P.shape)
 
         def block(rows: slice) -> None:
-            p = np.asarray(P[rows], dtype=np.float64)
-            out[rows] = self._walk(p)
+            p, costs = self._of(P, rows)
+            out[rows] = self._walk(p, costs)
             if anchor is not None:
-                self._anchor(p, anchor[rows], out[rows])
+                self._anchor(p, costs, anchor[rows], out[rows])
 
         self._over(block, len(P))
         return out
@@ -105,52 +113,59 @@ class Enumeration:
         out = np.empty(P.shape, dtype=np.bool_)
 
         def block(rows: slice) -> None:
-            out[rows] = self._members[self._best(np.asarray(P[rows], dtype=np.float64), mu[rows])]
+            out[rows] = self._members[self._best(*self._of(P, rows), mu[rows])]
 
         self._over(block, len(P))
         return out
 
+    def _of(self, P: Probabilities, rows: slice) -> tuple[Floats, Floats]:
+        """The probabilities of some rows, and what all sets cost in each of them."""
+        costs = self._costs if len(self._costs) == 1 else self._costs[rows]
+        p = np.asarray(P[rows], dtype=np.float64)
+        return p, np.broadcast_to(costs, (len(p), costs.shape[1]))
+
     def _over(self, block: Callable[[slice], None], n: int) -> None:
         """Blocks of rows, in threads: numpy releases the interpreter lock."""
-        step = max(1, _BLOCK // len(self._costs))
+        if len(self._costs) not in (1, n):
+            raise ValueError(f"costs of {len(self._costs)} rows for {n} rows")
+        step = max(1, _BLOCK // len(self._rank))
 
         def work(start: int, stop: int) -> None:
             for first in range(start, stop, step):
                 block(slice(first, min(first + step, stop)))
 
-        over_blocks(work, n, n * len(self._costs), cores_here())
+        over_blocks(work, n, n * len(self._rank), cores_here())
 
-    def _cells(self, p: Floats, where: Masks) -> Cells:
+    def _cells(self, p: Floats, costs: Floats, where: Masks) -> Cells:
         """The sets of a matrix (n, sets), with the masses that they leave out."""
         rows, sets = np.nonzero(where)
         high, low = np.zeros(len(rows)), np.zeros(len(rows))
         for y in range(p.shape[1]):
             s, e = two_sum(high, np.where(self._members[sets, y], 0.0, p[rows, y]))
             high, low = two_sum(s, e + low)
-        return Cells(rows, sets, self._costs[sets], self._rank[sets], (high, low))
+        return Cells(rows, sets, costs[rows, sets], self._rank[sets], (high, low))
 
-    def _best(self, p: Floats, mu: Floats) -> Ints:
+    def _best(self, p: Floats, costs: Floats, mu: Floats) -> Ints:
         """The best set of each row at its price: the least cost + mu * mass left out."""
-        worth = self._costs + mu[:, None] * _rough_masses(p)
-        scale = self._scale + mu
-        cells = self._cells(p, worth <= worth.min(axis=1, keepdims=True) + _ROUGH * scale[:, None])
-        price, costs = mu[cells.rows], cells.costs
-        exact = plus(times((price, np.zeros_like(price)), cells.left_out), (costs, np.zeros_like(costs)))
+        worth = costs + mu[:, None] * _rough_masses(p)
+        scale = _largest(costs) + mu
+        cells = self._cells(p, costs, worth <= worth.min(axis=1, keepdims=True) + _ROUGH * scale[:, None])
+        price, zeros = mu[cells.rows], np.zeros(len(cells.rows))
+        exact = plus(times((price, zeros), cells.left_out), (cells.costs, zeros))
         return cells.sets[cells.first_by_value(exact, scale[cells.rows])]
 
-    def _walk(self, p: Floats, allowed: Masks | None = None, start: Ints | None = None) -> Floats:
+    def _walk(self, p: Floats, costs: Floats, allowed: Masks | None = None, start: Ints | None = None) -> Floats:
         """The price of every label along the hull of the sets that are allowed, (n, sets), infinite where it is never
         bought: from the cheapest of them, or from the set where it starts, whose labels have price 0.
         """
-        n, sets = len(p), np.arange(len(self._costs))
-        every = np.broadcast_to(np.True_, (n, len(sets))) if allowed is None else allowed
-        rough = _rough_masses(p)
-        at = self._cheapest(p, every) if start is None else self._cells(p, sets == start[:, None])
-        last = self._heaviest(p, rough, every)
+        rough, sets = _rough_masses(p), np.arange(costs.shape[1])
+        every = np.broadcast_to(np.True_, costs.shape) if allowed is None else allowed
+        at = self._cheapest(p, costs, every) if start is None else self._cells(p, costs, sets == start[:, None])
+        last = self._heaviest(p, costs, rough, every)
         prices = np.where(self._members[at.sets], 0.0, np.inf)
         chord = _chord(at, last)
-        line = at.costs + chord * rough[np.arange(n), at.sets] + _ROUGH * (self._scale + np.abs(chord))
-        cells = self._cells(p, every & (self._costs + chord[:, None] * rough <= line[:, None]))
+        line = at.costs + chord * rough[np.arange(len(p)), at.sets] + _ROUGH * (_largest(costs) + np.abs(chord))
+        cells = self._cells(p, costs, every & (costs + chord[:, None] * rough <= line[:, None]))
         while True:
             cells = cells.take(_below_chord(cells, at, last))
             if not len(cells.rows):
@@ -160,35 +175,40 @@ class Enumeration:
             at = _replaced(at, following)
             prices[on] = np.minimum(prices[on], np.where(self._members[following.sets], price[:, None], np.inf))
 
-    def _cheapest(self, p: Floats, allowed: Masks) -> Cells:
+    def _cheapest(self, p: Floats, costs: Floats, allowed: Masks) -> Cells:
         """The set at price 0 of each row: of the cheapest sets that are allowed, the heaviest."""
-        costs = np.where(allowed, self._costs, np.inf)
-        cells = self._cells(p, costs == costs.min(axis=1, keepdims=True))
+        paid = np.where(allowed, costs, np.inf)
+        cells = self._cells(p, costs, paid == paid.min(axis=1, keepdims=True))
         return cells.take(cells.first_by(*cells.left_out, cells.rank))
 
-    def _heaviest(self, p: Floats, rough: Floats, allowed: Masks) -> Cells:
+    def _heaviest(self, p: Floats, costs: Floats, rough: Floats, allowed: Masks) -> Cells:
         """The set at prices without end: of those that leave out the least, the cheapest."""
         rough = np.where(allowed, rough, np.inf)
-        cells = self._cells(p, rough <= rough.min(axis=1, keepdims=True) + _ROUGH)
+        cells = self._cells(p, costs, rough <= rough.min(axis=1, keepdims=True) + _ROUGH)
         return cells.take(cells.first_by(*cells.left_out, cells.costs, cells.rank))
 
-    def _anchor(self, p: Floats, anchor: Floats, scores: Floats) -> None:
+    def _anchor(self, p: Floats, costs: Floats, anchor: Floats, scores: Floats) -> None:
         """Put the prices with an anchor in the place of the plain ones, in the rows where they differ.
 
         With S* the best set at the anchor m: labels of S* are priced among its subsets, at most m, the others among its
         supersets, above m. Where the plain set at m is S*, the plain prices are those already.
         """
         rows = np.flatnonzero(anchor > 0)
-        star = self._best(p[rows], anchor[rows])
+        star = self._best(p[rows], costs[rows], anchor[rows])
         differ = (self._members[star] != (scores[rows] <= anchor[rows, None])).any(axis=1)
         rows, star = rows[differ], star[differ, None]
         if not len(rows):
             return
-        m, sets = anchor[rows, None], np.arange(len(self._costs))
-        inside = self._walk(p[rows], allowed=(sets & ~star) == 0)
-        beyond = self._walk(p[rows], allowed=(sets & star) == star, start=star[:, 0])
+        m, sets = anchor[rows, None], np.arange(costs.shape[1])
+        inside = self._walk(p[rows], costs[rows], allowed=(sets & ~star) == 0)
+        beyond = self._walk(p[rows], costs[rows], allowed=(sets & star) == star, start=star[:, 0])
         above = np.where(beyond < np.inf, np.maximum(beyond, np.nextafter(m, np.inf)), np.inf)
         scores[rows] = np.where(self._members[star[:, 0]], np.minimum(inside, m), above)
+
+
+def _largest(costs: Floats) -> Floats:
+    """The largest size of a cost, of each row."""
+    return np.asarray(np.abs(costs).max(axis=1))
 
 
 def _rough_masses(p: Floats) -> Floats:

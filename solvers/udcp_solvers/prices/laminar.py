@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from udcp_dsl.expression.forms import Additive, Weighted, nesting
+from udcp_dsl.per_row import array_of, with_rows
 from udcp_solvers.numeric.arrays import Floats, Indices, Ints, Masks, Probabilities, Row
 from udcp_solvers.numeric.compiled import jit, over_rows
 
@@ -62,7 +63,7 @@ class Forest:
                 own[innermost[y]].append(y)
         labels: list[int] = []
         low, high, last = ([0] * len(parts) for _ in range(3))
-        weights = np.zeros(len(parts))
+        weights: list[float] = [0.0] * len(parts)
         top = np.full(K, -1, dtype=np.int64)
         number = 0
         # A category is met twice: going in it gets its number, coming out its end.
@@ -88,7 +89,7 @@ class Forest:
         return Forest(
             labels=order,
             costs=form.label_costs[order],
-            weight=weights,
+            weight=array_of(weights),
             low=lows,
             high=highs,
             last=lasts,
@@ -131,7 +132,9 @@ class LaminarPrices:
 
 
 def _arrays(forest: Forest) -> tuple[Ints, Floats, Floats, Ints, Ints, Ints]:
-    return forest.labels, forest.costs, forest.weight, forest.low, forest.high, forest.last
+    """Costs (r, K) and weights (r, C), each of every row, or one for all."""
+    costs, weight = (np.ascontiguousarray(with_rows(x)) for x in (forest.costs, forest.weight))
+    return forest.labels, costs, weight, forest.low, forest.high, forest.last
 
 
 @jit
@@ -213,16 +216,17 @@ def _scores(
     stop: int,
     P: Probabilities,
     labels: Ints,
-    costs: Floats,
-    weight: Floats,
+    all_costs: Floats,
+    weights: Floats,
     low: Ints,
     high: Ints,
     last: Ints,
     out: Floats,
 ) -> None:
     K = P.shape[1]
-    p, price, door = np.empty(K), np.empty(K), np.empty(len(weight))
+    p, price, door = np.empty(K), np.empty(K), np.empty(weights.shape[1])
     for n in range(start, stop):
+        costs, weight = all_costs[n % len(all_costs)], weights[n % len(weights)]
         _gather(P[n], labels, costs, 0, K, p, price)
         tree_prices(0, len(weight), costs, weight, low, high, last, p, price, door)
         for i in range(K):
@@ -235,8 +239,8 @@ def _score_of(
     stop: int,
     P: Probabilities,
     labels: Ints,
-    costs: Floats,
-    weight: Floats,
+    all_costs: Floats,
+    weights: Floats,
     low: Ints,
     high: Ints,
     last: Ints,
@@ -245,8 +249,9 @@ def _score_of(
     out: Floats,
 ) -> None:
     K = P.shape[1]
-    p, price, door = np.empty(K), np.empty(K), np.empty(len(weight))
+    p, price, door = np.empty(K), np.empty(K), np.empty(weights.shape[1])
     for n in range(start, stop):
+        costs, weight = all_costs[n % len(all_costs)], weights[n % len(weights)]
         i = position[n]
         c = top[n]
         if c < 0:
@@ -263,8 +268,8 @@ def _sets(
     stop: int,
     P: Probabilities,
     labels: Ints,
-    costs: Floats,
-    weight: Floats,
+    all_costs: Floats,
+    weights: Floats,
     low: Ints,
     high: Ints,
     last: Ints,
@@ -273,8 +278,9 @@ def _sets(
 ) -> None:
     """A category is in at tau if what pays at tau inside it gains more than it costs; too near to call: its price."""
     K = P.shape[1]
-    p, price, door = np.empty(K), np.empty(K), np.empty(len(weight))
+    p, price, door = np.empty(K), np.empty(K), np.empty(weights.shape[1])
     for n in range(start, stop):
+        costs, weight = all_costs[n % len(all_costs)], weights[n % len(weights)]
         mu = tau[n]
         _gather(P[n], labels, costs, 0, K, p, price)
         sure = True

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from udcp_dsl.per_row import joined
 from udcp_solvers.numeric.compiled import jit_uncounted as jit
 
 Floats = NDArray[np.float64]
@@ -70,14 +71,14 @@ _HEADER = _INTS + _FLOAT_PARTS + 1
 
 
 def pack(int_parts: Sequence[Ints], sizes: Sequence[int], float_parts: Sequence[Floats]) -> tuple[Ints, Floats]:
-    """The two arrays of a model."""
+    """The two arrays of a model; parts may be those of rows, and then it is that of rows."""
     assert len(int_parts) == _INT_PARTS
     assert len(float_parts) == _FLOAT_PARTS
     parts = [*int_parts, np.array(sizes, dtype=np.int64)]
     int_places = _HEADER + np.cumsum([0, *map(len, parts)])
     float_places = np.cumsum([0, *map(len, float_parts)])
-    ints = np.concatenate([int_places, float_places, *parts]).astype(np.int64)
-    return ints, np.concatenate(float_parts).astype(np.float64)
+    ints, floats = joined([int_places, float_places, *parts]), joined(float_parts)
+    return ints.astype(np.int64), floats.astype(np.float64)
 
 
 @jit

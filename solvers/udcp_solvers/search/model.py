@@ -10,7 +10,8 @@ an optimum under fixed labels is one pass; the others cross it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from udcp_dsl.expression import ir
 from udcp_dsl.expression.entries import Columns, Entries, FarthestPair, PairSum, Wholes
 from udcp_dsl.expression.forms import Additive, Weighted
 from udcp_dsl.expression.prove import additive_forms
+from udcp_dsl.per_row import PerRow, array_of, joined, plus_at
 from udcp_solvers.search.layout import (
     ADD,
     AT_LEAST,
@@ -87,6 +89,24 @@ def _entries(loss: Loss) -> dict[int, Entries] | None:
 def _easy(form: Additive | None) -> Additive | None:
     """A form that is a quantity."""
     return None if form is None or form.diameters or form.of_size is not None else form
+
+
+_WEIGHTS: WeakKeyDictionary[Loss, dict[bytes, float]] = WeakKeyDictionary()
+
+
+def _weights(loss: Loss) -> dict[bytes, float]:
+    """What the categories of a loss weigh in all quantities together; kept, as all rows ask for that of one loss."""
+    if loss not in _WEIGHTS:
+        entries = _entries(loss)
+        found: dict[bytes, float] = {}
+        if entries is not None:
+            build = _Builder(loss, entries)
+            build.operation(loss.expression.root)
+            for form in build.quantities:
+                for key, part in form.categories.items():
+                    found[key] = found.get(key, 0.0) + abs(part.weight)
+        _WEIGHTS[loss] = found
+    return _WEIGHTS[loss]
 
 
 class _Builder:
@@ -231,6 +251,9 @@ class _Builder:
             for key, part in form.categories.items():
                 parts.setdefault(key, part)
                 weight[key] = weight.get(key, 0.0) + abs(part.weight)
+        if self.loss.typical is not self.loss:  # which category comes first is no matter of single rows
+            typical = _weights(self.loss.typical)
+            weight = {key: typical.get(key, 0.0) for key in weight}
         keys = sorted(parts, key=lambda key: (-len(parts[key].members), -weight[key]))
         index = {key: c for c, key in enumerate(keys)}
         members = [parts[key].members for key in keys]
@@ -241,7 +264,7 @@ class _Builder:
                 label_categories[y].append(c)
         entries = [[(index[key], part.weight) for key, part in form.categories.items()] for form in self.quantities]
         columns = np.concatenate(self.columns) if self.columns else np.zeros((0, K))
-        costs = np.array([form.label_costs for form in self.quantities]).reshape(-1, K)
+        costs = [form.label_costs for form in self.quantities]
         # Larger categories come first, so from the last to the first goes from the inner to the outer.
         rising = [c for c in range(len(keys) - 1, -1, -1) if above[c] != CROSSING]
         flat = np.zeros(0)
@@ -269,11 +292,11 @@ class _Builder:
             ],
             [K, len(keys), len(self.quantities), len(self.code), self._counted(), self._limit()],
             [
-                np.array([form.constant for form in self.quantities]),
-                costs.ravel(),
-                np.array([w for e in entries for _, w in e]),
-                np.array(self.number).ravel(),
-                np.array(self.tables),
+                array_of([form.constant for form in self.quantities]),
+                joined([flat, *costs]),
+                array_of([w for e in entries for _, w in e]),
+                array_of([x for pair in self.number for x in pair]),
+                array_of(self.tables),
                 columns.ravel(),
                 np.concatenate([flat, *(d.ravel() for d in self.far)]),
                 np.concatenate([flat, *(d.ravel() for d in self.pairs)]),
@@ -305,8 +328,9 @@ class _Builder:
                 factor[a] = factor[i] * self.number[i][0]
             elif kind == TABLE:
                 form = self.quantities[a]
-                size = abs(factor[i]) * float(np.ptp(self.tables[b : b + c]))
-                if not form.categories and form.constant == 0 and set(np.unique(form.label_costs)) <= {0.0, 1.0}:
+                size = abs(factor[i]) * np.ptp(array_of(self.tables[b : b + c]))
+                ones = (form.label_costs == 0) | (form.label_costs == 1)
+                if not form.categories and form.constant == 0 and ones.all():
                     most, found = max((most, found), (size, i))
         return found
 
@@ -321,27 +345,42 @@ class _Builder:
         for term in terms:
             form = self._easy(term)
             if form is not None:
-                least += form.label_costs
+                least = least + form.label_costs
                 for part in form.categories.values():
                     if part.weight < 0:
-                        least[part.members] += part.weight
+                        least = plus_at(least, part.members, part.weight)
             elif not self.loss.facts_of(term).monotone:
                 return np.full(self.K, -np.inf)
         return least
 
-    def _twins(self, costs: Floats, members: list[Ints], columns: Floats) -> Ints:
+    def _twins(self, costs: list[Floats], members: list[Ints], columns: Floats) -> Ints:
         """Labels that cost the same in every quantity, are in the same categories and columns, and as far from every
         other label."""
         K = self.K
         roles = np.zeros((len(members), K))
         for c, labels in enumerate(members):
             roles[c, labels] = 1.0
-        table = np.concatenate([costs, roles, columns]).T
+        if any(isinstance(own, PerRow) for own in costs):
+            return self._twins_by_row(costs, np.concatenate([roles, columns]))
+        return self._alike_in(np.concatenate([np.array(costs).reshape(-1, K), roles, columns]).T)
+
+    def _alike_in(self, table: Floats) -> Ints:
         _, twin = np.unique(table, axis=0, return_inverse=True)
         twin = twin.reshape(-1).astype(np.int64)
         for entries in (*self.far, *self.pairs):
             twin = _alike(entries, twin)
         return twin
+
+    def _twins_by_row(self, costs: list[Floats], others: Floats) -> Any:
+        """The same for each row; most have none, by costs that all differ."""
+        of_rows = [own.values for own in costs if isinstance(own, PerRow)]
+        n = len(of_rows[0])
+        differ = np.any([(np.diff(np.sort(own, axis=1), axis=1) != 0).all(axis=1) for own in of_rows], axis=0)
+        twins = np.tile(np.arange(self.K, dtype=np.int64), (n, 1))
+        for i in np.flatnonzero(~differ):
+            own = [cost.row(i) if isinstance(cost, PerRow) else cost for cost in costs]
+            twins[i] = self._alike_in(np.concatenate([np.array(own), others]).T)
+        return PerRow(twins)
 
 
 def _ends(columns: Floats) -> Floats:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from udcp_dsl.per_row import Patched, PerRow, some_rows
 from udcp_solvers.numeric.arrays import plain
 from udcp_solvers.numeric.compiled import over_rows
 from udcp_solvers.search.by_mass import mass_block
 from udcp_solvers.search.hull import ABOVE, ALL, BEST, ONE, SET, price_block
 from udcp_solvers.search.layout import CODE, PAIRS, Floats, Ints, Marks
-from udcp_solvers.search.model import model_of, searchable
+from udcp_solvers.search.model import Model, model_of, searchable
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
@@ -38,9 +40,16 @@ class SearchPrices:
         self._budget = self._branches(loss.K) if budget is None else budget
 
     def _branches(self, K: int) -> int:
-        ints = self._model[0]
+        ints = self._model.ints.base if isinstance(self._model.ints, Patched) else self._model.ints
         pairs = PAIRS in ints[ints[CODE] : ints[CODE + 1] : 4]
         return min(BUDGET, _LABELS_TIMES_BRANCHES // K, _TRIPLES_TIMES_BRANCHES // K**3 if pairs else BUDGET)
+
+    def take(self, rows: Ints) -> SearchPrices:
+        """The prices of some of the rows, where they differ by row."""
+        other = copy(self)
+        other._model = Model(*(some_rows(part, rows) for part in self._model))
+        other.span = some_rows(self.span, rows)
+        return other
 
     @staticmethod
     def of(loss: Loss) -> Callable[[], SearchPrices] | None:
@@ -69,7 +78,8 @@ class SearchPrices:
         """The set of least L - mu p of each row, mu (n,); `fixed` (n, K) says which labels it holds or leaves out."""
         out = np.empty(P.shape, np.int8)
         if fixed is None:  # of the cheapest sets, the heaviest is the best at 0
-            mu = np.maximum(mu, ABOVE * self.span if self.span > 0 else 1.0)
+            span = self.span.values if isinstance(self.span, PerRow) else self.span
+            mu = np.maximum(mu, np.where(span > 0, ABOVE * span, 1.0))
         self._run(P, BEST, mu, gaps, masks=out, fixed=fixed)
         return out.view(np.bool_)
 

@@ -27,6 +27,7 @@ from udcp_dsl.compile.sources import FileFault, Files
 from udcp_dsl.diagnostics import Related
 from udcp_dsl.expression.domain import Costs
 from udcp_dsl.language import ast
+from udcp_dsl.per_row import PerRow, as_number
 
 __all__ = ["Declared", "Kept", "declare", "declared_input", "with_inputs", "with_params"]
 
@@ -84,13 +85,15 @@ def with_params(d: Declared, spec: ast.Spec, params: Mapping[str, float]) -> Dec
 
 
 def with_inputs(d: Declared, row: Mapping[str, Any]) -> Declared:
-    """The same declarations with the inputs of one row in place of what is declared of them."""
+    """The same declarations with the inputs of one row, or of many, in place of what is declared of them."""
     things = dict(d.things)
     for name, value in row.items():
         thing = things[name]
-        things[name] = (
-            Costs(name, np.array(value, dtype=np.float64), thing.of) if isinstance(thing, Costs) else float(value)
-        )
+        if isinstance(thing, Costs):
+            costs = value if isinstance(value, PerRow) else np.array(value, dtype=np.float64)
+            things[name] = Costs(name, costs, thing.of)  # type: ignore[arg-type]  # those of many rows stand for one's
+        else:
+            things[name] = as_number(value)
     return replace(d, things=things, broken=set(), diagnostics=[])
 
 

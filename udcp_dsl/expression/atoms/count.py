@@ -14,6 +14,7 @@ from udcp_dsl.expression.facts import Interval
 from udcp_dsl.expression.forms import Additive, Weighted
 from udcp_dsl.expression.growth import Touches
 from udcp_dsl.expression.linear import Affine, Lowering, Push, total
+from udcp_dsl.per_row import as_number, sum_where, weighted_sums
 
 
 class Count(Atom):
@@ -47,7 +48,9 @@ class Count(Atom):
 
     def batch(self, sets: Sets) -> Floats:
         touched = self._touched(sets)
-        return touched @ self.weights if self.weighted else np.count_nonzero(touched, axis=1).astype(np.float64)
+        if self.weighted:
+            return weighted_sums(touched, self.weights)
+        return np.count_nonzero(touched, axis=1).astype(np.float64)
 
     def _touched_by_mask(self, sets: Sets) -> Bools:
         # Categories are never empty, so each start begins a run of its own.
@@ -79,7 +82,7 @@ class Count(Atom):
 
     @property
     def interval(self) -> Interval:
-        return Interval(float(self.weights[self.weights < 0].sum()), float(self.weights[self.weights > 0].sum()))
+        return Interval(sum_where(self.weights, self.weights < 0), sum_where(self.weights, self.weights > 0))
 
     def proves(self) -> Mapping[str, str]:
         facts: dict[str, str] = {}
@@ -102,7 +105,7 @@ class Count(Atom):
 
     def additive(self) -> Additive:
         categories = [self.family.category(i) for i in range(len(self.family))]
-        parts = [Weighted(float(w), c.members, c.name) for w, c in zip(self.weights, categories, strict=True)]
+        parts = [Weighted(as_number(w), c.members, c.name) for w, c in zip(self.weights, categories, strict=True)]
         return Additive.of_categories(parts, self.K)
 
     def probes(self) -> Sequence[int]:

@@ -22,6 +22,7 @@ from udcp_dsl.expression.facts import TOLERANCE, Interval
 from udcp_dsl.expression.forms import Additive
 from udcp_dsl.expression.growth import Adds
 from udcp_dsl.expression.linear import Affine, Lowering, Push
+from udcp_dsl.per_row import smaller, sum_where, weighted_sums
 
 
 class Sum(CostAtom):
@@ -31,17 +32,18 @@ class Sum(CostAtom):
         super().__init__(K, costs)
         # Costs of both signs, so large, or so large beside the least of them, that the order in which they are added
         # could decide a comparison.
-        sizes = np.abs(self.costs)
-        little = min(TOLERANCE / 100, 1e-7 * float(sizes[sizes > 0].min(initial=1.0)))
-        lost = float(np.finfo(np.float64).eps * K * sizes.sum())
-        self._cancels = lost > little and bool((self.costs < 0).any() and (self.costs > 0).any())
+        self._cancels = bool((self.costs < 0).any()) and bool((self.costs > 0).any())
+        if self._cancels:
+            sizes = np.abs(self.costs)
+            little = smaller(TOLERANCE / 100, 1e-7 * smaller(np.where(sizes > 0, sizes, 1.0).min(), 1.0))
+            self._cancels = bool(np.finfo(np.float64).eps * K * sizes.sum() > little)
 
     def value(self, S: frozenset[int]) -> float:
         return math.fsum(self.costs[y] for y in S) if self._cancels else float(sum(self.costs[y] for y in S))
 
     def batch(self, sets: Sets) -> Floats:
         if not self._cancels:
-            return sets.as_float @ self.costs
+            return weighted_sums(sets.as_float, self.costs)
         total = rest = np.zeros(len(sets.mask))
         for y in np.flatnonzero(self.costs):
             total, lost = two_sum(total, sets.as_float[:, y] * self.costs[y])
@@ -61,7 +63,7 @@ class Sum(CostAtom):
 
     @property
     def interval(self) -> Interval:
-        return Interval(float(self.costs[self.costs < 0].sum()), float(self.costs[self.costs > 0].sum()))
+        return Interval(sum_where(self.costs, self.costs < 0), sum_where(self.costs, self.costs > 0))
 
     def proves(self) -> Mapping[str, str]:
         facts = {"separable": "a sum over labels"}

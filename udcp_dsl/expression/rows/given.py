@@ -52,6 +52,12 @@ class RowInputs(Mapping[str, Floats]):
         columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         return RowInputs(columns, sum(part.n for part in parts))
 
+    def nearly_distinct(self) -> int:
+        """How many combinations of inputs there are, quickly: some that differ may count as one."""
+        rng = np.random.default_rng(0)
+        flat = [column.reshape(self.n, -1) for column in self.columns.values()]
+        return len(np.unique(sum(column @ rng.random(column.shape[1]) for column in flat)))
+
     def distinct(self) -> tuple[np.typing.NDArray[np.int64], np.typing.NDArray[np.int64]]:
         """A row for each distinct combination of inputs, and of every row which of these it has."""
         table = np.concatenate([column.reshape(self.n, -1) for column in self.columns.values()], axis=1)

@@ -1,8 +1,9 @@
-"""Oracles of losses with inputs: for each row the oracle of the row's own loss, in which all numbers are known.
+"""Oracles of losses with inputs: each row is scored by the oracle of its own loss, in which all numbers are known.
 
 A score stays a function of the row, of its probabilities and inputs: so coverage holds where rows with their inputs are
 exchangeable. What an oracle is, which facts it needs and which way it takes is decided once, by facts that hold for
-all values of the inputs. Rows with the same inputs share an oracle.
+all values of the inputs. Rows of one structure share an oracle that was made with the numbers of all of them
+(`udcp_dsl.per_row`); an oracle that takes only numbers is made for each row, and rows with the same inputs share it.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from hashlib import blake2b
 from pathlib import Path
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -18,6 +20,7 @@ import numpy as np
 
 from udcp_dsl.diagnostics import InputError, OracleError, keeping_warnings, warn
 from udcp_dsl.expression.rows.given import RowInputs
+from udcp_dsl.per_row import PerRow, Split
 from udcp_dsl.prediction.oracle import (
     AnchoredOracle,
     Floats,
@@ -33,8 +36,12 @@ from udcp_dsl.prediction.oracle import (
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
 
-# Oracles of single rows that are kept: a search for an anchor asks the same rows twenty times.
-_KEPT = 2048
+# Oracles of single rows that are kept: a search for an anchor asks the same rows twenty times; and of batches of rows.
+_KEPT, _BATCHES = 2048, 4
+# Cells of a batch, which has as many rows as if there were at least so many labels. Where so many rows have the same
+# inputs, on average, they share an oracle of one row; fewer than so many of one structure are taken one by one, and so
+# are those that are left after some tries.
+_CELLS, _LABELS, _ALIKE, _FEW, _TRIES = 1 << 20, 1 << 7, 8, 8, 16
 
 
 class OracleByRow(Oracle):
@@ -52,6 +59,7 @@ class OracleByRow(Oracle):
         self._make, self._model = make, model
         self._inputs: RowInputs | None = None
         self._kept: OrderedDict[bytes, Oracle] = OrderedDict()
+        self._batches: OrderedDict[bytes, list[tuple[Indices, Oracle | None]]] = OrderedDict()
         self._unproved: dict[int, int | None] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -124,16 +132,12 @@ class OracleByRow(Oracle):
         return out
 
     def _oracles(self, n: int) -> Iterator[tuple[Indices, Oracle]]:
-        """The rows by their inputs, each time with their oracle; what is not proved is counted, and said once."""
+        """The rows, those that share an oracle together; what is not proved is counted, and said once."""
         if self.inputs.n != n:
             raise InputError(f"inputs of {self.inputs.n} rows for {n} rows of probabilities")
-        first, which = self.inputs.distinct()
-        order, starts = np.argsort(which, kind="stable"), np.searchsorted(np.sort(which), np.arange(len(first) + 1))
         open_rows: int | None = 0
         with keeping_warnings():
-            for g, row in enumerate(first.tolist()):
-                rows = order[starts[g] : starts[g + 1]]
-                oracle = self._oracle_of(row)
+            for rows, oracle in self._made():
                 yield rows, self._anchored(oracle, rows)
                 found = oracle.unproved
                 open_rows = None if open_rows is None or found is None else open_rows + found
@@ -146,6 +150,60 @@ class OracleByRow(Oracle):
             return oracle
         assert isinstance(oracle, AnchoredOracle)
         return oracle.anchored(self.anchors[rows])
+
+    def _made(self) -> Iterator[tuple[Indices, Oracle]]:
+        """Oracles of rows of one structure, made with the numbers of all of them, where the oracle takes such; else
+        those of single rows."""
+        if not self._model.takes_rows:
+            yield from self._one_by_one(np.arange(self.inputs.n))
+            return
+        step = max(1, _CELLS // max(self.loss.K, _LABELS))
+        for start in range(0, self.inputs.n, step):
+            rows = np.arange(start, min(start + step, self.inputs.n))
+            for some, oracle in self._together(self.inputs[rows]):
+                if oracle is None:
+                    yield from self._one_by_one(rows[some])
+                else:
+                    yield rows[some], oracle
+
+    def _together(self, inputs: RowInputs) -> list[tuple[Indices, Oracle | None]]:
+        """The rows by structure, with their oracle; None for those that are taken one by one."""
+        key = b"".join([blake2b(np.ascontiguousarray(column)).digest() for column in inputs.columns.values()])
+        found = self._batches.get(key)
+        if found is None:
+            found = self._by_structure(inputs)
+            self._batches[key] = found
+            while len(self._batches) > _BATCHES:
+                self._batches.popitem(last=False)
+        return found
+
+    def _by_structure(self, inputs: RowInputs) -> list[tuple[Indices, Oracle | None]]:
+        every = np.arange(inputs.n)
+        if inputs.nearly_distinct() * _ALIKE <= inputs.n:
+            return [(every, None)]
+        found: list[tuple[Indices, Oracle | None]] = []
+        waiting, tries = [every], _TRIES + inputs.n // _FEW
+        while waiting:
+            rows = waiting.pop()
+            tries -= 1
+            if len(rows) < _FEW or tries < 0:
+                found.append((rows, None))
+                continue
+            columns = {name: PerRow(column) for name, column in inputs[rows].columns.items()}
+            try:
+                found.append((rows, self._make(self.loss._at(columns))))
+            except Split as split:
+                waiting += [rows[~split.holds], rows[split.holds]]
+            except TypeError:  # somewhere the number of a single row is needed
+                found.append((rows, None))
+        return found
+
+    def _one_by_one(self, rows: Indices) -> Iterator[tuple[Indices, Oracle]]:
+        """Rows with the same inputs share an oracle."""
+        first, which = self.inputs[rows].distinct()
+        order, starts = np.argsort(which, kind="stable"), np.searchsorted(np.sort(which), np.arange(len(first) + 1))
+        for g, row in enumerate(first.tolist()):
+            yield rows[order[starts[g] : starts[g + 1]]], self._oracle_of(int(rows[row]))
 
     def _oracle_of(self, row: int) -> Oracle:
         values = self.inputs.row(row)
@@ -170,7 +228,7 @@ class AnchoredByRow(OracleByRow, AnchoredOracle):
     def limited(self, multipliers: tuple[float, ...]) -> AnchoredByRow:
         if not any(multipliers):
             return self
-        other = self._copy(loss=self.loss.with_multipliers(multipliers), _kept=OrderedDict())
+        other = self._copy(loss=self.loss.with_multipliers(multipliers), _kept=OrderedDict(), _batches=OrderedDict())
         assert isinstance(other, AnchoredByRow)
         return other
 
