@@ -84,6 +84,13 @@ class Cellwise:
         """Whether each bin by the highest probability has its own threshold."""
         return self.conditional == "difficulty"
 
+    def check_groups(self, given: bool) -> None:
+        """Refuse groups of new rows that are not used, and none where they are needed."""
+        if given and not self.by_group:
+            raise InputError('groups= are given, but calibration was not by group: calibrate with conditional="group"')
+        if not given and self.by_group:
+            raise InputError("calibrated by group, so prediction needs the group of each row: give groups=")
+
 
 @dataclass(frozen=True, eq=False)
 class Calibration(Cellwise):
@@ -201,16 +208,14 @@ class Calibration(Cellwise):
         self, level: Fraction, groups: Groups | None, n: int | None, difficulty: ArrayLike | None = None
     ) -> IntArray:
         """Which of `all_cells` decides, to broadcast against (n, K): (1, 1); group or bin (n, 1); class (1, K)."""
-        if groups is not None and not self.by_group:
-            raise InputError('groups= are given, but calibration was not by group: calibrate with conditional="group"')
+        self.check_groups(groups is not None)
         if self.by_difficulty:
             if difficulty is None:
                 raise InputError("calibrated by difficulty, so prediction needs the highest probability of each row")
             return bin_cells(as_difficulty(difficulty, n), self.edges).reshape(-1, 1)
         if not self.by_group:
             return self._stand_ins(level)[: len(self.cells)].reshape(1, -1)
-        if groups is None:
-            raise InputError("calibrated by group, so prediction needs the group of each row: give groups=")
+        assert groups is not None, "checked above"
         index = {name: i for i, name in enumerate(self.groups)}
         names = group_names(groups, n)
         if self.pooled is None:
