@@ -269,7 +269,7 @@ def test_the_assertion_for_other_suites() -> None:
     with pytest.raises(AssertionError, match=r"of 6000 points, where 0\.\d+ is expected .n_cal 20, alpha 0\.2.*e-\d"):
         assert_coverage(case.predictor(Peeking), case.problem)
     for settings in ({"conditional": "class"}, {"class_names": case.losses[0].labels}):
-        with pytest.raises(InputError, match="one alpha, conditional=None and class_names=None"):
+        with pytest.raises(InputError, match="one alpha, one threshold for all rows, and without class_names"):
             assert_coverage(case.predictor("base", **settings), case.problem)
     # Labels that are numbers, but not positions.
     loss = udcp.loads("labels {2, 0, 1}  loss l = size")

@@ -19,7 +19,6 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, cast
 
 import numpy as np
@@ -33,7 +32,6 @@ from udcp_dsl.prediction.predictor import SetPredictor
 from udcp_dsl.prediction.rows import Rows
 from udcp_dsl.prediction.rows.probability_matrix import Matrix
 from udcp_dsl.prediction.rows.source import Source, open_rows
-from udcp_dsl.prediction.streams.answering import check_groups
 from udcp_dsl.prediction.streams.identities import refuse_shared_ids
 from udcp_dsl.prediction.streams.manifest import Parts, open_folder, remove_leftovers
 from udcp_dsl.prediction.streams.predicting import Tally, predict_file
@@ -93,7 +91,7 @@ def predict_parts(
         logits=predictor.logits,
         normalize=predictor.normalize,
     )
-    check_groups(predictor, source.wanted.columns.group_column is not None)
+    predictor.calibrated.check_groups(source.wanted.columns.group_column is not None)
     refuse_taken_names(source.wanted.columns.carry)
     refuse_shared_ids(source)
     parts = open_folder(Path(folder), ending, predictor, source, level)
@@ -106,11 +104,11 @@ def write_parts(
     """Write the parts that are left; `tell` hears how many rows are done, whichever worker did them."""
     with parts.writing():
         # As a task, so that it is made again where all who had it are gone.
-        loaded = client.submit(_loaded, _saved(predictor), pure=False)
+        sent = client.submit(_itself, predictor, pure=False)
         here = _absolute(parts.source)
         files = [file.absolute() for file in parts.files]
         futures = [
-            client.submit(_write, loaded, here.part(which), files[which], level, parts.plain_ids, pure=False)
+            client.submit(_write, sent, here.part(which), files[which], level, parts.plain_ids, pure=False)
             for which in parts.left
         ]
         tally = Tally()
@@ -277,20 +275,6 @@ def connected(scheduler: str | None, workers: int) -> Iterator[Any]:
         )
     with cluster, distributed.Client(cluster, set_as_default=False) as client:
         yield client
-
-
-def _saved(predictor: SetPredictor) -> str:
-    with TemporaryDirectory() as folder:
-        file = Path(folder, "predictor.json")
-        predictor.save(file)
-        return file.read_text(encoding="utf-8")
-
-
-def _loaded(text: str) -> SetPredictor:
-    with TemporaryDirectory() as folder:
-        file = Path(folder, "predictor.json")
-        file.write_text(text, encoding="utf-8", newline="\n")
-        return SetPredictor.load(file)
 
 
 def _write(

@@ -234,14 +234,14 @@ def test_what_is_cached_is_not_built_again(tmp_path: Path) -> None:
         return {"a": np.arange(3), "b": np.ones((2, 2), np.float32)}
 
     for _ in range(2):
-        arrays = cached(file, build)
+        arrays = cached(file.parent, file.name, build)
         np.testing.assert_array_equal(arrays["a"], np.arange(3))
         assert arrays["b"].dtype == np.float32
     assert len(built) == 1
     whole = file.read_bytes()
     for damaged in (b"", b"noise", whole[: len(whole) // 2], whole.replace(np.arange(3).tobytes(), b"\xff" * 24)):
         file.write_bytes(damaged)
-        np.testing.assert_array_equal(cached(file, build)["a"], np.arange(3))
+        np.testing.assert_array_equal(cached(file.parent, file.name, build)["a"], np.arange(3))
         assert file.read_bytes() == whole
     assert len(built) == 5
     assert [path.name for path in file.parent.iterdir()] == ["a.npz"]
@@ -249,8 +249,8 @@ def test_what_is_cached_is_not_built_again(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_written_costs_time_alone(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    assert list(cached(tmp_path / "file" / "a.npz", lambda: {"a": np.ones(1)})) == ["a"]
-    assert list(cached(None, lambda: {"a": np.ones(1)})) == ["a"]
+    assert list(cached(tmp_path / "file", "a.npz", lambda: {"a": np.ones(1)})) == ["a"]
+    assert list(cached(False, "a.npz", lambda: {"a": np.ones(1)})) == ["a"]
 
 
 def test_where_the_cache_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from udcp_dsl.cli.spec import settings_of
 from udcp_dsl.diagnostics import InputError
 
 if TYPE_CHECKING:
@@ -34,15 +35,7 @@ def wanted(inputs: Mapping[str, RowInput]) -> str:
 
 
 def _parsed(ctx: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> dict[str, Any] | None:
-    found: dict[str, Any] = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not equals or not name.strip():
-            raise InputError(f"--input {text}: write NAME=VALUE, such as km=12")
-        if name.strip() in found:
-            raise InputError(f"--input {name.strip()} is given twice")
-        found[name.strip()] = _value(name.strip(), value)
-    return found or None
+    return {name: _value(name, text) for name, text in settings_of(ctx, parameter, texts).items()} or None
 
 
 def _value(name: str, text: str) -> Any:

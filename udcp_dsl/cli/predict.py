@@ -96,7 +96,6 @@ def command(
     from udcp_dsl.prediction.files import known_ending
     from udcp_dsl.prediction.least_covered import LeastCovered
     from udcp_dsl.prediction.predictor import SetPredictor
-    from udcp_dsl.prediction.streams.answering import check_groups
     from udcp_dsl.prediction.streams.identities import refuse_shared_ids
     from udcp_dsl.prediction.streams.predicting import write_p_values
     from udcp_dsl.prediction.writing import P_VALUES, refuse_taken_names, sets_ending
@@ -122,7 +121,7 @@ def command(
         predictor = SetPredictor.load(predictor_file)
         level = predictor.calibrated.level(alpha)
         source = row_options.source_for(predictor)
-        check_groups(predictor, row_options.by_group)
+        predictor.calibrated.check_groups(row_options.by_group)
         refuse_shared_ids(source)
         if p_values_file is not None:
             local = None if engine == "dask" else workers

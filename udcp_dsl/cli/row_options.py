@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 
 from udcp_dsl.cli.ending import wants_json
-from udcp_dsl.cli.spec import files_read, parse_labels
+from udcp_dsl.cli.spec import files_read, parse_labels, settings_of
 from udcp_dsl.cli.terminal import STDOUT, tell
 from udcp_dsl.diagnostics import InputError, SpecWarning
 from udcp_dsl.prediction.files import check_writable
@@ -352,15 +352,7 @@ def _is_file(source: str) -> bool:
 
 
 def _options(ctx: click.Context, parameter: click.Parameter, settings: tuple[str, ...]) -> dict[str, object]:
-    options: dict[str, object] = {}
-    for setting in settings:
-        name, equals, value = (part.strip() for part in setting.partition("="))
-        if not name or not equals:
-            raise click.BadParameter(f"{setting!r} is not of the form name=value", ctx, parameter)
-        if name in options:
-            raise click.BadParameter(f"{name!r} is set twice", ctx, parameter)
-        options[name] = _value(value)
-    return options
+    return {name: _value(text) for name, text in settings_of(ctx, parameter, settings).items()}
 
 
 def _value(text: str) -> object:

@@ -34,7 +34,7 @@ def reads_spec(verb: Callable[..., int | None]) -> Callable[..., int | None]:
 
     @click.argument("spec", type=click.Path())
     @_PARAM
-    @click.option("--loss", "name", metavar="NAME", help="Loss to use, if the spec has several (default: the last).")
+    @_LOSS
     @_LABELS
     @_ALLOW_OUTSIDE
     @json_option
@@ -51,7 +51,7 @@ def reads_spec_or_saved(verb: Callable[..., int | None]) -> Callable[..., int | 
 
     @click.argument("file", metavar="SPEC|SAVED", type=click.Path())
     @_PARAM
-    @click.option("--loss", "name", metavar="NAME", help="Loss to use, if the spec has several (default: the last).")
+    @_LOSS
     @_LABELS
     @_ALLOW_OUTSIDE
     @json_option
@@ -195,6 +195,19 @@ def _labels_of(path: Path) -> list[str]:
     return [str(name) for name in names]
 
 
+def settings_of(ctx: click.Context, parameter: click.Parameter, settings: tuple[str, ...]) -> dict[str, str]:
+    """The texts of settings name=value, each name once."""
+    found: dict[str, str] = {}
+    for setting in settings:
+        name, equals, text = (part.strip() for part in setting.partition("="))
+        if not name or not equals:
+            raise click.BadParameter(f"{setting!r} is not of the form name=value", ctx, parameter)
+        if name in found:
+            raise click.BadParameter(f"{name!r} is set twice", ctx, parameter)
+        found[name] = text
+    return found
+
+
 def _params(ctx: click.Context, parameter: click.Parameter, settings: tuple[str, ...]) -> dict[str, float]:
     return {name: values[0] for name, values in _lists(ctx, parameter, settings, several=False).items()}
 
@@ -203,12 +216,7 @@ def _lists(
     ctx: click.Context, parameter: click.Parameter, settings: tuple[str, ...], several: bool = True
 ) -> dict[str, list[float]]:
     params: dict[str, list[float]] = {}
-    for setting in settings:
-        name, equals, text = (part.strip() for part in setting.partition("="))
-        if not name or not equals:
-            raise click.BadParameter(f"{setting!r} is not of the form name=value", ctx, parameter)
-        if name in params:
-            raise click.BadParameter(f"{name!r} is set twice", ctx, parameter)
+    for name, text in settings_of(ctx, parameter, settings).items():
         params[name] = []
         for value in text.split(",") if several else [text]:
             try:
@@ -218,6 +226,7 @@ def _lists(
     return params
 
 
+_LOSS = click.option("--loss", "name", metavar="NAME", help="Loss to use, if the spec has several (default: the last).")
 _PARAM = click.option(
     "--param",
     "params",

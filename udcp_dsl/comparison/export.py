@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from udcp_dsl.comparison.results import Comparison
-from udcp_dsl.prediction.csv_cells import to_cell
 from udcp_dsl.prediction.files import PathLike, atomic_write, known_ending, require_pyarrow
-from udcp_dsl.prediction.writing import short
+from udcp_dsl.prediction.writing import as_cell
 
 _ENDINGS = (".parquet", ".arrow", ".feather", ".csv")
 
@@ -32,26 +31,17 @@ def write_runs(path: PathLike, comparison: Comparison) -> None:
                 writer = csv.writer(out, lineterminator="\n")
                 writer.writerow(columns)
                 for row in zip(*columns.values(), strict=True):
-                    writer.writerow(map(_cell, row))
+                    writer.writerow(map(as_cell, row))
         else:
             _write_arrow(temporary, columns, ending)
 
 
-def _cell(value: Any) -> Any:
-    if isinstance(value, float):
-        return short(value)
-    return to_cell(value) if isinstance(value, str) else value
-
-
 def _write_arrow(file: Path, columns: dict[str, list[Any]], ending: str) -> None:
     pa = require_pyarrow(ending)
-    # A column that is empty throughout has no type of its own.
-    types = dict.fromkeys(("lam", "handed_over", "size_violation", "risk"), pa.float64())
-    types["conditional"] = pa.string()
-    table = pa.table({name: pa.array(values, types.get(name)) for name, values in columns.items()})
-    with (
-        pa.parquet.ParquetWriter(file, table.schema)
-        if ending == ".parquet"
-        else pa.ipc.new_file(file, table.schema) as writer
-    ):
-        writer.write_table(table)
+    # A column that is empty throughout has no type of its own: some would hold numbers, the others texts.
+    numbers = ("lam", "handed_over", "size_violation", "risk")
+    empty = {name: pa.float64() if name in numbers else pa.string() for name, x in columns.items() if set(x) == {None}}
+    table = pa.table({name: pa.array(values, empty.get(name)) for name, values in columns.items()})
+    writer = pa.parquet.ParquetWriter if ending == ".parquet" else pa.ipc.new_file
+    with writer(file, table.schema) as out:
+        out.write_table(table)

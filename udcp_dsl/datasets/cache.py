@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -16,6 +18,7 @@ from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.files import atomic_write
 
 Arrays: TypeAlias = Mapping[str, npt.NDArray[Any]]
+Cache: TypeAlias = str | os.PathLike[str] | bool | None  # a folder; None: the user's cache folder; False: nowhere
 
 
 def cache_folder() -> Path:
@@ -27,13 +30,14 @@ def cache_folder() -> Path:
     return Path.home() / ("Library/Caches" if sys.platform == "darwin" else ".cache") / "udcp_dsl"
 
 
-def cached(file: Path | None, build: Callable[[], Arrays]) -> Arrays:
-    """The arrays of the file, or, if it is absent or damaged, those that are built, which are then written to it.
+def cached(cache: Cache, name: str, build: Callable[[], Arrays]) -> Arrays:
+    """The arrays of a file in `cache`, or, if it is absent or damaged, those that are built, which are then written.
 
     A folder that cannot be written to costs time and nothing else.
     """
-    if file is None:
+    if cache is False:
         return build()
+    file = (cache_folder() if cache is None or cache is True else Path(cache)) / name
     try:
         with np.load(file, allow_pickle=False) as held:
             return {key: held[key] for key in held.files}
@@ -47,3 +51,20 @@ def cached(file: Path | None, build: Callable[[], Arrays]) -> Arrays:
     except (OSError, InputError):
         pass
     return arrays
+
+
+def packed(strings: Sequence[str]) -> npt.NDArray[np.uint8]:
+    """Strings as bytes of JSON: numpy would give each the room of the longest."""
+    return np.frombuffer(json.dumps(list(strings)).encode("ascii"), np.uint8)
+
+
+def unpacked(data: npt.NDArray[Any]) -> tuple[str, ...]:
+    return tuple(json.loads(data.tobytes()))
+
+
+def version_of(package: str, needed_by: str, extra: str) -> str:
+    """The version of an installed package; says how to get it where it is missing."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        raise InputError(f"{needed_by} {package}: pip install 'udcp_dsl[{extra}]'") from None

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import os
-from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from udcp_dsl.datasets.cache import Arrays, cache_folder, cached
+from udcp_dsl.datasets.cache import Arrays, Cache, cached, packed, unpacked, version_of
 from udcp_dsl.datasets.catalogues import entries
 from udcp_dsl.datasets.langid import load_identifier
 from udcp_dsl.diagnostics import InputError
@@ -57,7 +51,7 @@ class Languages:
         return len(self.y)
 
 
-def languages(seed: int = 0, cache: str | os.PathLike[str] | bool | None = None, *, rows: int = 30_000) -> Languages:
+def languages(seed: int = 0, cache: Cache = None, *, rows: int = 30_000) -> Languages:
     """Language identification of Django's translated strings, by py3langid.
 
     The first call takes some seconds.
@@ -83,12 +77,9 @@ def languages(seed: int = 0, cache: str | os.PathLike[str] | bool | None = None,
     """
     if rows < 1 or seed < 0:
         raise InputError(f"rows is {rows} and seed is {seed}: give at least one row, and a seed of 0 or more")
-    versions = _version("py3langid"), _version("Django")
-    file = None
-    if cache is not False:
-        folder = cache_folder() if cache is None or cache is True else Path(cache)
-        file = folder / f"languages-{_FORMAT}-py3langid-{versions[0]}-django-{versions[1]}-{rows}-{seed}.npz"
-    held = cached(file, lambda: _built(seed, rows))
+    versions = [version_of(package, "the languages need", "demo") for package in ("py3langid", "Django")]
+    name = f"languages-{_FORMAT}-py3langid-{versions[0]}-django-{versions[1]}-{rows}-{seed}.npz"
+    held = cached(cache, name, lambda: _built(seed, rows))
     return Languages(
         probs_normalised=held["probs_normalised"],
         probs_raw=held["probs_raw"],
@@ -121,19 +112,3 @@ def _built(seed: int, rows: int) -> Arrays:
         "training_texts": packed([entry.text for entry in left]),
         "training_y": np.array([position[entry.code] for entry in left], np.int64),
     }
-
-
-def packed(strings: Sequence[str]) -> npt.NDArray[np.uint8]:
-    """Strings as bytes of JSON: numpy would give each the room of the longest."""
-    return np.frombuffer(json.dumps(list(strings)).encode("ascii"), np.uint8)
-
-
-def unpacked(data: npt.NDArray[Any]) -> tuple[str, ...]:
-    return tuple(json.loads(data.tobytes()))
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        raise InputError(f"the languages need {package}: pip install 'udcp_dsl[demo]'") from None

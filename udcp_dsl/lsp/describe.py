@@ -5,6 +5,7 @@ from __future__ import annotations
 from udcp_dsl.compile.declare.declared import Thing
 from udcp_dsl.compile.type_checker import Value
 from udcp_dsl.expression.domain import Actions, Category, CategoryMetric, Costs, Family, Hierarchy, Metric, TreeMetric
+from udcp_dsl.expression.rows.declared import RowCosts, RowInput
 from udcp_dsl.language import ast
 from udcp_dsl.lsp.document import Document
 
@@ -30,7 +31,11 @@ def described_thing(thing: Thing) -> str:
     match thing:
         case Costs(_, values, of):
             what = f"the {len(values)} categories of {of.name}" if of is not None else _many(len(values), "label")
+            if isinstance(thing, RowCosts):
+                return f"costs of {what} per row in [{thing.low:.10g}, {thing.high:.10g}]"
             return f"costs of {what}, {values.min():.10g} to {values.max():.10g}"
+        case RowInput():
+            return f"a number per row in [{thing.low:.10g}, {thing.high:.10g}]"
         case Category():
             return f"category of {_many(len(thing.members), 'label')}"
         case Family():

@@ -15,6 +15,7 @@ from udcp_dsl.compile.type_checker import Value
 from udcp_dsl.expression.domain import Actions, Category, Costs, Family, Hierarchy
 from udcp_dsl.expression.explain import shown_blame
 from udcp_dsl.expression.facts import Facts
+from udcp_dsl.expression.rows.declared import RowCosts
 from udcp_dsl.language import ast
 from udcp_dsl.language.words import RESERVED
 from udcp_dsl.lsp.describe import described, described_thing, type_of
@@ -106,7 +107,7 @@ def _name(document: Document, name: str) -> Iterator[str]:
     d = document.known
     thing = d.things.get(name)
     match thing:
-        case Costs(_, values, of):
+        case Costs(_, values, of) if not isinstance(thing, RowCosts):
             yield _listed(f"{key}: {value:.10g}" for key, value in _largest(of.names if of else d.labels, values))
         case Category():
             yield _listed(d.labels[y] for y in thing.members.tolist())

@@ -26,6 +26,8 @@ _OUTLINE = {
     "categories": 5,
     "actions": 18,
     "param": 14,
+    "input": 13,
+    "limit": 12,
     "let": 13,
     "loss": 12,
 }

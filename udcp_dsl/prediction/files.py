@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import secrets
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError
 
@@ -80,3 +83,26 @@ def atomic_write(path: PathLike) -> Iterator[Path]:
             raise
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
+@contextmanager
+def growing_array(file: Path, dtype: np.dtype[Any]) -> Iterator[Callable[[npt.NDArray[Any]], None]]:
+    """A .npy of numbers of a kind, to which rows are added, block after block."""
+    with file.open("wb") as out:
+        rows, K = 0, 0
+
+        def header() -> None:
+            # numpy leaves room in it for the first number to grow, so that it can be written again at the end.
+            out.seek(0)
+            np.lib.format.write_array_header_1_0(out, {"descr": dtype.str, "fortran_order": False, "shape": (rows, K)})
+
+        def append(block: npt.NDArray[Any]) -> None:
+            nonlocal rows, K
+            K = block.shape[1]
+            if not rows:
+                header()
+            out.write(np.ascontiguousarray(block, dtype=dtype).data)
+            rows += len(block)
+
+        yield append
+        header()

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.expression.atoms import Sets
 from udcp_dsl.prediction.csv_cells import looks_like_formula, to_cell
-from udcp_dsl.prediction.files import ARROW, PathLike, atomic_write, known_ending, require_pyarrow
+from udcp_dsl.prediction.files import ARROW, PathLike, atomic_write, growing_array, known_ending, require_pyarrow
 
 SETS = (*ARROW, ".csv", ".jsonl", ".npy")
 _BLOCK = 1 << 22  # entries of a mask that are written at a time
@@ -187,15 +187,15 @@ def _csv(file: Path, ending: str) -> Iterator[Write]:
                     not label or "|" in label or label.startswith("[") or looks_like_formula(label)
                     for label in block.labels
                 )
-                writer.writerow(map(_cell, block.header))
+                writer.writerow(map(as_cell, block.header))
             for name, members, *others in block.rows():
                 cell = json.dumps(members, ensure_ascii=False) if as_json else "|".join(members)
-                writer.writerow([_cell(name), cell, *map(_cell, others)])
+                writer.writerow([as_cell(name), cell, *map(as_cell, others)])
 
         yield write
 
 
-def _cell(value: Any) -> Any:
+def as_cell(value: Any) -> Any:
     """A value of a column as a cell."""
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -260,31 +260,8 @@ def _parquet(pa: Any, file: Path, schema: Any) -> Any:
 
 @contextmanager
 def _npy(file: Path, ending: str) -> Iterator[Write]:
-    with _growing_array(file, "|b1") as append:
+    with growing_array(file, np.dtype(bool)) as append:
         yield lambda block: append(block.sets.mask)
-
-
-@contextmanager
-def _growing_array(file: Path, kind: str) -> Iterator[Callable[[npt.NDArray[Any]], None]]:
-    """A .npy of numbers of a kind, to which rows are added."""
-    with file.open("wb") as out:
-        rows, K = 0, 0
-
-        def header() -> None:
-            # numpy leaves room in it for the first number to grow, so that it can be written again at the end.
-            out.seek(0)
-            np.lib.format.write_array_header_1_0(out, {"descr": kind, "fortran_order": False, "shape": (rows, K)})
-
-        def append(block: npt.NDArray[Any]) -> None:
-            nonlocal rows, K
-            K = block.shape[1]
-            if not rows:
-                header()
-            out.write(np.ascontiguousarray(block, dtype=kind).data)
-            rows += len(block)
-
-        yield append
-        header()
 
 
 P_VALUES = (".npy", ".csv")
@@ -301,7 +278,7 @@ def open_p_values(
     ending = known_ending(Path(path), P_VALUES)
     with atomic_write(path) as temporary:
         if ending == ".npy":
-            with _growing_array(temporary, "<f8") as append:
+            with growing_array(temporary, np.dtype("<f8")) as append:
                 yield lambda block: append(block[0])
             return
         with temporary.open("w", encoding="utf-8", newline="") as text:

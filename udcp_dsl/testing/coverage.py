@@ -231,7 +231,7 @@ def coverage_trials(
     by rows that no threshold sees.
     """
     if not predictor.promise.is_marginal or len(predictor.alphas) > 1 or predictor.class_names is not None:
-        raise InputError("give a predictor with one alpha, conditional=None and class_names=None")
+        raise InputError("give a predictor with one alpha, one threshold for all rows, and without class_names")
     if predictor.randomize:
         n_test = 1
     P, y, inputs = drawn_rows(problem, predictor.inputs, repeats * (n_cal + n_test), rng)

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, RandomSampler, SubsetRandomSampler, WeightedRandomSampler
 
 from udcp_dsl.diagnostics import InputError, warn
-from udcp_dsl.prediction.files import atomic_write
+from udcp_dsl.prediction.files import atomic_write, growing_array
 from udcp_dsl.torch.forward import LABEL_KEYS, Batch, Halving, Model, logits_of, prepared, resolved_device, unpacked
 
 Matrix: TypeAlias = npt.NDArray[np.floating[Any]]
@@ -31,7 +31,6 @@ Out: TypeAlias = str | os.PathLike[str] | None
 Device: TypeAlias = str | torch.device
 
 _ROWS = 256  # a batch, where one tensor is given instead of batches
-_HEADER = 128  # bytes of our .npy header, whatever the number of rows
 _PATIENCE = 1.0  # seconds before a bar is worth showing
 
 
@@ -344,20 +343,16 @@ def _gathered(blocks: Iterator[Matrix]) -> Matrix:
 
 
 def _streamed(blocks: Iterator[Matrix], path: Path, dtype: np.dtype[Any]) -> Matrix:
-    """The blocks as a .npy file. Its header is written last, when the number of rows is known."""
+    """The blocks as a .npy file."""
     if path.suffix != ".npy":
         raise InputError(f"out is {str(path)!r}: give a name that ends in .npy")
-    rows, K = 0, 0
-    with atomic_write(path) as temporary, temporary.open("wb") as file:
-        file.write(bytes(_HEADER))
+    rows = 0
+    with atomic_write(path) as temporary, growing_array(temporary, dtype) as append:
         for block in blocks:
-            file.write(np.ascontiguousarray(block).data)
-            rows, K = rows + len(block), block.shape[1]
+            append(block)
+            rows += len(block)
         if not rows:
             raise InputError("the loader gave no batches")
-        text = str({"descr": dtype.str, "fortran_order": False, "shape": (rows, K)}).encode()
-        file.seek(0)
-        file.write(b"\x93NUMPY\x01\x00" + (_HEADER - 10).to_bytes(2, "little") + text.ljust(_HEADER - 11) + b"\n")
     mapped: Matrix = np.load(path, mmap_mode="r")
     return mapped
 

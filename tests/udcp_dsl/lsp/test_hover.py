@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from udcp_dsl.language.words import ATOM_NAMES, RESERVED
-from udcp_dsl.lsp import hover
+from udcp_dsl.lsp import Reader, completion, hover
 from udcp_dsl.lsp.manual import page
+from udcp_dsl.lsp.navigation import symbols
 
 
 def shown(marked: object, text: str, folder: Path | None = None) -> str:
@@ -95,3 +96,32 @@ def test_every_atom_has_its_page(word: str) -> None:
 
 def test_words_have_pages_or_none() -> None:
     assert {word for word in RESERVED if not page(word)} <= {"of", "edge", "default", "in", "then", "else"}
+
+
+ROWS = """labels { a, b, c }
+categories team { x: { a, b }, y: { c } }
+input km in [0, 200]
+costs fee per row in [0, 500]
+costs queue of team per row in [0, 600]
+limit slots: any(team.x) <= 0.1
+let far = km > 50
+loss bill in hours = sum(fee) + count(team, queue) + 0.1 * km * size + (if far then 1 else 0) * size
+"""
+
+
+def test_every_place_of_a_spec_with_inputs_and_limits_is_answered() -> None:
+    document = Reader().read(ROWS)
+    assert [x["name"] for x in symbols(document)] == [
+        "labels", "team", "km", "fee", "queue", "slots", "far", "bill"
+    ]  # fmt: skip
+    found = [hover(document, document.lines.position(offset)) for offset in range(len(ROWS))]
+    told = "\n".join(x["contents"]["value"] for x in found if x is not None)
+    for said in (
+        "**km** a number per row in [0, 200]",
+        "**fee** costs of 3 labels per row in [0, 500]",
+        "**queue** costs of the 2 categories of team per row in [0, 600]",
+        "**slots** limit: any(team.x) <= 0.1",
+    ):
+        assert said in told
+    at_km = document.lines.position(ROWS.index("km > 50"))
+    assert "km" in {x["label"] for x in completion(document, at_km)["items"]}

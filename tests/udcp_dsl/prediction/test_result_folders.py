@@ -222,6 +222,17 @@ def test_a_fault_in_a_piece_is_named_by_the_row_of_the_file(one_file: Path, monk
         assert parts.left == (2, 3)
 
 
+def test_a_file_that_became_shorter_is_no_finished_piece(one_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("udcp_dsl.prediction.streams.manifest._PIECE", 5)
+    write(one_file, 0, P)
+    predictor, source = made(), open_rows(one_file / "part-0.parquet", LABELS)
+    parts = open_folder(one_file / "out", ".parquet", predictor, source, LEVEL)
+    write(one_file, 0, P[:23])
+    with pytest.raises(InputError, match=r"part-0\.parquet: ends after 23 rows, and had 30: was it changed meanwhile"):
+        predict_parts(predictor, parts, LEVEL)
+    assert sorted(os.listdir(one_file / "out")) == [f"part-0.from-{start:09}.parquet" for start in (0, 10)]
+
+
 def test_a_folder_of_version_2_has_one_part_for_a_file_however_large(one_file: Path) -> None:
     source, predictor = open_rows(one_file / "all.parquet", LABELS, id_column="photo"), made()
     open_folder(one_file / "out", ".parquet", predictor, source, LEVEL)

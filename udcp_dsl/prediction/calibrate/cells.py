@@ -55,6 +55,13 @@ class Cellwise:
         """Whether the parts of the rows have names: groups and decisions."""
         return self.conditional in ("group", "decision")
 
+    def check_groups(self, given: bool) -> None:
+        """Refuse groups of new rows that are not used, and none where they are needed."""
+        if given and not self.by_group:
+            raise InputError('groups= are given, but calibration was not by group: calibrate with conditional="group"')
+        if not given and self.by_group:
+            raise InputError("calibrated by group, so prediction needs the group of each row: give groups=")
+
 
 @dataclass(frozen=True, eq=False)
 class Cell:

@@ -247,19 +247,7 @@ class Stream:
 
     def restored(self, state: object) -> Stream:
         """This stream, which has seen nothing, as `state` says that it was."""
-        names = (
-            "misses",
-            "ranks",
-            "seen",
-            "missed",
-            "expected",
-            "log_evidence",
-            "log_most",
-            "alarm",
-            "every",
-            "course",
-        )
-        d = fields(state, names, "monitor")
+        d = fields(state, tuple(self.state()), "monitor")
         purses = [np.array(decode(d[name], "monitor"), dtype=np.float64) for name in ("misses", "ranks")]
         whole = [d[name] for name in ("seen", "missed", "every")]
         columns = d["course"]

@@ -117,7 +117,7 @@ def _parquet_blocks(pa: Any, file: Path, choose: Choose, most: int | None, like:
 def _in_blocks(pa: Any, batches: Iterator[Any], at: int, span: Span, most: int) -> Iterator[Any]:
     """The rows of batches, the first of which begins at row `at`, in blocks of just `most` rows, as the span cuts them.
 
-    Where batches do not end with blocks, as after a row group of another length, rows are copied.
+    Where batches do not end with blocks, rows are copied.
     """
     waiting = list[Any]()
     for batch in batches:
@@ -152,17 +152,6 @@ def _ipc_blocks(pa: Any, opened: Any, choose: Choose, most: int | None, like: An
     _warn_of_a_cut(opened.read())
 
 
-def _gathered(pa: Any, batches: Iterator[Any], most: int) -> Iterator[Any]:
-    """The rows of small batches in fewer: each block that is worked on costs something, however few rows it has."""
-    waiting, rows = list[Any](), 0
-    for batch in batches:
-        waiting, rows = [*waiting, batch], rows + len(batch)
-        if 2 * rows >= most:
-            yield from _as_one(pa, waiting)
-            waiting, rows = [], 0
-    yield from _as_one(pa, waiting)
-
-
 def _as_one(pa: Any, batches: list[Any]) -> list[Any]:
     if len(batches) < 2:
         return batches
@@ -174,12 +163,15 @@ def _as_one(pa: Any, batches: list[Any]) -> list[Any]:
 def _batch_blocks(
     pa: Any, schema: Any, batches: Any, choose: Choose, most: int | None, like: Any = None, gather: bool = False
 ) -> Iterator[Block]:
+    """`gather` joins small batches: each block that is worked on costs something, however few rows it has."""
     choice = _chosen(pa, schema, choose, like)
     kept = choice.columns
     names = schema.names
     choice = _within(choice, names, [names[position] for position in kept])
-    chosen = (batch.select(kept) for batch in batches)
-    for batch in _gathered(pa, chosen, most) if gather and most is not None else chosen:
+    chosen: Iterator[Any] = (batch.select(kept) for batch in batches)
+    if gather and most is not None:
+        chosen = _in_blocks(pa, chosen, 0, WHOLE, most)
+    for batch in chosen:
         for start in range(0, len(batch), most or max(1, len(batch))):
             yield _block(pa, batch.slice(start, most), choice)
 

@@ -116,6 +116,8 @@ class Source:
                     raise fault.moved(start) from fault
                 if start == part.start:
                     raise InputError("has no rows")
+                if start < (part.stop or start):
+                    raise InputError(f"ends after {start} rows, and had {part.stop}: was it changed meanwhile?")
             before = part
             yield which, None
         self._check_beside(at)

@@ -56,21 +56,13 @@ def answers(predictor: SetPredictor, rows: Rows, level: Fraction, *, first: int 
     return replace(found, judged=Judged(rows.truth, covered, rows.highest_probabilities, harms))
 
 
-def check_groups(predictor: SetPredictor, given: bool) -> None:
-    """Refuse groups that are not used, and none where they are needed."""
-    if given and not predictor.promise.by_group:
-        raise InputError('groups= are given, but calibration was not by group: calibrate with conditional="group"')
-    if not given and predictor.promise.by_group:
-        raise InputError("calibrated by group, so prediction needs the group of each row: give groups=")
-
-
 def predict_batches(
     predictor: SetPredictor, batches: Iterable[Any], alpha: Level | None, columns: Columns
 ) -> Iterator[Any]:
     """`SetPredictor.predict_batches`: what can be refused without a batch is refused here and now."""
     level = predictor.calibrated.level(alpha)
     refuse_taken_names(columns.carry)
-    check_groups(predictor, columns.group_column is not None)
+    predictor.calibrated.check_groups(columns.group_column is not None)
     loss = predictor.loss
     wanted = ColumnSpec.of(loss.labels, predictor.class_names, columns, predictor.inputs, unread=loss.declared_inputs)
     return _answered(predictor, batches, level, wanted)
