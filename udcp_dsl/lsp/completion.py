@@ -18,6 +18,7 @@ import numpy as np
 from udcp_dsl.compile.call_shapes import signature
 from udcp_dsl.expression.atoms import ATOMS
 from udcp_dsl.expression.domain import Actions, Category, Costs, Family, Hierarchy, Metric
+from udcp_dsl.expression.rows.declared import RowInput
 from udcp_dsl.language.parse import expected_after
 from udcp_dsl.language.scan import STATEMENTS, Token
 from udcp_dsl.language.syntax_faults import CLAUSES
@@ -231,7 +232,7 @@ def _expressions(document: Document) -> Iterator[_Item]:
     for name in document.known.definitions:
         yield _Item(name, Kind.NAME, described(document, name))
     for name, thing in document.known.things.items():
-        if isinstance(thing, float):
+        if isinstance(thing, float | RowInput):
             yield _Item(name, Kind.NAME, described(document, name))
     for name, atom in ATOMS.items():
         forms = [signature(name, kinds) for kinds in atom.signatures]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from udcp_dsl.compile.declare.declared import Thing
 from udcp_dsl.compile.type_checker import Value
 from udcp_dsl.expression.domain import Actions, Category, CategoryMetric, Costs, Family, Hierarchy, Metric, TreeMetric
+from udcp_dsl.expression.rows.declared import RowCosts, RowInput
 from udcp_dsl.language import ast
 from udcp_dsl.lsp.document import Document
 
@@ -28,6 +29,11 @@ def described(document: Document, name: str) -> str:
 
 def described_thing(thing: Thing) -> str:
     match thing:
+        case RowInput():
+            return f"input: {str(thing).partition(': ')[2]}"
+        case RowCosts(_, values, of):
+            what = f"the {len(values)} categories of {of.name}" if of is not None else _many(len(values), "label")
+            return f"costs of {what} per row, in [{thing.low:.10g}, {thing.high:.10g}]"
         case Costs(_, values, of):
             what = f"the {len(values)} categories of {of.name}" if of is not None else _many(len(values), "label")
             return f"costs of {what}, {values.min():.10g} to {values.max():.10g}"
@@ -56,6 +62,8 @@ def described_thing(thing: Thing) -> str:
 
 def type_of(value: Value) -> str:
     """The type of an expression, as specs/reference/types.md calls it."""
+    if value.by_row:
+        return "row indicator" if value.indicator else "row number"
     if value.indicator:
         return "indicator"
     if value.number is not None:

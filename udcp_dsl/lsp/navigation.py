@@ -26,6 +26,8 @@ _OUTLINE = {
     "categories": 5,
     "actions": 18,
     "param": 14,
+    "input": 14,
+    "limit": 14,
     "let": 13,
     "loss": 12,
 }
