@@ -5,7 +5,7 @@ classifier knows where the needs lie, and is surer of itself than it should be. 
 palliative care more often. Queues of teams rise and fall by the hour.
 
 The rival has the same loss with one distance and one queue per team for all calls. These six constants are chosen on
-calls of their own, so that its sets cost least when they are paid by the true numbers: from the means on, one constant
+6,000 calls of their own, so that its sets cost least when they are paid by the true numbers: from the means on, one constant
 after the other takes the best of nine values. Both predict for the same new calls, and pay the true numbers.
 
     python benchmarks/home_visits.py              measures, and writes the table into docs/home-visits.md
@@ -30,8 +30,8 @@ from udcp_dsl.prediction.files import atomic_write
 ROOT = Path(__file__).parent.parent
 SPEC = ROOT / "specs" / "home_visits" / "home_visits.loss"
 PAGE, RESULTS = ROOT / "docs" / "home-visits.md", ROOT / "docs" / "home-visits.json"
-ALPHA, SEED = 0.1, 0
-TUNING, CALIBRATION, NEW = 1000, 2000, 2000
+ALPHA, SEED, _TUNING_SEED = 0.1, 0, 1000
+TUNING, CALIBRATION, NEW = 6000, 2000, 2000
 DRAWS = 10
 _SHARES = (0.0, 0.1, 0.25, 0.4, 0.5, 0.6, 0.75, 0.9, 1.0)  # quantiles that a constant may be
 _WORDS, _TEAMS_APART, _NEEDS_APART, _SURER = 6, 0.8, 0.9, 1.3
@@ -91,8 +91,8 @@ def alike(n: int, constants: Floats) -> dict[str, Floats]:
 
 
 def best_constants(loss: udcp.Loss, tuning: Calls) -> Floats:
-    """Those whose sets cost least by the true numbers, on the calls that set their threshold: so all candidates cover
-    as many of them, and none is cheaper only because it covers less."""
+    """Those whose sets cost least by the true numbers, on the very calls that set their threshold: so all candidates
+    cover as many of them, and none is cheaper only because it covers less."""
     table = np.column_stack([tuning.km, tuning.queue])
     best = table.mean(axis=0)
 
@@ -110,20 +110,23 @@ def best_constants(loss: udcp.Loss, tuning: Calls) -> Floats:
     return best
 
 
-def measure(seed: int) -> list[dict[str, Any]]:
-    """Coverage and mean cost of each way on one draw of calls, over all new calls and by distance."""
-    loss = udcp.load(SPEC)
-    drawn = calls(TUNING + CALIBRATION + NEW, seed)
-    tuning, known, new = (
-        drawn.take(slice(a, b)) for a, b in ((0, TUNING), (TUNING, TUNING + CALIBRATION), (TUNING + CALIBRATION, None))
-    )
-    table = np.column_stack([tuning.km, tuning.queue])
-    ways = {
+def ways_of(loss: udcp.Loss, tuning: Calls) -> dict[str, tuple[str, Floats | None]]:
+    """The oracle of each way, and the constants that it takes for the inputs."""
+    means = np.column_stack([tuning.km, tuning.queue]).mean(axis=0)
+    return {
         "inputs of each call": ("price", None),
         "best single constants": ("price", best_constants(loss, tuning)),
-        "means as constants": ("price", table.mean(axis=0)),
+        "means as constants": ("price", means),
         "no cost, smallest sets (`lac`)": ("lac", None),
     }
+
+
+def measure(
+    loss: udcp.Loss, ways: dict[str, tuple[str, Floats | None]], seed: int, n: int = CALIBRATION, new_calls: int = NEW
+) -> list[dict[str, Any]]:
+    """Coverage and mean cost of each way on one draw of calls, over all new calls and by distance."""
+    drawn = calls(n + new_calls, seed)
+    known, new = drawn.take(slice(n)), drawn.take(slice(n, None))
     near, far = new.km <= 5, new.km > 20
     found = []
     for name, (oracle, constants) in ways.items():
@@ -177,7 +180,9 @@ def write_rows(folder: Path, n: int = 2000) -> None:
 def main() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        results = [row for seed in range(DRAWS) for row in measure(seed)]
+        loss = udcp.load(SPEC)
+        ways = ways_of(loss, calls(TUNING, _TUNING_SEED))
+        results = [row for seed in range(DRAWS) for row in measure(loss, ways, seed)]
     RESULTS.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     before, rest = PAGE.read_text(encoding="utf-8").split("<!-- made by benchmarks/home_visits.py -->\n")
     after = rest.split("<!-- end of what is made -->")[1]

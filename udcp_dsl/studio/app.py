@@ -109,7 +109,7 @@ def _gallery() -> Any:
     for name, path in example_specs().items():
         lines = path.read_text(encoding="utf-8").splitlines()
         about = [line.lstrip("# ") for line in lines[: next((i for i, x in enumerate(lines) if x[:1] != "#"), 0)]]
-        loss = load(path)
+        loss = load(path).example
         losses = len(loss.losses)
         found.append(
             {

@@ -93,7 +93,7 @@ loss l = sum(fee) + 0.1 * km * any(team.mobile) + count(team, queue) + 2 * (km >
         ("fee per", "fee pe|r", ["# input and per row"]),
         ("per row", "per ro|w", ["# input and per row"]),
         ("0.1 * km", "0.1 |* km", ["set function", "values in [0, 20]", "| monotone | proved |"]),
-        ("km > 50", "km |> 50", ["`km > 50`: row indicator"]),
+        ("km > 50", "km |> 50", ["row indicator"]),
         ("labels { gp", "labels { |gp", ["- fee: given with each row, 1 to 50", "- team: mobile"]),
     ],
 )
