@@ -5,8 +5,8 @@ classifier knows where the needs lie, and is surer of itself than it should be. 
 palliative care more often. Queues of teams rise and fall by the hour.
 
 The rival has the same loss with one distance and one queue per team for all calls. These six constants are chosen on
-6,000 calls of their own, so that its sets cost least when they are paid by the true numbers: from the means on, one constant
-after the other takes the best of nine values. Both predict for the same new calls, and pay the true numbers.
+6,000 calls of their own, so that its sets cost least when they are paid by the true numbers: from the means on, one
+constant after the other takes the best of nine values. Both predict for the same new calls, and pay the true numbers.
 
     python benchmarks/home_visits.py              measures, and writes the table into docs/home-visits.md
     python benchmarks/home_visits.py rows         writes rows/calls.parquet (2,000 calls), for the commands of the page

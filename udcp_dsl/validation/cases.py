@@ -185,13 +185,20 @@ def _verdict(case: Case, against: str | None, sets: Collection[tuple[str, ...]] 
 
 
 def _with_params(loss: Loss, params: Mapping[str, float]) -> Loss:
-    if not params:
-        return loss
+    """The loss with these parameters and, where it reads inputs, of a row with these: of costs per row, all alike."""
     from udcp_dsl.compile.passes import compile_spec
     from udcp_dsl.compile.sources import Files
 
-    now = {**loss.params, **params}
-    return Loss(compile_spec(loss.source, Files(None, contents=loss.files), now, loss.labels, loss.name))
+    inputs = loss.inputs
+    own = {name: value for name, value in params.items() if name not in inputs}
+    if own:
+        now = {**loss.params, **own}
+        loss = Loss(compile_spec(loss.source, Files(None, contents=loss.files), now, loss.labels, loss.name))
+    lacking = [name for name in inputs if name not in params]
+    if lacking:
+        raise InputError(f"the loss reads inputs of the row: say which, with {lacking[0]} = NUMBER")
+    row = {name: np.full(x.width or (), params[name]) for name, x in inputs.items()}
+    return loss.at(row) if row else loss
 
 
 def _name(text: str) -> str:
