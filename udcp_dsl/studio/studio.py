@@ -61,7 +61,7 @@ class Studio:
         self._loss: Loss | None = None  # of the last text that compiled
         self._set_of: object = None
         # Of the second.
-        self._instances: tuple[tuple[tuple[str, ...], int], Instances] | None = None
+        self._instances: tuple[tuple[tuple[str, ...], int, tuple[Any, ...]], Instances] | None = None
         self._fits: dict[str, Fitted] = {}
         self._missing: dict[str, str] = {}
         self._curves: dict[str, list[Point]] = {}

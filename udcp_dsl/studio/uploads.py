@@ -46,7 +46,7 @@ def load_rows(studio: Studio, body: Any) -> Any:
         beside = {} if column else {"true labels": _written(Path(folder) / "truth", truth, "truth")}
         columns = Columns(truth_column=column) if column else Columns()
         table = file.suffix not in (".npy", ".npz")  # of an array inputs are drawn
-        read = {"inputs": loss.inputs if table else None, "unread": loss.declared_inputs}
+        read: dict[str, Any] = {"inputs": loss.inputs if table else None, "unread": loss.declared_inputs}
         source = open_source(str(file), loss.labels, columns, normalize=body.get("normalize") is True, **read)
         rows = replace(source, beside={role: read_column(str(path)) for role, path in beside.items()}).whole()
     name = body["probs"]["name"]

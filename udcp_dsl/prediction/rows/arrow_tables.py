@@ -245,8 +245,8 @@ def _within(choice: ColumnSelection, names: Sequence[str], left: Sequence[str]) 
         return [place[names[position]] for position in positions]
 
     ids = None if choice.ids is None else place[names[choice.ids]]
-    kept = {"width": choice.width, "ids": ids, "grouped": choice.grouped}
-    return ColumnSelection(moved(choice.numbers), moved(choice.texts), moved(choice.carried), **kept)
+    numbers, texts, carried = (moved(x) for x in (choice.numbers, choice.texts, choice.carried))
+    return replace(choice, numbers=numbers, texts=texts, carried=carried, ids=ids)
 
 
 def _block(pa: Any, batch: Any, choice: ColumnSelection) -> Block:

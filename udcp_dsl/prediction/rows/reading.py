@@ -121,7 +121,7 @@ def read_input(path: PathLike, x: RowInput, alone: bool = False) -> Any:
         if not x.entry_columns or file.suffix.lower() in ARRAYS:
             raise InputError(f"input {x.name!r}: {error}") from None
         try:
-            columns = [read_column(path, column) for column in x.entry_columns]
+            columns: list[Any] = [read_column(path, column) for column in x.entry_columns]
         except InputError as lacking:
             raise InputError(f"input {x.name!r}: {error}; {lacking}") from None
         return EntryColumns(dict(zip(x.entries or (), columns, strict=True)))
