@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError, OracleError, keeping_warnings, warn
+from udcp_dsl.expression.rows.declared import RowInput
 from udcp_dsl.prediction.calibrate import Level
 from udcp_dsl.prediction.containers import BlockedMatrix
 from udcp_dsl.prediction.files import PathLike
@@ -91,11 +92,17 @@ def predict_parts(
         logits=predictor.logits,
         normalize=predictor.normalize,
     )
+    source = replace(source, wanted=replace(source.wanted, unread=_others(predictor)))
     predictor.calibrated.check_groups(source.wanted.columns.group_column is not None)
     refuse_taken_names(source.wanted.columns.carry)
     refuse_shared_ids(source)
     parts = open_folder(Path(folder), ending, predictor, source, level)
     return write_parts(client, predictor, parts, level)
+
+
+def _others(predictor: SetPredictor) -> dict[str, RowInput]:
+    """The inputs of the spec that the predictor does not read, whose columns the parts may have."""
+    return {name: x for name, x in predictor.loss.declared_inputs.items() if name not in predictor.inputs}
 
 
 def write_parts(

@@ -44,6 +44,11 @@ def _sets(loss: Any) -> str:
     P = np.exp(logits - logits.max(axis=1, keepdims=True))
     P /= P.sum(axis=1, keepdims=True)
     y = np.array([rng.choice(loss.K, p=p) for p in P])
+    inputs = {
+        name: rng.uniform(x.low, x.high, (ROWS + 1,) if x.width is None else (ROWS + 1, x.width))
+        for name, x in loss.inputs.items()
+    }
+    old, new = ({name: x[part] for name, x in inputs.items()} or None for part in (slice(ROWS), slice(ROWS, None)))
     top = np.argsort(-P[-1])[:5]
     likely = ", ".join(f"{loss.labels[i]} {P[-1, i]:.2f}" for i in top)
     lines = [
@@ -55,8 +60,8 @@ def _sets(loss: Any) -> str:
     for oracle in ORACLES:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            predictor = udcp.SetPredictor(loss, oracle=oracle, alpha=0.1).calibrate(P[:-1], y[:-1])
-            sets = predictor.predict_set(P[-1:])
+            predictor = udcp.SetPredictor(loss, oracle=oracle, alpha=0.1).calibrate(P[:-1], y[:-1], inputs=old)
+            sets = predictor.predict_set(P[-1:], inputs=new)
         names = list(sets.labels[0])
         shown = ", ".join(map(str, names[:12])) + (f" and {len(names) - 12} more" if len(names) > 12 else "")
         lines.append(f"| `{oracle}` | {shown or 'none'} | {sets.costs[0]:.2f} |")

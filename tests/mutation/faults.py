@@ -6,6 +6,7 @@ from fault import Fault
 from honesty_faults import HONESTY_FAULTS
 from input_faults import INPUT_FAULTS
 from promise_faults import PROMISE_FAULTS
+from row_faults import ROW_FAULTS
 from watch_faults import WATCH_FAULTS
 
 CALIBRATE = "tests/udcp_dsl/prediction/calibrate/test_calibration.py"
@@ -381,4 +382,5 @@ FAULTS = (
     *WATCH_FAULTS,
     *PROMISE_FAULTS,
     *HONESTY_FAULTS,
+    *ROW_FAULTS,
 )

@@ -244,3 +244,72 @@ def test_a_worker_that_dies_in_the_middle_of_calibration_changes_nothing(client:
     udcp.SetPredictor(loss, "penalized", alpha=0.3).calibrate(P, Y).save("alone.json")
     assert killed
     assert Path("cluster.json").read_bytes() == Path("alone.json").read_bytes()
+
+
+INPUTS_SPEC = """
+labels {cat, dog, wolf}
+categories home { indoors: { cat, dog }, outdoors: { wolf } }
+input km in [0, 200]
+costs fee per row in [0, 9]
+costs queue of home per row in [0, 30]
+loss separable = sum(fee) + 0.1 * km * size
+loss trip = sum(fee) + count(home, queue) + km * (any({ cat }) and any({ wolf }))
+"""
+
+
+def with_inputs(wide: bool) -> None:
+    """The same parts, with the inputs of their rows: in columns of lists, or one for each entry."""
+    own = np.random.default_rng(1)
+    for number in range(PARTS):
+        table = pq.read_table(f"in/part-{number}.parquet")
+        fee, queue = own.uniform(0, 9, (ROWS, 3)), own.uniform(0, 30, (ROWS, 2))
+        columns: dict[str, Any] = {"km": own.uniform(0, 200, ROWS), "fee": fee.tolist(), "queue": queue.tolist()}
+        if wide:
+            columns = {"km": columns["km"], **{f"fee.{x}": fee[:, i] for i, x in enumerate(("cat", "dog", "wolf"))}}
+            columns |= {f"queue.{x}": queue[:, i] for i, x in enumerate(("indoors", "outdoors"))}
+        for name, column in columns.items():
+            table = table.append_column(name, pa.array(column))
+        pq.write_table(table, f"in/part-{number}.parquet")
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("wide", "options"),
+    [
+        pytest.param(False, ("--loss", "trip", "--oracle", "price"), marks=pytest.mark.slow),  # workers compile
+        (True, ("--loss", "separable", "--oracle", "ratio", "--repair", "temperature")),
+        (False, ("--loss", "separable", "--oracle", "penalized")),
+    ],
+)
+def test_a_cluster_calibrates_and_predicts_with_inputs_to_the_bytes_of_one_process(
+    client: Any, wide: bool, options: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_inputs(wide)
+    Path("pets.loss").write_text(INPUTS_SPEC)
+    Path("y.txt").write_text("\n".join(np.array(["cat", "dog", "wolf"])[Y]))
+    monkeypatch.setattr("udcp_dsl.dask.connected", lambda scheduler, workers: nullcontext(client))
+    read = ("--probs", "in", "--id", "photo")  # lists that are no input are the probabilities
+    rows = ("calibrate", "pets.loss", *read, "--truth", "y.txt", *options, "--alpha", "0.3")
+    run(*rows, "-o", "alone.json")
+    run(*rows, "-o", "cluster.json", "--engine", "dask")
+    assert Path("cluster.json").read_bytes() == Path("alone.json").read_bytes()
+    run("predict", "alone.json", *read, "-o", "one/")
+    run("predict", "cluster.json", *read, "-o", "many/", "--engine", "dask")
+    assert contents("many") == contents("one")
+    predictor = udcp.SetPredictor.load("alone.json")
+    source = open_rows("in", predictor.loss.labels, id_column="photo", column="p", inputs=predictor.inputs)
+    expected = predictor.predict_set(source.whole()).to_lists()
+    assert [x for i in range(PARTS) for x in pq.read_table(f"one/part-{i}.parquet")["labels"].to_pylist()] == expected
+
+
+@pytest.mark.usefixtures("folder")
+def test_an_input_that_is_wrong_is_told_by_part_and_row(client: Any) -> None:
+    with_inputs(wide=False)
+    loss = udcp.loads(INPUTS_SPEC, loss="separable")
+    rows = rows_of_parts(client, "in", loss.labels, beside={"true labels": Y}, column="p", inputs=loss.inputs)
+    predictor = udcp.SetPredictor(loss, "ratio", alpha=0.3).calibrate(rows)
+    table = pq.read_table("in/part-4.parquet")
+    far = pa.array([500.0 if i == 7 else 1.0 for i in range(ROWS)])
+    pq.write_table(table.set_column(table.schema.get_field_index("km"), "km", far), "in/part-4.parquet")
+    with pytest.raises(InputError, match=r"part-4\.parquet: row 7: input 'km' is 500, outside \[0, 200\]"):
+        predict_parts(client, predictor, "in", "out", id_column="photo", column="p")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
 
 
-@click.command("eval", epilog="Example:  udcp eval pets.loss cat wolf --input km=12")
+@click.command("eval", epilog="Example:  udcp eval pets.loss cat wolf")
 @reads_spec
 @takes_inputs
 @click.argument("members", nargs=-1, metavar="[LABEL]...")

@@ -11,6 +11,7 @@ import numpy as np
 from udcp_dsl.prediction.calibrate import DEFAULT_GRID
 from udcp_dsl.prediction.oracle import Oracle, Probabilities, make_oracle, with_lambda
 from udcp_dsl.testing.coverage import Problem
+from udcp_dsl.testing.row_inputs import drawn_inputs
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
@@ -23,15 +24,20 @@ def seconds_a_row(name: str, loss: Loss) -> float | None:
     """The least of a few measurements, each over the rows of one generated classifier; None where the oracle fails."""
     rng = np.random.default_rng(0)
     P, _ = Problem.generated(loss.K, rng, kind="calibrated").draw(_ROWS, rng)
+    inputs = loss.inputs_of(drawn_inputs(loss.inputs, _ROWS, rng), _ROWS)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # said when it is used
             oracle = make_oracle(name, loss)
             oracle = with_lambda(oracle, DEFAULT_GRID[0]) if oracle.untuned else oracle
-            oracle.scores(P[:1])  # compiles
-            alone = _seconds(oracle, P[:1])
-            rows = P[: max(1, int(min(_ROWS, _ENOUGH / alone)))]
-            return min(_seconds(oracle, rows) for _ in range(_REPEATS if alone < _ENOUGH / _ROWS else 1)) / len(rows)
+
+            def seconds(rows: slice) -> float:
+                return _seconds(oracle.with_inputs(None if inputs is None else inputs[rows]), P[rows])
+
+            seconds(slice(1))  # compiles
+            alone = seconds(slice(1))
+            many = max(1, int(min(_ROWS, _ENOUGH / alone)))
+            return min(seconds(slice(many)) for _ in range(_REPEATS if alone < _ENOUGH / _ROWS else 1)) / many
     except Exception:  # whatever a stranger's oracle raises is told by `udcp validate`
         return None
 

@@ -43,7 +43,7 @@ def _of_occurrence(document: Document, x: Occurrence) -> str:
     match x.symbol.kind:
         case "name":
             declaration = document.declarations.get(x.symbol.name)
-            if isinstance(declaration, ast.Param):
+            if isinstance(declaration, ast.Param | ast.Input):
                 return "parameter"
             return "variable" if isinstance(declaration, ast.Let | ast.LossDecl | ast.Limit) else "class"
         case "label" | "category" | "node":

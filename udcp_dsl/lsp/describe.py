@@ -29,6 +29,11 @@ def described(document: Document, name: str) -> str:
 
 def described_thing(thing: Thing) -> str:
     match thing:
+        case RowInput():
+            return f"input: {str(thing).partition(': ')[2]}"
+        case RowCosts(_, values, of):
+            what = f"the {len(values)} categories of {of.name}" if of is not None else _many(len(values), "label")
+            return f"costs of {what} per row, in [{thing.low:.10g}, {thing.high:.10g}]"
         case Costs(_, values, of):
             what = f"the {len(values)} categories of {of.name}" if of is not None else _many(len(values), "label")
             if isinstance(thing, RowCosts):
@@ -61,6 +66,8 @@ def described_thing(thing: Thing) -> str:
 
 def type_of(value: Value) -> str:
     """The type of an expression, as specs/reference/types.md calls it."""
+    if value.by_row:
+        return "row indicator" if value.indicator else "row number"
     if value.indicator:
         return "indicator"
     if value.number is not None:

@@ -15,7 +15,7 @@ from udcp_dsl.compile.type_checker import Value
 from udcp_dsl.expression.domain import Actions, Category, Costs, Family, Hierarchy
 from udcp_dsl.expression.explain import shown_blame
 from udcp_dsl.expression.facts import Facts
-from udcp_dsl.expression.rows.declared import RowCosts
+from udcp_dsl.expression.rows.declared import RowCosts, RowInput
 from udcp_dsl.language import ast
 from udcp_dsl.language.words import RESERVED
 from udcp_dsl.lsp.describe import described, described_thing, type_of
@@ -24,6 +24,7 @@ from udcp_dsl.lsp.manual import page
 from udcp_dsl.lsp.occurrences import Symbol, occurrence_at
 
 _STRING = re.compile(r'"(?:\\.|[^"\\])*"')
+_PER_ROW = ("per", "row")  # which stay names elsewhere
 _SHOWN = 12  # labels, nodes, costs of a list
 
 
@@ -39,7 +40,7 @@ def hover(document: Document, position: dict[str, int]) -> dict[str, Any] | None
         return None
     around = expressions_at(document, offset)
     meaning, rest = "", ""
-    if token.kind == "word" and token.text in RESERVED:
+    if token.kind == "word" and (token.text in RESERVED or (token.text in _PER_ROW and not around)):
         meaning, heading, rest = page(token.text).partition("\n## ")
         rest = heading.strip() + " " + rest if rest else ""
     facts = list(_expression(document, around[-1])) if around else []
@@ -107,7 +108,10 @@ def _name(document: Document, name: str) -> Iterator[str]:
     d = document.known
     thing = d.things.get(name)
     match thing:
-        case Costs(_, values, of) if not isinstance(thing, RowCosts):
+        case RowInput() | RowCosts():
+            column = "a column of lists" if isinstance(thing, RowCosts) else "a column"
+            yield f"Given with each row: {column} `{name}` of the table, or `inputs=` in Python."
+        case Costs(_, values, of):
             yield _listed(f"{key}: {value:.10g}" for key, value in _largest(of.names if of else d.labels, values))
         case Category():
             yield _listed(d.labels[y] for y in thing.members.tolist())
@@ -154,7 +158,9 @@ def _label(document: Document, label: str) -> Iterator[str]:
     yield f"**{label}**: label {y + 1} of {len(d.labels):,}"
     rows = []
     for name, thing in d.things.items():
-        if isinstance(thing, Costs) and thing.of is None and len(thing.values) > y:
+        if isinstance(thing, RowCosts) and thing.of is None:
+            rows.append(f"- {name}: given with each row, {thing.low:.10g} to {thing.high:.10g}")
+        elif isinstance(thing, Costs) and thing.of is None and len(thing.values) > y:
             rows.append(f"- {name}: {thing.values[y]:.10g}")
         elif isinstance(thing, Category) and thing.mask[y]:
             rows.append(f"- in {name}")

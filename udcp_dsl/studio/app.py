@@ -114,7 +114,7 @@ def _gallery() -> Any:
         lines = path.read_text(encoding="utf-8").splitlines()
         lead = lines[: next((i for i, line in enumerate(lines) if line[:1] != "#"), 0)]
         title, about = _titled(" ".join(line.lstrip("# ") for line in lead)) if lead else (name, "")
-        loss = load(path)
+        loss = load(path).example
         losses = len(loss.losses)
         found.append(
             {

@@ -14,6 +14,7 @@ import numpy as np
 
 from udcp_dsl.comparison import CostCurve
 from udcp_dsl.diagnostics import keeping_warnings
+from udcp_dsl.expression.rows.given import RowInputs
 from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.calibrate import points_needed
 from udcp_dsl.prediction.evaluation import Evaluation, evaluate
@@ -112,10 +113,11 @@ def worth_of(predictor: SetPredictor, alpha: Fraction) -> float | None:
     return tau if isinstance(tau, float) and math.isfinite(tau) else None
 
 
-def sets_of(fitted: Fitted, p: Any) -> tuple[Any, Any]:
-    """The set and the scores of one row, (K,) each."""
+def sets_of(fitted: Fitted, p: Any, inputs: RowInputs | None = None) -> tuple[Any, Any]:
+    """The set and the scores of one row, (K,) each; `inputs` are those of the row, twice."""
     rows = np.repeat(np.asarray(p, dtype=np.float64)[None, :], 2, axis=0)  # for one alone kernels are compiled anew
-    return fitted.predictor.predict_set(rows).mask[0], fitted.scorer.scores(fitted.predictor.repaired(rows))[0]
+    scores = fitted.scorer.with_inputs(inputs).scores(fitted.predictor.repaired(rows))[0]
+    return fitted.predictor.predict_set(rows, inputs=inputs if fitted.loss.inputs else None).mask[0], scores
 
 
 @contextmanager

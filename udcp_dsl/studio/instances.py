@@ -7,11 +7,12 @@ taken for each other. The truth is drawn from these odds; what the classifier sa
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from udcp_dsl.expression.rows.given import inputs_of
 from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.rows import Rows, rows_of
 from udcp_dsl.report.tree import tree_of
@@ -54,7 +55,20 @@ def generated(loss: Loss, seed: int = 0) -> Instances:
     said = _SURE * odds
     P = np.exp(said - said.max(axis=1, keepdims=True))
     rows = rows_of(P / P.sum(axis=1, keepdims=True), loss.labels, y=np.array(loss.labels, dtype=object)[y].tolist())
-    return halved(rows, f"{n:,} rows of a generated classifier", seed)
+    return halved(with_inputs(rows, loss, seed), f"{n:,} rows of a generated classifier", seed)
+
+
+def with_inputs(rows: Rows, loss: Loss, seed: int = 0) -> Rows:
+    """Rows with all inputs that the spec declares: those that they have not are drawn, evenly over their ranges."""
+    declared, rng = loss.declared_inputs, np.random.default_rng([seed, 1])
+    known = {} if rows.inputs is None else dict(rows.inputs)
+    if not declared or known.keys() >= declared.keys():
+        return rows
+    drawn = {
+        name: rng.uniform(x.low, x.high, (len(rows),) if x.width is None else (len(rows), x.width))
+        for name, x in declared.items()
+    }
+    return replace(rows, inputs=inputs_of(declared, {**drawn, **known}, len(rows)))
 
 
 def halved(rows: Rows, about: str, seed: int = 0) -> Instances:
@@ -73,7 +87,9 @@ def own(rows: Rows, about: str) -> Supply:
 
     def supply(loss: Loss) -> Instances:
         if loss.labels == rows.labels:
-            return halved(rows, about)
+            lacking = loss.inputs.keys() - (() if rows.inputs is None else rows.inputs.keys())
+            told = f"{about}, with inputs that are drawn: {', '.join(sorted(lacking))}" if lacking else about
+            return halved(with_inputs(rows, loss), told)
         made = generated(loss)
         return Instances(
             made.calibration, made.shown, f"{made.about}: the labels are not those of {about}", made.places

@@ -36,6 +36,7 @@ class State:
     loss: str | None = None
     moved: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     members: tuple[str, ...] = ()
+    inputs: Mapping[str, float] = field(default_factory=dict)  # of the row that the chosen set is of, where moved
     row: int | None = None
     drags: tuple[tuple[int, float], ...] = ()
     why: str | None = None
@@ -89,6 +90,13 @@ def _param(state: State, value: object) -> State:
     return replace(state, moved={**state.moved, _string(name, "param"): pair})
 
 
+def _input(state: State, value: object) -> State:
+    if not isinstance(value, list) or len(value) != 2:
+        raise InputError("input is a list of a name and a number")
+    number = finite_number(value[1], "input")
+    return replace(state, inputs={**state.inputs, _string(value[0], "input"): number})
+
+
 def _members(state: State, value: object) -> State:
     if not isinstance(value, list):
         raise InputError("members is a list of labels")
@@ -132,6 +140,7 @@ _CHANGES: Mapping[str, Callable[[State, object], State]] = {
     "text": _text,
     "loss": lambda state, value: replace(state, loss=None if value is None else _string(value, "loss")),
     "param": _param,
+    "input": _input,
     "members": _members,
     "row": _row,
     "drag": _drag,

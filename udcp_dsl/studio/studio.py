@@ -63,7 +63,7 @@ class Studio:
         self._loss: Loss | None = None  # of the last text that compiled
         self._set_of: object = None
         # Of the second.
-        self._instances: tuple[tuple[tuple[str, ...], int], Instances] | None = None
+        self._instances: tuple[tuple[tuple[str, ...], int, tuple[Any, ...]], Instances] | None = None
         self._fits: dict[str, Fitted] = {}
         self._missing: dict[str, str] = {}
         self._curves: dict[str, CostCurve] = {}
@@ -188,9 +188,9 @@ class Studio:
             moved = {slider.name: slider.value for slider in sliders if slider.value != slider.default}
             self.board.put_new("copied", copied(state, made.name, made.name != made.losses[-1], moved, self._main()))
         loss = self.loss
-        if loss is not None and self._set_of != (loss, state.members):
-            self._set_of = (loss, state.members)
-            self.board.put("set", set_data(loss, state.members))
+        if loss is not None and self._set_of != (loss, state.members, state.inputs):
+            self._set_of = (loss, state.members, state.inputs)
+            self.board.put("set", set_data(loss, state.members, state.inputs))
 
     # The third thread, as a case may need an oracle
 
@@ -249,7 +249,7 @@ class Studio:
 
     def _rows_of(self, loss: Loss) -> Instances:
         with self._lock:
-            supply, wanted = self._supply, (loss.labels, self._supplied)
+            supply, wanted = self._supply, (loss.labels, self._supplied, tuple(loss.declared_inputs.items()))
         if self._instances is None or self._instances[0] != wanted:
             self._doing("rows", "making rows", 0, 0)
             self._instances = (wanted, supply(loss))

@@ -45,7 +45,9 @@ def load_rows(studio: Studio, body: Any) -> Any:
         file = _written(Path(folder) / "probs", body.get("probs"), "probabilities")
         beside = {} if column else {"true labels": _written(Path(folder) / "truth", truth, "truth")}
         columns = Columns(truth_column=column) if column else Columns()
-        source = open_source(str(file), loss.labels, columns, normalize=body.get("normalize") is True)
+        table = file.suffix not in (".npy", ".npz")  # of an array inputs are drawn
+        read: dict[str, Any] = {"inputs": loss.inputs if table else None, "unread": loss.declared_inputs}
+        source = open_source(str(file), loss.labels, columns, normalize=body.get("normalize") is True, **read)
         rows = replace(source, beside={role: read_column(str(path)) for role, path in beside.items()}).whole()
     name = body["probs"]["name"]
     about = f"{len(rows):,} rows of {Path(name).name}"

@@ -198,13 +198,12 @@ def at_values(loss: Loss, values: Mapping[str, float]) -> Loss:
         known = did_you_mean(unknown[0], [*loss.params, *loss.known_inputs])
         raise InputError(f"the spec has no parameter or input {unknown[0]!r}" + (f"; {known}" if known else ""))
     for name, x in loss.inputs.items():
-        if x.width is not None:
-            raise InputError(f"the loss reads {x}, which a case cannot give")
         if name not in values:
-            raise InputError(f"the loss reads the input {name!r}: give it, such as `with {name} = {x.example:g}`")
+            raise InputError(f"the loss reads the input {name!r}: give it, such as `with {name} = {x.low:g}`")
     params = {name: value for name, value in values.items() if name in loss.params}
     made = loss.with_params(**params) if params else loss
-    return made.at({name: values[name] for name in loss.inputs}) if loss.inputs else made
+    row = {name: np.full(x.width or (), values[name]) for name, x in loss.inputs.items()}  # of costs per row all alike
+    return made.at(row) if row else made
 
 
 def _name(text: str) -> str:

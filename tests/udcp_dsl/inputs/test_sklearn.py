@@ -15,9 +15,10 @@ pd = pytest.importorskip("pandas")
 sklearn = pytest.importorskip("sklearn")
 
 from sklearn.linear_model import LogisticRegression  # noqa: E402
-from sklearn.model_selection import GridSearchCV, KFold, cross_validate  # noqa: E402
+from sklearn.model_selection import GridSearchCV, KFold, cross_validate, train_test_split  # noqa: E402
 from sklearn.pipeline import make_pipeline  # noqa: E402
 from sklearn.preprocessing import StandardScaler  # noqa: E402
+from sklearn.utils import check_random_state  # noqa: E402
 
 from udcp_dsl.sklearn import UtilitySetClassifier, set_scorer  # noqa: E402
 
@@ -63,6 +64,18 @@ def test_inputs_are_fitted_with_their_rows() -> None:
             face(X[:20])
     with pytest.raises(InputError, match="give inputs="):
         made.evaluate_sets(X, y)
+
+
+def test_calibration_rows_keep_their_own_inputs() -> None:
+    """As if the split were made by hand."""
+    X, y, inputs = rows()
+    made = model().fit(X, y, inputs=inputs)
+    training, held_out = train_test_split(np.arange(N), test_size=0.25, random_state=check_random_state(0))
+    fitted = LogisticRegression().fit(X[training], y[training])
+    own = {name: column[held_out] for name, column in inputs.items()}
+    predictor = udcp.SetPredictor(udcp.loads(TEXT), alpha=0.2)
+    predictor.calibrate(fitted.predict_proba(X[held_out]), y[held_out], inputs=own)
+    assert made.predictor_.calibrated.thresholds() == predictor.calibrated.thresholds()
 
 
 def test_cross_conformal_sets_read_them_too() -> None:

@@ -92,3 +92,43 @@ def test_what_is_offered_can_be_written(marked: object, triage: str, typed: str)
             text = document.text[:at] + new + document.text[at:]
             found = diagnostics(Reader().read(text, document.folder))
             assert not [x for x in found if x["severity"] == 1], new
+
+
+VISITS = """labels { gp, ward }
+categories team { mobile: { gp }, hospital: { ward } }
+input km in [0, 200]
+costs fee per row in [1, 50]
+costs queue of team per row in [0, 60]
+loss l = sum(fee) + km * size + count(team, queue)
+"""
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("inp|", ["input"]),
+        ("input far |", ["in"]),
+        ("costs c |", ["from", "per", "of"]),
+        ("costs c per |", ["row"]),
+        ("costs c per row |", ["in"]),
+        ("costs c of team per |", ["row"]),
+        ("loss x = sum(|", ["fee"]),
+        ("loss x = count(team, |", ["queue"]),
+        ("loss x = k|", ["km"]),
+        ("loss x = if k|", ["km"]),
+    ],
+)
+def test_inputs_are_offered(marked: object, typed: str, expected: list[str]) -> None:
+    assert sorted(offered(marked, VISITS + typed)) == sorted(expected)
+
+
+def test_inputs_are_found_where_they_are_declared_and_outlined(marked: object) -> None:
+    from udcp_dsl.lsp.navigation import definition, symbols
+
+    for old, new, line in (("km * size", "k|m * size", 2), ("sum(fee)", "sum(fe|e)", 3), (", queue", ", que|ue", 4)):
+        document, position = marked(VISITS.replace(old, new, 1))  # type: ignore[operator]
+        (place,) = definition(document, position)
+        assert place["range"]["start"]["line"] == line
+    outline = {x["name"]: x["detail"] for x in symbols(document)}
+    assert outline["km"] == "input: a number per row in [0, 200]"
+    assert outline["fee"] == "costs of 2 labels per row, in [1, 50]"

@@ -125,3 +125,40 @@ def test_every_place_of_a_spec_with_inputs_and_limits_is_answered() -> None:
         assert said in told
     at_km = document.lines.position(ROWS.index("km > 50"))
     assert "km" in {x["label"] for x in completion(document, at_km)["items"]}
+
+
+VISITS = """labels { gp, nurse, ward }
+categories team { mobile: { gp, nurse }, hospital: { ward } }
+input km in [0, 200]
+costs fee per row in [1, 50]
+costs queue of team per row in [0, 60]
+loss l = sum(fee) + 0.1 * km * any(team.mobile) + count(team, queue) + 2 * (km > 50)
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("input km", "in|put km", ["# input and per row", "a number that comes with each row"]),
+        ("input km", "input k|m", ["**km** input: a number per row in [0, 200]", "a column `km` of the table"]),
+        ("* km", "* k|m", ["**km** input: a number per row in [0, 200]", "`inputs=` in Python"]),
+        ("costs fee", "costs fe|e", ["**fee** costs of 3 labels per row, in [1, 50]", "a column of lists `fee`"]),
+        ("sum(fee)", "sum(fe|e)", ["**fee** costs of 3 labels per row, in [1, 50]"]),
+        ("costs queue", "costs que|ue", ["**queue** costs of the 2 categories of team per row, in [0, 60]"]),
+        ("fee per", "fee pe|r", ["# input and per row"]),
+        ("per row", "per ro|w", ["# input and per row"]),
+        ("0.1 * km", "0.1 |* km", ["set function", "values in [0, 20]", "| monotone | proved |"]),
+        ("km > 50", "km |> 50", ["row indicator"]),
+        ("labels { gp", "labels { |gp", ["- fee: given with each row, 1 to 50", "- team: mobile"]),
+    ],
+)
+def test_inputs_are_explained_where_they_stand(marked: object, old: str, new: str, expected: list[str]) -> None:
+    text = shown(marked, VISITS.replace(old, new, 1))
+    for part in expected:
+        assert part in text
+
+
+def test_a_name_that_is_per_or_row_is_no_word_of_the_language(marked: object) -> None:
+    text = shown(marked, "labels { a, b }  param per = 2  loss l = p|er * size")
+    assert "parameter = 2" in text
+    assert "# input and per row" not in text

@@ -202,3 +202,22 @@ def test_the_page_about_cases_is_right() -> None:
     cases = parse_cases(Source("cases.md", text.split("```")[1]))
     assert [type(c.claim) for c in cases] == [CostCase, CostCase, CostCase, RowCase, RowCase]
     assert (cases[2].loss, cases[2].params) == ("triage", {"coherence": 3.0})
+
+
+def test_with_sets_the_inputs_of_a_row() -> None:
+    declared = "labels { a, b }  param k = 2  input km in [0, 9]  costs fee per row in [1, 5]"
+    loss = udcp.loads(f"{declared}  loss l = sum(fee) + k * km * size")
+    for text, holds in (
+        ('case "near" with km = 1, fee = 2: cost { a } == 4', True),
+        ('case "far" with km = 9, fee = 2: cost { a } == 20', True),
+        ('case "both" with k = 3, km = 9, fee = 2: cost { a } == 29', True),
+        ('case "not so" with km = 9, fee = 2: cost { a } < 20', False),
+    ):
+        assert tried(loss, case(text)).holds is holds
+    for text, says in (
+        ('case "which" with km = 9: cost { a } > 1', "say which, with fee = NUMBER"),
+        ('case "outside" with km = 10, fee = 2: cost { a } > 1', "input 'km' is 10, outside [0, 9]"),
+    ):
+        verdict = tried(loss, case(text))
+        assert not verdict.holds
+        assert says in str(verdict.counter_example)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
@@ -217,10 +218,8 @@ def _within(choice: ColumnSelection, names: Sequence[str], left: Sequence[str]) 
         return [place[names[position]] for position in positions]
 
     ids = None if choice.ids is None else place[names[choice.ids]]
-    return ColumnSelection(
-        moved(choice.numbers), moved(choice.texts), moved(choice.carried), width=choice.width, ids=ids,
-        grouped=choice.grouped,
-    )  # fmt: skip
+    numbers, texts, carried = (moved(x) for x in (choice.numbers, choice.texts, choice.carried))
+    return replace(choice, numbers=numbers, texts=texts, carried=carried, ids=ids)
 
 
 def _block(pa: Any, batch: Any, choice: ColumnSelection) -> Block:

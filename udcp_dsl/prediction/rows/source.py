@@ -143,7 +143,8 @@ class Source:
                 raise InputError(f"{role}: {len(column)} entries for {n} rows")
 
     def _checked(self, block: Block, part: Part, at: int, kinds: _Kinds) -> Rows:
-        texts = [csv_column(cells) for cells in block.texts] if part.ending == ".csv" else block.texts
+        of_text = part.ending == ".csv"  # entries of costs per row are numbers to whoever checks them
+        texts = [csv_column(x) if of_text and isinstance(x, list) else x for x in block.texts]
         found = self.wanted.roles(texts)
         for role, column in self.beside.items():
             found[role] = column[at : at + len(block.values)]

@@ -20,7 +20,6 @@ import numpy as np
 
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.expression.domain import WHOLE_NUMBER
-from udcp_dsl.expression.rows.given import EntryColumns
 from udcp_dsl.prediction.csv_cells import from_cell
 from udcp_dsl.prediction.rows.arrow_tables import Choose
 from udcp_dsl.prediction.rows.columns import Block, ColumnSelection
@@ -37,10 +36,8 @@ def scalars(cells: list[str]) -> list[Any]:
     return [kind(cell) if cell else None for cell in cells]
 
 
-def csv_column(cells: Any) -> Any:
-    """What the cells of a column mean; the entries of costs per row are left as they are."""
-    if isinstance(cells, EntryColumns):
-        return cells
+def csv_column(cells: list[str]) -> list[Any]:
+    """What the cells of a column mean."""
     return scalars([from_cell(cell) for cell in cells])
 
 

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
 
+from udcp_dsl.expression.rows.declared import RowInput
 from udcp_dsl.loss import Loss
 from udcp_dsl.report.tree import tree_of
 
 _HELD = 1 << 22  # entries of masks that are held at once
+
+
+def _value(x: RowInput, moved: float | None) -> Any:
+    if x.entries is not None:
+        return x.example
+    return min(max(float(x.example) if moved is None else moved, x.low), x.high)
 
 
 def labels_data(loss: Loss) -> dict[str, Any]:
@@ -28,9 +35,16 @@ def labels_data(loss: Loss) -> dict[str, Any]:
     }
 
 
-def set_data(loss: Loss, members: Collection[str]) -> dict[str, Any]:
+def set_data(loss: Loss, members: Collection[str], moved: Mapping[str, float] | None = None) -> dict[str, Any]:
     """What a set costs. `adds` says of every label what the set would cost more with it; of a member, what it costs
-    more than without it. Members that are no labels (of another spec) are left out."""
+    more than without it. Members that are no labels (of another spec) are left out. Inputs of the row are those that
+    were moved, within their ranges, and else around the middle of these."""
+    row = {name: _value(x, (moved or {}).get(name)) for name, x in loss.inputs.items()}
+    inputs = [
+        {"name": name, "low": x.low, "high": x.high, "value": None if x.entries else row[name]}
+        for name, x in loss.inputs.items()
+    ]
+    loss = loss.at(row) if row else loss
     known = {label: y for y, label in enumerate(loss.labels)}
     inside = sorted(known[label] for label in members if label in known)
     mask = np.zeros(loss.K, dtype=bool)
@@ -48,6 +62,7 @@ def set_data(loss: Loss, members: Collection[str]) -> dict[str, Any]:
         adds[part] = total - loss.batch(without)
     return {
         "members": inside,
+        "inputs": inputs,
         "total": total + 0.0,
         "terms": [[text, cost + 0.0] for text, cost in loss.terms(mask).items()],
         "adds": [float(f"{value:.8g}") + 0.0 for value in adds.tolist()],

@@ -101,7 +101,7 @@ def change(before: Fitted, after: Fitted, instances: Instances) -> dict[str, Any
     old, new = before.evaluation.sets.mask, after.evaluation.sets.mask
     changed = np.flatnonzero((old != new).any(axis=1))
     now = after.evaluation.sets.costs
-    kept = after.loss.batch(old)
+    kept = after.loss.batch(old, inputs=instances.shown.inputs)
     order = changed[np.argsort(-np.abs(kept - now)[changed], kind="stable")]
     return {
         "oracle": after.predictor.oracle.name,

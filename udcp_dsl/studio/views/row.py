@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from udcp_dsl.loss import Loss
+from udcp_dsl.prediction.oracle import make_oracle
 from udcp_dsl.studio.fitting import Fitted, sets_of
 from udcp_dsl.studio.instances import Instances
 
@@ -20,9 +21,11 @@ def row_data(
     fitted: Mapping[str, Fitted], instances: Instances, row: int, now: Any, why: str | None, dragged: bool
 ) -> dict[str, Any]:
     """The row at place `row` of those that are shown, with the probabilities that it has now."""
-    loss = next(iter(fitted.values())).loss
+    whole, inputs = next(iter(fitted.values())).loss, instances.shown.inputs
+    own = None if inputs is None or not whole.inputs else inputs[[row, row]]
+    loss = whole if own is None else whole.at(own.row(0))
     truth = int(instances.shown.truth[row])
-    found = {name: sets_of(one, now) for name, one in fitted.items()}
+    found = {name: sets_of(one, now, own) for name, one in fitted.items()}
     asked = loss.labels.index(why) if why in loss.labels else truth
     order = np.lexsort((np.arange(loss.K), -now)).tolist()
     held = np.any([mask for mask, _ in found.values()], axis=0)
@@ -51,18 +54,22 @@ def row_data(
             }
             for name, (mask, _) in found.items()
         ],
-        "hull": _hull(fitted.get("price"), now),
+        "inputs": {} if own is None else {n: np.asarray(own[n][0]).tolist() for n in whole.inputs},
+        "hull": _hull(fitted.get("price"), now, loss),
         "why": _why(loss, asked, now, fitted, found),
     }
 
 
-def _hull(price: Fitted | None, p: Any) -> dict[str, Any] | None:
+def _hull(price: Fitted | None, p: Any, loss: Loss) -> dict[str, Any] | None:
     """The sets of the row by rising price: what a price of probability buys; `at` is the one at the threshold."""
-    explain = None if price is None else getattr(price.scorer, "explain", None)
-    if price is None or explain is None:
+    if price is None:
+        return None
+    scorer = make_oracle("price", loss, **price.options) if price.loss.inputs else price.scorer
+    explain = getattr(scorer, "explain", None)
+    if explain is None:
         return None
     seen = price.predictor.repaired(np.repeat(p[None, :], 2, axis=0))
-    vertices = explain(seen[0], price.scorer.scores(seen)[0])
+    vertices = explain(seen[0], scorer.scores(seen)[0])
     at = sum(vertex.price <= price.tau for vertex in vertices) - 1
     shown = vertices[: max(_VERTICES, at + 2)]
     return {

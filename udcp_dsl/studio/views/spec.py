@@ -66,7 +66,7 @@ class Checked:
                 "unit": self.loss.unit,
                 "losses": list(self.loss.losses),
                 "K": self.loss.K,
-                "terms": list(self.loss.terms(())),
+                "terms": list(self.loss.example.terms(())),
                 "oracles": [_oracle(name, self.loss) for name in oracle_names()],
                 **facts_as_dict(self.loss),
             }

@@ -2,6 +2,7 @@
 
 import { ask, change, offline } from "./connection.js";
 import { braces, cost, make, name, number, refill, signed } from "./dom.js";
+import { InputSliders } from "./inputs.js";
 
 const OPEN = 60; // labels up to which all nodes begin open
 const FOUND = 40; // labels that a search shows
@@ -16,6 +17,7 @@ export class SetsPanel {
     this.tree = make("div", { class: "tree", role: "group", "aria-label": "Labels of the set" });
     this.expect = make("details", { class: "expect" });
     this.facts = make("details", { class: "facts", open: true });
+    this.inputs = new InputSliders(parent);
     parent.append(
       make("div", { class: "chosen" }, this.total, this.clear), make("div", { class: "scroll" }, this.terms),
       this.expect, this.search, this.tree, this.facts);
@@ -29,7 +31,10 @@ export class SetsPanel {
       this.above = views.labels.tree;
       this.nodes.clear();
     }
-    if (views.set) this.set = views.set;
+    if (views.set) {
+      this.set = views.set;
+      this.inputs.show(views.set.inputs);
+    }
     if (views.spec?.ok) this.showFacts(views.spec);
     if ((views.labels || views.set) && this.labels && this.set && this.set.adds.length === this.labels.length) {
       this.members = new Set(this.set.members);
