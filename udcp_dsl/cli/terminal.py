@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from textwrap import fill
 from typing import TYPE_CHECKING, TextIO
 
 import click
@@ -130,9 +131,14 @@ def report_error(error: Exception, as_json: bool) -> None:
 
 
 def tell(mark: str, colour: str, message: str) -> None:
-    """A line on stderr that begins with a mark, such as `error:`."""
+    """A line on stderr that begins with a mark, such as `error:`; on a terminal it is broken between words."""
     shown = click.style(mark, fg=colour, bold=True) if coloured(sys.stderr) else mark
-    click.echo(f"{shown} {visible_lines(message)}", err=True, color=True)
+    text = f"{mark} {visible_lines(message)}"
+    if sys.stderr.isatty():
+        width = os.get_terminal_size(sys.stderr.fileno()).columns or _PLAIN_WIDTH
+        whole = {"break_long_words": False, "break_on_hyphens": False}  # paths and options can be copied
+        text = "\n".join(fill(line, max(width, 20), **whole) for line in text.split("\n"))
+    click.echo(shown + text[len(mark) :], err=True, color=True)
 
 
 def error_as_data(error: Exception) -> list[dict[str, object]]:
