@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from textwrap import fill
+from textwrap import TextWrapper
 from typing import TYPE_CHECKING, TextIO
 
 import click
@@ -136,8 +136,9 @@ def tell(mark: str, colour: str, message: str) -> None:
     text = f"{mark} {visible_lines(message)}"
     if sys.stderr.isatty():
         width = os.get_terminal_size(sys.stderr.fileno()).columns or _PLAIN_WIDTH
-        whole = {"break_long_words": False, "break_on_hyphens": False}  # paths and options can be copied
-        text = "\n".join(fill(line, max(width, 20), **whole) for line in text.split("\n"))
+        # Paths and options stay whole, so that they can be copied.
+        wrap = TextWrapper(max(width, 20), break_long_words=False, break_on_hyphens=False)
+        text = "\n".join(map(wrap.fill, text.split("\n")))
     click.echo(shown + text[len(mark) :], err=True, color=True)
 
 
