@@ -21,6 +21,7 @@ T = TypeVar("T")
 
 _PATIENCE = 1.0  # seconds before anything is worth showing
 _EVERY = 8.0  # seconds between lines where there is no terminal
+_BAR, _SHORTEST = 24, 4  # columns of the bar: at most, and at least where it is shown
 _LOOK = 0.05  # seconds between looks at whether numba is there to be listened to
 _COMPILES = "compiling, as the first time on a machine: up to a minute, then cached"
 
@@ -190,20 +191,23 @@ def _on_terminal(work: Work, over: threading.Event) -> None:
         console=screen,
         transient=True,
         redirect_stdout=False,
-        get_renderable=lambda: _renderable(work),
+        get_renderable=lambda: _renderable(work, screen.width),
         refresh_per_second=8,
     ):
         over.wait()
 
 
-def _renderable(work: Work) -> RenderableType:
+def _renderable(work: Work, width: int) -> RenderableType:
+    """One line: the bar takes the room that the words leave, and gives way to them where there is little."""
     from rich.progress_bar import ProgressBar
     from rich.table import Table
     from rich.text import Text
 
-    line = Text(work.line(), overflow="fold")
-    if work.part is None:
+    line = Text(work.line())
+    line.truncate(width, overflow="ellipsis")
+    room = min(_BAR, width - line.cell_len - 1)
+    if work.part is None or room < _SHORTEST:
         return line
     grid = Table.grid(padding=(0, 1))
-    grid.add_row(ProgressBar(total=1.0, completed=work.part, width=24), line)
+    grid.add_row(ProgressBar(total=1.0, completed=work.part, width=room), line)
     return grid

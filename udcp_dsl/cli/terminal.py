@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from textwrap import TextWrapper
 from typing import TYPE_CHECKING, TextIO
 
 import click
@@ -130,9 +131,15 @@ def report_error(error: Exception, as_json: bool) -> None:
 
 
 def tell(mark: str, colour: str, message: str) -> None:
-    """A line on stderr that begins with a mark, such as `error:`."""
+    """A line on stderr that begins with a mark, such as `error:`; on a terminal it is broken between words."""
     shown = click.style(mark, fg=colour, bold=True) if coloured(sys.stderr) else mark
-    click.echo(f"{shown} {visible_lines(message)}", err=True, color=True)
+    text = f"{mark} {visible_lines(message)}"
+    if sys.stderr.isatty():
+        width = os.get_terminal_size(sys.stderr.fileno()).columns or _PLAIN_WIDTH
+        # Paths and options stay whole, so that they can be copied.
+        wrap = TextWrapper(max(width, 20), break_long_words=False, break_on_hyphens=False)
+        text = "\n".join(map(wrap.fill, text.split("\n")))
+    click.echo(shown + text[len(mark) :], err=True, color=True)
 
 
 def error_as_data(error: Exception) -> list[dict[str, object]]:

@@ -161,8 +161,8 @@ class Studio:
         with self._lock:
             self._state = next_of(self._state)
             self.board.put("state", self._state.as_data())
-        self._checks.poke()
-        self._scores.poke()
+        for worker in (self._checks, self._scores, self._cases):
+            worker.poke()
 
     # The first thread
 

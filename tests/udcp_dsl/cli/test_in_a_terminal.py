@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 pty = pytest.importorskip("pty", reason="there are no pseudo-terminals here")
@@ -93,6 +94,46 @@ def test_good_input_fits_the_window(pets: Path, arguments: tuple[str, ...]) -> N
     assert code == 0, text
     assert "Traceback" not in text
     assert [line for line in lines_of(text) if len(line) > 80] == []
+
+
+ROWS = ("--probs", "rows.csv", "--truth", "y")
+NPY = ("--probs", "rows.npy", "--truth", "y.npy")
+
+
+@pytest.mark.slow
+def test_every_command_fits_the_window(pets: Path) -> None:
+    for arguments in (
+        ("order", "pets.loss", "--probs", "rows.csv", "--ignore", "y", "--row", "3"),
+        ("gap", "pets.loss", "--probs", "rows.csv", "--ignore", "y"),
+        ("validate", "pets.loss", "--cases", "1", "--oracle", "lac"),
+        ("calibrate", "pets.loss", *ROWS, "--oracle", "price", "-o", "saved.json"),
+        ("show", "saved.json"),
+        ("evaluate", "saved.json", *ROWS),
+        ("monitor", "saved.json", *ROWS),
+        ("predict", "saved.json", "--probs", "rows.csv", "--truth", "y", "-o", "sets.csv"),
+    ):
+        code, text = seen(pets, *arguments)
+        assert code == 0, text
+        assert "Traceback" not in text
+        assert [line for line in lines_of(text) if len(line) > 80] == [], arguments
+
+
+@pytest.mark.slow
+def test_a_comparison_of_many_oracles_keeps_the_names_of_its_rows(pets: Path) -> None:
+    rng = np.random.default_rng(0)
+    P = rng.dirichlet([0.5] * 4, 400)
+    np.save(pets / "rows.npy", P)
+    np.save(pets / "y.npy", [rng.choice(4, p=p) for p in P])
+    oracles = ("price", "lac", "base", "raps", "greedy", "penalized")
+    code, text = seen(pets, "compare", "pets.loss", *NPY, *(x for name in oracles for x in ("--oracle", name)))
+    assert code == 0, text
+    lines = [line.rstrip() for line in lines_of(text)]
+    heads = [i for i, line in enumerate(lines) if line.startswith("coverage by difficulty")]
+    assert len(heads) > 1  # so many oracles that the table is told in parts
+    for at in heads:
+        assert [line.split()[0] for line in lines[at + 2 : at + 6]] == ["hardest", "second", "third", "easiest"]
+    assert sorted(name for at in heads for name in lines[at].split()[3:]) == sorted(oracles)
+    assert max(map(len, lines)) <= 80
 
 
 @pytest.mark.parametrize(

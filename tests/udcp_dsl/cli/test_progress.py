@@ -242,3 +242,23 @@ def test_an_error_ends_it(way: Callable[..., None], monkeypatch: pytest.MonkeyPa
         with pytest.raises(ZeroDivisionError):
             way(failing)
         assert stream.getvalue() == ""
+
+
+@pytest.mark.parametrize("width", [30, 60, 80, 100, 200])
+@pytest.mark.parametrize("doing", ["scoring", "comparing over 2 splits", "validating, coverage of every oracle of it"])
+def test_the_bar_gives_way_so_that_it_is_one_line(width: int, doing: str) -> None:
+    from rich.console import Console
+
+    work = progress.Work(doing, 12, "runs")
+    work.reach(2)
+    work.reach(6)
+    out = io.StringIO()
+    console = Console(file=out, width=width, force_terminal=True, color_system="256", markup=False, highlight=False)
+    console.print(progress._renderable(work, width))
+    (line,) = out.getvalue().rstrip("\n").split("\n")
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", line)
+    assert len(shown) <= width
+    words = work.line()
+    assert ("━" in shown) == (width - len(words) - 1 >= 4)
+    if width >= len(words):
+        assert words.partition(",")[0] in shown

@@ -13,8 +13,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import udcp_dsl as udcp
 from udcp_dsl.comparison import Comparison
 from udcp_dsl.report import write_report
+from udcp_dsl.report.verdict_page import verdict_page
+from udcp_dsl.validation import validate
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 pytestmark = [
@@ -209,3 +212,82 @@ def test_both_schemes_are_painted(written: Path, chromium: Callable[..., str]) -
         assert pixels.std() > 0.05  # something is there
     assert means["light"] > 0.8
     assert means["dark"] < 0.3
+
+
+AXE = Path(__file__).parents[3] / "udcp_dsl/studio/page/node_modules/axe-core/axe.min.js"
+JUDGE = """<script>addEventListener("load", () => {
+  document.querySelectorAll("details").forEach((one) => { one.open = true; });
+  axe.run(document, { resultTypes: ["violations"] }).then((r) => {
+    document.body.dataset.judged = JSON.stringify(r.violations.map(
+      (v) => [v.impact, v.id, v.nodes.map((n) => n.target.join(" ")).slice(0, 4)]));
+  });
+});</script>"""
+
+
+def judged(text: str, file: Path, chromium: Callable[..., str]) -> list[list[str]]:
+    """What axe-core finds serious in a page."""
+    if not AXE.is_file():
+        pytest.skip("axe-core is not installed: npm ci in udcp_dsl/studio/page")
+    bare = re.sub(r'<meta http-equiv="Content-Security-Policy".*?>', "", text)
+    script = AXE.read_text(encoding="utf-8").replace("</script", "<\\/script")
+    file.write_text(bare.replace("</body>", f"<script>{script}</script>{JUDGE}</body>"), encoding="utf-8")
+    found = []
+    for scheme in SCHEMES.values():
+        flags = f"--blink-settings=preferredColorScheme={scheme}", "--virtual-time-budget=20000", "--dump-dom"
+        (data,) = re.findall(r'data-judged="(.*?)"', chromium(file, *flags))
+        found += [one for one in json.loads(unescape(data)) if one[0] in ("serious", "critical")]
+    return found
+
+
+@pytest.mark.parametrize("written", ["ordinary", "hostile"], indirect=True)
+def test_axe_finds_nothing_serious(written: Path, chromium: Callable[..., str]) -> None:
+    assert judged(written.read_text(encoding="utf-8"), written.with_name("judged.html"), chromium) == []
+
+
+def test_axe_finds_nothing_serious_in_verdicts(tmp_path: Path, chromium: Callable[..., str]) -> None:
+    loss = udcp.loads("labels { a, b, c }  costs c { a: 1, b: 2, c: 3 }  loss l = sum(c) + size")
+    text = verdict_page(validate(loss, oracles=["lac"], cases=1).describe())
+    assert "<h1>l</h1>" in text
+    assert judged(text, tmp_path / "verdict.html", chromium) == []
+
+
+def test_a_fault_would_have_been_found(tmp_path: Path, chromium: Callable[..., str]) -> None:
+    """The check above can fail."""
+    text = (
+        '<!DOCTYPE html><html lang="en"><head><title>t</title></head><body><p style="color:#bbb">pale</p></body></html>'
+    )
+    assert [one[1] for one in judged(text, tmp_path / "x.html", chromium)] == ["color-contrast"] * 2
+
+
+A4 = """<script>addEventListener("load", () => {
+  const box = (e) => e.getBoundingClientRect();
+  const tables = [...document.querySelectorAll("table")].filter((e) => e.checkVisibility());
+  parent.postMessage(JSON.stringify({
+    wide: document.scrollingElement.scrollWidth,
+    lost: tables.flatMap((table) => [...table.querySelectorAll("th, td")]
+      .filter((cell) => box(cell).width > 0 && (box(cell).right > 719 || cell.scrollWidth > cell.clientWidth + 2)))
+      .map((cell) => cell.outerHTML),
+    cells: tables.map((table) => table.querySelectorAll("th").length),
+  }), "*");
+});</script>"""
+
+
+@pytest.mark.parametrize("written", ["ordinary", "wide"], indirect=True)
+def test_print_on_a4_loses_no_column(written: Path, chromium: Callable[..., str]) -> None:
+    """The rules for print, at the width of A4 between margins of 10 mm: 190 mm are 718 pixels."""
+    text = re.sub(r'<meta http-equiv="Content-Security-Policy".*?>', "", written.read_text(encoding="utf-8"))
+    text = text.replace("@media print {", "@media all {").replace("(min-width: 60rem), print", "all")
+    text = text.replace("@media (max-width: 40rem) {", "@media not all {")
+    laid, frame = written.with_name("a4.html"), written.with_name("a4-frame.html")
+    laid.write_text(text.replace("</body>", f"{A4}</body>"), encoding="utf-8")
+    frame.write_text(FRAME.format(file=laid.as_uri(), width=718), encoding="utf-8")
+    (data,) = re.findall(r'data-found="(.*?)"', chromium(frame, "--virtual-time-budget=5000", "--dump-dom"))
+    found = json.loads(unescape(data))
+    assert found["lost"] == []
+    assert found["wide"] <= 719
+    assert max(found["cells"]) >= 8
+    # And the browser prints it.
+    pdf = written.with_name("page.pdf")
+    chromium(written, "--no-pdf-header-footer", f"--print-to-pdf={pdf}")
+    assert pdf.read_bytes().startswith(b"%PDF")
+    assert len(pdf.read_bytes()) > 20_000

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from importlib.resources import files
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pytest
 
-from udcp_dsl.report.palette import _ORACLES, _OTHERS, styles
+from udcp_dsl.report.palette import _ORACLES, _OTHERS, styles, variables
 
 # Severity 1.0, on linear RGB.
 _SEEN: dict[str, Any] = {
@@ -89,3 +91,36 @@ def test_any_two_oracles_differ(deficiency: str, on: str) -> None:
 def test_every_oracle_has_a_mark_of_its_own() -> None:
     found = styles([*_ORACLES, "a", "b", "c", "d"]).values()
     assert len({style.path for style in found}) == len(_ORACLES) + len(_OTHERS)
+
+
+def contrast(one: str, two: str) -> float:
+    """Of two colours, as WCAG 2 defines it."""
+    found = []
+    for colour in (one, two):
+        rgb = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+        linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+        found.append(float(_XYZ[1] @ linear))
+    return (max(found) + 0.05) / (min(found) + 0.05)
+
+
+def colours_of(package: str, sheet: str, dark: bool) -> dict[str, str]:
+    """The variables of a page, in one scheme."""
+    text = (files(package) / sheet).read_text(encoding="utf-8")
+    first, second = re.findall(r":root \{(.*?)\}", text)[:2]
+    own = first + second if dark else first
+    return dict(re.findall(r"(--[\w-]+): (#[0-9a-f]{6})", variables(dark) + own))
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize(
+    ("package", "sheet"), [("udcp_dsl.report", "page.css"), ("udcp_dsl.studio", "page/studio.css")]
+)
+def test_what_is_read_and_what_is_used_stands_out(package: str, sheet: str, dark: bool) -> None:
+    colours = colours_of(package, sheet, dark)
+    for ground in ("--card", "--page", "--soft"):
+        for text in ("--ink", "--muted", "--link", "--good", "--bad"):
+            assert contrast(colours[text], colours[ground]) >= 4.5, (text, ground)
+        # Borders of fields, marks of absence, thumbs of sliders.
+        assert contrast(colours["--line"], colours[ground]) >= 3, ground
+    for name in _ORACLES:
+        assert contrast(colours[f"--oracle-{name}"], colours["--card"]) >= 3, name
