@@ -4,8 +4,8 @@
     python tests/sample_sentences.py --seed 1 --count 20 --kind docs
 
 Kinds: readme, docs (pages of the site and of the manual), docstrings (of the Python interface), help (of the command
-line), messages (of errors and warnings). Every sentence has the same chance. The same seed draws the same sentences
-from the same text.
+line), messages (of errors and warnings). Every sentence is equally likely. The same seed draws the same sentences from
+the same text.
 """
 
 from __future__ import annotations

@@ -142,8 +142,10 @@ def test_sentences_are_drawn_from_all_that_users_read(monkeypatch: pytest.Monkey
     kinds = {kind for kind, _, _ in every}
     assert kinds == {"readme", "docs", "help", "messages"}
     assert len(every) > 1500
-    assert list(sample_sentences.sentences("One is here now. Two is `code` there.\n\n- three is a list item")) == [
-        "One is here now.",
-        "Two is `code` there.",
-        "three is a list item",
+    assert list(
+        sample_sentences.sentences("One sentence is here now. A second has `code` in it.\n\n- and three is a list item")
+    ) == [
+        "One sentence is here now.",
+        "A second has `code` in it.",
+        "and three is a list item",
     ]

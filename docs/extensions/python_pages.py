@@ -134,7 +134,9 @@ def members(value: type) -> list[str]:
 def _page(name: str, value: Any) -> str:
     module, _, short = name.partition(":")
     where = f"{module}.{short}"
-    called = where.replace("udcp_dsl", "udcp") if module == "udcp_dsl" or module.count(".") == 1 else where
+    called = (
+        where.replace("udcp_dsl", "udcp") if module.count(".") <= 1 else short
+    )  # users meet results, not their modules
     if inspect.isclass(value):
         kind = "autoexception" if issubclass(value, Exception) else "autoclass"
         listed = [] if kind == "autoexception" else members(value)

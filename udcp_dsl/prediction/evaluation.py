@@ -254,7 +254,7 @@ class Measures(Result):
         )
 
     def _summary(self) -> Iterator[tuple[str, str, str]]:
-        """What all points come to: a name, a value, and what there is to say of it."""
+        """The measures over all rows: a name, a value, and a remark."""
         low, high = self.interval
         if self.risk is not None:
             error = "" if self.risk.error is None else f"standard error {self.risk.error:.2g}, "

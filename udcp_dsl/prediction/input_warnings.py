@@ -97,7 +97,7 @@ def _below_chance(hits: int, n: int, chance: float, tests: int = 1) -> bool:
 
 
 def _better_order(rows: Rows) -> str | None:
-    """What another order of the columns would come to, in words, if it is far better; else None.
+    """What another order of the columns would give, in words, if it is far better; else None.
 
     It is chosen on a random half of the rows and judged on the other, as with many labels some order fits any rows that
     it may look at. Were it no better than the one given, then of the rows in which one of the two is right and the

@@ -1,4 +1,4 @@
-"""Coverage in simulation, judged by its exact law: generated classifiers, repeated splits, and no tolerance.
+"""Coverage in simulation, compared with its exact distribution: generated classifiers, repeated splits, no tolerance.
 
 Of n_cal calibration points and n_test fresh ones, all independent, let ties among scores be broken by chance: then the
 number covered is beta-binomial (`coverage_law`). A test point that ties with the threshold is covered by the set

@@ -1,4 +1,4 @@
-"""Whether an oracle keeps its word on given rows: its faces agree to the last bit, and rows do not mix.
+"""Whether an oracle is consistent on given rows: scores and sets agree to the last bit, and rows are independent.
 
 A score that depended on the true label, on other rows or on what was asked before would void the guarantee of coverage.
 """

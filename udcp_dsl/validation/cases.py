@@ -1,6 +1,6 @@
 """Cases of a spec: what its author expects of it, written beside it as NAME.cases and tried whenever it is validated.
 
-    case "cancer is dearer than moles": cost { melanoma } > cost { nevus, wart }
+    case "cancer costs more than moles": cost { melanoma } > cost { nevus, wart }
     case "as the bill says": cost { melanoma } == 8.01
     case "the gap" of triage with coherence = 3: cost { melanoma, nevus } >= 12
     case "left open": row { melanoma: 0.6, nevus: 0.4 } by price { anchor: 70.5 } at 71.8 holds { melanoma, nevus }

@@ -1,4 +1,4 @@
-"""Does coverage hold, for classifiers like the user's and worse? Every count is held to its exact law, both ways.
+"""Does coverage hold, for classifiers like the user's and worse? Counts are compared with their exact distribution.
 
 Ties are broken by chance (`udcp_dsl.testing.coverage`), so that the number covered is beta-binomial, and binomial for
 randomised sets. A correct predictor fails any of these tests with at most the family-wise error that is printed.

@@ -1,4 +1,4 @@
-"""What the declarations of a spec come to, and the faults found on the way."""
+"""The declarations of a spec, compiled, and the errors found on the way."""
 
 from __future__ import annotations
 

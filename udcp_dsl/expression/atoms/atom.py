@@ -1,4 +1,4 @@
-"""What an atom is: one set function of the language, with all its faces in one file.
+"""What an atom is: one set function of the language, with everything about it in one file.
 
 `value` is its mathematics, slow and plain, the judge of the rest; `batch` its value on many sets at once; `start` its
 increments, and `growth` the same for compiled orders, where they know its kind; `proves` and `lacks` its facts;

@@ -35,7 +35,7 @@ def as_scores(scores: ArrayLike) -> FloatArray:
     try:
         given = np.asarray(scores)
     except ValueError as e:
-        raise InputError(f"scores are ragged: give one number a calibration point ({e})") from e
+        raise InputError(f"scores are ragged: give one number per calibration point ({e})") from e
     if given.dtype.kind not in "iuf" or given.ndim != 1:
         raise InputError(
             f"scores are an array of {given.dtype}, shape {given.shape}: "
@@ -44,7 +44,7 @@ def as_scores(scores: ArrayLike) -> FloatArray:
     values = given.astype(np.float64, copy=False)
     if bool(np.isnan(values).any()):
         raise InputError(
-            f"row {int(np.argmax(np.isnan(values)))}: the score is NaN; mend the probabilities or the oracle"
+            f"row {int(np.argmax(np.isnan(values)))}: the score is NaN; fix the probabilities or the oracle"
         )
     return values
 

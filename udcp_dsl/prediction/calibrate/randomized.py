@@ -138,7 +138,7 @@ def randomized_sets(
     bad = ~(scores.min(axis=1, initial=np.inf) > -np.inf)  # NaN or -inf
     if bool(bad.any()):
         row = int(np.argmax(bad))
-        raise InputError(f"row {row}: a score is NaN or -inf; mend the oracle, or leave out nonempty, which gives -inf")
+        raise InputError(f"row {row}: a score is NaN or -inf; fix the oracle, or leave out nonempty, which gives -inf")
     return scores <= randomized_tau(calibration, alpha, rng, scores.shape[0], groups)
 
 

@@ -128,7 +128,7 @@ class Monitor(Result):
         if watch == "misses" and all(ranks.limit is None for ranks in self._cells):
             raise InputError(
                 "no threshold of this predictor is that of a rank (harm is bounded, or all sets are full), so that "
-                'misses cannot be told by ranks: give watch="ranks" or "both"'
+                'ranks say nothing about misses: give watch="ranks" or "both"'
             )
         of_stream = cell_names(calibration)
         names = list(dict.fromkeys(of_stream))

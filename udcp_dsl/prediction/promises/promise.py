@@ -469,8 +469,8 @@ class Promise(Cellwise):
             raise InputError("weights and randomize exclude each other: the randomised rank counts points, not weights")
         if self.confidence is not None:
             raise InputError(
-                "weights and confidence exclude each other: the coverage of one calibration under weights has no Beta "
-                "law"
+                "weights and confidence exclude each other: under weights, the coverage of one calibration has no Beta "
+                "distribution"
             )
 
     def as_dict(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What the thresholds come to on the rows that they were set on: who is covered least, and how many sets are empty.
+"""What the thresholds do on the rows that they were set on: who is covered least, and how many sets are empty.
 
 Coverage of all these rows is what was asked for, by construction; that of a class or of the hardest rows is not, and
 shows before any test rows are there who is left out.

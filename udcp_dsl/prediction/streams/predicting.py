@@ -33,8 +33,8 @@ _MOST_WORKERS = 4
 
 @dataclass(frozen=True)
 class Tally:
-    """What sets come to: how many, how many empty, the sums of their sizes and costs, how many are handed over; where
-    truth is known, whether each row is covered (17 bytes a row)."""
+    """Totals over sets: their number, how many are empty, the sums of sizes and costs, how many are handed over; if the
+    truth is known, whether each row is covered (17 bytes per row)."""
 
     n: int = 0
     empty: int = 0
@@ -175,7 +175,7 @@ class _Answering:
 
 
 class _File:
-    """Writes sets to an open file, and adds up what they come to."""
+    """Writes sets to an open file, and adds up their totals."""
 
     def __init__(self, write: Write) -> None:
         self._write = write
