@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -206,8 +206,8 @@ def run_split(entry: Entry, folds: Folds, promise: Promise) -> Result:
             oracle, within = contender.oracle_name, promise.conditional
             limited = chain.find(Multipliers)
             nu = None if limited is None else limited.found[level].multipliers
-            more = {"harm": harm, "conditional": within, "multipliers": nu}
-            measures = measure(sets, tested, alpha=level, oracle=oracle, **more)
+            about: dict[str, Any] = {"alpha": level, "oracle": oracle, "conditional": within}
+            measures = measure(sets, tested, harm=harm, multipliers=nu, **about)
             key, tuned = (contender.loss_name, contender.oracle_name), chain.find(Lambda)
             lam = None if tuned is None else tuned.tuning.best
             runs[level] = Run(*key, level, folds.split, measures, lam, took if known is None else known)

@@ -19,7 +19,8 @@ from udcp_dsl.prediction.containers import BlockedMatrix, frame_index
 from udcp_dsl.prediction.empty_sets import told
 from udcp_dsl.prediction.input_warnings import warn_of_full_sets, warn_of_shared_draws
 from udcp_dsl.prediction.least_covered import LeastCovered, Part
-from udcp_dsl.prediction.limits.bounds import CONFIDENCE, clopper_pearson
+from udcp_dsl.prediction.limits.bounds import CONFIDENCE as CONFIDENCE
+from udcp_dsl.prediction.limits.bounds import clopper_pearson as clopper_pearson
 from udcp_dsl.prediction.limits.measured import LimitMeasure, LimitPoints, limit_lines, limit_table, measure_limits
 from udcp_dsl.prediction.predictor import SetPredictor
 from udcp_dsl.prediction.promises.harm import Harm
