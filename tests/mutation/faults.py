@@ -5,6 +5,7 @@ from __future__ import annotations
 from fault import Fault
 from honesty_faults import HONESTY_FAULTS
 from input_faults import INPUT_FAULTS
+from limit_faults import LIMIT_FAULTS
 from promise_faults import PROMISE_FAULTS
 from row_faults import ROW_FAULTS
 from watch_faults import WATCH_FAULTS
@@ -380,6 +381,7 @@ FAULTS = (
     ),
     *INPUT_FAULTS,
     *WATCH_FAULTS,
+    *LIMIT_FAULTS,
     *PROMISE_FAULTS,
     *HONESTY_FAULTS,
     *ROW_FAULTS,

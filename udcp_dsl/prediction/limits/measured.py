@@ -182,7 +182,8 @@ def limit_lines(measures: Sequence[LimitMeasure], coverage: float, unit: str | N
         about = [f"{visible(x.name)}: mean {x.mean:.4g} ({x.verdict})"]
         if x.multiplier is not None:
             about.append(worth(x.multiplier, unit))
-        if x.inside_coverage is not None and x.inside_interval[1] < coverage:
-            less = coverage - x.inside_coverage
-            about.append(f"truths inside are covered {x.inside_coverage:.3f}, {less:.3f} less than all")
+        if x.inside_coverage is not None and (x.multiplier or x.inside_interval[1] < coverage):
+            change = x.inside_coverage - coverage
+            than = f"{abs(change):.3f} {'more' if change > 0 else 'less'} than all"
+            about.append(f"truths inside are covered {x.inside_coverage:.3f}, {than}")
         yield "; ".join(about)

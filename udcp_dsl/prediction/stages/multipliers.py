@@ -249,12 +249,21 @@ class TuningRows:
         effects = []
         for j, limit in enumerate(self._limits):
             inside = limit.inside(truth, self._own.inputs)
-            shares = [float(x[inside].mean()) if inside.any() else None for x in covered]
-            means = [float(self._mean(x)[j]) for x in values]
-            own = (limit.name, found.multipliers[j], means[0], means[1], float(errors[j]))
-            effects.append(LimitEffect(*own, int(inside.sum()), shares[0], shares[1]))
-        costs = [float(self._mean(self._costs(masks)[:, None])[0]) for masks in both]
-        return LimitEffects(costs[0], costs[1], tuple(effects))
+            before, after = (float(x[inside].mean()) if inside.any() else None for x in covered)
+            effects.append(
+                LimitEffect(
+                    name=limit.name,
+                    multiplier=found.multipliers[j],
+                    without=float(self._mean(values[0])[j]),
+                    mean=float(self._mean(values[1])[j]),
+                    error=float(errors[j]),
+                    inside=int(inside.sum()),
+                    covered_without=before,
+                    covered=after,
+                )
+            )
+        without, cost = (float(self._mean(self._costs(masks)[:, None])[0]) for masks in both)
+        return LimitEffects(without, cost, tuple(effects))
 
     def _refuse(self, found: Dual) -> None:
         """Say which limits cannot be reached, and what can."""

@@ -22,12 +22,12 @@ from udcp_dsl.prediction.stages.setting import Setting
 from udcp_dsl.testing.coverage import assert_coverage
 
 HEAD = "labels { a, b, c, d, e, f, g, h }  category C { b, e, g }  category D { a, b, c }\n"
-NESTED = HEAD + "limit slots: any(C) <= 0.42  loss l in hours = size + 0.5 * any(C)"
+NESTED = HEAD + "limit slots: any(C) <= 0.44  loss l in hours = size + 0.5 * any(C)"
 TWO = HEAD + "limit slots: any(C) <= 0.46  limit near: size(D) <= 0.9  loss l = size + 0.5 * any(C)"
 SIZES = HEAD + "limit big: (size >= 3) <= 0.2  loss l = size"
-ANCHORED = HEAD + "limit slots: any(C) <= 0.42  loss l = size + 2 * (any(C) and any(D))"
+ANCHORED = HEAD + "limit slots: any(C) <= 0.44  loss l = size + 2 * (any(C) and any(D))"
 # With confidence sets are larger, and hold less.
-WIDER = NESTED.replace("0.42", "0.5")
+WIDER = NESTED.replace("0.44", "0.5")
 TWO_WIDER = TWO.replace("0.46", "0.55").replace("0.9", "1.1")
 SLACK = HEAD + "limit slots: any(C) <= 0.9  loss l = size"
 
@@ -99,12 +99,14 @@ def test_the_mean_is_at_the_limit() -> None:
     ],
 )
 def test_the_mean_is_at_the_limit_over_many_calibrations(text: str, repeats: int, asked: dict[str, Any]) -> None:
-    assert_held(text, repeats, 1500, **asked)
+    assert_held(text, repeats, 3000, **asked)
 
 
 @pytest.mark.parametrize("text", [NESTED, TWO])
 def test_coverage_follows_its_exact_law(text: str) -> None:
-    predictor = udcp.SetPredictor(udcp.loads(text.replace("0.4", "0.6").replace("0.9", "1.3")), alpha=0.2, repair=None)
+    predictor = udcp.SetPredictor(
+        udcp.loads(text.replace("0.44", "0.6").replace("0.46", "0.6").replace("0.9", "1.3")), alpha=0.2, repair=None
+    )
     assert_coverage(predictor, Rows(), n_cal=120, repeats=40, n_test=30)
 
 
@@ -112,7 +114,7 @@ def test_coverage_follows_its_exact_law(text: str) -> None:
 @pytest.mark.parametrize(("text", "repeats"), [(NESTED, 200), (TWO, 200), (SIZES, 200), (ANCHORED, 40)])
 def test_coverage_follows_its_exact_law_over_many_calibrations(text: str, repeats: int) -> None:
     predictor = udcp.SetPredictor(udcp.loads(text), alpha=0.1, repair=None)
-    assert_coverage(predictor, Rows(), n_cal=900, repeats=repeats, n_test=200)
+    assert_coverage(predictor, Rows(), n_cal=1500, repeats=repeats, n_test=200)
 
 
 def misses(text: str, repeats: int, n: int) -> float:
@@ -135,7 +137,7 @@ def test_the_bound_is_seldom_below_the_mean() -> None:
 @pytest.mark.parametrize("text", [WIDER, TWO_WIDER])
 def test_the_bound_is_seldom_below_the_mean_over_200_calibrations(text: str) -> None:
     """Beside the chance that the means over fresh rows are off, which is small."""
-    assert misses(text, 200, 1500) <= 0.1 + 3 * np.sqrt(0.09 / 200)
+    assert misses(text, 200, 3000) <= 0.1 + 3 * np.sqrt(0.09 / 200)
 
 
 def test_the_bound_is_of_rows_of_its_own() -> None:
@@ -153,6 +155,15 @@ def test_the_bound_is_of_rows_of_its_own() -> None:
     touched = predictor.predict_set(P[own]).mask[:, [1, 4, 6]].any(axis=1)
     assert found.limits[0].bound == clopper_pearson_above(int(touched.sum()), 200, 0.1)
     assert effects(calibrated(WIDER, 1200)).bound_rows == 0
+
+
+def test_bounds_of_several_limits_share_the_error() -> None:
+    """Each is of half of 0.2, so that it is as high as that of a limit alone at confidence 0.9."""
+    predictor = calibrated(TWO_WIDER, 1200, alpha=0.2, confidence=0.8)
+    P, y = drawn(1200, 0)
+    ((_, (_, own)),), _ = deal(Setting(predictor.promise, predictor.oracle), predictor.rows(P, y), STAGES)
+    touched = predictor.predict_set(P[own]).mask[:, [1, 4, 6]].any(axis=1)
+    assert effects(predictor).limits[0].bound == clopper_pearson_above(int(touched.sum()), len(own), 0.1)
 
 
 def test_sets_are_the_best_under_cost_and_multiplier() -> None:
@@ -234,13 +245,13 @@ def test_the_limit_is_over_all_rows_where_thresholds_are_by_group() -> None:
     predictor = udcp.SetPredictor(loss, alpha=0.1, conditional="group", repair=None).calibrate(P, y, groups=groups)
     new, _ = drawn(6000, 2)
     masks = predictor.predict_set(new, groups=np.where(new.max(axis=1) > 0.6, "easy", "hard")).mask
-    assert effects(predictor).limits[0].mean == pytest.approx(0.42, abs=0.002)
-    assert loss.limits[0].batch(masks).mean() == pytest.approx(0.42, abs=0.045)
+    assert effects(predictor).limits[0].mean == pytest.approx(0.44, abs=0.002)
+    assert loss.limits[0].batch(masks).mean() == pytest.approx(0.44, abs=0.045)
 
 
 def test_the_limit_is_over_weighted_rows_where_rows_are_weighted() -> None:
     """New rows are harder: their weight falls with the highest probability."""
-    loss = udcp.loads(NESTED.replace("0.42", "0.6"))
+    loss = udcp.loads(NESTED.replace("0.44", "0.6"))
     P, y = drawn(9000, 1)
 
     def weights(P: np.ndarray) -> np.ndarray:
@@ -271,13 +282,13 @@ def test_a_limit_may_read_inputs_that_the_loss_does_not() -> None:
 
 
 def test_what_cannot_be_reached_is_refused_with_the_least_that_can() -> None:
-    predictor = udcp.SetPredictor(udcp.loads(NESTED.replace("0.42", "0.05")), alpha=0.1, repair=None)
+    predictor = udcp.SetPredictor(udcp.loads(NESTED.replace("0.44", "0.05")), alpha=0.1, repair=None)
     with pytest.raises(LimitError, match=r"limit 'slots' \(any\(C\) <= 0.05\) cannot be reached at alpha 0.1") as told:
         predictor.calibrate(*drawn(900, 0))
     least = float(str(told.value).split("on average there is ")[1].split(" ")[0])
     assert 0.2 < least < 0.4
     assert predictor.chain is None
-    reached = udcp.SetPredictor(udcp.loads(NESTED.replace("0.42", f"{least + 0.01}")), alpha=0.1, repair=None)
+    reached = udcp.SetPredictor(udcp.loads(NESTED.replace("0.44", f"{least + 0.01}")), alpha=0.1, repair=None)
     assert effects(reached.calibrate(*drawn(900, 0))).limits[0].mean <= least + 0.01
     assert isinstance(told.value, InputError)
 

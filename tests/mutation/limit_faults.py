@@ -1,0 +1,92 @@
+"""Faults in limits: multipliers, the rows that they are found on, and bounds."""
+
+from __future__ import annotations
+
+from fault import Fault
+
+DUAL = "tests/udcp_dsl/prediction/limits/test_dual.py"
+BOUNDS = "tests/udcp_dsl/prediction/limits/test_bounds.py"
+STAGE = "tests/udcp_dsl/prediction/stages/test_multipliers.py"
+
+_LIMITS = "udcp_dsl/prediction/limits"
+_MULTIPLIERS = "udcp_dsl/prediction/stages/multipliers.py"
+
+LIMIT_FAULTS = (
+    Fault(
+        "limits: of two sides of a step the one on which the limit is broken",
+        f"{_LIMITS}/dual.py",
+        "                low = middle\n        return high",
+        "                low = middle\n        return low",
+        (DUAL,),
+    ),
+    Fault(
+        "limits: a slack limit keeps its multiplier",
+        f"{_LIMITS}/dual.py",
+        "if not start and over(0.0) <= 0:\n            return 0.0",
+        "if not start and over(0.0) <= 0:\n            return scale",
+        (DUAL, STAGE, "-k", "multiplier_0 or holds"),
+    ),
+    Fault(
+        "limits: several are found once, one after the other",
+        f"{_LIMITS}/dual.py",
+        "_ROUNDS = 25",
+        "_ROUNDS = 1",
+        (DUAL,),
+    ),
+    Fault(
+        "limits: what cannot be reached is taken",
+        _MULTIPLIERS,
+        "        if found.unreachable:\n",
+        "        if False:\n",
+        (STAGE, "-k", "reached or exclude"),
+    ),
+    Fault(
+        "limits: multipliers are not part of the scores",
+        _MULTIPLIERS,
+        "limited = oracle.limited(self.found[alpha].multipliers)",
+        "limited = oracle.limited((0.0,) * len(self.found[alpha].multipliers))",
+        (STAGE, "-k", "best_under or at_the_limit"),
+    ),
+    Fault(
+        "limits: tuned at the coverage of half the misses",
+        _MULTIPLIERS,
+        "covered = rule.covered(left, self._alpha, mean)",
+        "covered = rule.covered(left, self._alpha / 2, mean)",
+        (STAGE, "-k", "at_the_limit"),
+    ),
+    Fault(
+        "limits: the bound is of the tuning rows",
+        _MULTIPLIERS,
+        "masks = chain.sets(folds[1], alpha)",
+        "masks = chain.sets(folds[0].take(np.arange(len(folds[1]))), alpha)",
+        (STAGE, "-k", "rows_of_its_own"),
+    ),
+    Fault(
+        "limits: the bound does not share its error among limits",
+        _MULTIPLIERS,
+        "error = float(1 - confidence) / len(limits)",
+        "error = float(1 - confidence) * len(limits)",
+        (STAGE, "-k", "share_the_error"),
+    ),
+    Fault(
+        "limits: means over weighted rows count all rows alike",
+        _MULTIPLIERS,
+        "np.average(values, axis=0, weights=self._weights)",
+        "np.average(values, axis=0)",
+        (STAGE, "-k", "weighted"),
+    ),
+    Fault(
+        "limits: an exact bound one row too low",
+        f"{_LIMITS}/bounds.py",
+        "float(beta.isf(error, ones + 1, n - ones))",
+        "float(beta.isf(error, max(ones, 1), n - ones + 1))",
+        (BOUNDS,),
+    ),
+    Fault(
+        "limits: a saved multiplier below 0 is taken",
+        f"{_LIMITS}/effect.py",
+        "0 <= x.multiplier <= _largest(limit)",
+        "x.multiplier <= _largest(limit)",
+        (STAGE, "-k", "tampered"),
+    ),
+)
