@@ -85,7 +85,7 @@ def worth_line(predictor: SetPredictor) -> str:
     def told(worth: float) -> str:
         return with_unit(f"{worth:.4g}", unit) if math.isfinite(worth) else "more than any label costs"
 
-    parts = []
+    parts = list[str]()
     for alpha in predictor.alphas:
         worth = predictor.worth(alpha)
         if worth is None:
