@@ -80,6 +80,7 @@ def measured(case: Case, splits: int) -> Iterator[dict[str, Any]]:
                 alone = [by_price_alone(x, repair, worth) for x in made] if oracle == "price" else []
                 yield {
                     "case": case.name,
+                    "splits": splits,
                     "repair": repair,
                     "oracle": oracle,
                     "miss": worth,
@@ -96,23 +97,25 @@ def measured(case: Case, splits: int) -> Iterator[dict[str, Any]]:
 
 def table(rows: list[dict[str, Any]]) -> str:
     lines = [
-        "| classifier: loss | repair | oracle | a miss is worth | alpha found | total | best of the grid | above it | "
-        "by the price alone |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "| classifier: loss | splits | repair | oracle | a miss is worth | alpha found | total | best of the grid | "
+        "above it | by the price alone |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:
         alone = "" if row["by_price_alone"] is None else f"{row['by_price_alone']:.3g}"
         found = f"{min(row['alphas']):.3g} to {max(row['alphas']):.3g}"
         best = f"{row['best_total']:.4g} at {row['best_alpha']:g}"
-        told = f"| {row['case']} | {row['repair'] or 'none'} | `{row['oracle']}` | {row['miss']:g} | {found} "
-        lines.append(f"{told}| {row['total']:.4g} | {best} | {row['above']:+.1%} | {alone} |")
+        told = f"| {row['case']} | {row['splits']} | {row['repair'] or 'none'} | `{row['oracle']}` "
+        lines.append(
+            f"{told}| {row['miss']:g} | {found} | {row['total']:.4g} | {best} | {row['above']:+.1%} | {alone} |"
+        )
     return "\n".join(lines)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--splits", type=int, default=3)
-    parser.add_argument("--only", default="", help="cases whose name has this in it; nothing is written")
+    parser.add_argument("--only", default="", help="cases whose name has this in it; the others stay as they are")
     parser.add_argument("--again", action="store_true", help="the table from the results that are there")
     asked = parser.parse_args()
     console = Console()
@@ -133,9 +136,13 @@ def main() -> int:
                     options = f"{row['repair']}, {row['oracle']}, miss {row['miss']:g}"
                     console.print(f"{name}, {options}: {told} ({row['above']:+.1%}); {row['alphas']}")
             console.print(f"{time.monotonic() - began:.0f} s", style="dim")
-    if not asked.only:
-        write(RESULTS, json.dumps({"splits": asked.splits, "grid": GRID, "rows": rows}, indent=1) + "\n")
-        write(PAGE, between_markers(PAGE.read_text(encoding="utf-8"), BEGIN, END, table(rows)))
+    if asked.only and not asked.again:  # in their places
+        before = json.loads(RESULTS.read_text(encoding="utf-8"))["rows"] if RESULTS.exists() else []
+        order = list(dict.fromkeys(row["case"] for row in [*before, *rows]))
+        new = {row["case"] for row in rows}
+        rows = sorted([*(x for x in before if x["case"] not in new), *rows], key=lambda x: order.index(x["case"]))
+    write(RESULTS, json.dumps({"grid": GRID, "rows": rows}, indent=1) + "\n")
+    write(PAGE, between_markers(PAGE.read_text(encoding="utf-8"), BEGIN, END, table(rows)))
     above = [row for row in rows if row["above"] > MOST_ABOVE]
     console.print(
         f"{len(rows) - len(above)} of {len(rows)} rows are at most {MOST_ABOVE:.0%} above the best of the grid"

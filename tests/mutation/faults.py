@@ -150,7 +150,7 @@ FAULTS = (
     ),
     Fault(
         "evaluate: an interval one point too low",
-        "udcp_dsl/prediction/limits/bounds.py",
+        "udcp_dsl/prediction/calibrate/levels.py",
         "beta.ppf(tail, np.maximum(k, 1), m - k + 1)",
         "beta.ppf(tail, np.maximum(k, 1), m - k + 2)",
         ("tests/udcp_dsl/prediction/test_evaluation.py",),

@@ -14,6 +14,8 @@ REPAIR = "tests/udcp_dsl/prediction/stages/test_repair.py"
 REPAIR_FIT = "tests/udcp_dsl/prediction/test_probability_repair.py"
 SHIFT = "tests/udcp_dsl/prediction/promises/test_shift.py"
 OPTIONS = "tests/udcp_dsl/prediction/promises/test_promise.py"
+MISS = "tests/udcp_dsl/prediction/stages/test_worth_of_miss.py"
+DECISION = "tests/udcp_dsl/prediction/stages/test_decision.py"
 COMPARED = "tests/udcp_dsl/test_comparison_promises.py"
 
 _CALIBRATE = "udcp_dsl/prediction/calibrate"
@@ -203,5 +205,54 @@ PROMISE_FAULTS = (
         "confidence=promise.confidence,",
         "confidence=None,",
         (TOGETHER,),
+    ),
+    Fault(
+        "miss: alpha is chosen on the rows of the threshold",
+        f"{_STAGES}/chain.py",
+        "stage.fit(setting, [placed(setting, stages, fold) for fold in folds], left)",
+        "stage.fit(setting, [threshold_rows] if stage is WorthOfMiss else folds, left)",
+        (MISS, "-k", "set_no_threshold"),
+    ),
+    Fault(
+        "miss: the rank of alpha is one too high",
+        f"{_STAGES}/worth_of_miss.py",
+        "k = min(n, max(0, math.ceil(n * (1 - missed) - 1e-9)))",
+        "k = min(n, max(0, math.ceil(n * (1 - missed) - 1e-9) + 1))",
+        (MISS, "-k", "least_that_misses"),
+    ),
+    Fault(
+        "miss: groups take the alpha of all rows",
+        f"{_STAGES}/worth_of_miss.py",
+        "own_alphas=own)",
+        "own_alphas={})",
+        (MISS, "-k", "each_group"),
+    ),
+    Fault(
+        "decision: by the final set",
+        "udcp_dsl/prediction/sets.py",
+        "        if self.decided is not None:\n            return self.decided.handed_over\n",
+        "",
+        (DECISION, "-k", "never_the_final_one"),
+    ),
+    Fault(
+        "decision: its price is found on the rows of the threshold",
+        f"{_STAGES}/chain.py",
+        "stage.fit(setting, [placed(setting, stages, fold) for fold in folds], left)",
+        "stage.fit(setting, [threshold_rows] if stage is Decision else folds, left)",
+        (DECISION, "-k", "on_its_own_rows"),
+    ),
+    Fault(
+        "decision: one threshold for all decisions",
+        f"{_STAGES}/decision.py",
+        "found = [self.parts.get(name, rest) for name in decided.names(loss.actions).tolist()]",
+        "found = [rest for _ in range(len(given))]",
+        (DECISION, "-k", "certified or its_rank or monitor"),
+    ),
+    Fault(
+        "decision: a certificate of the best action for the final set",
+        "udcp_dsl/prediction/sets.py",
+        "        if self.decided is None:\n            return best_actions(actions, mask)\n",
+        "        if True:\n            return best_actions(actions, mask)\n",
+        (DECISION, "-k", "certified"),
     ),
 )

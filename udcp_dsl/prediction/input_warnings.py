@@ -38,7 +38,7 @@ _SHARED = 0.01
 def warn_of_high_alpha(promise: Promise) -> None:
     """Warn of an alpha of 0.5 or more, unless it is in the units of a harm."""
     alpha = max(promise.alphas)
-    if promise.risk is None and promise.miss is None and alpha >= _HIGH_ALPHA:
+    if promise.miss is None and promise.risk is None and alpha >= _HIGH_ALPHA:
         given, rest = show_level(alpha), show_level(1 - alpha)
         warn(
             f"alpha is {given}, so that sets may miss the truth in {float(alpha):.4g} of the rows: alpha is the share "

@@ -127,12 +127,14 @@ def figures_over_alpha(comparison: Comparison, loss: str) -> list[Figure]:
     ranges = {oracle: [cost for _, _, cost in points] for oracle, points in curves.items()}
     asked = ", ".join(target(alpha) for alpha in comparison.alphas)
     by_coverage = comparison.promise.risk is None
+    priced = [oracle for name, oracle in comparison.worths if name == loss]
     return [
         Figure(
             f"{_stem(comparison, loss)}-cost-by-coverage",
             "Cost against coverage",
             "Each point is one alpha, on the first split; at equal coverage, lower is cheaper."
-            + (f" Dotted: the coverage asked for ({asked})." if by_coverage else ""),
+            + (f" Dotted: the coverage asked for ({asked})." if by_coverage else "")
+            + (f" Above: what a missed truth is valued at, by the thresholds of {priced[0]}." if priced else ""),
             "Mean cost against coverage over many alphas. "
             + _listed({oracle: f"cost {number(min(r))} to {number(max(r))}" for oracle, r in ranges.items()}),
             _HEIGHT,
@@ -142,6 +144,7 @@ def figures_over_alpha(comparison: Comparison, loss: str) -> list[Figure]:
                 looks=_looks(comparison),
                 levels=[float(1 - alpha) for alpha in comparison.alphas] if by_coverage else [],
                 unit=_units(comparison)[loss],
+                worths=comparison.worths[loss, priced[0]] if priced else (),
             ),
         )
     ]

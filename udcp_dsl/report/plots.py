@@ -26,6 +26,7 @@ _NAME = 20  # characters of a name on an axis
 _TERM = 46  # and of a term in a legend
 _LEGEND = 4.6  # inches that a line of a legend may fill
 _LEAST = -6.0  # evidence that is drawn, in powers of 10
+_APART = 0.09  # of the width of an axis, between two ticks with texts
 _WIDE = 8.0  # times from the least cost to the largest, from which a linear axis hides the small ones
 
 Values = Mapping[str, Mapping[str, float]]
@@ -77,7 +78,9 @@ def curves(
     looks: Mapping[str, Style],
     levels: Sequence[float],
     unit: str | None = None,
+    worths: Sequence[tuple[float, float]] = (),
 ) -> Hover:
+    """Cost against coverage; above, what a missed truth is valued at there: `worths` are (coverage, worth)."""
     axes = figure.subplots()
     hover: Hover = []
     for level in levels:
@@ -89,8 +92,22 @@ def curves(
         hover.append((line, told))
     axes.set(xlabel="coverage", ylabel=cost_label("mean cost", unit))
     _cost_axis(axes, [cost for points in curves.values() for _, _, cost in points])
+    if len(worths) > 1:
+        _worth_axis(axes, worths, unit)
     _legend(figure, axes)
     return hover
+
+
+def _worth_axis(axes: Any, worths: Sequence[tuple[float, float]], unit: str | None) -> None:
+    """A second axis above: ticks where they have room, from the highest coverage down."""
+    above = axes.secondary_xaxis("top")
+    low, high = axes.get_xlim()
+    ticks: list[tuple[float, float]] = []
+    for coverage, worth in sorted(worths, reverse=True):
+        if low <= coverage <= high and (not ticks or ticks[-1][0] - coverage > _APART * (high - low)):
+            ticks.append((coverage, worth))
+    above.set_xticks([coverage for coverage, _ in ticks], [number(worth) for _, worth in ticks])
+    above.set_xlabel(cost_label("a missed truth is valued at", unit))
 
 
 def courses(figure: Any, *, streams: Sequence[Stream], alpha: float) -> Hover:

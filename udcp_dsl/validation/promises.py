@@ -1,7 +1,8 @@
 """Do the promises hold, beyond coverage on average? One fresh row a calibration, so that trials are independent.
 
 Given what is promised each trial succeeds with a chance of at least p, known exactly: k / (m + 1) by rank k of the m
-calibration points that count, in a bin by difficulty, at the rank of a confidence or after a temperature's fold;
+calibration points that count, in a bin by difficulty, at the rank of a confidence, after a temperature's fold, at the
+alpha that a worth of a miss has found, or in a decision;
 1 - alpha under weights that are the true ratio. So the number of successes is never below a binomial one. Harm is
 bounded, and its mean is held to alpha by Chernoff's bound for what lies between 0 and the largest harm. Mean p-values
 of folds have a law that is known where the folds' scores are independent, and where they agree. A monitor has no alarm
@@ -33,8 +34,10 @@ from udcp_dsl.prediction.monitor import Monitor
 from udcp_dsl.prediction.monitor.ranks import Ranks
 from udcp_dsl.prediction.predictor import SetPredictor
 from udcp_dsl.prediction.promises.promise import Promise
+from udcp_dsl.prediction.stages.decision import FEWEST, check_decides
 from udcp_dsl.prediction.stages.multipliers import LimitError
 from udcp_dsl.prediction.stages.repair import ENOUGH
+from udcp_dsl.prediction.stages.worth_of_miss import AbstainingIsCheapest
 from udcp_dsl.testing.coverage import Problem
 from udcp_dsl.validation.verdicts import CounterExample, Verdict
 
@@ -53,6 +56,7 @@ _FOLDS = 3
 _WATCHED = 96  # rows of a monitor
 _TUNED = 60  # rows of a calibration with a limit, of which a third are for its multiplier
 _LEVEL = Fraction(1, 5)
+_DECIDED = 400  # rows whose best sets a decision asks for
 
 # Of each trial what was reached, and what it is held to.
 _Found = Sequence[tuple[float, float]]
@@ -89,6 +93,8 @@ def promises(loss: Loss, chosen: list[Chosen], alpha: Fraction, plan: Plan, fami
                 tried.monitor, quiet, _success_chance, 0.5, _WATCHED
             ),
             "monitor: ranks among all rows so far are uniform": _Claim(tried.ranks, "mean", _uniform_chance),
+            "miss: coverage is that of the alpha it finds": _Claim(tried.miss, covered, _success_chance),
+            "decision: each decision is covered": _Claim(tried.decision, covered, _success_chance, 0.3, _DECIDED),
         }
         if any(item.name == "price" and not item.slow for item in chosen):
             name = "limits: their multipliers take nothing from coverage"
@@ -165,6 +171,33 @@ class _Tried:
         predictor, P, y = self._calibrated(rng, n, repair="auto")
         left = predictor.calibrated.n
         return self._covers(predictor, P, y), rank(left, self._alpha) / (left + 1)
+
+    def miss(self, rng: np.random.Generator) -> tuple[float, float]:
+        """A miss is worth some multiple of what all labels cost; where it is too little to find an alpha, more."""
+        n = 60 + int(rng.integers(40))
+        self._check(n)
+        P, y = self._problem(rng).draw(n + 1, rng)
+        lo, hi = self._loss.facts.interval
+        worth, seed = max(hi - lo, 1e-9) * float(rng.uniform(0.5, 2)), int(rng.integers(1 << 31))
+        while True:
+            predictor = SetPredictor(self._loss, self._oracle, miss=worth, repair=None, seed=seed)
+            try:
+                predictor.calibrate(P[:-1], self._names[y[:-1]])
+            except AbstainingIsCheapest:  # which depends on the rows of alpha alone
+                worth *= 4
+                continue
+            left = predictor.calibrated.n
+            return self._covers(predictor, P, y), rank(left, predictor.alphas[0]) / (left + 1)
+
+    def decision(self, rng: np.random.Generator) -> tuple[float, float]:
+        """The row's own decision says how many rows set its threshold; of too few of them all sets are full."""
+        check_decides(self._loss)
+        n = max(FEWEST * 4, 4 * points_needed(self._alpha)) + int(rng.integers(20))
+        predictor, P, y = self._calibrated(rng, n, conditional="decision")
+        given = predictor.prepare(predictor.rows(P[-1:]))
+        part = "" if given.groups is None else str(given.groups[0])
+        m = dict(predictor.calibrated.named_cells)[part].n
+        return self._covers(predictor, P, y), min(1.0, rank(m, self._alpha) / (m + 1))
 
     def weights(self, rng: np.random.Generator) -> tuple[float, float]:
         """New rows have the highest probability as their ratio: a draw is taken with that chance."""

@@ -39,7 +39,7 @@ def without(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 @pytest.fixture
 def only_these(without: Callable[..., None]) -> None:
     """Of all promises the three that are looked at here."""
-    without("difficulty", "confidence", "risk", "weights", "temperature")
+    without("difficulty", "confidence", "risk", "weights", "temperature", "miss", "decision")
 
 
 def verdicts(alpha: Fraction = Fraction(1, 10), seed: int = 0) -> dict[str, Verdict]:
@@ -53,7 +53,8 @@ def verdicts(alpha: Fraction = Fraction(1, 10), seed: int = 0) -> dict[str, Verd
     [Fraction(1, 10), *(pytest.param(x, marks=pytest.mark.slow) for x in (Fraction(1, 3), Fraction(1, 100)))],
     ids=str,
 )
-def test_correct_ones_hold(alpha: Fraction) -> None:
+def test_correct_ones_hold(alpha: Fraction, without: Callable[..., None]) -> None:
+    without("miss", "decision")
     found = verdicts(alpha)
     for claim in (CROSS, ALARMS, RANKS):
         assert found[claim].holds, found[claim]
@@ -138,3 +139,18 @@ def test_a_level_that_is_not_kept_is_caught(without: Callable[..., None], monkey
     monkeypatch.setattr(stage, "_LEVEL", Fraction(1, 1000))  # promised, while the monitor raises alarms at 0.9
     monkeypatch.setattr(stage, "Monitor", lambda predictor, level, seed: Monitor(predictor, level="0.9", seed=seed))
     assert verdicts()[ALARMS].holds is False
+
+
+def test_a_worth_of_a_miss_and_decisions_are_tried(without: Callable[..., None]) -> None:
+    without("difficulty", "confidence", "risk", "weights", "temperature", "repair", "cross", "monitor", "ranks")
+    miss, decision = "miss: coverage is that of the alpha it finds", "decision: each decision is covered"
+    assert verdicts()[decision].applies is False  # the loss leads to none
+    capped = udcp.loads("labels { a, b, c, d }  loss l = min(size + any({ a, b }), 3)")
+    chosen, _ = chosen_oracles(capped, ["lac"])
+
+    def tried() -> dict[str, Verdict]:
+        return {x.claim: x for x in stage.promises(capped, chosen, Fraction(1, 5), Plan(0, 1, None), 1e-6)}
+
+    found = tried()
+    for claim in (miss, decision):
+        assert found[claim].holds, found[claim]
