@@ -27,6 +27,7 @@ _MOST_COMPARED = 20_000
 # Diagnostics that are rendered, of one run; and characters of a line that an excerpt shows.
 _MOST_RENDERED = 50
 _EXCERPT = 120
+_LONGEST_MESSAGE = 500  # characters: a name in it may have millions
 # A string (kept, whatever it holds) or a comment.
 _COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|#[^\n]*')
 # Who keeps our warnings in this thread, the innermost last: what kinds, and where.
@@ -152,11 +153,11 @@ class Diagnostic:
         line, column, marked = _excerpt(line, column, marked, width)
         lead = "".join("\t" if ch == "\t" else " " for ch in line[: column - 1])
         gutter = " " * len(str(line_number))
-        rows = [f"{self.span}: {self.severity}[{self.code}]: {self.message}"]
+        rows = [f"{self.span}: {self.severity}[{self.code}]: {_cut(self.message)}"]
         if self.span.source.text:  # a file that is absent or empty has no line to show
             rows += [f" {gutter} |", f" {line_number} | {line}", f" {gutter} | {lead}{'^' * marked}"]
         if self.help:
-            rows.append(f" {gutter} = help: {self.help}")
+            rows.append(f" {gutter} = help: {_cut(self.help)}")
         return "\n".join(rows)
 
     def moved(self, source: Source, by: int) -> Diagnostic:
@@ -201,6 +202,10 @@ def _excerpt(line: str, column: int, marked: int, width: int) -> tuple[str, int,
     kept = line[start + len(before) : start + width - len(after)]
     column -= start
     return f"{before}{kept}{after}", column, min(marked, width - column + 1)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST_MESSAGE else text[:_LONGEST_MESSAGE] + "..."
 
 
 def shown_of(diagnostics: Sequence[Diagnostic]) -> tuple[Sequence[Diagnostic], str]:

@@ -32,6 +32,20 @@ def _validate(spec: str, *more: str) -> tuple[str, ...]:
 
 FAULTS = (
     Fault(
+        "all sets: a free label whose mass is below 106 bits is left out",
+        "solvers/udcp_solvers/prices/enumeration.py",
+        "return (*self.left_out, *self.tiny)",
+        "return self.left_out",
+        ("tests/udcp_solvers/prices/test_enumeration.py", "-k", "tiny"),
+    ),
+    Fault(
+        "search: a free label whose worth is below the rounding of costs is left out",
+        "solvers/udcp_solvers/search/intervals.py",
+        "if with_y <= cost:",
+        "if with_y < cost:",
+        (SEARCH, "-k", "tiny"),
+    ),
+    Fault(
         "search: labels fixed between two sets that may change there",
         "solvers/udcp_solvers/search/hull.py",
         "height = share * (b - mu) * R.real[_GAIN]",

@@ -291,10 +291,10 @@ class _Builder(Transformer_NonRecursive[lark.Token, ast.Declaration]):
     def _value(self, text: str, span: Span) -> float:
         value = float(text)
         if math.isinf(value):
-            self._fault("E110", span, f"{text} is too large for a number", "the largest is about 1.8e308")
+            self._fault("E110", span, f"{_cut(text)} is too large for a number", "the largest is about 1.8e308")
         elif value == 0 and text.lower().partition("e")[0].strip("-0."):
             way_out = "the smallest is about 5e-324; or write 0"
-            self._fault("E110", span, f"{text} is too small for a number", way_out, (Fix.write(span, "0"),))
+            self._fault("E110", span, f"{_cut(text)} is too small for a number", way_out, (Fix.write(span, "0"),))
         return value + 0.0  # never minus zero
 
     # Declarations
@@ -492,3 +492,8 @@ if __name__ == "__main__":
     import udcp_grammars
 
     Path(udcp_grammars.__path__[0], "loss.json").write_text(make_tables(), encoding="utf-8")
+
+
+def _cut(text: str, most: int = 60) -> str:
+    """A number as it is written, or its beginning: a message is read by people."""
+    return text if len(text) <= most else f"{text[:most]}... ({len(text):,} digits)"

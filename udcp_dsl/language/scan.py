@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -107,17 +107,17 @@ class Statement:
 def scan(source: Source) -> list[Statement]:
     """Cut a source into statements; what stands before the first word of a statement comes first, as one more."""
     tokens: list[Token] = []
-    faults: dict[int, Diagnostic] = {}
+    faulty = set[int]()  # only marked: of a million strange characters few are reported
     for match in _TOKEN.finditer(source.text):
         kind = match.lastgroup or ""
         if kind == "space":
             continue
         token = Token(kind, match[0], match.start(), match.end())
         sound = kind in _SOUND and (kind != "word" or token.text.isascii())
-        if not sound and (fault := _fault_of(source, token)):
-            faults[len(tokens)] = fault
+        if not sound and (kind not in ("word", "string") or _fault_of(source, token)):
+            faulty.add(len(tokens))
         tokens.append(token)
-    return list(_Cutter(source, tokens, faults).statements())
+    return list(_Cutter(source, tokens, faulty).statements())
 
 
 def comments(source: Source) -> list[Span]:
@@ -246,10 +246,10 @@ def _fault_of_string(source: Source, token: Token) -> Diagnostic | None:
 class _Cutter:
     """Walks the tokens once, holding what is open: brackets, and the `if`, `not`, `-` and `^` whose operands follow."""
 
-    def __init__(self, source: Source, tokens: list[Token], faults: dict[int, Diagnostic]) -> None:
+    def __init__(self, source: Source, tokens: list[Token], faulty: Set[int]) -> None:
         self._source = source
         self._tokens = tokens
-        self._faults_of_tokens = faults
+        self._faulty = faulty
         self._start(0)
 
     def _start(self, first: int) -> None:
@@ -271,8 +271,10 @@ class _Cutter:
                 self._nest(token)
             elif kind == "close":
                 self._close(i, token)
-            if i in self._faults_of_tokens:
-                self._add(self._fault_of_label(i) or self._faults_of_tokens[i])
+            if i in self._faulty and len(self._faults) < _MOST_FAULTS:
+                fault = self._fault_of_label(i) or _fault_of(self._source, token)
+                if fault is not None:
+                    self._add(fault)
         if self._tokens:
             yield self._finish(len(self._tokens))
 

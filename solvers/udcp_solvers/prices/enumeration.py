@@ -3,7 +3,8 @@
 A set is a number whose bit y says whether label y is in it. A quick look at all sets, a matrix of one row per instance
 and one column per set, keeps the few that may matter: its *cells*. Their masses left out are held to 106 bits, and
 values that are too close for floats are compared to 106 bits too, so that ties are ties as in rationals and the rules
-decide them: more mass, fewer labels, the lexicographically first list of indices.
+decide them: more mass, fewer labels, the lexicographically first list of indices. Beside a large mass 106 bits do not
+see a label of tiny p, so that masses of labels below 1e-30, below 1e-60 and so on are held by themselves, for ties.
 
 All of it is numpy on blocks of rows: up to `MOST` labels nothing has to be compiled.
 """
@@ -34,6 +35,8 @@ MOST = 12
 _ROUGH, _NEAR, _EQUAL = 1e-12, 1e-14, 2.0**-96
 # Numbers in one matrix of a block of rows: a handful of such matrices takes some megabytes.
 _BLOCK = 1 << 17
+# Labels below this, below its square and so on have masses of their own.
+_TINY = 1e-30
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,10 +49,19 @@ class Cells:
     costs: Floats
     rank: Ints
     left_out: Doubles
+    tiny: tuple[Floats, ...] = ()  # of what is left out the masses of tiny labels, the larger first
 
     def take(self, which: Ints | Masks) -> Cells:
         high, low = self.left_out
-        return Cells(self.rows[which], self.sets[which], self.costs[which], self.rank[which], (high[which], low[which]))
+        tiny = tuple(x[which] for x in self.tiny)
+        return Cells(
+            self.rows[which], self.sets[which], self.costs[which], self.rank[which], (high[which], low[which]), tiny
+        )
+
+    @property
+    def masses(self) -> tuple[Floats, ...]:
+        """What is left out, to the last tiny label."""
+        return (*self.left_out, *self.tiny)
 
     def first_by(self, *keys: Floats | Ints) -> Ints:
         """For each row the place that comes first by the keys, the first key counting most."""
@@ -67,7 +79,7 @@ class Cells:
         more = (values[0] - values[0][least]) + (values[1] - values[1][least])
         (equal,) = np.nonzero(more <= _EQUAL * scale)
         some = self.take(equal)
-        return equal[some.first_by(*some.left_out, some.rank)]
+        return equal[some.first_by(*some.masses, some.rank)]
 
 
 class Enumeration:
@@ -139,11 +151,18 @@ class Enumeration:
     def _cells(self, p: Floats, costs: Floats, where: Masks) -> Cells:
         """The sets of a matrix (n, sets), with the masses that they leave out."""
         rows, sets = np.nonzero(where)
+        left_out, tiny, most = self._left_out(p, rows, sets), list[Floats](), _TINY
+        while ((p > 0.0) & (p < most)).any():
+            tiny += self._left_out(np.where(p < most, p, 0.0), rows, sets)
+            most *= _TINY
+        return Cells(rows, sets, costs[rows, sets], self._rank[sets], left_out, tuple(tiny))
+
+    def _left_out(self, p: Floats, rows: Ints, sets: Ints) -> Doubles:
         high, low = np.zeros(len(rows)), np.zeros(len(rows))
         for y in range(p.shape[1]):
             s, e = two_sum(high, np.where(self._members[sets, y], 0.0, p[rows, y]))
             high, low = two_sum(s, e + low)
-        return Cells(rows, sets, costs[rows, sets], self._rank[sets], (high, low))
+        return high, low
 
     def _best(self, p: Floats, costs: Floats, mu: Floats) -> Ints:
         """The best set of each row at its price: the least cost + mu * mass left out."""
@@ -179,13 +198,13 @@ class Enumeration:
         """The set at price 0 of each row: of the cheapest sets that are allowed, the heaviest."""
         paid = np.where(allowed, costs, np.inf)
         cells = self._cells(p, costs, paid == paid.min(axis=1, keepdims=True))
-        return cells.take(cells.first_by(*cells.left_out, cells.rank))
+        return cells.take(cells.first_by(*cells.masses, cells.rank))
 
     def _heaviest(self, p: Floats, costs: Floats, rough: Floats, allowed: Masks) -> Cells:
         """The set at prices without end: of those that leave out the least, the cheapest."""
         rough = np.where(allowed, rough, np.inf)
         cells = self._cells(p, costs, rough <= rough.min(axis=1, keepdims=True) + _ROUGH)
-        return cells.take(cells.first_by(*cells.left_out, cells.costs, cells.rank))
+        return cells.take(cells.first_by(*cells.masses, cells.costs, cells.rank))
 
     def _anchor(self, p: Floats, costs: Floats, anchor: Floats, scores: Floats) -> None:
         """Put the prices with an anchor in the place of the plain ones, in the rows where they differ.
@@ -266,4 +285,4 @@ def _replaced(at: Cells, by: Cells) -> Cells:
     high, low = at.left_out[0].copy(), at.left_out[1].copy()
     on = by.rows
     sets[on], costs[on], rank[on], high[on], low[on] = by.sets, by.costs, by.rank, *by.left_out
-    return Cells(at.rows, sets, costs, rank, (high, low))
+    return Cells(at.rows, sets, costs, rank, (high, low))  # nothing asks for the tiny masses of where a row is

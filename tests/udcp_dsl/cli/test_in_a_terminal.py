@@ -137,8 +137,44 @@ def test_a_comparison_of_many_oracles_keeps_the_names_of_its_rows(pets: Path) ->
 
 
 @pytest.mark.parametrize(
+    "commands",
+    [
+        (("calibrate", "pets.loss", *ROWS, "-o", "p.json"), ("predict", "p.json", *ROWS, "-o", "s.csv")),
+        pytest.param(
+            (
+                ("calibrate", "doubtful.loss", *ROWS, "-o", "p.json"),
+                ("check", "doubtful.loss"),
+                ("show", "p.json"),
+                ("evaluate", "p.json", *ROWS),
+                ("monitor", "p.json", *ROWS),
+                ("order", "pets.loss", "--probs", "rows.csv", "--ignore", "y", "--row", "3"),
+                ("gap", "pets.loss", "--probs", "rows.csv", "--ignore", "y", "--sample", "3"),
+                ("fit", "pets.loss"),
+                ("format", "pets.loss"),
+                ("new", "mine.loss"),
+                ("validate", "pets.loss", "--cases", "1", "--oracle", "lac"),
+            ),
+            marks=pytest.mark.slow,
+        ),
+    ],
+)
+def test_one_command_after_the_other(pets: Path, commands: tuple[tuple[str, ...], ...]) -> None:
+    (pets / "pets.cases").write_text('case "wild": cost { wolf } > cost { cat }\n')
+    doubtful = "category A { cat, dog }  category B { dog, wolf }\nloss l = size + 9 * (any(A) and any(B))\n"
+    (pets / "doubtful.loss").write_text(f"labels {{ cat, dog, wolf, lynx }}\n{doubtful}")
+    for arguments in commands:
+        code, text = seen(pets, *arguments)
+        assert code == 0, text
+        assert "Traceback" not in text
+        assert [line for line in lines_of(text) if len(line) > 80] == []
+
+
+@pytest.mark.parametrize(
     ("arguments", "says"),
     [
+        (("fit", "pets.loss"), "no cases beside the spec"),
+        (("calibrate", "pets.loss", *ROWS, "--alpha", "2", "-o", "p.json"), "between 0 and 1"),
+        (("predict", "pets.loss", "--probs", "rows.csv", "-o", "s.csv"), "pets.loss"),
         (("check", "pest.loss"), "did you mean 'pets.loss'?"),
         (("eval", "nowhere/pets.loss", "cat"), "E100"),
         (("check", "empty.loss"), "E203"),

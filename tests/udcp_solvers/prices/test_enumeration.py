@@ -75,6 +75,20 @@ def test_to_the_last_bit(text: str) -> None:
     judge(loss, P, scale * np.ceil(4 * np.exp(rng.uniform(-2, 3, len(P)))) / 4, rtol=0)
 
 
+@pytest.mark.parametrize("text", ["min(s) + max(k)", "min(s) + 0.5 * any(A)", "min(s)", "min(s) + 0.1 * size"])
+def test_a_label_of_tiny_mass_that_costs_nothing_is_bought(text: str) -> None:
+    """Beside a large mass its own is below 106 bits: it is free all the same, so that its price is that of the set."""
+    loss = udcp.loads(f"{DECLARED} loss l = {text}")
+    rng = np.random.default_rng(5)
+    P = rng.dirichlet(np.ones(6), 20)
+    for p in P:
+        p[rng.choice(6, rng.integers(1, 4), replace=False)] = 10.0 ** rng.uniform(-280, -20, 1)
+        p /= p.sum()
+    P[:4, 3] = 1e-120 * P[:4, 5]  # beside another tiny one, too
+    judge(loss, P, np.full(len(P), 0.3), rtol=1e-9)
+    judge(loss, P, np.zeros(len(P)), rtol=1e-9)
+
+
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(losses(), st.integers(0, 2**32 - 1))
 def test_on_generated_losses(loss: udcp.Loss, seed: int) -> None:

@@ -1,0 +1,79 @@
+"""Specs made by an attacker: each is compiled or refused within 5 seconds of the processor and 500 MB, in few words."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+resource = pytest.importorskip("resource")
+
+ROOT = Path(__file__).parents[1]
+SECONDS, MEGABYTES = 5, 500
+LONGEST = 20_000  # characters of a message
+BOMBS = {
+    "unknown names on one line": "labels {a}\nloss l = " + " + ".join(f"sum(x{i})" for i in range(8000)),
+    "parentheses": "labels {a}\nloss l = " + "(" * 20_000 + "size" + ")" * 20_000,
+    "a deep hierarchy": "labels {a}\nhierarchy h " + "{ x " * 5000 + "{ a }" + "}" * 5000 + "\nloss l = size",
+    "a billion labels": "labels 0..999999999\nloss l = size",
+    "a range of a hundred digits": f"labels 0..1{'0' * 100}\nloss l = size",
+    "a power": "labels 0..9\nloss l = size ^ 100000000",
+    "a tower of powers": "labels 0..9\nloss l = " + " ^ ".join(["9"] * 150),
+    "a number of a million digits": f"labels {{a}}\nloss l = 1{'0' * 1_000_000} * size",
+    "an exponent": "labels {a}\nloss l = 1e999999999 * size",
+    "a name of a million letters": f"labels {{a}}\nloss l = sum({'x' * 1_000_000})",
+    "lets that double": "labels {a, b}\nlet x0 = size\n"
+    + "\n".join(f"let x{i} = x{i - 1} + x{i - 1}" for i in range(1, 900))
+    + "\nloss l = x899",
+    "strange characters": "labels {a}\nloss l = size " + "§" * 200_000,
+    "signs of other languages among labels": "labels { a " + "& " * 30_000 + "}\nloss l = size",
+    "NUL": "labels {a}\nloss l = size" + "\0" * 200_000,
+}
+# One process for all of them, as it takes longer to begin one than to read a spec.
+_RUN = """
+import json, resource, sys, warnings
+import udcp_dsl as udcp
+import udcp_dsl.compile.passes, udcp_dsl.language.parse
+from udcp_dsl.spec_warnings import spec_warnings
+warnings.simplefilter("ignore")
+udcp.loads("labels {a}  loss l = size")
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize() if sys.platform == "linux" else 0
+resource.setrlimit(resource.RLIMIT_AS, (used + (MEGABYTES << 20),) * 2) if used else None
+found = {}
+for name in json.load(sys.stdin):
+    begun = resource.getrusage(resource.RUSAGE_SELF)
+    try:
+        spec_warnings(udcp.load(name))
+        said = "compiled"
+    except udcp.SpecError as error:
+        said = str(error)
+    except MemoryError:
+        said = "MemoryError" * 10_000
+    ended = resource.getrusage(resource.RUSAGE_SELF)
+    seconds = ended.ru_utime + ended.ru_stime - begun.ru_utime - begun.ru_stime
+    found[name] = [seconds, len(said), said[:200]]
+print(json.dumps(found))
+""".replace("MEGABYTES", str(MEGABYTES))
+
+
+def test_bombs_are_answered_quickly_and_in_few_words(tmp_path: Path) -> None:
+    for name, text in BOMBS.items():
+        (tmp_path / f"{name}.loss").write_text(text, encoding="utf-8")
+    path = os.pathsep.join(str(ROOT / part) for part in ("", "solvers", "grammars"))
+    done = subprocess.run(
+        [sys.executable, "-c", _RUN],
+        input=json.dumps([f"{name}.loss" for name in BOMBS]),
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = json.loads(done.stdout)
+    assert not {name: x for name, x in found.items() if x[0] > SECONDS or x[1] > LONGEST}
+    assert [name for name, (_, _, said) in found.items() if said == "compiled"] == ["lets that double.loss"]
