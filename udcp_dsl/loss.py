@@ -201,7 +201,7 @@ class Loss(Shown):
 
     @property
     def typical(self) -> Loss:
-        """By whose numbers structure is chosen where it may be chosen freely: of a row, that of the example."""
+        """The loss by whose numbers structure is chosen where there is a choice (for a row, that of the example)."""
         return self
 
     @property

@@ -72,7 +72,7 @@ PAGES: dict[str, tuple[str, list[str]]] = {
             *("udcp_dsl.testing:assert_valid_oracle", "udcp_dsl.testing:assert_faces"),
             *("udcp_dsl.testing:assert_lowers", "udcp_dsl.testing:Problem", "udcp_dsl.testing:all_masks"),
             *("udcp_dsl.testing:specs", "udcp_dsl.testing:GeneratedSpec", "udcp_dsl.testing:losses"),
-            *("udcp_dsl.testing:label_sets", "udcp_dsl.testing:probabilities"),
+            *("udcp_dsl.testing:label_sets", "udcp_dsl.testing:probabilities", "udcp_dsl.testing:drawn_inputs"),
             "udcp_dsl.testing:classification_problems",
         ],
     ),

@@ -209,7 +209,7 @@ class Comparison(Result):
 
     @property
     def worths(self) -> dict[tuple[str, str], list[tuple[float, float]]]:
-        """Along each curve of an oracle with prices: coverage, and what a missed truth is valued at there."""
+        """For each oracle with prices, pairs of coverage and what a missed truth is valued at there."""
         found = {
             key: [(x.coverage, x.worth) for x in curve.points if x.worth is not None and x.worth < np.inf]
             for key, curve in self.along.items()

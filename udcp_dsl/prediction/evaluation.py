@@ -306,9 +306,11 @@ class Evaluation(Measures):
     risk : Risk or None
         Mean harm of missed labels, where harm is bounded.
     conditional : str or None
-        Where coverage was promised: "group", "class", "difficulty" or None.
+        Where coverage was promised: "group", "class", "difficulty", "decision" or None.
     unit : str or None
         Unit of the costs, if the spec names one.
+    limits : tuple of LimitMeasure
+        The limits of the spec, with the mean of each expression and its interval.
     certified : float or None
         Share of the sets that are proved to be the best ones for the given probabilities, at the threshold; None for
         oracles that prove nothing (all but `price` and `ilp`).

@@ -474,8 +474,19 @@ class SetPredictor(WithPromise, DescribedPredictor):
         return None if self.chain is None else self.chain.thresholds.scores
 
     def worth(self, alpha: Level | None = None) -> float | dict[str, float] | None:
-        """What a missed truth is valued at by its threshold, in the unit of the loss: for oracles whose scores are
-        prices (`price`, `ratio`), else None. Of groups, bins by difficulty and decisions, by their names."""
+        """What the threshold says a missed truth is worth, in the unit of the loss.
+
+        Parameters
+        ----------
+        alpha : float, optional
+            Which alpha to use, if several were calibrated.
+
+        Returns
+        -------
+        float, dict or None
+            For oracles whose scores are prices (`price`, `ratio`), else None. With groups, bins by difficulty or
+            decisions, one value each, by name.
+        """
         return worth_of(self.oracle, self.fitted.thresholds, self.calibrated.level(alpha))
 
     def least_covered(self, alpha: Level | None = None) -> LeastCovered | None:

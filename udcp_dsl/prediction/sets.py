@@ -67,6 +67,10 @@ class PredictionSets(Shown):
         The labels in the type in which they were given; None means strings.
     inputs : RowInputs or None
         Inputs of the rows, if the loss reads any.
+    decided : Decided or None
+        What was decided about the rows beforehand, with `conditional="decision"`.
+    truth : array of int or None
+        Positions of the true labels, where they are known.
 
     Examples
     --------

@@ -117,8 +117,10 @@ class Promise(Cellwise):
     ----------
     alpha : float or sequence of float, default 0.1
         Share of true labels that sets may miss. With `risk`, the mean harm to stay below. Kept as a tuple of fractions.
-    conditional : {"group", "class", "difficulty"}, optional
-        Guarantee coverage in each group, class or part by difficulty instead of over all rows.
+    miss : float, optional
+        What a missed truth is worth, in the unit of the loss, in place of alpha, which is then found.
+    conditional : {"group", "class", "difficulty", "decision"}, optional
+        Guarantee coverage in each group, class, part by difficulty or decision instead of over all rows.
     bins : int, default 4
         Number of parts for `conditional="difficulty"`.
     confidence : float, optional
