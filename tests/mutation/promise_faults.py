@@ -95,7 +95,7 @@ PROMISE_FAULTS = (
     Fault(
         "risk: oracles buy probability",
         f"{_STAGES}/oracle_input.py",
-        "P if harm is None else changed(P, lambda block: harm.bought(block, setting.oracle)),",
+        "P if harm is None else harm.weighed(P, setting.oracle, rows.inputs),",
         "P,",
         (HARM,),
     ),
