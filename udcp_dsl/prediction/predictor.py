@@ -154,8 +154,7 @@ class SetPredictor:
         takes an anchor, as `price` does unless the loss is submodular, a quarter of the rows for it, at most 1,000; a
         repair of p that is to be fitted takes a fifth of them before. `weights`, one a row, are how much
         likelier each row is among the new rows than among these (`weights_from_classifier` estimates them). `inputs`
-        are the numbers that the loss reads of each row: a mapping from names to arrays, or a frame.
-        Returns the predictor itself; calibrating again starts afresh.
+        are the numbers that the loss reads of each row: arrays by name, or a frame. Calibrating again starts afresh.
 
         Warned of first: an alpha of 0.5 or more, as it may be meant as the coverage; labels that cost nothing, which an
         oracle led by cost puts into every set; columns that seem to be in another order than the labels, or two of them
@@ -408,9 +407,8 @@ class SetPredictor:
         return rows
 
     def _rows_of(self, probs: Any, beside: Mapping[str, Any], **how: Any) -> Rows:
-        return rows_of(
-            probs, self.loss.labels, loss=self.promise.reads(self.loss), class_names=self.class_names, **beside, **how
-        )
+        read = self.promise.reads(self.loss)
+        return rows_of(probs, read.labels, loss=read, class_names=self.class_names, **beside, **how)
 
     @property
     def inputs(self) -> Mapping[str, RowInput]:
