@@ -1,4 +1,4 @@
-"""Known faults of numbers that come with each row: at their doors, in facts over ranges, in a harm by row."""
+"""Known faults of numbers that come with each row: at their doors, in facts over ranges, in a harm per row."""
 
 from __future__ import annotations
 

@@ -572,9 +572,8 @@ class SetPredictor(WithPromise, DescribedPredictor):
         return rows
 
     def _rows_of(self, probs: Any, beside: Mapping[str, Any], **how: Any) -> Rows:
-        return rows_of(
-            probs, self.loss.labels, loss=self.promise.reads(self.loss), class_names=self.class_names, **beside, **how
-        )
+        read = self.promise.reads(self.loss)
+        return rows_of(probs, read.labels, loss=read, class_names=self.class_names, **beside, **how)
 
     @property
     def inputs(self) -> Mapping[str, RowInput]:

@@ -69,7 +69,12 @@ def test_as_data(udcp: Udcp) -> None:
     assert data["tuning"]["best"] == data["options"]["lam"] == predictor.oracle.options["lam"]
     assert data["promise"]["coverage"] == [0.8]
     assert (data["promise"]["nonempty"], data["promise"]["conditional"]) == (True, None)
-    assert data["input"] == {"class_names": ["lynx", "cat", "dog", "wolf"], "logits": False, "normalize": False}
+    assert data["input"] == {
+        "class_names": ["lynx", "cat", "dog", "wolf"],
+        "logits": False,
+        "normalize": False,
+        "inputs": [],
+    }
     assert data["spec"]["text"] == Path("pets.loss").read_text()
     assert data["facts"]["monotone"]["state"] == "proved"
     (at,) = data["thresholds"]

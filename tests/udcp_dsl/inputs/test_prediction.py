@@ -167,7 +167,7 @@ def test_coverage_follows_its_exact_law(kind: str, oracle: str, settings: Any) -
 
 
 class CheapTruths:
-    """Rows whose truth is likelier to be cheap: with their inputs they are exchangeable, which is all it takes."""
+    """Rows whose truth is cheap: with their inputs they are still exchangeable, which is all it takes."""
 
     def __init__(self, loss: udcp.Loss) -> None:
         self.loss = loss
