@@ -242,7 +242,7 @@ class PredictionSets(Shown):
         first = self[:_SHOWN]
         named = self.ids is not None or self.index is not None
         names = first.ids if first.ids is not None else first.index if first.index is not None else range(len(first))
-        columns = (
+        columns: tuple[Column, ...] = (
             Column("id" if named else "row", lambda row: str(row[0])),
             Column("size", 1, "d"),
             Column(in_unit("cost", self.loss.unit), 2, ".4g", bar=True),
