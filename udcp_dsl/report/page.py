@@ -219,7 +219,7 @@ def _table(comparison: Comparison, alpha: Fraction, summaries: Sequence[Summary]
             more = f"+ {percent(s.cost_mean / least - 1)}" if least > 0 else f"+ {number(s.cost_mean - least)}"
         even = matched(comparison, s)
         ends = "" if even is None else " to ".join(map(number, even.interval))
-        at = "" if even is None else f'{number(even.mean)} <span class="range">{ends}</span>'
+        at = "" if even is None else f'{number(even.mean)} <span class="range below">{ends}</span>'
         misses = s.risk is None and not low <= float(1 - alpha) <= high
         kind = "misses" if misses else "best" if s.cost_mean == least else ""
         rows.append(
