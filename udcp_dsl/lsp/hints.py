@@ -36,7 +36,7 @@ def inlay_hints(document: Document) -> list[dict[str, Any]]:
 
 
 def code_lenses(document: Document) -> list[dict[str, Any]]:
-    """Above each loss the oracles that apply, which are exact, and the order of magnitude of their time a row."""
+    """Above each loss the oracles that apply, which are exact, and the order of magnitude of their time per row."""
     lenses = []
     for loss in _losses(document):
         declaration = document.declarations[loss.name]

@@ -275,7 +275,7 @@ def test_progress_is_for_terminals(capsys: pytest.CaptureFixture[str], monkeypat
         (IDENTITY, [{"x": Z, "y": Z[:, 0], "label": Z[:, 0]}], {}, "'label' and 'y' could both be"),
         (IDENTITY, [Z], {"with_labels": True}, "batch 0 has no labels"),
         (IDENTITY, [(Z, torch.arange(3))], {"with_labels": True}, "3 labels for 20 rows"),
-        (IDENTITY, [(Z, Z)], {"with_labels": True}, "one label a row"),
+        (IDENTITY, [(Z, Z)], {"with_labels": True}, "one label per row"),
         (lambda x: "text", [Z], {}, "returns a str"),
         (lambda x: {"scores": x}, [Z], {}, "returns a NoneType"),
         (IDENTITY, [Z], {"temperature": 0.0}, "temperature is 0"),
