@@ -431,3 +431,17 @@ def test_evaluate_takes_the_classifier(data: Any, cv: int | None) -> None:
         udcp.evaluate(model, X, y, ignore=["a"])
     with pytest.raises(udcp.InputError, match="y and the labels of the loss do not match"):
         udcp.evaluate(model, X, ["eel"] * len(X))
+
+
+def test_limits_are_enforced_and_cross_conformal_fits_refuse_them() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(900, 2))
+    y = np.array(["a", "b", "c"])[(X[:, 0] + rng.normal(size=900) > 0).astype(int) + (X[:, 1] > 1)]
+    loss = udcp.loads("labels { a, b, c }  limit rare: any({ c }) <= 0.2  loss l = size")
+    model = UtilitySetClassifier(LogisticRegression(), loss, alpha=0.1, random_state=0).fit(X, y)
+    assert model.predictor_.multipliers is not None
+    again = pickle.loads(pickle.dumps(model))
+    assert again.predictor_.multipliers == model.predictor_.multipliers
+    assert (again.predict_set(X[:50]).mask == model.predict_set(X[:50]).mask).all()
+    with pytest.raises(ValueError, match="leave out cv, or the limits"):
+        UtilitySetClassifier(LogisticRegression(), loss, alpha=0.1, cv=3).fit(X, y)

@@ -91,3 +91,12 @@ def test_limits_together_cost_what_the_linear_program_says(seed: int) -> None:
     assert ((nu == 0) | (means >= at_most - 4 * near - 1 / n)).all()  # complementary slackness
     assert L[rows, chosen(found.multipliers)].mean() == pytest.approx(best.fun, abs=0.01)
     assert nu == pytest.approx(-best.ineqlin.marginals, abs=0.05)
+
+
+@pytest.mark.parametrize("coupling", [0.8, -0.7])
+def test_limits_that_bear_on_each_other(coupling: float) -> None:
+    """The means fall linearly, and each multiplier moves both of them."""
+    H, free = np.array([[1.0, coupling], [coupling, 1.0]]), np.array([1.0, 0.9])
+    found = find_multipliers(lambda nu: free - H @ np.array(nu), np.zeros(2), np.full(2, 1e-4), np.ones(2))
+    assert found.multipliers == pytest.approx(np.linalg.solve(H, free), abs=0.01)
+    assert not found.unreachable
