@@ -1,4 +1,4 @@
-"""What benchmarks/miss.py kept: hardly a row is 3 percent above the best alpha of a grid; docs/miss.md has its table."""
+"""What benchmarks/miss.py kept: hardly a row is 3 percent above the best of a grid; docs/miss.md has its table."""
 
 from __future__ import annotations
 
