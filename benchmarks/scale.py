@@ -158,7 +158,7 @@ def stages(folder: Path) -> dict[str, float]:
     """CPU microseconds a row of reading and checking, of scoring, of costs, and of writing, one after the other."""
     import udcp_dsl as udcp
     from udcp_dsl.prediction.rows.source import open_rows
-    from udcp_dsl.prediction.streams.answering import masks, told
+    from udcp_dsl.prediction.streams.answering import told
     from udcp_dsl.prediction.writing import open_sets
 
     predictor = udcp.SetPredictor.load(folder / "predictor.json")
@@ -176,13 +176,13 @@ def stages(folder: Path) -> dict[str, float]:
         with open_sets(folder / "stage.parquet") as write:
             for batch in source.batches():
                 lap("read and check")
-                mask = masks(predictor, batch.rows, level)
+                made = predictor.answered(batch.rows, level)
                 lap("score")
-                block = told(predictor, mask, batch.rows.ids, first=batch.at)
+                block = told(predictor, made, batch.rows.ids, first=batch.at)
                 lap("costs")
                 write(block)
                 lap("write")
-                many += len(mask)
+                many += len(made.mask)
         least = {stage: min(before, 1e6 * taken[stage] / many) for stage, before in least.items()}
     return least
 
