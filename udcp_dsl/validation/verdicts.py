@@ -191,14 +191,14 @@ class Validation(Result):
     def brief(self) -> Description:
         """What concerns the user: the spec, what sets cost, what failed; the tests of this package in one line."""
         described = self.describe()
-        spec, *_, costs = described.tables
+        spec, findings, *_, costs = described.tables
         stages = [stage.name for stage in self.stages if stage.name != "cases"]
         own = [v for stage in self.stages if stage.name != "cases" for v in stage.verdicts]
         passed, cases = sum(v.holds is True for v in own), sum(v.cases for v in own)
         line = f"tests of udcp_dsl on this spec ({', '.join(stages)}): {passed} passed in {cases:,} cases"
         rest = [f"{sum(v.holds is False for v in own)} failed", f"{sum(v.untried for v in own)} not run"]
         line += "".join(f", {part}" for part in rest if not part.startswith("0 "))
-        return replace(described, tables=(spec, costs), notes=(f"{line} (--why lists them)",))
+        return replace(described, tables=(spec, findings, costs), notes=(f"{line} (--why lists them)",))
 
     def describe(self) -> Description:
         """The spec, the claims of each stage, what sets cost, and whether the spec is safe to use."""

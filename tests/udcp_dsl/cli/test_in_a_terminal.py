@@ -139,7 +139,10 @@ def test_a_comparison_of_many_oracles_keeps_the_names_of_its_rows(pets: Path) ->
 @pytest.mark.parametrize(
     "commands",
     [
-        (("calibrate", "pets.loss", *ROWS, "-o", "p.json"), ("predict", "p.json", *ROWS, "-o", "s.csv")),
+        (
+            ("calibrate", "pets.loss", *ROWS, "--oracle", "lac", "-o", "p.json"),
+            ("predict", "p.json", *ROWS, "-o", "s.csv"),
+        ),
         pytest.param(
             (
                 ("calibrate", "doubtful.loss", *ROWS, "-o", "p.json"),
@@ -166,7 +169,9 @@ def test_one_command_after_the_other(pets: Path, commands: tuple[tuple[str, ...]
         code, text = seen(pets, *arguments)
         assert code == 0, text
         assert "Traceback" not in text
-        assert [line for line in lines_of(text) if len(line) > 80] == []
+        # A warning is one line, which the terminal wraps.
+        wide = [line for line in lines_of(text) if len(line) > 80 and not line.startswith("warning:")]
+        assert wide == []
 
 
 @pytest.mark.parametrize(

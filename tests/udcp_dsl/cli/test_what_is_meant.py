@@ -74,6 +74,6 @@ def test_validate_asks_it_first_and_fails_by_nothing_of_it(folder: Path, udcp: U
     line = ("validate", "s.loss", "--cases", "1", "--oracle", "base")
     result = udcp(*line)
     assert result.exit_code == 0
-    assert 0 < result.stdout.index(HEAD) < result.stdout.index("meaning")
+    assert 0 < result.stdout.index(HEAD) < result.stdout.index("tests of udcp_dsl on this spec")
     data = json.loads(udcp(*line, "--json").stdout)
     assert [x["code"] for x in data["diagnostics"]] == ["W602"]
