@@ -301,7 +301,7 @@ class AtLeast(Node):
         return (self.operand,)
 
     def value(self, *operands: Floats) -> Floats:
-        return (operands[0] >= self.k - tolerance(self.k)) + 0.0
+        return 1.0 * (operands[0] >= self.k - tolerance(self.k))  # type: ignore[return-value]
 
     def rules(self, *operands: Facts) -> Rules:
         return rules.at_least(operands[0], self.k, tolerance(self.k), self.span)
@@ -331,7 +331,7 @@ class Equal(Node):
         return (self.operand,)
 
     def value(self, *operands: Floats) -> Floats:
-        return (np.abs(operands[0] - self.k) <= tolerance(self.k)) + 0.0
+        return 1.0 * (np.abs(operands[0] - self.k) <= tolerance(self.k))  # type: ignore[return-value]
 
     def rules(self, *operands: Facts) -> Rules:
         return rules.equal(operands[0], self.k, tolerance(self.k), self.span)
