@@ -233,8 +233,8 @@ FAULTS = (
     Fault(
         "comparison: > for >=",
         "udcp_dsl/expression/ir.py",
-        "np.asarray(operands[0] >= self.k - tolerance(self.k), dtype=np.float64)",
-        "np.asarray(operands[0] > self.k + tolerance(self.k), dtype=np.float64)",
+        "1.0 * (operands[0] >= self.k - tolerance(self.k))",
+        "1.0 * (operands[0] > self.k + tolerance(self.k))",
         (GENERATED, "-k", "all_faces or every_fact"),
     ),
     Fault(
@@ -373,8 +373,8 @@ FAULTS = (
     Fault(
         "facts: sums are believed where rounding shows",
         "udcp_dsl/expression/prove.py",
-        "_ROUNDING * min(up, down) > TOLERANCE",
-        "_ROUNDING * min(up, down) > 1e300 * TOLERANCE",
+        "_ROUNDING * smaller(up, down) > TOLERANCE",
+        "_ROUNDING * smaller(up, down) > 1e300 * TOLERANCE",
         ("tests/udcp_dsl/expression/test_facts.py",),
     ),
     *INPUT_FAULTS,

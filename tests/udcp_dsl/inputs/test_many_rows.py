@@ -163,7 +163,7 @@ def test_rows_that_differ_in_structure_are_parted() -> None:
     inputs, P = inputs_of(loss, 40, 3), rows(K, 40, 3)
     inputs["km"][::3] = 0.0
     inputs["queue"][10:20, 1] = 0.0
-    inputs["fee"][5:30] = inputs["fee"][5:30].clip(5, 45).round(-1)
+    inputs["fee"][5:30] = inputs["fee"][5:30].clip(6, 45).round(-1)
     assert assert_bits(loss, "price", inputs, P, 4) >= 20
     assert assert_bits(loss, "greedy", inputs, P, 4) >= 20
 
