@@ -501,6 +501,11 @@ class Loss(Shown):
         """What is proved, refuted or unknown about the loss, with reasons."""
         return self._facts[id(self.expression.root)]
 
+    def fact(self, name: str) -> Fact:
+        """One fact, without the interval, which takes longer to find for a row."""
+        found: Fact = getattr(self.facts, name)
+        return found
+
     @cached_property
     def form(self) -> Additive | None:
         """The loss as label costs, weighted categories, tree diameters and a function of size, where it is one."""
@@ -573,6 +578,9 @@ class LossOfRow(Loss):
     @property
     def typical(self) -> Loss:
         return self._whole.example
+
+    def fact(self, name: str) -> Fact:
+        return self._whole.fact(name)
 
     def __reduce__(self) -> tuple[Callable[..., Loss], tuple[object, ...]]:
         return _of_row, (self._whole, self._row)

@@ -68,6 +68,9 @@ class PerRow(NDArrayOperatorsMixin):
 
     # As a number or an array of one row
 
+    def __array__(self, *how: Any, **more: Any) -> NDArray[Any]:
+        raise OneByOne("an array of one row is asked for")
+
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **how: Any) -> Any:
         if method != "__call__" or how:
             return NotImplemented
@@ -115,10 +118,10 @@ class PerRow(NDArrayOperatorsMixin):
         return PerRow(self.values.reshape(self.n, -1))
 
     def any(self) -> PerRow:
-        return PerRow(self.values.any(axis=1))
+        return PerRow(np.asarray(self.values.any(axis=1)))
 
     def all(self) -> PerRow:
-        return PerRow(self.values.all(axis=1))
+        return PerRow(np.asarray(self.values.all(axis=1)))
 
     def min(self) -> PerRow:
         return PerRow(self.values.min(axis=1))
@@ -192,10 +195,10 @@ def aligned(*arrays: Any) -> list[Any]:
 
 
 def of_rows(f: Callable[..., Any], *arrays: Any) -> Any:
-    """A function of numpy arrays that broadcasts, of arrays of which some may be those of rows."""
+    """A function of numpy arrays that broadcasts, of numbers and arrays of which some may be those of rows."""
     n = next((x.n for x in arrays if isinstance(x, PerRow)), None)
     if n is None:
-        return f(*arrays)
+        return f(*(np.float64(x) if isinstance(x, float) else x for x in arrays))
     shape = np.broadcast_shapes(*(x.shape if isinstance(x, PerRow) else np.shape(x) for x in arrays))
     rows = [x if isinstance(x, PerRow) else PerRow(np.broadcast_to(x, (n, *np.shape(x)))) for x in arrays]
     found = f(*aligned(*rows, np.empty(shape))[:-1])
@@ -270,7 +273,8 @@ def _fold(numbers: Sequence[Any], of_two: Callable[[Any, Any], Any], of_floats: 
         return of_floats(numbers)
     found = numbers[0]
     for x in numbers[1:]:
-        found = PerRow(of_two(*aligned(found, x)))
+        of_rows = isinstance(found, PerRow) or isinstance(x, PerRow)
+        found = PerRow(of_two(*aligned(found, x))) if of_rows else of_floats((found, x))
     return found
 
 

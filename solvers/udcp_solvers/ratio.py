@@ -36,7 +36,7 @@ class Ratio(Oracle):
     )
 
     def __init__(self, loss: Loss) -> None:
-        separable = loss.facts.separable
+        separable = loss.fact("separable")
         if not separable:
             raise OracleError(
                 f"oracle 'ratio' needs a separable loss, and separable is {separable} for {loss.name!r}: "

@@ -249,8 +249,8 @@ FAULTS = (
     Fault(
         "comparison: > for >=",
         "udcp_dsl/expression/ir.py",
-        "(operands[0] >= self.k - tolerance(self.k)) + 0.0",
-        "(operands[0] > self.k + tolerance(self.k)) + 0.0",
+        "1.0 * (operands[0] >= self.k - tolerance(self.k))",
+        "1.0 * (operands[0] > self.k + tolerance(self.k))",
         (GENERATED, "-k", "all_faces or every_fact"),
     ),
     Fault(

@@ -12,8 +12,30 @@ ARGUMENTS = "tests/udcp_dsl/prediction/test_arguments.py"
 VALUE = "tests/udcp_dsl/prediction/rows/test_value.py"
 PARQUET = "tests/udcp_dsl/prediction/rows/test_parquet_files.py"
 WRITING = "tests/udcp_dsl/prediction/test_writing.py"
+MANY_ROWS = "tests/udcp_dsl/inputs/test_many_rows.py"
 
 INPUT_FAULTS = (
+    Fault(
+        "inputs: all rows are scored with the numbers of the first",
+        "udcp_dsl/per_row.py",
+        "return self.values[i] if self.values.ndim > 1 else self.values[i].item()",
+        "return self.values[0] if self.values.ndim > 1 else self.values[0].item()",
+        (MANY_ROWS,),
+    ),
+    Fault(
+        "inputs: rows that differ in structure are compiled as one",
+        "udcp_dsl/per_row.py",
+        "        raise Split(holds)\n\n    def __getitem__",
+        "        return bool(holds[0])\n\n    def __getitem__",
+        (MANY_ROWS,),
+    ),
+    Fault(
+        "inputs: numbers of a batch are kept for other rows",
+        "udcp_dsl/prediction/stages/oracle_by_row.py",
+        "for column in inputs.columns.values()])\n        found = self._batches",
+        "for column in inputs.columns.values()])[:0]\n        found = self._batches",
+        (MANY_ROWS,),
+    ),
     Fault(
         "saved: a changed file is taken",
         "udcp_dsl/prediction/saved.py",

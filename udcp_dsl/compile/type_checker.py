@@ -264,16 +264,12 @@ class Checker:
         things: list[object] = []
         for kind, argument_expr in zip(fitting[0], given, strict=True):
             things.append(argument(self.declared, call, kind, argument_expr, things))
-        if any(thing is None for thing in things):
-            return None
-        if not self.declared.K:
+        if any(thing is None for thing in things) or not self.declared.K:
             return None
         by_row = row_types.leaf(*self._at(call), atom_class, things)
         atom = by_row.turns if by_row is not None else atom_class(self.declared.K, *things)  # type: ignore[call-arg]
         self.atoms[id(call)] = atom
-        if by_row is not None:
-            return Value(by_row)
-        return Value(ir.Leaf(*self._at(call), atom), atom.indicator)
+        return Value(ir.Leaf(*self._at(call), atom), atom.indicator) if by_row is None else Value(by_row)
 
     def _extremum(self, call: ast.Call, v: list[Value]) -> Value | None:
         assert call.arguments is not None
@@ -306,14 +302,13 @@ class Checker:
         if any(x.by_row for x in v):
             alone = all(x.by_row or x.number is not None for x in v)
             return row_types.arithmetic(span, self.declared.K, [x.node for x in v], f, how) if alone else None
-        tables = [x.table for x in v]
+        tables, numbers = [x.table for x in v], [x.number for x in v]
         counts = [t[0] for t in tables if t is not None]
-        alone = all(t is not None or x.number is not None for t, x in zip(tables, v, strict=True))
+        alone = all(t is not None or x is not None for t, x in zip(tables, numbers, strict=True))
         if not alone or any(c.atom.key != counts[0].atom.key for c in counts):
             return None
         with np.errstate(all="ignore"):
-            known = [np.float64(1) * x.number if t is None else t[1] for t, x in zip(tables, v, strict=True)]
-            result = of_rows(f, *known)
+            result = of_rows(f, *(x if t is None else t[1] for t, x in zip(tables, numbers, strict=True)))
         if not counts:
             return ir.Constant(span, self.declared.K, as_number(result))
         values = np.broadcast_to(result, len(tables_of(counts[0]))).astype(np.float64)

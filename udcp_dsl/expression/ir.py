@@ -279,7 +279,7 @@ class AtLeast(Node):
     k: float
 
     def value(self, *operands: Floats) -> Floats:
-        return (operands[0] >= self.k - tolerance(self.k)) + 0.0
+        return 1.0 * (operands[0] >= self.k - tolerance(self.k))  # type: ignore[return-value]
 
     def rules(self, *operands: Facts) -> Rules:
         return rules.at_least(operands[0], self.k, tolerance(self.k), self.span)
@@ -305,7 +305,7 @@ class Equal(Node):
     k: float
 
     def value(self, *operands: Floats) -> Floats:
-        return (np.abs(operands[0] - self.k) <= tolerance(self.k)) + 0.0
+        return 1.0 * (np.abs(operands[0] - self.k) <= tolerance(self.k))  # type: ignore[return-value]
 
     def rules(self, *operands: Facts) -> Rules:
         return rules.equal(operands[0], self.k, tolerance(self.k), self.span)

@@ -1,8 +1,7 @@
 """The oracle protocol, and the look-up of oracles by name.
 
 An oracle gives each label of an instance a score that depends on the spec and on p(x) alone; the prediction set at
-threshold tau is {y : s(x, y) <= tau}. Oracles are found through the entry-point group `udcp_dsl.oracles`, and say of
-themselves what they can do (`declaration`).
+threshold tau is {y : s(x, y) <= tau}. Oracles are found through the entry-point group `udcp_dsl.oracles`.
 """
 
 from __future__ import annotations

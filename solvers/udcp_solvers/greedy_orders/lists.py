@@ -198,7 +198,7 @@ def model_of(loss: Loss, growing: Growing, lists: Lists, M: float) -> Model | No
     steps = K + len(loss.expression.nodes) + 16
     slack = total.off + 2.0**-48 * steps * (total.magnitude + abs(M))
     common = with_rows(total.of_size) + start[:, None]
-    return Model(*map(without_rows, (common, extra, far_weight)), as_number(slack))
+    return Model(without_rows(common), without_rows(extra), without_rows(far_weight), as_number(slack))
 
 
 def no_model(loss: Loss, growing: Growing, lists: Lists) -> Model:

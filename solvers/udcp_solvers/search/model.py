@@ -361,7 +361,7 @@ class _Builder:
         for c, labels in enumerate(members):
             roles[c, labels] = 1.0
         if any(isinstance(own, PerRow) for own in costs):
-            return self._twins_by_row(costs, np.concatenate([roles, columns]))
+            return self._twins_by_row(costs, np.concatenate([roles, columns]))  # type: ignore[no-any-return]
         return self._alike_in(np.concatenate([np.array(costs).reshape(-1, K), roles, columns]).T)
 
     def _alike_in(self, table: Floats) -> Ints:
@@ -371,13 +371,13 @@ class _Builder:
             twin = _alike(entries, twin)
         return twin
 
-    def _twins_by_row(self, costs: list[Floats], others: Floats) -> Any:
+    def _twins_by_row(self, costs: list[Any], others: Floats) -> Any:
         """The same for each row; most have none, by costs that all differ."""
         of_rows = [own.values for own in costs if isinstance(own, PerRow)]
         n = len(of_rows[0])
         differ = np.any([(np.diff(np.sort(own, axis=1), axis=1) != 0).all(axis=1) for own in of_rows], axis=0)
         twins = np.tile(np.arange(self.K, dtype=np.int64), (n, 1))
-        for i in np.flatnonzero(~differ):
+        for i in np.flatnonzero(~differ).tolist():
             own = [cost.row(i) if isinstance(cost, PerRow) else cost for cost in costs]
             twins[i] = self._alike_in(np.concatenate([np.array(own), others]).T)
         return PerRow(twins)

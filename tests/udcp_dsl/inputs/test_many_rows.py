@@ -11,17 +11,20 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import udcp_dsl as udcp
+from tests.udcp_dsl.inputs.test_language import LOSSES, loss_of
 from udcp_dsl.diagnostics import OracleError
+from udcp_dsl.per_row import OneByOne, Patched, PerRow, Split, joined
 from udcp_dsl.prediction.oracle import AnchoredOracle, Oracle
 from udcp_dsl.prediction.stages import oracle_by_row
 from udcp_dsl.prediction.stages.oracle_by_row import OracleByRow
+from udcp_dsl.testing.brute import price_scores
 from udcp_dsl.testing.generated.row_inputs import row_inputs, specs_with_inputs
 from udcp_solvers import price
 
 OPTIONS: dict[str, dict[str, Any]] = {"penalized": {"lam": 0.1}}
 ORACLES = ("base", "lac", "raps", "penalized", "ratio", "greedy", "price")
 _SLOWNESS = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example)
-default_run = settings(max_examples=25, deadline=None, suppress_health_check=_SLOWNESS)
+default_run = settings(max_examples=8, deadline=None, suppress_health_check=_SLOWNESS)
 slow_run = settings(max_examples=1500, deadline=None, suppress_health_check=_SLOWNESS)
 
 
@@ -102,3 +105,141 @@ def test_rows_together_have_the_bits_of_rows_alone(spec: Any, seed: int) -> None
 def test_many_more_rows_together_have_the_bits_of_rows_alone(spec: Any, seed: int) -> None:
     with pytest.MonkeyPatch.context() as monkeypatch:
         check(spec, seed, monkeypatch)
+
+
+# Some losses, with more labels --------------------------------------------------------------------------------------
+
+K = 24
+MANY = f"""labels 0..{K - 1}
+categories team {{ t0: {{ 0..5 }}, t1: {{ 6..11 }}, t2: {{ 12..17 }}, t3: {{ 18..23 }} }}
+categories cross {{ c0: {{ 0, 7, 14 }}, c1: {{ 3, 8, 20 }}, c2: {{ 1, 2, 6, 21 }} }}
+hierarchy tree {{ p {{ 0..9 }}, q {{ 10..15 }}, r {{ 16..23 }} }}
+category A {{ 0..4 }}
+category B {{ 8..13 }}
+input km in [0, 200]
+input turn in [-3, 4]
+costs fee per row in [0.5, 50]
+costs gain per row in [-5, 5]
+costs queue of team per row in [0, 60]
+"""
+# By oracle, whether rows are scored together.
+TOGETHER = {
+    "sum(fee) + 0.1 * km * size": ("price", "ratio", "penalized", "greedy"),
+    "sum(fee) + count(team, queue) + 0.1 * km * any(A)": ("price", "penalized", "greedy"),
+    "sum(fee) + count(team, queue) + count(cross)": ("price", "penalized", "greedy"),
+    "sum(gain) + min(km, count(team, queue))": ("price", "penalized", "greedy"),
+    "0.01 * km * max(size - 3, 0) ^ 2 + sum(fee)": ("price", "penalized", "greedy"),
+    "sum(fee) + km * (any(A) and any(B)) + count(team, queue)": ("price", "penalized", "greedy"),
+    "min(km, sum(fee) + 3 * (any(A) and any(B)))": ("price", "penalized", "greedy"),
+    "if km > 100 then sum(fee) + 5 * (any(A) and any(B)) else 3 * size + 2 * any(B)": ("price", "penalized", "greedy"),
+    "5 * (sum(fee) > km) + size": ("price", "penalized", "greedy"),
+    "0.1 * km * max(count(team) - 1, 0) ^ 2 + size + (turn > 0) * 3 * (size >= 2)": ("price", "penalized", "greedy"),
+    "km * diameter(tree) + sum(fee)": ("penalized", "greedy"),
+    "max(fee) + 0.5 * size": (),
+}
+
+
+def inputs_of(loss: udcp.Loss, n: int, seed: int) -> dict[str, Any]:
+    """Inputs without round numbers: rows have one structure, but for comparisons of the row."""
+    rng = np.random.default_rng(seed)
+    return {
+        name: rng.uniform(x.low, x.high, (n,) if x.width is None else (n, x.width)) for name, x in loss.inputs.items()
+    }
+
+
+@pytest.mark.parametrize("text", TOGETHER)
+def test_rows_of_one_structure_are_scored_together(text: str) -> None:
+    loss = udcp.loads(f"{MANY}loss l = {text}")
+    inputs, P = inputs_of(loss, 24, 1), rows(K, 24, 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = {name: assert_bits(loss, name, inputs, P, 2) for name in ("price", "ratio", "penalized", "greedy")}
+    assert {name for name, many in found.items() if many >= 16} == set(TOGETHER[text])
+
+
+def test_rows_that_differ_in_structure_are_parted() -> None:
+    """A weight of 0 leaves a category out, and costs that tie make labels interchangeable."""
+    loss = udcp.loads(f"{MANY}loss l = sum(fee) + km * (any(A) and any(B)) + count(team, queue)")
+    inputs, P = inputs_of(loss, 40, 3), rows(K, 40, 3)
+    inputs["km"][::3] = 0.0
+    inputs["queue"][10:20, 1] = 0.0
+    inputs["fee"][5:30] = inputs["fee"][5:30].clip(6, 45).round(-1)
+    assert assert_bits(loss, "price", inputs, P, 4) >= 20
+    assert assert_bits(loss, "greedy", inputs, P, 4) >= 20
+
+
+def test_an_oracle_may_be_asked_for_other_rows() -> None:
+    """What is kept of a batch belongs to its inputs."""
+    loss, P = udcp.loads(f"{MANY}loss l = sum(fee) + count(team, queue) + count(cross)"), rows(K, 20, 6)
+    made = together(loss, "price")
+    assert made is not None
+    first, other = (loss.inputs_of(inputs_of(loss, 20, seed), 20) for seed in (7, 8))
+    scores = [made.with_inputs(inputs).scores(P) for inputs in (first, other, first)]
+    np.testing.assert_array_equal(scores[0], scores[2])
+    assert (scores[0] != scores[1]).any()
+
+
+def test_rows_with_the_same_inputs_share_the_oracle_of_one() -> None:
+    loss = udcp.loads(f"{MANY}loss l = sum(fee) + 0.1 * km * size")
+    row = {name: x[0] for name, x in inputs_of(loss, 1, 5).items()}
+    given = loss.inputs_of({name: np.repeat(np.asarray(x)[None], 40, axis=0) for name, x in row.items()}, 40)
+    made = together(loss, "price")
+    assert made is not None
+    many = made.with_inputs(given)
+    assert isinstance(many, OracleByRow)
+    (group,) = many._made()
+    assert not group[1].loss.of_rows
+    assert len(group[0]) == 40
+
+
+def test_an_oracle_that_takes_one_row_at_a_time_is_made_for_each() -> None:
+    """A stranger's, which was not told of losses of many rows, sees numbers."""
+    loss = loss_of("sum(fee) + km * any({ a, b })")
+    made = together(loss, "ilp")
+    assert made is not None
+    assert not made._model.takes_rows
+
+
+@pytest.mark.parametrize("text", LOSSES)
+def test_prices_of_rows_together_are_those_of_brute_force(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(oracle_by_row, "_FEW", 2)
+    monkeypatch.setattr(price, "_FEW", 0)
+    loss = loss_of(text)
+    inputs, P = row_inputs(loss, 9, 11), rows(loss.K, 9, 11)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        scores = udcp.make_oracle("price", loss).with_inputs(loss.inputs_of(inputs, len(P))).scores(P)
+    for i, p in enumerate(P):
+        expected = price_scores(loss.at({name: column[i] for name, column in inputs.items()}), p)
+        np.testing.assert_allclose(scores[i], [float(x) for x in expected], rtol=1e-9, atol=1e-9)
+
+
+# Numbers of rows ----------------------------------------------------------------------------------------------------
+
+
+def test_numbers_of_rows_decide_where_all_agree() -> None:
+    km = PerRow(np.array([1.0, 0.0, 2.0]))
+    assert km >= 0
+    assert not km < 0
+    with pytest.raises(Split) as split:
+        bool(km == 0)
+    assert split.value.holds.tolist() == [False, True, False]
+    with pytest.raises(OneByOne):
+        np.asarray(km)
+    with pytest.raises(TypeError):
+        float(km)  # type: ignore[arg-type]  # that is the point
+
+
+@given(seed=st.integers(0, 10**6), K=st.integers(1, 300))
+@settings(max_examples=30, deadline=None)
+def test_sums_of_rows_have_the_bits_of_sums_of_one(seed: int, K: int) -> None:
+    values = np.random.default_rng(seed).normal(size=(7, K)) * 10.0 ** np.arange(-3, 4)[:, None]
+    together = PerRow(values).sum()
+    assert [together.row(i) for i in range(7)] == [float(row.sum()) for row in values]
+
+
+def test_arrays_of_rows_are_joined_with_those_of_all() -> None:
+    made = joined([np.arange(3.0), PerRow(np.array([[5.0, 6.0], [7.0, 8.0]])), np.ones(1)])
+    assert isinstance(made, Patched)
+    assert [made.row(i).tolist() for i in range(2)] == [[0, 1, 2, 5, 6, 1], [0, 1, 2, 7, 8, 1]]
+    assert made.take([1]).row(0).tolist() == [0, 1, 2, 7, 8, 1]

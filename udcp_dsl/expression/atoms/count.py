@@ -49,8 +49,8 @@ class Count(Atom):
     def batch(self, sets: Sets) -> Floats:
         touched = self._touched(sets)
         if self.weighted:
-            return weighted_sums(touched, self.weights)
-        return np.count_nonzero(touched, axis=1).astype(np.float64)
+            return weighted_sums(touched, self.weights)  # type: ignore[no-any-return]
+        return np.asarray(np.count_nonzero(touched, axis=1), dtype=np.float64)
 
     def _touched_by_mask(self, sets: Sets) -> Bools:
         # Categories are never empty, so each start begins a run of its own.

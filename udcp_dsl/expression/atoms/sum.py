@@ -43,7 +43,7 @@ class Sum(CostAtom):
 
     def batch(self, sets: Sets) -> Floats:
         if not self._cancels:
-            return weighted_sums(sets.as_float, self.costs)
+            return weighted_sums(sets.as_float, self.costs)  # type: ignore[no-any-return]
         total = rest = np.zeros(len(sets.mask))
         for y in np.flatnonzero(self.costs):
             total, lost = two_sum(total, sets.as_float[:, y] * self.costs[y])

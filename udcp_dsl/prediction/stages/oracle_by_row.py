@@ -14,9 +14,10 @@ from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
 from threading import get_ident
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from udcp_dsl.diagnostics import InputError, OracleError, keeping_warnings, warn
 from udcp_dsl.expression.rows.given import RowInputs
@@ -42,6 +43,9 @@ _KEPT, _BATCHES = 2048, 4
 # inputs, on average, they share an oracle of one row; fewer than so many of one structure are taken one by one, and so
 # are those that are left after some tries.
 _CELLS, _LABELS, _ALIKE, _FEW, _TRIES = 1 << 20, 1 << 7, 8, 8, 16
+
+
+S = TypeVar("S", bound=np.generic)
 
 
 class OracleByRow(Oracle):
@@ -108,27 +112,29 @@ class OracleByRow(Oracle):
         return self._copy(_inputs=inputs, anchors=own[many] if len(own) > many else None)
 
     def _scores(self, P: Probabilities) -> Floats:
-        out = np.empty(P.shape)
-        for rows, oracle in self._oracles(len(P)):
-            out[rows] = oracle.scores(P[rows])
-        return out
+        return self._answers(np.empty(P.shape), lambda oracle, rows: oracle.scores(P[rows]))
 
     def _score_of(self, P: Probabilities, y: Indices) -> Floats:
-        out = np.empty(len(P))
-        for rows, oracle in self._oracles(len(P)):
-            out[rows] = oracle.score_of(P[rows], y[rows])
-        return out
+        return self._answers(np.empty(len(P)), lambda oracle, rows: oracle.score_of(P[rows], y[rows]))
 
     def _sets(self, P: Probabilities, tau: Floats) -> Masks:
+        by_row = tau.shape[1] == 1
         out = np.empty(P.shape, dtype=np.bool_)
-        for rows, oracle in self._oracles(len(P)):
-            out[rows] = oracle.sets(P[rows], tau[rows] if tau.shape[1] == 1 else tau)
-        return out
+        return self._answers(out, lambda oracle, rows: oracle.sets(P[rows], tau[rows] if by_row else tau))
 
     def _first(self, P: Probabilities) -> Indices:
-        out = np.empty(len(P), dtype=np.int64)
-        for rows, oracle in self._oracles(len(P)):
-            out[rows] = oracle.first(P[rows])
+        return self._answers(np.empty(len(P), dtype=np.int64), lambda oracle, rows: oracle.first(P[rows]))
+
+    def _answers(self, out: NDArray[S], ask: Callable[[Oracle, Indices], NDArray[S]]) -> NDArray[S]:
+        """What the oracles of the rows answer; where rows turn out to differ in what is asked, one by one."""
+        for rows, oracle in self._oracles(len(out)):
+            try:
+                out[rows] = ask(oracle, rows)
+            except (Split, TypeError):
+                if not oracle.loss.of_rows:
+                    raise
+                for some, one in self._one_by_one(rows):
+                    out[some] = ask(self._anchored(one, some), some)
         return out
 
     def _oracles(self, n: int) -> Iterator[tuple[Indices, Oracle]]:
@@ -168,7 +174,7 @@ class OracleByRow(Oracle):
 
     def _together(self, inputs: RowInputs) -> list[tuple[Indices, Oracle | None]]:
         """The rows by structure, with their oracle; None for those that are taken one by one."""
-        key = b"".join([blake2b(np.ascontiguousarray(column)).digest() for column in inputs.columns.values()])
+        key = b"".join([blake2b(column.tobytes()).digest() for column in inputs.columns.values()])
         found = self._batches.get(key)
         if found is None:
             found = self._by_structure(inputs)
@@ -234,11 +240,12 @@ class AnchoredByRow(OracleByRow, AnchoredOracle):
 
     def best(self, P: Probabilities, mu: Floats) -> Masks:
         P = as_probabilities(P, self.loss.K)
-        out = np.empty(P.shape, dtype=np.bool_)
-        for rows, oracle in self._oracles(len(P)):
+
+        def ask(oracle: Oracle, rows: Indices) -> Masks:
             assert isinstance(oracle, AnchoredOracle)
-            out[rows] = oracle.best(P[rows], mu[rows])
-        return out
+            return oracle.best(P[rows], mu[rows])
+
+        return self._answers(np.empty(P.shape, dtype=np.bool_), ask)
 
 
 class SolvingByRow(OracleByRow, SolvingOracle):

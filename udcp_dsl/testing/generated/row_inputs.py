@@ -26,7 +26,7 @@ _MOST = 3
 
 
 @st.composite
-def specs_with_inputs(draw: st.DrawFn, **how: Any) -> GeneratedSpec:
+def specs_with_inputs(draw: st.DrawFn, /, **how: Any) -> GeneratedSpec:
     """Specs whose last loss reads inputs; `how` as for `specs`.
 
     >>> from hypothesis import given, settings
@@ -97,9 +97,8 @@ def _param(draw: st.DrawFn, x: object) -> ast.Input | None:
 def _costs(draw: st.DrawFn, x: object) -> ast.Costs | None:
     if not isinstance(x, ast.Costs) or not draw(st.booleans()):
         return None
-    return ast.Costs(
-        x.name, x.of, ast.PerRow(*_range(draw, draw(st.sampled_from((0.0, 1.0)))), span=NOWHERE), span=NOWHERE
-    )
+    per_row = ast.PerRow(*_range(draw, draw(st.sampled_from((0.0, 1.0)))), span=NOWHERE)
+    return ast.Costs(x.name, x.of, per_row, span=NOWHERE)
 
 
 def _numbers(tree: ast.Spec) -> list[tuple[int, list[ast.Number]]]:
