@@ -19,7 +19,7 @@ from udcp_dsl.prediction.stages import oracle_by_row
 from udcp_dsl.prediction.stages.oracle_by_row import OracleByRow
 from udcp_dsl.testing.brute import price_scores
 from udcp_dsl.testing.generated.row_inputs import row_inputs, specs_with_inputs
-from udcp_solvers import price
+from udcp_solvers.prices import enumeration
 
 OPTIONS: dict[str, dict[str, Any]] = {"penalized": {"lam": 0.1}}
 ORACLES = ("base", "lac", "raps", "penalized", "ratio", "greedy", "price")
@@ -87,9 +87,9 @@ def check(spec: Any, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
         warnings.simplefilter("ignore")
         for name in ORACLES:
             assert_bits(loss, name, inputs, P, seed)
-        monkeypatch.setattr(price, "_FEW", 0)  # by the search, where all sets of few labels were looked at
+        monkeypatch.setattr(enumeration, "MOST", 0)  # by the search, where all sets of few labels were looked at
         assert_bits(loss, "price", inputs, P, seed)
-        monkeypatch.setattr(price, "_FEW", 10)
+        monkeypatch.undo()
 
 
 @pytest.mark.slow
@@ -204,7 +204,7 @@ def test_an_oracle_that_takes_one_row_at_a_time_is_made_for_each() -> None:
 @pytest.mark.parametrize("text", LOSSES)
 def test_prices_of_rows_together_are_those_of_brute_force(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(oracle_by_row, "_FEW", 2)
-    monkeypatch.setattr(price, "_FEW", 0)
+    monkeypatch.setattr(enumeration, "MOST", 0)
     loss = loss_of(text)
     inputs, P = row_inputs(loss, 9, 11), rows(loss.K, 9, 11)
     with warnings.catch_warnings():
