@@ -55,9 +55,12 @@ def times(x: Doubles, y: Doubles) -> Doubles:
 
 
 def quotient(x: Doubles, y: Doubles) -> Doubles:
-    """The ratio of two; its high part is the ratio rounded to a float."""
-    first = x[0] / y[0]
-    large = np.abs(first) > LARGE
-    near = np.where(large, 0.0, first)
-    rest = minus(x, times(y, (near, np.zeros_like(near))))
-    return two_sum(first, np.where(large, 0.0, (rest[0] + rest[1]) / y[0]))
+    """The ratio of two; its high part is the ratio rounded to a float, infinite where that is too large."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        first = x[0] / y[0]
+        large = np.abs(first) > LARGE
+        near = np.where(large, 0.0, first)
+        rest = minus(x, times(y, (near, np.zeros_like(near))))
+        more = (rest[0] + rest[1]) / y[0]
+        high, low = two_sum(near, np.where(large | ~np.isfinite(more), 0.0, more))
+    return np.where(large, first, high), np.where(large, 0.0, low)

@@ -23,7 +23,7 @@ from udcp_dsl.expression.domain import numbered_sets
 from udcp_dsl.per_row import with_rows
 from udcp_dsl.threads import cores_here, over_blocks
 from udcp_solvers.numeric.arrays import Floats, Ints, Masks, Probabilities
-from udcp_solvers.numeric.double_double_arrays import Doubles, minus, plus, quotient, times, two_sum
+from udcp_solvers.numeric.double_double_arrays import LARGE, Doubles, minus, plus, quotient, times, two_sum
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
@@ -76,7 +76,8 @@ class Cells:
     def first_by_value(self, values: Doubles, scale: Floats) -> Ints:
         """For each row the place of least value to 106 bits; of equal ones the first by the rules."""
         least = np.repeat(self.first_by(*values), np.diff(_starts(self.rows), append=len(self.rows)))
-        more = (values[0] - values[0][least]) + (values[1] - values[1][least])
+        same = values[0] == values[0][least]  # which may be infinite
+        more = np.where(same, 0.0, values[0] - np.where(same, 0.0, values[0][least])) + (values[1] - values[1][least])
         (equal,) = np.nonzero(more <= _EQUAL * scale)
         some = self.take(equal)
         return equal[some.first_by(*some.masses, some.rank)]
@@ -170,8 +171,11 @@ class Enumeration:
         scale = _largest(costs) + mu
         cells = self._cells(p, costs, worth <= worth.min(axis=1, keepdims=True) + _ROUGH * scale[:, None])
         price, zeros = mu[cells.rows], np.zeros(len(cells.rows))
-        exact = plus(times((price, zeros), cells.left_out), (cells.costs, zeros))
-        return cells.sets[cells.first_by_value(exact, scale[cells.rows])]
+        with np.errstate(over="ignore", invalid="ignore"):
+            high, low = plus(times((price, zeros), cells.left_out), (cells.costs, zeros))
+        exact = np.isfinite(high) & np.isfinite(low)  # not at prices near the largest number
+        values = np.where(exact, high, worth[cells.rows, cells.sets]), np.where(exact, low, 0.0)
+        return cells.sets[cells.first_by_value(values, scale[cells.rows])]
 
     def _walk(self, p: Floats, costs: Floats, allowed: Masks | None = None, start: Ints | None = None) -> Floats:
         """The price of every label along the hull of the sets that are allowed, (n, sets), infinite where it is never
@@ -183,8 +187,10 @@ class Enumeration:
         last = self._heaviest(p, costs, rough, every)
         prices = np.where(self._members[at.sets], 0.0, np.inf)
         chord = _chord(at, last)
-        line = at.costs + chord * rough[np.arange(len(p)), at.sets] + _ROUGH * (_largest(costs) + np.abs(chord))
-        cells = self._cells(p, costs, every & (costs + chord[:, None] * rough <= line[:, None]))
+        with np.errstate(over="ignore", invalid="ignore"):
+            line = at.costs + chord * rough[np.arange(len(p)), at.sets] + _ROUGH * (_largest(costs) + np.abs(chord))
+            below = (costs + chord[:, None] * rough <= line[:, None]) | (chord > LARGE)[:, None]
+        cells = self._cells(p, costs, every & below)
         while True:
             cells = cells.take(_below_chord(cells, at, last))
             if not len(cells.rows):
@@ -257,20 +263,23 @@ def _fall(of: Cells, less: Cells) -> Floats:
 def _chord(at: Cells, last: Cells) -> Floats:
     """The slope from where each row is to its last set; 0 where it has arrived."""
     fall = _fall(at, last)
-    return np.divide(last.costs - at.costs, fall, out=np.zeros(len(fall)), where=fall > 0.0)
+    with np.errstate(over="ignore"):
+        return np.divide(last.costs - at.costs, fall, out=np.zeros(len(fall)), where=fall > 0.0)
 
 
 def _below_chord(cells: Cells, at: Cells, last: Cells) -> Masks:
     """Which sets leave out less than where their row is, and do not lie above the line from there to its last set."""
     here = at.take(cells.rows)
     fall, chord = _fall(here, cells), _chord(at, last)[cells.rows]
-    return np.asarray((fall > 0.0) & (cells.costs - here.costs <= fall * chord * (1.0 + _NEAR)))
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.asarray((fall > 0.0) & (cells.costs - here.costs <= fall * chord * (1.0 + _NEAR)))
 
 
 def _next(cells: Cells, at: Cells) -> tuple[Cells, Floats]:
     """The set that follows on the hull, in each row that has cells, and the price of the step."""
     here = at.take(cells.rows)
-    slopes = (cells.costs - here.costs) / _fall(here, cells)
+    with np.errstate(over="ignore"):
+        slopes = (cells.costs - here.costs) / _fall(here, cells)
     best = _min_by_row(cells.rows, slopes)
     close = slopes <= best + np.abs(best) * _NEAR
     cells, here = cells.take(close), here.take(close)

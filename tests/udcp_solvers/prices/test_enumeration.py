@@ -141,3 +141,20 @@ assert predictor.predict_set(P).mask[np.arange(200), y - 1].mean() >= 0.85
 assert predictor.anchors is not None and "numba" not in sys.modules, sorted(x for x in sys.modules if "numba" in x)[:3]
 """
     subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, env={**os.environ, "UDCP_QUIET": "1"})
+
+
+@pytest.mark.parametrize("least", [1e-300, 1e-310, 5e-324])
+@pytest.mark.filterwarnings("error")
+def test_probabilities_near_the_smallest_number(least: float) -> None:
+    """Prices near the largest number, or beyond it: labels of such a p come last, and every row has its sets."""
+    loss = udcp.loads(f"{DECLARED} loss l = {LOSSES[0]}")
+    P = np.full((4, 6), least)
+    P[np.arange(4), [0, 2, 3, 5]] = 1.0
+    few = Enumeration(loss)
+    scores = few.scores(P)
+    anchored = few.scores(P, np.array([0.5, 1e10, 1e305, 1.7e308]))
+    for i, likely in enumerate([0, 2, 3, 5]):
+        assert scores[i, likely] <= 1.0
+        assert (np.delete(scores[i], [likely, 3]) > 1e299).all()  # label 3 costs nothing
+        assert anchored[i, likely] <= 1.0
+    assert few.best(P, np.full(4, 1.7e308)).any(axis=1).all()
