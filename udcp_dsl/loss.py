@@ -179,7 +179,7 @@ class Loss(Shown):
         if not self.multipliers:
             return LossOfRow(self, row, with_inputs(self._compiled, row))
         one = self.of_spec._at(row)
-        expression = weighted(one.expression, self.limits, self.multipliers)
+        expression = weighted(one.expression, one.limits, self.multipliers)
         made = LossOfRow(self, row, replace(one._compiled, expression=expression, multipliers=self.multipliers))
         made._of_spec = one
         return made
@@ -214,7 +214,18 @@ class Loss(Shown):
         return inputs_of(self.inputs, inputs, n, known=self.known_inputs, **how)
 
     def reading(self, *names: str) -> Loss:
-        """The same loss, which asks for these inputs of the spec too, such as a harm that it does not read itself."""
+        """The same loss, which also asks for other inputs of the spec, such as a harm that it does not read itself.
+
+        Parameters
+        ----------
+        *names : str
+            Names of inputs; others are ignored.
+
+        Returns
+        -------
+        Loss
+            A new loss, or the loss itself if it reads them already.
+        """
         more = {name for name in names if name in self._compiled.inputs} - self._compiled.read
         return Loss(replace(self._compiled, read=self._compiled.read | more)) if more else self
 

@@ -90,13 +90,16 @@ MADE_BY_US = frozenset({
 
 # Attributes that are for the package's own use, or deprecated.
 INTERNAL = {
-    "Loss": ("example", "known_inputs", "inputs_of", "of_spec", "costs_of", "interpret_positions", "form", "facts_of"),
+    "Loss": (
+        *("example", "known_inputs", "inputs_of", "of_spec", "costs_of", "interpret_positions", "form", "facts_of"),
+        *("fact", "reading", "typical", "of_rows", "declared_inputs", "summands"),
+    ),
     "SetPredictor": (
         *("fitted", "calibrated", "promises", "kept", "rows", "take_up", "true_scores", "threshold_rows", "prepare"),
-        *("repaired", "sets", "make_sets"),
+        *("repaired", "sets", "make_sets", "answered"),
     ),
-    "PredictionSets": ("views",),
-    "Promise": ("rule", "refuse_weights", "alpha_is_default"),
+    "PredictionSets": ("views", "decision_names", "paid"),
+    "Promise": ("rule", "refuse_weights", "alpha_is_default", "within", "reads", "at_alpha", "as_asked"),
     "Comparison": ("left_out", "called", "within", "kind", "temperature"),
     "Oracle": (
         *("of_format", "by_cost", "normalized", "unproved", "on_progress", "with_inputs", "costs", "take"),

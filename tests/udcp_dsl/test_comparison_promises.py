@@ -146,7 +146,7 @@ def test_a_bound_on_harm(found: Comparison) -> None:
     assert max(levels) == pytest.approx(0.4 * 4)  # shares of the largest harm
     text = str(both)
     assert "keeps the mean of 'harm' over missed truths at most 0.3" in text
-    assert "costs compare only at equal harm" in text
+    assert "compare costs at equal harm only" in text
 
 
 def test_as_data_and_as_a_table(found: Comparison, tmp_path: Path) -> None:

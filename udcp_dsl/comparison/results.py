@@ -244,7 +244,18 @@ class Comparison(Result):
         return "p taken as it is" if self.promise.repair is None else "p left as it is: too few rows for a repair"
 
     def at(self, alpha: Fraction) -> str:
-        """At what level: at alpha, or where alpha is found by what a miss is worth."""
+        """The level of a comparison in words.
+
+        Parameters
+        ----------
+        alpha : Fraction
+            One of the values of alpha.
+
+        Returns
+        -------
+        str
+            "alpha 0.1", or with `miss` what a miss is worth.
+        """
         miss = self.promise.miss
         return f"alpha {show_level(alpha)}" if miss is None else f"a miss worth {with_unit(f'{miss:g}', self.unit)}"
 

@@ -114,7 +114,8 @@ def with_inputs(compiled: Compiled, row: Mapping[str, Any]) -> Compiled:
     if any(isinstance(value, PerRow) for value in row.values()):  # no single row is shown or interpreted
         found = checked.checker.values[compiled.name]
         assert found is not None, "the spec was checked for all values of the inputs"
-        return replace(compiled, expression=Expression(found.node), terms={}, inputs={}, read=frozenset())
+        root = Expression(found.node)
+        return replace(compiled, expression=root, limits=checked.limits, terms={}, inputs={}, read=frozenset())
     one = choose(checked, compiled.name)
     return replace(one, files=compiled.files, warnings=compiled.warnings, params=compiled.params)
 

@@ -59,7 +59,8 @@ def free_labels_warning(loss: Loss) -> Diagnostic | None:
     if not free:
         return None
     named = ", ".join(map(repr, free[:3])) + (f" and {len(free) - 3} more" if len(free) > 3 else "")
-    gain = any(loss({label}) < loss(()) for label in free[:3])
+    one = loss.example
+    gain = any(one({label}) < one(()) for label in free[:3])
     way_out = (
         "give each label a cost above 0; is the sign right?" if gain else "give `size` a small weight: + 0.01 * size"
     )

@@ -577,7 +577,7 @@ class SetPredictor(WithPromise, DescribedPredictor):
 
     @property
     def inputs(self) -> Mapping[str, RowInput]:
-        """What is to be given with each row: the inputs of the loss, and of a harm that differs by row."""
+        """The inputs that have to be given with each row, of the loss and of a harm that differs by row."""
         return self.promise.reads(self.loss).inputs
 
     def _check_weights(self, rows: Rows) -> None:

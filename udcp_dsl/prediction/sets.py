@@ -184,7 +184,7 @@ class PredictionSets(Shown):
 
     @property
     def paid(self) -> dict[str, npt.NDArray[np.float64]]:
-        """What each summand of the loss pays for each set: they sum to `costs`."""
+        """Cost of each set by summand of the loss; they add up to `costs`."""
         if self.decided is not None and self.decided.handed_over is not None:  # min(L, c) is one summand
             return dict.fromkeys(self.loss.summands, self.costs)
         return self.loss.terms_batch(self.mask, inputs=self.inputs)

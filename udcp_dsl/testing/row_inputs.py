@@ -21,11 +21,31 @@ _DISTINCT = 8
 def drawn_inputs(
     declared: Mapping[str, RowInput], n: int, rng: np.random.Generator, *, distinct: int | None = None
 ) -> dict[str, Floats] | None:
-    """Inputs of n rows, or None where none are declared; `distinct`, only so many rows are unlike each other.
+    """Random inputs within their ranges, for tests.
 
+    Parameters
+    ----------
+    declared : mapping
+        The inputs, as `loss.inputs` has them.
+    n : int
+        Number of rows.
+    rng : numpy.random.Generator
+        Source of randomness.
+    distinct : int, optional
+        Number of different rows; by default all are drawn separately.
+
+    Returns
+    -------
+    dict of arrays or None
+        One array per input; None if none are declared.
+
+    Examples
+    --------
     >>> import udcp_dsl as udcp
-    >>> loss = udcp.loads("labels {a, b}  input km in [0, 9]  costs fee per row in [1, 5]  loss l = km + sum(fee)")
-    >>> {name: column.shape for name, column in drawn_inputs(loss.inputs, 7, np.random.default_rng(0)).items()}
+    >>> text = "labels {a, b}  input km in [0, 9]  costs fee per row in [1, 5]"
+    >>> loss = udcp.loads(f"{text}  loss l = km + sum(fee)")
+    >>> drawn = drawn_inputs(loss.inputs, 7, np.random.default_rng(0))
+    >>> {name: column.shape for name, column in drawn.items()}
     {'km': (7,), 'fee': (7, 2)}
     """
     if not declared:

@@ -199,7 +199,8 @@ def at_values(loss: Loss, values: Mapping[str, float]) -> Loss:
         raise InputError(f"the spec has no parameter or input {unknown[0]!r}" + (f"; {known}" if known else ""))
     for name, x in loss.inputs.items():
         if name not in values:
-            raise InputError(f"the loss reads the input {name!r}: give it, such as `with {name} = {x.low:g}`")
+            example = x.low if x.width else x.example
+            raise InputError(f"the loss reads the input {name!r}: give it, such as `with {name} = {example:g}`")
     params = {name: value for name, value in values.items() if name in loss.params}
     made = loss.with_params(**params) if params else loss
     row = {name: np.full(x.width or (), values[name]) for name, x in loss.inputs.items()}  # of costs per row all alike

@@ -85,7 +85,7 @@ def judged(trials: dict[str, list[Trials]], family_wise: float) -> Iterator[Verd
     for name, every in trials.items():
         claim = f"{name}: {COVERAGE}"
         if not every:
-            why = "it is slow: this alpha needs too many rows, or no time was left; or a limit is out of reach"
+            why = "it is slow: this alpha needs too many rows, there was no time, or a limit is out of reach"
             yield Verdict(claim, None, 0, why)
             continue
         points = sum(t.repeats * t.n_test for t in every)

@@ -312,8 +312,12 @@ def test_one_set_on_the_command_line(tmp_path: Path) -> None:
         main, ["eval", spec, "b", "--input", "km=12", "--input", "fee=a:1,b:2,c:3,d:4,e:5", "--json"]
     )
     assert json.loads(done.stdout)["total"] == 14
-    for wrong, says in ((["--input", "km=900"], "outside"), ([], "give inputs"), (["--input", "km=x"], "not a number"),
-                        (["--input", "km"], "NAME=VALUE")):  # fmt: skip
+    for wrong, says in (
+        (["--input", "km=900"], "outside"),
+        ([], "give --input km=NUMBER"),
+        (["--input", "km=x"], "not a number"),
+        (["--input", "km"], "name=value"),
+    ):
         done = CliRunner().invoke(main, ["eval", spec, "a", *wrong, *(["--input", "fee=1,2,3,4,5"] if wrong else [])])
         assert done.exit_code == 2
         assert says in done.stderr

@@ -117,9 +117,9 @@ def test_every_place_of_a_spec_with_inputs_and_limits_is_answered() -> None:
     found = [hover(document, document.lines.position(offset)) for offset in range(len(ROWS))]
     told = "\n".join(x["contents"]["value"] for x in found if x is not None)
     for said in (
-        "**km** a number per row in [0, 200]",
-        "**fee** costs of 3 labels per row in [0, 500]",
-        "**queue** costs of the 2 categories of team per row in [0, 600]",
+        "**km** input: a number per row in [0, 200]",
+        "**fee** costs of 3 labels per row, in [0, 500]",
+        "**queue** costs of the 2 categories of team per row, in [0, 600]",
         "**slots** limit: any(team.x) <= 0.1",
     ):
         assert said in told

@@ -85,12 +85,12 @@ loss l =
 @pytest.mark.parametrize(
     ("body", "price", "greedy"),
     [
-        ("size + any(C)", "entry prices of nested categories", "a bound for each list"),
-        ("diameter(h) + sum(k)", "the best set in every ball of the tree", "a bound for each list"),
-        ("size ^ 2", "the best set of every size", "a bound for each list"),
-        ("count(O) + size", "minimum cuts", "a bound for each list"),
-        ("2 * (any({0}) and any({1})) + sum(k)", "branches over what the loss reads", "the cost of each list"),
-        ("spread(h)", "branches over what the loss reads", "every label anew"),
+        ("size + any(C)", "entry prices of nested categories", "a bound per group of equal labels"),
+        ("diameter(h) + sum(k)", "the best set in every ball of the tree", "a bound per group of equal labels"),
+        ("size ^ 2", "the best set of every size", "a bound per group of equal labels"),
+        ("count(O) + size", "minimum cuts", "a bound per group of equal labels"),
+        ("2 * (any({0}) and any({1})) + sum(k)", "branch and bound", "the cost per group of equal labels"),
+        ("spread(h)", "branch and bound", "the cost of every label"),
     ],
 )
 def test_the_way_is_the_one_that_is_taken(body: str, price: str, greedy: str) -> None:

@@ -232,7 +232,7 @@ def test_a_predictor_draws_before_and_after() -> None:
     figure = predictor.plot()
     for points, curve in zip(marks(figure), (found.before, found.after), strict=True):
         np.testing.assert_allclose(points, [b[:2] for b in curve.bins])
-    assert figure.axes[0].get_title(loc="left").replace("\n", " ") == found.finding
+    assert figure.get_suptitle().replace("\n", " ") == found.finding
     legend = [text.get_text() for text in figure.legends[0].get_texts()]
     assert legend == [
         f"p as it is: calibration error {found.before.error:.3f}",

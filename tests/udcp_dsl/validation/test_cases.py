@@ -215,7 +215,7 @@ def test_with_sets_the_inputs_of_a_row() -> None:
     ):
         assert tried(loss, case(text)).holds is holds
     for text, says in (
-        ('case "which" with km = 9: cost { a } > 1', "say which, with fee = NUMBER"),
+        ('case "which" with km = 9: cost { a } > 1', "give it, such as `with fee = 1`"),
         ('case "outside" with km = 10, fee = 2: cost { a } > 1', "input 'km' is 10, outside [0, 9]"),
     ):
         verdict = tried(loss, case(text))

@@ -255,7 +255,7 @@ def test_inputs_are_given_by_the_case() -> None:
     per_row = udcp.loads(
         "labels {a, b}  costs fee per row in [0, 9]  param w = 1 in [0, 5]  loss l = w * size + sum(fee)"
     )
-    with pytest.raises(udcp.InputError, match="which a case cannot give"):
+    with pytest.raises(udcp.InputError, match="reads the input 'fee'"):
         udcp.fit_params(per_row, [({"a"}, ">", {"b"})])
 
 

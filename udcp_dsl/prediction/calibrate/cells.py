@@ -52,7 +52,7 @@ class Cellwise:
 
     @property
     def by_name(self) -> bool:
-        """Whether the parts of the rows have names: groups and decisions."""
+        """Whether the parts of the rows have names, as groups and decisions do."""
         return self.conditional in ("group", "decision")
 
     def check_groups(self, given: bool) -> None:

@@ -425,7 +425,18 @@ class Promise(Cellwise):
         return replace(harm, inputs=inputs)
 
     def reads(self, loss: Loss) -> Loss:
-        """The loss with all inputs that are to be given with each row: a harm may be one that it does not read."""
+        """The loss with all inputs that have to be given with each row, including those of the harm.
+
+        Parameters
+        ----------
+        loss : Loss
+            The loss.
+
+        Returns
+        -------
+        Loss
+            The loss that also asks for the inputs of `risk`.
+        """
         return loss if self.risk is None else loss.reading(self.risk)
 
     def rule(self, cells: int, harm: Harm | None) -> Rule:

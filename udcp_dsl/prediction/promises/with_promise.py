@@ -17,30 +17,30 @@ class WithPromise:
 
     @property
     def alphas(self) -> tuple[Fraction, ...]:
-        """The levels that it is calibrated for."""
+        """The values of alpha, as exact fractions."""
         return self.promise.alphas
 
     @property
     def conditional(self) -> Conditional:
-        """Within what coverage is promised: groups, classes, bins by difficulty, decisions, or None."""
+        """Where coverage is guaranteed ("group", "class", "difficulty" or "decision"); None means over all rows."""
         return self.promise.conditional
 
     @property
     def nonempty(self) -> bool:
-        """Whether no set is empty."""
+        """Whether empty sets are ruled out."""
         return self.promise.nonempty
 
     @property
     def randomize(self) -> bool:
-        """Whether sets are randomised."""
+        """Whether sets are randomised at the threshold."""
         return self.promise.randomize
 
     @property
     def pool(self) -> bool:
-        """Whether small groups and classes take the threshold of all rows."""
+        """Whether small groups and classes use the threshold of all rows."""
         return self.promise.pool
 
     @property
     def seed(self) -> int:
-        """The seed of folds and of randomised sets."""
+        """Random seed for the folds and for randomised sets."""
         return self.promise.seed

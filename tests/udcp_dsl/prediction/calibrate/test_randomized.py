@@ -115,7 +115,7 @@ def test_randomized_refusals() -> None:
     for value in (math.nan, -math.inf):
         with pytest.raises(InputError, match="row 1: a score is NaN or -inf"):
             randomized_sets([[0.0, 0.0], [value, 0.0]], c, 0.1, rng)
-    with pytest.raises(InputError, match="a row of numbers an instance"):
+    with pytest.raises(InputError, match="one row of numbers per instance"):
         randomized_sets([0.0], c, 0.1, rng)
     with pytest.raises(InputError, match=r"give a numpy\.random\.Generator"):
         randomized_sets([[0.0]], c, 0.1, 7)  # type: ignore[arg-type]
