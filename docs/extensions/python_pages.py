@@ -99,7 +99,16 @@ INTERNAL = {
         *("repaired", "sets", "make_sets", "answered"),
     ),
     "PredictionSets": ("views", "decision_names", "paid"),
-    "Promise": ("rule", "refuse_weights", "alpha_is_default", "within", "reads", "at_alpha", "as_asked"),
+    "Promise": (
+        "rule",
+        "refuse_weights",
+        "alpha_is_default",
+        "within",
+        "reads",
+        "at_alpha",
+        "as_asked",
+        "check_groups",
+    ),
     "Comparison": ("left_out", "called", "within", "kind", "temperature"),
     "Oracle": (
         *("of_format", "by_cost", "normalized", "unproved", "on_progress", "with_inputs", "costs", "take"),
