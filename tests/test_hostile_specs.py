@@ -31,6 +31,7 @@ BOMBS = {
     + "\nloss l = x899",
     "strange characters": "labels {a}\nloss l = size " + "§" * 200_000,
     "signs of other languages among labels": "labels { a " + "& " * 30_000 + "}\nloss l = size",
+    "a label of ten megabytes": 'labels { a, "' + "x" * 10_000_000 + '" }\nloss l = size',
     "NUL": "labels {a}\nloss l = size" + "\0" * 200_000,
 }
 # One process for all of them, as it takes longer to begin one than to read a spec.

@@ -37,6 +37,9 @@ _MOST_PASSED_OVER = 20  # unknown functions, in one statement: each takes anothe
 _IN_LABEL_RUN = re.compile(rf"[{WORD}]+")
 _IN_COST_RUN = re.compile(rf"([{WORD}]+)[^:]*:\s*([^\s,]+)")
 
+# A spec is written by people; what is larger takes longer to check than anybody waits.
+_MOST_BYTES = 4_000_000
+
 
 def _near_path(name: str) -> str:
     """What to do about a path that cannot be read: the spec of its folder whose name is nearest."""
@@ -57,6 +60,10 @@ def read_source(path: str | os.PathLike[str]) -> Source:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         span = Span(Source(name, ""), 0, 0)
         raise SpecError([Diagnostic("E100", span, f"cannot read {name}: {reason}", _near_path(name))]) from None
+    if len(data) > _MOST_BYTES:
+        message = f"cannot read {name}: it has {len(data) / 1e6:.1f} MB, more than {_MOST_BYTES / 1e6:g}"
+        way_out = "put labels, costs and distances into data files beside the spec"
+        raise SpecError([Diagnostic("E100", Span(Source(name, ""), 0, 0), message, way_out)])
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
