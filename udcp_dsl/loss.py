@@ -179,7 +179,7 @@ class Loss(Shown):
         if not self.multipliers:
             return LossOfRow(self, row, with_inputs(self._compiled, row))
         one = self.of_spec._at(row)
-        expression = weighted(one.expression, one.limits, self.multipliers)
+        expression = weighted(one.expression, one.limits_of_row, self.multipliers)
         made = LossOfRow(self, row, replace(one._compiled, expression=expression, multipliers=self.multipliers))
         made._of_spec = one
         return made
@@ -574,6 +574,8 @@ class LossOfRow(Loss):
     def __init__(self, whole: Loss, row: Mapping[str, Any], compiled: Compiled) -> None:
         super().__init__(compiled)
         self._whole, self._row = whole, row
+        # Facts of limits, too, are those for every row; the row's own numbers are for its costs.
+        self.limits_of_row, self.limits = self.limits, whole.limits
 
     @cached_property
     def _facts(self) -> dict[int, Facts]:

@@ -237,7 +237,7 @@ def plus_at(x: Any, places: Any, amount: Any) -> Any:
         return more
     mine, theirs = aligned(x, amount)
     values = np.array(np.broadcast_to(mine, (len(theirs) if isinstance(amount, PerRow) else len(mine), len(x))))
-    values[:, places] += theirs
+    values[:, np.atleast_1d(places)] += theirs
     return PerRow(values)
 
 

@@ -244,3 +244,14 @@ def test_arrays_of_rows_are_joined_with_those_of_all() -> None:
     assert isinstance(made, Patched)
     assert [made.row(i).tolist() for i in range(2)] == [[0, 1, 2, 5, 6, 1], [0, 1, 2, 7, 8, 1]]
     assert made.take([1]).row(0).tolist() == [0, 1, 2, 7, 8, 1]
+
+
+def test_categories_of_one_label_have_costs_per_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their cost is a label's: a single place of an array gets a number of each row."""
+    monkeypatch.setattr(oracle_by_row, "_FEW", 2)
+    head = "labels { a, b, c, d }  categories F { x: { a }, y: { b, c }, z: { d } }  costs w of F per row in [1, 5]"
+    for body in ("count(F, w) + size", "count(F, w) + 3 * (any(F.x) and any(F.y)) + size"):
+        loss = udcp.loads(f"{head}  loss l = {body}")
+        inputs = {"w": np.random.default_rng(0).uniform(1, 5, (12, 3))}
+        for name in ("price", "greedy", "penalized"):
+            assert assert_bits(loss, name, inputs, rows(4, 12, 0), 0) == 12

@@ -200,7 +200,7 @@ class OracleByRow(Oracle):
                 found.append((rows, self._make(self.loss._at(columns))))
             except Split as split:
                 waiting += [rows[~split.holds], rows[split.holds]]
-            except TypeError:  # somewhere the number of a single row is needed
+            except (TypeError, ValueError, AttributeError):  # somewhere a single number is needed, or it is refused
                 found.append((rows, None))
         return found
 
