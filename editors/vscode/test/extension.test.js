@@ -27,7 +27,7 @@ const STAND_INS = {
     window: { showErrorMessage: (text) => said.push(text) },
     workspace: {
       getConfiguration: () => ({ get: () => command }),
-      workspaceFolders: [{ uri: { fsPath: "/work/specs" } }],
+      workspaceFolders: [{ uri: { fsPath: "/home/ann/specs" } }],
     },
   },
   "vscode-languageclient/node": { LanguageClient },
@@ -40,7 +40,7 @@ test("the server of the setting is started in the first folder, for loss files",
   command = [".venv/bin/udcp", "lsp"];
   await activate();
   const [, , server, client] = started[0];
-  assert.deepEqual(server, { command: ".venv/bin/udcp", args: ["lsp"], options: { cwd: "/work/specs" } });
+  assert.deepEqual(server, { command: ".venv/bin/udcp", args: ["lsp"], options: { cwd: "/home/ann/specs" } });
   assert.deepEqual(client, { documentSelector: [{ language: "loss" }] });
   assert.deepEqual(said, []);
   deactivate();
