@@ -85,14 +85,9 @@ def predict_parts(
     level = predictor.calibrated.level(alpha)
     ending = f".{form}"
     sets_ending(f"part{ending}")
-    source = open_rows(
-        probs,
-        predictor.loss.labels,
-        **{"class_names": predictor.class_names, "inputs": predictor.inputs, **columns},
-        logits=predictor.logits,
-        normalize=predictor.normalize,
-    )
-    source = replace(source, wanted=replace(source.wanted, unread=_others(predictor)))
+    known = {"class_names": predictor.class_names, "inputs": predictor.inputs, "unread": _others(predictor)}
+    how = {"logits": predictor.logits, "normalize": predictor.normalize}
+    source = open_rows(probs, predictor.loss.labels, **{**known, **columns}, **how)
     predictor.calibrated.check_groups(source.wanted.columns.group_column is not None)
     refuse_taken_names(source.wanted.columns.carry)
     refuse_shared_ids(source)

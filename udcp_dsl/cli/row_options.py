@@ -129,7 +129,7 @@ class RowOptions:
     def source(self, loss: Loss | Sequence[str], *others: Loss) -> Source:
         """The rows of a loss or several, to be read a batch at a time; what is in other files is read at once."""
         from udcp_dsl.prediction.rows.reading import read_column, read_input
-        from udcp_dsl.prediction.rows.source import open_source
+        from udcp_dsl.prediction.rows.source import open_rows
 
         losses = () if isinstance(loss, Sequence) else (loss, *others)
         labels = loss if isinstance(loss, Sequence) else loss.labels
@@ -137,7 +137,7 @@ class RowOptions:
         declared = {name: x for one in losses for name, x in one.declared_inputs.items()}
         apart = {} if self.inputs_file is None else {f"{INPUT}{name}": x for name, x in inputs.items()}
         how: dict[str, Any] = {"logits": self.logits, "normalize": self.normalize, "inputs": inputs, "beside": apart}
-        source = open_source(self.file, labels, self.columns, class_names=self.class_names, unread=declared, **how)
+        source = open_rows(self.file, labels, self.columns, class_names=self.class_names, unread=declared, **how)
         _ = (
             None if source.parts[0].stream else source.parts[0].identity
         )  # an absent file is told before those beside it

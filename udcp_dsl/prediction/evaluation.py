@@ -70,54 +70,7 @@ class Risk:
 
 @dataclass(frozen=True, repr=False)
 class Measures(Result):
-    """How well sets do on rows with known truth: coverage, cost and size, overall and by stratum.
-
-    Strata without rows are left out. All intervals are exact (Clopper-Pearson) 95 % intervals, each by itself.
-
-    Attributes
-    ----------
-    alpha : Fraction
-        Share of true labels that sets may miss.
-    oracle, loss : str
-        Names of the oracle and of the loss.
-    n, covered : int
-        Number of rows, and of rows whose set contains the true label.
-    coverage : float
-        covered / n.
-    interval : tuple of float
-        Interval for the coverage.
-    mean_cost : float
-        Mean cost of a set.
-    cost_error : float or None
-        Standard error of `mean_cost`; None for a single row.
-    cost_by_term : dict
-        Mean cost of each summand of the loss; they add up to `mean_cost`.
-    mean_size : float
-        Mean number of labels in a set.
-    size_quantiles : dict
-        For each fraction q, the smallest size that at least that share of the sets does not exceed.
-    size_counts : dict
-        Number of sets of each size.
-    empty : int
-        Number of empty sets.
-    by_size : tuple of Stratum
-        Rows by the size of their set, in the bins 0, 1, 2-4, 5-9, 10-49, 50-99 and 100+.
-    by_difficulty : tuple of Stratum
-        Quarters of the rows by their highest probability, hardest first. Equal values stay together.
-    by_class, by_group : tuple of Stratum
-        Rows by true class, and by group if groups were given.
-    by_decision : tuple of Stratum
-        For a loss min(L, c), the rows that are handed over and those that are kept; with `conditional="decision"` also
-        the rows of each action.
-    risk : Risk or None
-        Mean harm of missed labels, where harm is bounded.
-    conditional : str or None
-        Where coverage was promised: "group", "class", "difficulty", "decision" or None.
-    unit : str or None
-        Unit of the costs, if the spec names one.
-    limits : tuple
-        The limits of the spec, with the mean of each expression.
-    """
+    """How well sets do on rows with known truth; `Evaluation`, which adds the sets themselves, lists what each is."""
 
     alpha: Fraction
     oracle: str
@@ -292,17 +245,33 @@ class Evaluation(Measures):
         Names of the oracle and of the loss.
     n, covered : int
         Number of rows, and of rows whose set contains the true label.
-    coverage, interval : float, tuple of float
-        covered / n, and its interval.
-    mean_cost, cost_error : float
-        Mean cost of a set, and its standard error (None for a single row).
+    coverage : float
+        covered / n.
+    interval : tuple of float
+        Interval for the coverage.
+    mean_cost : float
+        Mean cost of a set.
+    cost_error : float or None
+        Standard error of `mean_cost`; None for a single row.
     cost_by_term : dict
         Mean cost of each summand of the loss; they add up to `mean_cost`.
-    mean_size, size_quantiles, size_counts, empty
-        Mean size of a set, quantiles of the size, number of sets of each size, number of empty sets.
-    by_size, by_difficulty, by_class, by_group, by_decision : tuple of Stratum
-        The same measures by set size, by quarter of the highest probability (hardest first), by true class, by group
-        and, for a loss min(L, c), by whether a row is handed over.
+    mean_size : float
+        Mean number of labels in a set.
+    size_quantiles : dict
+        For each fraction q, the smallest size that at least that share of the sets does not exceed.
+    size_counts : dict
+        Number of sets of each size.
+    empty : int
+        Number of empty sets.
+    by_size : tuple of Stratum
+        Rows by the size of their set, in the bins 0, 1, 2-4, 5-9, 10-49, 50-99 and 100+.
+    by_difficulty : tuple of Stratum
+        Quarters of the rows by their highest probability, hardest first. Equal values stay together.
+    by_class, by_group : tuple of Stratum
+        Rows by true class, and by group if groups were given.
+    by_decision : tuple of Stratum
+        For a loss min(L, c), the rows that are handed over and those that are kept; with `conditional="decision"` also
+        the rows of each action.
     risk : Risk or None
         Mean harm of missed labels, where harm is bounded.
     conditional : str or None

@@ -30,7 +30,7 @@ def load_rows(studio: Studio, body: Any) -> Any:
     """
     from udcp_dsl.prediction.rows.column_roles import Columns
     from udcp_dsl.prediction.rows.reading import read_column
-    from udcp_dsl.prediction.rows.source import open_source
+    from udcp_dsl.prediction.rows.source import open_rows
 
     loss = studio.loss
     if loss is None:
@@ -47,7 +47,7 @@ def load_rows(studio: Studio, body: Any) -> Any:
         columns = Columns(truth_column=column) if column else Columns()
         table = file.suffix not in (".npy", ".npz")  # of an array inputs are drawn
         read: dict[str, Any] = {"inputs": loss.inputs if table else None, "unread": loss.declared_inputs}
-        source = open_source(str(file), loss.labels, columns, normalize=body.get("normalize") is True, **read)
+        source = open_rows(str(file), loss.labels, columns, normalize=body.get("normalize") is True, **read)
         rows = replace(source, beside={role: read_column(str(path)) for role, path in beside.items()}).whole()
     name = body["probs"]["name"]
     about = f"{len(rows):,} rows of {Path(name).name}"

@@ -7,7 +7,7 @@ Nothing is unpickled.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,52 +19,18 @@ from udcp_dsl.expression.rows.given import EntryColumns
 from udcp_dsl.prediction.files import PathLike, known_ending
 from udcp_dsl.prediction.rows.array_files import listed, read_array
 from udcp_dsl.prediction.rows.arrow_tables import arrow_blocks
-from udcp_dsl.prediction.rows.column_roles import Columns
 from udcp_dsl.prediction.rows.columns import Block, ColumnSelection
 from udcp_dsl.prediction.rows.file_parts import ARRAYS, MATRICES, blamed_on, split_key
-from udcp_dsl.prediction.rows.source import open_source
+from udcp_dsl.prediction.rows.source import open_rows
 from udcp_dsl.prediction.rows.text_tables import NO_HEADER, csv_blocks, csv_column, json_blocks, number, scalars
 from udcp_dsl.prediction.rows.value import Rows
 
 _COLUMNS = (*MATRICES, ".txt", ".json")
 
 
-def read_rows(
-    path: PathLike,
-    labels: Sequence[str],
-    *,
-    class_names: Sequence[object] | None = None,
-    column: str | None = None,
-    id_column: str | None = None,
-    group_column: str | None = None,
-    truth_column: str | None = None,
-    weight_column: str | None = None,
-    ignore: Sequence[str] = (),
-    only_labels: bool = False,
-    logits: bool = False,
-    normalize: bool = False,
-    row: int | None = None,
-    inputs: Mapping[str, RowInput] | None = None,
-) -> Rows:
-    """Read all rows of a source (`open_rows`) at once: a file, the files of a folder or of a pattern, `-`.
-
-    Columns of a table are matched by name, and all must be labels, one of the columns named here, or among those to
-    `ignore` (`only_labels` ignores all others); an array's, and the entries of a column of lists, are in the order of
-    `labels` or, where given, of `class_names`. `logits` and `normalize` say what the numbers are, as for `rows_of`. Of
-    several rows `row`, counted from 0, is the only one that is looked at. `inputs` are those that a loss reads
-    (`loss.inputs`): columns of their names, of lists for costs per row.
-    """
-    columns = Columns(
-        column=column,
-        id_column=id_column,
-        group_column=group_column,
-        truth_column=truth_column,
-        weight_column=weight_column,
-        ignore=ignore,
-        only_labels=only_labels,
-    )
-    how: dict[str, Any] = {"class_names": class_names, "logits": logits, "normalize": normalize, "inputs": inputs}
-    source = open_source(path, labels, columns, **how)
+def read_rows(path: PathLike, labels: Sequence[str], *, row: int | None = None, **how: Any) -> Rows:
+    """Read all rows of a source at once, or only `row`, counted from 0; `path` and `how` are those of `open_rows`."""
+    source = open_rows(path, labels, **how)
     return source.whole() if row is None else source.one(row)
 
 

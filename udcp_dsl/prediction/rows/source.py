@@ -232,47 +232,7 @@ class Source:
 def open_rows(
     path: PathLike,
     labels: Sequence[str],
-    *,
-    class_names: Sequence[object] | None = None,
-    column: str | None = None,
-    id_column: str | None = None,
-    group_column: str | None = None,
-    truth_column: str | None = None,
-    weight_column: str | None = None,
-    ignore: Sequence[str] = (),
-    only_labels: bool = False,
-    carry: Sequence[str] = (),
-    logits: bool = False,
-    normalize: bool = False,
-    beside: Mapping[str, Any] | None = None,
-    inputs: Mapping[str, RowInput] | None = None,
-) -> Source:
-    """A source of rows: a file, all files of a folder, those of a pattern (`parts/*.parquet`), or `-`, standard input.
-
-    .npy, .npz (`file.npz:key`), .csv, .parquet, .arrow, .feather and .jsonl are read, each with a column a label or, in
-    tables of Arrow and JSON lines, with one column of lists, in the order of `labels` or, where given, `class_names`
-    (`column` names it where there are several). Columns that are carried come along with each batch. `beside` are
-    columns that are not in the files, by role ("ids", "groups", "true labels"), for all rows in order. `inputs` are
-    those that a loss reads (`loss.inputs`): columns of their names, of lists for costs.
-    """
-    columns = Columns(
-        column=column,
-        id_column=id_column,
-        group_column=group_column,
-        truth_column=truth_column,
-        weight_column=weight_column,
-        ignore=ignore,
-        only_labels=only_labels,
-        carry=carry,
-    )
-    how: dict[str, Any] = {"logits": logits, "normalize": normalize, "beside": beside, "inputs": inputs}
-    return open_source(path, labels, columns, class_names=class_names, **how)
-
-
-def open_source(
-    path: PathLike,
-    labels: Sequence[str],
-    columns: Columns,
+    columns: Columns | None = None,
     *,
     class_names: Sequence[object] | None = None,
     logits: bool = False,
@@ -280,9 +240,18 @@ def open_source(
     beside: Mapping[str, Any] | None = None,
     inputs: Mapping[str, RowInput] | None = None,
     unread: Mapping[str, RowInput] | None = None,
+    **roles: Any,
 ) -> Source:
-    """The same by the value that the columns travel as; columns of inputs that are `unread` may be there."""
+    """A source of rows: a file, all files of a folder, those of a pattern (`parts/*.parquet`), or `-`, standard input.
+
+    .npy, .npz (`file.npz:key`), .csv, .parquet, .arrow, .feather and .jsonl are read, each with one column per label
+    or, in tables of Arrow and JSON lines, with one column of lists, in the order of `labels` or, if given,
+    `class_names`. `columns` says which columns hold what; `roles` are its fields by keyword (`id_column="photo"`).
+    `beside` holds columns that are not in the files, by role ("ids", "groups", "true labels"), for all rows in order.
+    `inputs` are those that a loss reads (`loss.inputs`); columns of inputs that are `unread` may be there too.
+    """
     names = None if class_names is None else names_of_classes(class_names)
+    columns = replace(columns or Columns(), **roles)
     wanted = ColumnSpec.of(labels, names, columns, inputs, beside or (), unread)
     return Source(find_parts(path), wanted, logits, normalize, dict(beside or {}))
 

@@ -5,47 +5,28 @@ It takes no labelled rows: the new mix is estimated on rows in use, without trut
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.calibrate.plain import decode
 from udcp_dsl.prediction.probability_repair import LabelShift, Repair
-from udcp_dsl.prediction.stages.stage import Left, Stage
+from udcp_dsl.prediction.stages.stage import GivenStage
 
 if TYPE_CHECKING:
-    from udcp_dsl.prediction.oracle import Indices
     from udcp_dsl.prediction.rows.probability_matrix import Matrix
-    from udcp_dsl.prediction.stages.oracle_input import OracleInput
-    from udcp_dsl.prediction.stages.setting import Cells, Setting
+    from udcp_dsl.prediction.stages.setting import Setting
 
 
 @dataclass(frozen=True, eq=False)
-class NewMix(Stage):
+class NewMix(GivenStage):
     """How the mix has moved; scores and the weights of labels go by it."""
 
     shift: LabelShift
 
     name: ClassVar[str] = "new mix"
     repairs: ClassVar[bool] = True
-
-    @classmethod
-    def takes_part(cls, setting: Setting) -> bool:
-        return False
-
-    @classmethod
-    def deal(cls, setting: Setting, cells: Cells) -> tuple[Indices, ...] | None:
-        return None
-
-    @classmethod
-    def fit(cls, setting: Setting, folds: Sequence[OracleInput], left: Left) -> NewMix:
-        raise InputError("a new mix of labels is not fitted: call adapt of a calibrated predictor")
-
-    @property
-    def rows_used(self) -> int:
-        return 0
 
     @cached_property
     def _repair(self) -> Repair:

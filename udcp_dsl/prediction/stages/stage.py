@@ -104,3 +104,23 @@ class Stage(ABC):
     @abstractmethod
     def from_dict(cls, data: Mapping[str, Any], setting: Setting) -> Self:
         """What `as_dict` gave; refuses what does not belong to the setting."""
+
+
+class GivenStage(Stage):
+    """A stage that is never fitted: it is read from a file, or put into the chain by hand."""
+
+    @classmethod
+    def takes_part(cls, setting: Setting) -> bool:
+        return False
+
+    @classmethod
+    def deal(cls, setting: Setting, cells: Cells) -> tuple[Indices, ...] | None:
+        return None
+
+    @classmethod
+    def fit(cls, setting: Setting, folds: Sequence[OracleInput], left: Left) -> Self:
+        raise AssertionError(f"stage {cls.name!r} is given, not fitted")
+
+    @property
+    def rows_used(self) -> int:
+        return 0

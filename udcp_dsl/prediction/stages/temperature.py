@@ -7,7 +7,7 @@ the arithmetic that it was calibrated with.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -16,19 +16,18 @@ import numpy as np
 
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.containers import changed
-from udcp_dsl.prediction.stages.stage import Left, Stage
+from udcp_dsl.prediction.stages.stage import GivenStage
 
 if TYPE_CHECKING:
-    from udcp_dsl.prediction.oracle import Floats, Indices, Probabilities
+    from udcp_dsl.prediction.oracle import Floats, Probabilities
     from udcp_dsl.prediction.rows.probability_matrix import Matrix
-    from udcp_dsl.prediction.stages.oracle_input import OracleInput
-    from udcp_dsl.prediction.stages.setting import Cells, Setting
+    from udcp_dsl.prediction.stages.setting import Setting
 
 _PIECE = 1 << 20  # entries that are worked on at a time
 
 
 @dataclass(frozen=True)
-class Temperature(Stage):
+class Temperature(GivenStage):
     """The temperature; how many rows it was fitted on was not saved."""
 
     value: float
@@ -36,22 +35,6 @@ class Temperature(Stage):
     name: ClassVar[str] = "temperature"
     article: ClassVar[str] = "the "
     repairs: ClassVar[bool] = True
-
-    @classmethod
-    def takes_part(cls, setting: Setting) -> bool:
-        return False
-
-    @classmethod
-    def deal(cls, setting: Setting, cells: Cells) -> tuple[Indices, ...] | None:
-        return None
-
-    @classmethod
-    def fit(cls, setting: Setting, folds: Sequence[OracleInput], left: Left) -> Temperature:
-        raise AssertionError("a temperature is fitted as a repair")
-
-    @property
-    def rows_used(self) -> int:
-        return 0
 
     def repaired(self, P: Matrix) -> Matrix:
         return tempered(P, self.value)

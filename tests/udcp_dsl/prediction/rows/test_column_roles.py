@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from dataclasses import fields
-from typing import Any
+from dataclasses import fields, replace
+from pathlib import Path
 
 import click
 import pytest
@@ -20,16 +19,23 @@ from udcp_dsl.prediction.rows.value import Rows
 VERBS = ("calibrate", "predict", "evaluate", "monitor", "compare", "order", "gap", "validate", "studio")
 
 
-@pytest.mark.parametrize(
-    ("function", "without"),
-    [(open_rows, set()), (read_rows, {"carry"}), (SetPredictor.predict_batches, {"truth_column"})],
-)
-def test_the_explicit_signatures_have_every_role(function: Callable[..., Any], without: set[str]) -> None:
-    parameters = inspect.signature(function).parameters
-    assert set(ROLES) - set(parameters) == without
-    for name in set(ROLES) - without:
+def test_the_explicit_signature_has_every_role() -> None:
+    parameters = inspect.signature(SetPredictor.predict_batches).parameters
+    assert set(ROLES) - set(parameters) == {"truth_column"}
+    for name in set(ROLES) - {"truth_column"}:
         assert parameters[name].kind is inspect.Parameter.KEYWORD_ONLY
         assert parameters[name].default == getattr(Columns(), name)
+
+
+def test_readers_take_columns_as_a_value_or_by_keyword(tmp_path: Path) -> None:
+    (tmp_path / "p.csv").write_text("photo,cat,dog,site\nx,0.5,0.5,a\n")
+    columns = Columns(id_column="photo", ignore=["site"])
+    for how in ({"columns": columns}, {"columns": replace(columns, ignore=()), "ignore": ["site"]}, vars(columns)):
+        source = open_rows(tmp_path / "p.csv", ["cat", "dog"], **{**how, "inputs": None})
+        assert source.wanted.columns == columns
+        assert read_rows(tmp_path / "p.csv", ["cat", "dog"], **{**how, "inputs": None}).ids.tolist() == ["x"]
+    with pytest.raises(TypeError, match="photo_column"):
+        open_rows(tmp_path / "p.csv", ["cat", "dog"], photo_column="photo")
 
 
 @pytest.mark.parametrize("verb", VERBS)
