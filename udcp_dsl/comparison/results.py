@@ -446,8 +446,8 @@ class Comparison(Result):
         for (name, oracle), points in self.worths.items():
             unit = self.losses[self.names.index(name)].unit
             shown = [points[i] for i in (len(points) // 3, 2 * len(points) // 3)] if len(points) > 2 else points
-            told = "; ".join(f"at coverage {c:.3f} at {with_unit(f'{tau:.4g}', unit)}" for c, tau in shown)
-            yield f"{name} by {oracle}: a missed truth is valued {told}"
+            worths = " and ".join(f"{with_unit(f'{tau:.4g}', unit)} at coverage {c:.3f}" for c, tau in shown)
+            yield f"{name} by {oracle}: a missed truth is valued at {worths}"
 
     def _data(self) -> dict[str, object]:
         beside = self.beside
