@@ -239,7 +239,6 @@ def test_a_threshold_of_price_is_what_a_miss_is_worth(tmp_path: Path) -> None:
     ((key, points),) = compared.worths.items()
     assert key == ("l", "price")
     assert [worth for _, worth in points] == sorted((worth for _, worth in points), reverse=True)  # alphas rise
-    coverage, worth = points[0]
-    assert f"a missed truth is valued at {worth:.4g} minutes at coverage {coverage:.3f}" in " ".join(
-        str(compared).split()
-    )
+    coverage, worth = points[len(points) // 3]
+    shown = " ".join(str(compared).split())
+    assert f"a missed truth is valued at {worth:.4g} minutes at coverage {coverage:.3f}" in shown
