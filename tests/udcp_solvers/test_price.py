@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import cache
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import udcp_dsl as udcp
@@ -23,6 +23,9 @@ from udcp_solvers.prices.sizes import SizePrices
 from udcp_solvers.prices.trees import TreePrices
 from udcp_solvers.prices.wholes import WholePrices
 from udcp_solvers.search.prices import SearchPrices
+
+if TYPE_CHECKING:
+    from tests.conftest import Sizes
 
 DECLARED = """
 labels { a, b, c, d, e, f, g }
@@ -169,13 +172,12 @@ def assert_prices(oracle: udcp.Oracle, *batches: np.ndarray, seeds: int = 1) -> 
 
 
 @pytest.mark.parametrize(("kind", "text"), [(kind, text) for kind, texts in CLASSES.items() for text in texts])
-@pytest.mark.parametrize("each", [2, pytest.param(6, marks=pytest.mark.slow)])
-def test_scores_are_those_of_brute_force(kind: str, text: str, each: int) -> None:
-    """On so many rows of each kind in double precision, and half as many in single."""
+def test_scores_are_those_of_brute_force(kind: str, text: str, sizes: Sizes) -> None:
+    """On some rows of each kind in double precision, and half as many in single."""
     oracle = Price(loss_of(text))
     assert isinstance(oracle._prices, WAYS[kind])
-    K, single = oracle.loss.K, rows(oracle.loss.K, 1, 3 * each)
-    assert_prices(oracle, rows(K, 0, 6 * each), single.astype(np.float32), seeds=each // 2)
+    K, single = oracle.loss.K, rows(oracle.loss.K, 1, 3 * sizes.cases)
+    assert_prices(oracle, rows(K, 0, 6 * sizes.cases), single.astype(np.float32))
 
 
 @pytest.mark.parametrize("text", [TREE[0], TREE[3], LAMINAR[2], OF_SIZE[5], CUTS[5]])
@@ -219,7 +221,6 @@ def tree_losses(draw: st.DrawFn) -> udcp.Loss:
     )
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
 @given(tree_losses(), st.integers(0, 1000))
 def test_generated_trees(loss: udcp.Loss, seed: int) -> None:
     assert_prices(udcp.make_oracle("price", loss), rows(loss.K, seed, 6))
@@ -246,7 +247,6 @@ def test_extreme_probabilities_on_trees(text: str, p: list[float], expected: lis
     assert_faces(oracle, P, seed=0)
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
 @given(trees(list("abcdefgh"), 4))
 def test_regions_are_the_widest_balls(nodes: str) -> None:
     """Each has its diameter, no two are the same, and every ball around a label's pair lies in one as wide."""
@@ -270,7 +270,6 @@ def test_regions_are_the_widest_balls(nodes: str) -> None:
         assert any(set(S.tolist()) <= members and wide == diameter for members, wide in found.items())
 
 
-@pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("text", ["size", "count(h.level(1)) + 0.5 * count(h.level(2)) + 0.1 * size", "sum(k)"])
 def test_values_of_all_balls_together_and_one_by_one(text: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -298,7 +297,6 @@ def test_values_of_all_balls_together_and_one_by_one(text: str, seed: int) -> No
     assert_faces(Price(loss), P, seed=seed)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_generated_losses(data: st.DataObject) -> None:
     loss = data.draw(losses(max_labels=6))

@@ -9,7 +9,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import udcp_dsl as udcp
@@ -89,7 +89,6 @@ def test_a_label_of_tiny_mass_that_costs_nothing_is_bought(text: str) -> None:
     judge(loss, P, np.zeros(len(P)), rtol=1e-9)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(losses(), st.integers(0, 2**32 - 1))
 def test_on_generated_losses(loss: udcp.Loss, seed: int) -> None:
     low, high = loss.facts.interval

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import udcp_dsl as udcp
@@ -53,7 +53,6 @@ def rows(seed: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("expression", TAKEN)
-@settings(max_examples=4)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_scores_are_those_of_all_sets(expression: str, seed: int) -> None:
     loss = udcp.loads(SPEC.format(expression))
