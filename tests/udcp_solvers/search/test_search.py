@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import udcp_dsl as udcp
+from tests.udcp_solvers.prices.price_losses import Remembered
 from udcp_dsl.testing import all_masks, losses
 from udcp_dsl.testing.brute import anchored_scores, price_scores
 from udcp_solvers.search.layout import FREE, IN, OUT
@@ -70,12 +71,6 @@ def row(K: int, rng: np.random.Generator, exact: bool) -> np.ndarray:
 def prices_of(text: str) -> tuple[udcp.Loss, SearchPrices]:
     loss = udcp.loads(f"{DECLARED} loss l = {text}")
     return loss, SearchPrices(loss)
-
-
-class Remembered:
-    def __init__(self, loss: udcp.Loss) -> None:
-        self.K = loss.K
-        self.interpret_positions = cache(loss.interpret_positions)
 
 
 @cache
