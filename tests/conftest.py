@@ -2,8 +2,8 @@
 
 One tree is tested: processes that a test starts import it too, and so find the kernels that are compiled already. The
 whole suite runs in several processes, ordered so that they seldom compile the same kernel at once; a part of it runs in
-this one. Generated examples are the same in every run, in any order; with `-m slow` every property gets fresh ones. A
-run of the whole suite tries a property on an eighth of its examples, a run of a part and the slow one on all.
+this one. How much is tried is decided here alone, by one of two profiles (`Sizes`): a part of the suite is tried as
+the whole is, and `-m slow` tries everything that has a size again, with larger ones and fresh examples.
 """
 
 from __future__ import annotations
@@ -16,13 +16,18 @@ import os
 import random
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, Phase, find, given, settings
+from hypothesis import strategies as st
+from hypothesis.errors import NoSuchExample
 
 T = TypeVar("T")
+SeenAmong: TypeAlias = "Callable[[st.SearchStrategy[Any], Callable[[Any], Iterable[str]], set[str]], set[str]]"
+ExamplesOf: TypeAlias = "Callable[[st.SearchStrategy[Any]], list[Any]]"
 
 # Before numpy is imported, for workers and what they start too: products of small matrices would wake a thread for each
 # core, which spins there while another worker needs it.
@@ -47,13 +52,34 @@ WITHOUT_KERNELS = tuple(
 # Tests that call nearly all kernels: one worker begins with them, and compiles what kernels share once.
 ALL_KERNELS = ("tests/test_coverage", "tests/test_stored_scores", "tests/udcp_solvers/")
 
-# A run of the whole suite tries a property on one example of so many, but on no fewer than LEAST; and of the seeds of a
-# test it takes one of so many.
-ONE_OF, LEAST = 8, 12
-ONE_SEED_OF = 3
 
-settings.register_profile("same", derandomize=True, deadline=None, print_blob=True)
-settings.register_profile("fresh", deadline=None, print_blob=True)
+@dataclass(frozen=True)
+class Sizes:
+    """How much is tried; a test takes these from the fixture `sizes`, and has no sizes of its own."""
+
+    examples: int  # of a property of hypothesis
+    seeds: int  # of a test that takes `seed`
+    cases: int  # rows, sets or problems of each kind, where brute force judges them
+    problems: int  # classification problems on which coverage is held to its law: every kind of classifier at 17
+    draws: int  # of a simulation
+    mutants: int  # of specs, files and texts
+    terms: int  # of a sum or a nesting that is longer than any stack
+
+
+DEFAULT = Sizes(examples=25, seeds=8, cases=3, problems=17, draws=1_000, mutants=500, terms=2_000)
+SLOW = Sizes(examples=500, seeds=40, cases=12, problems=204, draws=4_000, mutants=10_000, terms=5_000)
+
+# A spec takes tens of milliseconds to draw, and a folder may serve all examples: no sign of anything wrong.
+_EXPECTED = (
+    HealthCheck.too_slow,
+    HealthCheck.data_too_large,
+    HealthCheck.large_base_example,
+    HealthCheck.filter_too_much,
+    HealthCheck.function_scoped_fixture,
+)
+_COMMON: dict[str, Any] = {"deadline": None, "print_blob": True, "suppress_health_check": _EXPECTED}
+settings.register_profile("default", max_examples=DEFAULT.examples, derandomize=True, **_COMMON)
+settings.register_profile("slow", max_examples=SLOW.examples, **_COMMON)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -71,10 +97,8 @@ def pytest_configure(config: pytest.Config) -> None:
     roots = [str(path) for path in config.getini("pythonpath")]
     if roots:  # none where what is tested is an installed package
         os.environ["PYTHONPATH"] = os.pathsep.join([*roots, *filter(None, [os.environ.get("PYTHONPATH")])])
-    if fresh(config):
-        settings.load_profile("fresh")
-    else:
-        settings.load_profile("same")
+    settings.load_profile("slow" if slow_run(config) else "default")
+    if not slow_run(config):
         # hypothesis also draws the numbers and words in the source of whatever modules are loaded by then: other
         # examples for each order of the tests. It has no setting for this; tests/test_examples.py sees that it holds.
         with contextlib.suppress(ImportError, AttributeError):
@@ -124,15 +148,11 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """What a run of the whole leaves to the slow one; and of two processes one begins with kernels, one without."""
-    properties = [item for item in items if getattr(getattr(item, "obj", None), "is_hypothesis_test", False)]
-    if fresh(config) or whole(config):
-        left = [item for item in items if _seed(item) % ONE_SEED_OF]
-        for item in [*left, *properties] if fresh(config) else left:  # properties, with fresh examples
-            item.add_marker(pytest.mark.slow)
-    if whole(config) and not fresh(config):
-        for test in {id(item.obj): item.obj for item in properties}.values():  # type: ignore[attr-defined]  # functions
-            try_fewer(test)
+    """The slow run has everything that has a size; and of two processes one begins with kernels, one without."""
+    if slow_run(config):
+        for item in items:
+            if _has_a_size(item):
+                item.add_marker(pytest.mark.slow)
     if hasattr(config, "workerinput"):
         items.sort(key=_place)  # the same in every worker
         slow = [item for item in items if item.get_closest_marker("slow")]
@@ -148,17 +168,26 @@ def _place(item: pytest.Item) -> tuple[str, ...]:
     return item.path.relative_to(item.config.rootpath).parts
 
 
-def _seed(item: pytest.Item) -> int:
-    seed = item.callspec.params.get("seed", 0) if hasattr(item, "callspec") else 0
-    return seed if isinstance(seed, int) else 0
+def _has_a_size(item: pytest.Item) -> bool:
+    """Whether a profile decides how much this test tries: a property, or a test that takes `sizes` or `seed`."""
+    used = getattr(item, "fixturenames", ())
+    return "sizes" in used or "seed" in used or getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
 
 
-def try_fewer(test: Any) -> None:
-    """Let a property be tried on fewer examples. hypothesis has no public way; without this one it is tried on all."""
-    declared = getattr(test, "_hypothesis_internal_use_settings", None)
-    if declared is not None:
-        fewer = max(LEAST, declared.max_examples // ONE_OF)
-        test._hypothesis_internal_use_settings = settings(declared, max_examples=min(declared.max_examples, fewer))
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A test that takes `seed` is run for the seeds of the profile."""
+    if "seed" in metafunc.fixturenames:
+        metafunc.parametrize("seed", range(_sizes(metafunc.config).seeds))
+
+
+@pytest.fixture(scope="session")
+def sizes(pytestconfig: pytest.Config) -> Sizes:
+    """How much the tests of this run try."""
+    return _sizes(pytestconfig)
+
+
+def _sizes(config: pytest.Config) -> Sizes:
+    return SLOW if slow_run(config) else DEFAULT
 
 
 def whole(config: pytest.Config) -> bool:
@@ -167,8 +196,8 @@ def whole(config: pytest.Config) -> bool:
     return config.args_source is pytest.Config.ArgsSource.TESTPATHS if told is None else told
 
 
-def fresh(config: pytest.Config) -> bool:
-    """Whether examples are drawn anew, not the same in every run."""
+def slow_run(config: pytest.Config) -> bool:
+    """Whether sizes are those of the slow run, and examples drawn anew instead of the same in every run."""
     return bool(config.getoption("markexpr") == "slow")
 
 
@@ -184,6 +213,51 @@ def hide(packages: Iterable[str]) -> None:
                 return None if fullname.partition(".")[0] in hidden else super().find_spec(fullname, path, target)
 
         sys.meta_path[ours] = Finder
+
+
+# What generators give, which is the same in both profiles: so many examples are looked at.
+_GENERATED = settings(
+    settings.get_profile("default"), max_examples=400, database=None, phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def seen_among() -> SeenAmong:
+    """(strategy, features, expected) -> the features of its examples, until all that are expected were seen."""
+
+    def seen_among(
+        strategy: st.SearchStrategy[Any], features: Callable[[Any], Iterable[str]], expected: set[str]
+    ) -> set[str]:
+        seen: set[str] = set()
+
+        def complete(example: Any) -> bool:
+            seen.update(features(example))
+            return expected <= seen
+
+        with contextlib.suppress(NoSuchExample):
+            find(strategy, complete, settings=_GENERATED)
+        return seen
+
+    return seen_among
+
+
+@pytest.fixture(scope="session")
+def examples_of() -> ExamplesOf:
+    """(strategy) -> hundreds of its examples."""
+
+    def examples_of(strategy: st.SearchStrategy[Any]) -> list[Any]:
+        found: list[Any] = []
+
+        @_GENERATED
+        @given(strategy)
+        def collect(example: Any) -> None:
+            found.append(example)
+
+        collect()
+        return found
+
+    return examples_of
 
 
 @pytest.fixture

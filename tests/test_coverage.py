@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -31,11 +31,11 @@ from udcp_dsl.testing.coverage import (
     pooled_chance,
 )
 
+if TYPE_CHECKING:
+    from tests.conftest import Sizes
+
 pytestmark = pytest.mark.filterwarnings("ignore::udcp_dsl.prediction.calibrate.CalibrationWarning")
 
-N_PROBLEMS = 204
-SOME = 34  # of them, in the default run: every kind of classifier twice at least; broken predictors are caught on 16
-FEWER = 17  # for oracles that are like another; every kind once at least
 FAMILY_WISE = 1e-5  # for each of the tests below, of which there are fewer than ten an oracle
 
 Options = dict[str, object]
@@ -55,8 +55,6 @@ def these_or_every_oracle(*names: str) -> pytest.MarkDecorator:
 
 
 three_or_every_oracle = these_or_every_oracle(*KINDS_OF_ORACLE)
-some_or_all = pytest.mark.parametrize("count", [SOME, pytest.param(N_PROBLEMS, marks=pytest.mark.slow)])
-few_or_more = pytest.mark.parametrize("count", [8, pytest.param(24, marks=pytest.mark.slow)])
 
 
 @dataclass(frozen=True)
@@ -136,40 +134,34 @@ def faults(every: list[Trials]) -> list[str]:
     )
 
 
-@some_or_all
 @every_oracle
-def test_coverage_follows_its_law(oracle: str, options: Options, count: int) -> None:
-    few = count == SOME and oracle not in KINDS_OF_ORACLE
-    tried = cases(count)[: FEWER if few else count]
-    every = [case.trials(case.predictor(oracle, options=options), repeats=8) for case in tried]
+def test_coverage_follows_its_law(oracle: str, options: Options, sizes: Sizes) -> None:
+    every = [case.trials(case.predictor(oracle, options=options), repeats=8) for case in cases(sizes.problems)]
     assert not faults(every)
 
 
 @pytest.mark.parametrize("mass", ["through", "random"])
 @pytest.mark.parametrize("oracle", ["base", "raps", "penalized", "greedy"])
-@pytest.mark.parametrize("count", [8, pytest.param(24, marks=pytest.mark.slow)])
-def test_coverage_by_another_mass(oracle: str, mass: str, count: int) -> None:
+def test_coverage_by_another_mass(oracle: str, mass: str, sizes: Sizes) -> None:
     """Not the default. With randomize=True and the same seed, too: its draws are others than those of the scores."""
     options: Options = {"mass": mass, **dict(ORACLES)[oracle]}
-    few = cases(count)
+    few = cases(sizes.problems)
     assert not faults([case.trials(case.predictor(oracle, options=options), repeats=8) for case in few])
     drawn = [case.predictor(oracle, options=options, randomize=True) for case in few]
     assert not faults([case.trials(predictor, repeats=4) for case, predictor in zip(few, drawn, strict=True)])
 
 
-@some_or_all
-def test_coverage_with_a_tuned_lambda(count: int) -> None:
+def test_coverage_with_a_tuned_lambda(sizes: Sizes) -> None:
     """Of the calibration points a third is left for the threshold; the rest chose lambda."""
-    tried = cases(count)
+    tried = cases(sizes.problems)
     every = [case.trials(case.predictor("penalized"), repeats=1, n_cal=3 * case.n_cal) for case in tried]
     assert [t.n_cal for t in every] == [case.n_cal for case in tried]
     assert not faults(every)
 
 
 @pytest.mark.parametrize("mass", ["before", "through", "random"])
-@pytest.mark.parametrize("count", [6, pytest.param(N_PROBLEMS, marks=pytest.mark.slow)])
-def test_coverage_of_a_slow_oracle(count: int, mass: str) -> None:
-    few = cases(count)
+def test_coverage_of_a_slow_oracle(sizes: Sizes, mass: str) -> None:
+    few = cases(sizes.problems)
     predictors = [case.predictor(SLOW, options={"mass": mass}) for case in few]
     every = [
         case.trials(predictor, n_cal=min(case.n_cal, 9), n_test=4, repeats=2)
@@ -292,24 +284,22 @@ def test_ties_broken_by_chance_give_the_law_exactly(values: int, draws: int) -> 
     assert np.abs(counts / total - law).max() < 5 * np.sqrt(0.25 / total)
 
 
-@few_or_more
 @three_or_every_oracle
-def test_nonempty_sets_cover_and_are_never_empty(oracle: str, options: Options, count: int) -> None:
+def test_nonempty_sets_cover_and_are_never_empty(oracle: str, options: Options, sizes: Sizes) -> None:
     every = []
-    for case in cases(count):
+    for case in cases(sizes.problems):
         predictor = case.predictor(oracle, options=options, nonempty=True)
         every.append(case.trials(predictor, repeats=10))
         assert predictor.predict_set(case.problem.draw(40, np.random.default_rng(1))[0]).sizes.min() > 0
     assert not faults(every)
 
 
-@few_or_more
 @these_or_every_oracle("base", "price")
-def test_randomized_coverage_is_exact(oracle: str, options: Options, count: int) -> None:
+def test_randomized_coverage_is_exact(oracle: str, options: Options, sizes: Sizes) -> None:
     """One test point and a fresh seed for each calibration, so that the number covered is binomial, ties or none."""
     repeats = 40
     every = []
-    for case in cases(count):
+    for case in cases(sizes.problems):
         made = case.predictor(oracle, options=options).oracle
         rng = np.random.default_rng(case.seed)
         covered = 0
@@ -320,12 +310,11 @@ def test_randomized_coverage_is_exact(oracle: str, options: Options, count: int)
     assert not faults(every)
 
 
-@few_or_more
 @these_or_every_oracle("base", "price")
-def test_coverage_within_groups(oracle: str, options: Options, count: int) -> None:
+def test_coverage_within_groups(oracle: str, options: Options, sizes: Sizes) -> None:
     """Two groups of different problems over the same labels, with different numbers of calibration points."""
     every = []
-    for case in cases(count):
+    for case in cases(sizes.problems):
         predictor = case.predictor(oracle, options=options, conditional="group")
         rng = np.random.default_rng(case.seed)
         other = Problem.generated(case.problem.prior.size, rng)
@@ -334,12 +323,11 @@ def test_coverage_within_groups(oracle: str, options: Options, count: int) -> No
     assert not faults(every)
 
 
-@few_or_more
 @these_or_every_oracle("greedy", "price")
-def test_coverage_within_classes(oracle: str, options: Options, count: int) -> None:
+def test_coverage_within_classes(oracle: str, options: Options, sizes: Sizes) -> None:
     """As many calibration points of each class as are wanted, by choosing among many."""
     every = []
-    for case in cases(count):
+    for case in cases(sizes.problems):
         predictor = case.predictor(oracle, options=options, conditional="class")
         rng = np.random.default_rng(case.seed)
         sources: dict[int, tuple[Source, int]] = {y: (OneClass(case.problem, y), case.n_cal + y) for y in (0, 1)}
@@ -389,13 +377,12 @@ def conditional_trials(
     ]
 
 
-@few_or_more
 @three_or_every_oracle
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
-def test_coverage_of_saturated_classifiers(oracle: str, options: Options, dtype: Any, count: int) -> None:
+def test_coverage_of_saturated_classifiers(oracle: str, options: Options, dtype: Any, sizes: Sizes) -> None:
     """Probabilities that run to 1 - 1e-30 and, in half and single precision, to exactly 0 and 1."""
     every = []
-    for case in cases(count, kind="saturated", dtype=dtype):
+    for case in cases(sizes.problems, kind="saturated", dtype=dtype):
         P, _ = case.problem.draw(500, np.random.default_rng(0))
         assert (P.max(axis=1) == 1).any()
         every.append(case.trials(case.predictor(oracle, options=options), repeats=10))

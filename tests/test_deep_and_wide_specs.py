@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import pytest
 
 import udcp_dsl as udcp
+
+if TYPE_CHECKING:
+    from tests.conftest import Sizes
 
 _HEAD = "labels { a, b, c }  category C { a, b }  costs k { a: 1, b: 2, c: -3 }\n"
 
@@ -50,27 +54,22 @@ def test_powers_up_to_200() -> None:
         udcp.loads(_HEAD + "loss l = " + "1 ^ " * 201 + "size")
 
 
-# More than any recursion would bear; more still would tell whether time grows with the square.
-wide = pytest.mark.parametrize("many", [1100, pytest.param(5000, marks=pytest.mark.slow)])
-
-
-@wide
 @pytest.mark.parametrize("term", ["2 * any(C)", "size", "sum(k)", "(if empty then 1 else max(k))"])
-def test_a_sum_of_many_terms(term: str, many: int) -> None:
+def test_a_sum_of_many_terms(term: str, sizes: Sizes) -> None:
+    many = sizes.terms
     loss = udcp.loads(_HEAD + f"loss l = {' + '.join([term] * many)}  loss one = {term}", loss="l")
     one = udcp.loads(_HEAD + f"loss one = {term}")
     assert loss({"a", "c"}) == loss.interpret({"a", "c"}) == many * one({"a", "c"})
     assert loss.terms({"a", "c"}) == {term: loss({"a", "c"})}
 
 
-@wide
 @pytest.mark.parametrize(
     ("between", "operand", "value"),
     [(" and ", "any(C)", 1), (" or ", "any(C)", 1), (" * ", "any(C)", 1), (", ", "sum(k)", -2)],
     ids=["and", "or", "product", "max"],
 )
-def test_other_operators_of_many_operands(between: str, operand: str, value: float, many: int) -> None:
-    listed = between.join([operand] * many)
+def test_other_operators_of_many_operands(between: str, operand: str, value: float, sizes: Sizes) -> None:
+    listed = between.join([operand] * sizes.terms)
     loss = udcp.loads(f"{_HEAD} loss l = {f'max({listed})' if between == ', ' else listed}")
     assert loss({"a", "c"}) == loss.interpret({"a", "c"}) == value
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+if TYPE_CHECKING:
+    from tests.conftest import Sizes
 
 
 def drawn() -> list[tuple[int, float, str]]:
@@ -38,20 +42,13 @@ def test_no_module_that_is_loaded_changes_the_examples(tmp_path: Path, monkeypat
     assert repr(drawn()) == before
 
 
-def test_the_whole_suite_tries_fewer_examples(pytestconfig: pytest.Config) -> None:
-    (conftest,) = (p for p in pytestconfig.pluginmanager.get_plugins() if hasattr(p, "try_fewer"))
-    tried = dict.fromkeys((160, 60, 5), 0)
+def test_a_profile_decides_how_much_is_tried(sizes: Sizes) -> None:
+    assert len(drawn()) == sizes.examples
 
-    def counting(n: int) -> Any:
-        @settings(max_examples=n, database=None)
-        @given(st.integers())
-        def count(x: int) -> None:
-            tried[n] += 1
 
-        return count
-
-    for n in tried:
-        test = counting(n)
-        conftest.try_fewer(test)
-        test()
-    assert tried == {160: 20, 60: 12, 5: 5}
+def test_no_test_has_a_size_of_its_own() -> None:
+    """Programs that tests run in another process aside, which no profile reaches."""
+    tests = Path(__file__).parent
+    own = re.compile(r"hypothesis import .*\bsettings\b|max_examples|parametrize\(\"seed\"")
+    found = [path.name for path in tests.rglob("test_*.py") if own.search(path.read_text(encoding="utf-8"))]
+    assert found == [Path(__file__).name]

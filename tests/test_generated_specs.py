@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, Phase, find, given, settings
-from hypothesis.errors import NoSuchExample
+from hypothesis import find, given
 
 import udcp_dsl as udcp
 from udcp_dsl.diagnostics import Source
@@ -35,10 +34,8 @@ from udcp_dsl.testing import (
     specs,
 )
 
-# Generating a spec takes tens of milliseconds: not a sign of anything wrong.
-_SLOWNESS = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example)
-default_run = settings(max_examples=300, deadline=None, suppress_health_check=_SLOWNESS)
-slow_run = settings(max_examples=5000, deadline=None, suppress_health_check=_SLOWNESS)
+if TYPE_CHECKING:
+    from tests.conftest import SeenAmong
 
 
 # What every spec must keep ------------------------------------------------------------------------------------------
@@ -51,6 +48,10 @@ def assert_inverse(spec: GeneratedSpec) -> None:
     assert unparse(tree) == spec.text
 
 
+def losses_of(spec: GeneratedSpec) -> list[udcp.Loss]:
+    return [spec.compile(x.name.text) for x in spec.tree.declarations if isinstance(x, ast.LossDecl)]
+
+
 def assert_parts(loss: udcp.Loss) -> None:
     """Oracles that need a laminar loss or a tree diameter read them from the additive form; terms have two faces."""
     assert loss.form is not None or not (loss.facts.laminar or loss.facts.tree_diameter)
@@ -59,37 +60,22 @@ def assert_parts(loss: udcp.Loss) -> None:
     assert loss.terms(full[0]) == pytest.approx(of_full, 1e-9, 1e-9)
 
 
-@default_run
 @given(specs())
 def test_all_faces_and_parts_agree_on_every_set(spec: GeneratedSpec) -> None:
-    loss = spec.compile()
-    assert_meaning(loss)
-    assert_parts(loss)
+    for loss in losses_of(spec):
+        assert_meaning(loss)
+        assert_parts(loss)
 
 
-@default_run
 @given(specs())
 def test_every_fact_of_every_node_holds_on_every_set(spec: GeneratedSpec) -> None:
-    assert_facts(spec.compile())
+    for loss in losses_of(spec):
+        assert_facts(loss)
 
 
-@default_run
 @given(specs())
 def test_unparse_and_parse_are_inverse(spec: GeneratedSpec) -> None:
     assert_inverse(spec)
-
-
-@pytest.mark.slow
-@slow_run
-@given(specs())
-def test_thousands_of_new_specs(spec: GeneratedSpec) -> None:
-    assert_inverse(spec)
-    for x in spec.tree.declarations:
-        if isinstance(x, ast.LossDecl):
-            loss = spec.compile(x.name.text)
-            assert_meaning(loss)
-            assert_parts(loss)
-            assert_facts(loss)
 
 
 # What is generated --------------------------------------------------------------------------------------------------
@@ -134,7 +120,7 @@ def _features_of(body: ast.Expr) -> set[str]:
     return found
 
 
-def test_every_declaration_atom_and_operator_is_generated() -> None:
+def test_every_declaration_atom_and_operator_is_generated(seen_among: SeenAmong) -> None:
     forms = {
         "Labels": "csv json tuple",
         "Hierarchy": "csv json tuple",
@@ -155,18 +141,10 @@ def test_every_declaration_atom_and_operator_is_generated() -> None:
     expected |= {"max/2", "min/2", "max/3", "min/3", "sqrt/1", "log1p/1"}
     expected |= set("+ - * / >= > <= < ==".split()) | {"Negative", "Power", "And", "Or", "Not", "If", "Number"}
     expected |= {"name p", "name i", "name l"}  # params, lets, other losses
-    seen: set[str] = set()
-
-    def complete(spec: GeneratedSpec) -> bool:
-        seen.update(_features(spec))
-        return expected <= seen
-
-    with contextlib.suppress(NoSuchExample):  # what is missing is told below
-        find(specs(), complete, settings=settings(default_run, max_examples=400, phases=[Phase.generate]))
+    seen = seen_among(specs(), _features, expected)
     assert expected <= seen, sorted(expected - seen)
 
 
-@settings(default_run, max_examples=100)
 @given(losses(max_labels=4, max_depth=2))
 def test_generated_losses_keep_their_limits(loss: udcp.Loss) -> None:
     assert 1 <= loss.K <= 4
@@ -188,30 +166,24 @@ def test_all_masks_are_all_sets_once() -> None:
 _PETS = udcp.loads("labels {cat, dog, wolf, 7}  loss l = size")
 
 
-@settings(default_run, max_examples=100)
 @given(label_sets(_PETS))
 def test_label_sets_are_sets_of_labels(S: frozenset[str]) -> None:
     assert _PETS(S) == len(S)
 
 
-@settings(default_run, max_examples=200)
 @given(probabilities(3))
 def test_probabilities_are_what_every_command_accepts(P: Floats) -> None:
     assert checked_probabilities(P, ["a", "b", "c"]).shape == P.shape
 
 
-def test_probabilities_have_ties_zeros_ones_and_all_types() -> None:
-    seen: set[str] = set()
+def test_probabilities_have_ties_zeros_ones_and_all_types(seen_among: SeenAmong) -> None:
+    expected = {"float16", "float32", "float64", "zero", "one", "tie"}
 
-    @settings(default_run, max_examples=200)
-    @given(probabilities(3))
-    def collect(P: Floats) -> None:
-        seen.add(P.dtype.name)
-        seen.update(name for name, hit in (("zero", P == 0), ("one", P == 1)) if hit.any())
-        seen.update({"tie"} if (P[:, 0] == P[:, 1]).any() else ())
+    def features(P: Floats) -> set[str]:
+        hits = {"zero": P == 0, "one": P == 1, "tie": P[:, 0] == P[:, 1]}
+        return {P.dtype.name, *(name for name, hit in hits.items() if hit.any())}
 
-    collect()
-    assert seen == {"float16", "float32", "float64", "zero", "one", "tie"}
+    assert seen_among(probabilities(3), features, expected) == expected
 
 
 # The assertions can fail --------------------------------------------------------------------------------------------

@@ -16,8 +16,9 @@ RANDOMIZED = "tests/udcp_dsl/prediction/calibrate/test_randomized.py"
 TUNING = "tests/udcp_dsl/prediction/calibrate/test_tuning.py"
 GENERATED = "tests/test_generated_specs.py"
 LOWER = "tests/udcp_dsl/expression/test_lower.py"
-PRICE = "tests/udcp_solvers/test_price.py"
+LAMINAR = "tests/udcp_solvers/prices/test_laminar.py"
 GREEDY = "tests/udcp_solvers/test_greedy.py"
+ORDERS = "tests/udcp_solvers/greedy_orders/test_orders.py"
 MASS = "tests/udcp_solvers/test_mass_oracles.py"
 RATIO = "tests/udcp_solvers/test_ratio.py"
 BY_MASS = "tests/udcp_solvers/programs/test_by_mass.py"
@@ -293,21 +294,21 @@ FAULTS = (
         "solvers/udcp_solvers/greedy.py",
         "y = np.where(best, p, -1.0).argmax(axis=1)",
         "y = best.argmax(axis=1)",
-        (GREEDY, "-k", "generated"),
+        (ORDERS, "-k", "generated"),
     ),
     Fault(
         "greedy: the cost of S instead of S + y",
         "solvers/udcp_solvers/greedy.py",
         "ratio = np.maximum(M - growth.after(), 0.0) / room",
         "ratio = np.maximum(M - growth.value[:, None], 0.0) / room",
-        (GREEDY, "-k", "generated"),
+        (ORDERS, "-k", "generated"),
     ),
     Fault(
         "greedy: the categories of the row before",
         "solvers/udcp_solvers/greedy_orders/incremental_cost.py",
         "    for c in range(C):\n        state[A + c] = data[code[_WEIGHT] + c]\n",
         "",
-        (GREEDY, "-k", "one_another or many_labels"),
+        (GREEDY, ORDERS, "-k", "one_another or many_labels"),
     ),
     Fault(
         "order: equal scores where a label is too small to count",
@@ -363,7 +364,7 @@ FAULTS = (
         "solvers/udcp_solvers/prices/laminar.py",
         "(cost == 0.0 and p > 0.0)",
         "cost == 0.0",
-        (PRICE, "-k", "brute_force"),
+        (LAMINAR, "-k", "brute_force"),
     ),
     Fault(
         "ilp: a mass missed by 1e-9 counts as reached",

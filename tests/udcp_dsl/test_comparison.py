@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from udcp_dsl import InputError, Loss, OracleError, SetPredictor, compare, evaluate, loads
@@ -143,7 +143,6 @@ def test_the_truth_of_the_other_folds_matters() -> None:
         assert untimed(other.runs) != untimed(usual.runs)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(16, 300), st.integers(0, 5), st.integers(0, 2**40))
 def test_folds_are_disjoint_and_hold_every_row(n: int, splits: int, seed: int) -> None:
     for split, folds in enumerate(deal(n, (0.5, 0.25, 0.25), seed, splits)):

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import udcp_dsl as udcp
@@ -185,7 +185,6 @@ strings = st.text(st.characters(exclude_characters="\0\x04", exclude_categories=
     ),
     st.sampled_from("<>"),
 )
-@settings(max_examples=40, deadline=None)
 def test_messages_of_generated_files(messages: dict[str, Any], order: str) -> None:
     expected, tables = [], [("", "Content-Type: text/plain\n")]
     for source, (forms, plural, context) in messages.items():

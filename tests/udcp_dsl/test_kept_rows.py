@@ -43,9 +43,9 @@ def test_the_network_of_the_editor_is_too_unsure_and_a_temperature_pays() -> Non
 
 
 @pytest.mark.parametrize(("make", "spec"), [kept[:2] for kept in KEPT])
-@pytest.mark.parametrize(("n", "m"), [(600, 400), pytest.param(1500, 1000, marks=pytest.mark.slow)])
-def test_sets_cover_and_cost_less_by_price(make: Any, spec: str, n: int, m: int) -> None:
+def test_sets_cover_and_cost_less_by_price(make: Any, spec: str) -> None:
     data, loss = make(), udcp.load(SPECS / spec)
+    n, m = 600, 400
     cost = {}
     for oracle in ("lac", "price"):
         predictor = udcp.SetPredictor(loss, oracle, alpha=0.1).calibrate(data.probs[:n], data.y[:n])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import udcp_dsl as udcp
@@ -168,7 +168,6 @@ def test_the_specs_of_the_repository_say_what_they_mean() -> None:
     assert found == {"tickets.desk": [("W604", "240 * conflict"), ("W604", "60 * (size > 5)")]}
 
 
-@settings(max_examples=25, deadline=None)
 @given(losses(), st.integers(2, 8))
 def test_no_set_contradicts_a_finding(loss: Loss, most: int) -> None:
     """The sets that are tried find the largest effect of all sets of that size, so that no part is blamed wrongly."""
@@ -196,7 +195,6 @@ def written(draw: st.DrawFn) -> tuple[dict[str, float], list[set[str]], str]:
     return costs, groups, " + ".join(["sum(c)", *chosen])
 
 
-@settings(max_examples=30, deadline=None)
 @given(written(), st.randoms(use_true_random=False))
 def test_names_and_order_of_labels_change_nothing(
     spec: tuple[dict[str, float], list[set[str]], str], random: object

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pulp
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import udcp_dsl as udcp
@@ -69,7 +69,6 @@ def test_the_order_is_block_after_block_and_then_by_mass() -> None:
         assert oracle.sets(p, np.nextafter(meant[4], -1)).tolist() == [[True, True, False, False, False, False]]
 
 
-@settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_scores_by_mass_are_the_formula_on_generated_specs(data: st.DataObject) -> None:
     """Blocks are what the chain adds, each holding the cheapest set (judged in `programs/test_by_mass.py`)."""

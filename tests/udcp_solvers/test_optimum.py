@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import udcp_dsl as udcp
@@ -127,7 +127,6 @@ def test_price_is_the_optimum_on_many_rows(text: str) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(losses(), st.integers(0, 2**32 - 1))
 def test_price_is_the_optimum_whatever_the_loss(loss: udcp.Loss, seed: int) -> None:
     low, high = loss.facts.interval

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -56,14 +56,12 @@ def exact_loss(body: str) -> Loss:
 
 
 @pytest.mark.parametrize("body", EXACT)
-@settings(max_examples=15, deadline=None)
 @given(P=probabilities(6), lam=st.sampled_from([0.0, 0.001, 0.1, 10.0]), mass=st.sampled_from(MASSES))
 def test_the_score_is_that_of_base_and_lam_times_the_cost(body: str, P: Array, lam: float, mass: str) -> None:
     oracle = Penalized(exact_loss(body), lam=lam, mass=mass)
     assert oracle.scores(P).tolist() == [penalized(oracle.loss, row, oracle.options) for row in P]
 
 
-@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_with_no_weight_on_the_cost_it_is_base(data: st.DataObject) -> None:
     loss = data.draw(losses(max_depth=2))
@@ -95,7 +93,6 @@ def assert_paths_and_faces_agree(loss: Loss, P: Array, lam: float, rng: np.rando
     assert_faces(oracle, P, seed=int(rng.integers(9)))
 
 
-@settings(max_examples=100, deadline=None)
 @given(data=st.data(), lam=st.sampled_from([0.001, 0.3, 10.0]))
 def test_paths_and_faces_agree_on_generated_specs(data: st.DataObject, lam: float) -> None:
     loss = data.draw(losses())
@@ -103,7 +100,6 @@ def test_paths_and_faces_agree_on_generated_specs(data: st.DataObject, lam: floa
     assert_paths_and_faces_agree(loss, P, lam, np.random.default_rng(data.draw(st.integers(0, 9))))
 
 
-@pytest.mark.parametrize("seed", range(30))
 def test_paths_and_faces_agree_with_many_labels(
     seed: int, random_loss: Callable[[np.random.Generator, int], Loss]
 ) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -22,7 +22,6 @@ from udcp_solvers.ratio import Ratio
 Array = NDArray[Any]
 
 
-@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_the_score_is_the_cost_of_a_label_over_its_probability(data: st.DataObject) -> None:
     K = data.draw(st.integers(1, 8))
@@ -52,7 +51,6 @@ def test_division_is_in_float64(dtype: type[np.floating[Any]]) -> None:
     assert Ratio(loss).scores(P).tolist() == [[0.1 / float(p) for p in P[0]]]
 
 
-@settings(max_examples=80, deadline=None)
 @given(data=st.data())
 def test_it_takes_generated_losses_that_are_separable_and_no_others(data: st.DataObject) -> None:
     loss = data.draw(losses(max_depth=3))

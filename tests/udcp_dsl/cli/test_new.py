@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from click.testing import Result
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from udcp_dsl.cli.new import starting_spec
@@ -66,7 +66,6 @@ LABELS = st.lists(
 )  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None)
 @given(LABELS)
 def test_any_labels_give_a_spec_that_compiles(labels: list[str]) -> None:
     with warnings.catch_warnings():

@@ -46,7 +46,6 @@ def metric_of(loss: Loss) -> CategoryMetric:
     return atom.metric
 
 
-@pytest.mark.parametrize("seed", range(20))
 def test_every_face_is_the_largest_distance_of_touched_categories(seed: int) -> None:
     rng = np.random.default_rng(seed)
     K, C = int(rng.integers(1, 8)), int(rng.integers(1, 6))
@@ -64,7 +63,6 @@ def test_every_face_is_the_largest_distance_of_touched_categories(seed: int) -> 
     assert (loss.facts.interval.lo, loss.facts.interval.hi) == (0.0, float(d.max()))
 
 
-@pytest.mark.parametrize("seed", range(8))
 def test_the_linear_model_has_its_value_whichever_way_it_is_pushed(seed: int) -> None:
     rng = np.random.default_rng(seed)
     K, C = 5, int(rng.integers(1, 5))
@@ -73,7 +71,6 @@ def test_the_linear_model_has_its_value_whichever_way_it_is_pushed(seed: int) ->
         assert_lowers(compiled(members, d, K, text), all_masks(K))
 
 
-@pytest.mark.parametrize("seed", range(10))
 def test_seen_from_the_labels_it_is_a_matrix_whose_diagonal_may_be_positive(seed: int) -> None:
     rng = np.random.default_rng(seed)
     K = int(rng.integers(2, 9))

@@ -5,10 +5,11 @@ from __future__ import annotations
 import io
 import json
 import re
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 import udcp_dsl as udcp
 from udcp_dsl.diagnostics import OracleError
@@ -23,10 +24,10 @@ from udcp_dsl.prediction.applicability import applicability
 from udcp_dsl.prediction.oracle import make_oracle
 from udcp_dsl.testing import GeneratedSpec, all_masks, assert_lowers, specs
 
-GENERATED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+if TYPE_CHECKING:
+    from tests.conftest import Sizes
 
 
-@settings(GENERATED, max_examples=60)
 @given(specs(max_labels=6))
 def test_the_model_of_any_loss_has_its_value_on_every_set(spec: GeneratedSpec) -> None:
     loss = spec.compile()
@@ -34,7 +35,6 @@ def test_the_model_of_any_loss_has_its_value_on_every_set(spec: GeneratedSpec) -
     check_linear(loss)
 
 
-@settings(GENERATED, max_examples=100)
 @given(specs(max_labels=7))
 def test_no_value_is_missing_from_a_grid(spec: GeneratedSpec) -> None:
     loss = spec.compile()
@@ -91,12 +91,11 @@ def hand_written(text: str) -> Loss:
 
 
 @pytest.mark.parametrize("text", [text.strip() for text in EXPRESSIONS if text.strip()])
-@pytest.mark.parametrize("many", [3, pytest.param(18, marks=pytest.mark.slow)])
-def test_every_form_holds_whichever_way_it_is_pushed(text: str, many: int) -> None:
-    """On as many sets by chance, other ones for each way, and on those of none, of one and of all labels."""
+def test_every_form_holds_whichever_way_it_is_pushed(text: str, sizes: Sizes) -> None:
+    """On some sets by chance, other ones for each way, and on those of none, of one and of all labels."""
     rng = np.random.default_rng(len(text))
     for number, loss in enumerate(("i", "-i", "i + (if any(D) then -3 * i else 0)")):
-        masks = rng.random((many, 14)) < rng.random((many, 1))
+        masks = rng.random((sizes.cases, 14)) < rng.random((sizes.cases, 1))
         masks = np.concatenate([masks, np.eye(14, dtype=bool)[[number]], [[False] * 14, [True] * 14]])
         assert_lowers(hand_written(f"let i = {text}  loss l = {loss}"), masks)
 
@@ -183,8 +182,8 @@ def test_what_is_used_twice_is_lowered_once() -> None:
 
 
 @pytest.mark.parametrize("atom", ["diameter", "radius", "spread"])
-@pytest.mark.parametrize("K", [800, pytest.param(2000, marks=pytest.mark.slow)])
-def test_a_hierarchy_of_many_labels_needs_no_pairs(atom: str, K: int) -> None:
+def test_a_hierarchy_of_many_labels_needs_no_pairs(atom: str) -> None:
+    K = 800
     tree = ", ".join(f"n{i} {{ m{i} {{ {4 * i}..{4 * i + 2} }}, {4 * i + 3} }}" for i in range(K // 4))
     loss = udcp.loads(f"labels 0..{K - 1}  hierarchy h {{ {tree} }}  loss l = {atom}(h) - 0.1 * {atom}(h)")
     model = lower(loss)

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import udcp_dsl as udcp
@@ -31,7 +31,6 @@ def tree_of(paths: list[tuple[str, ...]]) -> Hierarchy:
     return Hierarchy.build("h", (), paths, [str(y) for y in range(len(paths))])
 
 
-@settings(max_examples=40)
 @given(PATHS)
 def test_it_is_the_fewest_nodes_with_exactly_these_leaves(paths: list[tuple[str, ...]]) -> None:
     tree = tree_of(paths)

@@ -3,14 +3,13 @@ scored by their own loss, and constant columns give the bits of the constant los
 
 from __future__ import annotations
 
-import contextlib
 import warnings
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, Phase, find, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.errors import NoSuchExample
 
 import udcp_dsl as udcp
 from udcp_dsl.diagnostics import OracleError, Source
@@ -22,9 +21,9 @@ from udcp_dsl.language.unparse import unparse
 from udcp_dsl.testing import GeneratedSpec, assert_facts, assert_meaning, drawn_inputs, specs
 from udcp_dsl.testing.brute import price_scores
 
-_SLOWNESS = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example)
-few = settings(max_examples=20, deadline=None, suppress_health_check=_SLOWNESS)
-many = settings(max_examples=3000, deadline=None, suppress_health_check=_SLOWNESS)
+if TYPE_CHECKING:
+    from tests.conftest import SeenAmong
+
 seeds = st.integers(0, 2**20)
 
 
@@ -38,16 +37,8 @@ def assert_all(spec: GeneratedSpec, seed: int) -> None:
     assert_facts(loss, seed=seed)
 
 
-@few
-@given(specs(inputs=True, max_labels=6, max_depth=4), seeds)
-def test_meaning_and_facts_hold_over_the_ranges(spec: GeneratedSpec, seed: int) -> None:
-    assert_all(spec, seed)
-
-
-@pytest.mark.slow
-@many
 @given(specs(inputs=True), seeds)
-def test_meaning_and_facts_of_thousands(spec: GeneratedSpec, seed: int) -> None:
+def test_meaning_and_facts_hold_over_the_ranges(spec: GeneratedSpec, seed: int) -> None:
     assert_all(spec, seed)
 
 
@@ -71,35 +62,25 @@ def assert_scored(spec: GeneratedSpec, seed: int) -> None:
                     np.testing.assert_allclose(scores[i], exact, rtol=1e-9, atol=1e-9)
 
 
-@settings(few, max_examples=8)
-@given(specs(inputs=True, max_labels=5, max_depth=3), seeds)
+@given(specs(inputs=True, max_labels=6, max_depth=4), seeds)
 def test_rows_are_scored_by_their_own_loss_and_prices_are_those_of_brute_force(spec: GeneratedSpec, seed: int) -> None:
     assert_scored(spec, seed)
 
 
-@pytest.mark.slow
-@settings(many, max_examples=400)
-@given(specs(inputs=True, max_labels=6, max_depth=4), seeds)
-def test_scores_of_hundreds(spec: GeneratedSpec, seed: int) -> None:
-    assert_scored(spec, seed)
-
-
-def test_every_kind_of_input_and_use_of_one_is_generated() -> None:
+def test_every_kind_of_input_and_use_of_one_is_generated(seen_among: SeenAmong) -> None:
     """Numbers and costs per row; scaled, compared, chosen, gated; row numbers of row numbers."""
     nodes = {"InputNode", "RowLeaf", "RowScale", "RowChoice", "RowComparison", "RowArithmetic"}
     expected = {*nodes, "Input", "costs", "costs of a family"}
-    seen: set[str] = set()
 
-    def complete(spec: GeneratedSpec) -> bool:
+    def features(spec: GeneratedSpec) -> set[str]:
+        found: set[str] = set()
         for x in spec.tree.declarations:
-            seen.update({"Input"} if isinstance(x, ast.Input) else ())
+            found.update({"Input"} if isinstance(x, ast.Input) else ())
             if isinstance(x, ast.Costs) and isinstance(x.body, ast.PerRow):
-                seen.add("costs" if x.of is None else "costs of a family")
-        seen.update(type(node).__name__ for node in spec.compile().expression.nodes)
-        return expected <= seen
+                found.add("costs" if x.of is None else "costs of a family")
+        return found | {type(node).__name__ for node in spec.compile().expression.nodes}
 
-    with contextlib.suppress(NoSuchExample):
-        find(specs(inputs=True), complete, settings=settings(few, max_examples=200, phases=[Phase.generate]))
+    seen = seen_among(specs(inputs=True), features, expected)
     assert expected <= seen, sorted(expected - seen)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import udcp_dsl as udcp
@@ -17,15 +17,12 @@ from udcp_dsl.per_row import OneByOne, Patched, PerRow, Split, joined
 from udcp_dsl.prediction.oracle import AnchoredOracle, Oracle
 from udcp_dsl.prediction.stages import oracle_by_row
 from udcp_dsl.prediction.stages.oracle_by_row import OracleByRow
+from udcp_dsl.testing import GeneratedSpec, drawn_inputs, specs
 from udcp_dsl.testing.brute import price_scores
-from udcp_dsl.testing.generated.row_inputs import row_inputs, specs_with_inputs
 from udcp_solvers.prices import enumeration
 
 OPTIONS: dict[str, dict[str, Any]] = {"penalized": {"lam": 0.1}}
 ORACLES = ("base", "lac", "raps", "penalized", "ratio", "greedy", "price")
-_SLOWNESS = tuple(HealthCheck)  # a spec takes tens of milliseconds, and some have no number to make an input of
-default_run = settings(max_examples=8, deadline=None, suppress_health_check=_SLOWNESS)
-slow_run = settings(max_examples=1500, deadline=None, suppress_health_check=_SLOWNESS)
 
 
 def rows(K: int, n: int, seed: int) -> Any:
@@ -79,10 +76,10 @@ def assert_faces(many: Oracle, singles: Any, P: Any, y: Any) -> None:
     np.testing.assert_array_equal(many.first(P), [one.first(P[i : i + 1])[0] for i, one in enumerate(singles)])
 
 
-def check(spec: Any, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def check(spec: GeneratedSpec, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(oracle_by_row, "_FEW", 2)
     loss = spec.compile()
-    inputs, P = row_inputs(loss, 10, seed), rows(loss.K, 10, seed)
+    inputs, P = drawn_inputs(loss.inputs, 10, np.random.default_rng(seed)), rows(loss.K, 10, seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for name in ORACLES:
@@ -93,17 +90,8 @@ def check(spec: Any, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-@default_run
-@given(spec=specs_with_inputs(max_labels=5, max_depth=3, max_losses=1), seed=st.integers(0, 99))
-def test_rows_together_have_the_bits_of_rows_alone(spec: Any, seed: int) -> None:
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        check(spec, seed, monkeypatch)
-
-
-@pytest.mark.slow
-@slow_run
-@given(spec=specs_with_inputs(), seed=st.integers(0, 99))
-def test_many_more_rows_together_have_the_bits_of_rows_alone(spec: Any, seed: int) -> None:
+@given(spec=specs(inputs=True), seed=st.integers(0, 99))
+def test_rows_together_have_the_bits_of_rows_alone(spec: GeneratedSpec, seed: int) -> None:
     with pytest.MonkeyPatch.context() as monkeypatch:
         check(spec, seed, monkeypatch)
 
@@ -206,7 +194,8 @@ def test_prices_of_rows_together_are_those_of_brute_force(text: str, monkeypatch
     monkeypatch.setattr(oracle_by_row, "_FEW", 2)
     monkeypatch.setattr(enumeration, "MOST", 0)
     loss = loss_of(text)
-    inputs, P = row_inputs(loss, 9, 11), rows(loss.K, 9, 11)
+    inputs, P = drawn_inputs(loss.inputs, 9, np.random.default_rng(11)), rows(loss.K, 9, 11)
+    assert inputs is not None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         scores = udcp.make_oracle("price", loss).with_inputs(loss.inputs_of(inputs, len(P))).scores(P)
@@ -232,7 +221,6 @@ def test_numbers_of_rows_decide_where_all_agree() -> None:
 
 
 @given(seed=st.integers(0, 10**6), K=st.integers(1, 300))
-@settings(max_examples=30, deadline=None)
 def test_sums_of_rows_have_the_bits_of_sums_of_one(seed: int, K: int) -> None:
     values = np.random.default_rng(seed).normal(size=(7, K)) * 10.0 ** np.arange(-3, 4)[:, None]
     together = PerRow(values).sum()

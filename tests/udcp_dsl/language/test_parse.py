@@ -8,9 +8,10 @@ import json
 import pkgutil
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import udcp_dsl.language.parse
@@ -19,6 +20,9 @@ from udcp_dsl.language import ast
 from udcp_dsl.language.parse import parse, read_source
 from udcp_dsl.language.scan import STATEMENTS
 from udcp_dsl.language.words import CALLED, RESERVED
+
+if TYPE_CHECKING:
+    from tests.conftest import Sizes
 
 NOWHERE = Span(Source("", ""), 0, 0)
 
@@ -279,12 +283,11 @@ NESTED = {
 }
 
 
-@pytest.mark.parametrize("deepest", [2_000, pytest.param(20_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("nested", NESTED.values(), ids=NESTED.keys())
-def test_nesting_is_bounded(nested: object, deepest: int) -> None:
+def test_nesting_is_bounded(nested: object, sizes: Sizes) -> None:
     assert callable(nested)
     assert faults_of(nested(200)) == []
-    for n in (202, 300, deepest):
+    for n in (202, 300, sizes.terms):
         (fault,) = faults_of(nested(n) + "\nlet ok = 1")
         assert (fault.code, fault.message) == ("E107", "this is nested more than 200 deep")
 
@@ -300,12 +303,11 @@ def test_nesting_is_bounded(nested: object, deepest: int) -> None:
         (" + ", "(if a then b else c)", ast.Sum),
     ],
 )
-@pytest.mark.parametrize("many", [1100, pytest.param(5000, marks=pytest.mark.slow)])  # both more than recursion bears
-def test_length_is_not_depth(between: str, operand: str, kind: type, many: int) -> None:
-    body = body_of(between.join([operand] * many))
+def test_length_is_not_depth(between: str, operand: str, kind: type, sizes: Sizes) -> None:
+    body = body_of(between.join([operand] * sizes.terms))
     assert type(body) is kind
     operands = next(getattr(body, field) for field in ("terms", "factors", "operands") if hasattr(body, field))
-    assert len(operands) == many
+    assert len(operands) == sizes.terms
 
 
 def test_ten_thousand_labels() -> None:
@@ -366,19 +368,16 @@ def check_robust(text: str) -> None:
         assert 0 <= declaration.span.start < declaration.span.end <= len(text)
 
 
-@settings(max_examples=600, deadline=None)
 @given(mutated())
 def test_mutated_specs_are_never_a_traceback(text: str) -> None:
     check_robust(text)
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.lists(st.sampled_from([*PIECES, *STATEMENTS, "a", "h", "1", "sum", "then", "+", "<", " "]), max_size=30))
 def test_word_salad_is_never_a_traceback(words: list[str]) -> None:
     check_robust(" ".join(words))
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.text(max_size=60))
 def test_any_text_is_never_a_traceback(text: str) -> None:
     check_robust(text)

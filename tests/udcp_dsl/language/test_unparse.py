@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from udcp_dsl.diagnostics import Source, Span
@@ -132,7 +132,6 @@ DECLARATIONS = st.one_of(
 )
 
 
-@settings(max_examples=500, deadline=None)
 @given(some(DECLARATIONS, 0, 5))
 def test_parse_reads_back_what_unparse_writes(declarations: tuple[ast.Declaration, ...]) -> None:
     # `true` may be any name, but where nothing of that name is declared it is taken for a constant.
@@ -150,7 +149,6 @@ GAPS = [" ", " ", "\n", "\r\n", "\n\n\n", " # {}\n", "\n# {}\n", "  \t# {}  \n\n
 CONSTANTS = tuple(ast.Let(ast.Name(x, span=NOWHERE), ast.Number(1.0, span=NOWHERE), span=NOWHERE) for x in TRUTHS)
 
 
-@settings(max_examples=400, deadline=None)
 @given(some(DECLARATIONS, 1, 4), st.data())
 def test_comments_may_stand_anywhere_and_formatting_keeps_them(
     declarations: tuple[ast.Declaration, ...], data: st.DataObject
@@ -177,7 +175,6 @@ def test_comments_may_stand_anywhere_and_formatting_keeps_them(
     assert text == "" or (text[0] != "\n" and not text.endswith("\n\n"))
 
 
-@settings(max_examples=300, deadline=None)
 @given(_expressions(with_if=False))
 def test_no_parenthesis_is_needless(expr: ast.Expr) -> None:
     tree = ast.Let(ast.Name("true", span=NOWHERE), expr, span=NOWHERE)

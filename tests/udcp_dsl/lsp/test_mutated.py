@@ -5,8 +5,7 @@ from __future__ import annotations
 import random
 from contextlib import suppress
 from pathlib import Path
-
-import pytest
+from typing import TYPE_CHECKING
 
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.lsp import (
@@ -24,6 +23,9 @@ from udcp_dsl.lsp import (
     semantic_tokens,
     symbols,
 )
+
+if TYPE_CHECKING:
+    from tests.conftest import Sizes
 
 SPECS = Path(__file__).parents[3] / "specs"
 BITS = """{ } ( ) " # . .. , : = loss labels of ß 🙂 7e9 node( default - ^ if""".split()
@@ -77,12 +79,11 @@ def every_feature(document: Document, rng: random.Random) -> None:
         rename(document, position, "another")
 
 
-@pytest.mark.parametrize("many", [500, pytest.param(8_000, marks=pytest.mark.slow)])
-def test_no_text_makes_a_feature_fail(many: int) -> None:
+def test_no_text_makes_a_feature_fail(sizes: Sizes) -> None:
     rng = random.Random(0)
     reader = Reader()
     long = [x.read_text(encoding="utf-8") for x in sorted(SPECS.glob("*/*.loss"))]
-    for i in range(many):
+    for i in range(sizes.mutants):
         text = mutated(rng, long if i % 20 == 0 else SHORT)
         document = reader.read(text, SPECS / "dermatology")
         every_feature(document, rng)

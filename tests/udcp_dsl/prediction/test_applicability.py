@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 from udcp_dsl import OracleError
 from udcp_dsl.loss import Loss, loads
@@ -40,7 +40,6 @@ def test_what_is_said_is_what_is_done(body: str) -> None:
     assert {x.name: x.applies for x in oracles(loss)} == {name: taken(name, loss) for name in oracle_names()}
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(losses())
 def test_what_is_said_of_any_loss_is_what_is_done(loss: Loss) -> None:
     for said in oracles(loss):

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import udcp_dsl as udcp
@@ -78,7 +78,6 @@ def test_clopper_pearson_by_its_definition(n: int, data: st.DataObject, confiden
 
 
 @given(st.integers(0, 2**32), st.integers(1, 40))
-@settings(max_examples=30, deadline=None)
 def test_strata_are_what_their_names_say(seed: int, n: int) -> None:
     rng = np.random.default_rng(seed)
     spans = [(int(rng.integers(0, K - m + 1)), int(m)) for m in rng.choice([1, 2, 3, 7, 30, 70, 105, 120], n)]

@@ -17,7 +17,7 @@ pytest.importorskip("pyarrow")
 import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet as pq
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from udcp_dsl.diagnostics import InputError
@@ -61,7 +61,6 @@ def prediction_sets(draw: st.DrawFn) -> tuple[np.ndarray, list[str], list[str] |
 
 
 @pytest.mark.parametrize("ending", ["parquet", "arrow", "feather", "csv", "jsonl"])
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(case=prediction_sets())
 def test_sets_are_read_back(ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: Any) -> None:
     monkeypatch.setattr(writing, "_BLOCK", 7)  # several blocks even of a small mask

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import udcp_dsl as udcp
@@ -222,7 +222,6 @@ def test_an_oracle_keeps_its_colour_in_any_company() -> None:
 counted = st.tuples(st.integers(1, 60), st.floats(0, 1)).map(lambda x: (x[0], round(x[0] * x[1])))
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.lists(counted, min_size=1, max_size=6))
 def test_pooled_strata(splits: list[tuple[int, int]]) -> None:
     parts = [[Stratum("s", n, covered, covered / n, (0.0, 1.0), 1.0, float(n), covered / n)] for n, covered in splits]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib.metadata import entry_points
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -15,6 +15,9 @@ from udcp_dsl.prediction.oracle import GROUP, Oracle
 from udcp_dsl.testing import assert_faces, assert_valid_oracle
 from udcp_dsl.testing.conformance import usual_losses
 
+if TYPE_CHECKING:
+    from tests.conftest import Sizes
+
 ORACLES = sorted({entry.name: entry.load for entry in entry_points(group=GROUP)}.items())
 SOLVES = ("ilp",)  # a program for each row: tried on few
 FEW = [loss for loss in usual_losses() if loss.K <= 4]
@@ -23,11 +26,10 @@ QUICK = [loss for loss in usual_losses() if loss.K <= 4 or loss.facts.submodular
 
 
 @pytest.mark.parametrize(("name", "load"), ORACLES, ids=[name for name, _ in ORACLES])
-@pytest.mark.parametrize("cases", [2, pytest.param(12, marks=pytest.mark.slow)])
-def test_every_installed_oracle_is_valid(name: str, load: Callable[[], Any], cases: int) -> None:
+def test_every_installed_oracle_is_valid(name: str, load: Callable[[], Any], sizes: Sizes) -> None:
     options = {"lam": 0.3} if name == "penalized" else None
     losses = FEW[:4] if name in SOLVES else QUICK
-    assert_valid_oracle(load(), options=options, losses=losses, cases=1 if name in SOLVES else cases)
+    assert_valid_oracle(load(), options=options, losses=losses, cases=1 if name in SOLVES else sizes.cases)
 
 
 class Good(Oracle):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import udcp_dsl as udcp
@@ -23,8 +25,10 @@ from udcp_dsl.testing.coverage import CLASSIFIERS
 from udcp_dsl.testing.shrinking import fewest
 from udcp_dsl.testing.subset_lattices import telling_sets
 
+if TYPE_CHECKING:
+    from tests.conftest import SeenAmong
+
 PETS = udcp.loads("labels {cat, dog, wolf, lynx}  category wild {wolf, lynx}  loss l = size + 5 * any(wild)")
-GENERATED = settings(deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 
 
 def test_every_public_name_is_there() -> None:
@@ -32,22 +36,14 @@ def test_every_public_name_is_there() -> None:
     assert all(getattr(testing, name).__doc__ for name in testing.__all__)
 
 
-@settings(GENERATED, max_examples=12)
 @given(classification_problems(PETS))
 def test_coverage_holds_on_generated_problems(problem: Problem) -> None:
     assert_coverage(udcp.SetPredictor(PETS, "price", alpha=0.2), problem, repeats=30)
 
 
-def test_problems_of_every_kind_are_drawn() -> None:
-    seen: set[str] = set()
-
-    @settings(GENERATED, max_examples=300)
-    @given(classification_problems(PETS))
-    def collect(problem: Problem) -> None:
-        seen.add(problem.kind)
-
-    collect()
-    assert seen == set(CLASSIFIERS)
+def test_problems_of_every_kind_are_drawn(seen_among: SeenAmong) -> None:
+    every = set(CLASSIFIERS)
+    assert seen_among(classification_problems(PETS), lambda problem: [problem.kind], every) == every
 
 
 @pytest.mark.parametrize("kind", CLASSIFIERS)
@@ -65,13 +61,11 @@ def test_every_kind_gives_distributions(kind: str, K: int) -> None:
 
 
 @given(st.sets(st.integers(0, 60)), st.integers(0, 60))
-@settings(max_examples=100, deadline=None)
 def test_what_is_left_cannot_be_left_out(needed: set[int], more: int) -> None:
     items = range(max([more, *needed]) + 1)
     assert fewest(items, lambda some: needed <= set(some)) == sorted(needed)
 
 
-@settings(GENERATED, max_examples=60)
 @given(st.data())
 def test_right_prices_raise_no_alarm_whatever_ties(data: st.DataObject) -> None:
     loss = data.draw(losses(max_labels=5))

@@ -16,7 +16,7 @@ import pytest
 pytest.importorskip("torch")
 
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
@@ -57,7 +57,6 @@ class Keywords(nn.Module):
 
 
 @given(st.data())
-@settings(max_examples=30, deadline=None)
 def test_batches_do_not_matter(data: st.DataObject) -> None:
     n, K = data.draw(st.integers(1, 30)), data.draw(st.integers(2, 6))
     z = some_logits(n, K, data.draw(st.integers(0, 99)))

@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("torch")
 
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
@@ -38,7 +38,6 @@ def nll(z: Any, y: Any, T: float) -> float:
 
 
 @given(st.integers(0, 50), st.floats(0.05, 20))
-@settings(max_examples=25, deadline=None)
 def test_the_temperature_is_best_and_scales_with_the_logits(seed: int, factor: float) -> None:
     z = some_logits(200, 4, seed).double().numpy()
     y = drawn(z, seed)

@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 
 import numpy as np
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from udcp_solvers.numeric.exact_sum import LIMBS, add, limb_of, rounded
@@ -21,7 +21,6 @@ def exact_sum(terms: list[float]) -> float:
     return rounded(total, 2, LIMBS - 1)
 
 
-@settings(max_examples=400, deadline=None)
 @given(st.lists(values, max_size=12))
 @example([1.0, 2.0**-53])  # half way: to even, down
 @example([1.0, 2.0**-52, 2.0**-53])  # half way: to even, up
@@ -34,7 +33,6 @@ def test_is_fsum(terms: list[float]) -> None:
     assert exact_sum(terms) == math.fsum(terms)
 
 
-@settings(max_examples=100, deadline=None)
 @given(values.filter(lambda x: x < 1e290), st.integers(0, 2**31 - 1))
 def test_times(x: float, times: int) -> None:
     total = np.zeros(LIMBS, np.int64)
@@ -42,7 +40,6 @@ def test_times(x: float, times: int) -> None:
     assert rounded(total, 2, LIMBS - 1) == float(Fraction(x) * times)
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.lists(st.floats(min_value=5e-324, max_value=1.0), min_size=1, max_size=12))
 def test_a_window_of_limbs_is_enough(terms: list[float]) -> None:
     total = np.zeros(LIMBS, np.int64)

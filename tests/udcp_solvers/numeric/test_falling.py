@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from udcp_solvers.numeric.falling import bits_of, falling_order, order_scratch, value_of
@@ -13,7 +13,6 @@ from udcp_solvers.numeric.falling import bits_of, falling_order, order_scratch, 
 values = st.sampled_from([0.0, -0.0, 5e-324, 1e-310, 1e-45, 1e-30, 0.25, 0.25 + 2**-20, 0.5, 1.0]) | st.floats(0.0, 1.0)
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     st.lists(values, min_size=1, max_size=60) | st.lists(values, min_size=49, max_size=300),
     st.sampled_from([np.float32, np.float64]),

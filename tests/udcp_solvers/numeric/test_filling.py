@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from udcp_solvers.numeric.compiled import jit
 from udcp_solvers.numeric.filling import fill, order_by, put
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.lists(st.sampled_from([-np.inf, -1.0, -0.0, 0.0, 0.5, 1.0, 7.0, np.inf]), max_size=70), st.integers(0, 2**32))
 def test_an_order_is_numpys_stable_one(values: list[float], seed: int) -> None:
     these = np.array(values, dtype=float)

@@ -5,18 +5,32 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from functools import cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import udcp_dsl as udcp
+from tests.udcp_solvers.prices.price_losses import (
+    CUTS,
+    LAMINAR,
+    OF_SIZE,
+    OTHER,
+    TREE,
+    Remembered,
+    assert_priced_by,
+    loss_of,
+)
+from tests.udcp_solvers.prices.price_losses import rows as hard_rows
 from udcp_dsl.testing import losses
 from udcp_dsl.testing.brute import anchored_scores, price_scores
 from udcp_solvers.price import Price
 from udcp_solvers.prices.enumeration import MOST, Enumeration
+
+if TYPE_CHECKING:
+    from tests.conftest import Sizes
 
 DECLARED = """
 labels { a, b, c, d, e, f }
@@ -38,14 +52,6 @@ LOSSES = [
     "1e12 * sum(k) + size",
     "0",
 ]
-
-
-class Remembered:
-    """A loss whose values, by the naive interpreter, are computed once."""
-
-    def __init__(self, loss: udcp.Loss) -> None:
-        self.K = loss.K
-        self.interpret_positions = cache(loss.interpret_positions)
 
 
 def rows(K: int, rng: np.random.Generator, n: int) -> np.ndarray:
@@ -89,7 +95,6 @@ def test_a_label_of_tiny_mass_that_costs_nothing_is_bought(text: str) -> None:
     judge(loss, P, np.zeros(len(P)), rtol=1e-9)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(losses(), st.integers(0, 2**32 - 1))
 def test_on_generated_losses(loss: udcp.Loss, seed: int) -> None:
     low, high = loss.facts.interval
@@ -158,3 +163,16 @@ def test_probabilities_near_the_smallest_number(least: float) -> None:
         assert (np.delete(scores[i], [likely, 3]) > 1e299).all()  # label 3 costs nothing
         assert anchored[i, likely] <= 1.0
     assert few.best(P, np.full(4, 1.7e308)).any(axis=1).all()
+
+
+@pytest.mark.parametrize("text", OTHER)
+def test_losses_of_no_other_kind_are_those_of_brute_force(text: str, sizes: Sizes) -> None:
+    assert_priced_by(Enumeration, text, sizes.cases)
+
+
+@pytest.mark.parametrize("text", [TREE[0], TREE[3], LAMINAR[2], OF_SIZE[5], CUTS[5]])
+def test_enumeration_agrees(text: str) -> None:
+    """The way for any loss of few labels, where a quicker one answers."""
+    loss = loss_of(text)
+    P = hard_rows(loss.K, 7, 60)
+    np.testing.assert_allclose(Enumeration(loss).scores(P), Price(loss).scores(P), rtol=1e-12, atol=0)

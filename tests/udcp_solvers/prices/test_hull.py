@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from udcp_solvers.prices.hull import lower_hull, price_between
@@ -42,7 +42,6 @@ def assert_hull(points: list[tuple[float, float]], first: int) -> None:
         assert price_between(a, b, np.round(10 * cost), rem, low) == float(price)
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(NUMBERS, NUMBERS), min_size=1, max_size=12))
 def test_points_of_falling_mass_left_out_and_any_cost(points: list[tuple[float, float]]) -> None:
     points = sorted(points, key=lambda point: -point[1])
@@ -50,7 +49,6 @@ def test_points_of_falling_mass_left_out_and_any_cost(points: list[tuple[float, 
     assert_hull(points, first)
 
 
-@settings(deadline=None)
 @given(st.lists(NUMBERS, min_size=1, max_size=12))
 def test_points_of_rising_cost_and_any_mass_left_out(masses: list[float]) -> None:
     assert_hull([(k / 10, mass) for k, mass in enumerate(masses)], 0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 import udcp_dsl as udcp
 from udcp_dsl.expression.atoms.balls import Balls
@@ -21,7 +20,6 @@ def nested(rng: np.random.Generator, labels: list[int], name: str) -> str:
     return ", ".join(texts)
 
 
-@pytest.mark.parametrize("seed", range(40))
 def test_the_balls_of_the_core_and_of_the_kernels_are_the_same(seed: int) -> None:
     rng = np.random.default_rng(seed)
     K = int(rng.integers(2, 25))

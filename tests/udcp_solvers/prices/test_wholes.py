@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import udcp_dsl as udcp
+from tests.udcp_solvers.prices.price_losses import WHOLES, assert_priced_by
 from udcp_solvers.price import chosen
 from udcp_solvers.prices.enumeration import Enumeration
 from udcp_solvers.prices.wholes import WholePrices
 from udcp_solvers.search.prices import SearchPrices
+
+if TYPE_CHECKING:
+    from tests.conftest import Sizes
 
 SPEC = """
 labels 0..7
@@ -53,7 +59,6 @@ def rows(seed: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("expression", TAKEN)
-@settings(max_examples=4)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_scores_are_those_of_all_sets(expression: str, seed: int) -> None:
     loss = udcp.loads(SPEC.format(expression))
@@ -87,3 +92,8 @@ def test_price_is_exact_by_another_way(expression: str) -> None:
     assert judge is not None
     P = rows(1)
     np.testing.assert_allclose(searched().scores(P), judge().scores(P), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("text", WHOLES)
+def test_losses_of_each_kind_are_those_of_brute_force(text: str, sizes: Sizes) -> None:
+    assert_priced_by(WholePrices, text, sizes.cases)

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import udcp_dsl as udcp
@@ -20,7 +20,6 @@ from udcp_solvers.programs.by_mass import chain, targets
 from udcp_solvers.programs.exact import Exact, Tally, short_cut
 from udcp_solvers.programs.mass import has_mass
 
-GENERATED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 SOME_LEVELS = [Fraction(x, 100) for x in (30, 50, 75, 90, 99, 100)]
 TOLERANCE = 1e-9
 
@@ -65,7 +64,6 @@ def assert_chain(loss: Loss, p: Floats, solver: str, canonical: bool = False) ->
     return sets
 
 
-@settings(GENERATED, max_examples=80)
 @given(st.data())
 def test_each_set_of_the_chain_is_the_cheapest_with_its_mass(data: st.DataObject) -> None:
     spec: GeneratedSpec = data.draw(specs(max_labels=7))
@@ -74,7 +72,6 @@ def test_each_set_of_the_chain_is_the_cheapest_with_its_mass(data: st.DataObject
 
 
 @pytest.mark.slow
-@settings(GENERATED, max_examples=15)
 @given(st.data())
 def test_the_same_with_cbc(data: st.DataObject) -> None:
     spec: GeneratedSpec = data.draw(specs(max_labels=6))
@@ -94,7 +91,6 @@ def test_canonical_sets_do_not_depend_on_the_solver(solver: str) -> None:
 # Masses in exact arithmetic
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8), st.sampled_from(SOME_LEVELS))
 def test_a_target_is_its_fraction_of_the_exact_total_rounded_down(p: list[float], level: Fraction) -> None:
     (t,) = targets(np.array(p), [level])
@@ -103,7 +99,6 @@ def test_a_target_is_its_fraction_of_the_exact_total_rounded_down(p: list[float]
     assert Fraction(math.nextafter(t, 2.0**10)) > exact
 
 
-@settings(GENERATED, max_examples=150)
 @given(st.data())
 def test_a_cut_takes_the_short_set_and_no_set_that_has_the_mass(data: st.DataObject) -> None:
     K = data.draw(st.integers(1, 7))

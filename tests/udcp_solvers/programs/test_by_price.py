@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import udcp_dsl as udcp
 from udcp_dsl.testing import GeneratedSpec, specs
 from udcp_dsl.testing.brute import price_scores as brute_price_scores
 from udcp_solvers.ilp import Ilp
-
-GENERATED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 GROUPS = """
 labels 0..11
@@ -23,7 +21,6 @@ loss l = 2 * count(F) + sum(c) + 0.5 * diameter(h)
 """
 
 
-@settings(GENERATED, max_examples=60)
 @given(specs(max_labels=6), st.integers(0, 10**6), st.booleans())
 def test_prices_are_those_of_the_hull(spec: GeneratedSpec, seed: int, ties: bool) -> None:
     loss = spec.compile()

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import udcp_dsl as udcp
@@ -132,7 +132,6 @@ def test_a_limit_in_nodes_is_a_whole_number(nodes: Any) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=3_000, deadline=None, suppress_health_check=list(HealthCheck))
 @given(losses(), st.integers(0, 2**32 - 1))
 def test_a_named_solver_proves_nothing_false(loss: udcp.Loss, seed: int) -> None:
     """Two of 50,000 such specs have made a presolve cut off the optimum."""
@@ -140,7 +139,6 @@ def test_a_named_solver_proves_nothing_false(loss: udcp.Loss, seed: int) -> None
 
 
 @pytest.mark.slow
-@settings(max_examples=500, deadline=None, suppress_health_check=list(HealthCheck))
 @given(losses(), st.integers(0, 2**32 - 1), st.sampled_from([1e9, 1e-8]))
 def test_a_named_solver_proves_nothing_false_of_any_scale(loss: udcp.Loss, seed: int, scale: float) -> None:
     def scaled(one: udcp.Loss) -> udcp.Loss:

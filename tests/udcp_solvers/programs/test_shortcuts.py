@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import udcp_dsl as udcp
@@ -84,7 +84,6 @@ def assert_as_brute_force(loss: Loss, p: Floats) -> None:
     assert (tally.report().questions, tally.report().proved) == (0, 1)
 
 
-@settings(max_examples=80, deadline=None)
 @given(st.data())
 def test_fewest_categories_by_mass(data: st.DataObject) -> None:
     loss = data.draw(disjoint())
@@ -92,7 +91,6 @@ def test_fewest_categories_by_mass(data: st.DataObject) -> None:
     assert_as_brute_force(loss, data.draw(rows(loss.K)))
 
 
-@settings(max_examples=80, deadline=None)
 @given(st.data())
 def test_smallest_ball_with_the_mass(data: st.DataObject) -> None:
     loss = data.draw(trees())
@@ -100,7 +98,6 @@ def test_smallest_ball_with_the_mass(data: st.DataObject) -> None:
     assert_as_brute_force(loss, data.draw(rows(loss.K)))
 
 
-@settings(max_examples=80, deadline=None)
 @given(st.data())
 def test_all_sets_of_few_labels(data: st.DataObject) -> None:
     loss = data.draw(losses())

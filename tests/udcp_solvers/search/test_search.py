@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import udcp_dsl as udcp
+from tests.udcp_solvers.prices.price_losses import Remembered
 from udcp_dsl.testing import all_masks, losses
 from udcp_dsl.testing.brute import anchored_scores, price_scores
 from udcp_solvers.search.layout import FREE, IN, OUT
 from udcp_solvers.search.model import searchable
 from udcp_solvers.search.prices import SearchPrices
+
+if TYPE_CHECKING:
+    from tests.conftest import Sizes
 
 DECLARED = """
 labels { a, b, c, d, e, f, g }
@@ -68,18 +73,11 @@ def prices_of(text: str) -> tuple[udcp.Loss, SearchPrices]:
     return loss, SearchPrices(loss)
 
 
-class Remembered:
-    def __init__(self, loss: udcp.Loss) -> None:
-        self.K = loss.K
-        self.interpret_positions = cache(loss.interpret_positions)
-
-
 @cache
 def remembered(text: str) -> Remembered:
     return Remembered(prices_of(text)[0])
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(losses(), st.integers(0, 2**32 - 1))
 def test_no_set_is_better_whatever_the_loss(loss: udcp.Loss, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -98,7 +96,6 @@ def test_no_set_is_better_whatever_the_loss(loss: udcp.Loss, seed: int) -> None:
         assert loss.batch(found[None])[0] - mu * p[found].sum() <= least + 1e-9 * (1 + abs(least) + mu)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(losses(), st.integers(0, 2**32 - 1))
 def test_labels_may_be_fixed(loss: udcp.Loss, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -126,11 +123,10 @@ def test_plain_prices_are_those_of_all_sets(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", LOSSES)
-@pytest.mark.parametrize("many", [4, pytest.param(12, marks=pytest.mark.slow)])
-def test_anchored_prices_are_those_of_all_sets(text: str, many: int) -> None:
+def test_anchored_prices_are_those_of_all_sets(text: str, sizes: Sizes) -> None:
     loss, search = prices_of(text)
     rng, known = np.random.default_rng(4), remembered(text)
-    P = np.array([row(loss.K, rng, i % 2 == 0) for i in range(many)])
+    P = np.array([row(loss.K, rng, i % 2 == 0) for i in range(sizes.cases)])
     # No price of sixteenths: at one of those, which sets are the best is a matter of the last bit.
     for m in (0.0, 0.7310001, 3.170003, 11.900007):
         scores = search.scores(P, np.full(len(P), m))
@@ -183,13 +179,11 @@ def _prices_are_those_of_all_sets(loss: udcp.Loss, seed: int, most: int) -> None
     np.testing.assert_allclose(got, want, rtol=1e-9, atol=near / p[p > 0].min())
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(losses(), st.integers(0, 2**32 - 1))
 def test_prices_of_generated_specs_are_those_of_all_sets(loss: udcp.Loss, seed: int) -> None:
     _prices_are_those_of_all_sets(loss, seed, 7)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(losses(), st.sampled_from([0.1, 0.3, 0.5, 0.9]), st.integers(0, 2**32 - 1))
 def test_prices_of_generated_specs_with_a_limit_are_those_of_all_sets(loss: udcp.Loss, share: float, seed: int) -> None:
     """Handing over: the limit is somewhere within what the loss can cost."""
@@ -199,7 +193,6 @@ def test_prices_of_generated_specs_with_a_limit_are_those_of_all_sets(loss: udcp
 
 
 @pytest.mark.slow
-@settings(max_examples=1500, deadline=None, suppress_health_check=list(HealthCheck))
 @given(losses(), st.integers(0, 2**32 - 1))
 def test_prices_of_generated_specs_of_ten_labels_are_those_of_all_sets(loss: udcp.Loss, seed: int) -> None:
     _prices_are_those_of_all_sets(loss, seed, 10)

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -228,7 +228,6 @@ def test_marginal_with_several_alphas() -> None:
     st.lists(st.tuples(SCORES, st.sampled_from("abc")), min_size=1, max_size=40),
     st.lists(LEVELS, min_size=1, unique=True),
 )
-@settings(deadline=None)
 def test_groups_and_classes_against_their_own_thresholds(rows: list[tuple[float, str]], alphas: list[Fraction]) -> None:
     warnings.simplefilter("ignore")
     scores, groups = [s for s, _ in rows], [g for _, g in rows]
@@ -381,7 +380,6 @@ MODES: list[dict[str, Any]] = [
 )
 @example([-0.0] * 10, {}, False, True)
 @example([5e-324, 0.1, 1 / 3, math.pi, 1e308, math.inf, 2**53 + 2.0, -1e-310, -0.0, 0.0], MODES[1], True, True)
-@settings(deadline=None)
 def test_round_trip_bit_for_bit(scores: list[float], mode: dict[str, Any], pool: bool, randomize: bool) -> None:
     warnings.simplefilter("ignore")
     c = calibrate(scores, alphas=[0.1, "1/3", 0.5], pool=pool and bool(mode), randomize=randomize, **mode)

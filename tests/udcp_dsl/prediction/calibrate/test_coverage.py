@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -22,6 +23,9 @@ from udcp_dsl.prediction.calibrate import (
     threshold,
 )
 from udcp_dsl.testing.coverage import Trials, alarms, fairly_covered
+
+if TYPE_CHECKING:
+    from tests.conftest import Sizes
 
 Floats = NDArray[np.float64]
 ThresholdOf = Callable[[Floats, Fraction], float]
@@ -70,24 +74,23 @@ def shifted(by: int) -> ThresholdOf:
     return threshold_of
 
 
-@pytest.mark.parametrize("count", [24, pytest.param(200, marks=pytest.mark.slow)])
-def test_coverage_follows_its_law_and_an_off_by_one_is_caught(count: int) -> None:
-    cases = problems(count)
+def test_coverage_follows_its_law_and_an_off_by_one_is_caught(sizes: Sizes) -> None:
+    cases = problems(sizes.problems)
     warnings.simplefilter("ignore")
     assert alarms(trials(threshold, case) for case in cases) == []
     assert alarms(trials(shifted(0), case) for case in cases[:8]) == []  # the broken one is broken by its shift alone
-    assert len(alarms(trials(shifted(-1), case) for case in cases)) > 0.37 * count
-    assert len(alarms(trials(shifted(+1), case) for case in cases)) > 0.37 * count
+    assert len(alarms(trials(shifted(-1), case) for case in cases)) > 0.37 * len(cases)
+    assert len(alarms(trials(shifted(+1), case) for case in cases)) > 0.37 * len(cases)
 
 
-@pytest.mark.parametrize("repeats", [1000, pytest.param(4000, marks=pytest.mark.slow)])
-def test_randomized_coverage_in_simulation(repeats: int) -> None:
+def test_randomized_coverage_in_simulation(sizes: Sizes) -> None:
     """One test point for each calibration set: the number covered is binomial, with ties as without.
 
     Each calibration set is a group of its own, so this tries the groups as well.
     """
     from scipy.stats import binom
 
+    repeats = sizes.draws
     cases = [(n, Fraction(a), ties) for n in (1, 5, 19) for a in ("0.1", "1/3") for ties in (False, True)]
     rng = np.random.default_rng(0)
     warnings.simplefilter("ignore")

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from udcp_dsl.diagnostics import InputError
@@ -62,14 +62,12 @@ def check_draws(
 
 
 @given(st.lists(SCORES, min_size=1, max_size=12), SCORES, LEVELS)
-@settings(deadline=None, max_examples=300)
 def test_randomized_sets_are_the_definition_exactly(scores: list[float], s: float, alpha: Fraction) -> None:
     warnings.simplefilter("ignore")
     check_draws(calibrate(scores, alphas=alpha, randomize=True), 0, s, scores, alpha)
 
 
 @given(st.lists(st.tuples(SCORES, st.integers(0, 2)), min_size=1, max_size=14), SCORES, LEVELS, st.booleans())
-@settings(deadline=None)
 def test_randomized_by_group_and_class(rows: list[tuple[float, int]], s: float, alpha: Fraction, pool: bool) -> None:
     warnings.simplefilter("ignore")
     everything, y = [x for x, _ in rows], [k for _, k in rows]

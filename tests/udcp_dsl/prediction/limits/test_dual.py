@@ -62,7 +62,6 @@ def test_two_limits_of_which_each_can_be_reached_and_not_both() -> None:
     assert not find_multipliers(means, np.array([0.62, 0.4]), np.full(2, 1e-6), np.ones(2)).unreachable
 
 
-@pytest.mark.parametrize("seed", range(6))
 def test_limits_together_cost_what_the_linear_program_says(seed: int) -> None:
     """Rows choose one of six sets each, by cost and multipliers; a linear program may mix sets."""
     rng = np.random.default_rng(seed)

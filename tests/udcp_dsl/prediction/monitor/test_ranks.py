@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 from math import factorial
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -14,6 +15,9 @@ from scipy.stats import chi2, kstest
 from udcp_dsl.prediction.calibrate.calibration_scores import RankTable
 from udcp_dsl.prediction.monitor import ranks as ranks_module
 from udcp_dsl.prediction.monitor.ranks import Ranks
+
+if TYPE_CHECKING:
+    from tests.conftest import Sizes
 
 
 @given(
@@ -67,9 +71,8 @@ def test_batches_and_single_rows_come_to_the_same(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("law", ["continuous", "ties", "one value"])
 @pytest.mark.parametrize("edges", [4, 1001])
-@pytest.mark.parametrize("draws", [1_000, pytest.param(4_000, marks=pytest.mark.slow)])
 def test_p_values_are_independent_and_uniform(
-    law: str, edges: int, draws: int, monkeypatch: pytest.MonkeyPatch
+    law: str, edges: int, sizes: Sizes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The law itself, over draws of 5 calibration rows and 3 new ones: each p by Kolmogorov and Smirnov, and the
     27 cells of (p_1, p_2, p_3) by chi-squared. Each of 24 tests fails with a chance of 1e-5. P-values against the
@@ -82,7 +85,7 @@ def test_p_values_are_independent_and_uniform(
         "one value": lambda m: np.zeros(m),
     }[law]
     found = []
-    for _ in range(draws):
+    for _ in range(sizes.draws):
         ranks = Ranks.among(RankTable.of(draw(5)), 3, rng)
         found.append(ranks.after(ranks.places(draw(3), rng.random(3)), rng.random(3))[1])
     p = np.array(found)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 pytest.importorskip("pyarrow")
@@ -51,7 +51,6 @@ def lists(values: np.ndarray, *, fixed: bool = False, nullable: bool = True) -> 
     length=st.integers(4, 45),
     data=st.data(),
 )
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_every_row_is_the_one_that_was_written(
     tmp_path: Path,
     n: int,

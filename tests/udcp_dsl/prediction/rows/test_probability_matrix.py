@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from udcp_dsl.diagnostics import InputError
@@ -88,7 +88,6 @@ FRAMES: dict[str, Callable[[np.ndarray, list[Any]], Any]] = {
 
 
 @pytest.mark.parametrize("container", ARRAYS)
-@settings(max_examples=25)
 @given(case=matrices(), seed=st.integers(0, 2**32 - 1))
 def test_arrays_come_through_unchanged_and_in_label_order(
     container: str, case: tuple[np.ndarray, list[str]], seed: int
@@ -105,7 +104,6 @@ def test_arrays_come_through_unchanged_and_in_label_order(
 
 
 @pytest.mark.parametrize("container", FRAMES)
-@settings(max_examples=25)
 @given(case=matrices(), seed=st.integers(0, 2**32 - 1))
 def test_frames_are_matched_by_name(container: str, case: tuple[np.ndarray, list[str]], seed: int) -> None:
     P, labels = case
@@ -171,7 +169,6 @@ def test_minus_zero_becomes_zero() -> None:
 
 
 @given(st.integers(1, 4), st.integers(2, 6), st.sampled_from([np.float16, np.float32, np.float64]), st.data())
-@settings(max_examples=60)
 @pytest.mark.filterwarnings("ignore:logits=True, but every row is a distribution")
 def test_logits_are_made_into_probabilities_in_float64(n: int, K: int, dtype: type, data: st.DataObject) -> None:
     x = np.array(
@@ -186,7 +183,6 @@ def test_logits_are_made_into_probabilities_in_float64(n: int, K: int, dtype: ty
 
 
 @given(st.integers(1, 4), st.integers(2, 6), st.sampled_from([np.float32, np.float64]), st.data())
-@settings(max_examples=60)
 def test_scores_are_normalized_in_float64(n: int, K: int, dtype: type, data: st.DataObject) -> None:
     scores = np.array(
         data.draw(st.lists(st.lists(st.floats(0, 1e6, width=32), min_size=K, max_size=K), min_size=n, max_size=n))

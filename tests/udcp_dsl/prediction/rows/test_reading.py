@@ -18,7 +18,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet as pq
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from udcp_dsl.diagnostics import InputError
@@ -33,7 +33,6 @@ from udcp_dsl.prediction.writing import write_sets
 
 ABC = ["a", "b", "c"]
 GOOD = np.array([[0.5, 0.25, 0.25], [0.1, 0.4, 0.5], [0.0, 1.0, 0.0]])
-in_one_folder = settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.fixture(params=["plain", "pyarrow"])
@@ -74,7 +73,6 @@ def frames(draw: st.DrawFn) -> tuple[np.ndarray, list[str], list[int]]:
 
 
 @pytest.mark.parametrize("name", TABLES)
-@in_one_folder
 @given(case=frames())
 def test_tables_are_matched_by_name_and_keep_every_bit(
     name: str, tmp_path: Path, csv_reader: str, case: tuple[np.ndarray, list[str], list[int]]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from udcp_dsl.diagnostics import InputError
@@ -41,7 +41,6 @@ COLUMNS: dict[str, Callable[[list[Any]], Any]] = {
 
 @pytest.mark.parametrize("container", COLUMNS)
 @given(y=st.lists(st.integers(0, 4), min_size=1, max_size=12))
-@settings(max_examples=15)
 def test_truth_comes_through_every_container(container: str, y: list[int]) -> None:
     labels = ["north", "south", "east", "west", "x y"]
     numbers = ["40", "-3", "0", "7", "1"]

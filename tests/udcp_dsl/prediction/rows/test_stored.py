@@ -99,12 +99,8 @@ OTHERS = [
     *(("price", kind, np.float32) for kind in WITH_ANCHOR),
     *(("penalized", kind, np.float64) for kind in WITH_LAMBDA),
 ]
-# These read the parts over and over: in the default run, seven of uneven length.
-CASES = [
-    *(("base", kind, np.float32, 40) for kind in KINDS),
-    *((*case, 7) for case in OTHERS),
-    *(pytest.param(*case, 40, marks=pytest.mark.slow) for case in OTHERS),
-]
+# The others read the parts over and over: seven of uneven length.
+CASES = [*(("base", kind, np.float32, 40) for kind in KINDS), *((*case, 7) for case in OTHERS)]
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")  # of few rows, here and there alike
@@ -138,17 +134,14 @@ def test_every_kind_of_calibration_by_parts_is_that_of_one_array(
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("kind", ["group", "difficulty", "risk", "temperature", "randomize"])
-@pytest.mark.parametrize("many", [7, pytest.param(40, marks=pytest.mark.slow)])
-def test_what_stored_rows_are_evaluated_and_watched_to_is_that_of_an_array(
-    tmp_path: Path, kind: str, many: int
-) -> None:
+def test_what_stored_rows_are_evaluated_and_watched_to_is_that_of_an_array(tmp_path: Path, kind: str) -> None:
     options = {"alpha": 0.3, **KINDS[kind]}
     ids = [f"row{i}" for i in range(N)]
     groups = SITES if options.get("conditional") == "group" else None
     loss = udcp.loads(SPEC, loss="far")
     predictor = udcp.SetPredictor(loss, "price", **options).calibrate(P, Y, groups=groups, ids=ids)
     fresh = np.roll(P, 1, axis=1)
-    rows = opened(in_parts(tmp_path / "in", fresh, many), id_column="id", group_column="site").stored()
+    rows = opened(in_parts(tmp_path / "in", fresh, 7), id_column="id", group_column="site").stored()
     found, stored = udcp.evaluate(predictor, fresh, Y, groups=SITES, ids=ids), udcp.evaluate(predictor, rows)
     assert stored.as_dict() == found.as_dict()
     assert stored.certified == found.certified

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 
 def test_the_alpha_that_a_worth_finds_is_as_good_as_the_best_of_a_grid(monkeypatch: pytest.MonkeyPatch) -> None:

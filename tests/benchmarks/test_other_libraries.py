@@ -13,7 +13,7 @@ import pytest
 
 import udcp_dsl as udcp
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 @pytest.mark.slow

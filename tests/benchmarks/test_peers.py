@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-FOLDER = Path(__file__).parent.parent / "benchmarks"
+FOLDER = Path(__file__).parents[2] / "benchmarks"
 
 
 @pytest.fixture

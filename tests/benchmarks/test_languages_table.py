@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 
 def test_the_page_shows_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:

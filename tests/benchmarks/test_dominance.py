@@ -13,7 +13,7 @@ import pytest
 
 import udcp_dsl as udcp
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture

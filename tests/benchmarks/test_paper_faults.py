@@ -9,7 +9,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -99,7 +99,6 @@ def farthest_from_truth(mask: Masks, y: int, D: Floats) -> float:
 masks = st.lists(st.booleans(), min_size=K, max_size=K).map(np.array)
 
 
-@settings(max_examples=100, deadline=None)
 @given(masks, st.integers(0, K - 1))
 def test_distance_to_the_truth_is_the_diameter_only_where_the_truth_is_covered_in_a_level_tree(
     mask: Masks, y: int
@@ -113,7 +112,6 @@ def test_distance_to_the_truth_is_the_diameter_only_where_the_truth_is_covered_i
         assert farthest_from_truth(mask, y, D) >= loss(mask)  # a miss is charged to the diameter
 
 
-@settings(max_examples=100, deadline=None)
 @given(masks, st.integers(0, K - 1))
 def test_for_other_distances_it_may_be_half_the_diameter(mask: Masks, y: int) -> None:
     line = np.abs(np.subtract.outer(np.arange(K), np.arange(K))).astype(float)

