@@ -155,7 +155,7 @@ def spread(client: Any, source: Source, tell: Callable[[int], None] | None = Non
     numbers = _absolute(replace(source, wanted=source.wanted.numbers_alone, beside={}))
     counts = [len(numbers.part(which).stored()) for which in range(len(source.parts))]
     if sum(counts) != len(rows):
-        raise InputError(f"{source.parts[0].path}: there were {len(rows)} rows, and now {sum(counts)}")
+        raise InputError(f"{source.parts[0].path}: had {len(rows)} rows before, and now has {sum(counts)}")
     ends = np.cumsum([0, *counts])
     return replace(rows, P=cast(Matrix, Spread(client, numbers, ends, np.arange(len(rows)), (), tell)))
 

@@ -192,7 +192,7 @@ SOURCE = ["--probs", "p.npy", "--truth", "y.npy", "--oracle", "lac"]
         (["--probs", "rows.csv", "--truth", "truth", "--oracle", "lac"], "columns 'photo' and 'site' are not labels"),
         (["--probs", "rows.csv", "--truth", "truht", "--oracle", "lac"], "no column 'truht'; did you mean 'truth'"),
         (["--probs", "p.npy", "--oracle", "lac"], "Missing option '--truth'"),
-        (["--probs", "p.txt", "--truth", "y.npy", "--oracle", "lac"], "p.txt: unknown ending '.txt'"),
+        (["--probs", "p.txt", "--truth", "y.npy", "--oracle", "lac"], "p.txt: unknown extension '.txt'"),
         (["--probs", "y.npy", "--truth", "y.npy", "--oracle", "lac"], "a vector of 90"),
     ],
 )

@@ -241,7 +241,7 @@ def test_warnings(udcp: Udcp) -> None:
         (["pets.loss", *SOURCE, "--splits", "0"], "0 is not in the range"),
         (["pets.loss", *SOURCE, "--seed", "-1"], "seed is -1: give a whole number, 0 or more"),
         (["pets.loss", *SOURCE, "--loss", "none"], "none"),
-        (["pets.loss", *SOURCE, "--out", "runs.xls"], "unknown ending '.xls'"),
+        (["pets.loss", *SOURCE, "--out", "runs.xls"], "unknown extension '.xls'"),
         (["pets.loss", *SOURCE, "--out", "-", "--report", "-"], "give a name that ends in .html"),
         (["pets.loss", *SOURCE, "--out", "absent/runs.csv"], "there is no folder 'absent'"),
         (["pets.loss", *SOURCE, "--report", "."], "is a folder, not a file"),
@@ -329,9 +329,9 @@ def test_several_values_of_a_parameter_are_a_sweep(udcp: Udcp, folder: Path) -> 
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        (("--param", "fear=0,1", "--param", "k=1,2"), "one parameter several at a time"),
+        (("--param", "fear=0,1", "--param", "k=1,2"), "several values for one parameter only"),
         (("--param", "fear=0,1", "--out", "x.csv"), "--figures and --json"),
-        (("--param", "fear=0,1", "--conditional", "difficulty"), "does not go with --conditional"),
+        (("--param", "fear=0,1", "--conditional", "difficulty"), "cannot be combined with --conditional"),
         (("--param", "fear=0,x"), "'x' is not a number"),
         (("--param", "fear=0,99"), "outside [0, 9]"),
         (("--param", "fer=0,1"), "did you mean 'fear'"),

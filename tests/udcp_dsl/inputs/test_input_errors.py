@@ -211,7 +211,7 @@ def test_commands_that_read_rows_refuse_alike(folder: Path) -> None:
     [
         (
             {},
-            "reads inputs of each row, 'km', 'fee', 'queue', and an array has no columns of them: give a file",
+            "reads row inputs, 'km', 'fee', 'queue', but an array has no columns for them: give them in a",
         ),
         ({"km": np.zeros(N)}, "input 'fee'"),
         (inputs(km=np.zeros(5)), "input km: 5 entries for 12 rows"),

@@ -266,7 +266,7 @@ def test_thresholds() -> None:
     assert as_thresholds([7], 1, 1).tolist() == [[7.0]]
     with pytest.raises(InputError, match=r"\(2,\) could be by row or by class: give \(2, 1\) or \(1, 2\)"):
         as_thresholds([1, 2], 2, 2)
-    with pytest.raises(InputError, match=r"a number, \(2, 1\) by row or \(1, 3\) by class, not of shape \(4,\)"):
+    with pytest.raises(InputError, match=r"a number, or have shape \(2, 1\) or \(1, 3\), not \(4,\)"):
         as_thresholds([1, 2, 3, 4], 2, 3)
     with pytest.raises(InputError, match="tau is NaN"):
         as_thresholds(np.nan, 2, 3)

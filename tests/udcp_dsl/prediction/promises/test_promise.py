@@ -34,7 +34,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"risk": "F", "alpha": 0.1}, "no such costs"),
     ({"risk": 3, "alpha": 0.1}, "risk is 3: give the name of costs"),
     ({"risk": "of_family", "alpha": 0.1}, "costs of a family"),
-    ({"risk": "odd", "alpha": 0.1}, "label 'a' has -1, and a harm is never below 0"),
+    ({"risk": "odd", "alpha": 0.1}, "label 'a' has -1, but a harm cannot be below 0"),
     ({"risk": "none", "alpha": 0.1}, "0 for every label"),
     ({"risk": "harm"}, "in the units of the harm"),
     ({"risk": "harm", "confidence_level": 0.9}, "in the units of the harm"),

@@ -208,7 +208,7 @@ def test_decisions_of_too_few_rows_are_merged() -> None:
     assert merged({"wait": 5, "cut": 3}, 10) == {"wait": "wait or cut", "cut": "wait or cut"}
     assert merged({"a": 30, "b": 20, "c": 0}, 10) == {"a": "a", "b": "b or c", "c": "b or c"}
     P, y = rows(100, 5)
-    with pytest.warns(CalibrationWarning, match="too few rows to cover each decision by itself"):
+    with pytest.warns(CalibrationWarning, match="too few rows to cover each decision separately"):
         predictor = udcp.SetPredictor(CAPPED, "lac", alpha=0.05, conditional="decision").calibrate(P, y)
     (name,) = predictor.calibrated.groups
     assert set(name.split(" or ")) == {"kept", "handed over"}
