@@ -249,10 +249,10 @@ def test_weights_of_shifted_rows(data: Any) -> None:
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"bins": 3}, udcp.InputError, "bins= goes with conditional"),
+        ({"bins": 3}, udcp.InputError, "bins= needs conditional"),
         ({"conditional": "difficulty", "bins": 1}, udcp.InputError, "bins is 1"),
         ({"confidence": 1.2}, udcp.InputError, "confidence is 1.2"),
-        ({"simultaneous": True}, udcp.InputError, "simultaneous=True goes with confidence"),
+        ({"simultaneous": True}, udcp.InputError, "simultaneous=True needs confidence"),
         ({"risk": "harm"}, udcp.InputError, "the spec declares no costs"),
         ({"loss": HARMFUL, "risk": "harn"}, udcp.InputError, "did you mean 'harm'"),
         ({"repair": "warm"}, udcp.InputError, "repair is 'warm'"),

@@ -36,14 +36,14 @@ F = TypeVar("F", bound=Callable[..., Any])
 _FILE = re.compile(r"\.(npy|npz|csv|parquet|arrow|feather|txt|json)(:.*)?", re.IGNORECASE | re.DOTALL)
 
 _OPTIONS = {
-    ", by column= (--column)": ", by --column",
+    " with column= (--column)": " with --column",
     "carry and ignore are lists": "--carry and --ignore are lists",
     "logits=True": "--logits",
     "normalize=True": "--normalize",
     "pool=True": "--pool",
     "randomize=True": "--randomize",
     "randomize=False": "no --randomize",
-    'bins= goes with conditional="difficulty"': "--bins goes with --conditional difficulty",
+    'bins= needs conditional="difficulty"': "--bins needs --conditional difficulty",
     "in the units of the harm: give alpha=": "in the units of the harm: give --alpha",
     'conditional="group"': "--group",
     "groups=": "--group",

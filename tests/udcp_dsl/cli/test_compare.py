@@ -248,7 +248,7 @@ def test_warnings(udcp: Udcp) -> None:
         (["pets.loss", *SOURCE, "--figures", "p.npy"], "is a file, not a folder"),
         (["pets.loss", *SOURCE, "--figures", "absent/figures"], "there is no folder 'absent'"),
         (["pets.loss", "--probs", "y.npy", "--truth", "y.npy"], "a vector of 240"),
-        (["pets.loss", *SOURCE, "--bins", "3"], "--bins goes with --conditional difficulty"),
+        (["pets.loss", *SOURCE, "--bins", "3"], "--bins needs --conditional difficulty"),
         (["pets.loss", *SOURCE, "--conditional", "group"], "'group' is not one of 'difficulty', 'decision'"),
         (["pets.loss", *SOURCE, "--confidence", "95"], "confidence is '95'"),
         (["other.loss", *SOURCE, "--risk", "fees"], "in the units of the harm: give --alpha"),

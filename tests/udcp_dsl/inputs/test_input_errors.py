@@ -179,7 +179,7 @@ def cells(value: object, row: int = 8) -> list[object]:
         ({"fee.b": cells(99)}, "rows.csv: row 8: input 'fee' of 'b' is 99, outside [1, 50]"),
         ({"fee.b": cells("x")}, "rows.csv: row 8: input 'fee' is 'x', not a number"),
         ({"queue.y": cells(99)}, "rows.csv: row 8: input 'queue' of 'y' is 99, outside [0, 60]"),
-        ({"km": None}, "there is no column 'km', which the loss reads of each row: km: a number per row in [0, 200]"),
+        ({"km": None}, "there is no column 'km', which the loss reads for each row: km: a number per row in [0, 200]"),
         ({"fee.c": None}, "input 'fee' has a column 'fee.a' but no 'fee.c'"),
         ({"kms": [1] * N}, "column 'kms' is not a label"),
     ],

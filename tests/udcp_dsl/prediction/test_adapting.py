@@ -177,7 +177,7 @@ def test_labels_that_are_in_every_set_are_named() -> None:
 @pytest.mark.parametrize(
     ("options", "more", "message"),
     [
-        ({"conditional": "class"}, {}, "whatever the mix of labels is"),
+        ({"conditional": "class"}, {}, "whatever the mix of labels"),
         ({"conditional": "difficulty"}, {}, "the label mix may have changed"),
         ({"conditional": "group"}, {"groups": ["x", "y"] * 450}, "the label mix may have changed"),
         ({}, {"weights": np.ones(900)}, "another shift"),

@@ -228,8 +228,8 @@ def test_what_cannot_be_probabilities_is_refused(given: Any, message: str) -> No
     ("given", "message"),
     [
         ([0], r"shape \(2,\), one label index per row, not \(1,\)"),
-        ([0, 3], "row 1: y is 3, and labels are 0 to 2"),
-        ([-1, 0], "row 0: y is -1, and labels are 0 to 2"),
+        ([0, 3], "row 1: y is 3, but label indices run from 0 to 2"),
+        ([-1, 0], "row 0: y is -1, but label indices run from 0 to 2"),
         ([0.0, 1.0], "label indices .integers., not float64"),
         ([True, False], "label indices .integers., not bool"),
         (["a", "b"], "y must hold numbers"),

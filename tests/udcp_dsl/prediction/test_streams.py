@@ -156,7 +156,7 @@ def test_an_id_in_two_parts_is_refused_by_both_its_places(tmp_path: Path) -> Non
     table = pa.Table.from_batches([batch(slice(50, 60), photo=ids)])
     pq.write_table(table, tmp_path / "in" / "part-5.parquet")
     with pytest.raises(
-        InputError, match=r"part-5\.parquet: sample ids: row 9 .* has the id 'photo23', that of row 3 of .*part-2\.parq"
+        InputError, match=r"part-5\.parquet: sample ids: row 9 .* has the id 'photo23', as has row 3 of .*part-2\.parq"
     ):
         refuse_shared_ids(source)
 
@@ -319,7 +319,7 @@ def test_p_values_of_a_stream_are_refused_and_a_fault_leaves_nothing(tmp_path: P
     with pytest.raises(InputError, match=r"part-3.parquet: .*row 5.* NaN"):
         write_p_values(made(), source, tmp_path / "p.npy")
     streamed = replace(source, parts=(stream_part(io.BufferedReader(io.BytesIO(b"{}"))),))  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="is read once"):
+    with pytest.raises(InputError, match="can be read only once"):
         write_p_values(made(), streamed, tmp_path / "p.npy")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in"]
 

@@ -194,7 +194,7 @@ class Promise(Cellwise):
             parse=read_whole_number,
             metavar="NUMBER",
             refuse=lambda p: (
-                f'bins= goes with conditional="difficulty", and only with it (it is {p.conditional!r})'
+                f'bins= needs conditional="difficulty" (it is {p.conditional!r})'
                 if p.bins is not None and not p.by_difficulty
                 else None
             ),
@@ -224,9 +224,9 @@ class Promise(Cellwise):
             refuse=lambda p: (
                 None
                 if not p.simultaneous
-                else "simultaneous=True goes with confidence: it is the confidence that is shared"
+                else "simultaneous=True needs confidence: it is the confidence that is shared"
                 if p.confidence is None
-                else "simultaneous=True goes with conditional: without it there is one threshold"
+                else "simultaneous=True needs conditional: without it there is one threshold"
                 if p.is_marginal
                 else None
             ),

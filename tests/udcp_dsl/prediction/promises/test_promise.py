@@ -21,14 +21,14 @@ HARM = {"risk": "harm", "alpha": 0.2}
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"conditional": "hardness"}, 'choose None, "group", "class", "difficulty" or "decision"'),
-    ({"bins": 3}, 'bins= goes with conditional="difficulty"'),
+    ({"bins": 3}, 'bins= needs conditional="difficulty"'),
     ({"conditional": "difficulty", "bins": 1}, "bins is 1: give a whole number from 2"),
     ({"conditional": "difficulty", "bins": 2.5}, "bins is 2.5"),
     ({"conditional": "difficulty", "pool": True}, "of one size, so take fewer"),
     ({"confidence": 1}, "confidence is 1: give a number strictly between 0 and 1"),
     ({"confidence": "high"}, "confidence is 'high'"),
-    ({"simultaneous": True}, "goes with confidence"),
-    ({"simultaneous": True, "confidence": 0.9}, "goes with conditional"),
+    ({"simultaneous": True}, "needs confidence"),
+    ({"simultaneous": True, "confidence": 0.9}, "needs conditional"),
     ({"confidence": 0.9, "randomize": True}, "no Beta distribution"),
     ({"risk": "harms", "alpha": 0.1}, "no such costs; did you mean 'harm'"),
     ({"risk": "F", "alpha": 0.1}, "no such costs"),

@@ -200,7 +200,7 @@ def test_two_columns_of_lists_must_be_told_apart(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="columns 'p' and 'q' hold lists: name the column of probabilities"):
         opened(path).whole()
     np.testing.assert_array_equal(opened(path, column="q").whole().P, P)
-    for column, message in {"r": "there is no column 'r'", "photo": "column 'photo' holds no lists"}.items():
+    for column, message in {"r": "there is no column 'r'", "photo": "column 'photo' must hold one list"}.items():
         with pytest.raises(InputError, match=message):
             opened(path, column=column).whole()
 

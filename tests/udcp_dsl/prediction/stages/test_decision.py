@@ -226,7 +226,7 @@ def test_an_action_that_no_tuning_row_had_goes_with_the_smallest_part() -> None:
 
 
 REFUSED: list[tuple[udcp.Loss, dict[str, Any], str]] = [
-    (udcp.loads(LABELS + "loss l = size"), {}, r"needs a loss that leads to one, .* min\(L, c\).* worst\(u\)"),
+    (udcp.loads(LABELS + "loss l = size"), {}, r"needs a loss with a decision, .* min\(L, c\).* worst\(u\)"),
     (CAPPED, {"risk": "c", "alpha": 0.2}, "risk and conditional"),
     (CAPPED, {"alpha": [0.1, 0.2]}, "takes one alpha"),
     (CAPPED, {"pool": True}, "merged already"),
