@@ -118,4 +118,6 @@ def _plotted(draw: Any, height: float, title: str) -> Any:
 
     canvas = drawn(Figure("plot", title, "", "", height, draw), Plot)
     canvas.suptitle(fill(shown(title), _TITLE), x=0.01, ha="left", fontsize=9.5, fontweight="bold")
+    for legend in canvas.legends:  # constrained layout does not stack a legend below a title
+        legend.set_loc("outside lower left")
     return canvas

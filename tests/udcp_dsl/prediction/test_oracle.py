@@ -178,11 +178,11 @@ def test_a_strangers_class_is_adopted() -> None:
 @pytest.mark.usefixtures("registered")
 def test_what_a_stranger_answers_is_checked() -> None:
     made = make_oracle("broken", LOSS)
-    with pytest.raises(OracleError, match="'broken': scores gave NaN"):
+    with pytest.raises(OracleError, match="'broken': scores returned NaN"):
         made.scores(P)
-    with pytest.raises(OracleError, match=r"'broken': score_of gave shape \(1,\), not \(2,\)"):
+    with pytest.raises(OracleError, match=r"'broken': score_of returned shape \(1,\), not \(2,\)"):
         made.score_of(P, [0, 1])
-    with pytest.raises(OracleError, match=r"'broken': sets gave float64 \(2, 3\), not bool \(2, 3\)"):
+    with pytest.raises(OracleError, match=r"'broken': sets returned float64 \(2, 3\), not bool \(2, 3\)"):
         made.sets(P, 0.0)
     with pytest.raises(OracleError, match="'inept' has no method score_of and no method sets"):
         make_oracle("inept", LOSS)

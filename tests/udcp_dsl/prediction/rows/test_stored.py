@@ -314,7 +314,7 @@ def test_of_several_columns_of_lists_every_command_is_told_which(
     rows = ("--probs", "p.parquet", "--truth", "truth", "--json")
     unnamed = CliRunner().invoke(main, ["calibrate", "s.loss", *rows, "-o", "p.json"])
     assert unnamed.exit_code == 2
-    assert "by --column" in unnamed.output
+    assert "with --column" in unnamed.output
     for command in (
         ["calibrate", "s.loss", "--oracle", "lac", "-o", "p.json"],
         ["evaluate", "p.json"],
