@@ -75,7 +75,7 @@ def predict_parts(
     form : {"parquet", "arrow", "csv", "jsonl"}, default "parquet"
         Format of the output.
     **columns
-        Which columns hold what: `id_column`, `group_column`, `column`, `carry`, `ignore`.
+        Roles of columns: `id_column`, `group_column`, `column`, `carry`, `ignore`.
 
     Returns
     -------
@@ -139,7 +139,7 @@ def rows_of_parts(client: Any, probs: PathLike, labels: Sequence[str], **columns
     labels : sequence of str
         Labels of the loss.
     **columns
-        Which columns hold what: `truth_column`, `group_column`, `weight_column`, `logits` and so on.
+        Roles of columns and options: `truth_column`, `group_column`, `weight_column`, `logits` and so on.
 
     Returns
     -------

@@ -104,7 +104,7 @@ class LabelShift:
         Returns
         -------
         Repair
-            The same with the ratios as further offsets.
+            The same repair, with the ratios as additional offsets.
         """
         before = 0.0 if repair.offsets is None else repair.offsets
         logs = np.log(np.maximum(self.ratios, np.finfo(float).tiny))  # a known ratio may be 0
