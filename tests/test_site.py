@@ -20,7 +20,6 @@ import executed  # noqa: E402, likewise
 PAGES = sorted(path for path in DOCS.rglob("*.md") if "made" not in path.relative_to(DOCS).parts)
 RUN = [page for page in PAGES if executed.blocks_of(page)]
 # Pages that are being written, which are held to the width of code when they are done.
-WRITTEN_ELSEWHERE = ("inputs.md", "limits.md", "miss.md", "decision.md", "fit.md")
 # Of rows as few as will do; the site is built with all of them.
 SMALLER = {
     "start": {"3000": "400", "1500": "200"},
@@ -66,8 +65,6 @@ def test_code_of_the_pages_is_no_wider_than_88() -> None:
     """So that it is read without scrolling; set-up commands, which are one line each, apart."""
     wide = []
     for page in [ROOT / "README.md", *PAGES]:
-        if page.name in WRITTEN_ELSEWHERE:
-            continue
         for kind, code in re.findall(
             r"^```(\{run\}|python|sh)\n(.*?)^```", page.read_text(encoding="utf-8"), re.S | re.M
         ):

@@ -75,7 +75,7 @@ def predict_parts(
     form : {"parquet", "arrow", "csv", "jsonl"}, default "parquet"
         Format of the output.
     **columns
-        Which columns hold what: `id_column`, `group_column`, `column`, `carry`, `ignore`.
+        Roles of columns: `id_column`, `group_column`, `column`, `carry`, `ignore`.
 
     Returns
     -------
@@ -134,7 +134,7 @@ def rows_of_parts(client: Any, probs: PathLike, labels: Sequence[str], **columns
     labels : sequence of str
         Labels of the loss.
     **columns
-        Which columns hold what: `truth_column`, `group_column`, `weight_column`, `logits` and so on.
+        Roles of columns and options: `truth_column`, `group_column`, `weight_column`, `logits` and so on.
 
     Returns
     -------
@@ -150,7 +150,7 @@ def spread(client: Any, source: Source, tell: Callable[[int], None] | None = Non
     numbers = _absolute(replace(source, wanted=source.wanted.numbers_alone, beside={}))
     counts = [len(numbers.part(which).stored()) for which in range(len(source.parts))]
     if sum(counts) != len(rows):
-        raise InputError(f"{source.parts[0].path}: there were {len(rows)} rows, and now {sum(counts)}")
+        raise InputError(f"{source.parts[0].path}: had {len(rows)} rows before, and now has {sum(counts)}")
     ends = np.cumsum([0, *counts])
     return replace(rows, P=cast(Matrix, Spread(client, numbers, ends, np.arange(len(rows)), (), tell)))
 

@@ -255,9 +255,9 @@ class Loss(Shown):
         """
         numbers = tuple(map(float, multipliers))
         if len(numbers) != len(self.limits) or not all(0 <= nu < np.inf for nu in numbers):
-            raise InputError(f"multipliers are {numbers}: give one from 0 on for each of {len(self.limits)} limits")
+            raise InputError(f"multipliers are {numbers}: give one per limit ({len(self.limits)}), each 0 or more")
         if self.multipliers:
-            raise InputError("the loss has multipliers already: give those of its limits to the loss of the spec")
+            raise InputError("the loss has multipliers already: set them on the loss of the spec")
         if not any(numbers):
             return self
         expression = weighted(self.expression, self.limits, numbers)

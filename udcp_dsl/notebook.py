@@ -40,7 +40,7 @@ def loss_cell(shell: Any, line: str, cell: str) -> Loss | None:
 def _arguments(line: str) -> tuple[str, dict[str, float]]:
     words = shlex.split(line)
     if not words or not words[0].isidentifier():
-        raise InputError("write %%loss NAME: the variable that the loss becomes")
+        raise InputError("write %%loss NAME, where NAME is the variable to create")
     params: dict[str, float] = {}
     for word in words[1:]:
         name, equals, value = word.partition("=")

@@ -83,7 +83,7 @@ class PerRow(NDArrayOperatorsMixin):
     def __bool__(self) -> bool:
         holds = self.values.astype(np.bool_)
         if holds.ndim > 1:
-            raise TypeError("an array has no truth value: ask for any() or all()")
+            raise TypeError("an array has no truth value: use any() or all()")
         if holds.all() or not holds.any():
             return bool(holds[0])
         raise Split(holds)

@@ -402,7 +402,7 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         truth = _positions(classes, self.loss_.labels, "y")[of]
         oracle = self._cross_oracle
         if oracle.untuned:
-            raise InputError(f"cv leaves no rows to tune the lambda of {oracle.name!r} on: give lam among the options")
+            raise InputError(f"cv leaves no rows to tune the lambda of {oracle.name!r} on: give lam in the options")
         if Setting(promise, oracle).enforces_limits:
             raise InputError("cv leaves no rows to find the multipliers of limits on: leave out cv, or the limits")
         given = self._given_inputs(X, inputs)
@@ -454,7 +454,7 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
 
     def _cross_sets(self, X: Any, alpha: Level | None, ids: Any, inputs: Any) -> PredictionSets:
         if alpha is None and len(self._levels) > 1:
-            raise InputError("fitted for several alphas, so say which one")
+            raise InputError("fitted for several alphas: choose one")
         level = self._levels[0] if alpha is None else exact_level(alpha)
         if level not in self._levels:
             raise InputError(
@@ -548,8 +548,8 @@ def _check_inputs(inputs: Any, n: int) -> None:
     wrong = [x for x in inputs.values() if hasattr(x, "__len__") and len(x) != n] if isinstance(inputs, Mapping) else []
     if wrong and not isinstance(inputs, RowInputs):
         raise InputError(
-            f"inputs have {len(wrong[0])} rows, and X has {n}: give one for each. scikit-learn splits no mapping: "
-            "for cross_validate and its like give a frame, pandas.DataFrame({'km': km, 'fee': list(fee)})"
+            f"inputs have {len(wrong[0])} rows, but X has {n}: give one per row. scikit-learn cannot split a mapping: "
+            "for cross_validate and the like give a frame, pandas.DataFrame({'km': km, 'fee': list(fee)})"
         )
 
 
@@ -558,8 +558,7 @@ def _refuse_with_cv(**asked: Any) -> None:
     wrong = [name for name, given in asked.items() if given is not None and given is not False]
     if wrong:
         raise InputError(
-            "cv gives coverage over all rows, by the mean of the folds' p-values, and no other promise: leave out "
-            f"{', '.join(wrong)}, or cv"
+            f"cv supports coverage over all rows and no other promise: leave out {', '.join(wrong)}, or cv"
         )
 
 

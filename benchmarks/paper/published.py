@@ -153,7 +153,7 @@ def _numbered(file: Path, leaves: list[tuple[int, tuple[str, ...]]]) -> Taxonomy
 
 def _taxonomy(file: Path, paths: Mapping[str, tuple[str, ...]], rows: int, depth: int) -> Taxonomy:
     if len(paths) < rows or depth < 1:
-        raise InputError(f"{file}: a label is there twice, or stands directly below the root")
+        raise InputError(f"{file}: a label appears twice, or stands directly below the root")
     return Taxonomy(file.name, tuple(paths), tuple(paths.values()), depth, np.ones(len(paths)))
 
 

@@ -89,7 +89,7 @@ class Greedy(ByMass):
         if not loss.of_rows and bound < hi:
             warn(
                 f"oracle 'greedy': M = {bound:g} is below {hi:g}, the proved bound of loss {loss.name!r}; "
-                "sets that cost more than M all look alike, and their labels come by falling p"
+                "sets that cost more than M are not told apart, and their labels are ordered by decreasing p"
             )
         self._shares = checked_mass(self.name, mass, seed)
         super().__init__(loss, M=bound, eps=float(eps), **self._shares.options)

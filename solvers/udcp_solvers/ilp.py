@@ -130,7 +130,9 @@ class Ilp(ByMass, SolvingOracle):
         self._checkpoint = checkpoint
         chosen = solver_name(solver)
         if nodes is not None and not counts_nodes(chosen):
-            raise OracleError(f"oracle 'ilp': {chosen} takes no limit in nodes here: use HiGHS or CBC, or time_limit")
+            raise OracleError(
+                f"oracle 'ilp': {chosen} does not support node_limit here: use HiGHS or CBC, or time_limit"
+            )
         super().__init__(
             loss, program=program, solver=solver if isinstance(solver, str) else chosen,
             levels=[float(x) for x in levels], node_limit=nodes, time_limit=limit, canonical=canonical,
@@ -266,14 +268,14 @@ class Ilp(ByMass, SolvingOracle):
         if total.proved < total.instances:
             timed = total.hit_limit > 0 and self._settings.limit < math.inf
             what = (
-                "and coverage is not guaranteed: what a time limit leaves depends on the machine, so that a row has "
-                "other scores each time; use node_limit, or keep the answers in a checkpoint"
+                "and coverage is not guaranteed: the answer under a time limit depends on the machine, so scores "
+                "differ from run to run; use node_limit, or keep the answers in a checkpoint"
                 if timed and run.checkpoint is None
                 else "coverage does not depend on it, the cost may"
             )
             warn(
                 f"oracle 'ilp': {total.instances - total.proved} of {total.instances} instances are not proved optimal "
-                f"({total.hit_limit} hit their limit, {total.failed} failed, {total.doubtful} are in doubt); {what}"
+                f"({total.hit_limit} hit their limit, {total.failed} failed, {total.doubtful} are doubtful); {what}"
             )
 
     def _identity(self) -> str:
@@ -321,7 +323,7 @@ def _checked_levels(levels: object) -> list[Fraction]:
         numbers = [x for x in levels if isinstance(x, int | float) and not isinstance(x, bool) and 0 < x <= 1]
         if len(numbers) == len(levels) and all(a < b for a, b in pairwise(numbers)):
             return [Fraction(repr(float(x))) for x in numbers]
-    raise OracleError(f"oracle 'ilp': levels must be rising numbers above 0 and up to 1, not {levels!r}")
+    raise OracleError(f"oracle 'ilp': levels must be increasing numbers above 0 and up to 1, not {levels!r}")
 
 
 def _checked_nodes(nodes: object) -> int | None:

@@ -72,7 +72,7 @@ class Penalized(ByMass):
 
     def __init__(self, loss: Loss, *, lam: float | None = None, mass: str = "before", seed: int | None = None) -> None:
         if lam is not None and not (is_number(lam) and lam >= 0):
-            raise OracleError(f"oracle 'penalized': lam must be a finite number from 0, or None, not {lam!r}")
+            raise OracleError(f"oracle 'penalized': lam must be a finite number of at least 0, or None, not {lam!r}")
         self._shares = checked_mass(self.name, mass, seed)
         super().__init__(loss, lam=None if lam is None else float(lam), **self._shares.options)
         self._path = None if lam is None else first_of(paths(loss, float(lam)))

@@ -326,7 +326,7 @@ class Price(AnchoredOracle):
         proved, gap, before = int((gaps == 0).sum()), float(gaps.max(initial=0.0)), self.report
         self._last[get_ident()] = SearchReport(before.rows + len(gaps), before.proved + proved, max(before.gap, gap))
         if self.options["exact"] and proved < len(gaps):
-            raise OracleError(f"{self._unproved()}: leave out exact=True to take them, or simplify the loss")
+            raise OracleError(f"{self._unproved()}: leave out exact=True to accept them, or simplify the loss")
         return answer
 
     def _unproved(self) -> str:
@@ -371,7 +371,7 @@ class Solved:
                 f"{about}, and integer programs do not apply: {error}; use 'greedy' or 'penalized'"
             ) from error
         warn(
-            f"{about}: each instance takes some integer programs, from milliseconds to minutes in all; try a few rows "
+            f"{about}: each row needs several integer programs, milliseconds to minutes in all; try a few rows "
             "first, or use 'greedy' or 'penalized'"
         )
         return Solved(oracle)

@@ -39,6 +39,6 @@ class Raps(MassOracle):
         if not is_number(lam) or not (lam == 0 or 1e-9 <= lam <= 1e9):
             raise OracleError(f"oracle 'raps': lam must be 0 or a number from 1e-9 to 1e9, not {lam!r}")
         if isinstance(k, bool) or not isinstance(k, int) or k < 0:
-            raise OracleError(f"oracle 'raps': k must be a whole number from 0, not {k!r}")
+            raise OracleError(f"oracle 'raps': k must be a whole number, 0 or more, not {k!r}")
         super().__init__(loss, mass, seed, lam=float(lam), k=k)
         self._lam, self._free = float(lam), min(k, len(loss.labels))

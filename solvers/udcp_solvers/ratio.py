@@ -40,14 +40,14 @@ class Ratio(Oracle):
         if not separable:
             raise OracleError(
                 f"oracle 'ratio' needs a separable loss, and separable is {separable} for {loss.name!r}: "
-                f"{separable.reason}; use 'price' instead, which is 'ratio' for separable losses and takes any other"
+                f"{separable.reason}; use 'price', which equals 'ratio' for separable losses and takes any other"
             )
         super().__init__(loss)
         costs = _label_costs(loss)
         if (costs < 0).any():
             y = int(costs.argmin())
             raise OracleError(
-                f"oracle 'ratio' needs costs from 0, and label {loss.labels[y]!r} costs {costs[y]:g}: "
+                f"oracle 'ratio' needs costs of at least 0, but label {loss.labels[y]!r} costs {costs[y]:g}: "
                 "raise its cost, or use 'greedy' instead"
             )
         # (1, K), or (n, K) where they are those of rows.

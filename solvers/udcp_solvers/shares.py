@@ -69,5 +69,5 @@ def checked_mass(oracle: str, mass: object, seed: object) -> Shares:
             raise OracleError(f"oracle {oracle!r}: nothing is drawn with mass={mass!r}: seed is for mass='random'")
         return Shares(mass, None)
     if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
-        raise OracleError(f"oracle {oracle!r}: seed must be a whole number from 0, not {seed!r}")
+        raise OracleError(f"oracle {oracle!r}: seed must be a whole number, 0 or more, not {seed!r}")
     return Shares(mass, 0 if seed is None else seed)

@@ -173,7 +173,7 @@ _HOSTILE = (
         (HOSTILE, "-k", "json_leaves_open"),
     ),
     Fault(
-        "saved: of a key that is there twice the last is taken",
+        "saved: of a key that appears twice the last is taken",
         _SAVED,
         "if len(found) < len(pairs):",
         "if False:",

@@ -405,7 +405,7 @@ def test_runs_as_a_file(comparison: Comparison, tmp_path: Path, ending: str) -> 
 
 
 def test_an_unknown_ending(comparison: Comparison, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"unknown ending '\.xls'; known: \.parquet"):
+    with pytest.raises(InputError, match=r"unknown extension '\.xls'; known: \.parquet"):
         write_runs(tmp_path / "runs.xls", comparison)
 
 

@@ -222,9 +222,9 @@ def test_harm_in_the_report(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"conditional": "group"}, "conditional is 'group': a comparison shows None, or \"difficulty\""),
+        ({"conditional": "group"}, "conditional is 'group': give None, \"difficulty\""),
         ({"conditional": "difficulty", "bins": 1}, "bins is 1: give a whole number from 2"),
-        ({"bins": 4}, "bins= goes with conditional="),
+        ({"bins": 4}, "bins= needs conditional="),
         ({"confidence": 2}, "confidence is 2: give a number strictly between 0 and 1"),
         ({"risk": "harm"}, "risk needs alpha"),
         ({"risk": "hram", "alphas": "0.1"}, "did you mean 'harm'"),

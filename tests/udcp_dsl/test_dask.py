@@ -132,7 +132,7 @@ def test_a_fault_is_told_by_part_and_row_and_finished_parts_stay(client: Any) ->
     assert predict_parts(client, made(), "in", "out", id_column="photo").n >= ROWS
     assert Path("out/part-5.parquet").exists()
     write(5, P[5 * ROWS + 1 :])
-    with pytest.raises(InputError, match=r"part-5\.parquet has changed since its sets were begun"):
+    with pytest.raises(InputError, match=r"part-5\.parquet has changed since prediction began"):
         predict_parts(client, made(), "in", "out", id_column="photo")
 
 
@@ -159,7 +159,7 @@ def test_mistakes() -> None:
     common = ["predict", "pets.json", "--probs", "in", "--id", "photo"]
     for more, message in {
         ("-o", "sets.csv", "--engine", "dask"): "give a folder, -o sets/",
-        ("-o", "out/", "--scheduler", "tcp://127.0.0.1:1"): "--scheduler goes with --engine dask",
+        ("-o", "out/", "--scheduler", "tcp://127.0.0.1:1"): "--scheduler needs --engine dask",
         ("-o", "out/", "--engine", "dask", "--scheduler", "nowhere"): "there is no scheduler at 'nowhere'",
     }.items():
         result = CliRunner().invoke(main, [*common, *more])

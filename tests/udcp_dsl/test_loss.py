@@ -38,8 +38,8 @@ def test_no_sets_have_no_costs() -> None:
     [
         ([0], r"one position for each of 2 sets is expected, not int64 of shape \(1,\)"),
         ([0.5, 1.0], "not float64"),
-        ([0, 3], "row 1: label 3 is not a position: they run from 0 to 2"),
-        ([-1, 0], "row 0: label -1 is not a position"),
+        ([0, 3], "row 1: label 3 is out of range: positions run from 0 to 2"),
+        ([-1, 0], "row 0: label -1 is out of range"),
         ([0, 1], "row 1: label 1 is in the set already"),
     ],
 )
@@ -71,7 +71,7 @@ def test_a_label_given_twice_is_refused(given: Any, message: str) -> None:
     ("labels", "message"),
     [
         ("abc", "labels is one string, 'abc': give a list"),
-        ({"a", "b"}, "labels is of type set: give a list of labels, whose order is that of columns"),
+        ({"a", "b"}, "labels is of type set: give a list of labels in the order of the columns"),
         (frozenset({"a"}), "labels is of type frozenset: give a list"),
         ({"a": 1, "b": 2}, "labels is of type dict: give a list"),
         (b"ab", "labels is of type bytes: give a list"),

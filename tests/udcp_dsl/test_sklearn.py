@@ -233,7 +233,7 @@ def test_weights_of_shifted_rows(data: Any) -> None:
     prefit = UtilitySetClassifier(model.estimator_, oracle="lac")
     prefit.calibrate(X[held_out], y[held_out], weights=weights[held_out])
     np.testing.assert_array_equal(prefit.predict_set(X[900:], weights=weights[900:]).mask, expected)
-    with pytest.raises(udcp.InputError, match="new rows need theirs"):
+    with pytest.raises(udcp.InputError, match="new rows need weights"):
         model.predict_set(X)
     with pytest.raises(udcp.InputError, match="calibration had none"):
         plain.predict_set(X, weights=weights)
@@ -247,10 +247,10 @@ def test_weights_of_shifted_rows(data: Any) -> None:
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"bins": 3}, udcp.InputError, "bins= goes with conditional"),
+        ({"bins": 3}, udcp.InputError, "bins= needs conditional"),
         ({"conditional": "difficulty", "bins": 1}, udcp.InputError, "bins is 1"),
         ({"confidence": 1.2}, udcp.InputError, "confidence is 1.2"),
-        ({"simultaneous": True}, udcp.InputError, "simultaneous=True goes with confidence"),
+        ({"simultaneous": True}, udcp.InputError, "simultaneous=True needs confidence"),
         ({"risk": "harm"}, udcp.InputError, "the spec declares no costs"),
         ({"loss": HARMFUL, "risk": "harn"}, udcp.InputError, "did you mean 'harm'"),
         ({"repair": "warm"}, udcp.InputError, "repair is 'warm'"),
@@ -335,7 +335,7 @@ def test_a_temperature_that_is_given_goes_with_cv() -> None:
 def test_what_cv_excludes_is_refused() -> None:
     X, y = small(30, 0)
     cases: list[tuple[dict[str, Any], str]] = [
-        ({"conditional": "class"}, "cv gives coverage over all rows.*: leave out conditional, or cv"),
+        ({"conditional": "class"}, "cv supports coverage over all rows.*: leave out conditional, or cv"),
         ({"randomize": True}, "leave out randomize, or cv"),
         ({"conditional": "difficulty", "bins": 3}, "leave out conditional, bins, or cv"),
         ({"confidence": 0.9}, "leave out confidence, or cv"),
@@ -359,7 +359,7 @@ def test_what_cv_excludes_is_refused() -> None:
             ask(X, groups=np.zeros(30))
         with pytest.raises(udcp.InputError, match="leave out weights, or cv"):
             ask(X, weights=np.ones(30))
-    with pytest.raises(udcp.InputError, match="say which one"):
+    with pytest.raises(udcp.InputError, match="several alphas: choose one"):
         made.predict_set(X)
     with pytest.raises(udcp.InputError, match=r"not fitted for alpha 0\.2"):
         made.predict_set(X, alpha=0.2)

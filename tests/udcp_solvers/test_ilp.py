@@ -160,7 +160,7 @@ def test_an_answer_that_the_loss_contradicts_is_not_believed(monkeypatch: pytest
 
     monkeypatch.setattr(ilp_exact, "open_solver", Lying)
     oracle = Ilp(udcp.loads(GROUPS), solver="HiGHS")
-    with pytest.warns(UserWarning, match="1 are in doubt"):
+    with pytest.warns(UserWarning, match="1 are doubtful"):
         oracle.scores(np.full((1, 12), 1 / 12))
     assert oracle.report.doubtful == 1
 
@@ -171,9 +171,9 @@ def test_an_answer_that_the_loss_contradicts_is_not_believed(monkeypatch: pytest
         ({"program": "maas"}, "program must be 'mass' or 'price', not 'maas'"),
         ({"mass": "price"}, "mass must be 'before', 'through' or 'random', not 'price'"),
         ({"program": "price", "mass": "through"}, "with program='price' labels are scored by prices: leave out mass"),
-        ({"levels": [0.9, 0.5]}, "levels must be rising numbers"),
-        ({"levels": []}, "levels must be rising numbers"),
-        ({"levels": [0.5, 1.5]}, "levels must be rising numbers"),
+        ({"levels": [0.9, 0.5]}, "levels must be increasing numbers"),
+        ({"levels": []}, "levels must be increasing numbers"),
+        ({"levels": [0.5, 1.5]}, "levels must be increasing numbers"),
         ({"time_limit": 0}, "time_limit must be a number of seconds above 0, not 0"),
         ({"canonical": 1}, "canonical must be True or False, not 1"),
         ({"solver": "nonesuch"}, "PuLP has no solver 'nonesuch'; it knows "),

@@ -145,8 +145,8 @@ def test_draws_are_not_those_of_randomized_sets_with_the_same_seed() -> None:
         ({"mass": "befor"}, "mass must be 'before', 'through' or 'random', not 'befor': did you mean 'before'"),
         ({"mass": None}, "mass must be 'before', 'through' or 'random', not None"),
         ({"seed": 1}, "nothing is drawn with mass='before': seed is for mass='random'"),
-        ({"mass": "random", "seed": -1}, "seed must be a whole number from 0, not -1"),
-        ({"mass": "random", "seed": 0.5}, "seed must be a whole number from 0, not 0.5"),
+        ({"mass": "random", "seed": -1}, "seed must be a whole number, 0 or more, not -1"),
+        ({"mass": "random", "seed": 0.5}, "seed must be a whole number, 0 or more, not 0.5"),
     ],
 )
 def test_wrong_masses(name: str, options: dict[str, object], message: str) -> None:
@@ -181,7 +181,7 @@ def test_raps_refuses_lam(bad: object) -> None:
 
 @pytest.mark.parametrize("bad", [-1, 2.0, True, None])
 def test_raps_refuses_k(bad: object) -> None:
-    with pytest.raises(OracleError, match="k must be a whole number from 0"):
+    with pytest.raises(OracleError, match="k must be a whole number, 0 or more"):
         oracle("raps", 3, k=bad)
 
 

@@ -60,7 +60,7 @@ def test_it_takes_generated_losses_that_are_separable_and_no_others(data: st.Dat
         with pytest.raises(OracleError, match="needs a separable loss"):
             Ratio(loss)
     elif min(costs) < -1e-9:
-        with pytest.raises(OracleError, match="needs costs from 0"):
+        with pytest.raises(OracleError, match="needs costs of at least 0"):
             Ratio(loss)
     elif min(costs) >= 0:
         scores = Ratio(loss).scores(np.full((1, loss.K), 1 / loss.K))

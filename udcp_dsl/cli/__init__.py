@@ -135,7 +135,7 @@ def _drop_output() -> None:
 )
 @click.version_option(udcp_dsl.__version__, prog_name="udcp")
 def main() -> None:
-    """Prediction sets that contain the truth as often as you ask, and that are cheap by a cost you write down.
+    """Prediction sets that contain the true label as often as you require, and are cheap under a cost you define.
 
     A spec (a .loss file) says what a set of labels costs. `udcp COMMAND --help` explains a command, with an example.
     """

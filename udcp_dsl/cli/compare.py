@@ -86,7 +86,7 @@ def command(
         check_folder(figures)
     if asked["miss"] is not None and (report is not None or figures is not None):
         raise InputError(
-            "--report and --figures compare oracles at one alpha, and --miss finds one for each: give --alpha"
+            "--report and --figures compare oracles at one alpha, but --miss finds one alpha per oracle: give --alpha"
         )
     if report is not None or figures is not None:
         check_drawing()
@@ -141,13 +141,15 @@ def _check_sweep(
     swept: dict[str, list[float]], losses: list[Loss], out: str | None, report: str | None, conditional: str | None
 ) -> None:
     if len(swept) > 1:
-        raise InputError(f"--param: {' and '.join(swept)} have several values; give one parameter several at a time")
+        raise InputError(
+            f"--param: {' and '.join(swept)} have several values; give several values for one parameter only"
+        )
     if len(losses) > 1:
-        raise InputError("--param with several values is for one loss of one spec")
+        raise InputError("--param with several values works for one loss of one spec only")
     if out is not None or report is not None:
-        raise InputError("--param with several values goes with --figures and --json, not with --out and --report")
+        raise InputError("--param with several values works with --figures and --json, not with --out and --report")
     if conditional is not None:
-        raise InputError("--param with several values does not go with --conditional: give one value")
+        raise InputError("--param with several values cannot be combined with --conditional: give one value")
 
 
 def _write_sweep(found: Sweep, figures: str | None) -> list[str]:

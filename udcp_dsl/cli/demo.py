@@ -210,7 +210,7 @@ def _why_below(summaries: Sequence[Summary], comparison: Comparison) -> Iterator
         yield (
             f"All coverages are below {1 - alpha:g}: that is sampling error. With {n:,} rows for thresholds and {m:,} "
             f"to test on, 95 of 100 splits cover between {1 - alpha - spread:.3f} and {1 - alpha + spread:.3f}; and "
-            "all oracles see the same rows, so that they err to the same side."
+            "all oracles see the same rows, so they err to the same side."
         )
 
 

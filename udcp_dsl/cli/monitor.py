@@ -106,7 +106,7 @@ def _refuse_others(monitor: Monitor, alpha: str | None, level: str | None, watch
     }
     for option, differs in others.items():
         if differs:
-            raise InputError(f"{option} is not that of the monitor in --state: leave it out, or begin a new state")
+            raise InputError(f"{option} differs from the monitor in --state: leave it out, or start a new state file")
 
 
 def _draw(monitor: Monitor, plot: str) -> None:

@@ -64,7 +64,7 @@ def command(file: str, labels: list[str] | None, force: bool) -> int:
     from udcp_dsl.prediction.files import atomic_write
 
     if Path(file).exists() and not force:
-        raise InputError(f"{file} is there already: choose another name, or overwrite it with --force")
+        raise InputError(f"{file} exists already: choose another name, or overwrite it with --force")
     text = starting_spec(file, labels)
     with atomic_write(file) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")

@@ -107,7 +107,7 @@ def command(
     else:
         check_table(output, sets_ending)
         if form is not None and output != STDOUT:
-            raise InputError("--format is for standard output (-o -) and folders: of a file the ending says it")
+            raise InputError("--format is for standard output (-o -) and folders: a file's extension sets its format")
         if form not in (None, *_OF_TEXT):
             raise InputError(f"standard output is for text, {' or '.join(_OF_TEXT)}, not {form}: name a file with -o")
     refuse_taken_names(row_options.columns.carry)
@@ -115,7 +115,7 @@ def command(
         check_output(p_values_file)
         known_ending(Path(p_values_file), P_VALUES)
     if engine == "dask" and not folder:
-        raise InputError("--engine dask writes a part for each part that it reads: give a folder, -o sets/")
+        raise InputError("--engine dask writes one file per input part: give a folder, -o sets/")
     check_engine(engine, scheduler, workers, resume)
     with heeding_warnings() as warnings:
         predictor = SetPredictor.load(predictor_file)
@@ -223,7 +223,7 @@ def _opened(predictor: SetPredictor, source: Source, level: Fraction, output: st
     if source.parts[0].name == STREAM:
         raise InputError("standard input has no parts: give -o a file")
     if source.beside:
-        raise InputError(f"{next(iter(source.beside))}: give a column of the parts, not a file of their own")
+        raise InputError(f"{next(iter(source.beside))}: give a column of the parts, not a separate file")
     return open_folder(output, ending, predictor, source, level)
 
 

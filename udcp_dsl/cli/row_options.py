@@ -36,14 +36,14 @@ F = TypeVar("F", bound=Callable[..., Any])
 _FILE = re.compile(r"\.(npy|npz|csv|parquet|arrow|feather|txt|json)(:.*)?", re.IGNORECASE | re.DOTALL)
 
 _OPTIONS = {
-    ", by column= (--column)": ", by --column",
+    " with column= (--column)": " with --column",
     "carry and ignore are lists": "--carry and --ignore are lists",
     "logits=True": "--logits",
     "normalize=True": "--normalize",
     "pool=True": "--pool",
     "randomize=True": "--randomize",
     "randomize=False": "no --randomize",
-    'bins= goes with conditional="difficulty"': "--bins goes with --conditional difficulty",
+    'bins= needs conditional="difficulty"': "--bins needs --conditional difficulty",
     "in the units of the harm: give alpha=": "in the units of the harm: give --alpha",
     'conditional="group"': "--group",
     "groups=": "--group",
@@ -270,7 +270,7 @@ def check_output(path: str, *endings: str) -> None:
     if Path(path).is_dir():
         raise InputError(f"{path}: is a folder, not a file")
     if endings and Path(path).suffix.lower() not in endings:
-        raise InputError(f"{path}: what is written is {endings[0][1:].upper()}: give a name that ends in {endings[0]}")
+        raise InputError(f"{path}: the output is {endings[0][1:].upper()}: give a name that ends in {endings[0]}")
     if not Path(path).parent.is_dir():
         raise InputError(f"{path}: there is no folder {str(Path(path).parent)!r} to write it to")
     ctx = click.get_current_context()
@@ -296,7 +296,7 @@ def check_folder(path: str) -> None:
     if Path(path).exists() and not Path(path).is_dir():
         raise InputError(f"{path}: is a file, not a folder")
     if not Path(path).absolute().parent.is_dir():
-        raise InputError(f"{path}: there is no folder {str(Path(path).parent)!r} to make it in")
+        raise InputError(f"{path}: there is no folder {str(Path(path).parent)!r} to create it in")
     check_writable(Path(path) / "figure" if Path(path).is_dir() else path)
 
 

@@ -34,7 +34,7 @@ def command(predictor_file: str, spec_alone: bool) -> int:
     from udcp_dsl.prediction.saved import saved_by
 
     if spec_alone and wants_json():
-        raise InputError("--spec prints the text alone, and --json has it as well: choose one")
+        raise InputError("--spec prints only the text, and --json contains it: choose one")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # said when it was calibrated, and when it is used
         predictor = SetPredictor.load(predictor_file)

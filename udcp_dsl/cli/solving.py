@@ -56,9 +56,9 @@ def chooses_engine(verb: F) -> F:
 def check_engine(engine: str, scheduler: str | None, workers: int | None, resume: str | None) -> None:
     """Refuse options that do not go with the engine."""
     if engine == "dask" and resume is not None:
-        raise InputError("--resume is not for --engine dask, which goes on by the parts that are there")
+        raise InputError("--resume does not apply to --engine dask, which skips the parts that are done")
     if scheduler is not None and (engine != "dask" or workers is not None):
-        raise InputError("--scheduler goes with --engine dask, and without --workers, which are its own")
+        raise InputError("--scheduler needs --engine dask and excludes --workers: a scheduler has its own workers")
 
 
 @contextmanager
@@ -80,7 +80,9 @@ def solving(
 
     if not isinstance(oracle, SolvingOracle):
         if workers is not None or resume is not None:
-            raise InputError(f"oracle {oracle.name!r} solves nothing: --workers and --resume are for ilp and its like")
+            raise InputError(
+                f"oracle {oracle.name!r} runs no solver: --workers and --resume are for oracles that do, such as ilp"
+            )
         with (
             waiting(doing, rows if blocks else None) as work,
             nullcontext() if blocks and rows is None else oracle.on_progress(work.reach),
@@ -98,7 +100,7 @@ def solving_oracle(loss: Loss, **options: object) -> SolvingOracle:
 
     exact = make_oracle("ilp", loss, **options)
     if not isinstance(exact, SolvingOracle):
-        raise OracleError("oracle 'ilp' is not ours, and has no sets of proved cost: uninstall the other")
+        raise OracleError("oracle 'ilp' comes from another package and reports no proved costs: uninstall that package")
     return exact
 
 

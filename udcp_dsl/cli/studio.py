@@ -59,7 +59,7 @@ def command(
     if len(alphas) > 1:
         raise InputError("--alpha: give one; the page has a slider for others")
     if row_options is not None and spec is None:
-        raise InputError("--probs needs the SPEC whose labels its columns are")
+        raise InputError("--probs needs a SPEC, whose labels name its columns")
     place, text = _example() if spec is None else open_spec(spec)
     supply = None
     if row_options is not None:

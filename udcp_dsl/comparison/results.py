@@ -369,7 +369,7 @@ class Comparison(Result):
         from udcp_dsl.report.page import TITLE, write_report
 
         if self.promise.miss is not None:
-            raise InputError("a report compares oracles at one alpha, and miss finds one for each: give alphas")
+            raise InputError("a report compares oracles at one alpha, but miss finds one alpha per oracle: give alphas")
 
         write_report(path, self, title=TITLE if title is None else title, data=data, command=command, date=date)
 

@@ -246,12 +246,11 @@ def compared_promise(promise: Promise) -> Promise:
     """A promise as a comparison can show it; refuses others."""
     if promise.conditional not in (None, "difficulty", "decision"):
         raise InputError(
-            f'conditional is {promise.conditional!r}: a comparison shows None, or "difficulty" or "decision" beside '
-            "it; groups= are strata"
+            f'conditional is {promise.conditional!r}: give None, "difficulty" or "decision"; for groups use groups='
         )
     others = [name for name, own in OPTIONS.items() if name not in COMPARED and getattr(promise, name) != own.default]
     if others:
-        raise InputError(f"a comparison does not show {others[0]}: leave it out")
+        raise InputError(f"a comparison cannot use {others[0]}: leave it out")
     return promise
 
 

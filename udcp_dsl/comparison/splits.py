@@ -60,7 +60,7 @@ def deal(n: int, fractions: Sequence[float], seed: int, splits: int) -> list[Fol
     calibrated, tuned = round(n * fractions[0]), round(n * (fractions[0] + fractions[1]))
     half = (calibrated + tuned + 1) // 2
     if not 0 < calibrated < half < tuned < n:
-        raise InputError(f"{n} rows are too few to be split {fractions}, with two halves to tune on: give more")
+        raise InputError(f"{n} rows are too few to split into {fractions}, with the tuning part halved: give more rows")
     folds = []
     for split in range(splits):
         order = np.random.default_rng([seed, split]).permutation(n)

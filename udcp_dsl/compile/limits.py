@@ -57,7 +57,7 @@ def _checked(d: Declared, checker: Checker, x: ast.Limit, *, one_row: bool) -> L
         d.error("E272", body.span, f"limit {name!r} cannot be held: {text} {always}", way_out)
         return None
     if right.number >= hi:
-        d.warn("W273", body.span, f"limit {name!r} always holds: {text} is at most {hi:g}", "lower it, or take it out")
+        d.warn("W273", body.span, f"limit {name!r} always holds: {text} is at most {hi:g}", "lower it, or remove it")
     return limit
 
 

@@ -179,7 +179,7 @@ def _checked_labels(labels: object) -> list[str]:
         raise InputError(f"labels is one string, {labels!r}: give a list of labels")
     if isinstance(labels, Set | Mapping | bytes) or not isinstance(labels, Iterable):
         raise InputError(
-            f"labels is of type {type(labels).__name__}: give a list of labels, whose order is that of columns"
+            f"labels is of type {type(labels).__name__}: give a list of labels in the order of the columns"
         )
     names = list(labels)
     for i, name in enumerate(names):

@@ -235,7 +235,7 @@ def _metric(d: Declared, call: ast.Call, kind: str, ref: ast.Ref) -> Metric | No
         name, family = ref.span.text, named.family.name
         d.error(
             "E406", ref.span, f"{call.name} takes a distance between labels; {name!r} is one between categories",
-            f"a label in several categories of {family}, or in none, has no one distance to another; "
+            f"a label may be in several categories of {family}, or in none, so its distances are undefined; "
             f"write diameter({name})", fixes=[Fix.write(call.span, f"diameter({name})")],
         )  # fmt: skip
         return None

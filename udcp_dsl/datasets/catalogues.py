@@ -37,7 +37,7 @@ def entries(codes: Collection[str]) -> list[Entry]:
     """
     spec = find_spec("django")
     if spec is None or spec.origin is None:
-        raise InputError("the catalogues are those of Django: pip install 'udcp_dsl[demo]'")
+        raise InputError("the catalogues come from Django: pip install 'udcp_dsl[demo]'")
     root = Path(spec.origin).parent
     found: dict[tuple[str, str], str] = {}
     for file in sorted(root.rglob("locale/*/LC_MESSAGES/*.mo"), key=lambda file: file.relative_to(root).parts):

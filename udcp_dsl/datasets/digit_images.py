@@ -58,7 +58,7 @@ def digits(seed: int = 0, *, training_rows: int = 300, C: float = 30.0) -> Digit
         from sklearn.datasets import load_digits
         from sklearn.linear_model import LogisticRegression
     except ImportError:
-        raise InputError("the digits are those of scikit-learn: pip install 'udcp_dsl[sklearn]'") from None
+        raise InputError("the digits come from scikit-learn: pip install 'udcp_dsl[sklearn]'") from None
     X, y = load_digits(return_X_y=True)
     if not 50 <= training_rows < len(y):
         raise InputError(f"training_rows is {training_rows}: give 50 to {len(y) - 1}")
@@ -68,5 +68,5 @@ def digits(seed: int = 0, *, training_rows: int = 300, C: float = 30.0) -> Digit
         raise InputError(f"C is {C}: give a number above 0")
     model = LogisticRegression(C=C, max_iter=1000).fit(X[training] / 16, y[training])
     if len(model.classes_) < 10:
-        raise InputError(f"only {len(model.classes_)} digits are among the {training_rows} training rows: give more")
+        raise InputError(f"the {training_rows} training rows have only {len(model.classes_)} of the digits: give more")
     return Digits(model.predict_proba(X[rest] / 16), y[rest].astype(np.int64), tuple(map(str, model.classes_)))

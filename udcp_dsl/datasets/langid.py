@@ -77,7 +77,7 @@ class Identifier:
             theirs = dict(self.model.rank(text))
             if max(abs(theirs[label] - p) for label, p in zip(self.labels, row, strict=True)) > _TOLERANCE:
                 raise InputError(
-                    "the installed py3langid scores texts in another way than 0.4: pip install py3langid==0.4.0"
+                    "the installed py3langid scores texts differently from 0.4: pip install py3langid==0.4.0"
                 )
 
 
@@ -86,7 +86,7 @@ def load_identifier() -> Identifier:
     try:
         from py3langid import langid
     except ImportError:
-        raise InputError("the classifier is that of py3langid: pip install 'udcp_dsl[demo]'") from None
+        raise InputError("the classifier comes from py3langid: pip install 'udcp_dsl[demo]'") from None
     if not hasattr(langid.LanguageIdentifier, "from_model_file"):
         raise InputError("the installed py3langid is older than 0.4: pip install -U py3langid")
     return Identifier(langid.LanguageIdentifier.from_model_file(langid.MODEL_FILE, norm_probs=True))

@@ -67,7 +67,7 @@ def free_labels_warning(loss: Loss) -> Diagnostic | None:
     return Diagnostic(
         "W601",
         loss.expression.root.span,
-        f"{'a gain' if gain else 'free of cost'}: {named}; an oracle led by cost puts such labels into every set",
+        f"{'a gain' if gain else 'free of cost'}: {named}; a cost-aware oracle puts such labels into every set",
         way_out,
         "warning",
         () if gain else (_small_weight(loss),),

@@ -27,7 +27,7 @@ def _node_values(expression: Expression, sets: Sets, inputs: Given | None = None
     values = {key: atom.batch(sets) for key, atom in expression.atoms.items()}
     read = [node for node in expression.nodes if isinstance(node, InputNode | RowLeaf)]
     if read and inputs is None:
-        raise InputError(f"this reads inputs of each row, such as {read[0].name!r}, and none are given")
+        raise InputError(f"this reads row inputs, such as {read[0].name!r}, and none are given")
     values |= {node.given: node.read(sets, inputs) for node in read if inputs is not None}
     return expression.evaluate(values)
 
@@ -90,7 +90,9 @@ class Increments:
             raise InputError(f"one position for each of {n} sets is expected, not {y.dtype} of shape {y.shape}")
         outside = np.flatnonzero((y < 0) | (y >= K))
         if len(outside):
-            raise InputError(f"row {outside[0]}: label {y[outside[0]]} is not a position: they run from 0 to {K - 1}")
+            raise InputError(
+                f"row {outside[0]}: label {y[outside[0]]} is out of range: positions run from 0 to {K - 1}"
+            )
         inside = np.flatnonzero(held.mask[held.rows, y])
         if len(inside):
             raise InputError(f"row {inside[0]}: label {y[inside[0]]} is in the set already")

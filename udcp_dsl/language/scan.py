@@ -144,7 +144,7 @@ def _fault_of(source: Source, token: Token) -> Diagnostic | None:
         inside = text.strip(FOREIGN_QUOTES)
         way_out = f'write "{inside}"' if inside else "write '\"'"
         fixes = (Fix.write(span, f'"{inside}"'),) if inside and not set(inside) & set('"\\') else ()
-        return Diagnostic("E106", span, "strings stand between straight double quotes", way_out, fixes=fixes)
+        return Diagnostic("E106", span, "enclose strings in straight double quotes", way_out, fixes=fixes)
     if kind == "comment":
         message, start = f"'{text[:2]}' does not start a comment here", Span(source, token.start, token.start + 2)
         fixes = (Fix.write(start, "#"),) if start.text == "//" else ()
@@ -197,8 +197,8 @@ def _fault_of_word(source: Source, token: Token) -> Diagnostic | None:
         return Diagnostic(
             "E127",
             span,
-            f"the name '{text}' is spelt {spelt}, and looks like another",
-            f"{way_out}a label or column that is spelt so is quoted",
+            f"the name '{text}' is spelt {spelt} and looks like another name",
+            f"{way_out}quote a label or column that has this spelling",
             fixes=(Fix.write(span, normal),) if way_out else (),
         )
     if not text.isidentifier() and not text[0].isascii():
@@ -220,7 +220,7 @@ def _fault_of_string(source: Source, token: Token) -> Diagnostic | None:
                 "E104",
                 Span(source, place, place + 2),
                 f"'{shown}' is not an escape",
-                "a backslash is written \\\\, and file paths take '/'; escapes are those of JSON",
+                "write a backslash as \\\\, and file paths with '/'; escapes are as in JSON",
             )
     for match in _HALF_PAIR.finditer(token.text):
         if match["half"] is not None:
@@ -228,8 +228,8 @@ def _fault_of_string(source: Source, token: Token) -> Diagnostic | None:
             return Diagnostic(
                 "E104",
                 Span(source, place, place + len(match[0])),
-                f"'{match[0]}' is half a character",
-                "write both halves of the pair, or the character itself",
+                f"'{match[0]}' is half of a surrogate pair",
+                "write both halves, or the character itself",
             )
     for i, character in enumerate(token.text):
         if character < " " or "\ud800" <= character <= "\udfff":

@@ -218,7 +218,7 @@ def _bad_range(stop: Stop) -> Diagnostic | None:
         way_out = "write 0..9"
     else:
         return None
-    return stop.fault("E125", "a range runs between whole numbers", way_out)
+    return stop.fault("E125", "a range needs whole numbers at both ends", way_out)
 
 
 def _malformed_number(stop: Stop) -> Diagnostic | None:
@@ -329,7 +329,7 @@ def _incomplete_if(stop: Stop) -> Diagnostic | None:
     """An `if` without `then` or `else`, or put behind its value as in Python."""
     form = "write: if i then e else f"
     if stop.found == "if" and stop.expects("SLASH"):
-        return stop.fault("E118", "'if' stands before its value", form)
+        return stop.fault("E118", "'if' cannot follow a value", form)
     if stop.found in ("elif", "elsif", "elseif") and stop.expects("_ELSE"):
         message, fixes = f"there is no '{stop.found}' in this language", [Fix.write(stop.span, "else if")]
         return stop.fault("E118", message, "write 'else if'", fixes=fixes)

@@ -69,7 +69,7 @@ def rename(document: Document, position: dict[str, int], new: str) -> dict[str, 
         text = new
     else:
         if not new:
-            raise InputError(f"a {symbol.kind} has a name")
+            raise InputError(f"a {symbol.kind} needs a name")
         others = {x.symbol.name for x in _same_kind(document, symbol)}
         if new in others and new != symbol.name:
             raise InputError(f"there is a {symbol.kind} {new!r} already")
@@ -91,11 +91,11 @@ def _renamed(document: Document, position: dict[str, int]) -> Occurrence:
         raise InputError("there is no name here")
     symbol = found.symbol
     if symbol.kind in ("column", "file"):
-        raise InputError(f"{symbol.name!r} is the name of a {symbol.kind} on disk")
+        raise InputError(f"{symbol.name!r} names a {symbol.kind} on disk, which is not renamed")
     if not any(x.defines for x in same(document, symbol)):
         raise InputError(f"{symbol.name!r} is not declared in this text")
     if symbol.kind == "level":
-        raise InputError(f"{symbol.name!r} is the name of a column on disk")
+        raise InputError(f"{symbol.name!r} names a column on disk, which is not renamed")
     if symbol.kind == "label" and document.files:
         raise InputError(
             f"rows of {document.files[0]} may be matched by the label {symbol.name!r}: change both by hand"

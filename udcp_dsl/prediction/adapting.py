@@ -33,7 +33,7 @@ def report(predictor: SetPredictor, probs: Any) -> LabelShift:
     stage = predictor.fitted.find(RepairStage)
     if stage is None or stage.mix is None:
         raise InputError(
-            "the mix of the calibration rows is not known, as no repair was fitted on them: give calibration=(P, y)"
+            "the label mix of the calibration rows is unknown, because no repair was fitted: give calibration=(P, y)"
         )
     return _estimated(predictor, stage.mix, probs)
 
@@ -82,24 +82,24 @@ def _unseen(predictor: SetPredictor, rows: Rows) -> Rows:
 
 def _refuse_adapted(predictor: SetPredictor) -> None:
     if predictor.fitted.find(NewMix) is not None:
-        raise InputError("the predictor is adapted to a new mix already: adapt the one that it was made from")
+        raise InputError("the predictor is adapted to a new mix already: adapt the original predictor")
 
 
 def _refuse_promise(predictor: SetPredictor) -> None:
     promise = predictor.promise
     if promise.conditional == "class":
         raise InputError(
-            'conditional="class" covers within each class, and so whatever the mix of labels is: there is nothing to '
+            'conditional="class" covers each class by itself, whatever the mix of labels: there is nothing to '
             "adapt; adapt(probs) without calibration reports the mix"
         )
     if promise.conditional is not None:
         raise InputError(
-            f"conditional={promise.conditional!r} cannot be adapted: the mix within each of its parts would have to be "
-            "estimated, and may have moved differently; adapt a predictor without conditional"
+            f"conditional={promise.conditional!r} cannot be adapted: the label mix may have changed differently "
+            "in each of its parts; adapt a predictor without conditional"
         )
     if predictor.calibrated.weighted:
         raise InputError(
-            "calibrated with weights, which stand for another shift, and the two are not known together: adapt a "
+            "calibrated with weights, which correct for another shift, and adapt cannot combine the two: adapt a "
             "predictor that was calibrated without weights"
         )
     if promise.randomize:
@@ -117,6 +117,6 @@ def _warn_of_labels_in_every_set(predictor: SetPredictor) -> None:
         if names:
             warn(
                 f"too few calibration points for the new mix: at alpha {show_level(alpha)} these labels are in every "
-                f"prediction set, as they are so much more frequent now: {listed(names)}; give more points",
+                f"prediction set, because they are much more frequent now: {listed(names)}; give more points",
                 CalibrationWarning,
             )

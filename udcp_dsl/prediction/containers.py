@@ -143,7 +143,7 @@ def frame_array(frame: Any, positions: list[int]) -> npt.NDArray[Any]:
     part = frame.iloc[:, positions] if pandas else frame[:, positions]
     for name, dtype in zip(part.columns, part.dtypes, strict=True):
         if not (dtype.kind in "fiu" if pandas else dtype.is_float() or dtype.is_integer()):
-            raise InputError(f"column {str(name)!r} has dtype {dtype}, not one of real numbers")
+            raise InputError(f"column {str(name)!r} has dtype {dtype}, not a type of real numbers")
     array: npt.NDArray[Any] = part.to_numpy()
     if array.dtype.kind == "O":  # pandas hands over its nullable numbers so
         array = part.to_numpy(dtype=np.float64, na_value=np.nan)
@@ -169,8 +169,8 @@ def refuse_another_index(columns: Mapping[str, Any]) -> None:
     for other in others:
         if len(indexed[first]) == len(indexed[other]) and not indexed[first].equals(indexed[other]):
             raise InputError(
-                f"{first} and {other} have different indexes, and rows are joined by position: put both in one order "
-                "(.loc), or, if they are, take the indexes away (.reset_index(drop=True) of both, or .to_numpy())"
+                f"{first} and {other} have different indexes, but rows are matched by position: put both in one order "
+                "(.loc), or, if they are, drop the indexes (.reset_index(drop=True) of both, or .to_numpy())"
             )
 
 

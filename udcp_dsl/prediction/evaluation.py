@@ -294,7 +294,7 @@ class Evaluation(Measures):
     def sets(self) -> PredictionSets:
         """The sets; InputError if the rows were read in blocks, so that the sets were not kept."""
         if self.made is None:
-            raise InputError("the rows were read in blocks, and their sets are not kept: udcp predict writes them")
+            raise InputError("the rows were read in blocks, so their sets are not kept: udcp predict writes them")
         return self.made
 
     def describe(self) -> Description:
@@ -397,7 +397,7 @@ def evaluate(
         if isinstance(predictor, type) or not hasattr(predictor, "evaluate_sets"):  # as UtilitySetClassifier has it
             raise TypeError(f"predictor is a {type(predictor).__name__}, not a SetPredictor")
         if ignore:
-            raise InputError("ignore= names columns of probabilities, and a classifier takes features: leave it out")
+            raise InputError("ignore= names columns of probabilities, but a classifier takes features: leave it out")
         more = {"groups": groups, "weights": weights, "ids": ids, **({} if inputs is None else {"inputs": inputs})}
         return predictor.evaluate_sets(probs, y, alpha=alpha, **more)  # type: ignore[no-any-return]
     calibration = predictor.calibrated

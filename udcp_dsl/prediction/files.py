@@ -24,7 +24,7 @@ def known_ending(file: Path, known: Sequence[str]) -> str:
     """The ending of a file, in lower case; refuses one that is not known."""
     ending = file.suffix.lower()
     if ending not in known:
-        raise InputError(f"{file}: unknown ending {ending!r}; known: {', '.join(known)}")
+        raise InputError(f"{file}: unknown extension {ending!r}; known: {', '.join(known)}")
     return ending
 
 

@@ -41,7 +41,7 @@ def warn_of_high_alpha(promise: Promise) -> None:
     if promise.miss is None and promise.risk is None and alpha >= _HIGH_ALPHA:
         given, rest = show_level(alpha), show_level(1 - alpha)
         warn(
-            f"alpha is {given}, so that sets may miss the truth in {float(alpha):.4g} of the rows: alpha is the share "
+            f"alpha is {given}, so sets may miss the truth in {float(alpha):.4g} of the rows: alpha is the share "
             f"of misses, not the coverage. For coverage {given} give confidence_level={given}, or alpha={rest}",
             CalibrationWarning,
         )
@@ -77,9 +77,9 @@ def warn_of_shared_draws(rows: Rows, seed: int) -> None:
     shared = int(counts[counts > 1].sum())
     if shared > _SHARED * len(rows):
         warn(
-            f"randomize=True: {shared:,} of {len(rows):,} rows have the same probabilities as another, and rows with "
-            "equal ones share their draw, so that coverage is 1 - alpha on average over seeds, but not for this one. "
-            "Give ids=, which are taken into the draw, here and at prediction, or probabilities that are not rounded",
+            f"randomize=True: {shared:,} of {len(rows):,} rows have the same probabilities as another row. Such rows "
+            "share a random draw, so coverage is 1 - alpha on average over seeds, but not for this seed. "
+            "Give ids=, which enter the draw, here and at prediction, or probabilities that are not rounded",
             CalibrationWarning,
         )
 
@@ -180,8 +180,8 @@ def warn_of_zeros(rows: Rows, alpha: Fraction) -> None:
     zeros = int((rows.true_probabilities == 0).sum())
     if 2 * zeros > alpha * len(rows):
         warn(
-            f"{zeros} of {len(rows)} true labels have probability exactly 0, so that large sets are needed to cover "
-            "them: the classifier's softmax ran out of digits, or it is wrong with certainty. Give its logits "
+            f"{zeros} of {len(rows)} true labels have probability exactly 0, so large sets are needed to cover "
+            "them: the classifier's softmax underflowed, or it is wrong with certainty. Give its logits "
             "(logits=True), or probabilities in float64",
             CalibrationWarning,
         )
@@ -190,9 +190,8 @@ def warn_of_zeros(rows: Rows, alpha: Fraction) -> None:
 def warn_of_full_sets(full: int, n: int) -> None:
     """Warn of rows whose weight is too large for the calibration rows, so that no threshold covers them."""
     warn(
-        f"{full} of {n} rows weigh so much, beside all calibration rows, that only the full set keeps the promise: few "
-        "calibration rows are like them; give more of these, or clip the weights (the promise is then that of the "
-        "clipped ones)",
+        f"{full} of {n} rows have such large weights that only the full set keeps the promise: few calibration rows "
+        "are like them; give more such rows, or clip the weights (the promise then holds for the clipped weights)",
         CalibrationWarning,
     )
 
@@ -205,12 +204,10 @@ def warn_of_wrong_confidence(setting: Setting, rows: Rows) -> None:
         return
     way_out = 'leave out repair=None, or give repair="auto"'
     if setting.promise.repair is not None:
-        way_out = (
-            "give more calibration rows, so that p can be repaired (300 or more), or a repair= that was made before"
-        )
+        way_out = "give more calibration rows to repair p (300 or more), or a repair= that was made before"
     warn(
         f"the highest probability is {sure:.2f} on average, but the likeliest label is right in {accuracy:.2f} of the "
-        f"rows: sets are cheap only as far as p is right: {way_out}",
+        f"rows: sets are cheap only if the probabilities are right: {way_out}",
         CalibrationWarning,
     )
 
@@ -228,9 +225,9 @@ def warn_before_fitting(setting: Setting, rows: Rows, given: OracleInput, total:
         names = bin_names(edges)
     if setting.candidates is not None and len(rows) < need:
         warn(
-            f"two thirds of the {total} rows are used to tune lambda, and {len(rows)} are left for the "
-            f"threshold, too few: alpha {show_level(promise.alphas[0])} needs {need} there. Give {3 * need} "
-            "rows, or lam among the options",
+            f"two thirds of the {total} rows are used to tune lambda. The {len(rows)} rows left for the "
+            f"threshold are too few: alpha {show_level(promise.alphas[0])} needs {need}. Give {3 * need} "
+            "rows, or lam in the options",
             CalibrationWarning,
         )
     if setting.harm is None:

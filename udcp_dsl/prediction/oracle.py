@@ -376,15 +376,15 @@ class ExternalOracle(Oracle):
     def _sets(self, P: Probabilities, tau: Floats) -> Masks:
         masks = np.asarray(self._scorer.sets(P, tau))
         if masks.shape != P.shape or masks.dtype != np.bool_:
-            raise OracleError(f"oracle {self.name!r}: sets gave {masks.dtype} {masks.shape}, not bool {P.shape}")
+            raise OracleError(f"oracle {self.name!r}: sets returned {masks.dtype} {masks.shape}, not bool {P.shape}")
         return masks
 
     def _checked(self, method: str, answer: ArrayLike, shape: tuple[int, ...]) -> Floats:
         scores = np.asarray(answer, dtype=np.float64)
         if scores.shape != shape:
-            raise OracleError(f"oracle {self.name!r}: {method} gave shape {scores.shape}, not {shape}")
+            raise OracleError(f"oracle {self.name!r}: {method} returned shape {scores.shape}, not {shape}")
         if np.isnan(scores).any():
-            raise OracleError(f"oracle {self.name!r}: {method} gave NaN, which has no place in an order")
+            raise OracleError(f"oracle {self.name!r}: {method} returned NaN, which cannot be ordered")
         return scores
 
 
@@ -460,7 +460,7 @@ def as_oracle(loss: Loss, oracle: str | Oracle, options: Mapping[str, object] | 
     if not isinstance(oracle, Oracle):
         raise TypeError(f"oracle is a {type(oracle).__name__}: give a name, or an oracle made by udcp.make_oracle")
     if options:
-        raise InputError("options go with the name of an oracle; this oracle was made with its own already")
+        raise InputError("options need the name of an oracle; this oracle has its options already")
     if oracle.loss is not loss:
         raise InputError("the oracle was made for another loss: make it for this one")
     return oracle
@@ -569,7 +569,7 @@ def as_indices(y: ArrayLike, n: int, K: int) -> Indices:
         raise InputError(f"y must hold label indices (integers), not {array.dtype}")
     outside = np.flatnonzero((array < 0) | (array >= K)) if n else array
     if len(outside):
-        raise InputError(f"row {outside[0]}: y is {array[outside[0]]}, and labels are 0 to {K - 1}")
+        raise InputError(f"row {outside[0]}: y is {array[outside[0]]}, but label indices run from 0 to {K - 1}")
     return array.astype(np.int64, copy=False)
 
 
@@ -584,7 +584,7 @@ def as_thresholds(tau: ArrayLike, n: int, K: int) -> Floats:
         return np.broadcast_to(array if array.ndim == 2 else array.reshape(-1, 1), (n, 1))
     if array.shape in {(K,), (1, K)}:
         return array.reshape(1, K)
-    raise InputError(f"tau must be a number, ({n}, 1) by row or (1, {K}) by class, not of shape {array.shape}")
+    raise InputError(f"tau must be a number, or have shape ({n}, 1) or (1, {K}), not {array.shape}")
 
 
 def _numbers(what: str, given: ArrayLike) -> NDArray[Any]:

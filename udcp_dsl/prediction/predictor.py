@@ -168,8 +168,7 @@ class SetPredictor(WithPromise, DescribedPredictor):
         check_limits(self.promise, self.oracle)
         if self._tune and len(self.alphas) > 1:
             raise InputError(
-                f"an untuned {self.oracle.name!r} takes one alpha, for which its lambda is tuned: give one, or lam "
-                "among the options"
+                f"{self.oracle.name!r} tunes its lambda for one alpha: give one alpha, or lam in the options"
             )
         self.given_labels: tuple[Any, ...] | None = None  # the labels in the type they were given in, if not as texts
         self.chain: Chain | None = None  # the fitted stages and thresholds, once it is calibrated
@@ -628,7 +627,7 @@ class SetPredictor(WithPromise, DescribedPredictor):
         """Rows may hold groups that are not asked for; an argument that is not asked for is a mistake."""
         by_group = self.promise.by_group
         if (given is not None and not by_group) or (rows.groups is None and by_group):
-            raise InputError(f'groups= goes with conditional="group", and only with it (it is {self.conditional!r})')
+            raise InputError(f'groups= and conditional="group" must be given together (it is {self.conditional!r})')
 
     def true_scores(self, rows: Rows, alpha: Fraction | None = None) -> npt.NDArray[np.float64]:
         """The scores of true labels, as calibration takes them; at one of the alphas, on which anchors depend."""
@@ -662,7 +661,7 @@ class SetPredictor(WithPromise, DescribedPredictor):
     def make_sets(self, rows: Rows, level: Fraction) -> MadeSets:
         """The sets of rows, with what is known about how they were made."""
         if rows.weights is None and self.calibrated.weighted:
-            raise InputError("calibrated with weights, so that new rows need theirs: give weights=")
+            raise InputError("calibrated with weights, so new rows need weights, too: give weights=")
         self._check_weights(rows)
         step = max(1, _BLOCK // self.loss.K)
         if not self._in_blocks or len(rows) <= step:

@@ -154,12 +154,12 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         name, _ = Counter(key for key, _ in pairs).most_common(1)[0]
-        raise InputError(f"the key {name!r} is there twice")
+        raise InputError(f"the key {name!r} appears twice")
     return found
 
 
 def _no_number(name: str) -> Any:
-    raise InputError(f"{name} is no number of JSON")
+    raise InputError(f"{name} is not a JSON number")
 
 
 def _hash(content: Mapping[str, Any]) -> str:
@@ -177,8 +177,8 @@ def _rebuild(content: Mapping[str, Any]) -> SetPredictor:
     for option in _OF_A_MACHINE:
         if option in oracle["options"]:
             raise InputError(
-                f"its oracle has the option {option!r}, which starts processes or writes files where it is loaded, and "
-                "is never saved, so that it was put in afterwards: calibrate and save again"
+                f"its oracle has the option {option!r}, which starts processes or writes files and is never saved, so "
+                "the file was edited: calibrate and save again"
             )
     loss = loads(
         spec["text"],
@@ -206,7 +206,7 @@ def _given_labels(data: object, K: int) -> tuple[Any, ...] | None:
     if data is None:
         return None
     if not isinstance(data, list) or not all(map(_is_plain, data)) or not len(data) == len(set(data)) == K:
-        raise InputError("its given_labels are not one for each label; save it again")
+        raise InputError("its given_labels must have one entry per label; save it again")
     return tuple(data)
 
 

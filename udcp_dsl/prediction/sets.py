@@ -213,7 +213,7 @@ class PredictionSets(Shown):
     def _asked(self) -> Mapping[str, Actions]:
         if not self.loss.actions:
             raise InputError(
-                f"loss {self.loss.name!r} asks for no action: declare actions in the spec, and add worst(...) of them"
+                f"loss {self.loss.name!r} has no actions: declare actions in the spec, and add worst(...) to the loss"
             )
         return self.loss.actions
 
@@ -369,9 +369,9 @@ def _told_by(loss: Loss) -> Hierarchy:
     if len(found) == 1:
         return found[0]
     if not found:
-        raise InputError(f"loss {loss.name!r} has no hierarchy to tell sets by: declare one in its spec")
+        raise InputError(f"loss {loss.name!r} has no hierarchy to describe sets with: declare one in its spec")
     names = ", ".join(h.name for h in found)
-    raise InputError(f"loss {loss.name!r} has several hierarchies ({names}): put nodes(h) of one of them into it")
+    raise InputError(f"loss {loss.name!r} has several hierarchies ({names}): use one of them in the loss, as nodes(h)")
 
 
 def _rows(which: Sequence[int] | npt.NDArray[Any]) -> npt.NDArray[Any]:

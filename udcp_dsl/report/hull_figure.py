@@ -53,7 +53,7 @@ def check_figure(path: PathLike) -> None:
     """Refuse what `write_hull` cannot write, before the work is done."""
     ending = Path(path).suffix.lower()
     if ending not in ENDINGS:
-        raise InputError(f"{path}: unknown ending {ending!r} of a figure; known: {', '.join(ENDINGS)}")
+        raise InputError(f"{path}: unknown extension {ending!r} of a figure; known: {', '.join(ENDINGS)}")
     require_matplotlib()
 
 

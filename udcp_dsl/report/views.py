@@ -61,7 +61,7 @@ def plot_evaluation(evaluation: Measures) -> Any:
 def plot_repair(repair: Repair) -> Any:
     """Reliability on held-out rows, before and after the repair."""
     if repair.reliability is None:
-        raise InputError(f"there is no reliability to draw, as it is measured when a repair is fitted: {repair}")
+        raise InputError(f"there is no reliability to draw: it is measured when a repair is fitted: {repair}")
     figure = reliability_figure(repair.reliability)
     return _plotted(figure.draw, figure.height, figure.title)
 
@@ -69,7 +69,7 @@ def plot_repair(repair: Repair) -> Any:
 def plot_monitor(monitor: Monitor) -> Any:
     """Evidence and coverage as rows went by: of all rows, and of the cells with most evidence."""
     if not monitor.rows:
-        raise InputError("no row has been watched yet, so that there is nothing to draw")
+        raise InputError("the monitor has seen no row yet, so there is nothing to draw")
     cells = sorted((s for s in monitor.streams[1:] if s.seen), key=lambda s: (s.alarm is None, -s.log_most))[:_WATCHED]
     draw = partial(plots.courses, streams=[monitor.streams[0], *cells], alpha=float(monitor.alpha))
     title = f"Is alpha {show_level(monitor.alpha)} kept? {monitor.rows:,} rows"
@@ -118,4 +118,6 @@ def _plotted(draw: Any, height: float, title: str) -> Any:
 
     canvas = drawn(Figure("plot", title, "", "", height, draw), Plot)
     canvas.suptitle(fill(shown(title), _TITLE), x=0.01, ha="left", fontsize=9.5, fontweight="bold")
+    for legend in canvas.legends:  # constrained layout does not stack a legend below a title
+        legend.set_loc("outside lower left")
     return canvas

@@ -27,7 +27,7 @@ def keep_case(studio: Studio, body: Any) -> Any:
         raise InputError("a case has a name, which says what is expected")
     loss, state = studio.loss, studio.state
     if loss is None:
-        raise InputError("the spec does not compile: mend it first")
+        raise InputError("the spec does not compile: fix it first")
     claim = _cost_claim(body["cost"]) if "cost" in body else _row_claim(studio, body.get("row"))
     moved = {slider["name"]: slider["value"] for slider in _sliders(studio) if slider["value"] != slider["default"]}
     case = Case(body["name"].strip()[:200], claim, None if loss.name == loss.losses[-1] else loss.name, moved)

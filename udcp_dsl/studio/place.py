@@ -58,7 +58,7 @@ class Place:
             return replace(self, content=content), [self.name]
         folder = self.folder / self.stem
         if folder.exists():
-            raise InputError(f"{folder} is there already: move it away, or open the spec in it (udcp studio {folder})")
+            raise InputError(f"{folder} exists already: move it away, or open the spec in it (udcp studio {folder})")
         files = {self.name: text.encode("utf-8"), **self.carried}
         own = replace(self, folder=folder, carried=None, origin=None, content=files[self.name])
         for name in files:
@@ -91,7 +91,7 @@ class Place:
         """The path of a file below the folder; refuses one that leads out of it, by a link too."""
         there, folder = (self.folder / name).resolve(), self.folder.resolve()
         if "\0" in name or not there.is_relative_to(folder):
-            raise InputError(f"{name!r} lies outside the folder of the spec, {self.folder}")
+            raise InputError(f"{name!r} is outside the folder of the spec, {self.folder}")
         return there
 
     def _write(self, name: str, content: bytes) -> None:

@@ -23,10 +23,10 @@ def ask_pair(studio: Studio, body: Any) -> Any:
     """
     seed = body.get("seed", 0) if isinstance(body, dict) else None
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**32:
-        raise InputError("seed is a whole number from 0")
+        raise InputError("seed is a whole number, 0 or more")
     loss, state = studio.loss, studio.state
     if loss is None:
-        raise InputError("the spec does not compile: mend it first")
+        raise InputError("the spec does not compile: fix it first")
     text = state.place.read_beside(ENDING) or ""
     kept = [
         x for x in cases_of(loss, parse_cases(Source(state.place.stem + ENDING, text))) if isinstance(x.claim, CostCase)

@@ -173,7 +173,7 @@ def finite_number(value: object, what: str) -> float:
 
 def _count(value: object, what: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 53:
-        raise InputError(f"{what}: a whole number from 0 is expected")
+        raise InputError(f"{what}: a whole number, 0 or more is expected")
     return value
 
 

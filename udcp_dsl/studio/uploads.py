@@ -34,7 +34,7 @@ def load_rows(studio: Studio, body: Any) -> Any:
 
     loss = studio.loss
     if loss is None:
-        raise InputError("the spec does not compile: mend it first, so that its labels are known")
+        raise InputError("the spec does not compile: fix it first, so that its labels are known")
     if not isinstance(body, dict) or not isinstance(body.get("truth"), dict):
         raise InputError("rows are an object with probs and truth")
     truth = body["truth"]

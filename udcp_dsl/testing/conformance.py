@@ -99,7 +99,9 @@ def assert_valid_oracle(
     usual = usual_losses() if losses is None else losses
     taken = [loss for loss in sorted(usual, key=lambda loss: loss.K) if _applies(oracle_class, name, loss, chosen)]
     if not taken:
-        raise InputError(f"oracle {name!r} takes none of the {len(usual)} losses: give losses=[...] that it takes")
+        raise InputError(
+            f"oracle {name!r} applies to none of the {len(usual)} losses: give losses=[...] to which it applies"
+        )
     for loss in taken:
         _assert_on(oracle_class, name, loss, chosen, cases, seed)
     made = [adopted(oracle_class, name, loss, chosen) for loss in taken]

@@ -46,8 +46,8 @@ class Difference:
 def assert_meaning(loss: Loss, *, seed: int = 0) -> None:
     """Fail if a loss, computed in any way, differs from the naive interpreter.
 
-    `__call__`, `batch`, the terms, the additive form and the increments are compared, on all sets for up to 12 labels,
-    else on random ones, with random inputs if it reads any.
+    Compares `__call__`, `batch`, the terms, the additive form and the increments. Up to 12 labels, all sets are tried;
+    beyond that, random ones. If the loss reads inputs, they are random, too.
 
     Parameters
     ----------

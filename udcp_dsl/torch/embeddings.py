@@ -68,7 +68,7 @@ def hierarchy_from_embeddings(
     index = {name: i for i, name in enumerate(names)}
     if list(levels) != sorted(set(levels)) or not levels or levels[0] < 2 or levels[-1] > len(names):
         raise InputError(
-            f"levels are {list(levels)}: give rising numbers of clusters, from 2 to {len(names)} (the labels)"
+            f"levels are {list(levels)}: give increasing numbers of clusters, from 2 to {len(names)} (the labels)"
         )
     from scipy.cluster.hierarchy import linkage
 

@@ -54,7 +54,7 @@ def unpacked(batch: Any, number: int) -> Batch:
 def _labels(y: Any) -> npt.NDArray[Any]:
     labels = y.detach().cpu().numpy() if isinstance(y, Tensor) else np.asarray(y)
     if labels.ndim != 1:
-        raise InputError(f"labels of shape {labels.shape}: give one label per row; of one-hot rows their argmax(1)")
+        raise InputError(f"labels of shape {labels.shape}: give one label per row; for one-hot rows, their argmax(1)")
     return labels
 
 
@@ -87,7 +87,7 @@ def prepared(models: Sequence[Model], device: torch.device, *, dropout: bool = F
                 active = [module for module in modules if isinstance(module, _DROPOUT) and module.p > 0]
                 if not active:
                     raise InputError(
-                        "the model has no dropout modules, so that every pass would give the same: give an ensemble "
+                        "the model has no dropout modules, so every pass would give the same: give an ensemble "
                         "(a list of models), or use probabilities"
                     )
                 _set_modes(active, [True] * len(active))

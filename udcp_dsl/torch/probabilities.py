@@ -271,8 +271,8 @@ class _Softmax:
             self.normalised = bool(z.min() >= 0 and (z.sum(1) - 1).abs().max() < 1e-3)
             if self.normalised:
                 warn(
-                    "the model seems to return probabilities, of which the softmax is taken once more: leave out its "
-                    "own softmax, or let it return their logarithm"
+                    "the model seems to return probabilities, and softmax would be applied twice: remove its own "
+                    "softmax, or return log-probabilities"
                 )
         return torch.softmax(z / self.temperature, 1).cpu()
 
@@ -289,7 +289,7 @@ def _run(
     """Apply `step` to the inputs of every batch, and put the results together."""
     if _shuffles(loader) and not with_labels:
         raise InputError(
-            "the loader shuffles, so that nobody could tell which row is which: make it with shuffle=False, or ask for "
+            "the loader shuffles, so rows cannot be matched to their labels: make it with shuffle=False, or request "
             "the labels in the same order, with_labels=True"
         )
     if isinstance(loader, Tensor | np.ndarray):
@@ -306,7 +306,7 @@ def _run(
             if with_labels:
                 labels.append(_labels_of(batch, number, len(values)))
             if K not in (None, values.shape[1]):
-                raise InputError(f"batch {number}: {values.shape[1]} columns, and {K} in the batches before")
+                raise InputError(f"batch {number}: {values.shape[1]} columns, but {K} in earlier batches")
             bad = np.flatnonzero((np.isnan(values) | (values == np.inf)).any(axis=1))
             if bad.size:
                 raise InputError(f"row {done + bad[0]}: the model's logits are NaN or infinite ({bad.size} such rows)")

@@ -67,7 +67,7 @@ def fit_temperature(logits: Any, y: Any) -> float:
 
     low, high = (math.log(T) for T in _RANGE)
     if slope(low) <= 0:
-        raise InputError("the classifier is right on all rows, so that the lower the temperature, the better: add rows")
+        raise InputError("the classifier is right on all rows, so no temperature is best: add rows")
     if slope(high) >= 0:
         raise InputError("the classifier is no better than chance on these rows: check the order of columns and labels")
     from scipy.optimize import brentq

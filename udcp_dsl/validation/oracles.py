@@ -421,5 +421,5 @@ def _not_tried(loss: Loss, chosen: Sequence[Chosen]) -> Iterator[Verdict]:
             why = f"{loss.K} labels are too many for all sets, and it is not proved that fewer suffice (monotone)"
             yield Verdict(f"{item.name}: {_BRUTE[item.name][0]}", None, 0, why)
         if item.name == "price" and not (loss.facts.submodular or loss.facts.cardinality):
-            why = "its sets are not proved to be nested, so that others may be better"
+            why = "its sets are not proved to be nested, so other sets may be better"
             yield Verdict(f"price: {_UNBEATEN['price']}", None, 0, why, applies=False)

@@ -248,7 +248,7 @@ class _Highs:
         problem.solve(pulp.HiGHS(msg=False, gapRel=0.0, gapAbs=0.0, threads=1, timeLimit=0.0, **tight))
         self._highs: Any = problem.solverModel
         if [x.name for x in problem.variables()] != model.names or self._highs.getNumCol() != model.variables:
-            raise OracleError("oracle 'ilp': this version of PuLP orders variables in a way that is not known here")
+            raise OracleError("oracle 'ilp': this version of PuLP orders variables in an unsupported way")
         self._rows = int(self._highs.getNumRow())
         self._columns = np.arange(model.variables, dtype=np.int32)
         self._inside = np.zeros(model.K, dtype=bool)

@@ -37,7 +37,7 @@ class MassSearch:
 
     @staticmethod
     def of(loss: Loss) -> MassSearch | None:
-        """None where the loss has an atom that the search does not know."""
+        """None where the loss has an atom that the search does not support."""
         make = SearchPrices.of(loss)
         return None if make is None else MassSearch(loss, make())
 

@@ -203,7 +203,7 @@ class _Builder:
             case ir.If():
                 return self._op(IF, *places)
             case _:
-                raise TypeError(f"the search does not know {type(node).__name__}")
+                raise TypeError(f"the search does not support {type(node).__name__}")
 
     def _sum(self, node: ir.Add) -> int:
         """The easy terms together are one quantity."""

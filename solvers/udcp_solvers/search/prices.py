@@ -53,7 +53,7 @@ class SearchPrices:
 
     @staticmethod
     def of(loss: Loss) -> Callable[[], SearchPrices] | None:
-        """What makes them; None where the loss has an atom that the search does not know."""
+        """What makes them; None where the loss has an atom that the search does not support."""
         return partial(SearchPrices, loss) if searchable(loss) else None
 
     def scores(self, P: Probabilities, anchor: Floats | None = None, gaps: Floats | None = None) -> Floats:

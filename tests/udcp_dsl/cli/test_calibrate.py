@@ -181,7 +181,7 @@ SOURCE = ["--probs", "p.npy", "--truth", "y.npy", "--oracle", "lac"]
         ([*SOURCE, "--conditional", "group"], "--conditional group needs the group of each row: --group COLUMN"),
         ([*SOURCE, "--conditional", "class", "--group", "sites.txt"], "choose one"),
         ([*SOURCE, "--conditional", "label"], "'label' is not one of 'group', 'class'"),
-        ([*SOURCE, "--pool"], "--pool goes with --group or"),
+        ([*SOURCE, "--pool"], "--pool needs --group or"),
         ([*SOURCE, "--nonempty", "--randomize"], "exclude each other"),
         ([*SOURCE, "--group", "site"], "p.npy: an array has no column of groups"),
         ([*SOURCE, "--oracle", "none"], "there is no oracle 'none'"),
@@ -192,7 +192,7 @@ SOURCE = ["--probs", "p.npy", "--truth", "y.npy", "--oracle", "lac"]
         (["--probs", "rows.csv", "--truth", "truth", "--oracle", "lac"], "columns 'photo' and 'site' are not labels"),
         (["--probs", "rows.csv", "--truth", "truht", "--oracle", "lac"], "no column 'truht'; did you mean 'truth'"),
         (["--probs", "p.npy", "--oracle", "lac"], "Missing option '--truth'"),
-        (["--probs", "p.txt", "--truth", "y.npy", "--oracle", "lac"], "p.txt: unknown ending '.txt'"),
+        (["--probs", "p.txt", "--truth", "y.npy", "--oracle", "lac"], "p.txt: unknown extension '.txt'"),
         (["--probs", "y.npy", "--truth", "y.npy", "--oracle", "lac"], "a vector of 90"),
     ],
 )

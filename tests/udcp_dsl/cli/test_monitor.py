@@ -69,7 +69,7 @@ def test_state_is_gone_on_with(udcp: Udcp, saved: udcp_dsl.SetPredictor) -> None
     assert data["streams"][0]["evidence"] == pytest.approx(whole.streams[0].evidence)
     result = udcp(*more, "--truth", "later_y.npy", "--level", "0.05")
     assert result.exit_code == 2
-    assert "--level is not that of the monitor in --state" in result.stderr
+    assert "--level differs from the monitor in --state" in result.stderr
     assert udcp(*more, "--truth", "later_wrong.npy").exit_code == 1
     result = udcp(*more, "--truth", "later_y.npy")
     assert result.exit_code == 1  # it stays raised
@@ -108,7 +108,7 @@ def test_what_is_refused(udcp: Udcp, saved: udcp_dsl.SetPredictor) -> None:
     for arguments, message in [
         (("pets.json", *good, "--level", "2"), "level is '2'"),
         (("pets.json", *good, "--alpha", "0.5"), "not calibrated for alpha 0.5"),
-        (("pets.json", *good, "--plot", "w.txt"), "unknown ending '.txt'"),
+        (("pets.json", *good, "--plot", "w.txt"), "unknown extension '.txt'"),
         (("pets.json", *good, "--state", "other.json"), "not a saved monitor"),
         (("old.json", *good), "kept no calibration scores"),
         (("none.json", *good), "no file"),

@@ -103,7 +103,10 @@ def test_logits_and_scores(udcp: Udcp) -> None:
         (["--row", "0", "--oracle", "raps", "--option", "lam=1", "--option", "lam=2"], "'lam' is set twice"),
         (["--row", "0", "--oracle", "raps", "--option", "lam=much"], "lam must be 0 or a number"),
         (["--row", "0", "--oracle", "penalized"], "has no lambda before it is calibrated: give one, --option lam=0.1"),
-        (["--row", "0", "--oracle", "lac", "--id", "photo"], "p.npy: an array has no column of ids: give a file"),
+        (
+            ["--row", "0", "--oracle", "lac", "--id", "photo"],
+            "p.npy: an array has no column of ids: give a separate file",
+        ),
         (["--row", "0", "--oracle", "lac", "--ignore", "site"], "p.npy: an array has no named columns to ignore"),
         (["--row", "0", "--oracle", "lac", "--top", "0"], "0 is not in the range"),
         (["--row", "0", "--oracle", "lac", "--class-names", "a,b"], "class_names has 2 names, but there are 4 labels"),
@@ -236,7 +239,7 @@ def test_a_figure_for_any_oracle(udcp: Udcp, oracle: str, ending: str, magic: by
 @pytest.mark.parametrize(
     ("file", "message"),
     [
-        ("row.gif", "row.gif: unknown ending '.gif' of a figure; known: .svg, .png, .pdf"),
+        ("row.gif", "row.gif: unknown extension '.gif' of a figure; known: .svg, .png, .pdf"),
         ("absent/row.svg", "absent/row.svg: there is no folder 'absent' to write it to"),
     ],
 )

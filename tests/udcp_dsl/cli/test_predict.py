@@ -138,7 +138,7 @@ def test_levels_and_groups(udcp: Udcp, predictor: SetPredictor) -> None:
     assert np.array_equal(np.load("sets.npy"), grouped.predict_set(NEW, alpha=0.4, groups=SITES).mask)
     several = udcp("predict", "grouped.json", *source)
     assert several.exit_code == 2
-    assert "calibrated for several alphas, so say which one: 0.2, 0.4" in several.stderr
+    assert "calibrated for several alphas: choose one of 0.2, 0.4" in several.stderr
     without = udcp("predict", "grouped.json", *TABLE, "--alpha", "0.4", "-o", "sets.npy")
     assert without.exit_code == 2
     assert "calibrated by group, so prediction needs the group of each row: give --group" in without.stderr
@@ -188,12 +188,15 @@ def test_a_file_that_is_there_is_replaced_whole_or_not_at_all(udcp: Udcp, monkey
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["pets.json", "--probs", "new.npy", "-o", "sets.xlsx"], "sets.xlsx: unknown ending '.xlsx'; known: .parquet"),
+        (
+            ["pets.json", "--probs", "new.npy", "-o", "sets.xlsx"],
+            "sets.xlsx: unknown extension '.xlsx'; known: .parquet",
+        ),
         (["pets.json", "--probs", "new.npy", "-o", "absent/sets.csv"], "there is no folder 'absent'"),
         (["pets.json", "--probs", "new.npy"], "Missing option '-o'"),
         (
             ["pets.json", "--probs", "new.npy", "--format", "jsonl", "-o", "sets.csv"],
-            "--format is for standard output (-o -) and folders: of a file the ending says it",
+            "--format is for standard output (-o -) and folders: a file's extension sets its format",
         ),
         (["pets.json", "-o", "sets.csv"], "Missing option '--probs'"),
         (["pest.json", "--probs", "new.npy", "-o", "sets.csv"], "there is no file 'pest.json'"),
@@ -203,7 +206,7 @@ def test_a_file_that_is_there_is_replaced_whole_or_not_at_all(udcp: Udcp, monkey
         (["pets.json", "--probs", "new.csv", "-o", "sets.csv"], "columns 'photo' and 'site' are not labels"),
         (
             ["pets.json", "--probs", "new.csv", "--id", "photo", "--group", "site", "-o", "sets.csv"],
-            "calibration was not by group",
+            "the predictor was not calibrated by group",
         ),
     ],
 )
@@ -233,4 +236,4 @@ def test_p_values_are_written_beside_the_sets(udcp: Udcp, predictor: SetPredicto
     assert header == ["id", *predictor.loss.labels]
     assert [float(x) for x in table[3][1:]] == pytest.approx(expected[3])
     result = udcp("predict", "pets.json", "--probs", "new.npy", "-o", "sets.npy", "--p-values", "p.txt")
-    assert (result.exit_code, "unknown ending '.txt'" in result.stderr) == (2, True)
+    assert (result.exit_code, "unknown extension '.txt'" in result.stderr) == (2, True)

@@ -45,7 +45,10 @@ def test_what_solves_nothing_has_nothing_to_resume(udcp: Udcp, data: list[str], 
     for option in (["--resume", "run.c"], ["--workers", "2"]):
         result = udcp("calibrate", "pets.loss", *data, "--oracle", "greedy", "-o", "out.json", *option)
         assert result.exit_code == 2
-        assert "oracle 'greedy' solves nothing: --workers and --resume are for ilp and its like" in result.stderr
+        assert (
+            "oracle 'greedy' runs no solver: --workers and --resume are for oracles that do, such as ilp"
+            in result.stderr
+        )
     assert not (folder / "run.c").exists()
     assert not (folder / "out.json").exists()
 

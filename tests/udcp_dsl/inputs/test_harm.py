@@ -97,7 +97,7 @@ def test_a_harm_that_the_loss_does_not_read_is_asked_for_and_saved(tmp_path: Pat
 
 def test_a_harm_below_0_and_costs_of_a_family_are_refused() -> None:
     loss = udcp.loads(TEXT, loss="l")
-    with pytest.raises(InputError, match=r"'below' has the range \[-1, 8\], and a harm is never below 0"):
+    with pytest.raises(InputError, match=r"'below' has the range \[-1, 8\], but a harm cannot be below 0"):
         udcp.SetPredictor(loss, alpha=1, risk="below")
     with pytest.raises(InputError, match="8"):
         udcp.SetPredictor(loss, alpha=9, risk="harm")

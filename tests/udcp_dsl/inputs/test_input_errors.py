@@ -179,7 +179,7 @@ def cells(value: object, row: int = 8) -> list[object]:
         ({"fee.b": cells(99)}, "rows.csv: row 8: input 'fee' of 'b' is 99, outside [1, 50]"),
         ({"fee.b": cells("x")}, "rows.csv: row 8: input 'fee' is 'x', not a number"),
         ({"queue.y": cells(99)}, "rows.csv: row 8: input 'queue' of 'y' is 99, outside [0, 60]"),
-        ({"km": None}, "there is no column 'km', which the loss reads of each row: km: a number per row in [0, 200]"),
+        ({"km": None}, "there is no column 'km', which the loss reads for each row: km: a number per row in [0, 200]"),
         ({"fee.c": None}, "input 'fee' has a column 'fee.a' but no 'fee.c'"),
         ({"kms": [1] * N}, "column 'kms' is not a label"),
     ],
@@ -211,7 +211,7 @@ def test_commands_that_read_rows_refuse_alike(folder: Path) -> None:
     [
         (
             {},
-            "reads inputs of each row, 'km', 'fee', 'queue', and an array has no columns of them: give a file",
+            "reads row inputs, 'km', 'fee', 'queue', but an array has no columns for them: give them in a",
         ),
         ({"km": np.zeros(N)}, "input 'fee'"),
         (inputs(km=np.zeros(5)), "input km: 5 entries for 12 rows"),

@@ -161,7 +161,7 @@ def test_a_search_over_alphas_takes_the_cheapest() -> None:
 def test_a_mapping_that_is_not_split_is_refused_with_the_way_out() -> None:
     X, y, inputs = rows()
     made = model().set_fit_request(inputs=True)
-    with pytest.raises(InputError, match=r"inputs have 300 rows, and X has 200.*give a frame"):
+    with pytest.raises(InputError, match=r"inputs have 300 rows, but X has 200.*give a frame"):
         cross_validate(made, X, y, cv=3, params={"inputs": inputs}, error_score="raise")
 
 

@@ -108,7 +108,7 @@ def test_a_reserved_word_in_other_letters_is_no_way_round(word: str) -> None:
         udcp.loads(f"labels {{ a }}  let {wide} = 1  loss l = size")
     fault = caught.value.diagnostics[0]
     assert fault.code == "E127"
-    assert fault.help == f"write {word}; a label or column that is spelt so is quoted"
+    assert fault.help == f"write {word}; quote a label or column that has this spelling"
 
 
 def test_a_declaration_with_a_wrong_name_is_still_one() -> None:

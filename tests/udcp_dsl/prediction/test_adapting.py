@@ -125,7 +125,7 @@ def test_a_file_whose_ratios_were_exchanged_is_refused(tmp_path: Path, monkeypat
     new = udcp.SetPredictor(LOSS, "lac").calibrate(*own).adapt(TRUE, calibration=own)
     monkeypatch.setattr(NewMix, "as_dict", lambda self: {"old": OLD.tolist(), "new": OLD.tolist(), "rows": 0})
     new.save(tmp_path / "wrong.json")
-    with pytest.raises(InputError, match="do not belong to its mix"):
+    with pytest.raises(InputError, match="do not match its mix"):
         udcp.SetPredictor.load(tmp_path / "wrong.json")
 
 
@@ -169,7 +169,7 @@ def test_known_ratios_are_taken_as_they_are_and_a_label_may_vanish() -> None:
 def test_labels_that_are_in_every_set_are_named() -> None:
     own = drawn(60, OLD, 0)
     old = udcp.SetPredictor(LOSS, "lac", repair=None).calibrate(*own)
-    with pytest.warns(CalibrationWarning, match="in every prediction set, as they are so much more frequent now: d;"):
+    with pytest.warns(CalibrationWarning, match="in every prediction set, because they are much more frequent now: d;"):
         new = old.adapt(TRUE, calibration=own)
     assert new.predict_set(own[0]).mask[:, 3].all()
 
@@ -177,9 +177,9 @@ def test_labels_that_are_in_every_set_are_named() -> None:
 @pytest.mark.parametrize(
     ("options", "more", "message"),
     [
-        ({"conditional": "class"}, {}, "whatever the mix of labels is"),
-        ({"conditional": "difficulty"}, {}, "the mix within each of its parts"),
-        ({"conditional": "group"}, {"groups": ["x", "y"] * 450}, "the mix within each of its parts"),
+        ({"conditional": "class"}, {}, "whatever the mix of labels"),
+        ({"conditional": "difficulty"}, {}, "the label mix may have changed"),
+        ({"conditional": "group"}, {"groups": ["x", "y"] * 450}, "the label mix may have changed"),
         ({}, {"weights": np.ones(900)}, "another shift"),
         ({"randomize": True}, {}, "adapt and randomize exclude each other"),
         ({"confidence": 0.9, "alpha": 0.1}, {}, "adapt and confidence exclude each other"),
@@ -206,7 +206,7 @@ def test_invalid_input_is_refused() -> None:
     for calibration in (None, own):
         with pytest.raises(InputError, match="adapted to a new mix already"):
             new.adapt(own[0], calibration=calibration)
-    with pytest.raises(InputError, match="by the predictor that it was made from"):
+    with pytest.raises(InputError, match="monitor the original predictor"):
         udcp.Monitor(new)
     with pytest.raises(InputError, match="calibration had none"):
         new.predict_set(own[0], weights=np.ones(900))

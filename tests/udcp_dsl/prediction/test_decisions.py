@@ -59,7 +59,7 @@ def test_of_several_actions_there_is_a_mapping() -> None:
 def test_a_loss_without_actions_refuses() -> None:
     sets = PredictionSets(udcp.loads(LABELS + "loss l = size"), MASK)
     for name in ("actions", "certificates"):
-        with pytest.raises(udcp.InputError, match=r"asks for no action: declare actions .* worst"):
+        with pytest.raises(udcp.InputError, match=r"has no actions: declare actions .* worst"):
             getattr(sets, name)
     assert sets.handed_over is None
     assert sets.decisions == {}

@@ -174,9 +174,9 @@ def test_a_named_attack_is_refused(name: str, good: dict[str, Any], tmp_path: Pa
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('"seed": 0', '"seed": 0, "seed": 0', "the key 'seed' is there twice"),
-        ('"seed": 0', '"seed": NaN', "NaN is no number of JSON"),
-        ('"seed": 0', '"seed": -Infinity', "-Infinity is no number of JSON"),
+        ('"seed": 0', '"seed": 0, "seed": 0', "the key 'seed' appears twice"),
+        ('"seed": 0', '"seed": NaN', "NaN is not a JSON number"),
+        ('"seed": 0', '"seed": -Infinity', "-Infinity is not a JSON number"),
         ('"seed": 0', '"seed": 1e999', "a number is too large"),
         ('"seed": 0', f'"seed": {"[" * 900}{"]" * 900}', "it is not JSON, or cut short|lists are too deep|was changed"),
     ],

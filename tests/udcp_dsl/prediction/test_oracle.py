@@ -178,11 +178,11 @@ def test_a_strangers_class_is_adopted() -> None:
 @pytest.mark.usefixtures("registered")
 def test_what_a_stranger_answers_is_checked() -> None:
     made = make_oracle("broken", LOSS)
-    with pytest.raises(OracleError, match="'broken': scores gave NaN"):
+    with pytest.raises(OracleError, match="'broken': scores returned NaN"):
         made.scores(P)
-    with pytest.raises(OracleError, match=r"'broken': score_of gave shape \(1,\), not \(2,\)"):
+    with pytest.raises(OracleError, match=r"'broken': score_of returned shape \(1,\), not \(2,\)"):
         made.score_of(P, [0, 1])
-    with pytest.raises(OracleError, match=r"'broken': sets gave float64 \(2, 3\), not bool \(2, 3\)"):
+    with pytest.raises(OracleError, match=r"'broken': sets returned float64 \(2, 3\), not bool \(2, 3\)"):
         made.sets(P, 0.0)
     with pytest.raises(OracleError, match="'inept' has no method score_of and no method sets"):
         make_oracle("inept", LOSS)
@@ -228,8 +228,8 @@ def test_what_cannot_be_probabilities_is_refused(given: Any, message: str) -> No
     ("given", "message"),
     [
         ([0], r"shape \(2,\), one label index per row, not \(1,\)"),
-        ([0, 3], "row 1: y is 3, and labels are 0 to 2"),
-        ([-1, 0], "row 0: y is -1, and labels are 0 to 2"),
+        ([0, 3], "row 1: y is 3, but label indices run from 0 to 2"),
+        ([-1, 0], "row 0: y is -1, but label indices run from 0 to 2"),
         ([0.0, 1.0], "label indices .integers., not float64"),
         ([True, False], "label indices .integers., not bool"),
         (["a", "b"], "y must hold numbers"),
@@ -266,7 +266,7 @@ def test_thresholds() -> None:
     assert as_thresholds([7], 1, 1).tolist() == [[7.0]]
     with pytest.raises(InputError, match=r"\(2,\) could be by row or by class: give \(2, 1\) or \(1, 2\)"):
         as_thresholds([1, 2], 2, 2)
-    with pytest.raises(InputError, match=r"a number, \(2, 1\) by row or \(1, 3\) by class, not of shape \(4,\)"):
+    with pytest.raises(InputError, match=r"a number, or have shape \(2, 1\) or \(1, 3\), not \(4,\)"):
         as_thresholds([1, 2, 3, 4], 2, 3)
     with pytest.raises(InputError, match="tau is NaN"):
         as_thresholds(np.nan, 2, 3)

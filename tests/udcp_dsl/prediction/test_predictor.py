@@ -116,7 +116,7 @@ def test_several_alphas_at_once(oracle: str) -> None:
     assert (masks[1] <= masks[2]).all()
     one = SetPredictor(LOSS, oracle, options=options, confidence_level=0.9).calibrate(P_CAL, Y_CAL)
     assert np.array_equal(one.predict_set(P_NEW).mask, masks[1])
-    with pytest.raises(InputError, match="calibrated for several alphas, so say which one"):
+    with pytest.raises(InputError, match="calibrated for several alphas: choose one"):
         predictor.predict_set(P_NEW)
     with pytest.raises(InputError, match=r"not calibrated for alpha 0\.2"):
         predictor.predict_set(P_NEW, alpha=0.2)
@@ -251,7 +251,7 @@ def test_calibrating_again_tunes_again() -> None:
 def test_tuning_needs_three_times_the_points() -> None:
     with pytest.warns(CalibrationWarning) as caught:
         SetPredictor(LOSS, "penalized").calibrate(P_CAL[:12], Y_CAL[:12])
-    assert "4 are left for the threshold, too few: alpha 0.1 needs 9 there. Give 27 rows" in str(caught[0].message)
+    assert "The 4 rows left for the threshold are too few: alpha 0.1 needs 9. Give 27 rows" in str(caught[0].message)
     assert len(caught) == 2
     with pytest.raises(InputError, match="2 calibration rows cannot be split into three folds"):
         SetPredictor(LOSS, "penalized").calibrate(P_CAL[:2], Y_CAL[:2])
@@ -355,12 +355,12 @@ def test_true_labels_that_are_refused(given: Any, message: str) -> None:
 
 def test_groups_and_ids_that_are_refused() -> None:
     plain = SetPredictor(LOSS, "lac").calibrate(P_CAL, Y_CAL)
-    with pytest.raises(InputError, match='groups= goes with conditional="group", and only with it'):
+    with pytest.raises(InputError, match='groups= and conditional="group" must be given together'):
         plain.predict_set(P_NEW, groups=["a"] * M)
     with pytest.raises(InputError, match="sample ids: 2 entries for 24 rows"):
         plain.predict_set(P_NEW, ids=[1, 2])
     grouped = SetPredictor(LOSS, "lac", conditional="group")
-    with pytest.raises(InputError, match='groups= goes with conditional="group"'):
+    with pytest.raises(InputError, match='groups= and conditional="group"'):
         grouped.calibrate(P_CAL, Y_CAL)
     with pytest.raises(InputError, match="groups: 3 entries for 90 rows"):
         grouped.calibrate(P_CAL, Y_CAL, groups=[1, 2, 3])
@@ -391,15 +391,15 @@ BAD_SETTINGS: list[tuple[dict[str, Any], type[Exception], str]] = [
         'conditional is \'label\': choose None, "group", "class", "difficulty" or "decision"',
     ),
     ({"randomize": True, "nonempty": True}, InputError, "exclude each other"),
-    ({"pool": True}, InputError, 'pool=True goes with conditional="group" or "class"'),
+    ({"pool": True}, InputError, 'pool=True needs conditional="group" or "class"'),
     ({"seed": -1}, InputError, "seed is -1"),
     ({"seed": 1.5}, InputError, "seed is 1.5"),
     ({"class_names": ["cat", "dog"]}, InputError, "class_names has 2 names, but there are 4 labels"),
-    ({"class_names": ["cat", "dog", "wolf", "wolf"]}, InputError, "class_names: 'wolf' is there twice"),
+    ({"class_names": ["cat", "dog", "wolf", "wolf"]}, InputError, "class_names: 'wolf' appears twice"),
     ({"class_names": ["cat", "dog", "wolf", "lyxn"]}, InputError, "'lyxn' is not a label; did you mean 'lynx'"),
     ({"oracle": "bass"}, OracleError, "there is no oracle 'bass': did you mean 'base'"),
     ({"oracle": "raps", "options": {"lamb": 1}}, OracleError, "'raps' has no option 'lamb': did you mean 'lam'"),
-    ({"oracle": udcp.make_oracle("lac", LOSS), "options": {"lam": 1}}, InputError, "options go with the name"),
+    ({"oracle": udcp.make_oracle("lac", LOSS), "options": {"lam": 1}}, InputError, "options need the name"),
     ({"oracle": udcp.make_oracle("lac", OTHER)}, InputError, "the oracle was made for another loss"),
     ({"oracle": 7}, TypeError, "oracle is a int: give a name"),
     ({"loss": "size"}, TypeError, "loss is a str, not a Loss: make one with udcp.load"),

@@ -99,7 +99,7 @@ def test_a_folder_that_was_removed_or_replaced_is_another(tmp_path: Path, source
     run(source, tmp_path / "other")
     shutil.rmtree(tmp_path / "out")
     (tmp_path / "other").rename(tmp_path / "out")
-    with pytest.raises(InputError, match="is not empty, and holds no sets that were begun here"):
+    with pytest.raises(InputError, match="is not empty, and holds no sets of this command"):
         run(source, tmp_path / "out", made(seed=1))
 
 
@@ -121,7 +121,7 @@ def test_a_part_of_the_same_size_with_another_content_gets_its_own_sets(tmp_path
     out = pl.read_parquet(tmp_path / "out")
     assert out["labels"][20:30].to_list() == out["labels"][30:40].to_list()
     write(tmp_path / "in", 2, P[30:39])
-    with pytest.raises(InputError, match=r"part-2\.parquet has changed since its sets were begun"):
+    with pytest.raises(InputError, match=r"part-2\.parquet has changed since prediction began"):
         run(source, tmp_path / "out")
 
 
@@ -137,7 +137,7 @@ def test_a_folder_is_written_by_one_process_at_a_time(tmp_path: Path, source: So
             with pytest.raises(InputError, match="out: another process is writing sets to it"):
                 again()
     other = open_folder(tmp_path / "out", ".parquet", made(seed=1), source, LEVEL)  # nothing is in it yet
-    with pytest.raises(InputError, match="out: another process has begun other sets in it"):
+    with pytest.raises(InputError, match="out: another process writes other sets to it"):
         predict_parts(predictor, parts, LEVEL)
     assert predict_parts(made(seed=1), other, LEVEL).n == 40
 
@@ -228,7 +228,9 @@ def test_a_file_that_became_shorter_is_no_finished_piece(one_file: Path, monkeyp
     predictor, source = made(), open_rows(one_file / "part-0.parquet", LABELS)
     parts = open_folder(one_file / "out", ".parquet", predictor, source, LEVEL)
     write(one_file, 0, P[:23])
-    with pytest.raises(InputError, match=r"part-0\.parquet: ends after 23 rows, and had 30: was it changed meanwhile"):
+    with pytest.raises(
+        InputError, match=r"part-0\.parquet: ends after 23 rows, but had 30 before: was it changed meanwhile"
+    ):
         predict_parts(predictor, parts, LEVEL)
     assert sorted(os.listdir(one_file / "out")) == [f"part-0.from-{start:09}.parquet" for start in (0, 10)]
 

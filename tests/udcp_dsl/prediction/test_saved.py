@@ -241,9 +241,9 @@ FORGERIES: dict[str, tuple[Any, str]] = {
     "no oracle": (lambda c: c["oracle"].update(name="none"), "there is no oracle 'none'"),
     "option": (lambda c: c["oracle"].update(options={"lambda": 1}), "no option 'lambda'"),
     "class names": (lambda c: c.update(class_names="cat"), "class_names: expected a sequence, not str"),
-    "alphas": (lambda c: c["promise"].update(alpha=["1/2"]), "thresholds do not belong to its options"),
-    "conditional": (lambda c: c["promise"].update(conditional="class"), "thresholds do not belong to its options"),
-    "randomize": (lambda c: c["promise"].update(randomize=True), "thresholds do not belong to its options"),
+    "alphas": (lambda c: c["promise"].update(alpha=["1/2"]), "thresholds do not match its options"),
+    "conditional": (lambda c: c["promise"].update(conditional="class"), "thresholds do not match its options"),
+    "randomize": (lambda c: c["promise"].update(randomize=True), "thresholds do not match its options"),
     "flag": (lambda c: c.update(logits=1), "neither true nor false"),
     "seed": (lambda c: c["promise"].update(seed="x"), "seed is 'x'"),
     "threshold": (lambda c: thresholds(c)["cells"][0].update(thresholds=["nan"]), "thresholds"),
@@ -257,10 +257,10 @@ FORGERIES: dict[str, tuple[Any, str]] = {
     "no spec": (lambda c: c.pop("spec"), "KeyError"),
     "a list": (lambda c: c.update(spec=[1]), "TypeError"),
     "no promise": (lambda c: c.update(promise=None), "TypeError"),
-    "an unknown promise": (lambda c: c["promise"].update(luck=1), "asks for 'luck', which is no option here"),
+    "an unknown promise": (lambda c: c["promise"].update(luck=1), "its option 'luck' is unknown"),
     "no stages": (lambda c: c.update(stages=[]), "cannot be loaded"),
     "an unknown stage": (lambda c: c["stages"].insert(0, {"stage": "luck"}), "a stage 'luck', which is not known here"),
-    "no thresholds": (lambda c: c["stages"][-1].update(stage="lambda"), "stages are not in their order"),
+    "no thresholds": (lambda c: c["stages"][-1].update(stage="lambda"), "stages are in the wrong order"),
 }  # fmt: skip
 
 
@@ -276,7 +276,7 @@ def test_classes_of_a_forged_file(spec: Path, tmp_path: Path) -> None:
     file = tmp_path / "saved.json"
     calibrated(udcp.load(spec), "lac", alpha=0.2, conditional="class").save(file)
     rewrite(file, lambda c: thresholds(c)["cells"].pop(), forge=True)
-    with pytest.raises(InputError, match="thresholds do not belong to its labels"):
+    with pytest.raises(InputError, match="thresholds do not match its labels"):
         SetPredictor.load(file)
 
 

@@ -189,7 +189,7 @@ def test_a_file_with_other_labels_is_refused(given: Any, tmp_path: Any) -> None:
     assert '"given_labels": [' in text
     content = json.loads(text) | {"given_labels": given if isinstance(given, str) else list(given)}
     file.write_text(json.dumps(content | {"sha256": _hash(content)}))
-    with pytest.raises(InputError, match="given_labels are not one for each label"):
+    with pytest.raises(InputError, match="given_labels must have one entry per label"):
         SetPredictor.load(file)
 
 

@@ -93,7 +93,7 @@ def test_wrong_batches() -> None:
     for options, message in {
         "carry": (["id"], "column 'id' cannot be carried along"),
         "id_column": ("foto", "batch 0: there is no column 'foto'; known: photo"),
-        "group_column": ("site", "groups= are given, but calibration was not by group"),
+        "group_column": ("site", "groups= is given, but the predictor was not calibrated by group"),
         "alpha": (0.2, "not calibrated for alpha 0.2"),
     }.items():
         with pytest.raises(InputError, match=message[1]):
@@ -139,12 +139,12 @@ def test_a_folder_of_other_sets_is_refused(tmp_path: Path) -> None:
             open_folder(tmp_path / "out", ending, other, rows, level)
     table = pa.Table.from_batches([batch()])
     pq.write_table(table, tmp_path / "in" / "part-2.parquet")
-    with pytest.raises(InputError, match=r"part-2\.parquet has changed since its sets were begun"):
+    with pytest.raises(InputError, match=r"part-2\.parquet has changed since prediction began"):
         open_folder(tmp_path / "out", ".csv", predictor, source, level)
-    with pytest.raises(InputError, match=r"in: is not empty, and holds no sets that were begun here"):
+    with pytest.raises(InputError, match=r"in: is not empty, and holds no sets of this command"):
         open_folder(tmp_path / "in", ".csv", predictor, source, level)
     (tmp_path / ".out.udcp.json").write_text("{}")
-    with pytest.raises(InputError, match=r"\.out\.udcp\.json: is not the manifest of sets in parts"):
+    with pytest.raises(InputError, match=r"\.out\.udcp\.json: is not a manifest of prediction sets"):
         open_folder(tmp_path / "out", ".csv", predictor, source, level)
 
 
@@ -156,7 +156,7 @@ def test_an_id_in_two_parts_is_refused_by_both_its_places(tmp_path: Path) -> Non
     table = pa.Table.from_batches([batch(slice(50, 60), photo=ids)])
     pq.write_table(table, tmp_path / "in" / "part-5.parquet")
     with pytest.raises(
-        InputError, match=r"part-5\.parquet: sample ids: row 9 .* has the id 'photo23', that of row 3 of .*part-2\.parq"
+        InputError, match=r"part-5\.parquet: sample ids: row 9 .* has the id 'photo23', as has row 3 of .*part-2\.parq"
     ):
         refuse_shared_ids(source)
 
@@ -319,7 +319,7 @@ def test_p_values_of_a_stream_are_refused_and_a_fault_leaves_nothing(tmp_path: P
     with pytest.raises(InputError, match=r"part-3.parquet: .*row 5.* NaN"):
         write_p_values(made(), source, tmp_path / "p.npy")
     streamed = replace(source, parts=(stream_part(io.BufferedReader(io.BytesIO(b"{}"))),))  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="is read once"):
+    with pytest.raises(InputError, match="can be read only once"):
         write_p_values(made(), streamed, tmp_path / "p.npy")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in"]
 

@@ -210,7 +210,7 @@ def test_an_example_is_saved_in_a_folder_of_its_own_and_never_over_another(folde
         folder / "triage",
         ["triage/skin.csv", "triage/triage.loss"],
     )
-    with pytest.raises(InputError, match="is there already"):
+    with pytest.raises(InputError, match="exists already"):
         place.save(text)
 
 

@@ -28,7 +28,7 @@ from udcp_dsl.studio.place import open_spec
         (["pets.csv"], "ends in .loss"),
         (["."], "2 specs"),
         (["pets.loss", "--probs", "p.npy"], "belong together"),
-        (["--probs", "p.npy", "--truth", "y.npy"], "needs the SPEC"),
+        (["--probs", "p.npy", "--truth", "y.npy"], "needs a SPEC"),
         (["pets.loss", "--alpha", "0.1", "--alpha", "0.2"], "give one"),
         (["pets.loss", "--alpha", "2"], "strictly between 0 and 1"),
         (["pets.loss", "--probs", "p.npy", "--truth", "y.npy"], "p.npy"),

@@ -212,7 +212,7 @@ def test_an_oracle_that_takes_no_loss_is_refused() -> None:
         def __init__(self, loss: Any) -> None:
             raise OracleError("never")
 
-    with pytest.raises(InputError, match="takes none of the 15 losses"):
+    with pytest.raises(InputError, match="applies to none of the 15 losses"):
         assert_valid_oracle(Picky)
     with pytest.raises(InputError, match=r"give options=\{'lam': 0\.1\}"):
         assert_valid_oracle(dict(ORACLES)["penalized"]())

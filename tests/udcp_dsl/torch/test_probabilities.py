@@ -288,7 +288,7 @@ def test_refusals(model: Any, batches: Any, options: dict[str, Any], words: str)
 
 
 def test_a_second_softmax_is_noticed() -> None:
-    with pytest.warns(UserWarning, match="softmax is taken once more") as caught:
+    with pytest.warns(UserWarning, match="softmax would be applied twice") as caught:
         probabilities(nn.Softmax(1), [Z])
     assert caught[0].filename == __file__
     np.testing.assert_allclose(probabilities(nn.LogSoftmax(1), [Z]), softmax(Z), rtol=1e-5)

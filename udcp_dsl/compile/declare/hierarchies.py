@@ -61,7 +61,7 @@ def _paths_in_place(d: Declared, x: ast.Hierarchy) -> list[tuple[str, tuple[str,
                 d.error(
                     "E231",
                     part.span,
-                    f"label {name!r} stands twice in the hierarchy",
+                    f"label {name!r} appears twice in the hierarchy",
                     "a label has one place in a tree: remove one",
                     related=[Related(listed_at[name].span, LISTED_FIRST)],
                 )
@@ -109,7 +109,7 @@ def _paths_from_json(file: ast.File, value: object) -> list[tuple[str, tuple[str
         elif isinstance(part, str) or (isinstance(part, int) and not isinstance(part, bool)):
             if str(part) in found:
                 way_out = "a label has one place in a tree: remove one"
-                raise FileFault("E231", f"{file.path}: label {str(part)!r} stands twice in the hierarchy", way_out)
+                raise FileFault("E231", f"{file.path}: label {str(part)!r} appears twice in the hierarchy", way_out)
             found[str(part)] = above
         else:
             where = " > ".join(above) or "the top"

@@ -99,7 +99,7 @@ def inputs_of(
         return None
     if isinstance(given, RowInputs):
         if given.n != n or set(declared) - set(given):
-            raise InputError(f"the inputs are those of {given.n} other rows: give those of these {n}")
+            raise InputError(f"the inputs belong to {given.n} other rows: give the inputs of these {n} rows")
         return given
     if given is None:
         wanted = ", ".join(f"{name!r}: ..." for name in declared)

@@ -111,7 +111,7 @@ class Calibration(Cellwise):
         known = ", ".join(map(show_level, self.alphas))
         if alpha is None:
             if len(self.alphas) > 1:
-                raise InputError(f"calibrated for several alphas, so say which one: {known}")
+                raise InputError(f"calibrated for several alphas: choose one of {known}")
             return self.alphas[0]
         level = exact_level(alpha, below=self.rule.below)
         if level not in self.alphas:
@@ -189,7 +189,9 @@ class Calibration(Cellwise):
     ) -> IntArray:
         """Which of `all_cells` decides, to broadcast against (n, K): (1, 1); group or bin (n, 1); class (1, K)."""
         if groups is not None and not self.by_name:
-            raise InputError('groups= are given, but calibration was not by group: calibrate with conditional="group"')
+            raise InputError(
+                'groups= is given, but the predictor was not calibrated by group: calibrate with conditional="group"'
+            )
         if self.by_difficulty:
             if difficulty is None:
                 raise InputError("calibrated by difficulty, so prediction needs the highest probability of each row")
@@ -242,7 +244,7 @@ class Calibration(Cellwise):
         rule, edges, points = Rule.from_dict(d["rule"]), tuple(decode(d["edges"], "edges")), d["points"]
         flags = isinstance(randomize, bool) and isinstance(weighted, bool)
         if mode not in MODES or not flags or not isinstance(d["cells"], list):
-            raise InputError(f"calibration: conditional, randomize or cells is not what was saved; {RESAVE}")
+            raise InputError(f"calibration: conditional, randomize or cells is damaged; {RESAVE}")
         levels = levels_of(alphas, below=rule.below)
         kept = {"randomize": bool(randomize), "weighted": bool(weighted)}
         own = _own_alphas(d["own_alphas"], groups, levels, rule)
@@ -327,13 +329,11 @@ def calibrate(
         raise InputError("no calibration scores are given: give at least one point")
     if randomize and bool(np.isneginf(values).any()):
         row = int(np.argmax(np.isneginf(values)))
-        raise InputError(
-            f"row {row}: a score of -inf is never left out, so it cannot be randomized: use randomize=False"
-        )
+        raise InputError(f"row {row}: the score is -inf, which cannot be randomized: use randomize=False")
     if (harms is None) != (most is None):
-        raise InputError("harms= goes with most=, the largest harm of any label, and only with it")
+        raise InputError("harms= and most= (the largest harm of any label) must be given together")
     if confidence is not None and (harms is not None or weights is not None):
-        raise InputError("confidence= goes with coverage alone; with harms= or weights= the distribution is not known")
+        raise InputError("confidence= works for coverage only; with harms= or weights= the distribution is unknown")
     own = None if weights is None else as_weights(weights, values.size)
     harm = None if harms is None else as_weights(harms, values.size, "harms")
     if own is not None and not own.any():
@@ -454,18 +454,16 @@ def _check_options(
         if (given is not None) != (conditional in modes):
             name = "groups=" if "group" in modes else "difficulty="
             raise InputError(
-                f'{name} goes with conditional="{modes[0]}", and only with it (conditional is {conditional!r})'
+                f'{name} and conditional="{modes[0]}" must be given together (conditional is {conditional!r})'
             )
     if {y is not None, n_classes is not None} != {conditional == "class"}:
         raise InputError(
-            f'y= and n_classes= go with conditional="class", and only with it (conditional is {conditional!r})'
+            f'y=, n_classes= and conditional="class" must be given together (conditional is {conditional!r})'
         )
     if pool and conditional is None:
-        raise InputError(
-            'pool=True goes with conditional="group" or "class": marginal calibration pools all points anyway'
-        )
+        raise InputError('pool=True needs conditional="group" or "class": marginal calibration pools all points anyway')
     if pool and conditional == "difficulty":
-        raise InputError("pool=True does not go with bins by difficulty, which are of one size: take fewer bins")
+        raise InputError("pool=True does not apply to difficulty bins, which have equal sizes: use fewer bins")
 
 
 def _texts(data: object, what: str) -> tuple[str, ...]:
@@ -477,5 +475,5 @@ def _texts(data: object, what: str) -> tuple[str, ...]:
 def _own_alphas(data: object, groups: Sequence[str], levels: Sequence[Fraction], rule: Rule) -> dict[str, Fraction]:
     texts = isinstance(data, dict) and all(isinstance(x, str) for x in data.values())
     if not texts or not set(data) <= set(groups) or (data and len(levels) > 1):  # type: ignore[call-overload]  # a dict
-        raise InputError(f"calibration: the alphas of groups are not what was saved; {RESAVE}")
+        raise InputError(f"calibration: the alphas of groups are damaged; {RESAVE}")
     return {name: exact_level(x, below=rule.below) for name, x in data.items()}  # type: ignore[attr-defined]

@@ -58,7 +58,9 @@ class Cellwise:
     def check_groups(self, given: bool) -> None:
         """Refuse groups of new rows that are not used, and none where they are needed."""
         if given and not self.by_group:
-            raise InputError('groups= are given, but calibration was not by group: calibrate with conditional="group"')
+            raise InputError(
+                'groups= is given, but the predictor was not calibrated by group: calibrate with conditional="group"'
+            )
         if not given and self.by_group:
             raise InputError("calibrated by group, so prediction needs the group of each row: give groups=")
 
@@ -146,7 +148,7 @@ def cell_from_dict(data: object, levels: tuple[Fraction, ...], rule: Rule, *, ra
             )
     if not randomize and not weighted:
         if any(d[name] is not None for name in ("scores", "weights", "harms")) or d["steps"] != []:
-            raise InputError(f"calibration cell: scores are kept to randomize and for weights alone; {RESAVE}")
+            raise InputError(f"calibration cell: scores are kept only for randomize and weights; {RESAVE}")
         return Cell(n, taus)
     scores = _frozen(np.array(decode(d["scores"], "scores"), dtype=np.float64))
     if scores.size != n or bool((scores[1:] < scores[:-1]).any()):
@@ -160,7 +162,7 @@ def cell_from_dict(data: object, levels: tuple[Fraction, ...], rule: Rule, *, ra
     found = tuple(_steps_from(x) for x in d["steps"]) if isinstance(d["steps"], list) else ()
     fits = weights.size == n and (harms is None) == (rule.most is None) and (harms is None or harms.size == n)
     if not fits or len(found) != len(levels) or bool((weights < 0).any()) or bool(np.isinf(weights).any()):
-        raise InputError(f"calibration cell: the weights are not those of its scores; {RESAVE}")
+        raise InputError(f"calibration cell: the weights do not match its scores; {RESAVE}")
     return Cell(n, taus, scores, weights, harms, found)
 
 
@@ -169,5 +171,5 @@ def _steps_from(data: object) -> Steps:
     limits, taus = (np.array(decode(d[name], name), dtype=np.float64) for name in ("limits", "taus"))
     rising = bool((limits[1:] >= limits[:-1]).all()) and bool((taus[1:] > taus[:-1]).all())
     if taus.size != limits.size + 1 or not rising or taus[-1] != math.inf:
-        raise InputError(f"calibration cell: the steps are not what was saved; {RESAVE}")
+        raise InputError(f"calibration cell: the steps are damaged; {RESAVE}")
     return Steps(_frozen(limits), _frozen(taus))

@@ -75,7 +75,7 @@ def levels_of(
 ) -> tuple[Fraction, ...]:
     """The miscoverage levels from whichever of alpha and confidence_level was given; 1/10 if neither was.
 
-    Alpha may be one level or several, which stay in their order. Refuses an empty list, a level that is there twice,
+    Alpha may be one level or several, which stay in their order. Refuses an empty list, a level that appears twice,
     and whatever `exact_level` refuses: there is no other way from what a user writes to a level.
 
     >>> levels_of([0.1, "1/20"]), levels_of(confidence_level=0.95)

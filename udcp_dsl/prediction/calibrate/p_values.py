@@ -49,7 +49,7 @@ def p_values(
             "it again to have p-values"
         )
     if calibration.weighted and weights is None:
-        raise InputError("calibrated with weights, so that new rows need theirs: give weights=")
+        raise InputError("calibrated with weights, so new rows need weights, too: give weights=")
     out = np.empty(scores.shape)
     every = np.broadcast_to(codes, scores.shape)
     for code in np.unique(codes).tolist():

@@ -62,14 +62,14 @@ class Rule:
         """What `as_dict` gave; refuses anything else."""
         d = fields(data, ("confidence", "most"), "rule")
         if not all(x is None or isinstance(x, str) for x in d.values()):
-            raise InputError(f"rule: a number is not what was saved; {RESAVE}")
+            raise InputError(f"rule: a number is damaged; {RESAVE}")
         confidence, most = d["confidence"], d["most"]
         try:
             bound = None if most is None else exact_level(str(most), "most", below=None)
         except (ValueError, ZeroDivisionError):
             bound = Fraction(0)
         if bound is not None and (bound <= 0 or confidence is not None):
-            raise InputError(f"rule: {dict(d)} is not what was saved; {RESAVE}")
+            raise InputError(f"rule: {dict(d)} is damaged; {RESAVE}")
         return cls(None if confidence is None else exact_level(str(confidence), "confidence"), bound)
 
 

@@ -93,7 +93,7 @@ class Tuning:
             decode(x, "tuning") for x in (d["grid"], d["thresholds"], d["mean_costs"], d["range"], [d["delta"]])
         )
         if isinstance(d["n"], bool) or not isinstance(d["n"], int) or len(bounds) != 2:
-            raise InputError(f"tuning: n or range is not what was saved; {RESAVE}")
+            raise InputError(f"tuning: n or range is damaged; {RESAVE}")
         return cls(tuple(grid), tuple(thresholds), tuple(costs), d["n"], bounds[0], bounds[1], delta[0])
 
 

@@ -97,7 +97,7 @@ class LimitEffects:
             and all(isinstance(x, int) and not isinstance(x, bool) and x >= 0 for x in counts)
             and all(0 <= x.multiplier <= _largest(limit) for x, limit in zip(found, limits, strict=True))
         ):
-            raise InputError("its multipliers are not what was saved for its limits: calibrate and save again")
+            raise InputError("its multipliers are damaged for its limits: calibrate and save again")
         return made
 
 
@@ -134,7 +134,7 @@ def effect_lines(found: Mapping[str, LimitEffects], unit: str | None) -> Iterato
 def _fields(kind: type[Any], data: Any) -> dict[str, Any]:
     names = {f.name for f in fields(kind)}
     if not isinstance(data, Mapping) or set(data) != names:
-        raise InputError("its multipliers are not what was saved: calibrate and save again")
+        raise InputError("its multipliers are damaged: calibrate and save again")
     return dict(data)
 
 

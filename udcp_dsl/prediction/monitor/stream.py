@@ -58,7 +58,7 @@ class Alarm:
     row : int
         Number of rows watched when it was raised.
     evidence : float
-        How many times its stake the test holds by then; an alarm is raised at 1 / level of the stream.
+        Evidence so far, as a multiple of the initial stake; an alarm is raised at 1 / level of the stream.
     of_misses, of_ranks : float
         The two halves of the evidence: too many missed truths, and scores that rank differently.
     seen, missed : int

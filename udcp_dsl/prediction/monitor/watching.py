@@ -97,17 +97,17 @@ class Monitor(Result):
         calibration = predictor.calibrated
         if calibration.weighted:
             raise InputError(
-                "calibrated with weights, so that new rows are meant to differ from those of calibration: there is "
-                "nothing to watch them by; calibrate without weights"
+                "calibrated with weights, so new rows are meant to differ from the calibration rows, and the monitor "
+                "cannot test them: calibrate without weights"
             )
         if calibration.label_weights is not None:
             raise InputError(
-                "adapted to a new mix of labels, so that new rows are meant to differ from those of calibration: watch "
-                "by the predictor that it was made from"
+                "adapted to a new mix of labels, so new rows are meant to differ from the calibration rows: monitor "
+                "the original predictor"
             )
         if predictor.calibration_scores is None:
             raise InputError(
-                "the predictor was saved by a version before 0.2.0, which kept no calibration scores to watch by: "
+                "the predictor was saved by a version before 0.2.0, which kept no calibration scores: "
                 "calibrate and save again"
             )
         self.predictor = predictor
@@ -127,7 +127,7 @@ class Monitor(Result):
         ]
         if watch == "misses" and all(ranks.limit is None for ranks in self._cells):
             raise InputError(
-                "no threshold of this predictor is that of a rank (harm is bounded, or all sets are full), so that "
+                "the thresholds of this predictor are not ranks (harm is bounded, or all sets are full), so "
                 'ranks say nothing about misses: give watch="ranks" or "both"'
             )
         of_stream = cell_names(calibration)
@@ -384,7 +384,7 @@ class Monitor(Result):
         except (KeyError, TypeError, AttributeError, IndexError):
             raise InputError(f"{path}: {NOT_OURS}") from None
         except ValueError as error:
-            raise InputError(f"{path} cannot be gone on with: {error}") from error
+            raise InputError(f"{path} cannot be continued: {error}") from error
 
     @classmethod
     def _restored(cls, content: Mapping[str, Any], predictor: SetPredictor) -> Monitor:
@@ -396,7 +396,7 @@ class Monitor(Result):
             seed=content["seed"],
         )
         if content["predictor"] != monitor._fingerprint():
-            raise InputError("it has watched another predictor; begin a new one")
+            raise InputError("it belongs to another predictor; start a new monitor")
         counts = [np.array(own, dtype=np.int64) for own in content["cells"]]
         fits = [own.shape for own in counts] == [ranks.counts.shape for ranks in monitor._cells]
         if not fits or len(content["streams"]) != len(monitor._streams):

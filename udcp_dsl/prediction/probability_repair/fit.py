@@ -244,8 +244,8 @@ def _temperature(sample: Sample, rng: np.random.Generator) -> Repair:
     else:
         exponent = 1.0 if low == high == 0 else 1 / MAX_EXPONENT if low >= 0 else MAX_EXPONENT
         warn(
-            f"the exponent is set to {exponent:g}, as far as it goes: on the {len(sample)} rows that it is fitted on "
-            "the likeliest label is always right, or p says nothing"
+            f"the exponent is at its limit, {exponent:g}: on the {len(sample)} rows used to fit it, the likeliest "
+            "label is always right, or p carries no information"
         )
     return Repair(exponent, kind="temperature", n_rows=len(sample), absent=sample.absent, reliability=reliability)
 

@@ -59,11 +59,11 @@ class LabelShift:
             object.__setattr__(self, name, _checked_mix(getattr(self, name), name))
         object.__setattr__(self, "labels", tuple(self.labels))
         if self.old.shape != self.new.shape or len(self.labels) not in (0, len(self.old)):
-            raise InputError("the mixes and the names of labels differ in number: give one entry per label")
+            raise InputError("the mixes and the label names differ in length: give one entry per label")
         if not bool((self.old > 0).all()):
-            raise InputError("a label has a share of 0 in the old mix: nothing is known of how its rows would score")
+            raise InputError("a label has a share of 0 in the old mix: the scores of its rows are unknown")
         if isinstance(self.n_rows, bool) or not isinstance(self.n_rows, int) or self.n_rows < 0:
-            raise InputError(f"n_rows is {self.n_rows!r}: give a whole number from 0")
+            raise InputError(f"n_rows is {self.n_rows!r}: give a whole number, 0 or more")
 
     @cached_property
     def ratios(self) -> Floats:
@@ -104,7 +104,7 @@ class LabelShift:
         Returns
         -------
         Repair
-            The same with the ratios as further offsets.
+            The same repair, with the ratios as additional offsets.
         """
         before = 0.0 if repair.offsets is None else repair.offsets
         logs = np.log(np.maximum(self.ratios, np.finfo(float).tiny))  # a known ratio may be 0
@@ -191,7 +191,7 @@ def estimate_label_shift(
     if old.ndim not in (1, 2) or new.ndim != 2 or old.shape[-1] != new.shape[1] or 0 in old.shape or 0 in new.shape:
         raise InputError(f"the rows have shapes {old.shape} and {new.shape}: give probabilities (n, K) of both")
     if not 0 <= pseudo_count < np.inf:
-        raise InputError(f"pseudo_count is {pseudo_count!r}: give a number from 0")
+        raise InputError(f"pseudo_count is {pseudo_count!r}: give a number, 0 or more")
     mix = old.astype(np.float64) if old.ndim == 1 else mean_mix(old)
     P = new[:: max(1, -(-new.size // _MAX_CELLS))].astype(np.float64)
     prior = pseudo_count * len(mix) * mix
@@ -211,6 +211,6 @@ def _checked_mix(mix: object, name: str) -> Floats:
     except (TypeError, ValueError) as error:
         raise InputError(f"the {name} mix is not one number per label: {error}") from error
     if found.ndim != 1 or not len(found) or not bool((found >= 0).all()) or not abs(float(found.sum()) - 1) < 1e-6:
-        raise InputError(f"the {name} mix is not one share per label, from 0, with the sum 1")
+        raise InputError(f"the {name} mix must have one share per label, each 0 or more, with sum 1")
     found.flags.writeable = False
     return found

@@ -91,10 +91,10 @@ class Repair:
         if self.kind not in KINDS:
             raise InputError(f"repair: its kind is {self.kind!r}: give one of {', '.join(KINDS)}")
         if not _is_whole(self.n_rows):
-            raise InputError(f"repair: its number of rows is {self.n_rows!r}: give a whole number from 0")
+            raise InputError(f"repair: its number of rows is {self.n_rows!r}: give a whole number, 0 or more")
         K = sys.maxsize if self.offsets is None else len(self.offsets)
         if not all(_is_whole(y) and y < K for y in self.absent) or list(self.absent) != sorted(set(self.absent)):
-            raise InputError("repair: the labels that its rows lack are not increasing positions of labels")
+            raise InputError("repair: absent must be increasing positions of labels")
         if not isinstance(self.reliability, Reliability | None):
             raise InputError(f"repair: its reliability is a {type(self.reliability).__name__}, not a Reliability")
 
@@ -123,9 +123,9 @@ class Repair:
             It has offsets for another number of labels.
         """
         if self.offsets is not None and len(self.offsets) != K:
-            raise InputError(f"the repair was made for {len(self.offsets)} labels, and there are {K}: make it again")
+            raise InputError(f"the repair was made for {len(self.offsets)} labels, but there are {K}: make it again")
         if self.absent and self.absent[-1] >= K:
-            raise InputError(f"repair: a label that its rows lack is none of {K}: calibrate and save again")
+            raise InputError(f"repair: an absent label is not one of the {K} labels: calibrate and save again")
         return self
 
     @property
@@ -161,7 +161,7 @@ class Repair:
         """
         if self.offsets is not None and P.shape[1] != len(self.offsets):
             raise InputError(
-                f"the repair was fitted for {len(self.offsets)} labels, and the rows have {P.shape[1]}: fit it again"
+                f"the repair was fitted for {len(self.offsets)} labels, but the rows have {P.shape[1]}: fit it again"
             )
         return changed(P, self._apply) if self.adopted else P
 
@@ -281,10 +281,10 @@ class Repair:
         offsets = None if d["offsets"] is None else np.array(decode(d["offsets"], "repair"), dtype=np.float64)
         losses = None if d["losses"] is None else decode(d["losses"], "repair")
         if losses is not None and not (len(losses) == 3 and all(0 <= x < math.inf for x in losses)):
-            raise InputError("repair: its log losses are not what was saved: calibrate and save again")
+            raise InputError("repair: its log losses are damaged: calibrate and save again")
         absent, exponent, smoothing, n_rows = d["absent"], d["exponent"], d["smoothing"], d["n_rows"]
         if not isinstance(absent, list) or not all(map(_is_whole, absent)):
-            raise InputError("repair: the labels that its rows lack are not what was saved: calibrate and save again")
+            raise InputError("repair: its absent labels are damaged: calibrate and save again")
         return cls(
             exponent,  # type: ignore[arg-type]  # each is checked when the value is made
             offsets,

@@ -57,13 +57,13 @@ class Harm:
         values, per_row = found.values, isinstance(found, RowCosts)
         if isinstance(found, RowCosts) and found.low < 0:
             raise InputError(
-                f"risk {name!r} has the range [{found.low:g}, {found.high:g}], and a harm is never below 0"
+                f"risk {name!r} has the range [{found.low:g}, {found.high:g}], but a harm cannot be below 0"
             )
         if (values < 0).any():
             y = int(values.argmin())
-            raise InputError(f"risk {name!r}: label {loss.labels[y]!r} has {values[y]:g}, and a harm is never below 0")
+            raise InputError(f"risk {name!r}: label {loss.labels[y]!r} has {values[y]:g}, but a harm cannot be below 0")
         if not values.any():
-            raise InputError(f"risk {name!r} is 0 for every label, so that there is nothing to keep below alpha")
+            raise InputError(f"risk {name!r} is 0 for every label, so there is nothing to control")
         return cls(name, values, as_written(float(values.max())), per_row)
 
     def weighed(self, P: Any, oracle: Oracle, inputs: RowInputs | None) -> Any:
@@ -74,7 +74,7 @@ class Harm:
         if not isinstance(P, BlockedMatrix):
             return self.bought(P, oracle, own)
         if P.is_remote:
-            raise InputError(f"risk {self.name!r} comes with each row, which Dask does not weigh: use one process")
+            raise InputError(f"risk {self.name!r} is a row input, which Dask does not support: use one process")
         return BlockedMatrix(P.shape, lambda: (self.bought(block, oracle, own[at]) for at, block in P.blocks()))
 
     def bought(self, P: Probabilities, oracle: Oracle, own: Floats | None = None) -> Probabilities:
@@ -96,6 +96,6 @@ class Harm:
     def _given(self, inputs: RowInputs | None) -> Floats:
         inputs = self.inputs if inputs is None else inputs
         if inputs is None or self.name not in inputs:
-            raise InputError(f"risk {self.name!r} comes with each row: give inputs={{{self.name!r}: ...}}")
+            raise InputError(f"risk {self.name!r} is a row input: give inputs={{{self.name!r}: ...}}")
         own: Floats = inputs[self.name]
         return own

@@ -61,9 +61,7 @@ def _as_worth(value: Any, name: str) -> float | None:
         return None
     number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
     if not number or not 0 < value <= sys.float_info.max:
-        raise InputError(
-            f"{name} is {value!r}: give what a missed truth is worth in the unit of the loss, a number above 0"
-        )
+        raise InputError(f"{name} is {value!r}: give the worth of a miss in the unit of the loss, a number above 0")
     return float(value)
 
 
@@ -71,7 +69,7 @@ def _read_worth(text: str, name: str) -> float | None:
     try:
         return _as_worth(float(text), f"--{name}")
     except ValueError:
-        raise InputError(f"--{name} is {text!r}: give what a missed truth is worth, a number above 0") from None
+        raise InputError(f"--{name} is {text!r}: give the worth of a miss, a number above 0") from None
 
 
 def _as_repair(value: Any, name: str) -> Literal["auto", "temperature"] | Repair | None:
@@ -196,7 +194,7 @@ class Promise(Cellwise):
             parse=read_whole_number,
             metavar="NUMBER",
             refuse=lambda p: (
-                f'bins= goes with conditional="difficulty", and only with it (it is {p.conditional!r})'
+                f'bins= needs conditional="difficulty" (it is {p.conditional!r})'
                 if p.bins is not None and not p.by_difficulty
                 else None
             ),
@@ -226,9 +224,9 @@ class Promise(Cellwise):
             refuse=lambda p: (
                 None
                 if not p.simultaneous
-                else "simultaneous=True goes with confidence: it is the confidence that is shared"
+                else "simultaneous=True needs confidence: it is the confidence that is shared"
                 if p.confidence is None
-                else "simultaneous=True goes with conditional: without it there is one threshold"
+                else "simultaneous=True needs conditional: without it there is one threshold"
                 if p.is_marginal
                 else None
             ),
@@ -288,7 +286,7 @@ class Promise(Cellwise):
             check=as_flag,
             default=False,
             refuse=lambda p: (
-                'pool=True goes with conditional="group" or "class"'
+                'pool=True needs conditional="group" or "class"'
                 + (": bins by difficulty are of one size, so take fewer of them" if p.by_difficulty else "")
                 + (": decisions with too few rows are merged already" if p.by_decision else "")
                 if p.pool and p.conditional not in ("group", "class")
@@ -318,7 +316,7 @@ class Promise(Cellwise):
         by_worth = self.miss is not None
         given = self.alpha not in (None, (LARGEST_FOUND,))  # the latter as it stands while open, by `replace`
         if by_worth and (given or confidence_level is not None):
-            raise InputError("miss stands in place of alpha, which it finds: give one of the two")
+            raise InputError("miss replaces alpha, which it finds: give one of the two")
         object.__setattr__(self, "alpha_is_open", by_worth)
         object.__setattr__(self, "alpha_is_default", self.alpha is None and confidence_level is None and not by_worth)
         if by_worth:
@@ -518,7 +516,7 @@ class Promise(Cellwise):
         """
         unknown = sorted(set(data) - set(OPTIONS))
         if unknown:
-            raise InputError(f"it asks for {unknown[0]!r}, which is no option here; save it again")
+            raise InputError(f"its option {unknown[0]!r} is unknown; save it again")
         return cls(**data)
 
 
@@ -553,7 +551,7 @@ def _confidence_alone(confidence: Fraction) -> str:
 def _refused_with_risk(promise: Promise) -> str | None:
     if promise.by_class:
         return (
-            'risk and conditional="class" exclude each other: within a class every miss does the same harm, so that '
+            'risk and conditional="class" exclude each other: within a class every miss does the same harm, so '
             'it is the coverage of the class that counts: leave out risk, or take conditional="group" or "difficulty"'
         )
     if promise.confidence is not None:

@@ -79,12 +79,10 @@ def weights_from_classifier(old: Any, new: Any, *, classifier: Any = None, clip:
     (True, True)
     """
     if isinstance(clip, bool) or not isinstance(clip, int | float) or not 1 <= clip < np.inf:
-        raise InputError(f"clip is {clip!r}: give a number from 1, the largest ratio that is believed")
+        raise InputError(f"clip is {clip!r}: give the largest ratio to accept, 1 or more")
     a, b = _features(old, "old"), _features(new, "new")
     if a.shape[1] != b.shape[1]:
-        raise InputError(
-            f"old rows have {a.shape[1]} columns and new ones {b.shape[1]}: give the same features of both"
-        )
+        raise InputError(f"old rows have {a.shape[1]} columns, new rows {b.shape[1]}: give the same features for both")
     X, kind = np.concatenate([a, b]), np.repeat([0, 1], [len(a), len(b)])
     if classifier is None:
         odds = _logistic(X, kind)
@@ -93,7 +91,7 @@ def weights_from_classifier(old: Any, new: Any, *, classifier: Any = None, clip:
             raise InputError(f"classifier is a {type(classifier).__name__}: give one with fit and predict_proba")
         q = np.asarray(classifier.fit(X, kind).predict_proba(X), dtype=np.float64)
         if q.shape != (len(X), 2) or np.isnan(q).any():
-            raise InputError(f"the classifier's predict_proba gave shape {q.shape}, or NaN: expected two columns")
+            raise InputError(f"the classifier's predict_proba returned shape {q.shape}, or NaN: expected two columns")
         with np.errstate(divide="ignore"):
             odds = np.log(q[:, 1]) - np.log(q[:, 0])
     with np.errstate(over="ignore"):
@@ -113,7 +111,7 @@ def _features(rows: Any, name: str) -> Floats:
     except (TypeError, ValueError) as error:
         raise InputError(f"the {name} rows are not numbers: {error}") from error
     if values.ndim != 2 or 0 in values.shape:
-        raise InputError(f"the {name} rows have shape {values.shape}: give a row of features each, (n, d)")
+        raise InputError(f"the {name} rows have shape {values.shape}: give one row of features per instance, (n, d)")
     bad = ~np.isfinite(values).all(axis=1)
     if bad.any():
         raise InputError(f"the {name} rows: row {int(bad.argmax())} (counted from 0) holds NaN or infinity")

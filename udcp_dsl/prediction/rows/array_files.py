@@ -40,7 +40,7 @@ def read_array(file: Path, key: str | None) -> npt.NDArray[Any]:
     with file.open("rb") as stream:
         magic = stream.read(6)
     if not magic.startswith(b"\x93NUMPY" if ending == ".npy" else b"PK"):
-        raise InputError(f"is not what its ending says, a numpy {ending} file")
+        raise InputError(f"is, despite its extension, not a numpy {ending} file")
     try:
         if ending == ".npy":
             return np.asarray(np.load(file, "c" if file.stat().st_size >= _MMAP_BYTES else None, allow_pickle=False))
@@ -68,6 +68,6 @@ def _refuse_swelling(archive: Any, key: str) -> None:
     member = archive.zip.getinfo(f"{key}.npy" if f"{key}.npy" in names else key)
     if member.file_size > max(_UNPACKED_BYTES, _MOST_SWELLING * member.compress_size):
         raise InputError(
-            f"{key!r} unpacks from {member.compress_size:,} bytes to {member.file_size:,}: if that is meant, save it "
-            "unpacked, with numpy.save"
+            f"{key!r} expands from {member.compress_size:,} bytes to {member.file_size:,}: if that is intended, "
+            "save it uncompressed, with numpy.save"
         )

@@ -44,7 +44,7 @@ def arrow_blocks(
             with pa.OSFile(os.fspath(file)) as opened:
                 yield from _ipc_blocks(pa, opened, choose, most, like)
     except (pa.ArrowException, *_DAMAGED) as error:
-        raise InputError(f"is not what its ending says, a {file.suffix.lower()} file: {error}") from error
+        raise InputError(f"is, despite its extension, not a {file.suffix.lower()} file: {error}") from error
 
 
 def stream_blocks(stream: IO[bytes], choose: Choose, most: int | None = None) -> Iterator[Block]:
@@ -56,7 +56,7 @@ def stream_blocks(stream: IO[bytes], choose: Choose, most: int | None = None) ->
             yield from _batch_blocks(pa, reader.schema, reader, choose, most)
         _warn_of_a_cut(watched.last)
     except (pa.ArrowException, OSError, *_DAMAGED) as error:
-        raise InputError(f"is not a whole Arrow stream: {error}") from error
+        raise InputError(f"is not a complete Arrow stream: {error}") from error
 
 
 class _Watched:
@@ -77,7 +77,7 @@ class _Watched:
 def _warn_of_a_cut(last: bytes) -> None:
     """Between two batches a stream that was cut looks like one that is whole, but for the mark of its end."""
     if last != _END:
-        warn("the Arrow stream has no mark at its end: it may have been cut, and rows be missing")
+        warn("the Arrow stream has no end marker: it may be truncated, and rows may be missing")
 
 
 def block_of(batch: Any, choose: Choose) -> Block:
@@ -95,7 +95,7 @@ def schema_of(file: Path) -> Any:
         with pa.OSFile(os.fspath(file)) as opened:
             return _opened(pa, opened).schema
     except (pa.ArrowException, *_DAMAGED) as error:
-        raise InputError(f"is not what its ending says, a {file.suffix.lower()} file: {error}") from error
+        raise InputError(f"is, despite its extension, not a {file.suffix.lower()} file: {error}") from error
 
 
 def _parquet_blocks(pa: Any, file: Path, choose: Choose, most: int | None, like: Any, span: Span) -> Iterator[Block]:

@@ -176,7 +176,7 @@ class ColumnSpec:
         found = columns_of(x, names)
         if not found:
             lists = f", of lists, or {x.entry_columns[0]!r} and so on" if x.entry_columns else ""
-            raise InputError(f"there is no column {x.name!r}{lists}, which the loss reads of each row: {x}")
+            raise InputError(f"there is no column {x.name!r}{lists}, which the loss reads for each row: {x}")
         taken = [name for name in found if name in self.labels]
         if taken:
             raise InputError(f"column {taken[0]!r} is a label and an entry of input {x.name!r}: give a column of lists")
@@ -191,7 +191,7 @@ class ColumnSpec:
         if columns.column is not None:
             self._refuse_absent(columns.column, names)
             if names.index(columns.column) not in lists:
-                raise InputError(f"column {columns.column!r} holds no lists, which would be the probabilities of a row")
+                raise InputError(f"column {columns.column!r} must hold one list of probabilities per row")
             return names.index(columns.column)
         spoken_for = {*columns.per_row.values(), *columns.carry, *columns.ignore, *self.unread}
         found = [position for position in lists if names[position] not in spoken_for]
@@ -199,7 +199,7 @@ class ColumnSpec:
             return None
         if len(found) > 1:
             named = " and ".join(repr(names[position]) for position in found[:2])
-            raise InputError(f"columns {named} hold lists: name the one of probabilities, by column= (--column)")
+            raise InputError(f"columns {named} hold lists: name the column of probabilities with column= (--column)")
         return found[0]
 
     def _refuse_absent(self, name: str, names: Sequence[str]) -> None:

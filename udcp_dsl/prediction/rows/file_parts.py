@@ -73,7 +73,7 @@ class Part:
                 try:
                     return int(pa.parquet.read_metadata(self.path).num_rows)
                 except (pa.ArrowException, LookupError, OverflowError) as error:
-                    raise InputError(f"is not what its ending says, a {self.ending} file: {error}") from error
+                    raise InputError(f"is, despite its extension, not a {self.ending} file: {error}") from error
             return len(read_array(self.path, None)) if self.ending == ".npy" else None
 
     @property
@@ -93,11 +93,11 @@ class Part:
             columns = wanted.columns
             if columns.inputs and wanted.beside:
                 names = ", ".join(map(repr, columns.inputs))
-                raise InputError(f"the loss reads inputs of each row, {names}, and an array has no columns of them: "
-                                 "give a file of their own, --inputs FILE (in Python inputs=)")  # fmt: skip
+                raise InputError(f"the loss reads row inputs, {names}, but an array has no columns for them: "
+                                 "give them in a separate file, --inputs FILE (in Python inputs=)")  # fmt: skip
             if columns.per_row or columns.carry:
                 what = " or ".join(columns.per_row) or columns.carry[0]
-                raise InputError(f"an array has no column of {what}: give a file of their own")
+                raise InputError(f"an array has no column of {what}: give a separate file")
             if columns.ignore or columns.column is not None:
                 raise InputError("an array has no named columns to ignore")
             return array_blocks(self.path, self.key, most, span)
@@ -148,14 +148,14 @@ def find_parts(source: PathLike) -> tuple[Part, ...]:
 
 def _of_one_kind(source: str, root: Path, files: Sequence[Path], what: str) -> tuple[Part, ...]:
     if not files:
-        raise InputError(f"{source}: {what} without files of rows")
+        raise InputError(f"{source}: {what} with no files of rows")
     ordered = sorted(files, key=lambda file: _natural(str(file)))
     parts = tuple(
         Part(file, known_ending(file, MATRICES), name=str(Path(os.path.relpath(file, root)))) for file in ordered
     )
     other = next((part for part in parts if part.ending != parts[0].ending), None)
     if other is not None:
-        raise InputError(f"{source}: holds files of two kinds, {parts[0].name} and {other.name}: all must be of one")
+        raise InputError(f"{source}: holds files of two kinds, {parts[0].name} and {other.name}: use one kind")
     return parts
 
 

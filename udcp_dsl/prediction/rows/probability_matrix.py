@@ -118,7 +118,7 @@ def match_columns(
     names = [str(column) for column in columns]
     index = {name: position for position, name in enumerate(names)}
     if len(index) < len(names):
-        raise InputError(f"column {_repeated(names)!r} is there twice")
+        raise InputError(f"column {_repeated(names)!r} appears twice")
     for other in others:
         if other not in index:
             raise InputError(f"there is no column {other!r}; {did_you_mean(other, names)}")
@@ -129,7 +129,7 @@ def match_columns(
     missing = [label for label in labels if label not in index]
     if missing and names == [str(i) for i in range(len(names))]:
         raise InputError(
-            f"the columns are called 0 to {len(names) - 1}, not by label: name them, or pass an array whose columns "
+            f"the columns are named 0 to {len(names) - 1}, not by label: name them, or pass an array whose columns "
             "are in the order of the labels"
         )
     if missing:
@@ -175,7 +175,7 @@ def check_class_names(class_names: Any, labels: Sequence[str]) -> list[int]:
         raise InputError(f"class_names has {len(names)} names, but there are {len(labels)} labels")
     index = {name: position for position, name in enumerate(names)}
     if len(index) < len(names):
-        raise InputError(f"class_names: {_repeated(names)!r} is there twice")
+        raise InputError(f"class_names: {_repeated(names)!r} appears twice")
     known = set(labels)
     for name in names:
         if name not in known:

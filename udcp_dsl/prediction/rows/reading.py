@@ -55,7 +55,7 @@ def read_column(path: PathLike, column: str | None = None) -> npt.NDArray[Any] |
         if column is not None and column not in columns:
             raise InputError(f"there is no column {column!r}; {did_you_mean(column, list(columns))}")
         if column is not None and columns.count(column) > 1:
-            raise InputError(f"column {column!r} is there twice")
+            raise InputError(f"column {column!r} appears twice")
         return ColumnSelection([], [0 if column is None else list(columns).index(column)])
 
     with blamed_on(file):

@@ -107,7 +107,7 @@ def sample_texts(values: Any, n: int) -> list[str]:
         first = names.index(name)
         warn(
             f"sample ids: {name!r} is the id of rows {first} and {names.index(name, first + 1)} (counted from 0), and "
-            f"{sum(repeated.values())} of {len(names)} rows share theirs: joined by id, what is theirs gets mixed up"
+            f"{sum(repeated.values())} of {len(names)} rows share an id: a join by id would mix up their sets"
         )
     return names
 
@@ -137,11 +137,11 @@ def _fault_of_truth(entry: Any, labels: Sequence[str], numeric: int) -> str:
             return (
                 f"is the string {entry!r}, which is not a label; positions must be integers: pass [int(i) for i in y]"
             )
-        names = "; the labels are numbers, so that integers are names, not positions" if _is_integer(entry) else ""
+        names = "; the labels are numbers, so integers are names, not positions" if _is_integer(entry) else ""
         return f"is {entry!r}, which is not a label; {did_you_mean(str(entry), labels)}{names}"
     if _is_integer(entry) and numeric:
         return (
-            f"is the integer {entry}; some labels are numbers and some are not, so that it may be a name or a "
+            f"is the integer {entry}; some labels are numbers and some are not, so it may be a name or a "
             "position: pass names, as strings"
         )
     if _is_integer(entry):

@@ -80,7 +80,7 @@ class Source:
     def part(self, which: int) -> Source:
         """One of its parts as a source of its own."""
         if self.beside:
-            raise InputError(f"{next(iter(self.beside))}: give a column of the parts, not a file of their own")
+            raise InputError(f"{next(iter(self.beside))}: give a column of the parts, not a separate file")
         return replace(self, parts=(self.parts[which],), model=self.model or self.parts[0])
 
     def in_pieces(self, length: int) -> Source:
@@ -117,7 +117,7 @@ class Source:
                 if start == part.start:
                     raise InputError("has no rows")
                 if start < (part.stop or start):
-                    raise InputError(f"ends after {start} rows, and had {part.stop}: was it changed meanwhile?")
+                    raise InputError(f"ends after {start} rows, but had {part.stop} before: was it changed meanwhile?")
             before = part
             yield which, None
         self._check_beside(at)
@@ -164,7 +164,9 @@ class Source:
         """All rows, whose probabilities stay in their files: they are read in blocks, and checked, whenever something
         is asked of them. What is beside them is read now. Refuses a stream, which cannot be read again."""
         if self.parts[0].stream is not None:
-            raise InputError(f"{self.parts[0].path}: a stream is read once, and its rows are asked several times")
+            raise InputError(
+                f"{self.parts[0].path}: a stream can be read only once, but its rows are needed several times"
+            )
         numbers = replace(self, wanted=self.wanted.numbers_alone, beside={})
         rows = self._others()
         n = len(rows)
@@ -176,7 +178,7 @@ class Source:
                 if found <= n:
                     yield batch.rows.P
             if found != n:
-                raise InputError(f"{self.parts[0].path}: there were {n} rows, and now {found}: was a file changed?")
+                raise InputError(f"{self.parts[0].path}: had {n} rows before, and now has {found}: was a file changed?")
 
         return replace(rows, P=cast(Matrix, BlockedMatrix((n, len(self.labels)), read)))
 
@@ -203,7 +205,7 @@ class Source:
             return rows
         most = min(len(rows), max(1, HELD // len(self.labels)))
         if most < len(rows):
-            warn(f"of {len(rows):,} rows a random sample of {most:,} is taken, as only so many are held (seed {seed})")
+            warn(f"a random sample of {most:,} of the {len(rows):,} rows is used, to limit memory (seed {seed})")
         some = rows.take(np.sort(np.random.default_rng([seed, HELD]).choice(len(rows), most, replace=False)))
         return replace(some, P=to_array(some.P))
 

@@ -254,7 +254,7 @@ def _json_lines(stream: IO[bytes]) -> Iterator[tuple[int, dict[str, Any]]]:
 
 def _json_numbers(line: int, numbers: Any, width: int | None) -> list[float]:
     if not isinstance(numbers, list) or (width is not None and len(numbers) != width):
-        has = f"has {len(numbers)} entries" if isinstance(numbers, list) else "is no list"
+        has = f"has {len(numbers)} entries" if isinstance(numbers, list) else "is not a list"
         raise InputError(f"line {line}: the list of probabilities {has}, but there are {width} labels")
     for entry in numbers:
         if isinstance(entry, bool) or not isinstance(entry, int | float):

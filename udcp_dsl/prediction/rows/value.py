@@ -176,9 +176,11 @@ def rows_of(
     )
     if isinstance(given, Rows):
         if ignore:
-            raise InputError(f"{ignore[0]!r} names a column of a frame; rows that are read already have none to ignore")
+            raise InputError(f"{ignore[0]!r} names a column of a frame; these rows have been read already")
         if given.labels != tuple(labels):
-            raise InputError("the rows are those of other labels, or of the same in another order: make them for these")
+            raise InputError(
+                "the rows were made for other labels, or for another order of the labels: make them for these"
+            )
         if not empty:
             refuse_no_rows(given.P)
         rows = given

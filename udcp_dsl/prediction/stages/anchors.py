@@ -132,12 +132,12 @@ class Anchors(Stage):
         n, groups, edges = data["n"], data["by_group"], data.get("edges", [])
         rising = isinstance(edges, list) and all(isinstance(x, float) for x in edges) and edges == sorted(edges)
         if isinstance(n, bool) or not isinstance(n, int) or n < 1 or not isinstance(groups, Mapping) or not rising:
-            raise InputError("its anchors are not what was saved: calibrate and save again")
+            raise InputError("its anchors are damaged: calibrate and save again")
         by_group = {str(group): _read(found) for group, found in groups.items()}
         found = cls(n, _read(data["overall"]), by_group, tuple(edges))
         alphas = set(setting.promise.alphas)
         if not setting.oracle.wants_anchor or any(set(x) != alphas for x in (found.overall, *by_group.values())):
-            raise InputError("its anchors do not belong to its oracle and alphas; save it again")
+            raise InputError("its anchors do not match its oracle and alphas; save it again")
         return found
 
 
@@ -192,7 +192,7 @@ def _plain(found: Mapping[Fraction, float | None]) -> dict[str, float | None]:
 
 def _read(found: object) -> dict[Fraction, float | None]:
     if not isinstance(found, Mapping):
-        raise InputError("its anchors are not what was saved: calibrate and save again")
+        raise InputError("its anchors are damaged: calibrate and save again")
     for anchor in found.values():
         number = isinstance(anchor, int | float) and not isinstance(anchor, bool) and 0 <= anchor < math.inf
         if anchor is not None and not number:

@@ -162,7 +162,7 @@ def deal(setting: Setting, rows: Rows, stages: Sequence[type[Stage]]) -> tuple[D
             continue
         taken = np.concatenate([np.empty(0, dtype=np.int64), *folds])
         if len(np.unique(taken)) < len(taken):
-            raise InputError(f"stage {stage.name!r} takes a row twice, and so loses coverage: give it disjoint folds")
+            raise InputError(f"stage {stage.name!r} uses a row twice, which breaks coverage: give it disjoint folds")
         dealt.append((stage, tuple(left[fold] for fold in folds)))
         left = np.delete(left, taken)
     return dealt, left
@@ -247,12 +247,12 @@ def read_chain(data: Any, setting: Setting) -> Chain:
         fitted.append(known[name].from_dict(_without_name(saved), setting))
         setting = fitted[-1].promised(setting)
     if last["stage"] != "thresholds" or [s.name for s in fitted] != [n for n in known if n in {s.name for s in fitted}]:
-        raise InputError("its stages are not in their order; save it again")
+        raise InputError("its stages are in the wrong order; save it again")
     by_alpha = any(stage.by_alpha for stage in fitted)
     chain = Chain(setting, tuple(fitted), Thresholds.from_dict(_without_name(last), setting, by_alpha=by_alpha))
     mix, weights = chain.find(NewMix), chain.thresholds.calibration.label_weights
     if not np.array_equal([] if mix is None else mix.shift.ratios, [] if weights is None else weights):
-        raise InputError("its thresholds do not belong to its mix of labels; save it again")
+        raise InputError("its thresholds do not match its mix of labels; save it again")
     return chain
 
 

@@ -141,7 +141,7 @@ class Decision(Stage):
         number = isinstance(price, int | float) and not isinstance(price, bool) and 0 <= price < math.inf
         texts = all(isinstance(x, str) for x in (*parts, *parts.values()))
         if not right or not number or not texts or not set(counts) <= set(parts) or not setting.promise.by_decision:
-            raise InputError("its decision is not what was saved: calibrate and save again")
+            raise InputError("its decision is damaged: calibrate and save again")
         check_decides(setting.oracle.loss.of_spec)
         return cls(n, float(price), counts, parts)
 
@@ -150,8 +150,8 @@ def check_decides(loss: Loss) -> None:
     """Refuse a loss that leads to no decision."""
     if loss.ceiling is None and not loss.actions:
         raise InputError(
-            f'conditional="decision" needs a loss that leads to one, and {loss.name!r} does not: min(L, c), where rows '
-            "that cost c are handed over, or worst(u), where an action is taken"
+            f'conditional="decision" needs a loss with a decision, and {loss.name!r} has none: min(L, c), which hands '
+            "rows over at cost c, or worst(u), which takes an action"
         )
 
 
@@ -188,7 +188,7 @@ def _warn_of_merged(parts: Mapping[str, str], counts: Mapping[str, int]) -> None
     joined = sorted({part for name, part in parts.items() if part != name and name in counts})
     if joined:
         warn(
-            f"too few rows to cover each decision by itself: {'; '.join(joined)} share a threshold, and are covered "
+            f"too few rows to cover each decision separately: {'; '.join(joined)} share a threshold, and are covered "
             "together; give more rows, or a larger alpha",
             CalibrationWarning,
         )

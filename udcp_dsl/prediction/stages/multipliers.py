@@ -62,9 +62,9 @@ def check_limits(promise: Promise, oracle: Oracle) -> None:
             "not the best at any price: leave out conditional, or take the limits out of the spec"
         )
     if promise.randomize and len(promise.alphas) > 1 and (enforced or oracle.wants_anchor):
-        what, way_out = ("multipliers of limits", "") if enforced else ("an anchor", ", or an anchor among the options")
+        what, way_out = ("multipliers of limits", "") if enforced else ("an anchor", ", or an anchor in the options")
         raise InputError(
-            f"{oracle.name!r} has {what} for each alpha under this loss, so that randomize=True takes one alpha: give "
+            f"{oracle.name!r} has {what} for each alpha under this loss, so randomize=True needs a single alpha: give "
             f"one{way_out}"
         )
 
@@ -149,12 +149,12 @@ class Multipliers(Stage):
     def from_dict(cls, data: Mapping[str, Any], setting: Setting) -> Multipliers:
         n, limits = data["n"], setting.oracle.loss.limits
         if isinstance(n, bool) or not isinstance(n, int) or n < 1 or not isinstance(data["found"], Mapping):
-            raise InputError("its multipliers are not what was saved: calibrate and save again")
+            raise InputError("its multipliers are damaged: calibrate and save again")
         found = {exact_level(a, below=None): LimitEffects.from_dict(x, limits) for a, x in data["found"].items()}
         anchors = data["anchors"]
         belongs = setting.enforces_limits and set(found) == set(setting.promise.alphas)
         if not belongs or setting.oracle.wants_anchor != (anchors is not None):
-            raise InputError("its multipliers do not belong to its oracle, limits and alphas; save it again")
+            raise InputError("its multipliers do not match its oracle, limits and alphas; save it again")
         return cls(n, found, None if anchors is None else Anchors.from_dict(anchors, setting))
 
 

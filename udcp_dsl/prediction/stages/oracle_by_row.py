@@ -149,7 +149,9 @@ class OracleByRow(Oracle):
                 open_rows = None if open_rows is None or found is None else open_rows + found
         self._unproved[get_ident()] = open_rows
         if open_rows:
-            warn(f"oracle {self.name!r}: {open_rows} of {n} rows are not proved; coverage does not depend on it")
+            warn(
+                f"oracle {self.name!r}: {open_rows} of {n} rows are not proved optimal; coverage does not depend on it"
+            )
 
     def _anchored(self, oracle: Oracle, rows: Indices) -> Oracle:
         if self.anchors is None:

@@ -115,7 +115,7 @@ class RepairStage(Stage):
         mix = None if data.get("mix") is None else np.array(decode(data["mix"], "mix"), dtype=np.float64)
         positive = mix is None or (len(mix) == K and bool((mix > 0).all()))
         if isinstance(total, bool) or not isinstance(total, int) or total < 0 or not positive:
-            raise InputError("its repair is not what was saved: calibrate and save again")
+            raise InputError("its repair is damaged: calibrate and save again")
         return cls(Repair.from_dict(data["repair"]).for_labels(K), total, mix)
 
 

@@ -139,17 +139,17 @@ class Thresholds:
         calibration, promise = Calibration.from_dict(data["calibration"]), setting.promise
         own = promise.alphas, promise.conditional, promise.randomize
         if (calibration.alphas, calibration.conditional, calibration.randomize) != own:
-            raise InputError("its thresholds do not belong to its options; save it again")
+            raise InputError("its thresholds do not match its options; save it again")
         if calibration.by_class and len(calibration.cells) != setting.oracle.loss.K:
-            raise InputError("its thresholds do not belong to its labels; save it again")
+            raise InputError("its thresholds do not match its labels; save it again")
         if calibration.own_alphas != setting.own_alphas or (
             setting.decisions and calibration.groups != setting.decisions
         ):
-            raise InputError("its thresholds do not belong to its groups or decisions; save it again")
+            raise InputError("its thresholds do not match its groups or decisions; save it again")
         cells = len(calibration.named_cells)
         bins_differ = calibration.edges and cells != promise.bin_count
         if calibration.rule != promise.rule(cells, setting.harm) or bins_differ:
-            raise InputError("its thresholds do not belong to what it promises; save it again")
+            raise InputError("its thresholds do not match its promise; save it again")
         if calibration.weighted or calibration.label_weights is not None:
             promise.refuse_weights()
         return cls(calibration, _read_scores(data["scores"], calibration, by_alpha))
@@ -179,5 +179,5 @@ def _read_scores(data: object, calibration: Calibration, by_alpha: bool) -> Cali
     fits = numbers == {calibration.n} and bool(scores.alphas) == by_alpha and cells
     harmed = any((table.harm is None) != (calibration.rule.most is None) for level in scores.cells for table in level)
     if not fits or harmed or calibration.weighted:
-        raise InputError("its calibration scores do not belong to its thresholds; save it again")
+        raise InputError("its calibration scores do not match its thresholds; save it again")
     return scores

@@ -141,7 +141,7 @@ class WorthOfMiss(Stage):
         n, groups = data["n"], data["by_group"]
         wrong = isinstance(n, bool) or not isinstance(n, int) or n < 1 or not isinstance(groups, Mapping)
         if wrong or setting.promise.miss is None or (groups and not setting.promise.by_group):
-            raise InputError("the alpha that was found does not belong to what it promises; save it again")
+            raise InputError("the alpha that was found does not match its promise; save it again")
         return cls(n, _read(data["overall"]), {str(group): _read(found) for group, found in groups.items()})
 
 
@@ -153,7 +153,7 @@ def _read(data: Any) -> Found:
     alpha, numbers = exact_level(data["alpha"]), (data["cost"], data["missed"])
     plain = all(isinstance(x, int | float) and not isinstance(x, bool) and math.isfinite(x) for x in numbers)
     if alpha > LARGEST_FOUND or not plain:
-        raise InputError("the alpha that was found is not what was saved; calibrate and save again")
+        raise InputError("the alpha that was found is damaged; calibrate and save again")
     return Found(alpha, float(numbers[0]), float(numbers[1]))
 
 
@@ -225,7 +225,7 @@ def _find(setting: Setting, own: OracleInput, rule: Rule, left: int, where: str)
         way_out = f": it pays from a worth of about {with_unit(f'{enough:.3g}', unit)} on" if enough < math.inf else ""
         raise AbstainingIsCheapest(
             f"a miss is worth {with_unit(f'{worth:g}', unit)}, less than it costs to avoid it{where}: abstaining in "
-            f"more than half of the rows is cheapest, so that nothing is calibrated{way_out}; give a larger miss, or "
+            f"more than half of the rows is cheapest, so nothing is calibrated{way_out}; give a larger miss, or "
             "alpha"
         )
     return Found(best.alpha, best.cost, best.missed)

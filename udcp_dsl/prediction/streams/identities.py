@@ -54,6 +54,6 @@ def _refuse(source: Source, first: int, second: int, column: str) -> None:
     for row, name in enumerate(_ids(source, second, column)):
         if name in place:
             raise InputError(
-                f"{source.parts[second].path}: sample ids: row {row} (counted from 0) has the id {name!r}, that of row "
-                f"{place[name]} of {source.parts[first].path}: joined by id, what is theirs would get mixed up"
+                f"{source.parts[second].path}: sample ids: row {row} (counted from 0) has the id {name!r}, as has row "
+                f"{place[name]} of {source.parts[first].path}: a join by id would mix up their sets"
             )

@@ -57,10 +57,10 @@ class Parts:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Hold the folder for oneself; refuse if another process has begun other sets in it since it was opened."""
+        """Hold the folder for oneself; refuse if another process writes other sets to it since it was opened."""
         with locked(self.folder):
             if self.manifest.read_text(encoding="utf-8") != self.content:
-                raise InputError(f"{self.folder}: another process has begun other sets in it: give a new folder")
+                raise InputError(f"{self.folder}: another process writes other sets to it: give a new folder")
             yield
 
     @property
@@ -92,7 +92,7 @@ def open_folder(folder: str | Path, ending: str, predictor: SetPredictor, source
                 touched = _refuse_another(file, before, kind, parts)
                 parts = {**before["parts"], **parts}
             elif any(folder.iterdir()):
-                raise InputError(f"{folder}: is not empty, and holds no sets that were begun here: give a new folder")
+                raise InputError(f"{folder}: is not empty, and holds no sets of this command: give a new folder")
             remove_leftovers(folder)
             version = _VERSION if before is None else before["format_version"]
             content: dict[str, Any] = {"format": _FORMAT, "format_version": version, **kind, "parts": parts}
@@ -180,7 +180,7 @@ def _read(file: Path) -> dict[str, Any]:
         if content["format"] != _FORMAT or not isinstance(content["parts"], dict):
             raise ValueError("another format")
     except (ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{file}: is not the manifest of sets in parts: give a new folder") from error
+        raise InputError(f"{file}: is not a manifest of prediction sets: give a new folder") from error
     if content["format_version"] not in range(1, _VERSION + 1):
         raise InputError(f"{file}: was written by another version: give a new folder")
     return dict(content)
@@ -195,6 +195,6 @@ def _refuse_another(file: Path, before: dict[str, Any], kind: dict[str, Any], pa
     for name, identity in parts.items():
         if known[name]["bytes"] != identity["bytes"]:
             raise InputError(
-                f"{file}: {name} has changed since its sets were begun: give a new folder, or remove this one"
+                f"{file}: {name} has changed since prediction began: give a new folder, or remove this one"
             )
     return {name for name, identity in parts.items() if known[name] != identity}

@@ -126,7 +126,9 @@ def predict_parts(predictor: SetPredictor, parts: Parts, level: Fraction, tell: 
 def write_p_values(predictor: SetPredictor, source: Source, path: PathLike, tell: Tell | None = None) -> None:
     """Write the p-values of all rows of a source to one file, in order; it appears whole or not at all."""
     if source.parts[0].stream is not None:
-        raise InputError(f"{source.parts[0].path}: is read once, for the sets: for p-values, save the rows in a file")
+        raise InputError(
+            f"{source.parts[0].path}: can be read only once, for the sets: for p-values, save the rows in a file"
+        )
     step = max(1, BATCH // (2 * predictor.loss.K))  # p-values are of double precision
     named = source.wanted.columns.id_column or "id"
 

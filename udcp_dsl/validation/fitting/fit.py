@@ -127,7 +127,7 @@ def _case(i: int, claim: Claim, loss: str) -> Case:
             f"comparison {i} is {claim!r}: give (set, sign, set), such as ({{'a'}}, '>', {{'b'}})"
         ) from None
     if sign not in (">", ">=", "<", "<=", "=="):
-        raise InputError(f"comparison {i}: {sign!r} compares nothing; give one of > >= < <= ==")
+        raise InputError(f"comparison {i}: {sign!r} is not a comparison; give one of > >= < <= ==")
     if isinstance(members, str) or isinstance(other, str):
         raise InputError(f"comparison {i}: a set is a collection of labels, not one text")
     if isinstance(other, int | float) and not math.isfinite(other):

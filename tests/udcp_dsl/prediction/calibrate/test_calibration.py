@@ -215,7 +215,7 @@ def test_marginal_with_several_alphas() -> None:
     assert (c.n, c.conditional, c.thresholds("0.5")) == (100, None, 50.0)
     with pytest.raises(InputError, match=r"not calibrated for alpha 0\.2: choose from 0\.1, 0\.05, 0\.5"):
         c.tau(0.2)
-    with pytest.raises(InputError, match="several alphas, so say which one"):
+    with pytest.raises(InputError, match="several alphas: choose one"):
         c.tau()
     assert calibrate(np.arange(9), alphas=Decimal("0.1")).tau() == 8.0
     with pytest.raises(InputError, match=r"alpha is 0\.1, 0\.1: give at least one level, each once"):
@@ -318,11 +318,11 @@ BAD_OPTIONS: list[tuple[dict[str, Any], str]] = [
         {"conditional": "label"},
         'conditional is \'label\': choose None .marginal., "group", "class", "difficulty" or "decision"',
     ),
-    ({"conditional": "group"}, "groups= goes with"),
-    ({"groups": ["a", "b"]}, "groups= goes with"),
-    ({"conditional": "class", "y": [0, 1]}, "y= and n_classes= go with"),
-    ({"y": [0, 1], "n_classes": 2}, "y= and n_classes= go with"),
-    ({"pool": True}, "pool=True goes with"),
+    ({"conditional": "group"}, "groups= and conditional="),
+    ({"groups": ["a", "b"]}, "groups= and conditional="),
+    ({"conditional": "class", "y": [0, 1]}, "y=, n_classes= and conditional="),
+    ({"y": [0, 1], "n_classes": 2}, "y=, n_classes= and conditional="),
+    ({"pool": True}, "pool=True needs"),
     ({"conditional": "group", "groups": ["a"]}, "groups: 1 entries for 2 rows"),
     ({"conditional": "group", "groups": ["a", None]}, r"groups: row 1 \(counted from 0\) is missing"),
     ({"conditional": "group", "groups": ["a", math.nan]}, r"groups: row 1 \(counted from 0\) is missing"),

@@ -168,7 +168,7 @@ def test_weights_by_group_class_and_difficulty() -> None:
         ({"harms": [1.0, 1.0]}, "most="),
         ({"harms": [1.0, 3.0], "most": Fraction(2)}, "above 2"),
         ({"harms": [1.0, 1.0], "most": Fraction(1), "confidence": 0.9}, "confidence"),
-        ({"difficulty": [0.1, 0.2]}, "difficulty= goes with"),
+        ({"difficulty": [0.1, 0.2]}, "difficulty= and conditional="),
         ({"conditional": "difficulty", "difficulty": [0.1, 0.2], "bins": 1}, "bins is 1"),
         ({"conditional": "difficulty", "difficulty": [0.1, math.nan]}, "NaN"),
         ({"conditional": "difficulty", "difficulty": [0.1, 0.2], "pool": True}, "fewer bins"),

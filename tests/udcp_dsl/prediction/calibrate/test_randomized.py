@@ -117,7 +117,7 @@ def test_randomized_refusals() -> None:
         randomized_sets([0.0], c, 0.1, rng)
     with pytest.raises(InputError, match=r"give a numpy\.random\.Generator"):
         randomized_sets([[0.0]], c, 0.1, 7)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="row 1: a score of -inf"):
+    with pytest.raises(InputError, match="row 1: the score is -inf"):
         calibrate([0.0, -math.inf], alphas=0.5, randomize=True)
     by_class = calibrate([0.0, 1.0], alphas="1/2", conditional="class", y=[0, 1], n_classes=2, randomize=True)
     with pytest.raises(InputError, match="3 columns, but 2 classes"):

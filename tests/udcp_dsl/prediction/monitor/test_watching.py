@@ -206,7 +206,7 @@ def test_anchored_scores_are_watched_at_their_alpha() -> None:
     assert made.anchors is not None
     assert made.calibration_scores is not None
     assert made.calibration_scores.alphas == made.alphas
-    with pytest.raises(udcp.InputError, match="say which one"):
+    with pytest.raises(udcp.InputError, match="several alphas: choose one"):
         udcp.Monitor(made)
     new, truth = rows(200, 5)
     for alpha in ("0.1", "0.3"):
@@ -278,7 +278,7 @@ def test_saved_monitors_that_are_refused(tmp_path: Path) -> None:
 def test_the_figure(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     monitor = udcp.Monitor(predictor(conditional="class"))
-    with pytest.raises(udcp.InputError, match="no row has been watched"):
+    with pytest.raises(udcp.InputError, match="the monitor has seen no row"):
         monitor.plot()
     P, y = rows(300, 6)
     monitor.update(P, (y + 1) % 3)

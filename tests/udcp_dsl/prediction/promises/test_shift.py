@@ -42,7 +42,7 @@ def test_ratios_are_clipped_and_own_classifiers_are_taken() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "options", "message"),
     [
-        ([[1.0]], [[1.0, 2.0]], {}, "1 columns and new ones 2"),
+        ([[1.0]], [[1.0, 2.0]], {}, "1 columns, new rows 2"),
         ([1.0], [[1.0]], {}, "the old rows have shape"),
         ([[np.nan]], [[1.0]], {}, "row 0 .* holds NaN"),
         ([["x"]], [[1.0]], {}, "not numbers"),
@@ -66,7 +66,7 @@ def test_through_the_predictor(tmp_path: Any) -> None:
     weights = np.random.default_rng(1).random(200)
     predictor = udcp.SetPredictor(LOSS, "lac", alpha=0.2).calibrate(P, y, weights=weights)
     new = np.concatenate([np.full(20, 0.5), np.full(5, 1e6)])
-    with pytest.warns(UserWarning, match="5 of 25 rows weigh so much"):
+    with pytest.warns(UserWarning, match="5 of 25 rows have such large weights"):
         sets = predictor.predict_set(P[:25], weights=new)
     assert sets.sizes[20:].tolist() == [3] * 5
     # By the definition, for the first row.

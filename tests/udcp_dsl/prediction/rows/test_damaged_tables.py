@@ -51,7 +51,7 @@ def test_a_stream_that_is_cut_between_batches_is_warned_of(tmp_path: Path) -> No
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             assert len(way(whole)) == 6
-        with pytest.warns(UserWarning, match="the Arrow stream has no mark at its end: it may have been cut"):
+        with pytest.warns(UserWarning, match="the Arrow stream has no end marker: it may be truncated"):
             assert len(way(cut)) == 6
 
 
@@ -75,7 +75,7 @@ def test_whatever_pyarrow_raises_of_a_damaged_file_names_it(
     part = find_parts(tmp_path / "p.parquet")[0]
     asks: dict[str, Any] = {"read_metadata": lambda: part.rows, "read_schema": part.schema}
     ask = asks.get(where, lambda: read_rows(tmp_path / "p.parquet", LABELS))
-    with pytest.raises(InputError, match=r"p\.parquet: is not what its ending says, a \.parquet file"):
+    with pytest.raises(InputError, match=r"p\.parquet: is, despite its extension, not a \.parquet file"):
         ask()
 
 

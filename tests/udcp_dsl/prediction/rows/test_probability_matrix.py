@@ -383,7 +383,7 @@ def test_logits_and_normalize_exclude_each_other() -> None:
 
 BAD_CLASS_NAMES: dict[str, tuple[Any, str]] = {
     "too few": (["a", "b"], r"class_names has 2 names, but there are 3 labels"),
-    "twice": (["a", "b", "b"], r"class_names: 'b' is there twice"),
+    "twice": (["a", "b", "b"], r"class_names: 'b' appears twice"),
     "unknown": (["a", "b", "C"], r"class_names: 'C' is not a label; did you mean 'c'\?"),
     "frame": (pd.DataFrame({"a": ABC}), r"class_names: a frame; pass one of its columns"),
 }
@@ -422,8 +422,8 @@ BAD_FRAMES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         {"ignore": ["c"]},
         r"column 'c' is a label and cannot hold ids, groups or true labels as well",
     ),
-    "text": ({"a": [0.5], "b": [0.5], "c": ["zero"]}, {}, r"column 'c' has dtype \w+, not one of real numbers"),
-    "boolean": ({"a": [0.5], "b": [0.5], "c": [False]}, {}, r"column 'c' has dtype \w+, not one of real numbers"),
+    "text": ({"a": [0.5], "b": [0.5], "c": ["zero"]}, {}, r"column 'c' has dtype \w+, not a type of real numbers"),
+    "boolean": ({"a": [0.5], "b": [0.5], "c": [False]}, {}, r"column 'c' has dtype \w+, not a type of real numbers"),
     "missing value": ({"a": [0.5, 0.5], "b": [0.5, None], "c": [0.0, 0.0]}, {}, r"row 1, label 'b', is NaN"),
     "missing id": (
         {"a": [0.5, 0.5], "b": [0.5, 0.5], "c": [0.0, 0.0], "id": ["x", None]},
@@ -441,9 +441,9 @@ def test_bad_frames(make: Any, data: dict[str, Any], options: dict[str, Any], me
 
 
 def test_bad_pandas_frames() -> None:
-    with pytest.raises(InputError, match=r"the columns are called 0 to 2, not by label: name them, or pass an array"):
+    with pytest.raises(InputError, match=r"the columns are named 0 to 2, not by label: name them, or pass an array"):
         probabilities(pd.DataFrame(GOOD), ABC)
-    with pytest.raises(InputError, match=r"column 'b' is there twice"):
+    with pytest.raises(InputError, match=r"column 'b' appears twice"):
         probabilities(pd.DataFrame(GOOD, columns=["a", "b", "b"]), ABC)
     nullable = pd.DataFrame(GOOD, columns=ABC).astype("Float64")
     nullable.loc[2, "a"] = pd.NA

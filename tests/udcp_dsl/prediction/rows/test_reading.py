@@ -229,7 +229,7 @@ BAD_CSV: dict[str, tuple[str, str]] = {
     "underscore": ("a,b,c\n1_0,0,0\n", r"p\.csv: line 2, column 'a': '1_0' is not a number"),
     "misspelt": ("a,B,c\n0.5,0.25,0.25\n", r"p\.csv: no column for label 'b' .* did you mean 'B'\?"),
     "extra": ("a,b,c,d\n0.5,0.25,0.25,1\n", r"p\.csv: column 'd' is not a label"),
-    "twice": ("a,b,c,c\n0.5,0.25,0.25,1\n", r"p\.csv: column 'c' is there twice"),
+    "twice": ("a,b,c,c\n0.5,0.25,0.25,1\n", r"p\.csv: column 'c' appears twice"),
     "open quote": ('a,b,c\n0.5,0.25,"0.25\n', r"p\.csv: line 2: is not CSV: unexpected end of data"),
 }
 
@@ -291,14 +291,14 @@ def test_absent_file_folder_and_ending(tmp_path: Path) -> None:
     for ending in (".npz", ".csv", ".parquet", ".arrow"):
         with pytest.raises(InputError, match=r"no such file$"):
             read_rows(tmp_path / "nowhere" / f"file{ending}", ABC)
-    with pytest.raises(InputError, match=r"folder\.csv: a folder without files of rows"):
+    with pytest.raises(InputError, match=r"folder\.csv: a folder with no files of rows"):
         read_rows(tmp_path / "folder.csv", ABC)
     known = r"known: \.npy, \.npz, \.csv, \.parquet, \.arrow, \.feather, \.jsonl"
-    with pytest.raises(InputError, match=rf"probs\.xlsx: unknown ending '\.xlsx'; {known}$"):
+    with pytest.raises(InputError, match=rf"probs\.xlsx: unknown extension '\.xlsx'; {known}$"):
         read_rows("probs.xlsx", ABC)
-    with pytest.raises(InputError, match=rf"unknown ending ''; {known}, \.txt, \.json$"):
+    with pytest.raises(InputError, match=rf"unknown extension ''; {known}, \.txt, \.json$"):
         read_column("probs")
-    with pytest.raises(InputError, match=r"unknown ending '\.txt'; known: .*\.jsonl, \.npy$"):
+    with pytest.raises(InputError, match=r"unknown extension '\.txt'; known: .*\.jsonl, \.npy$"):
         write_sets(tmp_path / "sets.txt", mask=np.ones((1, 3), bool), labels=ABC)
 
 
@@ -319,7 +319,7 @@ def test_unreadable_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: 
 def test_an_array_that_is_not_what_it_says(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"p.{ending}"
     path.write_text("a,b,c\n")
-    with pytest.raises(InputError, match=rf"p\.{ending}: is not what its ending says, a numpy \.{ending} file"):
+    with pytest.raises(InputError, match=rf"p\.{ending}: is, despite its extension, not a numpy \.{ending} file"):
         read_rows(path, ABC)
 
 
@@ -327,7 +327,7 @@ def test_an_array_that_is_not_what_it_says(tmp_path: Path, ending: str) -> None:
 def test_a_table_that_is_not_what_it_says(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"p.{ending}"
     path.write_text("a,b,c\n0.5,0.25,0.25\n")
-    with pytest.raises(InputError, match=rf"p\.{ending}: is not what its ending says, a \.{ending} file"):
+    with pytest.raises(InputError, match=rf"p\.{ending}: is, despite its extension, not a \.{ending} file"):
         read_rows(path, ABC)
 
 
@@ -366,9 +366,7 @@ def test_arrays_are_of_the_right_shape_and_have_no_named_columns(tmp_path: Path)
     np.save(tmp_path / "p.npy", GOOD)
     with pytest.raises(InputError, match=r"p\.npy: the probabilities have 3 columns, but there are 2 labels"):
         read_rows(tmp_path / "p.npy", ["a", "b"])
-    with pytest.raises(
-        InputError, match=r"p\.npy: an array has no column of ids or true labels: give a file of their own"
-    ):
+    with pytest.raises(InputError, match=r"p\.npy: an array has no column of ids or true labels: give a separate file"):
         read_rows(tmp_path / "p.npy", ABC, id_column="id", truth_column="y")
     with pytest.raises(InputError, match=r"p\.npy: a \.npy file has no named columns, so there is no 'y'"):
         read_column(tmp_path / "p.npy", "y")
@@ -411,7 +409,7 @@ BAD_COLUMNS: dict[str, tuple[str, str, str]] = {
     "several": ("y.csv", "id,y\n1,a\n", r"y\.csv: has 2 columns \(id, y\): name one, as in y\.csv:COLUMN"),
     "unknown": ("y.csv:Y", "id,y\n1,a\n", r"y\.csv: there is no column 'Y'; did you mean 'y'\?"),
     "no header": ("y.csv", "1\n0\n2\n", r"y\.csv: has no header, its first line is numbers: write the names"),
-    "twice": ("y.csv:y", "y,y\n1,a\n", r"y\.csv: column 'y' is there twice"),
+    "twice": ("y.csv:y", "y,y\n1,a\n", r"y\.csv: column 'y' appears twice"),
     "empty": ("y.txt", " \n", r"y\.txt: is empty"),
     "not JSON": ("y.json", "[1,\n2,,]", r"y\.json: is not JSON: .*line 2"),
     "deep JSON": ("y.json", "[" * 100_000, r"y\.json: is not JSON"),
@@ -442,7 +440,7 @@ def test_an_array_that_swells_is_not_unpacked_unasked(tmp_path: Path, monkeypatc
 def test_a_wide_header_with_one_name_twice_is_refused_in_one_pass(tmp_path: Path) -> None:
     names = [f"column{i}" for i in range(200_000)]  # each compared with all would take minutes
     (tmp_path / "wide.csv").write_text(",".join([*names, names[-1]]) + "\n")
-    with pytest.raises(InputError, match="column 'column199999' is there twice"):
+    with pytest.raises(InputError, match="column 'column199999' appears twice"):
         read_rows(tmp_path / "wide.csv", names)
-    with pytest.raises(InputError, match="class_names: 'column199999' is there twice"):
+    with pytest.raises(InputError, match="class_names: 'column199999' appears twice"):
         check_class_names([*names, names[-1]], [*names, "last"])

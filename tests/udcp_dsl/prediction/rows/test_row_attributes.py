@@ -67,7 +67,7 @@ BAD_TRUTH: dict[str, tuple[Any, list[str], str]] = {
     "unknown number": (
         [1, 0],
         NUMBERS,
-        r"row 1 .* is 0, which is not a label; known: 1, 2, 3; the labels are numbers, so that integers are names",
+        r"row 1 .* is 0, which is not a label; known: 1, 2, 3; the labels are numbers, so integers are names",
     ),
     "position as text": (
         ["0", "1"],

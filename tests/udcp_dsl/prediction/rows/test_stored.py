@@ -211,7 +211,7 @@ def test_faults_name_part_and_row(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"part-12\.parquet: .*row 4.* NaN"):
         predictor.calibrate(rows)
     pq.write_table(table(P, slice(72, 80)), folder / "part-12.parquet")
-    with pytest.raises(InputError, match="240 rows, and now 242"):
+    with pytest.raises(InputError, match="240 rows before, and now has 242"):
         predictor.calibrate(rows)
     assert predictor.calibration is None
     strange = table(P, slice(72, 78)).set_column(3, "truth", pa.array(["cat", "dog", "yak", "cat", "cat", "cat"]))
@@ -225,7 +225,7 @@ def test_few_rows_are_held_and_many_are_not(tmp_path: Path, monkeypatch: pytest.
     assert not isinstance(opened(folder).read().P, BlockedMatrix)
     monkeypatch.setattr("udcp_dsl.prediction.rows.source.HELD", N * len(LABELS) - 1)
     assert isinstance(opened(folder).read().P, BlockedMatrix)
-    with pytest.warns(UserWarning, match="of 240 rows a random sample of 239 is taken"):
+    with pytest.warns(UserWarning, match="a random sample of 239 of the 240 rows is used"):
         sample = opened(folder).sampled(0)
     assert sample.P.shape == (239, 6)
     lines = {tuple(line): y for line, y in zip(P.tolist(), Y.tolist(), strict=True)}
@@ -307,7 +307,7 @@ def test_of_several_columns_of_lists_every_command_is_told_which(
     rows = ("--probs", "p.parquet", "--truth", "truth", "--json")
     unnamed = CliRunner().invoke(main, ["calibrate", "s.loss", *rows, "-o", "p.json"])
     assert unnamed.exit_code == 2
-    assert "by --column" in unnamed.output
+    assert "with --column" in unnamed.output
     for command in (
         ["calibrate", "s.loss", "--oracle", "lac", "-o", "p.json"],
         ["evaluate", "p.json"],

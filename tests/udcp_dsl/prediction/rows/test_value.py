@@ -64,7 +64,7 @@ def test_positions_stay_positions_where_labels_are_numbers() -> None:
 
 def test_rows_of_other_labels_are_refused() -> None:
     for labels in (["a", "c", "b"], ["a", "b"], ["x", "y", "z"]):
-        with pytest.raises(InputError, match="the rows are those of other labels, or of the same in another order"):
+        with pytest.raises(InputError, match="the rows were made for other labels, or for another order"):
             rows_of(rows(), labels)
 
 

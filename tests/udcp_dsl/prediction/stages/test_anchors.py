@@ -170,7 +170,7 @@ def test_folds_leave_every_cell_what_it_needs() -> None:
 
 
 def test_several_alphas_and_randomized_sets_exclude_each_other() -> None:
-    with pytest.raises(udcp.InputError, match="randomize=True takes one alpha"):
+    with pytest.raises(udcp.InputError, match="randomize=True needs a single alpha"):
         udcp.SetPredictor(udcp.loads(MIXED), alpha=[0.1, 0.2], randomize=True)
 
 
@@ -187,6 +187,6 @@ def test_anchors_that_were_tampered_with_are_refused() -> None:
     for overall in ({"1/5": 1.0}, {}, {"1e-99999999": 1.0}):
         with pytest.raises(udcp.InputError):
             Anchors.from_dict({"n": 10, "overall": overall, "by_group": {}}, setting)
-    with pytest.raises(udcp.InputError, match="do not belong"):
+    with pytest.raises(udcp.InputError, match="do not match"):
         Anchors.from_dict({"n": 10, "overall": {"1/10": 1.0}, "by_group": {"north": {}}}, setting)
     assert Anchors.from_dict({"n": 10, "overall": {"1/10": 1.0}, "by_group": {}}, setting).rows_used == 10

@@ -208,7 +208,7 @@ def test_decisions_of_too_few_rows_are_merged() -> None:
     assert merged({"wait": 5, "cut": 3}, 10) == {"wait": "wait or cut", "cut": "wait or cut"}
     assert merged({"a": 30, "b": 20, "c": 0}, 10) == {"a": "a", "b": "b or c", "c": "b or c"}
     P, y = rows(100, 5)
-    with pytest.warns(CalibrationWarning, match="too few rows to cover each decision by itself"):
+    with pytest.warns(CalibrationWarning, match="too few rows to cover each decision separately"):
         predictor = udcp.SetPredictor(CAPPED, "lac", alpha=0.05, conditional="decision").calibrate(P, y)
     (name,) = predictor.calibrated.groups
     assert set(name.split(" or ")) == {"kept", "handed over"}
@@ -226,7 +226,7 @@ def test_an_action_that_no_tuning_row_had_goes_with_the_smallest_part() -> None:
 
 
 REFUSED: list[tuple[udcp.Loss, dict[str, Any], str]] = [
-    (udcp.loads(LABELS + "loss l = size"), {}, r"needs a loss that leads to one, .* min\(L, c\).* worst\(u\)"),
+    (udcp.loads(LABELS + "loss l = size"), {}, r"needs a loss with a decision, .* min\(L, c\).* worst\(u\)"),
     (CAPPED, {"risk": "c", "alpha": 0.2}, "risk and conditional"),
     (CAPPED, {"alpha": [0.1, 0.2]}, "takes one alpha"),
     (CAPPED, {"pool": True}, "merged already"),

@@ -132,7 +132,7 @@ def test_temperature_and_a_repair_that_was_made_before() -> None:
     with pytest.raises(InputError, match="give 50 rows or more"):
         udcp.SetPredictor(LOSS, "base", repair="temperature").calibrate(P[:49], names(y[:49]))
     other = udcp.Repair(offsets=np.zeros(4))
-    with pytest.raises(InputError, match="made for 4 labels, and there are 6"):
+    with pytest.raises(InputError, match="made for 4 labels, but there are 6"):
         udcp.SetPredictor(LOSS, "base", repair=other).calibrate(P, names(y))
 
 

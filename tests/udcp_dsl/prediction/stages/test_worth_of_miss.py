@@ -201,7 +201,7 @@ def test_the_scikit_learn_class_finds_it_too() -> None:
     copied = pickle.loads(pickle.dumps(model))
     assert copied.predictor_.alphas == model.predictor_.alphas
     assert (copied.predict_set(X).mask == model.predict_set(X).mask).all()
-    with pytest.raises(InputError, match="cv gives coverage over all rows"):
+    with pytest.raises(InputError, match="cv supports coverage over all rows"):
         UtilitySetClassifier(LogisticRegression(), oracle="lac", miss=4.0, cv=3).fit(X, y)
 
 
