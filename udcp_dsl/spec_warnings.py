@@ -29,6 +29,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -63,6 +64,9 @@ _MASS, _ROWS = 0.99, 0.99  # of a row, of the rows: what sets of realistic size 
 _FEWEST, _MOST = 10, 50  # labels of a set of realistic size, where no rows are known
 _PAIRS = 1_000_000  # that are tried, at most
 _BLOCK = 1 << 18  # entries of an array
+_HELD = 1 << 24  # entries of the arrays of all nodes
+_SMALLEST = 10_000  # entries that take as long as it takes to begin with an array
+_MOST_WORK = 1e9  # entries, in one review: a few seconds
 _OBJECTIVES = 40  # sets that grow beside each other, at most
 _MOST_ROWS = 1000  # of which the realistic size is found
 
@@ -146,6 +150,10 @@ def _at_several_inputs(loss: Loss) -> Iterator[Loss]:
         yield loss.at(row)
 
 
+class _TooMuchWork(Exception):
+    """A spec of thousands of terms: its review ends with what was found so far."""
+
+
 class _Review:
     """One loss without inputs, and what its parts add to sets."""
 
@@ -155,14 +163,28 @@ class _Review:
         self.from_rows = size is not None
         guess = min(_MOST, max(_FEWEST, math.ceil(math.sqrt(self.K))))
         self.size = min(self.K, guess if size is None else size)
+        self._work = 0
 
     def findings(self) -> tuple[SpecFinding, ...]:
-        if self.K < 2:
+        if self.K < 2 or self.held > _HELD:
             return ()
-        found = [*self._triggered_alone(), *self._hardly_ever()]
-        unchanged = list(self._unchanged())
-        found += unchanged + list(self._too_small({x.part for x in unchanged}))
+        found: list[SpecFinding] = []
+        with suppress(_TooMuchWork):
+            for search in (self._triggered_alone, self._hardly_ever, self._unchanged):
+                found.extend(search())
+            found.extend(self._too_small({x.part for x in found if x.code == "W604"}))
         return tuple(sorted(found, key=lambda x: (x.diagnostic.span.start, x.code)))
+
+    @property
+    def held(self) -> int:
+        """Entries of one array per node, for one set and its extensions."""
+        return self.K * len(self.expression.nodes)
+
+    def _compute(self, entries: int) -> None:
+        """Account for an array of so many entries for each node."""
+        self._work += len(self.expression.nodes) * max(entries, _SMALLEST)
+        if self._work > _MOST_WORK:
+            raise _TooMuchWork
 
     # What parts add
 
@@ -177,6 +199,7 @@ class _Review:
 
     def effect(self, part: Node, values: Values, shape: tuple[int, ...]) -> Floats:
         """What the part adds to the sets on which nodes have these values; 0 where that is rounding."""
+        self._compute(math.prod(shape))
         held: Values = {id(part): self.empty[id(part)]}
         for node in self.expression.nodes:
             if id(node) not in held and any(id(child) in held for child in node.children):
@@ -205,9 +228,10 @@ class _Review:
 
     def pairs(self) -> Iterator[tuple[Ints, Floats, Values]]:
         """Blocks of labels b, L({b}), and the values of nodes on {b, y} for every y."""
-        step = max(1, _BLOCK // self.K)
+        step = max(1, min(_BLOCK // self.K, _HELD // self.held))
         for start in range(0, len(self.companions), step):
             block = self.companions[start : start + step]
+            self._compute(len(block) * self.K)
             grow = Increments(self.expression, len(block))
             grow.push(block)
             yield block, grow.value, grow.nodes_after()
@@ -263,11 +287,12 @@ class _Review:
             wishes += [_by_value(node, 1.0), _by_value(node, -1.0)]
             if isinstance(node, Leaf) and isinstance(growth := node.atom.growth(), Completes):
                 wishes.insert(0, _by_members(growth.members, self.K))
-        wishes = wishes[:_OBJECTIVES]
+        wishes = wishes[: min(_OBJECTIVES, _HELD // self.held)]
         place = np.empty(self.K)
         place[self.in_order] = np.arange(self.K)
         grow, shape = Increments(self.expression, len(wishes)), (len(wishes), self.K)
         for held in range(self.size):
+            self._compute(math.prod(shape))
             values = grow.nodes_after()
             yield values, shape
             if held == self.size - 1:

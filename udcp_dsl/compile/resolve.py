@@ -172,7 +172,7 @@ def _no_category(d: Declared, ref: ast.Ref) -> None:
     if not ref.parts and (found := categories_named(d, name)):
         way_out, fixes = f"write {' or '.join(found)}", tuple(Fix.write(span, category) for category in found)
     else:
-        meant = d.meant(name, [n for n, t in d.things.items() if isinstance(t, Category | Family | Hierarchy)])
+        meant = d.meant(name, (n for n, t in d.things.items() if isinstance(t, Category | Family | Hierarchy)))
         way_out = meant.help or "declare it with `category`, or list its labels: { a, b }"
         # Of families and hierarchies only parts are categories.
         fixes = meant.fixes(span, only=lambda n: isinstance(d.things[n], Category) != bool(ref.parts))
@@ -182,8 +182,7 @@ def _no_category(d: Declared, ref: ast.Ref) -> None:
 def _node(d: Declared, h: Hierarchy, name: ast.Name, among: Sequence[int], where: str) -> Category | None:
     found = [v for v in among if h.names[v] == name.text]
     if not found:
-        known = dict.fromkeys(h.names[v] for v in among)
-        meant = d.meant(name.text, known)
+        meant = d.meant(name.text, dict.fromkeys(h.names[v] for v in among))
         fixes = meant.fixes(name.span, written)
         d.error("E214", name.span, f"{h.name!r} has no node {name.text!r}{where}", meant.help, fixes=fixes)
         return None
@@ -259,11 +258,11 @@ def _named(
     thing = d.things.get(name)
     if thing is not None and not ref.parts and _KINDS[kind](thing):
         return thing
-    known = [n for n, t in d.things.items() if _KINDS[kind](t) or (kind == "distance" and isinstance(t, Hierarchy))]
+    kinds = (n for n, t in d.things.items() if _KINDS[kind](t) or (kind == "distance" and isinstance(t, Hierarchy)))
     if thing is None and name not in d.definitions:
         there_is_no = "there is no" if _ARTICLE[kind].startswith("a ") else "there are no"
         what = _ARTICLE[kind].removeprefix("a ")
-        meant = d.meant(name, known)
+        meant = d.meant(name, kinds)
         fixes = meant.fixes(ref.head.span, only=lambda n: not ref.parts and fits(d.things[n]))
         d.error("E211", ref.head.span, f"{there_is_no} {what} {name!r}", meant.help or _WAY_OUT[kind], fixes=fixes)
         return None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 
@@ -230,12 +231,16 @@ class Checker:
             help = f"write {' or '.join(f'any({category})' for category in found)}"
             fixes = [Fix.write(span, f"any({category})") for category in found]
         else:
-            numbers = [n for n, t in d.things.items() if isinstance(t, float | RowInput)]
-            meant = d.meant(name, [*d.definitions, *numbers, *ATOMS, *(n for n in d.things if n not in numbers)])
+            numbers = (n for n, t in d.things.items() if isinstance(t, float | RowInput))
+            meant = d.meant(name, chain(d.definitions, numbers, ATOMS, d.things))
             help = meant.help
-            by_itself = {*self.values, *numbers, *(n for n, atom in ATOMS.items() if () in atom.signatures)}
-            fixes = list(meant.fixes(span, only=lambda n: not ref.parts and n in by_itself))
+            fixes = list(meant.fixes(span, only=lambda n: not ref.parts and self._by_itself(n)))
         return self._error("E211", span, f"there is no {name!r}", help, fixes)
+
+    def _by_itself(self, name: str) -> bool:
+        atom = ATOMS.get(name)
+        by_itself = name in self.values or isinstance(self.declared.things.get(name), float | RowInput)
+        return by_itself or (atom is not None and () in atom.signatures)
 
     def _call(self, call: ast.Call, v: list[Value]) -> Value | None:
         arguments = call.arguments

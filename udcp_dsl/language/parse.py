@@ -27,15 +27,16 @@ from lark.visitors import Transformer_NonRecursive
 
 from udcp_dsl.diagnostics import Diagnostic, Fix, Related, Source, Span, SpecError, nearest
 from udcp_dsl.language import ast
-from udcp_dsl.language.scan import Token, scan
+from udcp_dsl.language.scan import Token, scan, too_long
 from udcp_dsl.language.syntax_faults import CLAUSES, Stop, explain
 from udcp_dsl.language.words import CALLED, RESERVED, WORD
 
 _LONGEST_RANGE = 1_000_000
 _LONGEST_RANGES = 2_000_000  # all of a spec together: each label of each is a string
 _MOST_PASSED_OVER = 20  # unknown functions, in one statement: each takes another parse
-_IN_LABEL_RUN = re.compile(rf"[{WORD}]+")
-_IN_COST_RUN = re.compile(rf"([{WORD}]+)[^:]*:\s*([^\s,]+)")
+_KEY = rf'"(?:[^"\\]|\\.)*"|[{WORD}]+'
+_IN_LABEL_RUN = re.compile(_KEY)
+_IN_COST_RUN = re.compile(rf"({_KEY})\s*:\s*([^\s,]+)")
 
 # A spec is written by people; what is larger takes longer to check than anybody waits.
 _MOST_BYTES = 4_000_000
@@ -87,12 +88,15 @@ def parse(source: Source) -> tuple[ast.Spec, list[Diagnostic]]:
     >>> [type(d).__name__ for d in spec.declarations], [f.message for f in faults]
     (['Labels'], ["expected an expression after '+'"])
     """
+    statements, whole = scan(source), Span(source, 0, len(source.text))
+    if (fault := too_long(source, statements)) is not None:
+        return ast.Spec((), frozenset(("labels",)), span=whole), [fault]
     declarations: list[ast.Declaration] = []
     faults: list[Diagnostic] = []
     unread: set[str] = set()
     booleans: list[ast.Name] = []
     ranged = 0
-    for statement in scan(source):
+    for statement in statements:
         faults.extend(statement.faults)
         builder = _Builder(source, statement.tokens, ranged)
         declaration = None if statement.faults else _declaration(builder, statement.tokens)
@@ -111,7 +115,7 @@ def parse(source: Source) -> tuple[ast.Spec, list[Diagnostic]]:
     declared = {d.name.text for d in declarations if not isinstance(d, ast.Labels)}
     faults.extend(_boolean_fault(name) for name in booleans if name.text not in declared)
     faults.sort(key=lambda fault: fault.span.start)
-    return ast.Spec(tuple(declarations), frozenset(unread), span=Span(source, 0, len(source.text))), faults
+    return ast.Spec(tuple(declarations), frozenset(unread), span=whole), faults
 
 
 def _declaration(builder: _Builder, tokens: list[Token]) -> ast.Declaration | None:
@@ -267,8 +271,7 @@ class _Builder(Transformer_NonRecursive[lark.Token, ast.Declaration]):
         self.faults.append(Diagnostic(code, span, message, way_out, fixes=fixes, related=related))
 
     def _name(self, token: lark.Token) -> ast.Name:
-        text = json.loads(token) if token.type == "STRING" else str(token)
-        return ast.Name(text, span=self._span_of(token))
+        return ast.Name(_unquoted(str(token)), span=self._span_of(token))
 
     def _items(self, children: list[Any]) -> tuple[Any, ...]:
         """The entries of a list; tokens become names, and the closing brace is dropped."""
@@ -280,7 +283,8 @@ class _Builder(Transformer_NonRecursive[lark.Token, ast.Declaration]):
         elif child.type == "LABEL_RUN":
             start = self._start + (child.start_pos or 0)
             for match in _IN_LABEL_RUN.finditer(child):
-                yield ast.Name(match[0], span=Span(self.source, start + match.start(), start + match.end()))
+                span = Span(self.source, start + match.start(), start + match.end())
+                yield ast.Name(_unquoted(match[0]), span=span)
         elif child.type == "COST_RUN":
             start = self._start + (child.start_pos or 0)
             for match in _IN_COST_RUN.finditer(child):
@@ -288,7 +292,7 @@ class _Builder(Transformer_NonRecursive[lark.Token, ast.Declaration]):
                     Span(self.source, start + match.start(i), start + match.end(i)) for i in range(3)
                 )
                 value = ast.Signed(self._value(match[2], of_value), span=of_value)
-                yield ast.CostEntry(ast.Name(match[1], span=of_key), value, span=whole)
+                yield ast.CostEntry(ast.Name(_unquoted(match[1]), span=of_key), value, span=whole)
         elif child.type != "RBRACE":
             yield self._name(child)
 
@@ -499,6 +503,11 @@ if __name__ == "__main__":
     import udcp_grammars
 
     Path(udcp_grammars.__path__[0], "loss.json").write_text(make_tables(), encoding="utf-8")
+
+
+def _unquoted(name: str) -> str:
+    """The text of a word or a string."""
+    return str(json.loads(name)) if name.startswith('"') else name
 
 
 def _cut(text: str, most: int = 60) -> str:

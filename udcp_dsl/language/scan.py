@@ -9,14 +9,18 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Set
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple
 
 from udcp_dsl.diagnostics import Diagnostic, Edit, Fix, Source, Span
 from udcp_dsl.language.words import FOREIGN_QUOTES, RESERVED, WORD, is_name
 
 MOST_NESTED = 200
+# A spec is written by people; one that is longer takes more than some seconds to check. Words and signs in all; of those
+# in lists of labels and costs, which are read in runs, eight take as long as one elsewhere.
+_LONGEST, _IN_RUNS, _RUN = 50_000, frozenset((",", ":", "-")), 8
 _MOST_FAULTS = 20  # of single characters and strings, in one statement
 STATEMENTS = ("labels", "hierarchy", "costs", "distance", "category", "categories", "actions", "param", "input",
               "limit", "let", "loss")  # fmt: skip
@@ -118,6 +122,24 @@ def scan(source: Source) -> list[Statement]:
             faulty.add(len(tokens))
         tokens.append(token)
     return list(_Cutter(source, tokens, faulty).statements())
+
+
+def too_long(source: Source, statements: Iterable[Statement]) -> Diagnostic | None:
+    """What to say of a spec that is too long to be checked in a few seconds."""
+    eighths, depth, before = 0, 0, 0
+    for token in chain.from_iterable(statement.tokens for statement in statements):
+        in_run = depth > 0 and (token.kind in ("word", "string") or token.text in _IN_RUNS)
+        eighths += 1 if in_run and "#" not in source.text[before : token.start] else _RUN
+        before = token.end
+        if eighths > _RUN * _LONGEST:
+            message = (
+                f"the spec is too long: it has more than {_LONGEST:,} words and signs "
+                f"({_RUN} in a list of labels or costs count as one)"
+            )
+            way_out = 'read labels, costs and hierarchies from files: costs c from "labels.csv" column c'
+            return Diagnostic("E129", Span(source, token.start, token.end), message, way_out)
+        depth += (token.text == "{") - (token.text == "}")
+    return None
 
 
 def comments(source: Source) -> list[Span]:

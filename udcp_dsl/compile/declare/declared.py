@@ -50,11 +50,14 @@ class Declared:
         found = Diagnostic(code, span, message, help, fixes=tuple(fixes), related=tuple(related))
         self.diagnostics.append(found)
 
-    def meant(self, name: str, known: Collection[str]) -> Suggestion:
-        """The names nearest to an unknown one, while not too many were sought."""
-        self._compared += len(known)
-        few = self._compared <= max(len(known), _MOST_COMPARED)
-        return suggest(name, known) if few else Suggestion(known_names(known))
+    def meant(self, name: str, known: Iterable[str]) -> Suggestion:
+        """The names nearest to an unknown one, while not too many were sought; then `known` is not gone through."""
+        if self._compared > _MOST_COMPARED:
+            way_out = "see the first of these errors for names that are known"
+            return Suggestion(known_names(known) if isinstance(known, Collection) else way_out)
+        names = list(known)
+        self._compared += len(names)
+        return suggest(name, names)
 
     def warn(self, code: str, span: Span, message: str, help: str = "") -> None:
         self.diagnostics.append(Diagnostic(code, span, message, help, "warning"))

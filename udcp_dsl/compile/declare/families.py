@@ -26,7 +26,7 @@ def family_of(d: Declared, ref: ast.Ref) -> Family | None:
         message, level = f"{ref.head.text!r} is a hierarchy; a family is one of its levels", _level_example(thing)
         d.error("E406", ref.span, message, f"write {level}", fixes=[Fix.write(ref.span, level)])
         return None
-    known = [name for name, t in d.things.items() if isinstance(t, Family | Hierarchy)]
+    known = (name for name, t in d.things.items() if isinstance(t, Family | Hierarchy))
     if thing is None and ref.head.text not in d.definitions:
         meant, kind = d.meant(ref.head.text, known), Hierarchy if ref.parts else Family
         way_out = meant.help or "declare one with `categories`, or use a level of a hierarchy"
