@@ -24,7 +24,7 @@ export const onFailure = (hear) => failures.add(hear);
 export const change = (what) => {
   if (offline) return Promise.resolve();
   for (const [kind, value] of Object.entries(what)) {
-    const key = kind === "drag" && value ? `drag ${value[0]}` : kind === "param" ? `param ${value[0]}` : kind;
+    const key = kind === "drag" && value ? `drag ${value[0]}` : kind === "param" || kind === "input" ? `${kind} ${value[0]}` : kind;
     delete waiting[key];
     waiting[key] = { [kind]: value };
   }

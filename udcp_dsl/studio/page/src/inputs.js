@@ -1,7 +1,7 @@
 // Sliders of the inputs per row: what the chosen set costs if the patient lives 12 km away, or 40.
 
 import { change, offline } from "./connection.js";
-import { make, number } from "./dom.js";
+import { make, number, typed } from "./dom.js";
 
 export class InputSliders {
   constructor(parent) {
@@ -41,8 +41,8 @@ export class InputSliders {
       oninput: () => { one.exact.value = number(Number(one.range.value)); send(Number(one.range.value)); } });
     one.exact = make("input", { type: "text", inputmode: "decimal", class: "exact", "aria-label": `Value of input ${title}`, disabled: offline,
       onchange: () => {
-        const value = Number(one.exact.value);
-        if (one.exact.value.trim() === "" || !Number.isFinite(value)) return;
+        const value = typed(one.exact.value);
+        if (!Number.isFinite(value)) return;
         one.range.value = value;
         send(value);
       } });
