@@ -52,10 +52,11 @@ export class QuestionsPanel {
     await this.keepCase({ name: `${braces(first)} costs ${words} ${braces(second)}`, cost: [first, sign, second], at: inputs });
   }
 
-  tell({ cases, agrees, exact, pair, params, contradictions }) {
+  tell({ cases, agrees, exact, pair, params, contradictions, per_row: lists }) {
     const answers = `${cases} comparison${cases === 1 ? "" : "s"} so far`;
     this.says.textContent = !agrees ? `${answers}: no values of the parameters agree with all of them${exact ? "" : ", as far as a search can tell"}.`
-      : pair ? `${answers}. Which set should cost more?` : `${answers}: no pair of small sets would tell more.`;
+      : pair ? `${answers}. Which set should cost more?`
+        : lists.length ? `${answers}. No pair is suggested where a loss reads costs per row (${lists.join(", ")}): write cases yourself.` : `${answers}: no pair of small sets would tell more.`;
     refill(this.body, pair ? this.pair(pair) : null, agrees ? this.found(params) : null,
       contradictions.map((group) => make("div", {}, "These contradict each other; change or delete one of them in the file of cases:", make("ul", {}, group.map((one) => make("li", {}, name(one)))))));
   }

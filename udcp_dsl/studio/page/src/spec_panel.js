@@ -19,9 +19,12 @@ export class SpecPanel {
 
   show(views, state) {
     if (views.words) this.editor.learn(views.words);
-    if (views.overall) this.showEffect(views.overall.change);
-    if (!views.spec) return;
-    const spec = views.spec;
+    if (views.overall) this.change = views.overall.change;
+    if (views.spec) this.showSpec(views.spec, state);
+    if (views.spec || views.overall) this.showEffect(this.change);
+  }
+
+  showSpec(spec, state) {
     this.editor.diagnose(spec.diagnostics);
     this.showFaults(spec);
     this.showSliders(spec.params.filter((param) => param.read));

@@ -45,7 +45,10 @@ export class Strip {
 
   // The threshold of price is what a missed truth is valued at.
   showWorth(data) {
-    this.price = data.oracles.find((x) => x.oracle === "price");
+    const price = data.oracles.find((x) => x.oracle === "price");
+    // While it is being worked out the field stays, as it was.
+    if (!price && data.main === "price" && !data.missing.price) return;
+    this.price = price;
     const worth = this.price?.worth ?? null;
     this.valued.hidden = worth === null;
     this.unit.textContent = unitNow() ?? "";
