@@ -8,7 +8,7 @@ import numpy as np
 
 from udcp_dsl.diagnostics import InputError, Source
 from udcp_dsl.studio.state import finite_number
-from udcp_dsl.validation.cases import ENDING, Case, CostCase, RowCase, parse_cases, tried, written
+from udcp_dsl.validation.cases import ENDING, Case, CostCase, RowCase, at_values, parse_cases, tried, written
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
@@ -21,7 +21,8 @@ _LEAST = 1e-12  # probabilities below are left out of a case, where the set stay
 def keep_case(studio: Studio, body: Any) -> Any:
     """Add a case to those of the spec; answers whether it holds now, and how many cases there are.
 
-    {name, cost: [set, sign, set or number]} or {name, row: {oracle, holds, members}}.
+    {name, cost: [set, sign, set or number]} or {name, row: {oracle, holds, members}}. The case is about the sliders as
+    they stand; with `at`, {input: number}, it is about the spec whatever its parameters are, for a row with these inputs.
     """
     if not isinstance(body, dict) or not isinstance(body.get("name"), str) or not body["name"].strip():
         raise InputError("a case has a name, which says what is expected")
@@ -29,8 +30,9 @@ def keep_case(studio: Studio, body: Any) -> Any:
     if loss is None:
         raise InputError("the spec does not compile: fix it first")
     claim = _cost_claim(body["cost"]) if "cost" in body else _row_claim(studio, body.get("row"))
-    moved = {slider["name"]: slider["value"] for slider in _sliders(studio) if slider["value"] != slider["default"]}
-    case = Case(body["name"].strip()[:200], claim, None if loss.name == loss.losses[-1] else loss.name, moved)
+    given = _numbers(body["at"]) if "at" in body else {**_moved(studio), **_inputs(studio, loss, claim)}
+    case = Case(body["name"].strip()[:200], claim, None if loss.name == loss.losses[-1] else loss.name, given)
+    at_values(loss, given)  # refuses what is neither a parameter nor an input
     verdict = tried(loss, case)
     with studio.writing:  # nobody else adds one between reading and writing
         name, count = _add(state.place, case)
@@ -59,10 +61,32 @@ def _add(place: Place, case: Case) -> tuple[str, int]:
     return place.write_beside(ENDING, text.encode("utf-8")), len(cases) + 1
 
 
-def _sliders(studio: Studio) -> list[dict[str, Any]]:
-    spec = studio.board.get("spec") or {}
-    sliders: list[dict[str, Any]] = spec.get("params", [])
-    return sliders
+def _moved(studio: Studio) -> dict[str, float]:
+    sliders = (studio.board.get("spec") or {}).get("params", [])
+    return {slider["name"]: slider["value"] for slider in sliders if slider["value"] != slider["default"]}
+
+
+def _inputs(studio: Studio, loss: Loss, claim: CostCase | RowCase) -> dict[str, float]:
+    """Those of the row that is shown; of a set, those of its sliders. InputError where a case cannot give them."""
+    if not loss.inputs:
+        return {}
+    lists = [name for name, x in loss.inputs.items() if x.width is not None]
+    if lists:
+        raise InputError(
+            f"the loss reads costs per row ({', '.join(lists)}), and a case gives one number for all of them: "
+            f"write it yourself, such as `with {lists[0]} = {loss.inputs[lists[0]].low:g}`"
+        )
+    if isinstance(claim, RowCase):
+        shown = (studio.board.get("row") or {}).get("inputs") or {}
+    else:
+        shown = {x["name"]: x["value"] for x in (studio.board.get("set") or {}).get("inputs", [])}
+    return {name: float(shown[name]) for name in loss.inputs if name in shown}
+
+
+def _numbers(given: Any) -> dict[str, float]:
+    if not isinstance(given, dict):
+        raise InputError("at is an object of inputs and their numbers")
+    return {str(name): finite_number(value, "at") for name, value in given.items()}
 
 
 def _cost_claim(given: Any) -> CostCase:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from udcp_dsl.diagnostics import InputError, Source
-from udcp_dsl.validation.cases import ENDING, CostCase, cases_of, parse_cases
+from udcp_dsl.validation.cases import ENDING, Case, CostCase, cases_of, parse_cases
 from udcp_dsl.validation.fitting import fit_params
 
 if TYPE_CHECKING:
@@ -31,8 +31,9 @@ def ask_pair(studio: Studio, body: Any) -> Any:
     kept = [
         x for x in cases_of(loss, parse_cases(Source(state.place.stem + ENDING, text))) if isinstance(x.claim, CostCase)
     ]
-    # Without a comparison all values agree: what holds of the empty set is none.
-    fit = fit_params(loss, kept or [((), ">=", ())], seed=seed)
+    # Without a comparison all values agree: what holds of the empty set, for any row, is none.
+    row = {name: x.low for name, x in loss.inputs.items()}
+    fit = fit_params(loss, kept or [Case("none", CostCase((), ">=", ()), loss.name, row)], seed=seed)
     pair = fit.suggestion
     return {
         "cases": len(kept),
@@ -58,5 +59,6 @@ def ask_pair(studio: Studio, body: Any) -> Any:
             "inputs": dict(pair.inputs),
             "text": pair.question,
         },
+        "per_row": [name for name, x in loss.inputs.items() if x.width is not None],  # for these no pair is suggested
         "contradictions": [[f"{x.name}: {x.claim}" for x in group] for group in fit.contradictions],
     }

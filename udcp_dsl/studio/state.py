@@ -104,7 +104,7 @@ def _members(state: State, value: object) -> State:
 
 
 def _row(state: State, value: object) -> State:
-    return replace(state, row=_count(value, "row"), drags=())
+    return replace(state, row=_count(value, "row"), drags=(), inputs={})  # it brings its own
 
 
 def _drag(state: State, value: object) -> State:

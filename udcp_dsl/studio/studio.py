@@ -188,9 +188,10 @@ class Studio:
             moved = {slider.name: slider.value for slider in sliders if slider.value != slider.default}
             self.board.put_new("copied", copied(state, made.name, made.name != made.losses[-1], moved, self._main()))
         loss = self.loss
-        if loss is not None and self._set_of != (loss, state.members, state.inputs):
-            self._set_of = (loss, state.members, state.inputs)
-            self.board.put("set", set_data(loss, state.members, state.inputs))
+        of_row = (self.board.get("row") or {}).get("inputs")
+        if loss is not None and self._set_of != (loss, state.members, state.inputs, of_row):
+            self._set_of = (loss, state.members, state.inputs, of_row)
+            self.board.put("set", set_data(loss, state.members, state.inputs, of_row))
 
     # The third thread, as a case may need an oracle
 
@@ -321,6 +322,7 @@ class Studio:
         with self._lock:
             self._shown_row = (found, p)
         self.board.put("row", row_data(found, instances, row, p, state.why, bool(state.drags)))
+        self._checks.poke()  # the set is costed with the inputs of the row
 
     def _opening_row(self, found: Mapping[str, Fitted], instances: Instances) -> int:
         """The row that it opens on: chosen when the main oracle is there, and kept while alpha or a parameter moves."""

@@ -279,12 +279,101 @@ def test_forced_colours_show_sets_and_bars(opened: Callable[..., Tab]) -> None:
         page.js("document.querySelector(arguments[0]).scrollIntoView({ block: 'center' })", css)
         return matplotlib.image.imread(io.BytesIO(page.one(css).screenshot_as_png))[..., :3]
 
-    inside, outside = pixels(".dot-cell:has(.dot)"), pixels(".dot-cell:has(.out)")
+    # Without the rule below the row, which is of both.
+    inside, outside = pixels(".dot-cell:has(.dot)")[:-2], pixels(".dot-cell:has(.out)")[:-2]
     paper = outside[0, 0]
-    drawn = [(np.abs(image - paper).max(axis=2) > 0.3).mean() for image in (inside, outside)]
-    assert drawn[0] > 2 * drawn[1] > 0  # a mark is large, an absence small, and neither is blank
+    drawn = [(np.abs(image - paper).max(axis=2) > 0.3).sum() for image in (inside, outside)]
+    assert drawn[0] > 3 * drawn[1] > 0  # a mark is large, an absence small, and neither is blank
     assert (np.abs(pixels(".terms .bar") - paper).max(axis=2) > 0.3).mean() > 0.05
     assert (np.abs(pixels("input.p") - paper).max(axis=2) > 0.3).mean() > 0.05
+
+
+def contrast(one: Any, other: Any) -> float:
+    """As WCAG defines it, of two colours from 0 to 1."""
+
+    def luminance(colour: Any) -> float:
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in map(float, colour)]
+        return float(np.dot([0.2126, 0.7152, 0.0722], linear))
+
+    low, high = sorted([luminance(one), luminance(other)])
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_contrast_is_that_of_the_standard() -> None:
+    assert contrast((0, 0, 0), (1, 1, 1)) == pytest.approx(21)
+    assert contrast([0x77 / 255] * 3, (1, 1, 1)) == pytest.approx(4.48, abs=0.01)
+
+
+@pytest.mark.parametrize("options", [{}, {"dark": True}, {"forced": True}], ids=["light", "dark", "forced"])
+def test_what_is_not_text_has_a_contrast_of_3(options: dict[str, bool], opened: Callable[..., Tab]) -> None:
+    """Axe looks at text alone. Of each, the colour that stands out most from the pixel beside its box."""
+    import matplotlib.image
+
+    page = opened(**options)
+
+    def pixels(css: str, beside: int) -> Any:
+        page.js("document.querySelector(arguments[0]).scrollIntoView({ block: 'center' })", css)
+        x, y, width, height = page.js(
+            "const b = document.querySelector(arguments[0]).getBoundingClientRect(); return [b.x, b.y, b.width, b.height]",
+            css,
+        )
+        clip = {"x": x - beside, "y": y - beside, "width": width + 2 * beside, "height": height + 2 * beside, "scale": 1}
+        shot = page.driver.execute_cdp_cmd("Page.captureScreenshot", {"format": "png", "clip": clip})["data"]
+        return matplotlib.image.imread(io.BytesIO(base64.b64decode(shot)))[..., :3]
+
+    page.press('[data-key="questions"]')
+    page.until(lambda: page.texts('[data-key="answer A"]'))
+    low = {}
+    for css in (
+        "#worth", "#strip input[type=range]", ".which", "#sets input[type=search]", "#sets input[type=checkbox]", ".out",
+        ".dot .swatch", ".terms .bar", ".span", "[data-key='answer A']", ".help", ".tag", ".badge.proved",
+        ".badge.refuted", ".tools button", ".chart .mark",
+    ):  # fmt: skip
+        found = pixels(css, 3)
+        low[css] = max(contrast(colour, found[0, 0]) for colour in np.unique(found.reshape(-1, 3), axis=0))
+    # The thumb of a bar that is dragged, on its track.
+    page.js("const bar = document.querySelector('input.p'); bar.value = 0.5; bar.style.setProperty('--v', '0%')")
+    bar = pixels("input.p", 0)
+    middle = bar.shape[0] // 2
+    low["thumb"] = contrast(bar[middle, bar.shape[1] // 2], bar[middle, bar.shape[1] * 3 // 4])
+    assert {css: round(found, 2) for css, found in low.items() if found < 3} == {}
+
+
+def test_a_or_b_narrows_the_parameters(folder: Path, opened: Callable[..., Tab]) -> None:
+    """Somebody for whom one more kind of animal costs 0.8 answers by that; sizes cost 0.5 a label, so that pairs of sets
+    tell on which side of 0.5 and of 1 it is."""
+    page = opened()
+    wanted = udcp.load(folder / "pets.loss", params={"coherence": 0.8})
+    page.press('[data-key="questions"]')
+    left = [100.0]
+    for answers in range(1, 6):
+        said = page.until(lambda n=answers - 1: [x for x in page.texts(".questions > p") if x.startswith(f"{n} comp")])
+        if "Which" not in said[0]:
+            break
+        a, b = (
+            page.js("return [...document.querySelectorAll(arguments[0])].map((e) => e.textContent)", f"[data-key='answer {x}'] bdi")
+            for x in "AB"
+        )  # fmt: skip
+        gap = wanted(a) - wanted(b)
+        key = "same" if abs(gap) < 1e-9 else "A" if gap > 0 else "B"
+        page.press(f'[data-key="answer {key}"]')
+        count = f"{answers} comparison" + ("" if answers == 1 else "s")
+        page.until(lambda count=count: page.texts(".questions > p")[0].startswith(count))
+        if page.texts('[data-key="answer A"]'):  # the keyboard is where the answers are, so that one can go on
+            assert page.js("return document.activeElement.dataset.key") == f"answer {key}"
+        found = page.texts(".fitted td .muted")[0]
+        left.append(0.0 if found == "determined" else float(found.split(" %")[0]))
+    assert left == sorted(left, reverse=True)
+    assert left[-1] <= 5
+    # No answer holds a slider fast, and the best values agree with all of them.
+    assert " with " not in (folder / "pets.cases").read_text(encoding="utf-8").split("\n", 1)[1]
+    page.press('[data-key="use fitted"]')
+    page.until(lambda: page.texts(".cases [role=status]")[0].startswith("all "))
+    value = float(page.js("return document.querySelector('.slider .exact').value"))
+    low, high = (float(x) for x in page.texts(".fitted tbody td")[0].partition(" to ")[::2] for x in [x.split()[0]])
+    assert low <= value <= high
+    assert low <= 0.8 <= high
+    assert page.loud() == []
 
 
 @pytest.mark.parametrize(
@@ -323,3 +412,40 @@ def test_an_exported_page_is_whole(opened: Callable[..., Tab], tab: Callable[...
     assert empty == []
     assert offline.texts("#strip .says") == page.texts("#strip .says")
     assert offline.loud() == []
+
+
+VISITS = """labels { gp, nurse, ward }
+input km in [0, 200]
+costs fee per row in [10, 50]
+param pace = 0.5 in [0, 2]  # minutes for each km
+loss visit in minutes = sum(fee) + pace * km * any({ gp, nurse })
+"""
+
+
+def test_inputs_have_sliders_which_begin_at_the_row(
+    tmp_path: Path, served: Callable[..., str], tab: Callable[..., Tab]
+) -> None:
+    (tmp_path / "visits.loss").write_text(VISITS, encoding="utf-8")
+    page = tab()
+    page.open(served("visits.loss", cwd=tmp_path))
+    settle(page)
+    of_row = page.until(lambda: page.texts('[data-key="take price"]'))
+    assert page.texts(".total .figure") == [f"{of_row[0]} minutes"]  # the set of the row costs the same in both panels
+    slider = '[data-key="input km"]'
+    assert "as in the row" in page.texts("#sets .slider .muted")[0]
+    assert "as in the row: gp " in page.texts("#sets .slider .muted")[1]
+    page.js("document.querySelector('#sets input[value=gp], [data-key=\"label 0\"]').scrollIntoView()")
+    if not page.js("return document.querySelector('[data-key=\"label 0\"]').checked"):
+        page.press('[data-key="label 0"]')
+    before = page.until(lambda: float(page.texts(".total .figure")[0].split()[0]))
+    page.press(slider, *[Keys.ARROW_RIGHT] * 10)
+    page.until(lambda: "the row has" in page.texts("#sets .slider .muted")[0])
+    page.until(lambda: float(page.texts(".total .figure")[0].split()[0]) > before)
+    # Another row brings its own.
+    page.press('[aria-label="Previous row"], [aria-label="Next row"]')
+    page.until(lambda: "as in the row" in page.texts("#sets .slider .muted")[0])
+    # What a parameter is for stands beside it, and what a move of it did.
+    assert page.texts("#spec .slider .muted") == ["minutes for each km"]
+    page.one('#spec .slider input[type="range"]').send_keys(*[Keys.ARROW_RIGHT] * 30)
+    page.until(lambda: "have another set by price. Mean cost" in page.texts(".effect")[0])
+    assert page.loud() == []

@@ -157,7 +157,7 @@ def test_the_gallery_opens_every_example(tmp_path: Path, served: Callable[..., s
     names = sorted(f"{x.parent.name}/{x.stem}" for x in EXAMPLES.glob("*/*.loss"))
     for name in names:
         page.one(".tools button").click()
-        page.until(lambda: sorted(page.texts("dialog[open] .gallery code:first-child")) == names)
+        page.until(lambda: sorted(page.texts("dialog[open] .gallery button > .muted code")) == names)
         page.press(f'[data-key="example {name}"]')
         page.until(lambda name=name: page.texts("h1") == [name.rpartition("/")[2] + ".loss"])
         page.until(lambda: page.texts(".faults .error") == [] and page.texts(".terms tr"))

@@ -11,13 +11,17 @@ from udcp_dsl.expression.rows.declared import RowInput
 from udcp_dsl.loss import Loss
 from udcp_dsl.report.tree import tree_of
 
+_ENTRIES = 40  # costs per row that are told
 _HELD = 1 << 22  # entries of masks that are held at once
 
 
-def _value(x: RowInput, moved: float | None) -> Any:
+def _value(x: RowInput, moved: float | None, of_row: Any) -> Any:
+    """What was moved, else what the row has, else around the middle of the range; within the range."""
+    fits = of_row is not None and np.shape(of_row) == np.shape(x.example)
+    value = np.clip(of_row if fits else x.example, x.low, x.high)
     if x.entries is not None:
-        return x.example
-    return min(max(float(x.example) if moved is None else moved, x.low), x.high)
+        return value
+    return min(max(float(value) if moved is None else moved, x.low), x.high)
 
 
 def labels_data(loss: Loss) -> dict[str, Any]:
@@ -35,13 +39,26 @@ def labels_data(loss: Loss) -> dict[str, Any]:
     }
 
 
-def set_data(loss: Loss, members: Collection[str], moved: Mapping[str, float] | None = None) -> dict[str, Any]:
+def set_data(
+    loss: Loss,
+    members: Collection[str],
+    moved: Mapping[str, float] | None = None,
+    of_row: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
     """What a set costs. `adds` says of every label what the set would cost more with it; of a member, what it costs
     more than without it. Members that are no labels (of another spec) are left out. Inputs of the row are those that
-    were moved, within their ranges, and else around the middle of these."""
-    row = {name: _value(x, (moved or {}).get(name)) for name, x in loss.inputs.items()}
+    were moved, else those of the row that is shown, `of_row`."""
+    moved, of_row = moved or {}, of_row or {}
+    row = {name: _value(x, moved.get(name), of_row.get(name)) for name, x in loss.inputs.items()}
     inputs = [
-        {"name": name, "low": x.low, "high": x.high, "value": None if x.entries else row[name]}
+        {
+            "name": name,
+            "low": x.low,
+            "high": x.high,
+            "value": None if x.entries else row[name],
+            "row": of_row.get(name),
+            "entries": [[entry, float(row[name][i])] for i, entry in enumerate((x.entries or ())[:_ENTRIES])],
+        }
         for name, x in loss.inputs.items()
     ]
     loss = loss.at(row) if row else loss

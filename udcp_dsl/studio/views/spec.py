@@ -28,6 +28,7 @@ class Slider:
     low: float | None
     high: float | None
     span: Span
+    about: str = ""  # the comment behind it
     read: bool = True  # by the loss that is chosen
 
     def as_data(self) -> dict[str, Any]:
@@ -37,6 +38,7 @@ class Slider:
             "value": self.value,
             "low": self.low,
             "high": self.high,
+            "about": self.about,
             "read": self.read,
             "at": list(_offsets(self.span)),
         }
@@ -146,7 +148,9 @@ def _sliders(source: Source, moved: Mapping[str, tuple[float, float]]) -> tuple[
         value, then = moved.get(name, (default, default))
         fits = (low is None or low <= value) and (high is None or value <= high)
         now = value if then == default and fits else default
-        found.append(Slider(name, default, now, low, high, declared.value.span))
+        behind = source.text[declared.span.end :].partition("\n")[0].strip()
+        about = behind.lstrip("# ") if behind.startswith("#") else ""
+        found.append(Slider(name, default, now, low, high, declared.value.span, about))
     return tuple(found)
 
 

@@ -24,7 +24,7 @@ export const onFailure = (hear) => failures.add(hear);
 export const change = (what) => {
   if (offline) return Promise.resolve();
   for (const [kind, value] of Object.entries(what)) {
-    const key = kind === "drag" && value ? `drag ${value[0]}` : kind === "param" ? `param ${value[0]}` : kind;
+    const key = kind === "drag" && value ? `drag ${value[0]}` : kind === "param" || kind === "input" ? `${kind} ${value[0]}` : kind;
     delete waiting[key];
     waiting[key] = { [kind]: value };
   }
@@ -55,17 +55,23 @@ export const follow = async (show, alive) => {
   }
   let version = 0;
   for (;;) {
+    let news;
     try {
       const response = await fetch(`api/views?since=${version}`);
       if (!response.ok) throw new Error(String(response.status));
-      const news = await response.json();
-      if (news.version < version) location.reload(); // another studio has taken the address
-      version = news.version;
-      alive(true);
-      show(news.views);
+      news = await response.json();
     } catch {
       alive(false);
       await new Promise((go) => setTimeout(go, 1000));
+      continue;
+    }
+    if (news.version < version) location.reload(); // another studio has taken the address
+    version = news.version;
+    alive(true);
+    try {
+      show(news.views);
+    } catch (error) {
+      console.error(error); // a fault of the page: the next views are shown still
     }
   }
 };

@@ -24,6 +24,8 @@ export const number = (value) => {
   if (size >= 1000 && size < 1e9) return Math.round(value).toLocaleString("en");
   return String(Number(value.toPrecision(size >= 100 ? 4 : 3)));
 };
+// A number that was typed, or shown by `number` and left as it is; NaN where it is none.
+export const typed = (text) => (text.trim() === "" ? NaN : Number(text.replaceAll(",", "")));
 export const signed = (value) => (value > 0 ? `+${number(value)}` : value < 0 ? `−${number(-value)}` : "0");
 export const percent = (share) => `${(100 * share).toFixed(1)} %`;
 export const chance = (p) => (p > 0 && p < 0.0005 ? "< 0.001" : p.toFixed(3));

@@ -1,7 +1,7 @@
 // Sliders of the inputs per row: what the chosen set costs if the patient lives 12 km away, or 40.
 
 import { change, offline } from "./connection.js";
-import { make, number } from "./dom.js";
+import { listed, make, number, typed } from "./dom.js";
 
 export class InputSliders {
   constructor(parent) {
@@ -19,7 +19,10 @@ export class InputSliders {
       const one = this.shown.get(input.name);
       const costs = input.value === null; // costs per row: one number for each label or category
       one.range.hidden = one.exact.hidden = costs;
-      one.note.textContent = costs ? `costs per row, here spread over ${number(input.low)} to ${number(input.high)}` : `${number(input.low)} to ${number(input.high)}`;
+      const ranging = `${number(input.low)} to ${number(input.high)}`;
+      const entries = (input.entries ?? []).map(([entry, value]) => `${entry} ${number(value)}`);
+      const from = costs || input.row === null ? "" : input.value === input.row ? "; as in the row" : `; the row has ${number(input.row)}`;
+      one.note.textContent = costs ? `${input.row === null ? `spread over ${ranging}` : "as in the row"}: ${listed(entries, 8)}` : ranging + from;
       if (!costs) {
         one.range.min = input.low;
         one.range.max = input.high;
@@ -41,8 +44,8 @@ export class InputSliders {
       oninput: () => { one.exact.value = number(Number(one.range.value)); send(Number(one.range.value)); } });
     one.exact = make("input", { type: "text", inputmode: "decimal", class: "exact", "aria-label": `Value of input ${title}`, disabled: offline,
       onchange: () => {
-        const value = Number(one.exact.value);
-        if (one.exact.value.trim() === "" || !Number.isFinite(value)) return;
+        const value = typed(one.exact.value);
+        if (!Number.isFinite(value)) return;
         one.range.value = value;
         send(value);
       } });

@@ -10,7 +10,7 @@ export class OverallPanel {
     this.table = make("table", { class: "overall" });
     this.cost = make("figure");
     this.quarters = make("figure");
-    this.changed = make("div", { class: "changed", "aria-live": "polite" });
+    this.changed = make("div", { class: "changed", id: "changed", tabindex: "-1" });
     parent.append(
       this.about,
       make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "All rows, by oracle" }, this.table),

@@ -47,7 +47,8 @@ export class RowsPanel {
     this.back.disabled = offline || row.row === 0;
     this.forth.disabled = offline || row.row === row.rows - 1;
     this.reset.hidden = !row.dragged || offline;
-    refill(this.title, row.id === null ? `Row ${row.place}` : [`Row ${row.place}, `, name(row.id)], ` (${row.row + 1} of ${row.rows} shown): the truth is `, make("b", {}, name(this.labels[row.truth])), row.dragged ? make("span", { class: "muted" }, ", dragged") : "");
+    refill(this.title, row.id === null ? `Row ${row.place}` : [`Row ${row.place}, `, name(row.id)], ` (${row.row + 1} of ${row.rows} shown): the truth is `, make("b", {}, name(this.labels[row.truth])), row.dragged ? make("span", { class: "muted" }, ", dragged") : "",
+      Object.entries(row.inputs).filter(([, value]) => !Array.isArray(value)).map(([input, value]) => [", ", make("code", {}, input), ` ${number(value)}`]).flat());
     this.showTable();
     this.showWhy();
     this.showHull();

@@ -16,7 +16,7 @@ export class SetsPanel {
     this.terms = make("table", { class: "terms" });
     this.tree = make("div", { class: "tree", role: "group", "aria-label": "Labels of the set" });
     this.expect = make("details", { class: "expect" });
-    this.facts = make("details", { class: "facts", open: true });
+    this.facts = make("details", { class: "facts", open: matchMedia("(min-width: 48rem)").matches }); // long on a telephone
     this.inputs = new InputSliders(parent);
     parent.append(
       make("div", { class: "chosen" }, this.total, this.clear), make("div", { class: "scroll" }, this.terms),

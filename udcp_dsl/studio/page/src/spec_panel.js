@@ -1,7 +1,7 @@
 // The spec: its editor, a slider for each parameter, what is wrong with it, and which oracles take it.
 
 import { change, offline } from "./connection.js";
-import { make, name, number, refill } from "./dom.js";
+import { cost, make, name, number, percent, refill, typed } from "./dom.js";
 import { Editor } from "./editor.js";
 
 export class SpecPanel {
@@ -10,16 +10,21 @@ export class SpecPanel {
     this.sliders = make("div", { class: "sliders" });
     this.faults = make("ul", { class: "faults", "aria-label": "Faults and warnings", "aria-live": "polite" });
     this.choice = make("div", { class: "choice" });
+    this.effect = make("p", { class: "effect small", "aria-live": "polite" });
     this.oracles = make("details", { class: "oracles" });
-    parent.append(this.choice, place, make("p", { class: "muted small editor-help" }, "Tab leaves the editor. Hover a word to see what it means."), this.faults, this.sliders, this.oracles);
+    parent.append(this.choice, place, make("p", { class: "muted small editor-help" }, "Tab leaves the editor. Hover a word to see what it means."), this.faults, this.sliders, this.effect, this.oracles);
     this.editor = new Editor(place);
     this.inputs = new Map();
   }
 
   show(views, state) {
     if (views.words) this.editor.learn(views.words);
-    if (!views.spec) return;
-    const spec = views.spec;
+    if (views.overall) this.change = views.overall.change;
+    if (views.spec) this.showSpec(views.spec, state);
+    if (views.spec || views.overall) this.showEffect(this.change);
+  }
+
+  showSpec(spec, state) {
     this.editor.diagnose(spec.diagnostics);
     this.showFaults(spec);
     this.showSliders(spec.params.filter((param) => param.read));
@@ -83,10 +88,20 @@ export class SpecPanel {
         row.exact.value = number(param.value);
       }
       const moved = param.value !== param.default;
-      row.note.textContent = moved ? `the spec says ${number(param.default)}` : "";
+      row.note.textContent = moved ? `the spec says ${number(param.default)}` : param.about;
       row.back.hidden = row.write.hidden = !moved || offline;
     }
     this.sliders.hidden = params.length === 0;
+  }
+
+  // What the last edit or move of a slider did, where the hand is; the rows are listed with all rows.
+  showEffect(data) {
+    if (!data) {
+      this.effect.textContent = offline || this.inputs.size === 0 ? "" : "Move a slider: what it changes is told here.";
+      return;
+    }
+    refill(this.effect, make("b", {}, `${data.changed} of ${data.rows} rows`), ` have another set by ${data.oracle}. Mean cost ${number(data.cost_before)} → `, make("b", {}, cost(data.cost_after)),
+      `, labels ${number(data.size_before)} → ${number(data.size_after)}, coverage ${percent(data.coverage_before)} → ${percent(data.coverage_after)}. `, make("a", { href: "#changed" }, "Which rows"));
   }
 
   slider(param) {
@@ -102,8 +117,8 @@ export class SpecPanel {
     row.exact = make("input", {
       type: "text", inputmode: "decimal", class: "exact", "aria-label": `Value of parameter ${param.name}`, disabled: offline,
       onchange: () => {
-        const value = Number(row.exact.value);
-        if (row.exact.value.trim() !== "" && Number.isFinite(value)) {
+        const value = typed(row.exact.value);
+        if (Number.isFinite(value)) {
           row.range.value = value;
           set(value);
         }

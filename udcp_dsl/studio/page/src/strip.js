@@ -1,7 +1,7 @@
 // The answer first: what the sets cost at this coverage, what that saves, and whom they fail; with the slider of alpha.
 
 import { change, offline } from "./connection.js";
-import { cost, make, name, number, percent, refill, unitNow } from "./dom.js";
+import { cost, make, name, number, percent, refill, typed, unitNow } from "./dom.js";
 
 export class Strip {
   constructor(parent, help) {
@@ -14,7 +14,7 @@ export class Strip {
       },
     });
     this.level = make("output", { for: "alpha" });
-    this.worth = make("input", { type: "text", inputmode: "decimal", id: "worth", class: "exact", disabled: offline, onchange: () => this.setWorth(Number(this.worth.value.replaceAll(",", ""))) });
+    this.worth = make("input", { type: "text", inputmode: "decimal", id: "worth", class: "exact", disabled: offline, onchange: () => this.setWorth(typed(this.worth.value)) });
     this.unit = make("span", { class: "muted" });
     this.valued = make("div", { class: "valued", hidden: true }, make("label", { for: "worth" }, "a miss is worth"), this.worth, this.unit, help("worth of a miss"));
     parent.append(this.says, make("div", { class: "asks" }, make("div", { class: "alpha" }, make("label", { for: "alpha" }, "alpha"), help("alpha"), this.alpha, this.level), this.valued));
@@ -45,7 +45,10 @@ export class Strip {
 
   // The threshold of price is what a missed truth is valued at.
   showWorth(data) {
-    this.price = data.oracles.find((x) => x.oracle === "price");
+    const price = data.oracles.find((x) => x.oracle === "price");
+    // While it is being worked out the field stays, as it was.
+    if (!price && data.main === "price" && !data.missing.price) return;
+    this.price = price;
     const worth = this.price?.worth ?? null;
     this.valued.hidden = worth === null;
     this.unit.textContent = unitNow() ?? "";
