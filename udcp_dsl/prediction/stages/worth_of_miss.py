@@ -39,11 +39,13 @@ if TYPE_CHECKING:
     from udcp_dsl.prediction.stages.oracle_input import OracleInput
     from udcp_dsl.prediction.stages.setting import Cells, Setting
 
-# A quarter of the rows, but no more than this many; of all rows at least, and of a group for an alpha of its own.
-SHARE, MOST = Fraction(1, 4), 1000
+# Half of the rows, but no more than this many: the rows that decide about a small alpha are the few that are missed, and
+# with fewer of these alpha is off by more than a better threshold gains. Then how many rows it takes at least: of all, and
+# of a group for an alpha of its own.
+SHARE, MOST = Fraction(1, 2), 2000
 FEWEST, OF_A_GROUP = 10, 50
-# Thresholds that are tried: as many as this many entries of scores allow, but no fewer than so many.
-_ENTRIES, _FEWEST_TRIED = 1 << 29, 64
+# Thresholds that are tried: as many as this many entries of scores allow, but no fewer and no more than so many.
+_ENTRIES, _FEWEST_TRIED, _MOST_TRIED = 1 << 29, 64, 400
 # Prices that are tried first, as powers of 4 times the worth; then nearer ones, around the best.
 _POWERS, _NEARER = 6, (2.0, 2**0.5, 2**0.25, 2**0.125)
 _FOLDS = 10  # each of which is measured by thresholds that the others have set
@@ -82,7 +84,7 @@ class WorthOfMiss(Stage):
         fold = cells.draw(SHARE, MOST, np.random.default_rng([setting.promise.seed, _STREAM]))
         if len(fold) < FEWEST:
             raise InputError(
-                f"miss finds alpha on a quarter of the rows, and a quarter of {len(cells)} is too few: give "
+                f"miss finds alpha on half of the rows, and half of {len(cells)} is too few: give "
                 f"{int(FEWEST / SHARE)} rows or more, or alpha"
             )
         return (fold,)
@@ -280,9 +282,9 @@ def _by_threshold(setting: Setting, oracle: Oracle, own: OracleInput) -> _Curve:
         scores = scores.copy()
         scores[np.arange(len(scores)), oracle.first(own.P)] = -np.inf
     taus = np.unique(np.append(true, -np.inf))
-    tried = max(_FEWEST_TRIED, _ENTRIES // max(1, scores.size))
-    if len(taus) > tried:
-        taus = taus[np.unique(np.linspace(0, len(taus) - 1, tried).astype(np.intp))]
+    tried = min(_MOST_TRIED, max(_FEWEST_TRIED, _ENTRIES // max(1, scores.size)))
+    if len(taus) > tried:  # all that miss few rows, and ever fewer of the others: what matters is a relative step
+        taus = taus[-np.unique(np.geomspace(1, len(taus), tried).round().astype(np.intp))[::-1]]
     costs, sizes = np.empty((len(taus), len(scores))), np.full(len(scores), -1)
     for t, tau in enumerate(taus.tolist()):
         mask = scores <= tau

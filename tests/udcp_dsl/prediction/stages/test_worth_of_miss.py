@@ -63,7 +63,7 @@ def test_the_rows_that_find_alpha_set_no_threshold() -> None:
     P, y = rows(600, 2)
     predictor = udcp.SetPredictor(LOSS, "lac", miss=MISS, repair=None).calibrate(P, y)
     kept = predictor.threshold_rows(predictor.rows(P, y))
-    assert len(kept) == predictor.calibrated.n == 450
+    assert len(kept) == predictor.calibrated.n == 300
     changed = y.copy()
     changed[kept] = P[kept].argmin(axis=1)
     again = udcp.SetPredictor(LOSS, "lac", miss=MISS, repair=None).calibrate(P, changed)
