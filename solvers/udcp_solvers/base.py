@@ -12,8 +12,8 @@ import numpy as np
 
 from udcp_dsl.prediction.declaration import Declaration, Way
 from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Probabilities
-from udcp_solvers.numeric.mass import mass_score_of, mass_scores, mass_sets
 from udcp_solvers.mass_rule import ByMass, checked_mass
+from udcp_solvers.numeric.mass import mass_score_of, mass_scores, mass_sets
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss

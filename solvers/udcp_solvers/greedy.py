@@ -26,9 +26,9 @@ from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Probabilities, is
 from udcp_solvers.greedy_orders.incremental_cost import grow
 from udcp_solvers.greedy_orders.lists import list_labels, model_of, no_model
 from udcp_solvers.greedy_orders.steps import Problem, orders_by_steps
+from udcp_solvers.mass_rule import ByMass, checked_mass
 from udcp_solvers.numeric.compiled import over_rows
 from udcp_solvers.numeric.remaining import remaining_score_of, remaining_scores, remaining_sets, row_blocks
-from udcp_solvers.mass_rule import ByMass, checked_mass
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss

@@ -25,13 +25,13 @@ from udcp_dsl.diagnostics import OracleError, warn
 from udcp_dsl.expression.lower import LoweringError, check_linear
 from udcp_dsl.prediction.declaration import Declaration, Refusal, Way
 from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Probabilities, SolvingOracle, is_number
+from udcp_solvers.mass_rule import ByMass, checked_mass
 from udcp_solvers.numeric.blocks import block_scores
 from udcp_solvers.programs.exact import Exact, Report
 from udcp_solvers.programs.instance import Instances, Outcome, Recipe, Settings, Wanted
 from udcp_solvers.programs.shortcuts import shortcut
 from udcp_solvers.programs.solver import counts_nodes, export, solver_name
 from udcp_solvers.search.model import searchable
-from udcp_solvers.mass_rule import ByMass, checked_mass
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss

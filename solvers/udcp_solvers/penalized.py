@@ -30,12 +30,12 @@ from udcp_solvers.greedy_orders.incremental_cost import (
     new_state,
     push,
 )
+from udcp_solvers.mass_rule import ByMass, checked_mass
 from udcp_solvers.numeric.compiled import jit, over_rows
 from udcp_solvers.numeric.exact_sum import LIMBS, add
 from udcp_solvers.numeric.falling import falling_order, order_scratch
 from udcp_solvers.numeric.mass import mass_scores
 from udcp_solvers.numeric.remaining import limbs_of, mass_score, not_below, row_blocks, without_label
-from udcp_solvers.mass_rule import ByMass, checked_mass
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss

@@ -47,7 +47,8 @@ from udcp_solvers.search.bound import (
     ended,
     margins,
 )
-from udcp_solvers.search.branching import by_label, culprit, divide, nearest, undecided
+from udcp_solvers.search.branching import branching_operation, by_label, decidable_operand, divide, nearest
+from udcp_solvers.search.forest_minimum import settle
 from udcp_solvers.search.intervals import cost_beside, intervals, touch
 from udcp_solvers.search.layout import (
     CODE,
@@ -75,7 +76,6 @@ from udcp_solvers.search.layout import (
     part,
     sizes_of,
 )
-from udcp_solvers.search.lightest import settle
 from udcp_solvers.search.lines import AT as _AT
 from udcp_solvers.search.lines import COUNTED, next_line
 from udcp_solvers.search.lines import LEFT as _LEFT
@@ -460,13 +460,13 @@ def _divided(ints: Ints, floats: Floats, p: Floats, top: int, labels: Ints, T: S
     state, chosen = T.ints[STATE_ROW][:C], T.small[0]
     ends, q = T.floats[LOW_ROW : HIGH_ROW + 1, :N], T.floats[QLOW_ROW : QHIGH_ROW + 1, :Q]
     point_q, point = T.floats[POINT_Q_ROW][:Q], T.floats[POINT_ROW][:N]
-    i, category = culprit(
+    i, category = branching_operation(
         ints, floats, here[K + C :], reals_here[2 * Q :], state, q, ends, chosen, point_q, point,
         int(T.search[COUNTED]), T.ints[WAITING_ROW], T.floats[FACTORS_ROW],
     )  # fmt: skip
     mixed = i >= 0 and part(ints, CODE)[4 * i] == LARGER
     if i >= 0 and category < 0:
-        i = undecided(ints, i, ends, point)
+        i = decidable_operand(ints, i, ends, point)
     if mixed:
         category = nearest(ints, labels, here[:K], state, T.floats[VALUE_ROW][:K], T.floats[V_ROW][:C])
     if i >= 0 and divide(

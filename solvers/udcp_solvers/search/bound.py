@@ -14,6 +14,7 @@ import numpy as np
 from udcp_solvers.numeric.compiled import jit_uncounted as jit
 from udcp_solvers.numeric.filling import fill
 from udcp_solvers.search.counts import ROOMS, ROWS, by_count
+from udcp_solvers.search.forest_minimum import by_threshold, changes, forest_minimum, touching
 from udcp_solvers.search.layout import (
     CATEGORY_LABELS,
     FREE,
@@ -24,7 +25,6 @@ from udcp_solvers.search.layout import (
     size_numbers,
     sizes_of,
 )
-from udcp_solvers.search.lightest import by_threshold, changes, lightest, touching
 from udcp_solvers.search.lines import COUNTED, KEPT_OF_LINES
 from udcp_solvers.search.minorant import minorant
 from udcp_solvers.search.pairs import by_pairs, grow
@@ -104,7 +104,7 @@ def bounded(
             ints, floats, counted, of_count, T.floats[BASE_ROW][:Q], x, labels, state, value, weight, q, T.pool,
             T.picks, T.ints[ORDER_ROW], T.ints[SPARE_ROW], T.ints, T.floats[TRIAL_ROW], chosen,
         )  # fmt: skip
-    total = lightest(ints, p, x, labels, state, value, weight, value, np.inf, v, chosen)
+    total = forest_minimum(ints, p, x, labels, state, value, weight, value, np.inf, v, chosen)
     if threshold < 0 and pairs >= 0:
         # Weights of categories are at least 0.
         forced = 0.0
@@ -128,7 +128,7 @@ def bounded(
             ints, floats, threshold, f, x, labels, state, value, weight, total, v, entry, everyone, ends[0, threshold],
             T.ints[ORDER_ROW], T.ints[SPARE_ROW], T.floats[TRIAL_ROW],
         )  # fmt: skip
-        lightest(ints, p, x, labels, state, value, weight, entry, t, v, chosen)
+        forest_minimum(ints, p, x, labels, state, value, weight, entry, t, v, chosen)
         cap = second - total
     T.search[CAP] = cap
     changes(ints, x, labels, state, value, v, entry, t, cap, chosen, change)

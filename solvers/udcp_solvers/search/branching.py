@@ -56,7 +56,7 @@ from udcp_solvers.search.minorant import lowest, mixes, opened
 
 
 @jit
-def culprit(
+def branching_operation(
     ints: Ints,
     floats: Floats,
     decided: Marks,
@@ -128,7 +128,7 @@ def touches(ints: Ints, c: int, chosen: Marks) -> bool:
 
 
 @jit
-def undecided(ints: Ints, i: int, ends: Floats, point: Floats) -> int:
+def decidable_operand(ints: Ints, i: int, ends: Floats, point: Floats) -> int:
     """From an operation down to the operand that can be decided; -1 where there is none."""
     code = part(ints, CODE)
     while i >= 0:

@@ -39,7 +39,7 @@ from udcp_solvers.search.layout import (
 
 
 @jit
-def lightest(
+def forest_minimum(
     ints: Ints,
     p: Floats,
     x: Marks,
