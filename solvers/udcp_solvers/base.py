@@ -12,8 +12,8 @@ import numpy as np
 
 from udcp_dsl.prediction.declaration import Declaration, Way
 from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Probabilities
+from udcp_solvers.mass_rule import ByMass, checked_mass
 from udcp_solvers.numeric.mass import mass_score_of, mass_scores, mass_sets
-from udcp_solvers.shares import ByMass, checked_mass
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
@@ -26,19 +26,19 @@ class MassOracle(ByMass):
     _free: int = 0
 
     def __init__(self, loss: Loss, mass: str, seed: int | None, **options: object) -> None:
-        self._shares = checked_mass(self.name, mass, seed)
-        super().__init__(loss, **options, **self._shares.options)
+        self._mass_rule = checked_mass(self.name, mass, seed)
+        super().__init__(loss, **options, **self._mass_rule.options)
 
     def _scores(self, P: Probabilities) -> Floats:
-        return mass_scores(P, self._shares.of(P), self._lam, self._free)
+        return mass_scores(P, self._mass_rule.shares(P), self._lam, self._free)
 
     def _score_of(self, P: Probabilities, y: Indices) -> Floats:
-        return mass_score_of(P, self._shares.of(P), y, self._lam, self._free)
+        return mass_score_of(P, self._mass_rule.shares(P), y, self._lam, self._free)
 
     def _sets(self, P: Probabilities, tau: Floats) -> Masks:
         if tau.shape[1] > 1:  # by class: sets are not prefixes of the order
             return super()._sets(P, tau)
-        return mass_sets(P, self._shares.of(P), tau[:, 0], self._lam, self._free)
+        return mass_sets(P, self._mass_rule.shares(P), tau[:, 0], self._lam, self._free)
 
     def _first(self, P: Probabilities) -> Indices:
         return np.asarray(np.argmax(P, axis=1), dtype=np.int64)

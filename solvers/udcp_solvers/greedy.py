@@ -26,9 +26,9 @@ from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Probabilities, is
 from udcp_solvers.greedy_orders.incremental_cost import grow
 from udcp_solvers.greedy_orders.lists import list_labels, model_of, no_model
 from udcp_solvers.greedy_orders.steps import Problem, orders_by_steps
+from udcp_solvers.mass_rule import ByMass, checked_mass
 from udcp_solvers.numeric.compiled import over_rows
 from udcp_solvers.numeric.remaining import remaining_score_of, remaining_scores, remaining_sets, row_blocks
-from udcp_solvers.shares import ByMass, checked_mass
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
@@ -91,8 +91,8 @@ class Greedy(ByMass):
                 f"oracle 'greedy': M = {bound:g} is below {hi:g}, the proved bound of loss {loss.name!r}; "
                 "sets that cost more than M are not told apart, and their labels are ordered by decreasing p"
             )
-        self._shares = checked_mass(self.name, mass, seed)
-        super().__init__(loss, M=bound, eps=float(eps), **self._shares.options)
+        self._mass_rule = checked_mass(self.name, mass, seed)
+        super().__init__(loss, M=bound, eps=float(eps), **self._mass_rule.options)
         self._orders = first_of(paths(loss, bound, float(eps)))
 
     def _scores(self, P: Probabilities) -> Floats:
@@ -100,7 +100,7 @@ class Greedy(ByMass):
         for rows in row_blocks(P, _BLOCK):
             part = P[rows]
             orders, _ = self._orders(part, np.full(len(part), -1), np.full(len(part), -np.inf))
-            out[rows] = remaining_scores(part, self._shares.of(part), orders)
+            out[rows] = remaining_scores(part, self._mass_rule.shares(part), orders)
         return out
 
     def _score_of(self, P: Probabilities, y: Indices) -> Floats:
@@ -108,7 +108,7 @@ class Greedy(ByMass):
         for rows in row_blocks(P, _BLOCK):
             part = P[rows]
             orders, counts = self._orders(part, y[rows], np.full(len(part), -np.inf))
-            out[rows] = remaining_score_of(part, self._shares.of(part), orders, counts, y[rows])
+            out[rows] = remaining_score_of(part, self._mass_rule.shares(part), orders, counts, y[rows])
         return out
 
     def _sets(self, P: Probabilities, tau: Floats) -> Masks:
@@ -119,7 +119,7 @@ class Greedy(ByMass):
             part, at = P[rows], tau[rows, 0]
             full = at >= P.shape[1] * 1e-300
             orders, counts = self._orders(part, np.full(len(part), -1), np.where(full, np.inf, -at))
-            out[rows] = remaining_sets(part, self._shares.of(part), orders, counts, at)
+            out[rows] = remaining_sets(part, self._mass_rule.shares(part), orders, counts, at)
         return out
 
     def _first(self, P: Probabilities) -> Indices:

@@ -25,13 +25,13 @@ from udcp_dsl.diagnostics import OracleError, warn
 from udcp_dsl.expression.lower import LoweringError, check_linear
 from udcp_dsl.prediction.declaration import Declaration, Refusal, Way
 from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Probabilities, SolvingOracle, is_number
+from udcp_solvers.mass_rule import ByMass, checked_mass
 from udcp_solvers.numeric.blocks import block_scores
 from udcp_solvers.programs.exact import Exact, Report
 from udcp_solvers.programs.instance import Instances, Outcome, Recipe, Settings, Wanted
 from udcp_solvers.programs.shortcuts import shortcut
 from udcp_solvers.programs.solver import counts_nodes, export, solver_name
 from udcp_solvers.search.model import searchable
-from udcp_solvers.shares import ByMass, checked_mass
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
@@ -117,7 +117,7 @@ class Ilp(ByMass, SolvingOracle):
     ) -> None:
         if program not in ("mass", "price"):
             raise OracleError(f"oracle 'ilp': program must be 'mass' or 'price', not {program!r}")
-        self._shares = checked_mass(self.name, mass, seed)
+        self._mass_rule = checked_mass(self.name, mass, seed)
         if program == "price" and mass != "before":
             raise OracleError("oracle 'ilp': with program='price' labels are scored by prices: leave out mass")
         if not isinstance(canonical, bool):
@@ -136,7 +136,7 @@ class Ilp(ByMass, SolvingOracle):
         super().__init__(
             loss, program=program, solver=solver if isinstance(solver, str) else chosen,
             levels=[float(x) for x in levels], node_limit=nodes, time_limit=limit, canonical=canonical,
-            **(self._shares.options if program == "mass" else {}),
+            **(self._mass_rule.options if program == "mass" else {}),
         )  # fmt: skip
         self.model = loss.linear_model
         self.report = Report()
@@ -244,9 +244,9 @@ class Ilp(ByMass, SolvingOracle):
             assert outcome.blocks is not None
             orders[i], blocks[i] = outcome.order, outcome.blocks
             final[i, outcome.order[: outcome.count]] = True
-        if self._shares.mass == "through":  # within a block by falling p: each label counts by itself
+        if self._mass_rule.mass == "through":  # within a block by falling p: each label counts by itself
             blocks[:] = np.arange(P.shape[1])
-        return block_scores(P, self._shares.of(P), orders, blocks), final
+        return block_scores(P, self._mass_rule.shares(P), orders, blocks), final
 
     @property
     def unproved(self) -> int | None:

@@ -30,12 +30,12 @@ from udcp_solvers.greedy_orders.incremental_cost import (
     new_state,
     push,
 )
+from udcp_solvers.mass_rule import ByMass, checked_mass
 from udcp_solvers.numeric.compiled import jit, over_rows
 from udcp_solvers.numeric.exact_sum import LIMBS, add
 from udcp_solvers.numeric.falling import falling_order, order_scratch
 from udcp_solvers.numeric.mass import mass_scores
 from udcp_solvers.numeric.remaining import limbs_of, mass_score, not_below, row_blocks, without_label
-from udcp_solvers.shares import ByMass, checked_mass
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
@@ -73,8 +73,8 @@ class Penalized(ByMass):
     def __init__(self, loss: Loss, *, lam: float | None = None, mass: str = "before", seed: int | None = None) -> None:
         if lam is not None and not (is_number(lam) and lam >= 0):
             raise OracleError(f"oracle 'penalized': lam must be a finite number of at least 0, or None, not {lam!r}")
-        self._shares = checked_mass(self.name, mass, seed)
-        super().__init__(loss, lam=None if lam is None else float(lam), **self._shares.options)
+        self._mass_rule = checked_mass(self.name, mass, seed)
+        super().__init__(loss, lam=None if lam is None else float(lam), **self._mass_rule.options)
         self._path = None if lam is None else first_of(paths(loss, float(lam)))
 
     def _along(self, P: Probabilities, wanted: Indices | int, tau: Floats | float) -> tuple[Indices, Floats, Indices]:
@@ -82,7 +82,7 @@ class Penalized(ByMass):
             raise OracleError(
                 "oracle 'penalized' has no lam yet: SetPredictor tunes it when it is calibrated; or give one, lam=0.1"
             )
-        return self._path(P, self._shares.of(P), np.broadcast_to(wanted, len(P)), np.broadcast_to(tau, len(P)))
+        return self._path(P, self._mass_rule.shares(P), np.broadcast_to(wanted, len(P)), np.broadcast_to(tau, len(P)))
 
     def _scores(self, P: Probabilities) -> Floats:
         out = np.empty(P.shape)

@@ -326,7 +326,7 @@ FAULTS = (
     ),
     Fault(
         "mass at random: the draws of randomized sets",
-        "solvers/udcp_solvers/shares.py",
+        "solvers/udcp_solvers/mass_rule.py",
         "row_draws(P, (self.seed, _STREAM))",
         "row_draws(P, self.seed)",
         (MASS, "-k", "formula or draws"),
@@ -334,7 +334,7 @@ FAULTS = (
     Fault(
         "ilp: labels of a block one by one",
         "solvers/udcp_solvers/ilp.py",
-        'if self._shares.mass == "through":',
+        'if self._mass_rule.mass == "through":',
         "if True:",
         ("tests/udcp_solvers/test_ilp.py", "-k", "block"),
     ),

@@ -27,8 +27,7 @@ from udcp_solvers.programs.mass import has_mass, mass_below
 from udcp_solvers.programs.shortcuts import shortcut
 from udcp_solvers.programs.solver import Answer, Question, Row, Solver, open_solver
 from udcp_solvers.search.layout import FREE, IN
-from udcp_solvers.search.mass import BUDGET as BRANCHES
-from udcp_solvers.search.mass import MassSearch
+from udcp_solvers.search.prices import MASS_BUDGET, MassSearch
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
@@ -161,7 +160,7 @@ class Exact:
     def _known(self, p: Floats, t: float, inside: Masks) -> Found:
         """The cheapest set of mass t that is found without the solver."""
         if self._search is not None:
-            mask, cost, gap = self._search.cheapest(p, t, inside, BRANCHES if self._searches else 0)
+            mask, cost, gap = self._search.cheapest(p, t, inside, MASS_BUDGET if self._searches else 0)
             if has_mass(p, mask, t):
                 return Found(mask, cost, gap == 0.0 and self._searches)
         masks = np.array([_likeliest(p, t, inside), *(inside | np.eye(len(p), dtype=bool))])

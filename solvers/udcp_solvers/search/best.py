@@ -1,10 +1,16 @@
 """The best set at a price: the least L(S) - mu p(S) over sets that hold some labels and leave out others.
 
-Open branches wait on a stack, the one of the set just found on top. A branch ends where its bound is no better than the
-best set known, where its set costs what the minorant says, or where nothing in it is free. Whatever the loss, all sets
-are covered; with the budget used up, the least bound of what is left open tells how much better another set could be.
+Branch and bound. Open nodes wait on a stack, the one of the set just found on top. A step takes the top one and
 
-Of min(L, c) branches are those of L; beside them there is one set more, all labels at the limit c.
+- drops it if its bound is no better than the incumbent, the best set known;
+- bounds it: the minimum of a minorant, whose lines are moved until it is high, and the set that attains it, which may
+  be the next incumbent;
+- fixes labels that would cost too much on the other side;
+- closes it where the set costs what the minorant says, or branches: two nodes in its place.
+
+Whatever the loss, all sets are covered; with the budget used up, the least bound of what is left open tells how much
+better another set could be. Of min(L, c) nodes are those of L; beside them there is one set more, all labels at the
+limit c: its value is the *ceiling*.
 """
 
 from __future__ import annotations
@@ -13,42 +19,10 @@ import numpy as np
 
 from udcp_solvers.numeric.compiled import jit_uncounted as jit
 from udcp_solvers.numeric.filling import fill, order_by, put
-from udcp_solvers.search.bound import (
-    ALL_WITH_ROW,
-    ALL_WITHOUT_ROW,
-    BASE_ROW,
-    CAP,
-    CHANGE_ROW,
-    EVERYONE_ROW,
-    FACTOR_OF_ROW,
-    FACTORS_ROW,
-    HIGH_ROW,
-    LABELS_ROW,
-    LOOKED,
-    LOW_ROW,
-    ORDER_ROW,
-    POINT_Q_ROW,
-    POINT_ROW,
-    POINT_STATE_ROW,
-    QHIGH_ROW,
-    QLOW_ROW,
-    SPARE_ROW,
-    STATE_ROW,
-    TOUCHED_ROW,
-    TRIAL_ROW,
-    V_ROW,
-    VALUE_ROW,
-    WAITING_ROW,
-    WITH_ROW,
-    WITHOUT_ROW,
-    WORTH_ROW,
-    Scratch,
-    bounded,
-    ended,
-    margins,
-)
-from udcp_solvers.search.branching import by_label, culprit, divide, nearest, undecided
-from udcp_solvers.search.intervals import cost_beside, intervals, touch
+from udcp_solvers.search.bound import bounded, close, note_root
+from udcp_solvers.search.branching import branch
+from udcp_solvers.search.forest_minimum import fix_labels
+from udcp_solvers.search.intervals import intervals, net_cost, touch
 from udcp_solvers.search.layout import (
     CODE,
     CONSTANTS,
@@ -59,7 +33,6 @@ from udcp_solvers.search.layout import (
     IN,
     LABEL_CATEGORIES,
     LABEL_STARTS,
-    LARGER,
     LEAST,
     NUMBERS,
     OUT,
@@ -73,228 +46,260 @@ from udcp_solvers.search.layout import (
     limit_of,
     numbers,
     part,
-    sizes_of,
 )
-from udcp_solvers.search.lightest import settle
-from udcp_solvers.search.lines import AT as _AT
-from udcp_solvers.search.lines import COUNTED, next_line
-from udcp_solvers.search.lines import LEFT as _LEFT
+from udcp_solvers.search.lines import next_line, start_lines
+from udcp_solvers.search.workspace import NEAR, Node, Question, Workspace, node_at, open_labels
 
-# Values closer than this, relative to what they are made of, are equal.
-NEAR = 1e-12
-# Labels that are tried, one by one, to better the set of the first branch: twice as many of a sum of many labels, where
-# a trial is quick and a better set ends many branches.
+# Labels that are tried, one by one, to better the set of the first node: twice as many of a sum of many labels, where a
+# trial is quick and a better set ends many nodes.
 _NEAR_LABELS, _MANY_LABELS = 8, 256
 # With so many free labels at most a table of their number is optimised count by count.
 _COUNTABLE = 64
-# Of trees of so few branches it is known what changes of labels make of them.
-_FEW_BRANCHES = 8
-# How often a line is moved at most, in the first branch and in others.
+# Of trees of so few nodes it is known what changes of labels make of them.
+_FEW_NODES = 8
+# How often a line is moved at most, in the first node and in others.
 _FIRST_MOVES, _MOVES = 14, 5
 
 
 @jit
-def best_set(
-    ints: Ints,
-    floats: Floats,
-    p: Floats,
-    mu: float,
-    fixed: Marks,
-    span: float,
-    budget: int,
-    ties: bool,
-    T: Scratch,
-    found: Marks,
-    started: bool,
-) -> float:
-    """Fill `found` (K,) with the best set among those that agree with `fixed` (OUT, FREE, IN).
+def best_set(ints: Ints, floats: Floats, asked: Question, found: Marks, started: bool, T: Workspace) -> float:
+    """Fill `found` (K,) with the best set; with `started` it is a set to begin with.
 
-    With `started`, `found` is a set to begin with. `span` is how much the loss may vary. With `ties` sets of equal
-    value are looked for too: of them the heaviest, then the smallest, then the first by indices is found. Returns by
-    how much another set may be better at most: 0 unless the budget of branches was used up. `T.margin` is filled for
-    the labels that are free.
+    Of sets of equal value, where they are asked for, the heaviest, then the smallest, then the first by indices is
+    found. Returns by how much another set may be better at most: 0 unless the budget of nodes was used up. `T.margin`
+    is filled for the labels that are free.
     """
-    K, C, Q, N = sizes_of(ints)
-    adds = numbers(ints, floats, LEAST)
-    chosen, root, worth = T.small[0], T.small[1], T.floats[WORTH_ROW][:K]
-    state, point_state = T.ints[STATE_ROW][:C], T.ints[POINT_STATE_ROW][:C]
-    point_q, point = T.floats[POINT_Q_ROW][:Q], T.floats[POINT_ROW][:N]
-    base, touched = T.floats[BASE_ROW][:Q], T.ints[TOUCHED_ROW][:C]
-    put(base, numbers(ints, floats, CONSTANTS))
-    fill(touched, 0)
-    many, scale, heaviest = 0, span, 0.0
-    for y in range(K):
-        root[y] = fixed[y]
-        if fixed[y] == FREE:
-            T.margin[y] = adds[y] - mu * p[y]
-            if T.margin[y] > 0.0 or (p[y] == 0.0 and adds[y] >= 0.0):
-                root[y] = OUT
-            elif mu * p[y] > (1.0 + 1e-9) * span and p[y] > 0.0:
-                root[y] = IN
-                T.margin[y] = mu * p[y] - span
-        if root[y] != OUT:
-            T.ints[LABELS_ROW, many] = y
-            many += 1
-            # What every set has does not count: beside it small values would lose their digits.
-            worth[y] = mu * p[y] if root[y] == FREE else 0.0
-            scale += worth[y]
-            heaviest = max(heaviest, worth[y])
-    fill(chosen, 0)
-    labels, everyone, _ = _fewer(
-        ints, floats, root, T.ints[LABELS_ROW][:many], T.ints[EVERYONE_ROW], worth, base, touched, chosen
-    )
-    for row in (WITH_ROW, WITHOUT_ROW):
-        fill(T.floats[row], -np.inf)
-    for row in (ALL_WITH_ROW, ALL_WITHOUT_ROW):
-        fill(T.floats[row], np.inf)
-    fill(T.marks[0], 0)
-    put(T.marks[0][:K], root)
-    fill(T.reals[0], -np.inf)
-    fill(T.reals[0][Q : 2 * Q], np.inf)
-    put(T.reals[0][2 * Q : 3 * Q + N], T.warm)
-    best, ceiling = np.inf, np.inf
-    capped = limit_of(ints)
-    if capped >= 0:
-        T.marks[0][K + C + N - 1] = FIRST
-        ceiling = numbers(ints, floats, NUMBERS)[2 * capped]
-        for y in range(K):
-            if fixed[y] == FREE and root[y] != IN:
-                ceiling -= mu * p[y]
-                scale += mu * p[y] if root[y] == OUT else 0.0
-    slack = NEAR * scale
-    if started and _agrees(found, root):
-        best = _net(ints, floats, base, touched, worth, found, labels, everyone, point_state, point_q, point)
-    top, looked = 1, 0
-    by_sum = _is_sum(ints)
-    room_of_ties = slack if ties else -slack
-    open_bound, shift = np.inf, 0.0
-    # Whether every branch that ended so far told what changes make of it, and nothing was settled.
-    told = True
-    while top > 0:
-        top -= 1
-        marks, reals = T.marks[top], T.reals[top]
-        limit = min(best, ceiling) + room_of_ties
-        bound = reals[3 * Q + N]
-        if bound >= limit:
-            if told:
-                ended(bound, -np.inf, marks, labels, T)
-            continue
-        if looked >= budget:
-            open_bound = min(open_bound, bound)
-            told = False
-            continue
-        looked += 1
-        told = told and looked <= _FEW_BRANCHES
-        x, said, decided = marks[:K], marks[K : K + C], marks[K + C :]
-        ends, q = T.floats[LOW_ROW : HIGH_ROW + 1, :N], T.floats[QLOW_ROW : QHIGH_ROW + 1, :Q]
-        if not touch(ints, x, said, labels, touched, state):
-            continue
-        if not intervals(ints, floats, base, x, decided, reals[: 2 * Q], labels, everyone, state, q, ends):
-            continue
-        lines = reals[2 * Q : 3 * Q + N]
-        T.search[_AT] = -1.0
-        T.search[_LEFT] = _FIRST_MOVES if looked == 1 else _MOVES
-        T.search[COUNTED] = _countable(ints, x, labels, by_sum)
-        solved, again, last = False, True, False
-        while again:
-            value = bounded(ints, floats, p, marks, lines, labels, everyone, T)
-            better = value > bound
-            bound = max(bound, value)
-            if bound >= limit:
-                break
-            cost = _net(ints, floats, base, touched, worth, chosen, labels, everyone, point_state, point_q, point)
-            if cost < best - slack or (ties and cost <= best + slack and _comes_first(p, chosen, found, best < np.inf)):
-                best = min(best, cost)
-                put(found, chosen)
-                limit = min(best, ceiling) + room_of_ties
-            if cost <= value + slack:
-                solved = not ties
-                break
-            at_root = last and T.search[COUNTED] < 0.0
-            again = not last and next_line(
-                ints, floats, lines, reals[: 2 * Q], q, ends, point_q, point, heaviest, value, limit,
-                T.floats[FACTOR_OF_ROW][:N], T.search,
-            )  # fmt: skip
-            if not again and not last and looked == 1 and T.search[COUNTED] < 0.0:
-                # What is settled in the first branch, at its best lines, is so in all.
-                at_root = value == bound
-                again = last = not at_root
-            if at_root:
-                best = _polished(
-                    ints, floats, base, touched, worth, x, labels, everyone, T.floats[VALUE_ROW][:K], found, best,
-                    slack, point_state, point_q, point, T.ints[ORDER_ROW], T.ints[SPARE_ROW], T.floats[TRIAL_ROW],
-                    2 * _NEAR_LABELS if by_sum and K > _MANY_LABELS else _NEAR_LABELS,
-                )  # fmt: skip
-                limit = min(best, ceiling) + room_of_ties
-                margins(value, labels, T)
-            room = limit - value
-            settles = at_root or (better and not told and looked > 1)
-            if (
-                settles
-                and T.search[CAP] > room
-                and settle(ints, x, said, labels, state, T.floats[V_ROW][:C], chosen, T.floats[CHANGE_ROW][:K], room)
-            ):
-                told = False
-                if not touch(ints, x, said, labels, touched, state):
-                    bound = np.inf
-                    break
-            if not again and T.search[COUNTED] < 0.0:
-                # Lines have settled what they could: few labels may be left.
-                T.search[COUNTED] = _countable(ints, x, labels, by_sum)
-                again = T.search[COUNTED] >= 0.0
-        if looked == 1:
-            put(T.warm, lines)
-        if solved or bound >= limit:
-            if told:
-                ended(bound, value, marks, labels, T)
-            continue
-        if looked == 1:
-            labels, everyone, shift = _fewer(
-                ints, floats, x, labels, T.ints[EVERYONE_ROW], worth, base, touched, chosen
-            )
-            best += shift
-            ceiling += shift
-            bound += shift
-        reals[3 * Q + N] = bound
-        end = _divided(ints, floats, p, top, labels, T)
-        if told and end == top:
-            ended(bound, -np.inf, marks, labels, T)
-        top = end
-    T.search[LOOKED] = looked
-    least = min(best, ceiling)
-    gap = least - min(least, open_bound)
-    gap = gap if gap > slack else 0.0
-    at_limit = False
-    if capped >= 0 and ceiling <= best + slack:
-        for y in range(K):
-            chosen[y] = IN if fixed[y] == IN or (fixed[y] == FREE and p[y] > 0.0) else 0
-        at_limit = ceiling < best - slack or _comes_first(p, chosen, found, best < np.inf)
-        if at_limit:
-            put(found, chosen)
-    for y in range(K):
-        if fixed[y] == FREE:
-            other, of_all = (WITHOUT_ROW, ALL_WITHOUT_ROW) if found[y] == IN else (WITH_ROW, ALL_WITH_ROW)
-            if root[y] == FREE:
-                lowest = max(T.floats[other, y], T.floats[of_all, y] if told else -np.inf)
-                T.margin[y] = max(lowest - least + shift, -gap)
-            elif at_limit and root[y] == OUT:
-                T.margin[y] = 0.0
-            if capped >= 0:
-                T.margin[y] = min(T.margin[y], ceiling - least + (mu * p[y] if found[y] == IN else 0.0))
+    search = T.search
+    fix_at_root(ints, floats, asked, T)
+    _open_root(ints, floats, asked, T)
+    if started and _agrees(found, T):
+        search.best = net_cost(ints, floats, found, T)
+    while search.top > 0:
+        _step(ints, floats, asked, found, T)
+    least = min(search.best, search.ceiling)
+    gap = least - min(least, search.open_bound)
+    gap = gap if gap > search.slack else 0.0
+    at_limit = limit_of(ints) >= 0 and _take_limit(asked, found, T)
+    _fill_margins(ints, asked, found, gap, at_limit, T)
     return gap
 
 
 @jit
-def repeats(p: Floats, least: Floats, order: Ints, spare: Ints) -> bool:
+def fix_at_root(ints: Ints, floats: Floats, asked: Question, T: Workspace) -> None:
+    """Fix labels that cost more than they are worth in every set, or are worth more than the loss may vary.
+
+    The other labels are open. The margins of those that are fixed are known.
+    """
+    search, adds, mu = T.search, numbers(ints, floats, LEAST), asked.mu
+    scale, count = asked.span, 0
+    search.steepest = 0.0
+    for y in range(len(asked.p)):
+        label, p = T.labels[y], asked.p[y]
+        label.p, label.root = p, asked.fixed[y]
+        if label.root == FREE:
+            T.margin[y] = adds[y] - mu * p
+            if T.margin[y] > 0.0 or (p == 0.0 and adds[y] >= 0.0):
+                label.root = OUT
+            elif mu * p > (1.0 + 1e-9) * asked.span and p > 0.0:
+                label.root = IN
+                T.margin[y] = mu * p - asked.span
+        if label.root != OUT:
+            T.open[count] = y
+            count += 1
+            # What every set has does not count: beside it small values would lose their digits.
+            label.worth = mu * p if label.root == FREE else 0.0
+            scale += label.worth
+            search.steepest = max(search.steepest, label.worth)
+    search.open, search.ceiling = count, np.inf
+    capped = limit_of(ints)
+    if capped >= 0:
+        search.ceiling = numbers(ints, floats, NUMBERS)[2 * capped]
+        for y in range(len(asked.p)):
+            if asked.fixed[y] == FREE and T.labels[y].root != IN:
+                search.ceiling -= mu * asked.p[y]
+                scale += mu * asked.p[y] if T.labels[y].root == OUT else 0.0
+    search.slack = NEAR * scale
+
+
+@jit
+def _open_root(ints: Ints, floats: Floats, asked: Question, T: Workspace) -> None:
+    """A stack of one node, all sets that agree with what is fixed; no incumbent."""
+    search, labels, constants = T.search, T.labels, numbers(ints, floats, CONSTANTS)
+    for j in range(len(constants)):
+        T.quantities[j].base = constants[j]
+    for c in range(len(T.categories)):
+        T.categories[c].base = 0
+    fill(T.marks[0], 0)
+    root = node_at(ints, 0, T)
+    for y in range(len(labels)):
+        label = labels[y]
+        root.x[y] = label.root
+        label.root_with, label.root_without = -np.inf, -np.inf
+        label.closed_with, label.closed_without = np.inf, np.inf
+    fill(root.low, -np.inf)
+    fill(root.high, np.inf)
+    put(root.lines, T.warm)
+    if limit_of(ints) >= 0:
+        root.decided[len(root.decided) - 1] = FIRST
+    fill(T.chosen, 0)
+    _drop_fixed(ints, floats, root, T)
+    T.bounds[0] = -np.inf
+    search.top, search.looked = 1, 0
+    search.best, search.open_bound, search.shift = np.inf, np.inf, 0.0
+    search.tie_room = search.slack if asked.ties else -search.slack
+    search.tells, search.is_sum = True, _is_sum(ints)
+
+
+@jit
+def _limit(T: Workspace) -> float:
+    """A node whose bound is no lower than this is of no use."""
+    return float(min(T.search.best, T.search.ceiling) + T.search.tie_room)
+
+
+@jit
+def _step(ints: Ints, floats: Floats, asked: Question, found: Marks, T: Workspace) -> None:
+    """Take the top node off the stack: drop it, leave it open, close it or put two in its place."""
+    search = T.search
+    search.top -= 1
+    top = search.top
+    node, bound = node_at(ints, top, T), T.bounds[top]
+    if bound >= _limit(T):
+        if search.tells:
+            close(bound, -np.inf, node, T)
+        return
+    if search.looked >= asked.budget:
+        search.open_bound, search.tells = min(search.open_bound, bound), False
+        return
+    search.looked += 1
+    search.tells = search.tells and search.looked <= _FEW_NODES
+    if not touch(ints, node, T) or not intervals(ints, floats, node, T):
+        return
+    first = search.looked == 1
+    start_lines(_FIRST_MOVES if first else _MOVES, T)
+    T.left_over.counted = _countable(ints, node, T)
+    bound, value, solved = _tighten(ints, floats, asked, node, bound, found, T)
+    if first:
+        put(T.warm, node.lines)
+    if solved or bound >= _limit(T):
+        if search.tells:
+            close(bound, value, node, T)
+        return
+    if first:
+        search.shift = _drop_fixed(ints, floats, node, T)
+        search.best += search.shift
+        search.ceiling += search.shift
+        bound += search.shift
+    T.bounds[top] = bound
+    search.top = branch(ints, floats, top, T)
+    if search.tells and search.top == top:
+        close(bound, -np.inf, node, T)
+
+
+@jit
+def _tighten(
+    ints: Ints, floats: Floats, asked: Question, node: Node, bound: float, found: Marks, T: Workspace
+) -> tuple[float, float, bool]:
+    """Bound a node, and move its lines and fix labels until it ends or gets no better.
+
+    Returns the bound, the minimum of the last minorant, and whether the set of that is the best of the node.
+    """
+    search, left = T.search, T.left_over
+    value, again, last = -np.inf, True, False
+    while again:
+        value = bounded(ints, floats, node, T)
+        better = value > bound
+        bound = max(bound, value)
+        if bound >= _limit(T):
+            break
+        cost = net_cost(ints, floats, T.chosen, T)
+        _offer(cost, asked.ties, found, T)
+        if cost <= value + search.slack:
+            return bound, value, not asked.ties
+        at_root = last and left.counted < 0
+        again = not last and next_line(ints, floats, node, value, _limit(T), T)
+        if not again and not last and search.looked == 1 and left.counted < 0:
+            # What is fixed in the first node, at its best lines, is so in all.
+            at_root = value == bound
+            again = last = not at_root
+        if at_root:
+            _polish(ints, floats, node, found, T)
+            note_root(value, T)
+        fixes = at_root or (better and not search.tells and search.looked > 1)
+        if fixes and not _fix(ints, node, _limit(T) - value, T):
+            return np.inf, value, False
+        if not again and left.counted < 0:
+            # Lines have fixed what they could: few labels may be left.
+            left.counted = _countable(ints, node, T)
+            again = left.counted >= 0
+    return bound, value, False
+
+
+@jit
+def _offer(cost: float, ties: bool, found: Marks, T: Workspace) -> None:
+    """The chosen set becomes the incumbent if it is better, or as good and comes first."""
+    search = T.search
+    better = cost < search.best - search.slack
+    if better or (ties and cost <= search.best + search.slack and _comes_first(found, search.best < np.inf, T)):
+        search.best = min(search.best, cost)
+        put(found, T.chosen)
+
+
+@jit
+def _fix(ints: Ints, node: Node, room: float, T: Workspace) -> bool:
+    """Fix the labels of a node that would raise its bound by more than `room`; False where that leaves no set."""
+    if T.left_over.cap > room and fix_labels(ints, node, room, T):
+        T.search.tells = False
+        return touch(ints, node, T)
+    return True
+
+
+@jit
+def _take_limit(asked: Question, found: Marks, T: Workspace) -> bool:
+    """Of min(L, c): whether all labels at the limit are the best set, which then is found."""
+    search = T.search
+    if search.ceiling > search.best + search.slack:
+        return False
+    for y in range(len(found)):
+        fixed = asked.fixed[y]
+        T.chosen[y] = IN if fixed == IN or (fixed == FREE and asked.p[y] > 0.0) else 0
+    at_limit = search.ceiling < search.best - search.slack or _comes_first(found, search.best < np.inf, T)
+    if at_limit:
+        put(found, T.chosen)
+    return at_limit
+
+
+@jit
+def _fill_margins(ints: Ints, asked: Question, found: Marks, gap: float, at_limit: bool, T: Workspace) -> None:
+    """How much worse than the best set one is, at least, in which a free label is changed."""
+    search, margin = T.search, T.margin
+    least, capped = min(search.best, search.ceiling), limit_of(ints) >= 0
+    for y in range(len(found)):
+        if asked.fixed[y] != FREE:
+            continue
+        label = T.labels[y]
+        if label.root == FREE:
+            at_root = label.root_without if found[y] == IN else label.root_with
+            closed = label.closed_without if found[y] == IN else label.closed_with
+            lowest = max(at_root, closed if search.tells else -np.inf)
+            margin[y] = max(lowest - least + search.shift, -gap)
+        elif at_limit and label.root == OUT:
+            margin[y] = 0.0
+        if capped:
+            margin[y] = min(margin[y], search.ceiling - least + (asked.mu * asked.p[y] if found[y] == IN else 0.0))
+
+
+@jit
+def repeats(ints: Ints, floats: Floats, p: Floats, T: Workspace) -> bool:
     """Whether two labels that may be in a best set have the same mass."""
-    K, many = len(p), 0
-    for y in range(K):
+    least, order = numbers(ints, floats, LEAST), T.order[: len(p)]
+    equal = 0
+    for y in range(len(p)):
         order[y] = y
-    order_by(p, order[:K], spare)
-    for n in range(K):
+    order_by(p, order, T.spare)
+    for n in range(len(p)):
         y = order[n]
-        many += (p[y] == 0.0 and least[y] < 0.0) or (n > 0 and p[y] > 0.0 and p[y] == p[order[n - 1]])
-    return many > 0
+        equal += (p[y] == 0.0 and least[y] < 0.0) or (n > 0 and p[y] > 0.0 and p[y] == p[order[n - 1]])
+    return equal > 0
 
 
 @jit
@@ -308,169 +313,90 @@ def _is_sum(ints: Ints) -> bool:
 
 
 @jit
-def _countable(ints: Ints, x: Marks, labels: Ints, by_sum: bool) -> float:
+def _countable(ints: Ints, node: Node, T: Workspace) -> int:
     """The table that is optimised count by count, where few labels are free; -1 for none."""
     free = 0
-    for y in labels:
-        free += x[y] == FREE
-    return float(counted_of(ints)) if by_sum and free <= _COUNTABLE else -1.0
+    for y in open_labels(T):
+        free += node.x[y] == FREE
+    return counted_of(ints) if T.search.is_sum and free <= _COUNTABLE else -1
 
 
 @jit
-def _polished(
-    ints: Ints,
-    floats: Floats,
-    base: Floats,
-    touched: Ints,
-    worth: Floats,
-    x: Marks,
-    labels: Ints,
-    everyone: Ints,
-    value: Floats,
-    found: Marks,
-    best: float,
-    slack: float,
-    state: Ints,
-    q: Floats,
-    point: Floats,
-    near: Ints,
-    spare: Ints,
-    distance: Floats,
-    most: int,
-) -> float:
-    """Let free labels into the set found, or out of it, one by one, where that makes it better: those that hardly pay,
-    or hardly do not. What it costs then, less what it is worth."""
-    free = 0
-    for y in labels:
-        if x[y] == FREE:
-            near[free], distance[y] = y, abs(value[y])
+def _polish(ints: Ints, floats: Floats, node: Node, found: Marks, T: Workspace) -> None:
+    """Let free labels into the incumbent, or out of it, one by one, where that makes it better: those that hardly pay,
+    or hardly do not."""
+    search, near, free = T.search, T.order, 0
+    for y in open_labels(T):
+        if node.x[y] == FREE:
+            near[free], T.keys[y] = y, abs(T.labels[y].value)
             free += 1
-    order_by(distance, near[:free], spare)
-    many = min(free, most)
+    order_by(T.keys, near[:free], T.spare)
+    many = search.is_sum and len(found) > _MANY_LABELS
+    tried = min(free, 2 * _NEAR_LABELS if many else _NEAR_LABELS)
     n, since = 0, 0
-    while since < many:
-        y = near[n % many]
+    while since < tried:
+        y = near[n % tried]
         found[y] = IN if found[y] != IN else 0
-        cost = _net(ints, floats, base, touched, worth, found, labels, everyone, state, q, point)
+        cost = net_cost(ints, floats, found, T)
         since += 1
-        if cost < best - slack:
-            best, since = cost, 0
+        if cost < search.best - search.slack:
+            search.best, since = cost, 0
         else:
             found[y] = IN if found[y] != IN else 0
         n += 1
-    return best
 
 
 @jit
-def _fewer(
-    ints: Ints,
-    floats: Floats,
-    x: Marks,
-    labels: Ints,
-    everyone: Ints,
-    worth: Floats,
-    base: Floats,
-    touched: Ints,
-    chosen: Marks,
-) -> tuple[Ints, Ints, float]:
-    """Labels that are fixed in every branch no longer go along: what those that are in cost and touch is noted. The
-    labels that stay; everyone: these and those that are in; what the others are worth, which counts no more."""
+def _drop_fixed(ints: Ints, floats: Floats, node: Node, T: Workspace) -> float:
+    """Labels that are fixed in the first node are open no more: what those that are in cost and touch is noted. What
+    these are worth, which counts no more."""
     costs = numbers(ints, floats, COSTS)
     starts, of = part(ints, LABEL_STARTS), part(ints, LABEL_CATEGORIES)
-    K = len(x)
-    many, held, gone = 0, 0, 0.0
-    for y in labels:
-        if x[y] == FREE:
-            labels[many] = y
-            many += 1
+    K, count, held, gone = len(node.x), 0, 0, 0.0
+    for y in open_labels(T):
+        if node.x[y] == FREE:
+            T.open[count] = y
+            count += 1
             continue
-        chosen[y] = x[y] == IN
-        if x[y] == IN:
-            gone += worth[y]
-            for j in range(len(base)):
-                base[j] += costs[j * K + y]
+        T.chosen[y] = node.x[y] == IN
+        if node.x[y] == IN:
+            gone += T.labels[y].worth
+            for j in range(len(T.quantities)):
+                T.quantities[j].base += costs[j * K + y]
             for e in range(starts[y], starts[y + 1]):
-                touched[of[e]] = TOUCHED
-    put(everyone[:many], labels[:many])
+                T.categories[of[e]].base = TOUCHED
+    put(T.candidates[:count], T.open[:count])
     for y in range(K):
-        if x[y] == IN:
-            everyone[many + held] = y
+        if node.x[y] == IN:
+            T.candidates[count + held] = y
             held += 1
-    return labels[:many], everyone[: many + held], gone
+    T.search.open, T.search.candidates = count, count + held
+    return gone
 
 
 @jit
-def _net(
-    ints: Ints,
-    floats: Floats,
-    base: Floats,
-    touched: Ints,
-    worth: Floats,
-    chosen: Marks,
-    labels: Ints,
-    everyone: Ints,
-    state: Ints,
-    q: Floats,
-    point: Floats,
-) -> float:
-    """What a set costs, less what it is worth."""
-    gained = 0.0
-    for y in labels:
-        if chosen[y] == IN:
-            gained += worth[y]
-    put(state, touched)
-    put(q, base)
-    return cost_beside(ints, floats, chosen, labels, everyone, state, q, point) - gained
-
-
-@jit
-def _agrees(found: Marks, root: Marks) -> bool:
+def _agrees(found: Marks, T: Workspace) -> bool:
     """Whether a set is one of those that are looked at."""
     against = 0
     for y in range(len(found)):
-        against += root[y] != FREE and (root[y] == IN) != (found[y] == IN)
+        root = T.labels[y].root
+        against += root != FREE and (root == IN) != (found[y] == IN)
     return against == 0
 
 
 @jit
-def _comes_first(p: Floats, chosen: Marks, found: Marks, any_found: bool) -> bool:
-    """Whether a set is heavier than the one found, or as heavy and smaller, or both and has the first indices."""
+def _comes_first(found: Marks, any_found: bool, T: Workspace) -> bool:
+    """Whether the chosen set is heavier than the incumbent, or as heavy and smaller, or both and has the first
+    indices."""
     more, total, size, lead = 0.0, 0.0, 0, 0
-    for y in range(len(p)):
-        if chosen[y] != found[y]:
-            sign = 1 if chosen[y] == IN else -1
-            more += sign * p[y]
-            total += p[y]
+    for y in range(len(found)):
+        if T.chosen[y] != found[y]:
+            sign, p = 1 if T.chosen[y] == IN else -1, T.labels[y].p
+            more += sign * p
+            total += p
             size += sign
             if lead == 0:
                 lead = sign
     if not any_found or abs(more) > NEAR * total:
         return not any_found or more > 0.0
     return size < 0 if size != 0 else lead > 0
-
-
-@jit
-def _divided(ints: Ints, floats: Floats, p: Floats, top: int, labels: Ints, T: Scratch) -> int:
-    """Two branches in place of the one at `top`, that of the chosen set on top; where the stack ends."""
-    K, C, Q, N = sizes_of(ints)
-    here, there = T.marks[top + 1], T.marks[top]
-    reals_here, reals_there = T.reals[top + 1], T.reals[top]
-    put(here, there)
-    put(reals_here, reals_there)
-    state, chosen = T.ints[STATE_ROW][:C], T.small[0]
-    ends, q = T.floats[LOW_ROW : HIGH_ROW + 1, :N], T.floats[QLOW_ROW : QHIGH_ROW + 1, :Q]
-    point_q, point = T.floats[POINT_Q_ROW][:Q], T.floats[POINT_ROW][:N]
-    i, category = culprit(
-        ints, floats, here[K + C :], reals_here[2 * Q :], state, q, ends, chosen, point_q, point,
-        int(T.search[COUNTED]), T.ints[WAITING_ROW], T.floats[FACTORS_ROW],
-    )  # fmt: skip
-    mixed = i >= 0 and part(ints, CODE)[4 * i] == LARGER
-    if i >= 0 and category < 0:
-        i = undecided(ints, i, ends, point)
-    if mixed:
-        category = nearest(ints, labels, here[:K], state, T.floats[VALUE_ROW][:K], T.floats[V_ROW][:C])
-    if i >= 0 and divide(
-        ints, floats, i, category, state, q, chosen, point_q, point, here, there, reals_here, reals_there
-    ):
-        return top + 2
-    return top + 2 if by_label(ints, p, labels, T.floats[VALUE_ROW][:K], chosen, mixed, here, there) else top

@@ -1,7 +1,8 @@
-"""Where a branch is divided: at the operation that makes most of the difference between the set and its minorant.
+"""Where a node is divided: at the operation that makes most of the difference between the set and its minorant.
 
 An indicator is 0 or 1, a count at most k or more, a category touched or not, a minimum one operand or the other; last,
 a label is in or out: of those chosen the weightiest, and with it those that are interchangeable with it and likelier.
+Of the two halves `here` is the one that has the chosen set, `there` the other.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import math
 import numpy as np
 
 from udcp_solvers.numeric.compiled import jit_uncounted as jit
+from udcp_solvers.numeric.filling import put
 from udcp_solvers.search.layout import (
     ABOVE,
     ADD,
@@ -27,6 +29,7 @@ from udcp_solvers.search.layout import (
     IF,
     IN,
     INDICATOR,
+    LARGER,
     MAY,
     NOT,
     NUMBERS,
@@ -50,215 +53,239 @@ from udcp_solvers.search.layout import (
     Ints,
     Marks,
     numbers,
+    numbers_of,
+    operation,
     part,
 )
-from udcp_solvers.search.minorant import lowest, mixes, opened
+from udcp_solvers.search.minorant import lowest, mixes, mixture, opened
+from udcp_solvers.search.workspace import Node, Workspace, node_at, open_labels, visit
 
 
 @jit
-def culprit(
-    ints: Ints,
-    floats: Floats,
-    decided: Marks,
-    lines: Floats,
-    state: Ints,
-    q: Floats,
-    ends: Floats,
-    chosen: Marks,
-    point_q: Floats,
-    point: Floats,
-    counted: int,
-    waiting: Ints,
-    factors: Floats,
-) -> tuple[int, int]:
+def branch(ints: Ints, floats: Floats, top: int, T: Workspace) -> int:
+    """Put two nodes in place of the one at `top`, that of the chosen set above; where the stack ends."""
+    put(T.marks[top + 1], T.marks[top])
+    put(T.reals[top + 1], T.reals[top])
+    T.bounds[top + 1] = T.bounds[top]
+    here, there = node_at(ints, top + 1, T), node_at(ints, top, T)
+    i, category = branching_operation(ints, floats, here, T)
+    mixed = i >= 0 and part(ints, CODE)[4 * i] == LARGER
+    if i >= 0 and category < 0:
+        i = decidable_operand(ints, i, T)
+    if mixed:
+        category = _nearest_category(ints, here, T)
+    if i >= 0 and _divide(ints, floats, i, category, here, there, T):
+        return top + 2
+    return top + 2 if _divide_by_label(ints, mixed, here, there, T) else top
+
+
+@jit
+def branching_operation(ints: Ints, floats: Floats, node: Node, T: Workspace) -> tuple[int, int]:
     """The operation that is farthest above what the minorant made of it at the chosen set, and the category of it, or
     -1; operation -1 if there is none."""
     code, number, tables = part(ints, CODE), numbers(ints, floats, NUMBERS), numbers(ints, floats, TABLES)
-    above = part(ints, ABOVE)
-    starts, of, weights = part(ints, QUANTITY_STARTS), part(ints, QUANTITY_CATEGORIES), numbers(ints, floats, WEIGHTS)
-    Q = q.shape[1]
+    Q, operations = len(T.quantities), T.operations
     most, which, category = 0.0, -1, -1
-    waiting[0], factors[0] = len(code) // 4 - 1, 1.0
-    top = 1
+    top = visit(len(operations) - 1, 1.0, 0, T)
     while top > 0:
         top -= 1
-        i, f = waiting[top], factors[top]
-        kind, a, b = code[4 * i], code[4 * i + 1], code[4 * i + 2]
-        if ends[0, i] == ends[1, i] or i == counted:
+        i, f = T.pending[top].operation, T.pending[top].factor
+        here = operations[i]
+        kind, a, b, _ = operation(code, i)
+        if here.low == here.high or i == T.left_over.counted:
             continue
-        through = opened(code, i, f, decided, ends)
+        through = opened(code, i, node.decided, T)
         miss = 0.0
         if through >= 0:
-            waiting[top] = through
-            factors[top] = f * number[2 * i] if kind == SCALE else -f if kind == NOT else f
-            top += 1
+            top = visit(through, f * number[2 * i] if kind == SCALE else -f if kind == NOT else f, top, T)
         elif kind == ADD:
-            waiting[top], factors[top] = a, f
-            waiting[top + 1], factors[top + 1] = b, f
-            top += 2
+            top = visit(b, f, visit(a, f, top, T), T)
         elif kind == QUANTITY:
-            for e in range(starts[a], starts[a + 1]):
-                c, w = of[e], f * weights[e]
-                missed = state[c] == MAY and (w < 0.0 or above[c] == CROSSING) and abs(w) > most
-                if missed and touches(ints, c, chosen) == (w > 0.0):
-                    most, which, category = abs(w), i, c
+            weight, c = _missed_category(ints, floats, a, f, most, T)
+            if c >= 0:
+                most, which, category = weight, i, c
         elif kind == TABLE:
-            least = lowest(tables, b, f, lines[Q + i], q[0, a], q[1, a])
-            miss = f * point[i] - lines[Q + i] * point_q[a] - least
+            quantity, line = T.quantities[a], node.lines[Q + i]
+            miss = f * here.point - line * quantity.point - lowest(tables, b, f, line, quantity.low, quantity.high)
         elif mixes(kind, f):
-            mix = min(max(0.5 + lines[Q + i], 0.0), 1.0)
-            miss = f * (point[i] - mix * point[a] - (1.0 - mix) * point[b])
-            waiting[top], factors[top] = a, f * mix
-            waiting[top + 1], factors[top + 1] = b, f * (1.0 - mix)
-            top += 2
+            share = mixture(node.lines[Q + i])
+            miss = f * (here.point - share * operations[a].point - (1.0 - share) * operations[b].point)
+            top = visit(b, f * (1.0 - share), visit(a, f * share, top, T), T)
         else:
-            miss = f * point[i] - f * ends[0 if f > 0.0 else 1, i]
+            miss = f * here.point - f * (here.low if f > 0.0 else here.high)
         if miss > most:
             most, which, category = miss, i, -1
     return which, category
 
 
 @jit
-def touches(ints: Ints, c: int, chosen: Marks) -> bool:
-    starts, member = part(ints, CATEGORY_STARTS), part(ints, CATEGORY_LABELS)
-    many = 0
-    for m in range(starts[c], starts[c + 1]):
-        many += chosen[member[m]] == IN
-    return many > 0
+def _missed_category(ints: Ints, floats: Floats, j: int, f: float, most: float, T: Workspace) -> tuple[float, int]:
+    """Of f times a quantity, the category that the minorant has wrong for the chosen set, of largest weight above
+    `most`, and that weight; category -1 if there is none."""
+    above, category = part(ints, ABOVE), -1
+    starts, of, weights = part(ints, QUANTITY_STARTS), part(ints, QUANTITY_CATEGORIES), numbers(ints, floats, WEIGHTS)
+    for e in range(starts[j], starts[j + 1]):
+        c, w = of[e], f * weights[e]
+        missed = T.categories[c].state == MAY and (w < 0.0 or above[c] == CROSSING) and abs(w) > most
+        if missed and _touches(ints, c, T.chosen) == (w > 0.0):
+            most, category = abs(w), c
+    return most, category
 
 
 @jit
-def undecided(ints: Ints, i: int, ends: Floats, point: Floats) -> int:
+def _touches(ints: Ints, c: int, chosen: Marks) -> bool:
+    starts, member = part(ints, CATEGORY_STARTS), part(ints, CATEGORY_LABELS)
+    count = 0
+    for m in range(starts[c], starts[c + 1]):
+        count += chosen[member[m]] == IN
+    return count > 0
+
+
+@jit
+def decidable_operand(ints: Ints, i: int, T: Workspace) -> int:
     """From an operation down to the operand that can be decided; -1 where there is none."""
-    code = part(ints, CODE)
+    code, operations = part(ints, CODE), T.operations
     while i >= 0:
-        kind, a, b = code[4 * i], code[4 * i + 1], code[4 * i + 2]
-        if ends[0, i] == ends[1, i]:
+        kind, a, b, third = operation(code, i)
+        if operations[i].low == operations[i].high:
             return -1
         if kind in (GATE, IF, NOT, SCALE):
             i = a
         elif kind == ADD:
-            i = a if ends[1, a] - ends[0, a] >= ends[1, b] - ends[0, b] else b
-        elif code[4 * i + 3] == INDICATOR:
-            open_a, open_b = ends[0, a] < ends[1, a], ends[0, b] < ends[1, b]
+            width_a, width_b = operations[a].high - operations[a].low, operations[b].high - operations[b].low
+            i = a if width_a >= width_b else b
+        elif third == INDICATOR:
+            open_a, open_b = operations[a].low < operations[a].high, operations[b].low < operations[b].high
             # The operand that makes the whole what it is at the chosen set.
-            i = a if open_a and (not open_b or point[a] == point[i]) else b
+            i = a if open_a and (not open_b or operations[a].point == operations[i].point) else b
         else:
             return int(i)
     return -1
 
 
 @jit
-def divide(
-    ints: Ints,
-    floats: Floats,
-    i: int,
-    category: int,
-    state: Ints,
-    q: Floats,
-    chosen: Marks,
-    point_q: Floats,
-    point: Floats,
-    here: Marks,
-    there: Marks,
-    bounds_here: Floats,
-    bounds_there: Floats,
-) -> bool:
-    """Make two branches of one: `here`, where the chosen set is, and `there`, both copies of it; False if nothing of
-    the operation can be decided. Marks are of labels, categories and operations."""
-    code, number, tables = part(ints, CODE), numbers(ints, floats, NUMBERS), numbers(ints, floats, TABLES)
-    K, C, Q = len(chosen), len(state), q.shape[1]
-    kind, a, b = code[4 * i], code[4 * i + 1], code[4 * i + 2]
+def _divide(ints: Ints, floats: Floats, i: int, category: int, here: Node, there: Node, T: Workspace) -> bool:
+    """Divide at an operation, or at a category of it; False if nothing of it can be decided."""
+    kind, a, b, _ = operation(part(ints, CODE), i)
     if category < 0 and kind == QUANTITY:
-        starts, of = part(ints, QUANTITY_STARTS), part(ints, QUANTITY_CATEGORIES)
-        weights = numbers(ints, floats, WEIGHTS)
-        most = 0.0
-        for e in range(starts[a], starts[a + 1]):
-            if state[of[e]] == MAY and abs(weights[e]) > most:
-                most, category = abs(weights[e]), of[e]
+        category = _heaviest_category(ints, floats, a, T)
     if category >= 0:
-        touched, shut = (here, there) if touches(ints, category, chosen) else (there, here)
-        touched[K + category] = 1
-        starts, member = part(ints, CATEGORY_STARTS), part(ints, CATEGORY_LABELS)
-        for m in range(starts[category], starts[category + 1]):
-            if shut[member[m]] == FREE:
-                shut[member[m]] = OUT
+        _divide_at_category(ints, category, here, there, T)
         return True
     if kind == TABLE:
-        first, last = math.ceil(q[0, a] - WHOLE), math.floor(q[1, a] + WHOLE)
-        if first >= last:
-            return False
-        # Up to k, or beyond: next to the chosen set's count, where the table bends more.
-        k = max(first, min(int(point_q[a] + 0.5), last - 1))
-        if k > first and abs(tables[b + k] - tables[b + k - 1]) > abs(tables[b + k + 1] - tables[b + k]):
-            k -= 1
-        below, beyond = (bounds_here, bounds_there) if point_q[a] < k + 0.5 else (bounds_there, bounds_here)
-        below[Q + a] = min(below[Q + a], float(k))
-        beyond[a] = max(beyond[a], float(k + 1))
-        return True
-    if here[K + C + i] != 0:
+        return _divide_at_count(numbers(ints, floats, TABLES), b, a, here, there, T)
+    if here.decided[i] != 0:
         return False
     if kind in (AT_LEAST, EQUAL):
-        holds = point[i] > 0.5
-        here[K + C + i], there[K + C + i] = (ONE, ZERO) if holds else (ZERO, ONE)
-        if code[4 * a] == QUANTITY:
-            j = code[4 * a + 1]
-            yes, no = (bounds_here, bounds_there) if holds else (bounds_there, bounds_here)
-            slack = number[2 * i + 1]
-            yes[j] = max(yes[j], number[2 * i] - slack)
-            if kind == EQUAL:
-                yes[Q + j] = min(yes[Q + j], number[2 * i] + slack)
-            else:
-                no[Q + j] = min(no[Q + j], number[2 * i])
+        _divide_at_comparison(ints, floats, i, here, there, T)
         return True
     if kind == SMALLER:
-        here[K + C + i], there[K + C + i] = (FIRST, SECOND) if point[a] <= point[b] else (SECOND, FIRST)
+        first = T.operations[a].point <= T.operations[b].point
+        here.decided[i], there.decided[i] = (FIRST, SECOND) if first else (SECOND, FIRST)
         return True
     return False
 
 
 @jit
-def nearest(ints: Ints, labels: Ints, x: Marks, state: Ints, value: Floats, v: Floats) -> int:
+def _heaviest_category(ints: Ints, floats: Floats, j: int, T: Workspace) -> int:
+    """The category of a quantity of largest weight that may be touched or not; -1 if there is none."""
+    starts, of, weights = part(ints, QUANTITY_STARTS), part(ints, QUANTITY_CATEGORIES), numbers(ints, floats, WEIGHTS)
+    most, category = 0.0, -1
+    for e in range(starts[j], starts[j + 1]):
+        if T.categories[of[e]].state == MAY and abs(weights[e]) > most:
+            most, category = abs(weights[e]), of[e]
+    return category
+
+
+@jit
+def _divide_at_category(ints: Ints, category: int, here: Node, there: Node, T: Workspace) -> None:
+    """A category is touched, or all its labels are out."""
+    starts, member = part(ints, CATEGORY_STARTS), part(ints, CATEGORY_LABELS)
+    touched, shut = (here, there) if _touches(ints, category, T.chosen) else (there, here)
+    touched.must_touch[category] = 1
+    for m in range(starts[category], starts[category + 1]):
+        if shut.x[member[m]] == FREE:
+            shut.x[member[m]] = OUT
+
+
+@jit
+def _divide_at_count(tables: Floats, start: int, j: int, here: Node, there: Node, T: Workspace) -> bool:
+    """A count, quantity j, is at most k, or more: next to the chosen set's count, where the table bends more. False
+    where it is one number."""
+    count = T.quantities[j].point
+    first, last = math.ceil(T.quantities[j].low - WHOLE), math.floor(T.quantities[j].high + WHOLE)
+    if first >= last:
+        return False
+    k = max(first, min(int(count + 0.5), last - 1))
+    at = start + k
+    if k > first and abs(tables[at] - tables[at - 1]) > abs(tables[at + 1] - tables[at]):
+        k -= 1
+    below, beyond = (here, there) if count < k + 0.5 else (there, here)
+    below.high[j] = min(below.high[j], float(k))
+    beyond.low[j] = max(beyond.low[j], float(k + 1))
+    return True
+
+
+@jit
+def _divide_at_comparison(ints: Ints, floats: Floats, i: int, here: Node, there: Node, T: Workspace) -> None:
+    """A comparison holds, or it does not; a quantity that it compares gets a bound."""
+    code = part(ints, CODE)
+    kind, a, _, _ = operation(code, i)
+    number, slack = numbers_of(numbers(ints, floats, NUMBERS), i)
+    yes, no = (here, there) if T.operations[i].point > 0.5 else (there, here)
+    yes.decided[i], no.decided[i] = ONE, ZERO
+    compared, j, _, _ = operation(code, a)
+    if compared == QUANTITY:
+        yes.low[j] = max(yes.low[j], number - slack)
+        if kind == EQUAL:
+            yes.high[j] = min(yes.high[j], number + slack)
+        else:
+            no.high[j] = min(no.high[j], number)
+
+
+@jit
+def _nearest_category(ints: Ints, node: Node, T: Workspace) -> int:
     """The category that hardly pays, or hardly does not, where no label does so less; -1 if there is none."""
     home, above, rising = part(ints, HOME), part(ints, ABOVE), part(ints, RISING)
+    categories = T.categories
     least, found = np.inf, -1
     for c in rising:
-        if state[c] == MAY and abs(v[c]) < least and (above[c] < 0 or state[above[c]] & TOUCHED):
-            least, found = abs(v[c]), c
-    for y in labels:
-        if x[y] == FREE and abs(value[y]) < least and (home[y] < 0 or state[home[y]] & TOUCHED):
+        in_reach = above[c] < 0 or categories[above[c]].state & TOUCHED
+        if categories[c].state == MAY and abs(categories[c].v) < least and in_reach:
+            least, found = abs(categories[c].v), c
+    for y in open_labels(T):
+        in_reach = home[y] < 0 or categories[home[y]].state & TOUCHED
+        if node.x[y] == FREE and abs(T.labels[y].value) < least and in_reach:
             return -1
     return int(found)
 
 
 @jit
-def by_label(
-    ints: Ints, p: Floats, labels: Ints, value: Floats, chosen: Marks, mixed: bool, here: Marks, there: Marks
-) -> bool:
-    """Make two branches of one: a label is in or out. False if none is free.
+def _divide_by_label(ints: Ints, mixed: bool, here: Node, there: Node, T: Workspace) -> bool:
+    """A label is in or out; False if none is free.
 
     Of those chosen the weightiest; where operands are `mixed`, as in a knapsack, the one that hardly pays, or hardly
     does not. Of interchangeable labels the likelier ones come first, then those of lower index.
     """
-    twin = part(ints, TWIN)
+    twin, labels = part(ints, TWIN), T.labels
     at, most = -1, -np.inf
-    for y in labels:
-        if here[y] == FREE and (chosen[y] == IN or mixed):
-            worth = -abs(value[y]) if mixed else -value[y]
-            if worth > most:
-                at, most = y, worth
+    for y in open_labels(T):
+        if here.x[y] == FREE and (T.chosen[y] == IN or mixed):
+            gain = -abs(labels[y].value) if mixed else -labels[y].value
+            if gain > most:
+                at, most = y, gain
     if at < 0:
-        for y in labels:
-            if here[y] == FREE and p[y] > most:
-                at, most = y, p[y]
+        for y in open_labels(T):
+            if here.x[y] == FREE and labels[y].p > most:
+                at, most = y, labels[y].p
     if at < 0:
         return False
-    entering, leaving = (here, there) if chosen[at] == IN else (there, here)
-    for y in labels:
-        if twin[y] == twin[at] and entering[y] == FREE and leaving[y] == FREE:
-            before = p[y] > p[at] or (p[y] == p[at] and y < at)
+    entering, leaving = (here, there) if T.chosen[at] == IN else (there, here)
+    for y in open_labels(T):
+        if twin[y] == twin[at] and entering.x[y] == FREE and leaving.x[y] == FREE:
+            before = labels[y].p > labels[at].p or (labels[y].p == labels[at].p and y < at)
             if before or y == at:
-                entering[y] = IN
+                entering.x[y] = IN
             if not before:
-                leaving[y] = OUT
+                leaving.x[y] = OUT
     return True

@@ -21,10 +21,10 @@ import numpy as np
 from udcp_solvers.numeric.compiled import jit_uncounted as jit
 from udcp_solvers.numeric.double_double import Double, plus, ratio
 from udcp_solvers.numeric.filling import fill, put
-from udcp_solvers.search.best import NEAR, best_set, repeats
-from udcp_solvers.search.bound import LOOKED, ORDER_ROW, SPARE_ROW, Scratch, scratch_of
+from udcp_solvers.search.best import best_set, repeats
 from udcp_solvers.search.intervals import cost_of, take_free
-from udcp_solvers.search.layout import FREE, IN, LEAST, OUT, Floats, Ints, Marks, numbers, size_numbers
+from udcp_solvers.search.layout import FREE, IN, OUT, Floats, Ints, Marks, size_numbers
+from udcp_solvers.search.workspace import NEAR, Question, Workspace, workspace_of
 
 # What is wanted of a row: every score, that of one label, the set at a threshold, the best set at the anchor alone.
 ALL, ONE, SET, BEST = range(4)
@@ -67,23 +67,13 @@ class Row(NamedTuple):
     real: Floats
 
 
-class Sums(NamedTuple):
-    """Room for what a set costs: all labels; states of categories, quantities and operations."""
-
-    every: Ints
-    state: Ints
-    q: Floats
-    point: Floats
-
-
 _ASKED, _STRETCH, _TO, _STARTED, _TOP, _END, _NESTED, _BRANCHES, _FRESH = range(9)
 _MU, _PRICE, _SPAN, _RIGHT, _FROM, _GUESS, _GAIN = range(7)
 
 
 def price_block(start: int, stop: int, ints: Ints, floats: Floats, *rest: object) -> None:
     """`price_rows`, with room of its own."""
-    K, C, Q, N = size_numbers(ints)[:4]
-    sums = Sums(np.arange(K), np.zeros(C, np.int64), np.zeros(Q), np.zeros(N))
+    K = size_numbers(ints)[0]
     R = Row(
         p=np.empty(K),
         score=np.empty(K),
@@ -95,7 +85,7 @@ def price_block(start: int, stop: int, ints: Ints, floats: Floats, *rest: object
         at=np.zeros(9, np.int64),
         real=np.zeros(7),
     )
-    price_rows(start, stop, ints, floats, scratch_of(ints), R, sums, *rest)  # type: ignore[arg-type]
+    price_rows(start, stop, ints, floats, workspace_of(ints), R, *rest)  # type: ignore[arg-type]
 
 
 @jit
@@ -104,9 +94,8 @@ def price_rows(
     stop: int,
     ints: Ints,
     floats: Floats,
-    T: Scratch,
+    T: Workspace,
     R: Row,
-    sums: Sums,
     P: Floats,
     face: int,
     anchor: Floats,
@@ -130,7 +119,7 @@ def price_rows(
     for n in range(start, stop):
         for k in range(K):
             R.p[k] = P[n, k]
-        ties = repeats(R.p, numbers(ints, floats, LEAST), T.ints[ORDER_ROW], T.ints[SPARE_ROW])
+        ties = repeats(ints, floats, R.p, T)
         gaps[n] = 0.0
         # A set may be bought at the threshold itself, but for rounding.
         upper = tau[n] * (1.0 + ABOVE) if face == SET else np.inf
@@ -146,25 +135,20 @@ def price_rows(
             fill(T.margin, np.inf)
             if R.at[_ASKED] == _ASKED_BETWEEN:
                 _fix(R, T.margin)
-            gap = best_set(
-                ints, floats, R.p, R.real[_MU], R.hold[_ASKED_OF], span, max(R.at[_BRANCHES], 1), ties, T, R.hold[to],
-                R.at[_STARTED] == 1,
-            )  # fmt: skip
+            asked = Question(R.p, R.real[_MU], R.hold[_ASKED_OF], span, max(R.at[_BRANCHES], 1), ties)
+            gap = best_set(ints, floats, asked, R.hold[to], R.at[_STARTED] == 1, T)
             gaps[n] = max(gaps[n], gap)
-            R.cost[to] = take_free(
-                ints, floats, R.p, R.hold[_ASKED_OF], 2.0 * NEAR * (span + R.real[_MU]), R.real[_MU], R.hold[to],
-                T.margin, sums.every, sums.state, sums.q, sums.point,
-            )  # fmt: skip
+            R.cost[to] = take_free(ints, floats, asked, R.hold[to], T)
             R.found_at[to] = R.real[_MU]
             put(R.margin[to], T.margin)
-            R.at[_BRANCHES] -= int(T.search[LOOKED])
+            R.at[_BRANCHES] -= T.search.looked
             if R.at[_ASKED] == _ASKED_LEFT:
                 # What the likeliest of the other labels would add: the first right end is guessed from it.
                 _, likeliest = _outside(R.p, R.hold[_LEFT])
                 if likeliest >= 0:
                     put(R.hold[_SAVED], R.hold[_LEFT])
                     R.hold[_SAVED, likeliest] = IN
-                    more_cost = cost_of(ints, floats, R.hold[_SAVED], sums.every, sums.state, sums.q, sums.point)
+                    more_cost = cost_of(ints, floats, R.hold[_SAVED], T)
                     R.real[_GUESS] = (max(more_cost - R.cost[_LEFT], 0.0) + ABOVE * span) / R.p[likeliest]
             more = _advance(R, face, anchor[n], y[n], tau[n], upper)
         if face == ALL:

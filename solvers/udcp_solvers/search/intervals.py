@@ -1,6 +1,9 @@
-"""The interval of every quantity and operation on the sets of a branch, and the cost of one set.
+"""The interval of every quantity and operation on the sets of a node, and the cost of one set.
 
-Atoms that never fall as labels come in lie between their values on the labels that are in and on those that may be.
+A quantity lies between the sums of its negative and of its positive parts over labels that are free, beside those that
+are in; an operation between what interval arithmetic makes of its operands. Atoms that never fall as labels come in lie
+between their values on the labels that are in and on those that may be. The cost of a set leaves in the records what
+the set touches and what every quantity and operation is on it: branching looks where the minorant is farthest below.
 """
 
 from __future__ import annotations
@@ -10,7 +13,6 @@ import math
 import numpy as np
 
 from udcp_solvers.numeric.compiled import jit_uncounted as jit
-from udcp_solvers.numeric.filling import fill, put
 from udcp_solvers.search.layout import (
     ABOVE,
     ADD,
@@ -27,7 +29,6 @@ from udcp_solvers.search.layout import (
     FIRST,
     FREE,
     GATE,
-    IF,
     IN,
     LABEL_CATEGORIES,
     LABEL_STARTS,
@@ -39,6 +40,7 @@ from udcp_solvers.search.layout import (
     NUMBERS,
     ONE,
     OUT,
+    PAIRS,
     PREFIX_STARTS,
     QUANTITY,
     QUANTITY_CATEGORIES,
@@ -58,184 +60,273 @@ from udcp_solvers.search.layout import (
     Ints,
     Marks,
     numbers,
+    numbers_of,
+    operation,
     part,
 )
+from udcp_solvers.search.workspace import NEAR, Node, Question, Workspace, candidate_labels, open_labels
 
 # With at most so many free labels the upper ends of columns and pairs are worth their time.
 _FEW = 12
 
 
 @jit
-def touch(ints: Ints, x: Marks, said: Marks, labels: Ints, touched: Ints, state: Ints) -> bool:
-    """The state of each category, from what is touched anyway; False if one that is said to be touched cannot be."""
+def touch(ints: Ints, node: Node, T: Workspace) -> bool:
+    """The state of each category in a node; False if one that must be touched cannot be."""
     starts, of = part(ints, LABEL_STARTS), part(ints, LABEL_CATEGORIES)
     rising, above = part(ints, RISING), part(ints, ABOVE)
-    C = len(above)
+    categories, C = T.categories, len(above)
     for c in range(C):
-        state[c] = touched[c]
-    for y in labels:
-        if x[y] != OUT:
-            bit = TOUCHED if x[y] == IN else MAY
+        categories[c].state = categories[c].base
+    for y in open_labels(T):
+        if node.x[y] != OUT:
+            bit = TOUCHED if node.x[y] == IN else MAY
             for e in range(starts[y], starts[y + 1]):
-                state[of[e]] |= bit
+                categories[of[e]].state |= bit
     for c in range(C):
-        if said[c] == 1:
-            if state[c] == 0:
+        if node.must_touch[c] == 1:
+            if categories[c].state == 0:
                 return False
-            state[c] |= TOUCHED
+            categories[c].state |= TOUCHED
     for c in rising:
-        if state[c] & TOUCHED and above[c] >= 0:
-            state[above[c]] |= TOUCHED
+        if categories[c].state & TOUCHED and above[c] >= 0:
+            categories[above[c]].state |= TOUCHED
     return True
 
 
 @jit
-def intervals(
-    ints: Ints,
-    floats: Floats,
-    base: Floats,
-    x: Marks,
-    decided: Marks,
-    bounds: Floats,
-    labels: Ints,
-    everyone: Ints,
-    state: Ints,
-    q: Floats,
-    ends: Floats,
-) -> bool:
-    """The ends of every quantity, q (2, Q), and operation, ends (2, N); False where the branch has no set. `base` (Q,)
-    is what quantities are without the labels, `everyone` the labels and those behind it."""
-    K = len(x)
-    code, number = part(ints, CODE), numbers(ints, floats, NUMBERS)
-    tables = numbers(ints, floats, TABLES)
-    if not _quantities(ints, floats, base, x, bounds, labels, state, q):
+def intervals(ints: Ints, floats: Floats, node: Node, T: Workspace) -> bool:
+    """The ends of every quantity and operation; False where the node has no set."""
+    code = part(ints, CODE)
+    if not _quantities(ints, floats, node, T):
         return False
     free, held = 0, 0
-    for y in everyone:
-        free += x[y] == FREE
-        held += x[y] == IN
-    for i in range(len(code) // 4):
-        kind, a, b, c = code[4 * i], code[4 * i + 1], code[4 * i + 2], code[4 * i + 3]
-        f, g = number[2 * i], number[2 * i + 1]
-        low, high = 0.0, 0.0
-        if kind == CONSTANT:
-            low, high = f, f
-        elif kind == QUANTITY:
-            low, high = q[0, a], q[1, a]
+    for y in candidate_labels(T):
+        free += node.x[y] == FREE
+        held += node.x[y] == IN
+    for i in range(len(T.operations)):
+        kind, a, b, _ = operation(code, i)
+        if kind in (WORST, FARTHEST, PAIRS):
+            low, high = _of_hard_atom(ints, floats, i, free, held, node, T)
         elif kind == TABLE:
-            first, last = math.ceil(q[0, a] - WHOLE), math.floor(q[1, a] + WHOLE)
-            if first > last:
+            low, high = _of_table(numbers(ints, floats, TABLES), b, T.quantities[a].low, T.quantities[a].high)
+            if low > high:
                 return False
-            low, high = np.inf, -np.inf
-            for k in range(b + first, b + last + 1):
-                low, high = min(low, tables[k]), max(high, tables[k])
-        elif kind == ADD:
-            low, high = ends[0, a] + ends[0, b], ends[1, a] + ends[1, b]
-        elif kind == SCALE:
-            low, high = f * ends[0, a], f * ends[1, a]
-            if f < 0.0:
-                low, high = high, low
-        elif kind == GATE:
-            if ends[0, a] > 0.5:
-                low, high = ends[0, b], ends[1, b]
-            elif ends[1, a] > 0.5:
-                low, high = min(0.0, ends[0, b]), max(0.0, ends[1, b])
-        elif kind == LARGER:
-            low, high = max(ends[0, a], ends[0, b]), max(ends[1, a], ends[1, b])
-        elif kind == SMALLER:
-            low, high = min(ends[0, a], ends[0, b]), min(ends[1, a], ends[1, b])
-            if decided[i] == FIRST or decided[i] == SECOND:
-                chosen = a if decided[i] == FIRST else b
-                low, high = ends[0, chosen], ends[1, chosen]
-        elif kind == AT_LEAST:
-            low, high = 1.0 if ends[0, a] >= f else 0.0, 1.0 if ends[1, a] >= f else 0.0
-        elif kind == EQUAL:
-            low = 1.0 if ends[0, a] >= f - g and ends[1, a] <= f + g else 0.0
-            high = 1.0 if ends[1, a] >= f - g and ends[0, a] <= f + g else 0.0
-        elif kind == NOT:
-            low, high = 1.0 - ends[1, a], 1.0 - ends[0, a]
-        elif kind == IF:
-            low, high = min(ends[0, b], ends[0, c]), max(ends[1, b], ends[1, c])
-            if ends[0, a] > 0.5 or ends[1, a] < 0.5:
-                chosen = b if ends[0, a] > 0.5 else c
-                low, high = ends[0, chosen], ends[1, chosen]
         else:
-            low, high = min(g, 0.0), f
-            if held > 0:
-                low = hard(ints, floats, kind, a, x, IN, everyone)
-            elif free == 0:
-                low, high = 0.0, 0.0
-            if 0 < free <= _FEW:
-                # The empty set has the value 0.
-                high = max(hard(ints, floats, kind, a, x, FREE, everyone), low if held > 0 else 0.0)
-            elif free == 0:
-                high = low
-        if decided[i] == ZERO or decided[i] == ONE:
-            fixed = 0.0 if decided[i] == ZERO else 1.0
+            low, high = _of_operands(ints, floats, i, node.decided[i], T)
+        if node.decided[i] == ZERO or node.decided[i] == ONE:
+            fixed = 0.0 if node.decided[i] == ZERO else 1.0
             if low > fixed or high < fixed:
                 return False
             low, high = fixed, fixed
-        ends[0, i], ends[1, i] = low, high
-    return K > 0
+        T.operations[i].low, T.operations[i].high = low, high
+    return len(node.x) > 0
 
 
 @jit
-def _quantities(
-    ints: Ints, floats: Floats, base: Floats, x: Marks, bounds: Floats, labels: Ints, state: Ints, q: Floats
-) -> bool:
+def _of_operands(ints: Ints, floats: Floats, i: int, decided: int, T: Workspace) -> tuple[float, float]:
+    """The ends of an operation, by those of its operands."""
+    kind, a, b, c = operation(part(ints, CODE), i)
+    number, slack = numbers_of(numbers(ints, floats, NUMBERS), i)
+    if kind == CONSTANT:
+        return number, number
+    if kind == QUANTITY:
+        return T.quantities[a].low, T.quantities[a].high
+    first = T.operations[a]
+    if kind == SCALE:
+        return (number * first.low, number * first.high) if number >= 0.0 else (number * first.high, number * first.low)
+    if kind == AT_LEAST:
+        return 1.0 if first.low >= number else 0.0, 1.0 if first.high >= number else 0.0
+    if kind == EQUAL:
+        return (
+            1.0 if first.low >= number - slack and first.high <= number + slack else 0.0,
+            1.0 if first.high >= number - slack and first.low <= number + slack else 0.0,
+        )
+    if kind == NOT:
+        return 1.0 - first.high, 1.0 - first.low
+    second = T.operations[b]
+    if kind == ADD:
+        return first.low + second.low, first.high + second.high
+    if kind == LARGER:
+        return max(first.low, second.low), max(first.high, second.high)
+    if kind == SMALLER:
+        if decided in (FIRST, SECOND):
+            chosen = T.operations[a if decided == FIRST else b]
+            return chosen.low, chosen.high
+        return min(first.low, second.low), min(first.high, second.high)
+    if kind == GATE:
+        if first.low > 0.5:
+            return second.low, second.high
+        return (min(0.0, second.low), max(0.0, second.high)) if first.high > 0.5 else (0.0, 0.0)
+    # IF is left.
+    other = T.operations[c]
+    if first.low > 0.5:
+        return second.low, second.high
+    if first.high < 0.5:
+        return other.low, other.high
+    return min(second.low, other.low), max(second.high, other.high)
+
+
+@jit
+def _of_table(tables: Floats, start: int, low: float, high: float) -> tuple[float, float]:
+    """The ends of a table over the counts of an interval; the lower above the upper where there is none."""
+    least, most = np.inf, -np.inf
+    for k in range(math.ceil(low - WHOLE), math.floor(high + WHOLE) + 1):
+        least, most = min(least, tables[start + k]), max(most, tables[start + k])
+    return least, most
+
+
+@jit
+def _of_hard_atom(
+    ints: Ints, floats: Floats, i: int, free: int, held: int, node: Node, T: Workspace
+) -> tuple[float, float]:
+    """The ends of a hard atom, by how many labels are free and in."""
+    kind, k, _, _ = operation(part(ints, CODE), i)
+    high, low = numbers_of(numbers(ints, floats, NUMBERS), i)
+    low = min(low, 0.0)
+    if held > 0:
+        low = hard(ints, floats, kind, k, node.x, IN, candidate_labels(T))
+    elif free == 0:
+        low, high = 0.0, 0.0
+    if 0 < free <= _FEW:
+        # The empty set has the value 0.
+        high = max(hard(ints, floats, kind, k, node.x, FREE, candidate_labels(T)), low if held > 0 else 0.0)
+    elif free == 0:
+        high = low
+    return low, high
+
+
+@jit
+def _quantities(ints: Ints, floats: Floats, node: Node, T: Workspace) -> bool:
     """The ends of every quantity; False where one has no value within its bounds."""
-    K = len(x)
+    K = len(node.x)
     costs = numbers(ints, floats, COSTS)
     starts, of, weights = part(ints, QUANTITY_STARTS), part(ints, QUANTITY_CATEGORIES), numbers(ints, floats, WEIGHTS)
-    Q = len(base)
-    for j in range(Q):
-        low, high, size = base[j], base[j], abs(base[j])
-        for y in labels:
-            v = costs[j * K + y]
-            if x[y] == OUT:
+    for j in range(len(T.quantities)):
+        quantity = T.quantities[j]
+        low, high, size = quantity.base, quantity.base, abs(quantity.base)
+        for y in open_labels(T):
+            cost = costs[j * K + y]
+            if node.x[y] == OUT:
                 continue
-            size += abs(v)
-            if x[y] == IN or v < 0.0:
-                low += v
-            if x[y] == IN or v > 0.0:
-                high += v
+            size += abs(cost)
+            if node.x[y] == IN or cost < 0.0:
+                low += cost
+            if node.x[y] == IN or cost > 0.0:
+                high += cost
         for e in range(starts[j], starts[j + 1]):
-            s, w = state[of[e]], weights[e]
-            size += abs(w)
-            if s & TOUCHED or (s & MAY and w < 0.0):
-                low += w
-            if s & TOUCHED or (s & MAY and w > 0.0):
-                high += w
-        slack = 1e-12 * size
-        if bounds[j] > high + slack or bounds[Q + j] < low - slack:
+            state, weight = T.categories[of[e]].state, weights[e]
+            size += abs(weight)
+            if state & TOUCHED or (state & MAY and weight < 0.0):
+                low += weight
+            if state & TOUCHED or (state & MAY and weight > 0.0):
+                high += weight
+        slack = NEAR * size
+        if node.low[j] > high + slack or node.high[j] < low - slack:
             return False
-        q[0, j], q[1, j] = max(low, bounds[j]), min(high, bounds[Q + j])
+        quantity.low, quantity.high = max(low, node.low[j]), min(high, node.high[j])
     return True
+
+
+@jit
+def cost_of(ints: Ints, floats: Floats, chosen: Marks, T: Workspace) -> float:
+    """L of a set."""
+    constants, every = numbers(ints, floats, CONSTANTS), T.order[: len(chosen)]
+    for y in range(len(every)):
+        every[y] = y
+    for c in range(len(T.categories)):
+        T.categories[c].touched = 0
+    for j in range(len(constants)):
+        T.quantities[j].point = constants[j]
+    return _cost_beside(ints, floats, chosen, every, every, T)
+
+
+@jit
+def net_cost(ints: Ints, floats: Floats, chosen: Marks, T: Workspace) -> float:
+    """L of a set less what its open labels are worth; the other candidates are known by what they touch and cost."""
+    gained, labels = 0.0, open_labels(T)
+    for y in labels:
+        if chosen[y] == IN:
+            gained += T.labels[y].worth
+    for c in range(len(T.categories)):
+        T.categories[c].touched = T.categories[c].base
+    for j in range(len(T.quantities)):
+        T.quantities[j].point = T.quantities[j].base
+    return _cost_beside(ints, floats, chosen, labels, candidate_labels(T), T) - gained
+
+
+@jit
+def _cost_beside(ints: Ints, floats: Floats, chosen: Marks, labels: Ints, candidates: Ints, T: Workspace) -> float:
+    """L of the chosen candidates, where what others than `labels` touch and cost is in the records already."""
+    K = len(chosen)
+    label_starts, of_label = part(ints, LABEL_STARTS), part(ints, LABEL_CATEGORIES)
+    costs = numbers(ints, floats, COSTS)
+    starts, of, weights = part(ints, QUANTITY_STARTS), part(ints, QUANTITY_CATEGORIES), numbers(ints, floats, WEIGHTS)
+    code = part(ints, CODE)
+    held = 0
+    for y in candidates:
+        held += chosen[y] == IN
+    for y in labels:
+        if chosen[y] == IN:
+            for e in range(label_starts[y], label_starts[y + 1]):
+                T.categories[of_label[e]].touched = TOUCHED
+    for j in range(len(T.quantities)):
+        point = T.quantities[j].point
+        for y in labels:
+            if chosen[y] == IN:
+                point += costs[j * K + y]
+        for e in range(starts[j], starts[j + 1]):
+            if T.categories[of[e]].touched == TOUCHED:
+                point += weights[e]
+        T.quantities[j].point = point
+    for i in range(len(T.operations)):
+        kind, k, _, _ = operation(code, i)
+        if kind not in (WORST, FARTHEST, PAIRS):
+            T.operations[i].point = _value(ints, floats, i, T)
+        else:
+            T.operations[i].point = hard(ints, floats, kind, k, chosen, IN, candidates) if held > 0 else 0.0
+    return float(T.operations[-1].point)
+
+
+@jit
+def _value(ints: Ints, floats: Floats, i: int, T: Workspace) -> float:
+    """An operation on a set, by what its operands are."""
+    kind, a, b, c = operation(part(ints, CODE), i)
+    number, slack = numbers_of(numbers(ints, floats, NUMBERS), i)
+    if kind == CONSTANT:
+        return number
+    if kind == QUANTITY:
+        return float(T.quantities[a].point)
+    if kind == TABLE:
+        return float(numbers(ints, floats, TABLES)[b + int(T.quantities[a].point + 0.5)])
+    first = T.operations[a].point
+    if kind == SCALE:
+        return float(number * first)
+    if kind == AT_LEAST:
+        return 1.0 if first >= number else 0.0
+    if kind == EQUAL:
+        return 1.0 if abs(first - number) <= slack else 0.0
+    if kind == NOT:
+        return float(1.0 - first)
+    second = T.operations[b].point
+    if kind == ADD:
+        return float(first + second)
+    if kind == GATE:
+        return float(first * second)
+    if kind == LARGER:
+        return float(max(first, second))
+    if kind == SMALLER:
+        return float(min(first, second))
+    return float(second if first > 0.5 else T.operations[c].point)  # IF is left
 
 
 @jit
 def hard(ints: Ints, floats: Floats, kind: int, k: int, x: Marks, least: int, labels: Ints) -> float:
     """The value of a hard atom on the labels whose mark is at least `least`; there is one."""
-    K = len(x)
     if kind == WORST:
-        starts, columns, prefix = part(ints, COLUMN_STARTS), numbers(ints, floats, COLUMNS), part(ints, PREFIX_STARTS)
-        held = 0
-        for y in labels:
-            held += x[y] >= least
-        value = np.inf
-        for a in range(starts[k], starts[k + 1]):
-            if prefix[a + 1] - prefix[a] < held:
-                continue
-            most = -np.inf
-            for y in labels:
-                if x[y] >= least:
-                    most = max(most, columns[a * K + y])
-                    if most >= value:
-                        break
-            value = min(value, most)
-        return value
+        return _worst(ints, floats, k, x, least, labels)
+    K, value = len(x), 0.0
     entries = numbers(ints, floats, FAR if kind == FARTHEST else NEAR_PAIRS)
-    value = 0.0
     for i in range(len(labels)):
         y = labels[i]
         if x[y] < least:
@@ -253,111 +344,41 @@ def hard(ints: Ints, floats: Floats, kind: int, k: int, x: Marks, least: int, la
 
 
 @jit
-def cost_of(ints: Ints, floats: Floats, chosen: Marks, labels: Ints, state: Ints, q: Floats, value: Floats) -> float:
-    """L of the chosen labels; the values of quantities and operations on the way."""
-    fill(state, 0)
-    put(q, numbers(ints, floats, CONSTANTS))
-    return cost_beside(ints, floats, chosen, labels, labels, state, q, value)
+def _worst(ints: Ints, floats: Floats, k: int, x: Marks, least: int, labels: Ints) -> float:
+    """The least over columns of the largest entry of a label."""
+    K, held, value = len(x), 0, np.inf
+    starts, columns, prefix = part(ints, COLUMN_STARTS), numbers(ints, floats, COLUMNS), part(ints, PREFIX_STARTS)
+    for y in labels:
+        held += x[y] >= least
+    for a in range(starts[k], starts[k + 1]):
+        if prefix[a + 1] - prefix[a] < held:
+            continue
+        most = -np.inf
+        for y in labels:
+            if x[y] >= least:
+                most = max(most, columns[a * K + y])
+                if most >= value:
+                    break
+        value = min(value, most)
+    return value
 
 
 @jit
-def take_free(
-    ints: Ints,
-    floats: Floats,
-    p: Floats,
-    fixed: Marks,
-    slack: float,
-    mu: float,
-    found: Marks,
-    margin: Floats,
-    labels: Ints,
-    state: Ints,
-    q: Floats,
-    value: Floats,
-) -> float:
+def take_free(ints: Ints, floats: Floats, asked: Question, found: Marks, T: Workspace) -> float:
     """L of the set found, once it has the labels that it may have for nothing.
 
     A best set leaves out no label with mass that costs nothing beside it; but where mu p(y) is below the rounding of
     costs, the search does not see what such a label is worth.
     """
-    least = numbers(ints, floats, LEAST)
-    cost = cost_of(ints, floats, found, labels, state, q, value)
+    least, p, slack = numbers(ints, floats, LEAST), asked.p, 2.0 * NEAR * (asked.span + asked.mu)
+    cost = cost_of(ints, floats, found, T)
     for y in range(len(p)):
-        if found[y] != IN and fixed[y] == FREE and p[y] > 0.0 and mu * p[y] <= slack and least[y] <= 0.0:
+        if found[y] != IN and asked.fixed[y] == FREE and p[y] > 0.0 and asked.mu * p[y] <= slack and least[y] <= 0.0:
             before = found[y]
             found[y] = IN
-            with_y = cost_of(ints, floats, found, labels, state, q, value)
+            with_y = cost_of(ints, floats, found, T)
             if with_y <= cost:
-                cost, margin[y] = with_y, 0.0
+                cost, T.margin[y] = with_y, 0.0
             else:
                 found[y] = before
     return cost
-
-
-@jit
-def cost_beside(
-    ints: Ints,
-    floats: Floats,
-    chosen: Marks,
-    labels: Ints,
-    everyone: Ints,
-    state: Ints,
-    q: Floats,
-    value: Floats,
-) -> float:
-    """L of the chosen ones of everyone, by what others than the labels touch and make of the quantities, to which the
-    labels are added."""
-    K = len(chosen)
-    label_starts, categories = part(ints, LABEL_STARTS), part(ints, LABEL_CATEGORIES)
-    costs = numbers(ints, floats, COSTS)
-    starts, of, weights = part(ints, QUANTITY_STARTS), part(ints, QUANTITY_CATEGORIES), numbers(ints, floats, WEIGHTS)
-    code, number, tables = part(ints, CODE), numbers(ints, floats, NUMBERS), numbers(ints, floats, TABLES)
-    held = 0
-    for y in everyone:
-        held += chosen[y] == IN
-    for y in labels:
-        if chosen[y] == IN:
-            for e in range(label_starts[y], label_starts[y + 1]):
-                state[categories[e]] = TOUCHED
-    for j in range(len(q)):
-        v = q[j]
-        for y in labels:
-            if chosen[y] == IN:
-                v += costs[j * K + y]
-        for e in range(starts[j], starts[j + 1]):
-            if state[of[e]] == TOUCHED:
-                v += weights[e]
-        q[j] = v
-    N = len(code) // 4
-    for i in range(N):
-        kind, a, b, c = code[4 * i], code[4 * i + 1], code[4 * i + 2], code[4 * i + 3]
-        f, g = number[2 * i], number[2 * i + 1]
-        v = 0.0
-        if kind == CONSTANT:
-            v = f
-        elif kind == QUANTITY:
-            v = q[a]
-        elif kind == TABLE:
-            v = tables[b + int(q[a] + 0.5)]
-        elif kind == ADD:
-            v = value[a] + value[b]
-        elif kind == SCALE:
-            v = f * value[a]
-        elif kind == GATE:
-            v = value[a] * value[b]
-        elif kind == LARGER:
-            v = max(value[a], value[b])
-        elif kind == SMALLER:
-            v = min(value[a], value[b])
-        elif kind == AT_LEAST:
-            v = 1.0 if value[a] >= f else 0.0
-        elif kind == EQUAL:
-            v = 1.0 if abs(value[a] - f) <= g else 0.0
-        elif kind == NOT:
-            v = 1.0 - value[a]
-        elif kind == IF:
-            v = value[b] if value[a] > 0.5 else value[c]
-        elif held > 0:
-            v = hard(ints, floats, kind, a, chosen, IN, everyone)
-        value[i] = v
-    return float(value[N - 1])

@@ -94,6 +94,18 @@ def numbers(ints: Ints, floats: Floats, k: int) -> Floats:
 
 
 @jit
+def operation(code: Ints, i: int) -> tuple[int, int, int, int]:
+    """The kind of an operation and its operands, -1 for none; of a table its quantity, place and length."""
+    return code[4 * i], code[4 * i + 1], code[4 * i + 2], code[4 * i + 3]
+
+
+@jit
+def numbers_of(number: Floats, i: int) -> tuple[float, float]:
+    """Factor, constant or threshold of an operation, and the tolerance; of a hard atom the upper and lower end."""
+    return number[2 * i], number[2 * i + 1]
+
+
+@jit
 def sizes_of(ints: Ints) -> tuple[int, int, int, int]:
     """How many labels, categories, quantities and operations."""
     at = ints[SIZES]

@@ -1,9 +1,12 @@
-"""The lines of a minorant, moved one after another to where it is highest.
+"""The lines of a minorant, moved one after another to where its minimum is highest.
 
-The optimum of a minorant is concave in its lines. Whether it rises with one is read off the set that attains it: a
+The minimum of a minorant is concave in its lines. Whether it rises with one is read off the set that attains it: a
 table's line should rise while the set counts more than where the line touches the table, a bound's while the set is
 beyond it, a mixture should lean to the operand that is larger there. Tangents on both sides of the highest place meet
 above it: there it is looked for next, unless it could not be worth a look; before there are two, by halving.
+
+Line j < Q is the slope at which quantity j is added, less what it makes of its bound; line Q + i is the slope of table
+i, or the lean of mixture i from one half.
 """
 
 from __future__ import annotations
@@ -21,137 +24,152 @@ from udcp_solvers.search.layout import (
     Floats,
     Ints,
     numbers,
+    operation,
     part,
 )
 from udcp_solvers.search.minorant import mixes
+from udcp_solvers.search.workspace import NEAR, Node, Workspace
 
-# What is kept of the search for a line: which, where it lies, the best so far, moves left for it and for each; the
-# bound and its slope at both ends, a slope of 0 where they are not known, and the highest bound.
-AT, LOW, HIGH, KEPT, MOVES, LEFT = range(6)
-_LOW_BOUND, _LOW_SLOPE, _HIGH_BOUND, _HIGH_SLOPE, _HIGHEST = range(8, 13)
-# The table that is optimised count by count, and has no line, or -1.
-COUNTED = 13
-KEPT_OF_LINES = 14
-# Of what a branch lacks to its end: a smaller gain is not worth another bound.
+# Of what a node lacks to its end: a smaller gain is not worth another bound.
 _WORTHWHILE = 0.03
 
 
 @jit
-def next_line(
-    ints: Ints,
-    floats: Floats,
-    lines: Floats,
-    bounds: Floats,
-    q: Floats,
-    ends: Floats,
-    point_q: Floats,
-    point: Floats,
-    steepest: float,
-    bound: float,
-    limit: float,
-    factor_of: Floats,
-    search: Floats,
-) -> bool:
-    """Move a line, after the bound at the present ones is known; the branch ends if one reaches the limit. False where
+def start_lines(moves: int, T: Workspace) -> None:
+    """No line is moved yet; each may be so often."""
+    T.line.line, T.line.moves_each = -1, moves
+
+
+@jit
+def next_line(ints: Ints, floats: Floats, node: Node, bound: float, limit: float, T: Workspace) -> bool:
+    """Move a line, after the bound at the present ones is known; the node ends if one reaches the limit. False where
     all have been moved: then they are left at their best."""
-    s = int(search[AT])
-    if s < 0 or bound > search[_HIGHEST]:
-        search[_HIGHEST] = bound
-        search[KEPT] = lines[s] if s >= 0 else 0.0
+    L, lines = T.line, node.lines
+    s = L.line
+    if s >= len(lines):
+        return False
+    if s < 0 or bound > L.highest:
+        L.highest = bound
+        L.best_line = lines[s] if s >= 0 else 0.0
     if s >= 0:
-        slope = _slope(ints, floats, s, lines[s], q, point_q, point, factor_of)
-        if slope != 0.0 and search[MOVES] > 0:
-            at = LOW if slope > 0.0 else HIGH
-            search[at], search[_LOW_BOUND + 2 * (at - LOW)], search[_LOW_SLOPE + 2 * (at - LOW)] = (
-                lines[s],
-                bound,
-                slope,
-            )
-            lines[s], hope = _summit(search)
-            search[MOVES] -= 1
-            if hope - search[_HIGHEST] > _WORTHWHILE * (limit - search[_HIGHEST]):
-                return True
-        lines[s] = search[KEPT]
-    code, tables = part(ints, CODE), numbers(ints, floats, TABLES)
-    Q = len(point_q)
-    for s in range(int(search[AT]) + 1, len(lines)):
-        high = 0.5
-        if s < Q:
-            if bounds[s] == -np.inf and bounds[Q + s] == np.inf:
-                continue
-            high = steepest
-        else:
-            i = s - Q
-            kind = code[4 * i]
-            open_here = factor_of[i] != 0.0 and ends[0, i] < ends[1, i] and i != search[COUNTED]
-            if not open_here or not (kind == TABLE or mixes(kind, factor_of[i])):
-                continue
-            if kind == TABLE:
-                high = steepest
-                for k in range(code[4 * i + 2] + 1, code[4 * i + 2] + code[4 * i + 3]):
-                    high = max(high, abs(factor_of[i] * (tables[k] - tables[k - 1])))
-        slope = _slope(ints, floats, s, lines[s], q, point_q, point, factor_of)
-        if slope == 0.0 or high == 0.0:
-            continue
-        # Of a branch within another, near to where it was there.
-        reach = 2.0 * high if lines[s] == 0.0 else 0.25 * high
-        search[AT], search[KEPT], search[MOVES] = s, lines[s], search[LEFT]
-        search[LOW], search[HIGH] = max(lines[s] - reach, -high), min(lines[s] + reach, high)
-        search[_LOW_SLOPE], search[_HIGH_SLOPE] = 0.0, 0.0
-        at = LOW if slope > 0.0 else HIGH
-        search[at] = lines[s]
-        # Where the bound was taken at lines that were then given up, its slope is not known here.
-        if bound == search[_HIGHEST]:
-            search[_LOW_BOUND + 2 * (at - LOW)], search[_LOW_SLOPE + 2 * (at - LOW)] = bound, slope
-        lines[s] = 0.5 * (search[LOW] + search[HIGH])
-        return True
-    search[AT] = len(lines)
+        if _move(_slope(ints, floats, s, lines[s], T), bound, limit, node, T):
+            return True
+        lines[s] = L.best_line
+    for s in range(L.line + 1, len(lines)):
+        reach = _steepest(ints, floats, s, node, T)
+        slope = _slope(ints, floats, s, lines[s], T) if reach > 0.0 else 0.0
+        if slope != 0.0:
+            _take_up(s, slope, reach, bound, node, T)
+            return True
+    L.line = len(lines)
     return False
 
 
 @jit
-def _summit(search: Floats) -> tuple[float, float]:
-    """Where the bound may be highest, and how high at most: where two tangents meet, or half-way and without end."""
-    low, high = search[LOW], search[HIGH]
-    rise, fall = search[_LOW_SLOPE], search[_HIGH_SLOPE]
-    if rise <= 0.0 or fall >= 0.0 or high <= low:
-        return 0.5 * (low + high), np.inf
-    way = (search[_HIGH_BOUND] - search[_LOW_BOUND] - fall * (high - low)) / (rise - fall)
-    way = min(max(way, 0.0), high - low)
-    return low + way, search[_LOW_BOUND] + rise * way
+def _move(slope: float, bound: float, limit: float, node: Node, T: Workspace) -> bool:
+    """Move the line at hand to where the bound may be highest; False where that is not worth a look."""
+    L = T.line
+    if slope == 0.0 or L.moves <= 0:
+        return False
+    _narrow(node.lines[L.line], bound, slope, T)
+    node.lines[L.line], hope = _summit(T)
+    L.moves -= 1
+    return bool(hope - L.highest > _WORTHWHILE * (limit - L.highest))
 
 
 @jit
-def _slope(
-    ints: Ints, floats: Floats, s: int, line: float, q: Floats, point_q: Floats, point: Floats, factor_of: Floats
-) -> float:
-    """How steeply the minorant rises with a line, or falls; 0 where it is highest."""
-    Q = len(point_q)
+def _take_up(s: int, slope: float, reach: float, bound: float, node: Node, T: Workspace) -> None:
+    """Begin to move a line, within `reach` of 0."""
+    L, line = T.line, node.lines[s]
+    # Of a node within another, near to where it was there.
+    width = 2.0 * reach if line == 0.0 else 0.25 * reach
+    L.line, L.best_line, L.moves = s, line, L.moves_each
+    L.low, L.high = max(line - width, -reach), min(line + width, reach)
+    L.low_slope, L.high_slope = 0.0, 0.0
+    if slope > 0.0:
+        L.low = line
+    else:
+        L.high = line
+    # Where the bound was taken at lines that were then given up, its slope is not known here.
+    if bound == L.highest:
+        _narrow(line, bound, slope, T)
+    node.lines[s] = 0.5 * (L.low + L.high)
+
+
+@jit
+def _narrow(line: float, bound: float, slope: float, T: Workspace) -> None:
+    """A line at which the bound rises is the low end of the interval, one at which it falls the high end."""
+    L = T.line
+    if slope > 0.0:
+        L.low, L.low_bound, L.low_slope = line, bound, slope
+    else:
+        L.high, L.high_bound, L.high_slope = line, bound, slope
+
+
+@jit
+def _steepest(ints: Ints, floats: Floats, s: int, node: Node, T: Workspace) -> float:
+    """How far from 0 a line may be; 0 where there is nothing to move."""
+    Q = len(T.quantities)
     if s < Q:
-        v = point_q[s]
-        if line > 0.0 or (line == 0.0 and v > q[1, s] + WHOLE):
-            slope = v - q[1, s]
-        elif line < 0.0 or v < q[0, s] - WHOLE:
-            slope = v - q[0, s]
+        return 0.0 if node.low[s] == -np.inf and node.high[s] == np.inf else T.search.steepest
+    i, tables = s - Q, numbers(ints, floats, TABLES)
+    kind, _, start, length = operation(part(ints, CODE), i)
+    here = T.operations[i]
+    if here.factor == 0.0 or here.low >= here.high or i == T.left_over.counted:
+        return 0.0
+    if kind != TABLE:
+        return 0.5 if mixes(kind, here.factor) else 0.0
+    steepest = T.search.steepest
+    for k in range(start + 1, start + length):
+        steepest = max(steepest, abs(here.factor * (tables[k] - tables[k - 1])))
+    return steepest
+
+
+@jit
+def _summit(T: Workspace) -> tuple[float, float]:
+    """Where the bound may be highest, and how high at most: where two tangents meet, or half-way and without end."""
+    L = T.line
+    if L.low_slope <= 0.0 or L.high_slope >= 0.0 or L.high <= L.low:
+        return 0.5 * (L.low + L.high), np.inf
+    way = (L.high_bound - L.low_bound - L.high_slope * (L.high - L.low)) / (L.low_slope - L.high_slope)
+    way = min(max(way, 0.0), L.high - L.low)
+    return L.low + way, L.low_bound + L.low_slope * way
+
+
+@jit
+def _slope(ints: Ints, floats: Floats, s: int, line: float, T: Workspace) -> float:
+    """How steeply the minorant rises with a line, or falls; 0 where it is highest."""
+    Q = len(T.quantities)
+    if s < Q:
+        quantity = T.quantities[s]
+        if line > 0.0 or (line == 0.0 and quantity.point > quantity.high + WHOLE):
+            slope = quantity.point - quantity.high
+        elif line < 0.0 or quantity.point < quantity.low - WHOLE:
+            slope = quantity.point - quantity.low
         else:
             slope = 0.0
         return slope if abs(slope) > WHOLE else 0.0
-    code, tables = part(ints, CODE), numbers(ints, floats, TABLES)
-    i = s - Q
-    kind, a, b = code[4 * i], code[4 * i + 1], code[4 * i + 2]
-    f = factor_of[i]
+    kind, a, b, _ = operation(part(ints, CODE), s - Q)
+    f = T.operations[s - Q].factor
     if kind == TABLE:
-        first, last = math.ceil(q[0, a] - WHOLE), math.floor(q[1, a] + WHOLE)
-        least, low, high = np.inf, first, first
-        for k in range(first, last + 1):
-            v = f * tables[b + k] - line * k
-            slack = 1e-12 * (abs(v) + abs(line) * k)
-            if v < least - slack:
-                least, low, high = v, k, k
-            elif v <= least + slack:
-                high = k
-        if point_q[a] > high + 0.5:
-            return float(point_q[a] - high)
-        return float(point_q[a] - low) if point_q[a] < low - 0.5 else 0.0
-    slope = f * (point[a] - point[b])
-    return float(slope) if abs(slope) > 1e-12 else 0.0
+        return _slope_of_table(numbers(ints, floats, TABLES), b, a, f, line, T)
+    slope = f * (T.operations[a].point - T.operations[b].point)
+    return float(slope) if abs(slope) > NEAR else 0.0
+
+
+@jit
+def _slope_of_table(tables: Floats, start: int, j: int, f: float, line: float, T: Workspace) -> float:
+    """How far the count of the set at hand, quantity j, is from where the line touches the table."""
+    quantity = T.quantities[j]
+    first, last = math.ceil(quantity.low - WHOLE), math.floor(quantity.high + WHOLE)
+    least, low, high = np.inf, first, first
+    for k in range(first, last + 1):
+        v = f * tables[start + k] - line * k
+        slack = NEAR * (abs(v) + abs(line) * k)
+        if v < least - slack:
+            least, low, high = v, k, k
+        elif v <= least + slack:
+            high = k
+    if quantity.point > high + 0.5:
+        return float(quantity.point - high)
+    return float(quantity.point - low) if quantity.point < low - 0.5 else 0.0

@@ -1,10 +1,10 @@
-"""A quantity that lies below L - mu p on all sets of a branch: label values, category weights and a constant.
+"""A quantity that lies below L - mu p on all sets of a node: label values, category weights and a constant.
 
 A sum goes term by term; an indicator that is decided opens or shuts what it multiplies; a maximum is at least any
 mixture of its operands; a table of a count k is at least its lowest line of a given slope, k included; a quantity that
 is bounded may be added at any slope, less what the slope makes of its bound. Sums over pairs count what pairs with the
-labels that are in. All else is taken at the lower end of its interval. Two parts are left to be optimised beside it: a
-threshold on the entries of labels (columns, farthest pairs), and a table of the number of labels.
+labels that are in. All else is taken at the lower end of its interval. What is left is optimised beside the quantity: a
+threshold on the entries of labels (columns, farthest pairs), a table of the number of labels, pairs of free labels.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import math
 import numpy as np
 
 from udcp_solvers.numeric.compiled import jit_uncounted as jit
-from udcp_solvers.numeric.filling import fill
 from udcp_solvers.search.layout import (
     ABOVE,
     ADD,
@@ -51,129 +50,130 @@ from udcp_solvers.search.layout import (
     Ints,
     Marks,
     numbers,
+    operation,
     part,
 )
+from udcp_solvers.search.workspace import Node, Workspace, candidate_labels, open_labels, visit
 
 
 @jit
-def minorant(
-    ints: Ints,
-    floats: Floats,
-    base: Floats,
-    p: Floats,
-    worth: Floats,
-    x: Marks,
-    decided: Marks,
-    lines: Floats,
-    labels: Ints,
-    everyone: Ints,
-    state: Ints,
-    q: Floats,
-    ends: Floats,
-    counted: int,
-    value: Floats,
-    weight: Floats,
-    waiting: Ints,
-    factors: Floats,
-    factor_of: Floats,
-) -> tuple[float, int, float, float, int, float]:
-    """Fill label values (K,) and category weights (C,); `worth` is mu p, `base` (Q,) what
-    quantities are without the labels, `everyone` the labels and those behind it. `factor_of` (N,) gets the factor of
-    every operation that is reached.
+def minorant(ints: Ints, floats: Floats, node: Node, T: Workspace) -> float:
+    """Fill the values of labels, the weights of categories and the factors of operations; note what is left over.
 
-    Returns the constant; the operation whose threshold is left, or -1, and its factor; the factor of the table
-    `counted` (an operation, or -1), which is left too; the operation whose pairs of free labels are left, or -1, and
-    its factor.
+    Returns the constant. The walk goes from the loss down to its quantities, each operation with the factor that the
+    operations above make of it.
     """
-    K = len(x)
     code, number, tables = part(ints, CODE), numbers(ints, floats, NUMBERS), numbers(ints, floats, TABLES)
-    Q = q.shape[1]
-    constant, of_count = 0.0, 0.0
-    threshold, of_threshold = -1, 0.0
-    pairs, of_pairs = -1, 0.0
-    for y in labels:
-        value[y] = -worth[y]
-    fill(weight, 0.0)
-    fill(factor_of, 0.0)
-    for j in range(Q):
-        if lines[j] != 0.0:
-            constant -= lines[j] * (q[1, j] if lines[j] > 0.0 else q[0, j])
-            constant += _add(ints, floats, base, j, lines[j], p, x, labels, state, value, weight)
-    waiting[0], factors[0] = len(code) // 4 - 1, 1.0
-    top = 1
+    constant = _begin(ints, floats, node, T)
+    Q, left, operations = len(T.quantities), T.left_over, T.operations
+    top = visit(len(operations) - 1, 1.0, 0, T)
     while top > 0:
         top -= 1
-        i, f = waiting[top], factors[top]
-        factor_of[i] = f
-        kind, a, b = code[4 * i], code[4 * i + 1], code[4 * i + 2]
-        if ends[0, i] == ends[1, i]:
-            constant += f * ends[0, i]
+        i, f = T.pending[top].operation, T.pending[top].factor
+        here = operations[i]
+        here.factor = f
+        kind, a, b, _ = operation(code, i)
+        if here.low == here.high:
+            constant += f * here.low
             continue
-        through = opened(code, i, f, decided, ends)
+        through = opened(code, i, node.decided, T)
         if through >= 0:
             f = f * number[2 * i] if kind == SCALE else -f if kind == NOT else f
             constant += -f if kind == NOT else 0.0
-            waiting[top], factors[top] = through, f
-            top += 1
+            top = visit(through, f, top, T)
         elif kind == ADD:
-            waiting[top], factors[top] = a, f
-            waiting[top + 1], factors[top + 1] = b, f
-            top += 2
+            top = visit(b, f, visit(a, f, top, T), T)
         elif kind == QUANTITY:
-            constant += _add(ints, floats, base, a, f, p, x, labels, state, value, weight)
-        elif i == counted:
-            of_count = f
+            constant += _add(ints, floats, a, f, node, T)
+        elif i == left.counted:
+            left.count_factor = f
         elif kind == TABLE:
-            constant += lowest(tables, b, f, lines[Q + i], q[0, a], q[1, a])
-            if lines[Q + i] != 0.0:
-                constant += _add(ints, floats, base, a, lines[Q + i], p, x, labels, state, value, weight)
+            line = node.lines[Q + i]
+            constant += lowest(tables, b, f, line, T.quantities[a].low, T.quantities[a].high)
+            if line != 0.0:
+                constant += _add(ints, floats, a, line, node, T)
         elif mixes(kind, f):
-            mix = min(max(0.5 + lines[Q + i], 0.0), 1.0)
-            waiting[top], factors[top] = a, f * mix
-            waiting[top + 1], factors[top + 1] = b, f * (1.0 - mix)
-            top += 2
-        elif f > 0.0 and (kind in (WORST, FARTHEST)):
-            # The one that can cost most; others count as on the labels that are in.
-            if f * number[2 * i] > of_threshold * (number[2 * threshold] if threshold >= 0 else 0.0):
-                if threshold >= 0:
-                    constant += of_threshold * ends[0, threshold]
-                threshold, of_threshold = i, f
-            else:
-                constant += f * ends[0, i]
+            share = mixture(node.lines[Q + i])
+            top = visit(b, f * (1.0 - share), visit(a, f * share, top, T), T)
+        elif f > 0.0 and kind in (WORST, FARTHEST):
+            constant += _leave_threshold(number, i, f, T)
         elif f > 0.0 and kind == PAIRS:
-            constant += f * ends[0, i]
-            pairs, of_pairs = i, f
-            entries = numbers(ints, floats, NEAR_PAIRS)
-            for z in everyone:
-                if x[z] == IN:
-                    at = (a * K + z) * K
-                    for y in labels:
-                        if x[y] == FREE:
-                            value[y] += f * entries[at + y]
+            constant += f * here.low
+            _add_pairs(ints, floats, i, f, node, T)
         else:
-            constant += f * ends[0 if f > 0.0 else 1, i]
-    return constant, threshold, of_threshold, of_count, pairs, of_pairs
+            constant += f * (here.low if f > 0.0 else here.high)
+    return constant
 
 
 @jit
-def opened(code: Ints, i: int, f: float, decided: Marks, ends: Floats) -> int:
-    """The operand that an operation is, or a multiple of, in this branch; -1 where it is none."""
-    kind, a, b, c = code[4 * i], code[4 * i + 1], code[4 * i + 2], code[4 * i + 3]
+def _begin(ints: Ints, floats: Floats, node: Node, T: Workspace) -> float:
+    """The minorant of nothing but worths, and of bounded quantities at their lines; its constant."""
+    left, constant = T.left_over, 0.0
+    left.threshold, left.threshold_factor, left.count_factor = -1, 0.0, 0.0
+    left.pairs, left.pairs_factor = -1, 0.0
+    for y in open_labels(T):
+        T.labels[y].value = -T.labels[y].worth
+    for c in range(len(T.categories)):
+        T.categories[c].weight = 0.0
+    for i in range(len(T.operations)):
+        T.operations[i].factor = 0.0
+    for j in range(len(T.quantities)):
+        line = node.lines[j]
+        if line != 0.0:
+            constant -= line * (T.quantities[j].high if line > 0.0 else T.quantities[j].low)
+            constant += _add(ints, floats, j, line, node, T)
+    return constant
+
+
+@jit
+def _leave_threshold(number: Floats, i: int, f: float, T: Workspace) -> float:
+    """Of hard atoms with a threshold the one that can cost most is left over; others count as on the labels that are
+    in. What the constant gets."""
+    left, constant = T.left_over, 0.0
+    before = left.threshold
+    if f * number[2 * i] <= left.threshold_factor * (number[2 * before] if before >= 0 else 0.0):
+        return float(f * T.operations[i].low)
+    if before >= 0:
+        constant = left.threshold_factor * T.operations[before].low
+    left.threshold, left.threshold_factor = i, f
+    return float(constant)
+
+
+@jit
+def _add_pairs(ints: Ints, floats: Floats, i: int, f: float, node: Node, T: Workspace) -> None:
+    """Every free label pays for its pairs with labels that are in; pairs of free labels are left over."""
+    T.left_over.pairs, T.left_over.pairs_factor = i, f
+    K, entries, k = len(node.x), numbers(ints, floats, NEAR_PAIRS), part(ints, CODE)[4 * i + 1]
+    for z in candidate_labels(T):
+        if node.x[z] == IN:
+            at = (k * K + z) * K
+            for y in open_labels(T):
+                if node.x[y] == FREE:
+                    T.labels[y].value += f * entries[at + y]
+
+
+@jit
+def opened(code: Ints, i: int, decided: Marks, T: Workspace) -> int:
+    """The operand that an operation is, or a multiple of, in this node; -1 where it is none."""
+    kind, a, b, c = operation(code, i)
     if kind in (SCALE, NOT):
         return int(a)
-    if kind == GATE and ends[0, a] > 0.5:
+    if kind not in (GATE, IF, SMALLER, LARGER):
+        return -1
+    first, second = T.operations[a], T.operations[b]
+    if kind == GATE and first.low > 0.5:
         return int(b)
-    if kind == IF and (ends[0, a] > 0.5 or ends[1, a] < 0.5):
-        return int(b if ends[0, a] > 0.5 else c)
+    if kind == IF and (first.low > 0.5 or first.high < 0.5):
+        return int(b if first.low > 0.5 else c)
     if kind == SMALLER:
-        if decided[i] == FIRST or ends[1, a] <= ends[0, b]:
+        if decided[i] == FIRST or first.high <= second.low:
             return int(a)
-        if decided[i] == SECOND or ends[1, b] <= ends[0, a]:
+        if decided[i] == SECOND or second.high <= first.low:
             return int(b)
     if kind == LARGER:
-        if ends[0, a] >= ends[1, b]:
+        if first.low >= second.high:
             return int(a)
-        if ends[0, b] >= ends[1, a]:
+        if second.low >= first.high:
             return int(b)
     return -1
 
@@ -182,6 +182,12 @@ def opened(code: Ints, i: int, f: float, decided: Marks, ends: Floats) -> int:
 def mixes(kind: int, f: float) -> bool:
     """Whether a multiple of a maximum or minimum is at least every mixture of its operands."""
     return (kind == LARGER and f > 0.0) or (kind == SMALLER and f < 0.0)
+
+
+@jit
+def mixture(line: float) -> float:
+    """The share of the first operand in a mixture."""
+    return min(max(0.5 + line, 0.0), 1.0)
 
 
 @jit
@@ -194,39 +200,33 @@ def lowest(tables: Floats, start: int, f: float, line: float, low: float, high: 
 
 
 @jit
-def _add(
-    ints: Ints,
-    floats: Floats,
-    base: Floats,
-    j: int,
-    f: float,
-    p: Floats,
-    x: Marks,
-    labels: Ints,
-    state: Ints,
-    value: Floats,
-    weight: Floats,
-) -> float:
+def _add(ints: Ints, floats: Floats, j: int, f: float, node: Node, T: Workspace) -> float:
     """Add f times a quantity; what it adds to the constant."""
-    K = len(x)
-    costs, above = numbers(ints, floats, COSTS), part(ints, ABOVE)
+    K, costs, above = len(node.x), numbers(ints, floats, COSTS), part(ints, ABOVE)
     starts, of, weights = part(ints, QUANTITY_STARTS), part(ints, QUANTITY_CATEGORIES), numbers(ints, floats, WEIGHTS)
-    members, member = part(ints, CATEGORY_STARTS), part(ints, CATEGORY_LABELS)
-    constant = f * base[j]
-    for y in labels:
-        value[y] += f * costs[j * K + y]
+    constant = f * T.quantities[j].base
+    for y in open_labels(T):
+        T.labels[y].value += f * costs[j * K + y]
     for e in range(starts[j], starts[j + 1]):
         c, w = of[e], f * weights[e]
-        if state[c] & TOUCHED or (state[c] & MAY and w < 0.0):
+        state = T.categories[c].state
+        if state & TOUCHED or (state & MAY and w < 0.0):
             constant += w
-        elif state[c] & MAY and above[c] != CROSSING:
-            weight[c] += w
-        elif state[c] & MAY:
+        elif state & MAY and above[c] != CROSSING:
+            T.categories[c].weight += w
+        elif state & MAY:
             # It is touched if its likeliest label is in.
-            likeliest = -1
-            for m in range(members[c], members[c + 1]):
-                y = member[m]
-                if x[y] == FREE and (likeliest < 0 or p[y] > p[likeliest]):
-                    likeliest = y
-            value[likeliest] += w
+            T.labels[_likeliest(ints, c, node.x, T)].value += w
     return float(constant)
+
+
+@jit
+def _likeliest(ints: Ints, c: int, x: Marks, T: Workspace) -> int:
+    """The likeliest free label of a category; there is one."""
+    starts, member = part(ints, CATEGORY_STARTS), part(ints, CATEGORY_LABELS)
+    likeliest = -1
+    for m in range(starts[c], starts[c + 1]):
+        y = member[m]
+        if x[y] == FREE and (likeliest < 0 or T.labels[y].p > T.labels[likeliest].p):
+            likeliest = y
+    return likeliest

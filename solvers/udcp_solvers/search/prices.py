@@ -1,20 +1,25 @@
-"""Prices under any loss of the language, by searching for the best set at each price that matters."""
+"""Prices and cheapest sets under any loss of the language, by row: what the rest of the package calls.
+
+`SearchPrices` finds the best set at each price that matters, `MassSearch` the cheapest set that has a mass.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from udcp_dsl.expression.attainable import ROUNDING
+from udcp_dsl.expression.lower import grids
 from udcp_dsl.per_row import Patched, PerRow, some_rows
 from udcp_solvers.numeric.arrays import plain
 from udcp_solvers.numeric.compiled import over_rows
-from udcp_solvers.search.by_mass import mass_block
+from udcp_solvers.search.by_mass import MassRows, mass_block
 from udcp_solvers.search.hull import ABOVE, ALL, BEST, ONE, SET, price_block
-from udcp_solvers.search.layout import CODE, PAIRS, Floats, Ints, Marks
+from udcp_solvers.search.layout import CODE, FREE, IN, PAIRS, Floats, Ints, Marks
 from udcp_solvers.search.model import Model, model_of, searchable
 
 if TYPE_CHECKING:
@@ -26,6 +31,8 @@ if TYPE_CHECKING:
 BUDGET = 20_000
 _LABELS_TIMES_BRANCHES = 2_500_000
 _TRIPLES_TIMES_BRANCHES = 400_000_000_000
+# Branches that a cheapest set may take, nodes on the way to best sets included: a solver is quicker at what takes more.
+MASS_BUDGET = 1_500
 # Cells a row counts for, where it is decided whether threads pay.
 _HEAVY = 1 << 12
 
@@ -86,21 +93,18 @@ class SearchPrices:
     def of_mass(self, P: Probabilities, t: Floats, fixed: Marks, branches: int, grid: Floats, gaps: Floats) -> Masks:
         """The cheapest set of mass t (n,) of each row, within so many branches; `grid`: offset and step of costs."""
         out = np.empty(P.shape, np.int8)
-        over_rows(
-            mass_block,
-            len(P),
-            _HEAVY,
-            *self._model,
-            plain(P),
-            np.array(t, dtype=np.float64),
-            branches,
-            self.span,
-            self._budget,
-            out,
-            gaps,
-            np.array(fixed, dtype=np.int8),
-            grid,
+        rows = MassRows(
+            P=plain(P),
+            t=np.array(t, dtype=np.float64),
+            fixed=np.array(fixed, dtype=np.int8),
+            masks=out,
+            gaps=gaps,
+            branches=branches,
+            budget=self._budget,
+            span=self.span,
+            grid=grid,
         )
+        over_rows(mass_block, len(P), _HEAVY, *self._model, rows)
         return out.view(np.bool_)
 
     def _run(
@@ -133,3 +137,44 @@ class SearchPrices:
             np.zeros(n) if gaps is None else gaps,
             np.empty((0, 1), np.int8) if fixed is None else np.array(fixed, dtype=np.int8),
         )
+
+
+class Cheapest(NamedTuple):
+    """The cheapest set found, what it costs, and by how much another may be cheaper at most: 0 where it is proved."""
+
+    mask: Masks
+    cost: float
+    gap: float
+
+
+class MassSearch:
+    """The cheapest sets of one loss by mass; asked about one row after another."""
+
+    def __init__(self, loss: Loss, prices: SearchPrices) -> None:
+        self.loss = loss
+        self.prices = prices
+        self._grid = _steps_of(loss)
+
+    @staticmethod
+    def of(loss: Loss) -> MassSearch | None:
+        """None where the loss has an atom that the search does not know."""
+        make = SearchPrices.of(loss)
+        return None if make is None else MassSearch(loss, make())
+
+    def cheapest(self, p: Floats, t: float, inside: Masks, budget: int = MASS_BUDGET) -> Cheapest:
+        """Among the sets that hold `inside` and have mass t; all labels together have it."""
+        gaps = np.zeros(1)
+        fixed = np.where(inside, IN, FREE).astype(np.int8)
+        mask = self.prices.of_mass(p[None, :], np.array([t]), fixed[None, :], budget, self._grid, gaps)[0]
+        return Cheapest(mask, float(self.loss.batch(mask[None, :])[0]), float(gaps[0]))
+
+
+def _steps_of(loss: Loss) -> Floats:
+    """Offset and step of the values that the loss takes; a step of 0 where rounding could blur it, or there is none."""
+    expression, interval = loss.expression, loss.facts.interval
+    grid = grids(expression)[id(expression.root)]
+    steps = None if grid is None else grid.steps()
+    blur = ROUNDING * max(1.0, abs(interval.lo), abs(interval.hi))
+    return (
+        np.zeros(2) if steps is None or steps.step < 1e7 * blur else np.array([steps.offset, steps.step], dtype=float)
+    )

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 import udcp_dsl as udcp
 from udcp_dsl.testing import all_masks, losses
-from udcp_solvers.search.mass import MassSearch
-from udcp_solvers.search.prices import SearchPrices
+from udcp_solvers.search.prices import MassSearch, SearchPrices
 
 
 def row(K: int, rng: np.random.Generator, exact: bool) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The option `mass` of oracles that go by mass: which mass scores a label, told as a share of its own p.
+"""The option `mass` of oracles that go by mass: which mass scores a label, as a share of its own p.
 
 The score of y is minus the mass after it in the order and a share of p(y) (`numeric.remaining`):
 
@@ -26,8 +26,8 @@ _STREAM = 1
 
 
 @dataclass(frozen=True)
-class Shares:
-    """The share of each row; a row has the same one alone, in any batch and after a restart."""
+class MassRule:
+    """Which mass scores a label. A row has the same share alone, in any batch and after a restart."""
 
     mass: str
     seed: int | None
@@ -36,8 +36,8 @@ class Shares:
     def options(self) -> dict[str, object]:
         return {"mass": self.mass} if self.seed is None else {"mass": self.mass, "seed": self.seed}
 
-    def of(self, P: Probabilities) -> Floats:
-        """(n,)"""
+    def shares(self, P: Probabilities) -> Floats:
+        """(n,) which part of p(y) each row counts with the mass after y."""
         if self.seed is None:
             return np.full(len(P), 1.0 if self.mass == "before" else 0.0)
         draws = row_draws(P, (self.seed, _STREAM))[:, 0]
@@ -47,11 +47,11 @@ class Shares:
 class ByMass(Oracle):
     """An oracle with the option `mass`."""
 
-    _shares: Shares
+    _mass_rule: MassRule
 
     @property
     def about(self) -> str:
-        return f"mass {self._shares.mass}"
+        return f"mass {self._mass_rule.mass}"
 
     @classmethod
     def of_format(cls, version: int, options: Mapping[str, object]) -> Mapping[str, object]:
@@ -59,7 +59,7 @@ class ByMass(Oracle):
         return {**options, "mass": "through"} if version < 2 else options
 
 
-def checked_mass(oracle: str, mass: object, seed: object) -> Shares:
+def checked_mass(oracle: str, mass: object, seed: object) -> MassRule:
     """The options `mass` and `seed` as they were given; OracleError for others."""
     if not isinstance(mass, str) or mass not in MASSES:
         help_text = f": {did_you_mean(mass, MASSES)}" if isinstance(mass, str) else ""
@@ -67,7 +67,7 @@ def checked_mass(oracle: str, mass: object, seed: object) -> Shares:
     if mass != "random":
         if seed is not None:
             raise OracleError(f"oracle {oracle!r}: nothing is drawn with mass={mass!r}: seed is for mass='random'")
-        return Shares(mass, None)
+        return MassRule(mass, None)
     if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
         raise OracleError(f"oracle {oracle!r}: seed must be a whole number, 0 or more, not {seed!r}")
-    return Shares(mass, 0 if seed is None else seed)
+    return MassRule(mass, 0 if seed is None else seed)
