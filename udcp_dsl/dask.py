@@ -85,8 +85,9 @@ def predict_parts(
     level = predictor.calibrated.level(alpha)
     ending = f".{form}"
     sets_ending(f"part{ending}")
-    known = {"class_names": predictor.class_names, "inputs": predictor.inputs, "unread": _others(predictor)}
-    how = {"logits": predictor.logits, "normalize": predictor.normalize}
+    known: dict[str, Any] = {"class_names": predictor.class_names, "inputs": predictor.inputs}
+    known["unread"] = _others(predictor)
+    how: dict[str, Any] = {"logits": predictor.logits, "normalize": predictor.normalize}
     source = open_rows(probs, predictor.loss.labels, **{**known, **columns}, **how)
     predictor.calibrated.check_groups(source.wanted.columns.group_column is not None)
     refuse_taken_names(source.wanted.columns.carry)
