@@ -146,6 +146,6 @@ def test_options() -> None:
 def test_where_every_set_costs_more_than_M_labels_come_by_falling_p() -> None:
     loss = exact_loss("diameter(d) + sum(k) + 20 * any({ a, b, c, d, e, f, g })")
     P = np.random.default_rng(0).dirichlet(np.ones(7), size=20)
-    with pytest.warns(UserWarning, match="by falling p"):
+    with pytest.warns(UserWarning, match="by decreasing p"):
         oracle = Greedy(loss, M=1.0)
     assert (oracle.scores(P).argsort(axis=1) == (-P).argsort(axis=1)).all()

@@ -79,7 +79,7 @@ def test_sets_are_told_by_their_nodes() -> None:
     sets = udcp.PredictionSets(udcp.loads(text.replace("= size", "= nodes(life)")), masks)
     assert sets.nodes == [("warm",), ("cold/pets",), ("warm", "cold/pets"), ("life",), ()]
     assert list(map(len, sets.nodes)) == sets.costs.tolist()
-    with pytest.raises(udcp.InputError, match=r"several hierarchies \(life, other\): put nodes\(h\)"):
+    with pytest.raises(udcp.InputError, match=r"several hierarchies \(life, other\): use one of them"):
         _ = udcp.PredictionSets(udcp.loads(text), masks).nodes
     with pytest.raises(udcp.InputError, match="no hierarchy"):
         _ = udcp.PredictionSets(udcp.loads("labels { a, b }  loss l = size"), masks[:, :2]).nodes

@@ -179,7 +179,7 @@ def test_a_smaller_alpha_and_a_mean_harm_are_not() -> None:
     assert said(lambda: SetPredictor(loss, "lac", alpha=[0.1, 0.49]).calibrate(P, y)) == []
     assert said(lambda: SetPredictor(loss, "lac", alpha=0.9, risk="harm").calibrate(P, y)) == []
     (message,) = said(lambda: udcp.compare(loss, P, y, oracles=["lac"], alphas=0.9, splits=1))
-    assert message.startswith("alpha is 0.9, so that sets may miss the truth in 0.9 of the rows")
+    assert message.startswith("alpha is 0.9, so sets may miss the truth in 0.9 of the rows")
 
 
 # --- draws that are shared ---

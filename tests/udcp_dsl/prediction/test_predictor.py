@@ -255,7 +255,7 @@ def test_tuning_needs_three_times_the_points() -> None:
     assert len(caught) == 2
     with pytest.raises(InputError, match="2 calibration rows cannot be split into three folds"):
         SetPredictor(LOSS, "penalized").calibrate(P_CAL[:2], Y_CAL[:2])
-    with pytest.raises(InputError, match="an untuned 'penalized' takes one alpha"):
+    with pytest.raises(InputError, match="'penalized' tunes its lambda for one alpha"):
         SetPredictor(LOSS, "penalized", alpha=[0.1, 0.2])
 
 

@@ -54,8 +54,8 @@ def test_a_spec_reads_the_hierarchy(tmp_path: Path) -> None:
     ("X", "labels", "levels", "words"),
     [
         (np.eye(4), list("abcd"), (3, 9), "from 2 to 4"),
-        (np.eye(4), list("abcd"), (3, 2), "rising"),
-        (np.eye(4), list("abcd"), (), "rising"),
+        (np.eye(4), list("abcd"), (3, 2), "give increasing numbers"),
+        (np.eye(4), list("abcd"), (), "give increasing numbers"),
         (np.eye(4), list("abc"), (2,), "3 labels"),
         (np.full((2, 2), np.nan), list("ab"), (2,), "row 0"),
         (np.eye(2), [1, "1"], (2,), "written alike"),

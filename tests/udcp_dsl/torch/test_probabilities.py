@@ -267,7 +267,7 @@ def test_progress_is_for_terminals(capsys: pytest.CaptureFixture[str], monkeypat
         (IDENTITY, [Z[:, :1]], {}, "one logit per row"),
         (IDENTITY, [Z[0]], {}, r"shape \(5,\)"),
         (IDENTITY, [Z[None]], {}, r"shape \(1, 20, 5\)"),
-        (IDENTITY, [Z, Z[:, :4]], {}, "batch 1: 4 columns, and 5"),
+        (IDENTITY, [Z, Z[:, :4]], {}, "batch 1: 4 columns, but 5"),
         (IDENTITY, [], {}, "no batches"),
         (IDENTITY, [(Z, Z, Z)], {}, "batch 0 is a tuple of 3"),
         (IDENTITY, ["text"], {}, "batch 0 is a str"),

@@ -65,7 +65,7 @@ def test_temperature_from_tensors_and_with_labels_ruled_out() -> None:
         ([[2.0, -np.inf]], [1], "row 0: the true label has logit -inf"),
         ([[2.0, 0.0], [np.nan, 0.0]], [0, 0], "row 1"),
         ([2.0, 0.0], [0], "shape"),
-        ([[2.0, 0.0]], [2], "labels are 0 to 1"),
+        ([[2.0, 0.0]], [2], "label indices run from 0 to 1"),
         ([[2.0, 0.0]], [0, 1], "y must have shape"),
     ],
 )
