@@ -382,9 +382,9 @@ def calibrate(
     )
     if not warned:
         told = calibration.named_cells
-        bins_or_groups = [name for name, _ in told if name is not None]
-        about = {"conditional": conditional, "groups": bins_or_groups, "pool": pool, "randomize": randomize}
-        warn_of_too_few([x.n for _, x in told], levels, rule=rule, **about)  # type: ignore[arg-type]  # as named
+        of_parts = [name for name, _ in told if name is not None]
+        sizes = [cell.n for _, cell in told]
+        warn_of_too_few(sizes, levels, calibration, rule, names=of_parts, pool=pool, randomize=randomize)
     return calibration
 
 
