@@ -188,18 +188,13 @@ class Calibration(Cellwise):
         self, level: Fraction, groups: Groups | None, n: int | None, difficulty: ArrayLike | None = None
     ) -> IntArray:
         """Which of `all_cells` decides, to broadcast against (n, K): (1, 1); group or bin (n, 1); class (1, K)."""
-        if groups is not None and not self.by_name:
-            raise InputError(
-                'groups= is given, but the predictor was not calibrated by group: calibrate with conditional="group"'
-            )
+        self.check_groups(groups is not None, or_decisions=True)
         if self.by_difficulty:
             if difficulty is None:
                 raise InputError("calibrated by difficulty, so prediction needs the highest probability of each row")
             return bin_cells(as_difficulty(difficulty, n), self.edges).reshape(-1, 1)
-        if not self.by_name:
-            return self._stand_ins(level)[: len(self.cells)].reshape(1, -1)
         if groups is None:
-            raise InputError("calibrated by group, so prediction needs the group of each row: give groups=")
+            return self._stand_ins(level)[: len(self.cells)].reshape(1, -1)
         index = {name: i for i, name in enumerate(self.groups)}
         names = group_names(groups, n)
         if self.pooled is None:

@@ -58,8 +58,8 @@ def check_limits(promise: Promise, oracle: Oracle) -> None:
     enforced = Setting(promise, oracle).enforces_limits
     if enforced and promise.by_class:
         raise LimitError(
-            'limits are means over all rows, and conditional="class" has a threshold for each class, at which sets are '
-            "not the best at any price: leave out conditional, or take the limits out of the spec"
+            f"limits are means over all rows, and {promise.asked} has a threshold for each class, at which sets are "
+            "not the best at any price: leave it out, or take the limits out of the spec"
         )
     if promise.randomize and len(promise.alphas) > 1 and (enforced or oracle.wants_anchor):
         what, way_out = ("multipliers of limits", "") if enforced else ("an anchor", ", or an anchor in the options")
