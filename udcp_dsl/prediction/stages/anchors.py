@@ -63,6 +63,7 @@ class Anchors(Stage):
 
     name: ClassVar[str] = "anchor"
     article: ClassVar[str] = "the "
+    most: ClassVar[int | None] = MOST
     by_alpha: ClassVar[bool] = True
 
     @classmethod
@@ -79,10 +80,6 @@ class Anchors(Stage):
         """
         fold = cells.draw(SHARE, MOST, np.random.default_rng(setting.promise.seed))
         return (fold,) if len(fold) >= _FEWEST else None
-
-    @classmethod
-    def split_of(cls, halves: tuple[Indices, Indices]) -> tuple[Indices, ...]:
-        return (np.concatenate(halves)[:MOST],)
 
     @classmethod
     def fit(cls, setting: Setting, folds: Sequence[OracleInput], left: Left) -> Anchors:

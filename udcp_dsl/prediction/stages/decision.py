@@ -59,6 +59,7 @@ class Decision(Stage):
 
     name: ClassVar[str] = "decision"
     article: ClassVar[str] = "the "
+    most: ClassVar[int | None] = MOST
 
     @classmethod
     def takes_part(cls, setting: Setting) -> bool:
@@ -73,10 +74,6 @@ class Decision(Stage):
                 f"{len(cells)} is too few: give {int(FEWEST / SHARE)} rows or more"
             )
         return (fold,)
-
-    @classmethod
-    def split_of(cls, halves: tuple[Indices, Indices]) -> tuple[Indices, ...]:
-        return (np.concatenate(halves)[:MOST],)
 
     @classmethod
     def fit(cls, setting: Setting, folds: Sequence[OracleInput], left: Left) -> Decision:

@@ -80,6 +80,7 @@ class Multipliers(Stage):
 
     name: ClassVar[str] = "multipliers"
     article: ClassVar[str] = "the "
+    most: ClassVar[int | None] = MOST
     by_alpha: ClassVar[bool] = True
 
     @classmethod
@@ -101,10 +102,6 @@ class Multipliers(Stage):
             return (fold,)
         rest = np.delete(np.arange(len(cells)), fold)
         return fold, rest[replace(cells, codes=cells.codes[rest]).draw(BOUND_SHARE, BOUND_MOST, rng)]
-
-    @classmethod
-    def split_of(cls, halves: tuple[Indices, Indices]) -> tuple[Indices, ...]:
-        return (np.concatenate(halves)[:MOST],)
 
     @classmethod
     def fit(cls, setting: Setting, folds: Sequence[OracleInput], left: Left) -> Multipliers:
