@@ -8,13 +8,7 @@ import click
 
 from udcp_dsl.cli.ending import finish
 from udcp_dsl.cli.promise_options import asks
-from udcp_dsl.cli.row_options import (
-    RowOptions,
-    check_output,
-    chooses_oracle,
-    heeding_warnings,
-    reads_rows,
-)
+from udcp_dsl.cli.row_options import RowOptions, check_output, chooses_oracle, heeding_warnings, reads_rows
 from udcp_dsl.cli.solving import Computing, chooses_engine, computes, on_cluster, solving
 from udcp_dsl.cli.spec import diagnostics_of, reads_spec
 from udcp_dsl.cli.thresholds import (

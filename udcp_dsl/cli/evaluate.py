@@ -8,11 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from udcp_dsl.cli.ending import finish, json_option, show
-from udcp_dsl.cli.row_options import (
-    RowOptions,
-    heeding_warnings,
-    reads_rows,
-)
+from udcp_dsl.cli.row_options import RowOptions, heeding_warnings, reads_rows
 from udcp_dsl.cli.solving import Computing, computes, solving
 from udcp_dsl.showing import Description
 

@@ -9,12 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from udcp_dsl.cli.ending import FAILED, finish, json_option
-from udcp_dsl.cli.row_options import (
-    RowOptions,
-    check_output,
-    heeding_warnings,
-    reads_rows,
-)
+from udcp_dsl.cli.row_options import RowOptions, check_output, heeding_warnings, reads_rows
 from udcp_dsl.cli.solving import Computing, computes, solving
 from udcp_dsl.diagnostics import InputError
 

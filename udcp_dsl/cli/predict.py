@@ -10,14 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from udcp_dsl.cli.ending import finish, json_option
-from udcp_dsl.cli.row_options import (
-    RowOptions,
-    check_folder,
-    check_output,
-    check_table,
-    heeding_warnings,
-    reads_rows,
-)
+from udcp_dsl.cli.row_options import RowOptions, check_folder, check_output, check_table, heeding_warnings, reads_rows
 from udcp_dsl.cli.solving import Computing, chooses_engine, computes, on_cluster, solving
 from udcp_dsl.cli.terminal import STDOUT, written_to
 from udcp_dsl.diagnostics import InputError
