@@ -68,7 +68,7 @@ def command(
             loss, oracle, options=options, promise=Promise(**asked), class_names=row_options.class_names
         )
         source = row_options.source(predictor.promise.reads(loss))
-        how = {"logits": row_options.logits, "normalize": row_options.normalize}
+        how: dict[str, Any] = {"logits": row_options.logits, "normalize": row_options.normalize}
         if computing.dask:
             from udcp_dsl.dask import spread
 

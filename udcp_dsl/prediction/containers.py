@@ -8,14 +8,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
-from typing import Any, TypeVar
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError, RowFault
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 S = TypeVar("S", bound=np.generic)
+C = TypeVar("C", bound="DataclassInstance")
 
 
 class BlockedMatrix:
@@ -99,6 +104,17 @@ def to_array(P: npt.NDArray[Any] | BlockedMatrix) -> npt.NDArray[Any]:
         return P
     blocks = [block for _, block in P.blocks()]
     return np.concatenate(blocks) if blocks else np.empty(P.shape)
+
+
+def some_rows_of(columns: C, rows: Any, *others: str) -> C:
+    """A dataclass of columns with some of its rows: of every field that is there, but for the `others`.
+
+    >>> from dataclasses import make_dataclass
+    >>> some_rows_of(make_dataclass("Columns", ["name", "x", "y"])("A", np.arange(3), None), slice(2), "name")
+    Columns(name='A', x=array([0, 1]), y=None)
+    """
+    found = {x.name: getattr(columns, x.name) for x in fields(columns) if x.name not in others}
+    return replace(columns, **{name: None if column is None else column[rows] for name, column in found.items()})
 
 
 def flag(value: object, name: str) -> bool:

@@ -8,7 +8,7 @@ come as batches, each of which is `Rows` of its own.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -19,7 +19,15 @@ from udcp_dsl.diagnostics import InputError, warn
 from udcp_dsl.expression.domain import WHOLE_NUMBER
 from udcp_dsl.expression.rows.given import RowInputs, columns_of
 from udcp_dsl.loss import Loss
-from udcp_dsl.prediction.containers import BlockedMatrix, by_rows, frame_column, is_frame, listed, refuse_another_index
+from udcp_dsl.prediction.containers import (
+    BlockedMatrix,
+    by_rows,
+    frame_column,
+    is_frame,
+    listed,
+    refuse_another_index,
+    some_rows_of,
+)
 from udcp_dsl.prediction.rows.probability_matrix import (
     Matrix,
     check_class_names,
@@ -52,9 +60,7 @@ class Rows:
 
     def take(self, part: slice | npt.NDArray[np.integer[Any]]) -> Rows:
         """Some of the rows, by their positions, in that order; of a slice nothing is copied."""
-        columns = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "labels"}
-        taken: dict[str, Any] = {name: None if column is None else column[part] for name, column in columns.items()}
-        rows = replace(self, **taken)
+        rows = some_rows_of(self, part, "labels")
         if "_looks" in vars(self):
             vars(rows)["_looks"] = self._looks[part]
         return rows
