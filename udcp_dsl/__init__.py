@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from udcp_dsl.diagnostics import InputError, OracleError, SpecError, SpecWarning
+from udcp_dsl.lazy_imports import on_first_use
 
 if TYPE_CHECKING:
     from udcp_dsl import datasets as datasets
@@ -27,32 +28,6 @@ if TYPE_CHECKING:
     from udcp_dsl.validation.fitting import Fit, fit_params
 
 __version__ = "0.3.0.dev0"
-
-_WHERE = {
-    "Comparison": "udcp_dsl.comparison",
-    "compare": "udcp_dsl.comparison",
-    "Sweep": "udcp_dsl.comparison",
-    "sweep": "udcp_dsl.comparison",
-    "Evaluation": "udcp_dsl.prediction.evaluation",
-    "evaluate": "udcp_dsl.prediction.evaluation",
-    "Fit": "udcp_dsl.validation.fitting",
-    "fit_params": "udcp_dsl.validation.fitting",
-    "Loss": "udcp_dsl.loss",
-    "load": "udcp_dsl.loss",
-    "loads": "udcp_dsl.loss",
-    "Alarm": "udcp_dsl.prediction.monitor",
-    "Monitor": "udcp_dsl.prediction.monitor",
-    "LabelShift": "udcp_dsl.prediction.probability_repair",
-    "make_oracle": "udcp_dsl.prediction.oracle",
-    "oracle_names": "udcp_dsl.prediction.oracle",
-    "PredictionSets": "udcp_dsl.prediction.sets",
-    "Promise": "udcp_dsl.prediction.promises.promise",
-    "Repair": "udcp_dsl.prediction.probability_repair",
-    "SetPredictor": "udcp_dsl.prediction.predictor",
-    "weights_from_classifier": "udcp_dsl.prediction.promises.shift",
-}
-# Each needs an extra, so that `from udcp_dsl import *` leaves them out.
-_MODULES = ("datasets", "sklearn", "torch")
 
 __all__ = [
     "Alarm",
@@ -83,20 +58,23 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
-    from importlib import import_module
-
-    if name in _MODULES:
-        return import_module(f"udcp_dsl.{name}")
-    if name not in _WHERE:
-        raise AttributeError(f"module 'udcp_dsl' has no attribute {name!r}")
-    value = getattr(import_module(_WHERE[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_WHERE, *_MODULES})
+__getattr__, __dir__ = on_first_use(
+    __name__,
+    {
+        "comparison": "Comparison Sweep compare sweep",
+        "loss": "Loss load loads",
+        "prediction.evaluation": "Evaluation evaluate",
+        "prediction.monitor": "Alarm Monitor",
+        "prediction.oracle": "make_oracle oracle_names",
+        "prediction.predictor": "SetPredictor",
+        "prediction.probability_repair": "LabelShift Repair",
+        "prediction.promises.promise": "Promise",
+        "prediction.promises.shift": "weights_from_classifier",
+        "prediction.sets": "PredictionSets",
+        "validation.fitting": "Fit fit_params",
+    },
+    modules=("datasets", "sklearn", "torch"),  # each needs an extra, so that `from udcp_dsl import *` leaves them out
+)
 
 
 def load_ipython_extension(shell: object) -> None:

@@ -11,15 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from udcp_dsl.diagnostics import (
-    Diagnostic,
-    InputError,
-    Source,
-    SpecWarning,
-    did_you_mean,
-    keeping_warnings,
-    warn,
-)
+from udcp_dsl.diagnostics import Diagnostic, InputError, Source, SpecWarning, did_you_mean, keeping_warnings, warn
 from udcp_dsl.expression.atoms import Sets
 from udcp_dsl.expression.decisions import actions_of, ceiling_of
 from udcp_dsl.expression.domain import WHOLE_NUMBER, Actions, Bools, Costs, Floats, Hierarchy

@@ -75,16 +75,13 @@ class SpecItem(pytest.Item):
     """One loss of a spec."""
 
     def runtest(self) -> None:
-        import warnings
-
-        from udcp_dsl.diagnostics import SpecError, SpecWarning
+        from udcp_dsl.diagnostics import SpecError, SpecWarning, keeping_warnings
         from udcp_dsl.loss import load
         from udcp_dsl.validation import validate
 
         cases, seed = (self.config.getoption(name) for name in ("--udcp-cases", "--udcp-seed"))
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", SpecWarning)
+            with keeping_warnings(SpecWarning):
                 several = load(self.path)
                 loss = load(self.path, loss=self.name) if len(several.losses) > 1 else several
         except (SpecError, OSError) as error:
@@ -110,17 +107,14 @@ class CaseItem(SpecItem):
         self._case, self._fault = case, fault
 
     def runtest(self) -> None:
-        import warnings
-
-        from udcp_dsl.diagnostics import InputError, SpecError, SpecWarning
+        from udcp_dsl.diagnostics import InputError, SpecError, SpecWarning, keeping_warnings
         from udcp_dsl.loss import load
         from udcp_dsl.validation.cases import tried
 
         if self._case is None:
             raise Invalid(self._fault)
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", SpecWarning)
+            with keeping_warnings(SpecWarning):
                 loss = load(self.path.with_suffix(".loss"), loss=self._case.loss)
         except (SpecError, InputError, OSError) as error:
             raise Invalid(str(error)) from None

@@ -363,7 +363,8 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         _refuse_with_cv(weights=weights)
         sets = self._cross_sets(X, alpha, ids, inputs)
         level = self._levels[0] if alpha is None else exact_level(alpha)
-        found = measure(sets, rows_of(P, self.loss_.labels, y=truth, groups=groups), alpha=level, oracle=self.oracle)
+        given = rows_of(P, self.loss_.labels, y=truth, groups=groups)
+        found = measure(sets, given, alpha=level, oracle=self.oracle, promise=Promise(alpha=level))
         return Evaluation(**vars(found), made=sets)
 
     def _probabilities(self, X: Any, estimator: Any = None) -> npt.NDArray[Any]:

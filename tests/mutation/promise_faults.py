@@ -75,9 +75,9 @@ PROMISE_FAULTS = (
     ),
     Fault(
         "confidence: all at once is taken for each by itself",
-        f"{_CALIBRATE}/calibration.py",
-        'many if flag(simultaneous, "simultaneous") else 1',
-        "1",
+        "udcp_dsl/prediction/promises/promise.py",
+        "confidence = 1 - (1 - confidence) / cells",
+        "pass",
         (RULE,),
     ),
     Fault(

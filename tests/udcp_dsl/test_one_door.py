@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 import udcp_dsl as udcp
 from udcp_dsl.cli import main
-from udcp_dsl.prediction.calibrate import calibrate
+from udcp_dsl.prediction.calibrate import Parts, calibrate
 from udcp_dsl.validation import validate
 
 pd = pytest.importorskip("pandas")
@@ -111,7 +111,7 @@ def by_scikit_learn(values: Any) -> list[str]:
 
 
 GROUP_DOORS: dict[str, Callable[[Any], list[str]]] = {
-    "calibrator": lambda v: list(calibrate(np.arange(N), alphas=0.2, conditional="group", groups=v).groups),
+    "calibrator": lambda v: list(calibrate(np.arange(N), alphas=0.2, parts=Parts("group", v)).groups),
     "predictor, list": lambda v: predicted(list(v)),
     "predictor, numpy": lambda v: predicted(np.array(v, dtype=getattr(v, "dtype", object))),
     "predictor, pandas": lambda v: predicted(pd.Series(v)),

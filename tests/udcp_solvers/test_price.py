@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import udcp_dsl as udcp
+from tests.udcp_solvers.brute_force import hull, price_scores
 from tests.udcp_solvers.prices.price_losses import CUTS, LAMINAR, SEPARABLE, Remembered, assert_prices, loss_of, rows
 from udcp_dsl.testing import losses, probabilities
-from udcp_dsl.testing.brute import hull, price_scores
 from udcp_solvers.price import Price
 from udcp_solvers.search.prices import SearchPrices
 

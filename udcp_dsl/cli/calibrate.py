@@ -8,14 +8,8 @@ import click
 
 from udcp_dsl.cli.ending import finish
 from udcp_dsl.cli.promise_options import asks
-from udcp_dsl.cli.row_options import (
-    RowOptions,
-    check_output,
-    chooses_oracle,
-    heeding_warnings,
-    reads_rows,
-)
-from udcp_dsl.cli.solving import check_engine, chooses_engine, cores, solves_instances, solving
+from udcp_dsl.cli.row_options import RowOptions, check_output, chooses_oracle, heeding_warnings, reads_rows
+from udcp_dsl.cli.solving import Computing, chooses_engine, computes, on_cluster, solving
 from udcp_dsl.cli.spec import diagnostics_of, reads_spec
 from udcp_dsl.cli.thresholds import (
     calibration_as_data,
@@ -45,7 +39,7 @@ if TYPE_CHECKING:
 @reads_rows("truth_column", "group_column", "id_column", "column", "weight_column", numbers=True)
 @chooses_oracle
 @asks()
-@solves_instances
+@computes
 @chooses_engine
 @click.option("-o", "--output", required=True, metavar="FILE", help="Where to save the predictor, as JSON.")
 def command(
@@ -54,10 +48,7 @@ def command(
     oracle: str,
     options: dict[str, object],
     asked: dict[str, Any],
-    workers: int | None,
-    resume: str | None,
-    engine: str,
-    scheduler: str | None,
+    computing: Computing,
     output: str,
 ) -> int:
     """Set thresholds on rows with known truth that the classifier was not trained on, and save the predictor."""
@@ -71,32 +62,31 @@ def command(
     if row_options.by_group:
         asked["conditional"] = "group"
     check_output(output, ".json")
-    check_engine(engine, scheduler, workers, resume)
     diagnostics = diagnostics_of(loss, [oracle])
     with heeding_warnings() as warnings:
         predictor = SetPredictor(
             loss, oracle, options=options, promise=Promise(**asked), class_names=row_options.class_names
         )
         source = row_options.source(predictor.promise.reads(loss))
-        if engine == "dask":
-            from udcp_dsl.cli.progress import waiting
-            from udcp_dsl.dask import connected, spread
+        how: dict[str, Any] = {"logits": row_options.logits, "normalize": row_options.normalize}
+        if computing.dask:
+            from udcp_dsl.dask import spread
 
-            with waiting("calibrating", source.rows) as work, connected(scheduler, workers or cores()) as client:
-                rows = spread(client, source, work.reach)
-                predictor.calibrate(rows, logits=row_options.logits, normalize=row_options.normalize)
+            with on_cluster(computing, "calibrating", source.rows) as (client, reach):
+                rows = spread(client, source, reach)
+                predictor.calibrate(rows, **how)
                 accuracy = rows.hits / len(rows)
         else:
             rows = source.read()
-            with solving(predictor.oracle, len(rows), workers=workers, resume=resume, doing="calibrating"):
-                predictor.calibrate(rows, logits=row_options.logits, normalize=row_options.normalize)
+            with solving(predictor.oracle, len(rows), computing, doing="calibrating"):
+                predictor.calibrate(rows, **how)
             accuracy = rows.hits / len(rows)
 
     def write() -> list[str]:
         predictor.save(output)
         return [output]
 
-    as_they_are = engine != "dask" and not row_options.logits and not row_options.normalize
+    as_they_are = not computing.dask and not any(how.values())
     findings = spec_findings(predictor, rows if as_they_are else None)
     diagnostics += [found.diagnostic for found in findings]
     described = _described(predictor, output, accuracy, len(rows), findings)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +33,51 @@ if TYPE_CHECKING:
     from udcp_dsl.showing import Description
 
 
+@dataclass(frozen=True)
+class Outputs:
+    """The files that are wanted of a comparison: a table of its runs, the page, and a folder of figures."""
+
+    out: str | None = None
+    report: str | None = None
+    figures: str | None = None
+
+    @property
+    def drawn(self) -> bool:
+        """Whether something is to be drawn."""
+        return self.report is not None or self.figures is not None
+
+    def check(self) -> None:
+        """Refuse places that cannot be written to."""
+        from udcp_dsl.comparison import runs_ending
+
+        if self.out is not None:
+            check_table(self.out, runs_ending)
+        if self.report is not None:
+            check_output(self.report, ".html", ".htm")
+        if self.figures is not None:
+            check_folder(self.figures)
+
+    def write(self, comparison: Comparison, data: str) -> list[str]:
+        """Write and name them; the page says what the data are."""
+        written = []
+        if self.report is not None:
+            from udcp_dsl.report import write_report
+
+            write_report(self.report, comparison, data=data, command=click.get_current_context().find_root().obj)
+            written.append(self.report)
+        if self.figures is not None:
+            from udcp_dsl.report import write_figures
+
+            written += [str(file) for file in write_figures(self.figures, comparison)]
+        if self.out is not None:
+            from udcp_dsl.comparison import write_runs
+
+            with written_to(self.out, ".csv") as file:
+                write_runs(file, comparison)
+            written += [self.out] if self.out != STDOUT else []
+        return written
+
+
 @click.command(
     "compare",
     epilog="Example:  udcp compare pets.loss --probs p.csv --truth label --alpha 0.1 --alpha 0.05 "
@@ -61,9 +106,7 @@ def command(
     asked: dict[str, Any],
     oracles: tuple[str, ...],
     splits: int,
-    out: str | None,
-    report: str | None,
-    figures: str | None,
+    **files: str | None,
 ) -> int:
     """Compare the cost and coverage of oracles, on rows with known truth that the classifier was not trained on.
 
@@ -75,25 +118,23 @@ def command(
     value, and --figures draws them. If there are more than 16 million probabilities, a random sample is used and a
     warning says so.
     """
-    from udcp_dsl.comparison import compare, compared_promise, runs_ending, sweep, write_runs
+    from udcp_dsl.comparison import compare, compared_promise, sweep
     from udcp_dsl.prediction.oracle import oracle_names
 
-    if out is not None:
-        check_table(out, runs_ending)
-    if report is not None:
-        check_output(report, ".html", ".htm")
-    if figures is not None:
-        check_folder(figures)
-    if asked["miss"] is not None and (report is not None or figures is not None):
+    outputs = Outputs(**files)
+    outputs.check()
+    if asked["miss"] is not None and outputs.drawn:
         raise InputError(
             "--report and --figures compare oracles at one alpha, but --miss finds one alpha per oracle: give --alpha"
         )
-    if report is not None or figures is not None:
-        check_drawing()
+    if outputs.drawn and find_spec("matplotlib") is None:
+        raise InputError("the report and the figures need matplotlib: pip install 'udcp_dsl[report]'")
     if swept:
-        _check_sweep(swept, losses, out, report, asked["conditional"])
+        _check_sweep(swept, losses, outputs)
     with heeding_warnings():  # refuses what cannot be promised before anything is read
         promise = compared_promise(Promise(**asked))
+        if swept and not promise.is_marginal:
+            raise InputError("--param with several values cannot be combined with --conditional: give one value")
         for loss in losses:
             promise.harm(loss)
     diagnostics = [x for loss in losses for x in diagnostics_of(loss, oracles or oracle_names())]
@@ -108,17 +149,11 @@ def command(
             comparison = compare(losses, rows, **options)
     told = {"diagnostics": diagnostics, "warnings": warnings}
     if swept:
-        return finish(found, told, write=lambda: _write_sweep(found, figures), key="files")
-
-    def write() -> list[str]:
-        written = write_outputs(comparison, report, figures, data=Path(row_options.file).name)
-        if out is not None:
-            with written_to(out, ".csv") as file:
-                write_runs(file, comparison)
-            written += [out] if out != STDOUT else []
-        return written
-
-    return finish(_with_verdict(comparison), told, write=write, key="files", err=out == STDOUT)
+        return finish(found, told, write=lambda: _write_sweep(found, outputs.figures), key="files")
+    data, silent = Path(row_options.file).name, outputs.out == STDOUT
+    return finish(
+        _with_verdict(comparison), told, write=lambda: outputs.write(comparison, data), key="files", err=silent
+    )
 
 
 def _with_verdict(comparison: Comparison) -> Description:
@@ -137,19 +172,15 @@ def _with_verdict(comparison: Comparison) -> Description:
     return replace(described, notes=(*described.notes, *verdicts))
 
 
-def _check_sweep(
-    swept: dict[str, list[float]], losses: list[Loss], out: str | None, report: str | None, conditional: str | None
-) -> None:
+def _check_sweep(swept: dict[str, list[float]], losses: list[Loss], outputs: Outputs) -> None:
     if len(swept) > 1:
         raise InputError(
             f"--param: {' and '.join(swept)} have several values; give several values for one parameter only"
         )
     if len(losses) > 1:
         raise InputError("--param with several values works for one loss of one spec only")
-    if out is not None or report is not None:
+    if outputs.out is not None or outputs.report is not None:
         raise InputError("--param with several values works with --figures and --json, not with --out and --report")
-    if conditional is not None:
-        raise InputError("--param with several values cannot be combined with --conditional: give one value")
 
 
 def _write_sweep(found: Sweep, figures: str | None) -> list[str]:
@@ -164,24 +195,3 @@ def _write_sweep(found: Sweep, figures: str | None) -> list[str]:
         with atomic_write(file) as temporary:
             plot.savefig(temporary, format=file.suffix[1:])
     return [str(file) for file in files]
-
-
-def check_drawing() -> None:
-    """Refuse where what draws the figures is missing."""
-    if find_spec("matplotlib") is None:
-        raise InputError("the report and the figures need matplotlib: pip install 'udcp_dsl[report]'")
-
-
-def write_outputs(comparison: Comparison, report: str | None, figures: str | None, *, data: str) -> list[str]:
-    """Write the page, which says what the data are, and the figures that are wanted, and name them."""
-    if report is None and figures is None:
-        return []
-    from udcp_dsl.report import write_figures, write_report
-
-    written = []
-    if report is not None:
-        write_report(report, comparison, data=data, command=click.get_current_context().find_root().obj)
-        written.append(report)
-    if figures is not None:
-        written += [str(file) for file in write_figures(figures, comparison)]
-    return written

@@ -15,7 +15,7 @@ from warnings import filterwarnings
 
 import click
 
-from udcp_dsl.cli.compare import write_outputs
+from udcp_dsl.cli.compare import Outputs
 from udcp_dsl.cli.ending import finish, json_option, show
 from udcp_dsl.cli.progress import tracked, waiting
 from udcp_dsl.cli.row_options import alpha_option, check_output, heeding_warnings
@@ -129,7 +129,7 @@ def command(
 
     def write() -> list[str]:
         with waiting("writing the report"):
-            return write_outputs(comparison, report, None, data=data.origin)
+            return Outputs(report=report).write(comparison, data.origin)
 
     described = Description(
         tables=(

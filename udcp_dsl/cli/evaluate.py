@@ -8,12 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from udcp_dsl.cli.ending import finish, json_option, show
-from udcp_dsl.cli.row_options import (
-    RowOptions,
-    heeding_warnings,
-    reads_rows,
-)
-from udcp_dsl.cli.solving import solves_instances, solving
+from udcp_dsl.cli.row_options import RowOptions, heeding_warnings, reads_rows
+from udcp_dsl.cli.solving import Computing, computes, solving
 from udcp_dsl.showing import Description
 
 if TYPE_CHECKING:
@@ -27,14 +23,13 @@ if TYPE_CHECKING:
 @click.argument("predictor_file", metavar="FILE", type=click.Path())
 @reads_rows("truth_column", "group_column", "id_column", "column", "weight_column")
 @click.option("--alpha", metavar="LEVEL", help="Alpha to evaluate, if several were calibrated (default: all).")
-@solves_instances
+@computes
 @json_option
 def command(
     predictor_file: str,
     row_options: RowOptions,
     alpha: str | None,
-    workers: int | None,
-    resume: str | None,
+    computing: Computing,
 ) -> int:
     """Measure coverage and cost of a saved predictor, on rows with known truth that were not used before.
 
@@ -50,7 +45,7 @@ def command(
         levels = predictor.alphas if alpha is None else (predictor.calibrated.level(alpha),)
         rows = row_options.source_for(predictor).read()
         warn_of_another_order(rows)
-        with solving(predictor.oracle, len(levels) * len(rows), workers=workers, resume=resume, doing="evaluating"):
+        with solving(predictor.oracle, len(levels) * len(rows), computing, doing="evaluating"):
             found = [evaluate(predictor, rows, alpha=level) for level in levels]
     show(*(replace(x.describe(), notes=(_promise(predictor, x.alpha, x),)) for x in found))
     data = {

@@ -16,7 +16,7 @@ import click
 
 from udcp_dsl.cli.ending import FAILED, finish
 from udcp_dsl.cli.row_options import RowOptions, heeding_warnings, reads_rows
-from udcp_dsl.cli.solving import solves_instances, solving, solving_oracle
+from udcp_dsl.cli.solving import Computing, computes, solving, solving_oracle
 from udcp_dsl.cli.spec import diagnostics_of, reads_spec
 from udcp_dsl.diagnostics import InputError, OracleError
 from udcp_dsl.showing import Column, Description, Styled, Table, in_unit
@@ -73,7 +73,7 @@ class Summary:
     metavar="NAME",
     help="Solver, by its name in PuLP.",
 )
-@solves_instances
+@computes
 def command(
     loss: Loss,
     row_options: RowOptions,
@@ -83,8 +83,7 @@ def command(
     seed: int,
     time_limit: float | None,
     solver: str,
-    workers: int | None,
-    resume: str | None,
+    computing: Computing,
 ) -> int:
     """Compare the sets of oracles with the cheapest sets of the same probability: is `ilp` worth its time?
 
@@ -107,7 +106,7 @@ def command(
         P, inputs = rows.P[chosen], None if rows.inputs is None else rows.inputs[chosen]
         of_rows = exact.with_inputs(inputs)
         assert isinstance(of_rows, SolvingOracle)
-        with solving(of_rows, len(P), workers=workers, resume=resume):
+        with solving(of_rows, len(P), computing):
             optimal, proved = of_rows.optimal(P)
         masks = {x.name: prefixes(x.with_inputs(inputs), P, Fraction(repr(mass))) for x in made}
     optimum = loss.batch(optimal, inputs=inputs)

@@ -9,13 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from udcp_dsl.cli.ending import FAILED, finish, json_option
-from udcp_dsl.cli.row_options import (
-    RowOptions,
-    check_output,
-    heeding_warnings,
-    reads_rows,
-)
-from udcp_dsl.cli.solving import solves_instances, solving
+from udcp_dsl.cli.row_options import RowOptions, check_output, heeding_warnings, reads_rows
+from udcp_dsl.cli.solving import Computing, computes, solving
 from udcp_dsl.diagnostics import InputError
 
 if TYPE_CHECKING:
@@ -41,7 +36,7 @@ _FIGURES = (".svg", ".pdf", ".png")
 )
 @click.option("--state", metavar="FILE", help="File that holds the state between runs; created if it does not exist.")
 @click.option("--plot", metavar="FILE", help="Draw evidence and coverage over time: .svg, .pdf or .png.")
-@solves_instances
+@computes
 @json_option
 def command(
     predictor_file: str,
@@ -51,8 +46,7 @@ def command(
     watch: str | None,
     state: str | None,
     plot: str | None,
-    workers: int | None,
-    resume: str | None,
+    computing: Computing,
 ) -> int:
     """Test whether new rows, in the order in which they came, are still like the calibration rows.
 
@@ -80,7 +74,7 @@ def command(
         else:
             monitor = Monitor(predictor, level=level or "0.05", alpha=alpha, watch=watch or "both")  # type: ignore[arg-type]  # a choice
         rows = row_options.source_for(predictor).read()
-        with solving(predictor.oracle, len(rows), workers=workers, resume=resume, doing="watching"):
+        with solving(predictor.oracle, len(rows), computing, doing="watching"):
             new = monitor.update(rows)
     if plot is not None:
         _draw(monitor, plot)

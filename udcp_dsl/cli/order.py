@@ -13,13 +13,7 @@ import click
 from udcp_dsl.cli.ending import finish, wants_json
 from udcp_dsl.cli.input_options import takes_inputs
 from udcp_dsl.cli.progress import waiting
-from udcp_dsl.cli.row_options import (
-    RowOptions,
-    check_output,
-    chooses_oracle,
-    heeding_warnings,
-    reads_rows,
-)
+from udcp_dsl.cli.row_options import RowOptions, check_output, chooses_oracle, heeding_warnings, reads_rows
 from udcp_dsl.cli.spec import diagnostics_of, reads_spec
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.showing import Column, Description, Styled, Table, in_unit, visible

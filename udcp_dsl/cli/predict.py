@@ -10,15 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from udcp_dsl.cli.ending import finish, json_option
-from udcp_dsl.cli.row_options import (
-    RowOptions,
-    check_folder,
-    check_output,
-    check_table,
-    heeding_warnings,
-    reads_rows,
-)
-from udcp_dsl.cli.solving import check_engine, chooses_engine, cores, solves_instances, solving
+from udcp_dsl.cli.row_options import RowOptions, check_folder, check_output, check_table, heeding_warnings, reads_rows
+from udcp_dsl.cli.solving import Computing, chooses_engine, computes, on_cluster, solving
 from udcp_dsl.cli.terminal import STDOUT, written_to
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.showing import Description, Line, in_unit
@@ -45,7 +38,7 @@ _NOT_IN_PARTS = "no sets were written; with a folder (-o sets/) finished parts s
 @click.argument("predictor_file", metavar="FILE", type=click.Path())
 @reads_rows("id_column", "group_column", "weight_column", "column", "carry", "truth_column", truth=False)
 @click.option("--alpha", metavar="LEVEL", help="Alpha to use, if several were calibrated.")
-@solves_instances
+@computes
 @click.option(
     "-o",
     "--output",
@@ -72,13 +65,10 @@ def command(
     predictor_file: str,
     row_options: RowOptions,
     alpha: str | None,
-    workers: int | None,
-    resume: str | None,
     output: str,
     form: str | None,
     p_values_file: str | None,
-    engine: str,
-    scheduler: str | None,
+    computing: Computing,
 ) -> int:
     """Predict sets for new rows and write one line per row: id, labels, size and cost (.npy: the boolean matrix).
 
@@ -97,7 +87,7 @@ def command(
     from udcp_dsl.prediction.least_covered import LeastCovered
     from udcp_dsl.prediction.predictor import SetPredictor
     from udcp_dsl.prediction.streams.identities import refuse_shared_ids
-    from udcp_dsl.prediction.streams.predicting import write_p_values
+    from udcp_dsl.prediction.streams.predicting import predict_file, write_p_values
     from udcp_dsl.prediction.writing import P_VALUES, refuse_taken_names, sets_ending
 
     folder = _is_folder(output)
@@ -114,9 +104,8 @@ def command(
     if p_values_file is not None:
         check_output(p_values_file)
         known_ending(Path(p_values_file), P_VALUES)
-    if engine == "dask" and not folder:
+    if computing.dask and not folder:
         raise InputError("--engine dask writes one file per input part: give a folder, -o sets/")
-    check_engine(engine, scheduler, workers, resume)
     with heeding_warnings() as warnings:
         predictor = SetPredictor.load(predictor_file)
         level = predictor.calibrated.level(alpha)
@@ -124,23 +113,21 @@ def command(
         predictor.calibrated.check_groups(row_options.by_group)
         refuse_shared_ids(source)
         if p_values_file is not None:
-            local = None if engine == "dask" else workers
-            with solving(
-                predictor.oracle, source.rows, workers=local, resume=resume, doing="p-values", blocks=True
-            ) as work:
-                write_p_values(predictor, source, p_values_file, None if work is None else work.at)
+            with solving(predictor.oracle, source.rows, computing, doing="p-values", blocks=True) as tell:
+                write_p_values(predictor, source, p_values_file, tell)
         before = 0
         if folder:
             parts = _opened(predictor, source, level, output, f".{form or 'parquet'}")
             before = len(parts.files) - len(parts.left)
             with _advising(lambda: _finished(parts)):
-                if engine == "dask":
-                    tally = _by_dask(predictor, parts, level, scheduler, workers)
-                else:
-                    tally = _into_folder(predictor, parts, level, workers, resume)
+                tally = _into_folder(predictor, parts, level, computing)
         else:
-            with _advising(lambda: _NOT_IN_PARTS), written_to(output, f".{form or 'csv'}") as file:
-                tally = _into_file(predictor, source, level, file, workers, resume)
+            with (
+                _advising(lambda: _NOT_IN_PARTS),
+                written_to(output, f".{form or 'csv'}") as file,
+                solving(predictor.oracle, source.rows, computing, doing="predicting", blocks=True) as tell,
+            ):
+                tally = predict_file(predictor, source, file, level, tell)
     where = "standard output" if output == STDOUT else output
     parts_there = f"{before:,} of {len(parts.files):,} parts were there before" if before else ""
     size = cost = handed = None
@@ -205,17 +192,6 @@ def _is_folder(output: str) -> bool:
     return output != STDOUT and (output.endswith(("/", "\\")) or not Path(output).suffix)
 
 
-def _into_file(
-    predictor: SetPredictor, source: Source, level: Fraction, file: str, workers: int | None, resume: str | None
-) -> Tally:
-    from udcp_dsl.prediction.streams.predicting import predict_file
-
-    with solving(
-        predictor.oracle, source.rows, workers=workers, resume=resume, doing="predicting", blocks=True
-    ) as work:
-        return predict_file(predictor, source, file, level, None if work is None else work.at)
-
-
 def _opened(predictor: SetPredictor, source: Source, level: Fraction, output: str, ending: str) -> Parts:
     from udcp_dsl.prediction.rows.file_parts import STREAM
     from udcp_dsl.prediction.streams.manifest import open_folder
@@ -227,29 +203,15 @@ def _opened(predictor: SetPredictor, source: Source, level: Fraction, output: st
     return open_folder(output, ending, predictor, source, level)
 
 
-def _rows_left(parts: Parts) -> int | None:
-    counts = [parts.source.parts[which].rows for which in parts.left]
-    return None if None in counts else sum(counts)  # type: ignore[arg-type]  # None is not among them
-
-
-def _into_folder(
-    predictor: SetPredictor, parts: Parts, level: Fraction, workers: int | None, resume: str | None
-) -> Tally:
+def _into_folder(predictor: SetPredictor, parts: Parts, level: Fraction, computing: Computing) -> Tally:
     from udcp_dsl.prediction.streams.predicting import predict_parts
 
-    rows = _rows_left(parts)
-    with solving(predictor.oracle, rows, workers=workers, resume=resume, doing="predicting", blocks=True) as work:
-        return predict_parts(predictor, parts, level, None if work is None else work.at)
+    counts = [parts.source.parts[which].rows for which in parts.left]
+    rows = None if None in counts else sum(counts)  # type: ignore[arg-type]  # None is not among them
+    if computing.dask:
+        from udcp_dsl.dask import write_parts
 
-
-def _by_dask(
-    predictor: SetPredictor, parts: Parts, level: Fraction, scheduler: str | None, workers: int | None
-) -> Tally:
-    from udcp_dsl.cli.progress import waiting
-    from udcp_dsl.dask import connected, write_parts
-
-    with (
-        waiting("predicting", _rows_left(parts)) as work,
-        connected(scheduler, workers or cores()) as client,
-    ):
-        return write_parts(client, predictor, parts, level, work.reach)
+        with on_cluster(computing, "predicting", rows) as (client, reach):
+            return write_parts(client, predictor, parts, level, reach)
+    with solving(predictor.oracle, rows, computing, doing="predicting", blocks=True) as tell:
+        return predict_parts(predictor, parts, level, tell)

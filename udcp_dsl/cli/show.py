@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _STATES = ("proved", "refuted", "unknown")
 _LISTED = 8
+_APART = ("alpha", "repair", "temperature")  # of a promise, as these are told by what was found
 
 
 @click.command("show", epilog="Example:  udcp show pets.json")
@@ -57,8 +58,10 @@ def command(predictor_file: str, spec_alone: bool) -> int:
 
 def _as_data(predictor: SetPredictor, way: Applicability) -> dict[str, Any]:
     from udcp_dsl.expression.explain import facts_as_dict
+    from udcp_dsl.prediction.promises.promise import OPTIONS
 
     loss, anchors, promise = predictor.loss, predictor.anchors, predictor.promise
+    asked = {name: getattr(promise, name) for name in OPTIONS if name not in _APART}
     return {
         **calibration_as_data(predictor),
         "labels": list(loss.labels),
@@ -71,17 +74,10 @@ def _as_data(predictor: SetPredictor, way: Applicability) -> dict[str, Any]:
             "alphas": [str(alpha) for alpha in predictor.alphas],
             "coverage": [float(1 - alpha) for alpha in predictor.alphas] if promise.risk is None else None,
             "told": [predictor.fitted.guarantee(alpha) for alpha in predictor.alphas],
-            "conditional": predictor.conditional,
-            "bins": promise.bin_count if predictor.promise.by_difficulty else None,
+            **asked,
+            "bins": promise.bin_count if promise.by_difficulty else None,
             "confidence": None if promise.confidence is None else float(promise.confidence),
-            "simultaneous": promise.simultaneous,
-            "risk": promise.risk,
-            "miss": promise.miss,
             "weighted": predictor.calibrated.weighted,
-            "pool": predictor.pool,
-            "nonempty": predictor.nonempty,
-            "randomize": predictor.randomize,
-            "seed": predictor.seed,
         },
         "input": {
             "class_names": None if predictor.class_names is None else list(predictor.class_names),

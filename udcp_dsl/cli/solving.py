@@ -1,15 +1,17 @@
-"""The options of commands whose oracle may solve each instance on its own: how many at once, and where to go on."""
+"""How a command computes: in how many processes, on which engine, and where an interrupted one goes on."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass, replace
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
-from udcp_dsl.cli.progress import Work, counted, waiting
+from udcp_dsl.cli.progress import counted, waiting
 from udcp_dsl.diagnostics import InputError, OracleError
 
 if TYPE_CHECKING:
@@ -22,64 +24,82 @@ F = TypeVar("F", bound=Callable[..., Any])
 _WORTH_WORKERS = 100
 
 
-def solves_instances(verb: F) -> F:
-    """Give a command --workers and --resume."""
-    verb = click.option(
-        "--resume",
-        metavar="FILE",
-        help="File that keeps finished rows, to continue after an interruption (oracle ilp only).",
-    )(verb)
-    return click.option(
+@dataclass(frozen=True)
+class Computing:
+    """How many processes work, the file that keeps finished rows, and the cluster, if there is one."""
+
+    workers: int | None = None
+    resume: str | None = None
+    dask: bool = False
+    scheduler: str | None = None
+
+
+def computes(verb: F) -> F:
+    """Give a command --workers and --resume, as one `computing`."""
+
+    @click.option(
         "--workers",
         type=click.IntRange(min=1),
         metavar="N",
         help="Number of processes that work in parallel (default: one per core).",
-    )(verb)
+    )
+    @click.option(
+        "--resume",
+        metavar="FILE",
+        help="File that keeps finished rows, to continue after an interruption (oracle ilp only).",
+    )
+    @wraps(verb)
+    def command(*args: Any, workers: int | None, resume: str | None, **rest: Any) -> Any:
+        return verb(*args, computing=Computing(workers, resume), **rest)
+
+    return cast(F, command)
 
 
 def chooses_engine(verb: F) -> F:
-    """Give a command --engine and --scheduler."""
-    verb = click.option(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="Address of the Dask cluster (default: a cluster of --workers processes on this machine).",
-    )(verb)
-    return click.option(
+    """Give a command that `computes` --engine and --scheduler, too, as part of `computing`."""
+
+    @click.option(
         "--engine",
         type=click.Choice(["local", "dask"]),
         default="local",
         show_default=True,
         help="Where to compute: in this process, or on a Dask cluster, one file at a time.",
-    )(verb)
+    )
+    @click.option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="Address of the Dask cluster (default: a cluster of --workers processes on this machine).",
+    )
+    @wraps(verb)
+    def command(*args: Any, engine: str, scheduler: str | None, computing: Computing, **rest: Any) -> Any:
+        dask = engine == "dask"
+        if dask and computing.resume is not None:
+            raise InputError("--resume does not apply to --engine dask, which skips the parts that are done")
+        if scheduler is not None and (not dask or computing.workers is not None):
+            raise InputError("--scheduler needs --engine dask and excludes --workers: a scheduler has its own workers")
+        return verb(*args, computing=replace(computing, dask=dask, scheduler=scheduler), **rest)
 
-
-def check_engine(engine: str, scheduler: str | None, workers: int | None, resume: str | None) -> None:
-    """Refuse options that do not go with the engine."""
-    if engine == "dask" and resume is not None:
-        raise InputError("--resume does not apply to --engine dask, which skips the parts that are done")
-    if scheduler is not None and (engine != "dask" or workers is not None):
-        raise InputError("--scheduler needs --engine dask and excludes --workers: a scheduler has its own workers")
+    return cast(F, command)
 
 
 @contextmanager
 def solving(
     oracle: Oracle,
     rows: int | None,
+    computing: Computing,
     *,
-    workers: int | None,
-    resume: str | None,
     doing: str = "solving",
     blocks: bool = False,
-) -> Iterator[Work | None]:
+) -> Iterator[Callable[[int], None] | None]:
     """In this block rows that are done are shown; an oracle that can solves in worker processes, with a checkpoint.
 
-    Gives what shows those of others: with `blocks` the rows come in several calls, of which it has to be told. How many
+    With `blocks` the rows of other oracles come in several calls: gives what has to be told where one begins. How many
     rows there are is None where nobody knows before they are read.
     """
     from udcp_dsl.prediction.oracle import SolvingOracle
 
     if not isinstance(oracle, SolvingOracle):
-        if workers is not None or resume is not None:
+        if (computing.workers is not None and not computing.dask) or computing.resume is not None:
             raise InputError(
                 f"oracle {oracle.name!r} runs no solver: --workers and --resume are for oracles that do, such as ilp"
             )
@@ -87,10 +107,10 @@ def solving(
             waiting(doing, rows if blocks else None) as work,
             nullcontext() if blocks and rows is None else oracle.on_progress(work.reach),
         ):
-            yield work
+            yield work.at
         return
-    most = workers or (cores() if rows is None or rows >= _WORTH_WORKERS else 1)
-    with counted(rows, doing) as advance, oracle.running(workers=most, checkpoint=resume, advance=advance):
+    most = computing.workers or (cores() if rows is None or rows >= _WORTH_WORKERS else 1)
+    with counted(rows, doing) as advance, oracle.running(workers=most, checkpoint=computing.resume, advance=advance):
         yield None
 
 
@@ -102,6 +122,15 @@ def solving_oracle(loss: Loss, **options: object) -> SolvingOracle:
     if not isinstance(exact, SolvingOracle):
         raise OracleError("oracle 'ilp' comes from another package and reports no proved costs: uninstall that package")
     return exact
+
+
+@contextmanager
+def on_cluster(computing: Computing, doing: str, rows: int | None) -> Iterator[tuple[Any, Callable[[float], None]]]:
+    """In this block a Dask cluster computes: its client, and what has to be told how many rows are done."""
+    from udcp_dsl.dask import connected
+
+    with waiting(doing, rows) as work, connected(computing.scheduler, computing.workers or cores()) as client:
+        yield client, work.reach
 
 
 def cores() -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import re
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -14,7 +13,7 @@ import click
 
 from udcp_dsl.cli.ending import json_option, wants_json
 from udcp_dsl.cli.terminal import show_diagnostics
-from udcp_dsl.diagnostics import Diagnostic, InputError, OracleError, SpecWarning
+from udcp_dsl.diagnostics import Diagnostic, InputError, OracleError, SpecWarning, keeping_warnings
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
@@ -104,8 +103,7 @@ def reads_specs(verb: Callable[..., int | None]) -> Callable[..., int | None]:
 def _loaded(spec: str, name: str | None, settings: Mapping[str, Any]) -> Loss:
     from udcp_dsl.loss import load
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SpecWarning)  # shown below as the diagnostics that they are
+    with keeping_warnings(SpecWarning):  # shown below as the diagnostics that they are
         loss = load(spec, loss=name, **{key: settings[key] for key in _SETTINGS})
     files_read(click.get_current_context()).extend(Path(spec).parent / file for file in loss.files)
     if not wants_json():

@@ -6,19 +6,13 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from udcp_dsl.cli.ending import FAILED, finish
 from udcp_dsl.cli.progress import Work, showing
-from udcp_dsl.cli.row_options import (
-    RowOptions,
-    alpha_option,
-    check_output,
-    heeding_warnings,
-    reads_rows,
-)
+from udcp_dsl.cli.row_options import RowOptions, alpha_option, check_output, heeding_warnings, reads_rows
 from udcp_dsl.cli.spec import diagnostics_of, reads_spec
 from udcp_dsl.diagnostics import InputError
 
@@ -72,13 +66,11 @@ def command(
     loss: Loss,
     names: tuple[str, ...],
     alphas: tuple[Fraction, ...],
-    budget: float | None,
-    cases: int | None,
-    seed: int,
     row_options: RowOptions | None,
     report_file: str | None,
     why: bool,
     strict: bool,
+    **amounts: Any,
 ) -> int:
     """Test whether a spec is safe to use: costs of labels, your cases, coverage on your rows, and generated cases.
 
@@ -91,7 +83,7 @@ def command(
     from udcp_dsl.validation import validate
     from udcp_dsl.validation.cases import cases_beside
 
-    if budget is not None and cases is not None:
+    if amounts["budget"] is not None and amounts["cases"] is not None:
         raise InputError("--budget and --cases: give one of them; --cases makes the output repeatable")
     if report_file is not None:
         check_output(report_file, ".html", ".htm")
@@ -100,17 +92,8 @@ def command(
     with heeding_warnings() as warnings:
         rows = None if row_options is None else row_options.read(loss)
         with _bar() as progress:
-            validation = validate(
-                loss,
-                oracles=names or None,
-                alphas=alphas,
-                budget=budget,
-                cases=cases,
-                seed=seed,
-                probs=rows,
-                progress=progress,
-                own_cases=expected,
-            )
+            more = {"probs": rows, "progress": progress, "own_cases": expected, **amounts}
+            validation = validate(loss, oracles=names or None, alphas=alphas, **more)
     diagnostics += [found.diagnostic for found in validation.findings]
     return finish(
         validation.describe() if why else validation.brief(),

@@ -11,8 +11,18 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from udcp_dsl.comparison.examples import examples
-from udcp_dsl.comparison.results import Comparison, Run
-from udcp_dsl.comparison.splits import FRACTIONS, Contender, Entry, Places, Result, deal, run_split, warn_of_too_few
+from udcp_dsl.comparison.results import Comparison, Example, Run
+from udcp_dsl.comparison.splits import (
+    FRACTIONS,
+    Contender,
+    Entry,
+    Folds,
+    Places,
+    Result,
+    deal,
+    run_split,
+    warn_of_too_few,
+)
 from udcp_dsl.diagnostics import InputError, OracleError, did_you_mean, keeping_warnings
 from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.calibrate import DEFAULT_GRID, CalibrationWarning, Level
@@ -35,6 +45,7 @@ from udcp_dsl.prediction.stages.worth_of_miss import AbstainingIsCheapest
 # Called with the units of work and what is done to them, it gives them back one after the other.
 Progress: TypeAlias = Callable[[Sequence[Any], str], Iterable[Any]]
 Within: TypeAlias = Literal["difficulty", "decision"] | None
+_Results: TypeAlias = dict[tuple[str, str], list[list[Result]]]
 
 
 def compare(
@@ -157,7 +168,8 @@ def compare(
     for name, value, least in (("splits", splits, 1), ("workers", workers, 1)):
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
             raise InputError(f"{name} is {value!r}: give a whole number, {least} or more")
-    unknown = sorted(set(label_names or ()) - set(compared[0].labels))
+    called = dict(label_names or {})
+    unknown = sorted(set(called) - set(compared[0].labels))
     if unknown:
         raise InputError(f"label_names: {unknown[0]!r} is not a label; {did_you_mean(unknown[0], compared[0].labels)}")
     contenders, skipped = _contenders(compared, names, oracles)
@@ -176,34 +188,18 @@ def compare(
             warn_of_too_few(folds[0], each, loss, tuned=any(contender.tuned for contender in contenders))
     if asked.risk is None:
         warn_of_zeros(data, min(asked.alphas))
-    tasks = [(contender, split) for contender in contenders for split in range(splits)]
-    results: dict[tuple[str, str], list[list[Result]]] = {}
-    with keeping_warnings(CalibrationWarning), ThreadPoolExecutor(workers) as pool:  # said above, once
-        running: list[list[Future[Result]]] = []
-        for contender, split in tasks if progress is None else progress(tasks, f"comparing over {splits} splits"):
-            if split == 0:
-                entry = Entry.of(contender, data, overall)
-                entries = [(entry.unscored() if each.by_decision else entry, each) for each in kept]
-                running = [
-                    [pool.submit(copy_context().run, run_split, own, fold, each) for own, each in entries]
-                    for fold in folds
-                ]
-            key = contender.loss_name, contender.oracle_name
-            try:
-                results.setdefault(key, []).append([one.result() for one in running[split]])
-            except AbstainingIsCheapest as error:  # of this oracle, whose sets miss too much for what they cost
-                skipped[key] = str(error)
-    results = {key: found for key, found in results.items() if key not in skipped}
+    results, abstaining = _results(contenders, data, folds, kept, workers, progress)
+    skipped |= abstaining
     for name in names:
         if all(of != name for of, _ in results):
             raise AbstainingIsCheapest(next(why for (of, _), why in reversed(skipped.items()) if of == name))
-    called = dict(label_names or {})
     first = {key: found[0][0] for key, found in results.items()}
 
-    def runs(at: int) -> tuple[Run, ...]:
-        """Those under the promise of this place, in the order of losses, oracles, alphas, splits."""
-        levels = range(len(asked.alphas))
-        return tuple(split[at].runs[level] for found in results.values() for level in levels for split in found)
+    def shown(name: str, loss: Loss) -> tuple[Example, ...]:
+        own = {oracle: x for (of, oracle), x in first.items() if of == name}
+        masks = {oracle: x.mask for oracle, x in own.items() if x.mask is not None}
+        p_values = {oracle: x.p_values for oracle, x in own.items() if x.p_values is not None}
+        return examples(loss, data, folds[0].test, masks, lambda label: called.get(label, label), p_values, numbers)
 
     comparison = Comparison(
         losses=compared,
@@ -212,21 +208,10 @@ def compare(
         splits=int(splits),
         seed=asked.seed,
         fractions=fractions,
-        runs=runs(0),
+        runs=_runs(results, 0),
         skipped=skipped,
         curves={key: tuple((x.alpha, x.coverage, x.cost) for x in found.curve.points) for key, found in first.items()},
-        examples={
-            name: examples(
-                loss,
-                data,
-                folds[0].test,
-                {oracle: x.mask for (of, oracle), x in first.items() if of == name and x.mask is not None},
-                lambda label: called.get(label, label),
-                {oracle: x.p_values for (of, oracle), x in first.items() if of == name and x.p_values is not None},
-                numbers,
-            )
-            for name, loss in zip(names, compared, strict=True)
-        },
+        examples={name: shown(name, loss) for name, loss in zip(names, compared, strict=True)},
         accuracy=data.hits / len(data),
         n=len(data),
         K=compared[0].K,
@@ -238,8 +223,44 @@ def compare(
     )
     if asked.is_marginal:
         return comparison
-    beside = replace(comparison, promise=asked, runs=runs(1), curves={}, along={}, examples={})
+    beside = replace(comparison, promise=asked, runs=_runs(results, 1), curves={}, along={}, examples={})
     return replace(comparison, beside=beside)
+
+
+def _results(
+    contenders: Sequence[Contender],
+    data: Rows,
+    folds: Sequence[Folds],
+    promises: Sequence[Promise],
+    workers: int,
+    progress: Progress | None,
+) -> tuple[_Results, dict[tuple[str, str], str]]:
+    """By loss and oracle those of each split under each promise, the first without parts of the rows; and why some
+    oracles have none."""
+    tasks = [(contender, split) for contender in contenders for split in range(len(folds))]
+    results, without = _Results(), dict[tuple[str, str], str]()
+    with keeping_warnings(CalibrationWarning), ThreadPoolExecutor(workers) as pool:  # said before, once
+        running: list[list[Future[Result]]] = []
+        for contender, split in tasks if progress is None else progress(tasks, f"comparing over {len(folds)} splits"):
+            if split == 0:
+                entry = Entry.of(contender, data, promises[0])
+                entries = [(entry.unscored() if each.by_decision else entry, each) for each in promises]
+                running = [
+                    [pool.submit(copy_context().run, run_split, own, fold, each) for own, each in entries]
+                    for fold in folds
+                ]
+            key = contender.loss_name, contender.oracle_name
+            try:
+                results.setdefault(key, []).append([one.result() for one in running[split]])
+            except AbstainingIsCheapest as error:  # of this oracle, whose sets miss too much for what they cost
+                without[key] = str(error)
+    return {key: found for key, found in results.items() if key not in without}, without
+
+
+def _runs(results: _Results, place: int) -> tuple[Run, ...]:
+    """Those under the promise of this place, in the order of losses, oracles, alphas, splits."""
+    by_split = ([split[place].runs for split in found] for found in results.values())
+    return tuple(run for runs in by_split for of_alpha in zip(*runs, strict=True) for run in of_alpha)
 
 
 def compared_promise(promise: Promise) -> Promise:

@@ -213,14 +213,10 @@ def run_split(entry: Entry, folds: Folds, promise: Promise) -> Result:
             worth = worth_of(chain.setting.oracle, chain.thresholds, level)
             points[level] = (level, sets.costs, covered, worth if isinstance(worth, float) else None)
         if level in alphas:
-            harm = promise.harm(contender.loss, tested.inputs)
-            oracle, within = contender.oracle_name, promise.conditional
+            key, tuned = (contender.loss_name, contender.oracle_name), chain.find(Lambda)
             limited = chain.find(Multipliers)
             nu = None if limited is None else limited.found[found_level].multipliers
-            measures = measure(
-                sets, tested, alpha=found_level, oracle=oracle, harm=harm, conditional=within, multipliers=nu
-            )
-            key, tuned = (contender.loss_name, contender.oracle_name), chain.find(Lambda)
+            measures = measure(sets, tested, alpha=found_level, oracle=key[1], promise=promise, multipliers=nu)
             lam = None if tuned is None else tuned.tuning.best
             runs[level] = Run(*key, level, folds.split, measures, lam, took if known is None else known)
         if first and level == alphas[0]:

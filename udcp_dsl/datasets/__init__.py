@@ -8,28 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from udcp_dsl.lazy_imports import on_first_use
+
 if TYPE_CHECKING:
-    from udcp_dsl.datasets.code_snippets import source_code
     from udcp_dsl.datasets.digit_images import Digits, digits
-    from udcp_dsl.datasets.icon_drawings import icons
-    from udcp_dsl.datasets.kept_rows import KeptRows
+    from udcp_dsl.datasets.kept_rows import KeptRows, icons, source_code
     from udcp_dsl.datasets.language_strings import Languages, languages
     from udcp_dsl.datasets.medical_terms import Medicine, medicine
     from udcp_dsl.datasets.torch_texts import TorchTexts, texts_through_torch
-
-_WHERE = {
-    "Digits": "digit_images",
-    "KeptRows": "kept_rows",
-    "Languages": "language_strings",
-    "Medicine": "medical_terms",
-    "TorchTexts": "torch_texts",
-    "digits": "digit_images",
-    "icons": "icon_drawings",
-    "languages": "language_strings",
-    "medicine": "medical_terms",
-    "source_code": "code_snippets",
-    "texts_through_torch": "torch_texts",
-}
 
 __all__ = [
     "Digits",
@@ -45,10 +31,13 @@ __all__ = [
     "texts_through_torch",
 ]
 
-
-def __getattr__(name: str) -> object:
-    if name not in _WHERE:
-        raise AttributeError(f"module 'udcp_dsl.datasets' has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(f"udcp_dsl.datasets.{_WHERE[name]}"), name)
+__getattr__, __dir__ = on_first_use(
+    __name__,
+    {
+        "digit_images": "Digits digits",
+        "kept_rows": "KeptRows icons source_code",
+        "language_strings": "Languages languages",
+        "medical_terms": "Medicine medicine",
+        "torch_texts": "TorchTexts texts_through_torch",
+    },
+)

@@ -45,7 +45,59 @@ class KeptRows:
         return len(self.y)
 
 
-def kept(name: str, spec: str, origin: str, seed: int) -> KeptRows:
+def source_code(seed: int = 0) -> KeptRows:
+    """VS Code's language detector on 4,905 snippets in 54 languages; it is right for 81 % of them.
+
+    There are at most 5 snippets per file and 200 per language. The package holds the network's probabilities, not the
+    snippets.
+
+    Parameters
+    ----------
+    seed : int, default 0
+        Random seed for the order of the rows.
+
+    Returns
+    -------
+    KeptRows
+        Probabilities and true labels.
+
+    Examples
+    --------
+    >>> data = source_code()
+    >>> data.probs.shape, data.labels[data.y[0]] in data.labels
+    ((4905, 54), True)
+    """
+    origin = "@vscode/vscode-languagedetection 1.0.23 on snippets of 25 lines"
+    return _kept("source_code", "code/languages", origin, seed)
+
+
+def icons(seed: int = 0) -> KeptRows:
+    """A softmax regression on 5,736 drawings of icons under 320 names; it is right for 73 % of them.
+
+    It was trained on icons by other authors. The truth is the name that the author gave, so that `mail` for an
+    `envelope` is a mistake.
+
+    Parameters
+    ----------
+    seed : int, default 0
+        Random seed for the order of the rows.
+
+    Returns
+    -------
+    KeptRows
+        Probabilities and true labels.
+
+    Examples
+    --------
+    >>> data = icons()
+    >>> data.probs.shape, data.labels[0]
+    ((5736, 320), 'edit')
+    """
+    origin = "softmax regression on icons of @iconify/json 2.2.535, on sets of other authors"
+    return _kept("icons", "icons/icons", origin, seed)
+
+
+def _kept(name: str, spec: str, origin: str, seed: int) -> KeptRows:
     """What a kept classifier said, over the labels of an example; the rows are in another order for each seed."""
     if seed < 0:
         raise InputError(f"seed is {seed}: give 0 or more")

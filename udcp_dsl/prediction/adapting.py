@@ -87,15 +87,15 @@ def _refuse_adapted(predictor: SetPredictor) -> None:
 
 def _refuse_promise(predictor: SetPredictor) -> None:
     promise = predictor.promise
-    if promise.conditional == "class":
+    if promise.by_class:
         raise InputError(
-            'conditional="class" covers each class by itself, whatever the mix of labels: there is nothing to '
+            f"{promise.asked} covers each class by itself, whatever the mix of labels: there is nothing to "
             "adapt; adapt(probs) without calibration reports the mix"
         )
-    if promise.conditional is not None:
+    if not promise.is_marginal:
         raise InputError(
-            f"conditional={promise.conditional!r} cannot be adapted: the label mix may have changed differently "
-            "in each of its parts; adapt a predictor without conditional"
+            f"{promise.asked} cannot be adapted: the label mix may have changed differently in each of its parts; "
+            "adapt a predictor that covers all rows together"
         )
     if predictor.calibrated.weighted:
         raise InputError(

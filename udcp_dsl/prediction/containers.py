@@ -8,14 +8,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
-from typing import Any, TypeVar
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError, RowFault
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 S = TypeVar("S", bound=np.generic)
+C = TypeVar("C", bound="DataclassInstance")
 
 
 class BlockedMatrix:
@@ -101,6 +106,17 @@ def to_array(P: npt.NDArray[Any] | BlockedMatrix) -> npt.NDArray[Any]:
     return np.concatenate(blocks) if blocks else np.empty(P.shape)
 
 
+def some_rows_of(columns: C, rows: Any, *others: str) -> C:
+    """A dataclass of columns with some of its rows: of every field that is there, but for the `others`.
+
+    >>> from dataclasses import make_dataclass
+    >>> some_rows_of(make_dataclass("Columns", ["name", "x", "y"])("A", np.arange(3), None), slice(2), "name")
+    Columns(name='A', x=array([0, 1]), y=None)
+    """
+    found = {x.name: getattr(columns, x.name) for x in fields(columns) if x.name not in others}
+    return replace(columns, **{name: None if column is None else column[rows] for name, column in found.items()})
+
+
 def flag(value: object, name: str) -> bool:
     """True or False; refuses anything else, as "no" would count as true."""
     if not isinstance(value, bool | np.bool_):
@@ -172,11 +188,6 @@ def refuse_another_index(columns: Mapping[str, Any]) -> None:
                 f"{first} and {other} have different indexes, but rows are matched by position: put both in one order "
                 "(.loc), or, if they are, drop the indexes (.reset_index(drop=True) of both, or .to_numpy())"
             )
-
-
-def frame_column(frame: Any, name: str) -> Any:
-    position = [str(column) for column in frame.columns].index(name)
-    return frame.iloc[:, position] if comes_from(frame, "pandas") else frame.to_series(position)
 
 
 def listed(values: Any, noun: str) -> list[Any]:

@@ -24,11 +24,13 @@ from udcp_dsl.prediction.least_covered import LeastCovered, Part
 from udcp_dsl.prediction.limits.measured import LimitMeasure, LimitPoints, limit_lines, limit_table, measure_limits
 from udcp_dsl.prediction.predictor import SetPredictor
 from udcp_dsl.prediction.promises.harm import Harm
+from udcp_dsl.prediction.promises.promise import Promise
 from udcp_dsl.prediction.rows import Rows
 from udcp_dsl.prediction.sets import PredictionSets
 from udcp_dsl.showing import Column, Description, Result, Styled, Table, in_unit, visible, with_unit
 
 if TYPE_CHECKING:
+    from udcp_dsl.expression.rows.given import RowInputs
     from udcp_dsl.loss import Loss
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -420,15 +422,9 @@ def evaluate(
     if full:
         warn_of_full_sets(full, len(rows))
     proved = [many for many in unproved if many is not None]
-    measures = _measures(
-        _Points.joined(points),
-        predictor.loss,
-        alpha=level,
-        oracle=predictor.oracle.name,
-        harm=predictor.promise.harm(predictor.loss, rows.inputs),
-        conditional=predictor.conditional,
-        multipliers=None if predictor.multipliers is None else predictor.multipliers.found[level].multipliers,
-    )
+    nu = None if predictor.multipliers is None else predictor.multipliers.found[level].multipliers
+    own = predictor.loss, rows.inputs, predictor.promise
+    measures = _measures(_Points.joined(points), *own, level, predictor.oracle.name, nu)
     return Evaluation(
         **vars(measures),
         made=None if isinstance(rows.P, BlockedMatrix) else sets,
@@ -442,18 +438,24 @@ def measure(
     *,
     alpha: Fraction,
     oracle: str,
-    harm: Harm | None = None,
-    conditional: str | None = None,
+    promise: Promise,
     multipliers: Sequence[float] | None = None,
 ) -> Measures:
-    """The measures of the sets of rows whose true labels are known; of `harm`, where alpha bounds it; with the
+    """The measures of the sets of rows whose true labels are known; of harm, where alpha bounds it; with the
     `multipliers` of limits, where these are enforced."""
-    points, more = _Points.of(sets, rows), {"harm": harm, "conditional": conditional, "multipliers": multipliers}
-    return _measures(points, sets.loss, alpha=alpha, oracle=oracle, **more)
+    return _measures(_Points.of(sets, rows), sets.loss, rows.inputs, promise, alpha, oracle, multipliers)
 
 
-def _measures(points: _Points, loss: Loss, *, alpha: Fraction, oracle: str, **more: Any) -> Measures:
-    harm: Harm | None = more["harm"]
+def _measures(
+    points: _Points,
+    loss: Loss,
+    inputs: RowInputs | None,
+    promise: Promise,
+    alpha: Fraction,
+    oracle: str,
+    multipliers: Sequence[float] | None,
+) -> Measures:
+    harm = promise.harm(loss, inputs)
     n, truth, groups = len(points.truth), points.truth, points.groups
     (whole,) = points.strata(["all"], np.zeros(n, dtype=np.intp))
     sizes, counts = np.unique(points.sizes, return_counts=True)
@@ -480,9 +482,9 @@ def _measures(points: _Points, loss: Loss, *, alpha: Fraction, oracle: str, **mo
         by_group=() if groups is None else points.strata(group_names.tolist(), group_of),
         by_decision=points.by_decision,
         risk=None if harm is None else risk_of(harm, points.covered, harm.of_truth(truth), alpha),
-        conditional=more["conditional"],
+        conditional=promise.conditional,
         unit=loss.unit,
-        limits=measure_limits(loss.limits, points.limited, points.covered, more["multipliers"]),
+        limits=measure_limits(loss.limits, points.limited, points.covered, multipliers),
     )
 
 

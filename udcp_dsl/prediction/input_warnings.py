@@ -234,12 +234,5 @@ def warn_before_fitting(setting: Setting, rows: Rows, given: OracleInput, total:
         warn_of_zeros(rows, min(promise.alphas))
     if promise.by_decision:  # how many rows each has is known only later
         return
-    warn_of_too_few(
-        sizes,
-        promise.alphas,
-        rule=rule,
-        conditional=promise.conditional,
-        groups=names,
-        pool=promise.pool,
-        randomize=promise.randomize,
-    )
+    pool, randomize = promise.pool, promise.randomize
+    warn_of_too_few(sizes, promise.alphas, promise, rule, names=names, pool=pool, randomize=randomize)

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from udcp_dsl.prediction.calibrate import show_level
+from udcp_dsl.prediction.calibrate.cells import Cellwise
 from udcp_dsl.showing import Description, Line, Shown, Styled, listed
 
 FEWEST = 20  # rows of a part that is tested
@@ -109,8 +110,7 @@ class LeastCovered(Shown):
         truth: npt.NDArray[np.integer[Any]],
         covered: npt.NDArray[np.bool_],
         highest: npt.NDArray[np.floating[Any]],
-        *,
-        conditional: str | None = None,
+        promised: Cellwise,
         rows: str = "",
     ) -> LeastCovered:
         """From the true label of each row, whether it is covered, and its highest probability."""
@@ -121,7 +121,7 @@ class LeastCovered(Shown):
             Part.of("all", "", covered),
             [Part("class", y, n, k, k / max(n, 1)) for y, n, k in zip(labels, seen, hits, strict=True)],
             Part.of("quarter", "hardest quarter", covered[hardest_quarter(highest)]),
-            conditional=conditional,
+            conditional=promised.conditional,
             rows=rows,
         )
 

@@ -15,7 +15,7 @@ from udcp_dsl.diagnostics import InputError
 from udcp_dsl.expression.decisions import Decided
 from udcp_dsl.expression.rows.declared import RowInput
 from udcp_dsl.loss import Loss
-from udcp_dsl.prediction.calibrate import Calibration, Level, Tuning, row_draws
+from udcp_dsl.prediction.calibrate import Calibration, Conditional, Level, Tuning, row_draws
 from udcp_dsl.prediction.calibrate.calibration_scores import CalibrationScores
 from udcp_dsl.prediction.containers import flag, frame_index
 from udcp_dsl.prediction.input_warnings import (
@@ -30,7 +30,6 @@ from udcp_dsl.prediction.oracle import Oracle, as_oracle
 from udcp_dsl.prediction.probability_repair import LabelShift, Repair
 from udcp_dsl.prediction.promises.described import DescribedPredictor
 from udcp_dsl.prediction.promises.promise import Promise, promise_from
-from udcp_dsl.prediction.promises.with_promise import WithPromise
 from udcp_dsl.prediction.rows import Rows, rows_of
 from udcp_dsl.prediction.rows.column_roles import Columns
 from udcp_dsl.prediction.rows.probability_matrix import Matrix, check_class_names, names_of_classes
@@ -51,7 +50,7 @@ from udcp_dsl.prediction.stages.thresholds import worth_of
 _BLOCK = 1 << 22
 
 
-class SetPredictor(WithPromise, DescribedPredictor):
+class SetPredictor(DescribedPredictor):
     """Prediction sets that contain the true label with probability at least 1 - alpha, at low cost.
 
     Parameters
@@ -449,6 +448,36 @@ class SetPredictor(WithPromise, DescribedPredictor):
         if self.repair is None:
             raise InputError(f"there is no repair to draw: {about_p}")
         return self.repair.plot()
+
+    @property
+    def alphas(self) -> tuple[Fraction, ...]:
+        """The values of alpha, as exact fractions."""
+        return self.promise.alphas
+
+    @property
+    def conditional(self) -> Conditional:
+        """Where coverage is guaranteed ("group", "class", "difficulty" or "decision"); None means over all rows."""
+        return self.promise.conditional
+
+    @property
+    def nonempty(self) -> bool:
+        """Whether empty sets are ruled out."""
+        return self.promise.nonempty
+
+    @property
+    def randomize(self) -> bool:
+        """Whether sets are randomised at the threshold."""
+        return self.promise.randomize
+
+    @property
+    def pool(self) -> bool:
+        """Whether small groups and classes use the threshold of all rows."""
+        return self.promise.pool
+
+    @property
+    def seed(self) -> int:
+        """Random seed for the folds and for randomised sets."""
+        return self.promise.seed
 
     @property
     def fitted(self) -> Chain:

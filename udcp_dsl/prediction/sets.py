@@ -16,6 +16,7 @@ from udcp_dsl.expression.atoms.nodes import Nodes
 from udcp_dsl.expression.decisions import Decided, best_actions, worst_of
 from udcp_dsl.expression.domain import Hierarchy
 from udcp_dsl.loss import Loss
+from udcp_dsl.prediction.containers import some_rows_of
 from udcp_dsl.showing import MARKS, STATES, Column, Description, Line, Shown, Styled, Table, in_unit, listed
 from udcp_dsl.showing.frames import as_pandas, as_polars
 
@@ -119,14 +120,7 @@ class PredictionSets(Shown):
             return tuple(self._names[self.mask[place]])
         if not isinstance(which, slice):
             which = _rows(which)
-        ids = None if self.ids is None else self.ids[which]
-        index = None if self.index is None else self.index[which]
-        inputs = None if self.inputs is None else self.inputs[which]
-        decided = None if self.decided is None else self.decided[which]
-        truth = None if self.truth is None else self.truth[which]
-        more: dict[str, Any] = {"index": index, "given_labels": self.given_labels, "inputs": inputs}
-        more |= {"decided": decided, "truth": truth}
-        return PredictionSets(self.loss, self.mask[which], ids, **more)
+        return some_rows_of(self, which, "loss", "given_labels")
 
     @cached_property
     def _names(self) -> npt.NDArray[np.object_]:

@@ -33,6 +33,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from udcp_dsl.lazy_imports import on_first_use
+
 if TYPE_CHECKING:
     from udcp_dsl.testing.conformance import assert_valid_oracle
     from udcp_dsl.testing.coverage import Problem, assert_coverage
@@ -44,24 +46,6 @@ if TYPE_CHECKING:
     from udcp_dsl.testing.row_inputs import drawn_inputs
     from udcp_dsl.testing.strategies import classification_problems, label_sets, probabilities
     from udcp_dsl.testing.subset_lattices import all_masks
-
-_WHERE = {
-    "GeneratedSpec": "generated.specs",
-    "Problem": "coverage",
-    "all_masks": "subset_lattices",
-    "assert_coverage": "coverage",
-    "assert_faces": "oracle_consistency",
-    "assert_facts": "proofs",
-    "assert_lowers": "lowering",
-    "assert_meaning": "meaning",
-    "assert_valid_oracle": "conformance",
-    "classification_problems": "strategies",
-    "drawn_inputs": "row_inputs",
-    "label_sets": "strategies",
-    "losses": "generated.specs",
-    "probabilities": "strategies",
-    "specs": "generated.specs",
-}
 
 __all__ = [
     "GeneratedSpec",
@@ -81,16 +65,18 @@ __all__ = [
     "specs",
 ]
 
-
-def __getattr__(name: str) -> object:
-    if name not in _WHERE:
-        raise AttributeError(f"module 'udcp_dsl.testing' has no attribute {name!r}")
-    from importlib import import_module
-
-    value = getattr(import_module(f"udcp_dsl.testing.{_WHERE[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_WHERE})
+__getattr__, __dir__ = on_first_use(
+    __name__,
+    {
+        "conformance": "assert_valid_oracle",
+        "coverage": "Problem assert_coverage",
+        "generated.specs": "GeneratedSpec losses specs",
+        "lowering": "assert_lowers",
+        "meaning": "assert_meaning",
+        "oracle_consistency": "assert_faces",
+        "proofs": "assert_facts",
+        "row_inputs": "drawn_inputs",
+        "strategies": "classification_problems label_sets probabilities",
+        "subset_lattices": "all_masks",
+    },
+)

@@ -8,7 +8,6 @@ or none, and a count too high is as suspect as one too low. The sum over repeats
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,7 +17,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from udcp_dsl.diagnostics import InputError, SpecWarning
+from udcp_dsl.diagnostics import InputError, SpecWarning, keeping_warnings
 from udcp_dsl.expression.rows.declared import RowInput
 from udcp_dsl.expression.rows.given import RowInputs, inputs_of
 from udcp_dsl.prediction.calibrate import CalibrationWarning, coverage_law, rank, show_level
@@ -238,9 +237,8 @@ def coverage_trials(
     names = np.array(predictor.loss.labels)[y]
     covered = fair = done = 0
     rows = np.arange(n_test)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrationWarning)  # few points and p = 0 are what is tried
-        warnings.simplefilter("ignore", SpecWarning)  # of labels that cost nothing: so is any loss
+    # Few points, p = 0 and labels that cost nothing are what is tried.
+    with keeping_warnings(CalibrationWarning), keeping_warnings(SpecWarning):
         for rest in np.split(np.arange(len(P)), repeats):
             cal, test = rest[:n_cal], rest[n_cal:]
             own, new = (None if inputs is None else inputs[part] for part in (cal, test))

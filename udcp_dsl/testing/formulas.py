@@ -99,21 +99,6 @@ def ratio(loss: Loss, p: Sequence[float], options: Mapping[str, object]) -> list
     return [cost / float(x) if x > 0 else math.inf for cost, x in zip(costs, p, strict=True)]
 
 
-def greedy_order(loss: Loss, p: Sequence[float], M: float, eps: float) -> list[int]:
-    """The paper's greedy rule: the label with the largest (M - L(S + y)) / (1 - p(y) + eps) comes next."""
-    order: list[int] = []
-    while len(order) < len(p):
-        best, best_ratio = -1, -math.inf
-        for y in range(len(p)):
-            if y in order:
-                continue
-            gain = max(M - loss.interpret_positions([*order, y]), 0) / (max(1 - p[y], 0) + eps)
-            if gain > best_ratio or (gain == best_ratio and p[y] > p[best]):
-                best, best_ratio = y, gain
-        order.append(best)
-    return order
-
-
 def greedy_fault(
     loss: Loss,
     p: Sequence[float],

@@ -12,9 +12,9 @@ import pytest
 
 import udcp_dsl as udcp
 from tests.udcp_dsl.inputs.test_language import DECLARED, draw, loss_of, row_of
+from tests.udcp_solvers.brute_force import price_scores
 from udcp_dsl.diagnostics import InputError, OracleError
 from udcp_dsl.prediction.rows import Rows, rows_of
-from udcp_dsl.testing.brute import price_scores
 from udcp_dsl.testing.coverage import Problem, coverage_trials
 
 LOSSES = {

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import udcp_dsl as udcp
 import udcp_dsl.testing as testing
+from tests.udcp_solvers.brute_force import price_scores
 from udcp_dsl.expression.domain import Floats
 from udcp_dsl.testing import (
     Problem,
@@ -20,7 +21,7 @@ from udcp_dsl.testing import (
     losses,
     probabilities,
 )
-from udcp_dsl.testing.brute import price_fault, price_scores
+from udcp_dsl.testing.brute import price_fault
 from udcp_dsl.testing.coverage import CLASSIFIERS
 from udcp_dsl.testing.shrinking import fewest
 from udcp_dsl.testing.subset_lattices import telling_sets

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 import udcp_dsl as udcp
+from tests.udcp_solvers.brute_force import price_scores
 from udcp_dsl.testing import assert_faces
-from udcp_dsl.testing.brute import price_scores
 from udcp_solvers.price import Price
 
 DECLARED = """

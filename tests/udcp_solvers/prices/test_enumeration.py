@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import udcp_dsl as udcp
+from tests.udcp_solvers.brute_force import anchored_scores, price_scores
 from tests.udcp_solvers.prices.price_losses import (
     CUTS,
     LAMINAR,
@@ -25,7 +26,6 @@ from tests.udcp_solvers.prices.price_losses import (
 )
 from tests.udcp_solvers.prices.price_losses import rows as hard_rows
 from udcp_dsl.testing import losses
-from udcp_dsl.testing.brute import anchored_scores, price_scores
 from udcp_solvers.price import Price
 from udcp_solvers.prices.enumeration import MOST, Enumeration
 

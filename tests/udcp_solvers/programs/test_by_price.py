@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import udcp_dsl as udcp
+from tests.udcp_solvers.brute_force import price_scores as brute_price_scores
 from udcp_dsl.testing import GeneratedSpec, specs
-from udcp_dsl.testing.brute import price_scores as brute_price_scores
 from udcp_solvers.ilp import Ilp
 
 GROUPS = """

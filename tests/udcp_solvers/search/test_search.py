@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import udcp_dsl as udcp
+from tests.udcp_solvers.brute_force import anchored_scores, price_scores
 from tests.udcp_solvers.prices.price_losses import Remembered
 from udcp_dsl.testing import all_masks, losses
-from udcp_dsl.testing.brute import anchored_scores, price_scores
 from udcp_solvers.search.layout import FREE, IN, OUT
 from udcp_solvers.search.model import searchable
 from udcp_solvers.search.prices import SearchPrices

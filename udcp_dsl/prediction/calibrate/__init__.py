@@ -4,13 +4,7 @@ Split conformal prediction: where calibration and test points are exchangeable, 
 label with probability at least 1 - alpha. Arrays in, arrays out: nothing here knows a cost, an oracle or a solver.
 """
 
-from udcp_dsl.prediction.calibrate.calibration import (
-    Calibration,
-    calibrate,
-    label_weighted,
-    merged,
-    threshold,
-)
+from udcp_dsl.prediction.calibrate.calibration import Calibration, Parts, calibrate, label_weighted, merged, threshold
 from udcp_dsl.prediction.calibrate.cells import Cell, Conditional, make_cell
 from udcp_dsl.prediction.calibrate.levels import (
     Level,
@@ -33,6 +27,7 @@ __all__ = [
     "Cell",
     "Conditional",
     "Level",
+    "Parts",
     "Rule",
     "Tuning",
     "calibrate",

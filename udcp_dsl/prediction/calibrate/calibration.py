@@ -19,6 +19,7 @@ from udcp_dsl.prediction.calibrate.cells import (
     Cell,
     Cellwise,
     Conditional,
+    asked,
     cell_as_dict,
     cell_from_dict,
     joined,
@@ -63,6 +64,57 @@ def threshold(scores: ArrayLike, alpha: Level) -> float:
             CalibrationWarning,
         )
     return make_cell(values, (level,), Rule()).thresholds[0]
+
+
+@dataclass(frozen=True, eq=False)
+class Parts(Cellwise):
+    """Which points share a threshold: all of them, if nothing else is said.
+
+    By group: those of the same `groups` (names or numbers, one a row; 7, 7.0 and "7" are one group); `own_alphas` are
+    those of groups that have their own. By decision: `groups` too, and `decisions`, all that there are. By class: `y`,
+    the indices of the true labels, of `n_classes`. By difficulty: `difficulty`, the highest probability of each row, in
+    so many `bins`.
+    """
+
+    conditional: Conditional = None
+    groups: Groups | None = None
+    decisions: Sequence[str] = ()
+    own_alphas: Mapping[str, Fraction] = field(default_factory=dict)
+    y: ArrayLike | None = None
+    n_classes: int | None = None
+    difficulty: ArrayLike | None = None
+    bins: int = 4
+
+    def __post_init__(self) -> None:
+        told = f"(conditional is {self.conditional!r})"
+        if self.conditional not in MODES:
+            modes = 'choose None (marginal), "group", "class", "difficulty" or "decision"'
+            raise InputError(f"conditional is {self.conditional!r}: {modes}")
+        if (self.groups is not None) != self.by_name:
+            raise InputError(f"groups= and {asked('group')} must be given together {told}")
+        if (self.difficulty is not None) != self.by_difficulty:
+            raise InputError(f"difficulty= and {asked('difficulty')} must be given together {told}")
+        if {self.y is not None, self.n_classes is not None} != {self.by_class}:
+            raise InputError(f"y=, n_classes= and {asked('class')} must be given together {told}")
+
+    def divide(self, n: int) -> tuple[tuple[str, ...], tuple[float, ...], list[IntArray]]:
+        """The names of groups or decisions, the edges between bins, and which of n points are in each cell."""
+        names, edges = tuple[str, ...](), tuple[float, ...]()
+        parts = [np.arange(n)]
+        if self.by_name:
+            rows = group_names(self.groups, n)
+            names = tuple(sorted({*rows, *self.decisions}))
+            index = {name: i for i, name in enumerate(names)}
+            parts = points_of_cells(np.array([index[name] for name in rows], dtype=np.intp), len(names))
+        elif self.by_class:
+            classes, codes = as_classes(self.y, self.n_classes, n)
+            parts = points_of_cells(codes, classes)
+        elif self.by_difficulty:
+            edges, parts = rank_bins(as_difficulty(self.difficulty, n), as_bins(self.bins))
+        return names, edges, parts
+
+
+ALL = Parts()
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,18 +240,13 @@ class Calibration(Cellwise):
         self, level: Fraction, groups: Groups | None, n: int | None, difficulty: ArrayLike | None = None
     ) -> IntArray:
         """Which of `all_cells` decides, to broadcast against (n, K): (1, 1); group or bin (n, 1); class (1, K)."""
-        if groups is not None and not self.by_name:
-            raise InputError(
-                'groups= is given, but the predictor was not calibrated by group: calibrate with conditional="group"'
-            )
+        self.check_groups(groups is not None, or_decisions=True)
         if self.by_difficulty:
             if difficulty is None:
                 raise InputError("calibrated by difficulty, so prediction needs the highest probability of each row")
             return bin_cells(as_difficulty(difficulty, n), self.edges).reshape(-1, 1)
-        if not self.by_name:
-            return self._stand_ins(level)[: len(self.cells)].reshape(1, -1)
         if groups is None:
-            raise InputError("calibrated by group, so prediction needs the group of each row: give groups=")
+            return self._stand_ins(level)[: len(self.cells)].reshape(1, -1)
         index = {name: i for i, name in enumerate(self.groups)}
         names = group_names(groups, n)
         if self.pooled is None:
@@ -285,18 +332,9 @@ def calibrate(
     scores: ArrayLike,
     *,
     alphas: Level | Iterable[Level],
-    conditional: Conditional = None,
-    groups: Groups | None = None,
-    decisions: Sequence[str] = (),
-    own_alphas: Mapping[str, Fraction] | None = None,
-    y: ArrayLike | None = None,
-    n_classes: int | None = None,
-    difficulty: ArrayLike | None = None,
-    bins: int = 4,
-    confidence: Level | None = None,
-    simultaneous: bool = False,
+    parts: Parts = ALL,
+    rule: Rule = COVERAGE,
     harms: ArrayLike | None = None,
-    most: Fraction | None = None,
     weights: ArrayLike | None = None,
     pool: bool = False,
     randomize: bool = False,
@@ -304,59 +342,44 @@ def calibrate(
 ) -> Calibration:
     """Thresholds from the scores of the true labels, for every alpha at once.
 
-    conditional="group" needs `groups` (names or numbers, one a row; 7, 7.0 and "7" are one group);
-    conditional="decision" needs them too, and `decisions`, all that there are; `own_alphas` are those of groups that
-    have their own; conditional="class" needs `y` (indices of the true labels) and `n_classes`;
-    conditional="difficulty" needs `difficulty` (the highest probability of each row). A cell with too few points
-    gets an infinite threshold, so that it covers by full sets, and one `CalibrationWarning` names them all. With
-    pool=True groups and classes get the threshold of all points together: smaller sets, but within those *no* coverage
-    is guaranteed.
+    Each of the `parts` has its own. A cell with too few points gets an infinite threshold, so that it covers by full
+    sets, and one `CalibrationWarning` names them all. With pool=True groups and classes get the threshold of all points
+    together: smaller sets, but within those *no* coverage is guaranteed.
 
-    `confidence`: coverage with that probability over the draw of the points, in each cell or, `simultaneous`, in all of
-    them at once. `harms` of the points and `most`, the largest of any label: alpha bounds the mean harm of misses.
-    `weights`: those of the points, for new ones that are shifted. randomize=True keeps the scores, for
-    `randomized_sets`. warned=True: `warn_of_too_few` was asked before there were scores, and says nothing more.
+    `rule` is what each threshold keeps: coverage on average, or with a confidence over the draw of the points; or the
+    mean harm of misses, by the `harms` of the points and the largest of any label. `weights`: those of the points, for
+    new ones that are shifted. randomize=True keeps the scores, for `randomized_sets`. warned=True: `warn_of_too_few`
+    was asked before there were scores, and says nothing more.
 
-    >>> c = calibrate([1, 2, 3, 4, 5, 6], alphas=0.5, conditional="group", groups=list("aaabbb"))
+    >>> c = calibrate([1, 2, 3, 4, 5, 6], alphas=0.5, parts=Parts("group", groups=list("aaabbb")))
     >>> c.thresholds()
     {'a': 2.0, 'b': 5.0}
     """
     values = as_scores(scores)
-    levels = levels_of(alphas, below=Fraction(1) if most is None else most)
+    levels = levels_of(alphas, below=rule.below)
     pool, randomize = flag(pool, "pool"), flag(randomize, "randomize")
-    _check_options(conditional, groups, y, n_classes, difficulty, pool)
+    if pool and parts.is_marginal:
+        raise InputError('pool=True needs conditional="group" or "class": marginal calibration pools all points anyway')
+    if pool and parts.by_difficulty:
+        raise InputError("pool=True does not apply to difficulty bins, which have equal sizes: use fewer bins")
     if values.size == 0:
         raise InputError("no calibration scores are given: give at least one point")
     if randomize and bool(np.isneginf(values).any()):
         row = int(np.argmax(np.isneginf(values)))
         raise InputError(f"row {row}: the score is -inf, which cannot be randomized: use randomize=False")
-    if (harms is None) != (most is None):
-        raise InputError("harms= and most= (the largest harm of any label) must be given together")
-    if confidence is not None and (harms is not None or weights is not None):
+    if (harms is None) != (rule.most is None):
+        raise InputError("harms= and a rule with most= (the largest harm of any label) must be given together")
+    if rule.confidence is not None and (harms is not None or weights is not None):
         raise InputError("confidence= works for coverage only; with harms= or weights= the distribution is unknown")
     own = None if weights is None else as_weights(weights, values.size)
     harm = None if harms is None else as_weights(harms, values.size, "harms")
     if own is not None and not own.any():
         raise InputError("the weights are all 0: no calibration point is like the new ones")
-    if harm is not None and most is not None and as_written(float(harm.max())) > most:
-        raise InputError(f"a harm is {harm.max():g}, above {float(most):g}, the largest of any label")
+    if harm is not None and rule.most is not None and as_written(float(harm.max())) > rule.most:
+        raise InputError(f"a harm is {harm.max():g}, above {float(rule.most):g}, the largest of any label")
 
-    names, edges = tuple[str, ...](), tuple[float, ...]()
-    parts = [np.arange(values.size)]
-    if conditional in ("group", "decision"):
-        rows = group_names(groups, values.size)
-        names = tuple(sorted({*rows, *decisions}))
-        index = {name: i for i, name in enumerate(names)}
-        parts = points_of_cells(np.array([index[name] for name in rows], dtype=np.intp), len(names))
-    elif conditional == "class":
-        classes, codes = as_classes(y, n_classes, values.size)
-        parts = points_of_cells(codes, classes)
-    elif conditional == "difficulty":
-        edges, parts = rank_bins(as_difficulty(difficulty, values.size), as_bins(bins))
-    many = len(edges) + 1 if edges else len(parts)
-    rule = Rule(_each(confidence, many if flag(simultaneous, "simultaneous") else 1), most)
-
-    own_levels = {name: own_alphas[name] for name in names if name in own_alphas} if own_alphas else {}
+    names, edges, cells = parts.divide(values.size)
+    own_levels = {name: parts.own_alphas[name] for name in names if name in parts.own_alphas}
 
     def cell(part: IntArray | slice, name: str = "") -> Cell:
         return make_cell(
@@ -369,28 +392,23 @@ def calibrate(
         )
 
     calibration = Calibration(
-        conditional,
+        parts.conditional,
         levels,
-        tuple(cell(part, name) for part, name in zip(parts, names or [""] * len(parts), strict=True)),
+        tuple(cell(points, name) for points, name in zip(cells, names or [""] * len(cells), strict=True)),
         names,
         cell(slice(None)) if pool else None,
         randomize,
         rule,
         edges,
-        values.size if conditional == "difficulty" else None,
+        values.size if parts.by_difficulty else None,
         own_alphas=own_levels,
     )
     if not warned:
         told = calibration.named_cells
-        bins_or_groups = [name for name, _ in told if name is not None]
-        about = {"conditional": conditional, "groups": bins_or_groups, "pool": pool, "randomize": randomize}
-        warn_of_too_few([x.n for _, x in told], levels, rule=rule, **about)  # type: ignore[arg-type]  # as named
+        of_parts = [name for name, _ in told if name is not None]
+        sizes = [cell.n for _, cell in told]
+        warn_of_too_few(sizes, levels, calibration, rule, names=of_parts, pool=pool, randomize=randomize)
     return calibration
-
-
-def _each(confidence: Level | None, many: int) -> Fraction | None:
-    """The confidence of each of many thresholds: their own, or what makes that of all at once."""
-    return None if confidence is None else 1 - (1 - exact_level(confidence, "confidence")) / many
 
 
 def label_weighted(
@@ -417,7 +435,7 @@ def label_weighted(
     [[3.0, 3.0]]
     """
     own = label_weights[as_classes(y, len(label_weights), len(scores))[1]]
-    found = calibrate(scores, alphas=alphas, weights=own, harms=harms, most=most, warned=True)
+    found = calibrate(scores, alphas=alphas, weights=own, harms=harms, rule=Rule(None, most), warned=True)
     return replace(found, label_weights=label_weights)
 
 
@@ -437,33 +455,6 @@ def merged(calibrations: Iterable[Calibration]) -> Calibration:
         cells=tuple(joined(cells) for cells in zip(*(c.cells for c in every), strict=True)),
         pooled=joined(pooled) if pooled else None,
     )
-
-
-def _check_options(
-    conditional: Conditional,
-    groups: Groups | None,
-    y: ArrayLike | None,
-    n_classes: int | None,
-    difficulty: ArrayLike | None,
-    pool: bool,
-) -> None:
-    if conditional not in MODES:
-        told = 'choose None (marginal), "group", "class", "difficulty" or "decision"'
-        raise InputError(f"conditional is {conditional!r}: {told}")
-    for given, modes in ((groups, ("group", "decision")), (difficulty, ("difficulty",))):
-        if (given is not None) != (conditional in modes):
-            name = "groups=" if "group" in modes else "difficulty="
-            raise InputError(
-                f'{name} and conditional="{modes[0]}" must be given together (conditional is {conditional!r})'
-            )
-    if {y is not None, n_classes is not None} != {conditional == "class"}:
-        raise InputError(
-            f'y=, n_classes= and conditional="class" must be given together (conditional is {conditional!r})'
-        )
-    if pool and conditional is None:
-        raise InputError('pool=True needs conditional="group" or "class": marginal calibration pools all points anyway')
-    if pool and conditional == "difficulty":
-        raise InputError("pool=True does not apply to difficulty bins, which have equal sizes: use fewer bins")
 
 
 def _texts(data: object, what: str) -> tuple[str, ...]:

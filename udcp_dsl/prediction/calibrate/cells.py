@@ -20,10 +20,20 @@ from udcp_dsl.prediction.calibrate.rule import Rule
 Conditional: TypeAlias = Literal["group", "class", "difficulty", "decision"] | None
 
 
+def asked(part: Conditional) -> str:
+    """How a threshold for each such part of the rows is asked for, in messages."""
+    return f'conditional="{part}"'
+
+
 class Cellwise:
     """What has one threshold for all rows, or one per group, class or bin, as `conditional` says."""
 
     conditional: Conditional
+
+    @property
+    def asked(self) -> str:
+        """How it is asked for, in messages."""
+        return asked(self.conditional)
 
     @property
     def is_marginal(self) -> bool:
@@ -55,13 +65,14 @@ class Cellwise:
         """Whether the parts of the rows have names, as groups and decisions do."""
         return self.conditional in ("group", "decision")
 
-    def check_groups(self, given: bool) -> None:
+    def check_groups(self, given: bool, *, or_decisions: bool = False) -> None:
         """Refuse groups of new rows that are not used, and none where they are needed."""
-        if given and not self.by_group:
+        used = self.by_name if or_decisions else self.by_group
+        if given and not used:
             raise InputError(
-                'groups= is given, but the predictor was not calibrated by group: calibrate with conditional="group"'
+                f"groups= is given, but the predictor was not calibrated by group: calibrate with {asked('group')}"
             )
-        if not given and self.by_group:
+        if used and not given:
             raise InputError("calibrated by group, so prediction needs the group of each row: give groups=")
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from udcp_dsl.diagnostics import warn
+from udcp_dsl.prediction.calibrate.cells import Cellwise
 from udcp_dsl.prediction.calibrate.difficulty import bins_needed
 from udcp_dsl.prediction.calibrate.levels import show_level
 from udcp_dsl.prediction.calibrate.rule import Rule
@@ -20,35 +21,32 @@ class CalibrationWarning(UserWarning):
 def warn_of_too_few(
     sizes: Sequence[int],
     levels: Sequence[Fraction],
+    cells: Cellwise,
+    rule: Rule,
     *,
-    rule: Rule | None = None,
-    conditional: str | None = None,
-    groups: Sequence[str] = (),
+    names: Sequence[str] = (),
     pool: bool = False,
     randomize: bool = False,
 ) -> None:
     """Warn where `sizes`, the points of all rows or of each group, class or bin, are too few for a finite threshold.
 
-    `groups` are the names of groups and bins.
+    `names` are those of groups and bins.
     """
-    rule = rule or Rule()
     faults = []
     effect = "every prediction set holds every label"
     for level in levels:
         need = rule.needed(level)
         at = f"alpha {show_level(level)} needs {need}"
-        if conditional is None or pool:  # pooling was asked for: silent while all together are enough
+        if cells.is_marginal or pool:  # pooling was asked for: silent while all together are enough
             short = [f"there are {sum(sizes)}"] if sum(sizes) < need else []
-        elif conditional in ("group", "decision"):
-            effect = f"prediction sets of these {conditional}s hold every label"
-            short = [f"{conditional} {name!r} has {n}" for name, n in zip(groups, sizes, strict=True) if n < need]
-        elif conditional == "difficulty":
-            effect = "prediction sets of these bins hold every label"
-            short = [f"the bin {name!r} has {n}" for name, n in zip(groups, sizes, strict=True) if n < need]
-            at += f" in each bin, {bins_needed(len(sizes), need)} in all"
-        else:
+        elif cells.by_class:
             effect = "these labels are in every prediction set"
             short = [f"class {k} has {n}" for k, n in enumerate(sizes) if n < need]
+        else:
+            kind = "the bin" if cells.by_difficulty else "group" if cells.by_group else "decision"
+            effect = f"prediction sets of these {kind.removeprefix('the ')}s hold every label"
+            short = [f"{kind} {name!r} has {n}" for name, n in zip(names, sizes, strict=True) if n < need]
+            at += f" in each bin, {bins_needed(len(sizes), need)} in all" if cells.by_difficulty else ""
         if short:
             faults.append(f"{at}, but {listed(short)}")
     if not faults:
@@ -58,9 +56,9 @@ def warn_of_too_few(
     remedy = "give more points or a larger alpha"
     if rule.confidence is not None:
         remedy += ", or ask for less confidence"
-    if conditional == "difficulty":
+    if cells.by_difficulty:
         remedy += ", or fewer bins"
-    elif conditional in ("group", "class") and not pool:
+    elif (cells.by_group or cells.by_class) and not pool:
         remedy += ", or pool=True (smaller sets, no guarantee within those)"
     warn(f"too few calibration points: {'; '.join(faults)}. So {effect}; {remedy}", CalibrationWarning)
 

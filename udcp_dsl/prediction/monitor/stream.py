@@ -11,16 +11,7 @@ import numpy as np
 
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.calibrate.plain import decode, encode, fields
-from udcp_dsl.prediction.monitor.betting import (
-    MISS_BETS,
-    RANK_BETS,
-    Bools,
-    Floats,
-    Ints,
-    Purse,
-    miss_bets,
-    rank_bets,
-)
+from udcp_dsl.prediction.monitor.betting import MISS_BETS, RANK_BETS, Bools, Floats, Ints, Purse, miss_bets, rank_bets
 
 Watch: TypeAlias = Literal["both", "misses", "ranks"]
 

@@ -8,15 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from udcp_dsl.lazy_imports import on_first_use
+
 if TYPE_CHECKING:
     from udcp_dsl.prediction.rows.value import Rows, rows_of
 
 __all__ = ["Rows", "rows_of"]
 
-
-def __getattr__(name: str) -> object:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from udcp_dsl.prediction.rows import value
-
-    return getattr(value, name)
+__getattr__, __dir__ = on_first_use(__name__, {"value": " ".join(__all__)})

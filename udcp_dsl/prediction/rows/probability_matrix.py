@@ -16,14 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError, RowFault, did_you_mean, warn
-from udcp_dsl.prediction.containers import (
-    flag,
-    frame_array,
-    is_frame,
-    is_tensor,
-    listed,
-    tensor_array,
-)
+from udcp_dsl.prediction.containers import flag, frame_array, is_frame, is_tensor, listed, tensor_array
 
 Matrix: TypeAlias = npt.NDArray[np.floating[Any]]
 Mask: TypeAlias = npt.NDArray[np.bool_]

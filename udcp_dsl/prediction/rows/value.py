@@ -8,7 +8,7 @@ come as batches, each of which is `Rows` of its own.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -19,7 +19,7 @@ from udcp_dsl.diagnostics import InputError, warn
 from udcp_dsl.expression.domain import WHOLE_NUMBER
 from udcp_dsl.expression.rows.given import RowInputs, columns_of
 from udcp_dsl.loss import Loss
-from udcp_dsl.prediction.containers import BlockedMatrix, by_rows, frame_column, is_frame, listed, refuse_another_index
+from udcp_dsl.prediction.containers import BlockedMatrix, by_rows, is_frame, listed, refuse_another_index, some_rows_of
 from udcp_dsl.prediction.rows.probability_matrix import (
     Matrix,
     check_class_names,
@@ -52,9 +52,7 @@ class Rows:
 
     def take(self, part: slice | npt.NDArray[np.integer[Any]]) -> Rows:
         """Some of the rows, by their positions, in that order; of a slice nothing is copied."""
-        columns = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "labels"}
-        taken: dict[str, Any] = {name: None if column is None else column[part] for name, column in columns.items()}
-        rows = replace(self, **taken)
+        rows = some_rows_of(self, part, "labels")
         if "_looks" in vars(self):
             vars(rows)["_looks"] = self._looks[part]
         return rows
@@ -143,14 +141,13 @@ def rows_of(
     logits: bool = False,
     normalize: bool = False,
     ignore: Sequence[str] = (),
-    id_column: str | None = None,
     empty: bool = False,
 ) -> Rows:
     """Rows from whatever a user has: every command, `calibrate`, `predict_set`, `evaluate`, `compare` come this way.
 
     `given` is what `probabilities` takes (an array, a tensor, a frame, lists), with the true labels, groups, ids and
-    weights beside it; of a frame `id_column` holds the ids and `ignore` names columns to leave unread. Or it is `Rows`,
-    such as `read_rows` gives: they are probabilities already, and what is given beside them takes the place of theirs.
+    weights beside it; of a frame `ignore` names columns to leave unread. Or it is `Rows`, such as `read_rows` gives:
+    they are probabilities already, and what is given beside them takes the place of theirs.
     `inputs` are those that `loss`, or several, reads.
     Refuses whatever `probabilities`, `truth`, `groups_of` and `sample_ids` refuse, rows of other labels and, but for
     `empty=True`, no rows at all.
@@ -185,13 +182,11 @@ def rows_of(
             refuse_no_rows(given.P)
         rows = given
     else:
-        others = (*ignore, *(() if id_column is None else (id_column,)), *input_columns(given, losses, ignore))
+        others = (*ignore, *input_columns(given, losses, ignore))
         P = probabilities(
             given, labels, class_names=class_names, logits=logits, normalize=normalize, others=others, empty=empty
         )
         rows = Rows(tuple(labels), P)
-        if id_column is not None and is_frame(given):
-            rows = replace(rows, ids=sample_ids(frame_column(given, id_column), len(P)))
     n = len(rows)
     order = None if class_names is None else check_class_names(class_names, labels)
     if y is not None and y is not rows.y:  # rows hold positions: where the labels are numbers, integers are names

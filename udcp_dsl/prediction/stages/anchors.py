@@ -24,12 +24,13 @@ from numpy.typing import NDArray
 
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.calibrate import Rule, exact_level
-from udcp_dsl.prediction.containers import to_array
+from udcp_dsl.prediction.containers import some_rows_of, to_array
 from udcp_dsl.prediction.oracle import AnchoredOracle
 from udcp_dsl.prediction.stages.stage import Left, Stage
 
 if TYPE_CHECKING:
     from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Oracle, Probabilities
+    from udcp_dsl.prediction.rows.row_attributes import Names
     from udcp_dsl.prediction.stages.oracle_input import OracleInput
     from udcp_dsl.prediction.stages.setting import Cells, Setting
 
@@ -63,6 +64,7 @@ class Anchors(Stage):
 
     name: ClassVar[str] = "anchor"
     article: ClassVar[str] = "the "
+    most: ClassVar[int | None] = MOST
     by_alpha: ClassVar[bool] = True
 
     @classmethod
@@ -79,10 +81,6 @@ class Anchors(Stage):
         """
         fold = cells.draw(SHARE, MOST, np.random.default_rng(setting.promise.seed))
         return (fold,) if len(fold) >= _FEWEST else None
-
-    @classmethod
-    def split_of(cls, halves: tuple[Indices, Indices]) -> tuple[Indices, ...]:
-        return (np.concatenate(halves)[:MOST],)
 
     @classmethod
     def fit(cls, setting: Setting, folds: Sequence[OracleInput], left: Left) -> Anchors:
@@ -143,11 +141,11 @@ class Anchors(Stage):
 
 def _groups(
     setting: Setting, own: OracleInput, left: Left
-) -> tuple[list[str] | None, Counter[str] | None, tuple[float, ...]]:
+) -> tuple[Names | None, Counter[str] | None, tuple[float, ...]]:
     """The group of each row or its stretch of difficulty, with the edges of these, and how many rows are left of each;
     None where all rows share a threshold."""
     if own.groups is not None and left.groups is not None:
-        return own.groups.tolist(), Counter(left.groups.tolist()), ()
+        return own.groups, Counter(left.groups.tolist()), ()
     if own.difficulty is None:
         return None, None, ()
     bins = setting.promise.bin_count
@@ -162,16 +160,15 @@ def own_cells(setting: Setting, own: OracleInput, left: Left) -> list[tuple[Indi
     groups, left_of, _ = _groups(setting, own, left)
     if groups is None or left_of is None:
         return [(np.arange(len(own)), left.n)]
-    names = np.array(groups)
-    cells = [(np.flatnonzero(names == name), left_of[str(name)]) for name in np.unique(names)]
+    cells = [(np.flatnonzero(groups == name), left_of[str(name)]) for name in np.unique(groups)]
     rest = [rows for rows, _ in cells if len(rows) < _FEWEST]
     found = [(rows, many) for rows, many in cells if len(rows) >= _FEWEST]
     return [*found, (np.concatenate(rest), left.n)] if rest else found
 
 
-def stretches(difficulty: Floats, edges: Sequence[float]) -> list[str]:
+def stretches(difficulty: Floats, edges: Sequence[float]) -> Names:
     """The stretch of each row, by its number: up to the first edge, up to the second, and so on."""
-    return [str(x) for x in np.searchsorted(edges, difficulty, side="left").tolist()]
+    return np.searchsorted(edges, difficulty, side="left").astype(np.str_)
 
 
 def stretch_edges(difficulty: Floats, bins: int) -> tuple[float, ...]:
@@ -209,14 +206,12 @@ class Tuned:
 
     P: Probabilities
     y: Indices
-    groups: Sequence[str] | None = None
+    groups: Names | None = None
     harms: Floats | None = None
     weights: Floats | None = None
 
     def take(self, rows: Indices) -> Tuned:
-        groups = None if self.groups is None else [self.groups[row] for row in rows.tolist()]
-        harms, weights = (None if x is None else x[rows] for x in (self.harms, self.weights))
-        return Tuned(self.P[rows], self.y[rows], groups, harms, weights)
+        return some_rows_of(self, rows)
 
     def anchor(self, oracle: AnchoredOracle, rule: Rule, alpha: Fraction, left: int) -> float | None:
         """The anchor at one alpha, where `left` rows are left for the threshold."""
@@ -246,9 +241,8 @@ def find_anchors(
     overall = {alpha: rows.anchor(oracle, rule, alpha, left) for alpha in alphas}
     by_group = {}
     if rows.groups is not None and left_of is not None:
-        names = np.array(list(rows.groups))
         for group, many in left_of.items():
-            own = np.flatnonzero(names == group)
+            own = np.flatnonzero(rows.groups == group)
             if len(own) >= _FEWEST:
                 part = rows.take(own)
                 level = (own_alphas or {}).get(group)

@@ -25,6 +25,7 @@ import numpy as np
 from udcp_dsl.diagnostics import InputError, warn
 from udcp_dsl.expression.decisions import HANDED_OVER, KEPT, Decided, best_actions
 from udcp_dsl.prediction.calibrate import CalibrationWarning
+from udcp_dsl.prediction.calibrate.cells import asked
 from udcp_dsl.prediction.containers import by_rows, to_array
 from udcp_dsl.prediction.oracle import AnchoredOracle
 from udcp_dsl.prediction.stages.anchors import PricedRows
@@ -58,6 +59,7 @@ class Decision(Stage):
 
     name: ClassVar[str] = "decision"
     article: ClassVar[str] = "the "
+    most: ClassVar[int | None] = MOST
 
     @classmethod
     def takes_part(cls, setting: Setting) -> bool:
@@ -68,14 +70,10 @@ class Decision(Stage):
         fold = cells.draw(SHARE, MOST, np.random.default_rng([setting.promise.seed, _STREAM]))
         if len(fold) < FEWEST:
             raise InputError(
-                'conditional="decision" finds its price on a quarter of the rows, and a quarter of '
+                f"{setting.promise.asked} finds its price on a quarter of the rows, and a quarter of "
                 f"{len(cells)} is too few: give {int(FEWEST / SHARE)} rows or more"
             )
         return (fold,)
-
-    @classmethod
-    def split_of(cls, halves: tuple[Indices, Indices]) -> tuple[Indices, ...]:
-        return (np.concatenate(halves)[:MOST],)
 
     @classmethod
     def fit(cls, setting: Setting, folds: Sequence[OracleInput], left: Left) -> Decision:
@@ -150,7 +148,7 @@ def check_decides(loss: Loss) -> None:
     """Refuse a loss that leads to no decision."""
     if loss.ceiling is None and not loss.actions:
         raise InputError(
-            f'conditional="decision" needs a loss with a decision, and {loss.name!r} has none: min(L, c), which hands '
+            f"{asked('decision')} needs a loss with a decision, and {loss.name!r} has none: min(L, c), which hands "
             "rows over at cost c, or worst(u), which takes an action"
         )
 

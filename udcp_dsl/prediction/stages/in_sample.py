@@ -72,8 +72,7 @@ def in_sample(
     found = {}
     for alpha, own in zip(alphas, scores if len(scores) > 1 else list(scores) * len(alphas), strict=True):
         covered = own <= _own_threshold(chain.thresholds.tau(given, alpha), given)
-        within = setting.promise.conditional
-        least = LeastCovered.of_rows(alpha, labels, given.truth, covered, top, conditional=within, rows=ROWS)
+        least = LeastCovered.of_rows(alpha, labels, given.truth, covered, top, setting.promise, ROWS)
         limits = _limits(chain, given, alpha)
         empty = _empty(chain, given, np.flatnonzero(~covered), alpha)
         found[alpha] = InSample(least, empty, limits, setting.oracle.loss.unit)

@@ -58,8 +58,8 @@ def check_limits(promise: Promise, oracle: Oracle) -> None:
     enforced = Setting(promise, oracle).enforces_limits
     if enforced and promise.by_class:
         raise LimitError(
-            'limits are means over all rows, and conditional="class" has a threshold for each class, at which sets are '
-            "not the best at any price: leave out conditional, or take the limits out of the spec"
+            f"limits are means over all rows, and {promise.asked} has a threshold for each class, at which sets are "
+            "not the best at any price: leave it out, or take the limits out of the spec"
         )
     if promise.randomize and len(promise.alphas) > 1 and (enforced or oracle.wants_anchor):
         what, way_out = ("multipliers of limits", "") if enforced else ("an anchor", ", or an anchor in the options")
@@ -80,6 +80,7 @@ class Multipliers(Stage):
 
     name: ClassVar[str] = "multipliers"
     article: ClassVar[str] = "the "
+    most: ClassVar[int | None] = MOST
     by_alpha: ClassVar[bool] = True
 
     @classmethod
@@ -101,10 +102,6 @@ class Multipliers(Stage):
             return (fold,)
         rest = np.delete(np.arange(len(cells)), fold)
         return fold, rest[replace(cells, codes=cells.codes[rest]).draw(BOUND_SHARE, BOUND_MOST, rng)]
-
-    @classmethod
-    def split_of(cls, halves: tuple[Indices, Indices]) -> tuple[Indices, ...]:
-        return (np.concatenate(halves)[:MOST],)
 
     @classmethod
     def fit(cls, setting: Setting, folds: Sequence[OracleInput], left: Left) -> Multipliers:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError
+from udcp_dsl.prediction.containers import some_rows_of
 from udcp_dsl.prediction.rows.value import highest
 
 if TYPE_CHECKING:
@@ -46,9 +47,7 @@ class OracleInput:
 
     def take(self, rows: slice | npt.NDArray[np.integer[Any]]) -> OracleInput:
         """Some of the rows, by their positions."""
-        columns = {column.name: getattr(self, column.name) for column in fields(self)}
-        taken: dict[str, Any] = {name: None if column is None else column[rows] for name, column in columns.items()}
-        return OracleInput(**taken)
+        return some_rows_of(self, rows)
 
 
 def prepare(setting: Setting, stages: Iterable[Stage], rows: Rows, *, weigh: bool = True) -> OracleInput:

@@ -43,6 +43,8 @@ class Stage(ABC):
     repairs: ClassVar[bool] = False
     # Whether scores depend on alpha by it.
     by_alpha: ClassVar[bool] = False
+    # How many rows it is fitted on at most, where somebody else chose them.
+    most: ClassVar[int | None] = None
 
     @classmethod
     @abstractmethod
@@ -65,7 +67,7 @@ class Stage(ABC):
     @classmethod
     def split_of(cls, halves: tuple[Indices, Indices]) -> tuple[Indices, ...]:
         """Its folds where the rows to tune on were chosen by somebody else, as two halves."""
-        return (np.concatenate(halves),)
+        return (np.concatenate(halves)[: cls.most],)
 
     def after_thresholds(self, chain: Chain, folds: Sequence[OracleInput]) -> Stage:
         """The stage with what is known once thresholds are set, from rows of its own; nothing may depend on it."""

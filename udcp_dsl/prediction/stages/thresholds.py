@@ -13,6 +13,7 @@ import numpy.typing as npt
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.calibrate import (
     Calibration,
+    Parts,
     calibrate,
     label_weighted,
     merged,
@@ -43,25 +44,25 @@ class Thresholds:
     @classmethod
     def fit(cls, setting: Setting, given: OracleInput, scores: Sequence[FloatArray], *, by_alpha: bool) -> Thresholds:
         """From the true labels' scores of rows: one array for all alphas or, `by_alpha`, one for each."""
-        promise, harm, harms = setting.promise, setting.harm, setting.harms(given)
+        promise, harms, by_class = setting.promise, setting.harms(given), setting.promise.by_class
         levels = [(alpha,) for alpha in promise.alphas] if by_alpha else [promise.alphas]
-        by_class = promise.by_class
+        parts = Parts(
+            promise.conditional,
+            given.groups,
+            setting.decisions,
+            setting.own_alphas,
+            y=given.truth if by_class else None,
+            n_classes=setting.oracle.loss.K if by_class else None,
+            difficulty=given.difficulty,
+            bins=promise.bin_count,
+        )
         calibration = merged(
             calibrate(
                 own,
                 alphas=alphas,
-                conditional=promise.conditional,
-                groups=given.groups,
-                decisions=setting.decisions,
-                own_alphas=setting.own_alphas,
-                y=given.truth if by_class else None,
-                n_classes=setting.oracle.loss.K if by_class else None,
-                difficulty=given.difficulty,
-                bins=promise.bin_count,
-                confidence=promise.confidence,
-                simultaneous=promise.simultaneous,
+                parts=parts,
+                rule=setting.rule(given.groups),
                 harms=harms,
-                most=None if harm is None else harm.most,
                 weights=given.weights,
                 pool=promise.pool,
                 randomize=promise.randomize,

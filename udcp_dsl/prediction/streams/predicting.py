@@ -54,8 +54,7 @@ class Tally:
         harm, harms = predictor.promise.harm(predictor.loss), [x.harms for x in self.judged if x.harms is not None]
         if harm is not None:
             return risk_of(harm, covered, np.concatenate(harms), level)
-        labels, within = predictor.loss.labels, predictor.conditional
-        return LeastCovered.of_rows(level, labels, truth, covered, highest, conditional=within)
+        return LeastCovered.of_rows(level, predictor.loss.labels, truth, covered, highest, predictor.promise)
 
     @classmethod
     def of(cls, block: Answers) -> Tally:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from hypothesis import strategies as st
 
-from udcp_dsl.diagnostics import SpecWarning
+from udcp_dsl.diagnostics import SpecWarning, keeping_warnings
 from udcp_dsl.language import ast
 from udcp_dsl.language.unparse import unparse
 from udcp_dsl.loss import loads
@@ -66,8 +65,7 @@ class GeneratedSpec:
         Loss
             The compiled loss.
         """
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SpecWarning)
+        with keeping_warnings(SpecWarning):
             return loads(self.text, labels=self.labels, files=self.files, loss=loss)
 
 

@@ -28,6 +28,7 @@ from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.calibrate import (
     Calibration,
     CalibrationWarning,
+    Parts,
     calibrate,
     exact_level,
     levels_of,
@@ -234,8 +235,8 @@ def test_groups_and_classes_against_their_own_thresholds(rows: list[tuple[float,
     y = ["abcd".index(g) for g in groups]
     parts = {g: [s for s, h in rows if h == g] for g in sorted(set(groups))}
     for pool in (False, True):
-        by_group = calibrate(scores, alphas=alphas, conditional="group", groups=groups, pool=pool)
-        by_class = calibrate(scores, alphas=alphas, conditional="class", y=y, n_classes=4, pool=pool)
+        by_group = calibrate(scores, alphas=alphas, parts=Parts("group", groups), pool=pool)
+        by_class = calibrate(scores, alphas=alphas, parts=Parts("class", y=y, n_classes=4), pool=pool)
         for alpha in alphas:
             short = threshold(scores, alpha) if pool else math.inf
             expected = {g: threshold(p, alpha) if len(p) >= points_needed(alpha) else short for g, p in parts.items()}
@@ -249,7 +250,7 @@ def test_groups_and_classes_against_their_own_thresholds(rows: list[tuple[float,
 def test_short_groups_are_named_once_with_what_they_need() -> None:
     groups = ["a"] * 4 + ["b"] * 30 + ["c d"] * 18
     with pytest.warns(CalibrationWarning) as caught:
-        c = calibrate(np.arange(52), alphas=[0.1, 0.05], conditional="group", groups=groups)
+        c = calibrate(np.arange(52), alphas=[0.1, 0.05], parts=Parts("group", groups))
     assert [str(w.message) for w in caught] == [
         "too few calibration points: alpha 0.1 needs 9, but group 'a' has 4; alpha 0.05 needs 19, but group 'a' has 4, "
         "group 'c d' has 18. So prediction sets of these groups hold every label; give more points or a larger alpha, "
@@ -261,7 +262,7 @@ def test_short_groups_are_named_once_with_what_they_need() -> None:
 
 def test_short_classes_are_named_once() -> None:
     with pytest.warns(CalibrationWarning) as caught:
-        c = calibrate(np.arange(10), alphas=0.1, conditional="class", y=[1] * 10, n_classes=14)
+        c = calibrate(np.arange(10), alphas=0.1, parts=Parts("class", y=[1] * 10, n_classes=14))
     (message,) = [str(w.message) for w in caught]
     assert "alpha 0.1 needs 9, but class 0 has 0, class 2 has 0," in message
     assert "class 10 has 0 and 3 more. So these labels are in every prediction set; give more" in message
@@ -274,7 +275,7 @@ def test_marginal_and_pooled_warnings() -> None:
     ):
         assert calibrate(np.arange(5), alphas=0.1).tau() == math.inf
     with pytest.warns(CalibrationWarning, match=r"needs 9, but there are 2\. So every prediction set .*larger alpha$"):
-        calibrate([1, 2], alphas=0.1, conditional="group", groups=["a", "b"], pool=True)
+        calibrate([1, 2], alphas=0.1, parts=Parts("group", ["a", "b"]), pool=True)
     with pytest.warns(
         CalibrationWarning, match=r"every label with a chance of 1 - alpha \(n \+ 1\), whatever the scores"
     ):
@@ -283,12 +284,12 @@ def test_marginal_and_pooled_warnings() -> None:
 
 def test_groups_never_seen() -> None:
     groups = ["a"] * 9 + ["b"] * 9
-    c = calibrate(np.arange(18), alphas=0.1, conditional="group", groups=groups)
+    c = calibrate(np.arange(18), alphas=0.1, parts=Parts("group", groups))
     with pytest.raises(
         InputError, match="row 2: group 'z' was not among the calibration points; known: 'a', 'b'; calib"
     ):
         c.tau(groups=["a", "b", "z"])
-    pooled = calibrate(np.arange(18), alphas=0.1, conditional="group", groups=groups, pool=True)
+    pooled = calibrate(np.arange(18), alphas=0.1, parts=Parts("group", groups), pool=True)
     assert pooled.tau(groups=["z", "b", "a"]).tolist() == [[17.0], [17.0], [8.0]]  # type: ignore[union-attr]
     assert pooled.tau(groups=[]).shape == (0, 1)  # type: ignore[union-attr]
 
@@ -296,7 +297,7 @@ def test_groups_never_seen() -> None:
 def test_names_of_groups() -> None:
     """Whole numbers and their text are one group, in whatever container they come."""
     scores, ones = np.arange(18), [1, "1", 1.0, "1.0", "1.00", 1, 1, 1, 1]
-    c = calibrate(scores, alphas=0.1, conditional="group", groups=[*ones, *[True] * 9])
+    c = calibrate(scores, alphas=0.1, parts=Parts("group", [*ones, *[True] * 9]))
     assert c.thresholds() == {"1": 8.0, "True": 17.0}
     for groups in (["1"], [1], (1,), np.array([1]), np.array(["1"]), np.array([1.0], np.float32), [np.int8(1)]):
         assert c.tau(groups=groups).tolist() == [[8.0]]  # type: ignore[union-attr]
@@ -307,10 +308,10 @@ def test_groups_from_frames() -> None:
     names = ["a", "b"] * 9
     expected = {"a": 16.0, "b": 17.0}
     for column in (pd.Series(names), pd.Series(names, dtype="category"), pl.Series(names), np.array(names)):
-        assert calibrate(np.arange(18), alphas=0.1, conditional="group", groups=column).thresholds() == expected
+        assert calibrate(np.arange(18), alphas=0.1, parts=Parts("group", column)).thresholds() == expected
     for missing in (pd.Series(["a", None]), pl.Series(["a", None]), pd.Series(["a", pd.NA], dtype="string")):
         with pytest.raises(InputError, match=r"groups: row 1 \(counted from 0\) is missing"):
-            calibrate([1, 2], alphas=0.5, conditional="group", groups=missing)
+            calibrate([1, 2], alphas=0.5, parts=Parts("group", missing))
 
 
 BAD_OPTIONS: list[tuple[dict[str, Any], str]] = [
@@ -336,8 +337,9 @@ BAD_OPTIONS: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("options", "message"), BAD_OPTIONS)
 def test_bad_options(options: dict[str, Any], message: str) -> None:
+    parts = {name: option for name, option in options.items() if name != "pool"}
     with pytest.raises(InputError, match=message):
-        calibrate([0.0, 1.0], alphas=0.5, **options)
+        calibrate([0.0, 1.0], alphas=0.5, parts=Parts(**parts), pool="pool" in options)
 
 
 def test_bad_use() -> None:
@@ -346,7 +348,7 @@ def test_bad_use() -> None:
     marginal = calibrate(np.arange(9), alphas=0.1)
     with pytest.raises(InputError, match='calibrate with conditional="group"'):
         marginal.tau(groups=["a"])
-    by_group = calibrate(np.arange(9), alphas=0.1, conditional="group", groups=["a"] * 9)
+    by_group = calibrate(np.arange(9), alphas=0.1, parts=Parts("group", ["a"] * 9))
     with pytest.raises(InputError, match="needs the group of each row"):
         by_group.tau()
     with pytest.raises(InputError, match="groups: 1 entries for 2 rows"):
@@ -382,7 +384,7 @@ MODES: list[dict[str, Any]] = [
 @example([5e-324, 0.1, 1 / 3, math.pi, 1e308, math.inf, 2**53 + 2.0, -1e-310, -0.0, 0.0], MODES[1], True, True)
 def test_round_trip_bit_for_bit(scores: list[float], mode: dict[str, Any], pool: bool, randomize: bool) -> None:
     warnings.simplefilter("ignore")
-    c = calibrate(scores, alphas=[0.1, "1/3", 0.5], pool=pool and bool(mode), randomize=randomize, **mode)
+    c = calibrate(scores, alphas=[0.1, "1/3", 0.5], parts=Parts(**mode), pool=pool and bool(mode), randomize=randomize)
     loaded = Calibration.from_dict(json.loads(json.dumps(c.as_dict(), allow_nan=False)))
     assert bits(loaded.as_dict()) == bits(c.as_dict())
     for mine, theirs in zip(c.all_cells, loaded.all_cells, strict=True):
@@ -393,9 +395,7 @@ def test_round_trip_bit_for_bit(scores: list[float], mode: dict[str, Any], pool:
 
 
 def saved() -> dict[str, Any]:
-    c = calibrate(
-        np.arange(20), alphas=[0.1, 0.5], conditional="group", groups=list("ab") * 10, pool=True, randomize=True
-    )
+    c = calibrate(np.arange(20), alphas=[0.1, 0.5], parts=Parts("group", list("ab") * 10), pool=True, randomize=True)
     data: dict[str, Any] = json.loads(json.dumps(c.as_dict()))
     return data
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction.calibrate import Calibration, calibrate
+from udcp_dsl.prediction.calibrate import Calibration, Parts, Rule, calibrate
 from udcp_dsl.prediction.calibrate.masses import steps
 
 WEIGHTS = st.sampled_from([0.0, 0.1, 0.2, 0.3, 1.0, 1 / 3, 2.5, 1e-12, 7e8])
@@ -57,7 +57,7 @@ def test_by_definition(points: list[tuple[int, float, str]], new: float, alpha: 
 def test_equal_weights_and_harms_are_the_plain_rank(scores: list[int], alpha: Fraction) -> None:
     plain = calibrate(scores, alphas=alpha, warned=True).tau()
     n = len(scores)
-    harm = calibrate(scores, alphas=alpha, harms=np.ones(n), most=Fraction(1), warned=True).tau()
+    harm = calibrate(scores, alphas=alpha, harms=np.ones(n), rule=Rule(None, Fraction(1)), warned=True).tau()
     weighted = calibrate(scores, alphas=alpha, weights=np.full(n, 0.1), warned=True)
     assert harm == plain
     assert weighted.tau(weights=[0.1])[0, 0] == plain  # type: ignore[index]
@@ -67,7 +67,7 @@ def test_harms_are_the_decimals_that_were_written() -> None:
     """Two misses of 0.1 among 29 points, and 0.1 for the new one: 0.3 / 30 is 0.01 exactly; floats are above it."""
     scores, harms = np.arange(29.0), np.full(29, 0.1)
     assert 0.1 + 0.1 + 0.1 > 0.3
-    assert calibrate(scores, alphas=0.01, harms=harms, most=Fraction(1, 10)).tau() == 26.0
+    assert calibrate(scores, alphas=0.01, harms=harms, rule=Rule(None, Fraction(1, 10))).tau() == 26.0
 
 
 def test_a_limit_is_decided_to_the_last_bit() -> None:
@@ -79,7 +79,7 @@ def test_a_limit_is_decided_to_the_last_bit() -> None:
 
 
 def test_a_bound_that_empty_sets_keep() -> None:
-    c = calibrate(np.arange(9.0), alphas=0.9, harms=np.zeros(9), most=Fraction(5))
+    c = calibrate(np.arange(9.0), alphas=0.9, harms=np.zeros(9), rule=Rule(None, Fraction(5)))
     assert c.tau() == -math.inf
 
 
@@ -92,7 +92,7 @@ def mean_risk(n: int, draws: int, seed: int) -> tuple[float, float]:
         y = rng.integers(0, 3, n + 1)
         scores = rng.normal(size=n + 1) - y
         harms = kinds[y]
-        tau = calibrate(scores[:-1], alphas=0.3, harms=harms[:-1], most=Fraction(5), warned=True).tau()
+        tau = calibrate(scores[:-1], alphas=0.3, harms=harms[:-1], rule=Rule(None, Fraction(5)), warned=True).tau()
         missed[i] = harms[-1] * (scores[-1] > tau)
     return float(missed.mean()), float(missed.std() / math.sqrt(draws))
 
@@ -144,14 +144,16 @@ def test_weights_by_group_class_and_difficulty() -> None:
     scores, weights, y = rng.normal(size=n), rng.random(n), rng.integers(0, 3, n)
     new = np.array([0.5, 2.0])
     groups = np.where(y == 0, "a", "b")
-    by_group = calibrate(scores, alphas=0.2, weights=weights, conditional="group", groups=groups, warned=True)
+    by_group = calibrate(scores, alphas=0.2, weights=weights, parts=Parts("group", groups), warned=True)
     own = groups == "b"
     alone = calibrate(scores[own], alphas=0.2, weights=weights[own], warned=True)
     np.testing.assert_array_equal(by_group.tau(groups=["b", "b"], weights=new), alone.tau(weights=new))
-    by_class = calibrate(scores, alphas=0.2, weights=weights, conditional="class", y=y, n_classes=3, warned=True)
+    by_class = calibrate(scores, alphas=0.2, weights=weights, parts=Parts("class", y=y, n_classes=3), warned=True)
     assert np.asarray(by_class.tau(weights=new)).shape == (2, 3)
     v = rng.random(n)
-    by_bin = calibrate(scores, alphas=0.2, weights=weights, conditional="difficulty", difficulty=v, bins=2, warned=True)
+    by_bin = calibrate(
+        scores, alphas=0.2, weights=weights, parts=Parts("difficulty", difficulty=v, bins=2), warned=True
+    )
     assert np.asarray(by_bin.tau(difficulty=np.array([0.1, 0.9]), weights=new)).shape == (2, 1)
     for c in (by_group, by_class, by_bin):
         assert Calibration.from_dict(c.as_dict()).as_dict() == c.as_dict()
@@ -164,10 +166,10 @@ def test_weights_by_group_class_and_difficulty() -> None:
         ({"weights": [1.0, math.nan]}, "row 1 .* is nan"),
         ({"weights": [0.0, 0.0]}, "all 0"),
         ({"weights": [1.0]}, "shape"),
-        ({"weights": [1.0, 1.0], "confidence": 0.9}, "confidence"),
+        ({"weights": [1.0, 1.0], "rule": Rule(Fraction(9, 10))}, "confidence"),
         ({"harms": [1.0, 1.0]}, "most="),
-        ({"harms": [1.0, 3.0], "most": Fraction(2)}, "above 2"),
-        ({"harms": [1.0, 1.0], "most": Fraction(1), "confidence": 0.9}, "confidence"),
+        ({"harms": [1.0, 3.0], "rule": Rule(None, Fraction(2))}, "above 2"),
+        ({"harms": [1.0, 1.0], "rule": Rule(Fraction(9, 10), Fraction(1))}, "confidence"),
         ({"difficulty": [0.1, 0.2]}, "difficulty= and conditional="),
         ({"conditional": "difficulty", "difficulty": [0.1, 0.2], "bins": 1}, "bins is 1"),
         ({"conditional": "difficulty", "difficulty": [0.1, math.nan]}, "NaN"),
@@ -175,8 +177,10 @@ def test_weights_by_group_class_and_difficulty() -> None:
     ],
 )  # fmt: skip
 def test_bad_input(options: dict[str, object], message: str) -> None:
+    parts = {name: options[name] for name in ("conditional", "difficulty", "bins") if name in options}
+    others = {name: option for name, option in options.items() if name not in parts}
     with pytest.raises(InputError, match=message):
-        calibrate([1.0, 2.0], alphas=0.5, **options)  # type: ignore[arg-type]
+        calibrate([1.0, 2.0], alphas=0.5, parts=Parts(**parts), **others)  # type: ignore[arg-type]
 
 
 def test_weights_that_are_missing_at_prediction_or_unasked() -> None:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.calibrate import (
     Calibration,
+    Parts,
     calibrate,
     points_needed,
     randomized_sets,
@@ -71,8 +72,8 @@ def test_randomized_sets_are_the_definition_exactly(scores: list[float], s: floa
 def test_randomized_by_group_and_class(rows: list[tuple[float, int]], s: float, alpha: Fraction, pool: bool) -> None:
     warnings.simplefilter("ignore")
     everything, y = [x for x, _ in rows], [k for _, k in rows]
-    by_class = calibrate(everything, alphas=alpha, conditional="class", y=y, n_classes=4, pool=pool, randomize=True)
-    by_group = calibrate(everything, alphas=alpha, conditional="group", groups=y, pool=pool, randomize=True)
+    by_class = calibrate(everything, alphas=alpha, parts=Parts("class", y=y, n_classes=4), pool=pool, randomize=True)
+    by_group = calibrate(everything, alphas=alpha, parts=Parts("group", y), pool=pool, randomize=True)
     for k in range(4):
         scores = [x for x, c in rows if c == k]
         decides = everything if pool and len(scores) < points_needed(alpha) else scores
@@ -119,7 +120,7 @@ def test_randomized_refusals() -> None:
         randomized_sets([[0.0]], c, 0.1, 7)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="row 1: the score is -inf"):
         calibrate([0.0, -math.inf], alphas=0.5, randomize=True)
-    by_class = calibrate([0.0, 1.0], alphas="1/2", conditional="class", y=[0, 1], n_classes=2, randomize=True)
+    by_class = calibrate([0.0, 1.0], alphas="1/2", parts=Parts("class", y=[0, 1], n_classes=2), randomize=True)
     with pytest.raises(InputError, match="3 columns, but 2 classes"):
         randomized_sets([[0.0, 0.0, 0.0]], by_class, 0.5, rng)
     assert c.all_cells[0].scores is not None

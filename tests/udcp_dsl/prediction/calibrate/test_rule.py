@@ -11,10 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction.calibrate import Rule, calibrate
+from udcp_dsl.prediction.calibrate import Parts, Rule, calibrate
 from udcp_dsl.prediction.calibrate.rule import confident_points, confident_rank
+from udcp_dsl.prediction.promises.promise import Promise
 
 TENTH = Fraction(1, 10)
+CONFIDENT = Rule(Fraction(19, 20))
 
 
 @pytest.mark.parametrize(
@@ -60,7 +62,7 @@ def test_equality_is_decided_in_whole_numbers() -> None:
 def share_of_draws(n: int, draws: int, seed: int) -> float:
     """In how many draws of n uniform scores, whose coverage is the threshold itself, 0.9 is covered."""
     rng = np.random.default_rng(seed)
-    taus = [calibrate(rng.random(n), alphas=0.1, confidence=0.95).tau() for _ in range(draws)]
+    taus = [calibrate(rng.random(n), alphas=0.1, rule=CONFIDENT).tau() for _ in range(draws)]
     return float((np.array(taus) >= 0.9).mean())
 
 
@@ -86,8 +88,9 @@ def test_share_of_draws_at_full_size() -> None:
 
 def test_all_at_once_is_a_higher_confidence_for_each() -> None:
     scores, groups = np.arange(400.0), np.repeat(list("abcd"), 100)
-    each = calibrate(scores, alphas=0.2, conditional="group", groups=groups, confidence=0.9)
-    whole = calibrate(scores, alphas=0.2, conditional="group", groups=groups, confidence=0.9, simultaneous=True)
+    asked = [Promise(alpha=0.2, conditional="group", confidence=0.9, simultaneous=whole) for whole in (False, True)]
+    rules = [promise.rule(4, None) for promise in asked]
+    each, whole = (calibrate(scores, alphas=0.2, parts=Parts("group", groups), rule=rule) for rule in rules)
     assert each.rule == Rule(Fraction(9, 10))
     assert whole.rule == Rule(1 - Fraction(1, 40))
     ranks = [
@@ -99,9 +102,9 @@ def test_all_at_once_is_a_higher_confidence_for_each() -> None:
 
 def test_what_n_cannot_reach_is_told() -> None:
     with pytest.warns(UserWarning, match=r"alpha 0.1 needs 29, but there are 28.*or ask for less confidence"):
-        c = calibrate(np.arange(28.0), alphas=0.1, confidence=0.95)
+        c = calibrate(np.arange(28.0), alphas=0.1, rule=CONFIDENT)
     assert c.tau() == math.inf
-    assert calibrate(np.arange(29.0), alphas=0.1, confidence=0.95).tau() == 28.0
+    assert calibrate(np.arange(29.0), alphas=0.1, rule=CONFIDENT).tau() == 28.0
 
 
 def test_rules_are_saved() -> None:

@@ -153,7 +153,7 @@ def test_a_frame_without_names_is_an_array_where_class_names_are_given() -> None
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
 def test_other_columns_and_ids(make: Any) -> None:
     frame = make({"site": ["x", "y", "z"], "c": GOOD[:, 2], "id": [7, 8, 9], "a": GOOD[:, 0], "b": GOOD[:, 1]})
-    rows = rows_of(frame, ABC, ignore=["site"], id_column="id")
+    rows = rows_of(frame, ABC, ignore=["site", "id"], ids=frame["id"])
     np.testing.assert_array_equal(rows.P, GOOD)
     assert rows.ids is not None
     assert rows.ids.tolist() == ["7", "8", "9"]

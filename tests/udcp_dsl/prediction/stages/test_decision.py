@@ -14,7 +14,7 @@ from click.testing import CliRunner
 import udcp_dsl as udcp
 from udcp_dsl.cli import main
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction.calibrate import CalibrationWarning, calibrate, coverage_law
+from udcp_dsl.prediction.calibrate import CalibrationWarning, Parts, calibrate, coverage_law
 from udcp_dsl.prediction.oracle import AnchoredOracle
 from udcp_dsl.prediction.stages.decision import merged
 
@@ -170,9 +170,8 @@ def test_both_decisions_of_the_tickets_are_covered_by_their_law(monkeypatch: pyt
         covered, mean, variance = 0, 0.0, 0.0
         for part in np.array_split(np.random.default_rng(0).permutation(own), max(1, len(own) // 100)):
             n = len(part) // 2
-            found = calibrate(
-                part[:n], alphas=0.1, conditional="decision", groups=[name] * n, decisions=("handed over", "kept")
-            )
+            parts = Parts("decision", [name] * n, ("handed over", "kept"))
+            found = calibrate(part[:n], alphas=0.1, parts=parts)
             law = coverage_law(n, 0.1, len(part) - n)
             tau = found.tau(groups=[name] * (len(part) - n))
             covered += int((part[n:] <= np.asarray(tau)[:, 0]).sum())
