@@ -280,7 +280,7 @@ def drawn_prices() -> list[str]:
 def drawn() -> str:
     said = (
         "Left to right: a loss and the probabilities of one row; the operations of the loss as a tree; a search of"
-        f" three nodes for the best set at price {MU:g}; the lower hull of (probability, cost), with the prices as its slopes"
+        f" three nodes for the best set at price {MU:g}; the lower hull of (probability, cost), whose slopes are prices"
     )
     heads = ((28, "A loss and a row"), (232, "Arrays"), (446, f"Best set at price {MU:g}"), (752, "Prices"))
     parts = [

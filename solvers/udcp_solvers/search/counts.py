@@ -142,7 +142,7 @@ def _merge(c: int, around: int, end: int, T: Workspace) -> int:
     for k in range(width):
         pool[outer.place + k] = T.trial[k]
     outer.length = width
-    return width
+    return int(width)
 
 
 @jit

@@ -124,7 +124,7 @@ def _steepest(ints: Ints, floats: Floats, s: int, node: Node, T: Workspace) -> f
     steepest = T.search.steepest
     for k in range(start + 1, start + length):
         steepest = max(steepest, abs(here.factor * (tables[k] - tables[k - 1])))
-    return steepest
+    return float(steepest)
 
 
 @jit
