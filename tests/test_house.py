@@ -14,6 +14,7 @@ import udcp_dsl
 
 ROOT = Path(__file__).parents[1]
 ROOTS = [ROOT / "udcp_dsl", ROOT / "solvers", ROOT / "grammars"]
+COMPILED_ROOMS = ("search", "numeric", "programs", "greedy_orders")
 ONE_A_VERB_OR_ATOM = ("udcp_dsl/cli", "udcp_dsl/expression/atoms")
 
 
@@ -40,6 +41,24 @@ def test_no_room_has_more_than_15_modules() -> None:
     assert len(rooms) > 15
     modules = {str(room.relative_to(ROOT)): len(list(room.glob("*.py"))) - 1 for room in rooms}  # __init__ is the door
     assert not {room: n for room, n in modules.items() if n > 15 and room not in ONE_A_VERB_OR_ATOM}
+
+
+def test_no_function_of_a_compiled_room_has_above_60_lines_or_8_parameters() -> None:
+    found = {
+        f"{room}/{path.name}: {node.name}": ((node.end_lineno or 0) - node.lineno + 1, _parameters_of(node))
+        for room in COMPILED_ROOMS
+        for path in (ROOT / "solvers" / "udcp_solvers" / room).glob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef)
+    }
+    assert len(found) > 300
+    assert not {name: size for name, size in found.items() if size[0] > 60 or size[1] > 8}
+
+
+def _parameters_of(function: ast.FunctionDef) -> int:
+    of = function.args
+    named = [arg.arg for arg in (*of.posonlyargs, *of.args, *of.kwonlyargs, of.vararg, of.kwarg) if arg is not None]
+    return len([name for name in named if name not in ("self", "cls")])
 
 
 def test_the_version_is_written_once_and_the_changelog_is_about_it() -> None:

@@ -49,8 +49,8 @@ FAULTS = (
     Fault(
         "search: labels fixed between two sets that may change there",
         "solvers/udcp_solvers/search/hull.py",
-        "height = share * (b - mu) * R.real[_GAIN]",
-        "height = 0.2 * share * (b - mu) * R.real[_GAIN]",
+        "height = share * (b - mu) * state.gain",
+        "height = 0.2 * share * (b - mu) * state.gain",
         (SEARCH,),
     ),
     Fault(

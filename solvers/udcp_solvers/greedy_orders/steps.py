@@ -41,6 +41,17 @@ class Problem(NamedTuple):
     eps: float
 
 
+class Rows(NamedTuple):
+    """Rows P (n, K), and how far each is ordered: until label `wanted` is placed or less mass than `floor` remains;
+    `orders` (n, K) are replaced from those by falling p, and `counts` (n,) gets how many labels are placed."""
+
+    P: Probabilities
+    wanted: Indices
+    floor: Floats
+    orders: Indices
+    counts: Indices
+
+
 class Candidates(NamedTuple):
     """The lists of one row (G of them, arrays marked + padded to whole lanes), and room to work in."""
 
@@ -71,7 +82,7 @@ def orders_by_steps(
     """The labels of each row in greedy order, until label `wanted` is placed or less mass than `floor` remains."""
     falling_orders(P[start:stop], orders[start:stop])
     ranks, candidates = ranks_for(P.shape[1]), _candidates_for(problem)
-    _fill(start, stop, P, wanted, floor, problem, ranks, candidates, orders, counts)
+    _fill(start, stop, Rows(P, wanted, floor, orders, counts), problem, ranks, candidates)
 
 
 def _candidates_for(problem: Problem) -> Candidates:
@@ -95,23 +106,12 @@ def _candidates_for(problem: Problem) -> Candidates:
 
 
 @jit
-def _fill(
-    start: int,
-    stop: int,
-    P: Probabilities,
-    wanted: Indices,
-    floor: Floats,
-    problem: Problem,
-    ranks: Ranked,
-    candidates: Candidates,
-    orders: Indices,
-    counts: Indices,
-) -> None:
+def _fill(start: int, stop: int, rows: Rows, problem: Problem, ranks: Ranked, candidates: Candidates) -> None:
     """Replace each row's order by falling p, which stands in `orders`, by its greedy order."""
     for i in range(start, stop):
-        rank(P[i], orders[i], problem.eps, ranks)
+        rank(rows.P[i], rows.orders[i], problem.eps, ranks)
         _begin(problem, ranks, candidates)
-        counts[i] = _order(problem, ranks, candidates, wanted[i], floor[i], orders[i])
+        rows.counts[i] = _order(problem, ranks, candidates, rows.wanted[i], rows.floor[i], rows.orders[i])
 
 
 @jit

@@ -1,16 +1,17 @@
 """The best set at a price: the least L(S) - mu p(S) over sets that hold some labels and leave out others.
 
-Branch and bound. Open nodes wait on a stack, the one of the set just found on top. A step takes the top one and
+Branch and bound. A node N is a part of these sets; its bound is at most the least L(S) - mu p(S) over S in N. Open
+nodes wait on a stack, the one that has the set just found on top. A step takes the top one and
 
 - drops it if its bound is no better than the incumbent, the best set known;
 - bounds it: the minimum of a minorant, whose lines are moved until it is high, and the set that attains it, which may
   be the next incumbent;
-- fixes labels that would cost too much on the other side;
-- closes it where the set costs what the minorant says, or branches: two nodes in its place.
+- fixes labels that would raise the bound above the incumbent if they changed sides;
+- closes it if the set costs what the minorant says, or else branches: two nodes in its place.
 
-Whatever the loss, all sets are covered; with the budget used up, the least bound of what is left open tells how much
-better another set could be. Of min(L, c) nodes are those of L; beside them there is one set more, all labels at the
-limit c: its value is the *ceiling*.
+So all sets are covered, whatever the loss. If the budget of nodes is used up, the least bound of the nodes left open
+says how much better another set could be. For min(L, c), nodes are those of L; beside them there is one more set, all
+labels at the limit c, whose value is the *ceiling*. docs/engine.md follows an example.
 """
 
 from __future__ import annotations
@@ -126,9 +127,9 @@ def _open_root(ints: Ints, floats: Floats, asked: Question, T: Workspace) -> Non
     """A stack of one node, all sets that agree with what is fixed; no incumbent."""
     search, labels, constants = T.search, T.labels, numbers(ints, floats, CONSTANTS)
     for j in range(len(constants)):
-        T.quantities[j].base = constants[j]
+        T.quantities[j].root = constants[j]
     for c in range(len(T.categories)):
-        T.categories[c].base = 0
+        T.categories[c].root = 0
     fill(T.marks[0], 0)
     root = node_at(ints, 0, T)
     for y in range(len(labels)):
@@ -362,9 +363,9 @@ def _drop_fixed(ints: Ints, floats: Floats, node: Node, T: Workspace) -> float:
         if node.x[y] == IN:
             gone += T.labels[y].worth
             for j in range(len(T.quantities)):
-                T.quantities[j].base += costs[j * K + y]
+                T.quantities[j].root += costs[j * K + y]
             for e in range(starts[y], starts[y + 1]):
-                T.categories[of[e]].base = TOUCHED
+                T.categories[of[e]].root = TOUCHED
     put(T.candidates[:count], T.open[:count])
     for y in range(K):
         if node.x[y] == IN:

@@ -1,8 +1,13 @@
-"""The bound of a node, the set that attains it, and by how much the bound rises if a label changes sides.
+"""The bound of a node N, the set that attains it, and by how much the bound rises if a label changes sides.
 
-The bound is the minimum of the minorant. What is left of it beside label values and category weights (a threshold on
-entries, a table of a count, pairs of free labels) is minimised with them. With a label changed the minimum rises by at
-least what the label and its categories are worth: labels for which that is too much are fixed.
+With a minorant m, m(S) <= L(S) - mu p(S) for S in N:
+
+    bound      = min of m(S) over S in N, attained by `chosen`
+    change(y) <= min of m(S) - bound over those S in N that have y on the other side than `chosen`
+
+What is left of the minorant beside label values and category weights (a threshold on entries, a table of a count, pairs
+of free labels) is minimised together with them. A label changed costs at least what it and its categories are worth; if
+bound + change(y) is above the incumbent, y is fixed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,11 @@
-"""Where a node is divided: at the operation that makes most of the difference between the set and its minorant.
+"""Where a node is divided: at the operation that is farthest above its minorant on the chosen set.
 
-An indicator is 0 or 1, a count at most k or more, a category touched or not, a minimum one operand or the other; last,
-a label is in or out: of those chosen the weightiest, and with it those that are interchangeable with it and likelier.
-Of the two halves `here` is the one that has the chosen set, `there` the other.
+    indicator    0 or 1                       minimum     its first operand or its second
+    count        at most k, or more           category    touched, or all its labels out
+    label        in or out, if nothing else is undecided
+
+Of the chosen labels the weightiest is taken, and with it those that are interchangeable with it and likelier. Of the
+two halves `here` is the one that has the chosen set, `there` the other.
 """
 
 from __future__ import annotations

@@ -1,9 +1,12 @@
-"""The minimum of a minorant beside a table of how many labels are chosen: the least value for every number, by
-category.
+"""The minimum of a minorant beside a table of how many labels are chosen, by category and number (min-plus).
 
-Within a category, n labels cost least if they are the n of least value; two parts of it are put together number by
-number (min-plus), inner categories before outer ones, and what each part got is kept, to find the labels again. Labels
-that the count leaves out come as they pay. Category C stands for all labels: what is in no category is its own.
+v(C, n), the least value of n counted labels in C, is that of two parts A and B of C put together:
+
+    v(C, n) = min over s of v(A, n - s) + v(B, s).
+
+Of labels that are in no inner category of C, n cost least if they are the n of least value. Inner categories come
+before outer ones, and what each part got is kept, to find the labels again. Labels that the table does not count are
+chosen if their value is below 0. Category C stands for all labels; what is in no category belongs to it alone.
 """
 
 from __future__ import annotations
@@ -42,7 +45,7 @@ def by_count(ints: Ints, floats: Floats, node: Node, T: Workspace) -> float:
     K, tables = len(node.x), numbers(ints, floats, TABLES)
     counts = numbers(ints, floats, COSTS)[j * K : (j + 1) * K]
     # Labels that are in count before all others.
-    before, forced = int(T.quantities[j].base + 0.5), 0.0
+    before, forced = int(T.quantities[j].root + 0.5), 0.0
     for y in open_labels(T):
         T.chosen[y] = 0
         if node.x[y] == IN:
@@ -139,7 +142,7 @@ def _merge(c: int, around: int, end: int, T: Workspace) -> int:
     for k in range(width):
         pool[outer.place + k] = T.trial[k]
     outer.length = width
-    return width
+    return int(width)
 
 
 @jit

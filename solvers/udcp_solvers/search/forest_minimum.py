@@ -1,8 +1,10 @@
-"""The minimum of a minorant over the sets of a node: one pass over the forest of categories.
+"""The minimum of a minorant over the sets of a node: one pass over the forest of categories, inner ones first.
 
-v(C) = its weight + the values of its labels below 0 + v of the categories within it below 0; C is entered if v(C) <= 0,
-or if it is touched anyway. With a threshold, f t is paid for the largest entry t of a label: labels come in by rising
-entry, and v is kept up to date along the path of each.
+    v(C) = weight(C) + sum of the values below 0 of the labels of C alone + sum of v(D) below 0 of the categories D in C
+
+A category is entered if v(C) <= 0, or if it is touched anyway; the minimum is the sum of v over the outermost ones.
+With a threshold, f t is paid for the largest entry t of a label that is in: labels are let in by rising entry, and v is
+kept up to date along the path of each.
 """
 
 from __future__ import annotations

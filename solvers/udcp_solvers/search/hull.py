@@ -1,23 +1,36 @@
 """Prices of labels from best sets: the lower hull of all sets is traced, from the left, as far as it is wanted.
 
-Between two sets of the hull the price at which their lines meet is asked for; a set that is better there is a point of
-the hull between them, and if there is none, the two are neighbours (Eisner and Severance). A label's price is that of
-the first set that has it.
+Mathematics. Each set S is a point (p(S), L(S)). At a price mu the best set, of least L(S) - mu p(S), is a *corner* of
+the lower hull of these points. The lines of two corners a and b, p(a) < p(b), meet at the price
 
-With an anchor m, and S* the best set at m: labels of S* are priced among the subsets of S*, at most m; the others
-above m, among the supersets of S*, or among all sets where the best sets up to m hold nothing beyond S*.
+    mu = (L(b) - L(a)) / (p(b) - p(a)).
 
-A row asks for one best set after another, and what it asks next depends on the answer: so it is a machine of few
-states, and the search, which takes long to compile, is called in one place. What is asked depends neither on the label
-nor on the threshold that is wanted, only how far it goes: the faces agree even where a budget ended a search.
+If some set is better there, it is a corner between them, and each half is looked at in turn; if none is, a and b are
+neighbours, and the labels of b are bought at mu (Eisner and Severance). The price of a label is the lowest at which it
+is bought. With an anchor m and S* the best set at m: labels of S* are priced among the subsets of S*, at most m; the
+others above m, among the supersets of S*, or among all sets where the best sets up to m hold nothing beyond S*.
+
+What is asked of the search next depends on its answer. So tracing is a machine: `begin` asks the first question,
+`advance` takes in an answer and asks the next, and the search, which takes long to compile, is called in one place. The
+state of the machine is a question and the stretch of hull that it belongs to; `advance` has the table of transitions.
+
+    stretch   sets                          from      to
+    PLAIN     all                           price 0   as far as wanted
+    INSIDE    subsets of S*                 price 0   S*
+    UP_TO     all                           price 0   S*: is every best set within S*?
+    BEYOND    all if so, else supersets     S*        as far as wanted
+
+What is asked depends neither on the label nor on the threshold that is wanted, only how far it goes: scores, the score
+of one label and sets agree even where a budget ended a search.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from udcp_solvers.numeric.arrays import Records, records
 from udcp_solvers.numeric.compiled import jit_uncounted as jit
 from udcp_solvers.numeric.double_double import Double, plus, ratio
 from udcp_solvers.numeric.filling import fill, put
@@ -28,305 +41,503 @@ from udcp_solvers.search.workspace import NEAR, Question, Workspace, workspace_o
 
 # What is wanted of a row: every score, that of one label, the set at a threshold, the best set at the anchor alone.
 ALL, ONE, SET, BEST = range(4)
+# Questions and stretches, see above.
+ANCHOR_SET, STILL_BEST, LEFT_END, RIGHT_END, LAST_END, BETWEEN = range(6)
+PLAIN, INSIDE, UP_TO, BEYOND = range(4)
 
-# Sets that wait at most; behind them the left end, the best set at the anchor, one from beyond it, and labels that are
-# fixed, as they are, as they were where they are changed for a while, and as the next question has them.
-_WAIT = 48
-_LEFT, _STAR, _OTHER, _FIXED, _SAVED, _ASKED_OF = range(_WAIT + 2, _WAIT + 8)
-
-# Stretches of hull that a row may ask for: of all sets, of subsets of S*, up to the anchor, and beyond it.
-_PLAIN, _INSIDE, _UP_TO, _BEYOND = range(4)
-# What was asked for: S*, whether it is still the best beyond m, a left end, a right end, the last, one between.
-_ASKED_STAR, _ASKED_STILL, _ASKED_LEFT, _ASKED_RIGHT, _ASKED_LAST, _ASKED_BETWEEN = range(6)
+# Places of corners. Those that wait come first, the next of them last, and one behind it that is asked for; then the
+# left end, the best set at the anchor, and the best at a right end beyond the anchor.
+_MOST_WAITING = 48
+_LEFT, _STAR, _OTHER = range(_MOST_WAITING + 2, _MOST_WAITING + 5)
+_PLACES = _MOST_WAITING + 5
 
 # Up to a price this much higher a set may be bought at the price itself, but for rounding.
 ABOVE = 1e-9
 # Right ends of stretches: the first so much above the anchor, others so many times as far; so many, then the last set.
 _FIRST_STEP, _GROWTH, _ENDS = 0.03, 4.0, 12
 
+# A corner: what the set costs, and the price at which it was found to be the best.
+CORNER = np.dtype([("cost", "f8"), ("price", "f8")])
+# See `Trace`: what is wanted, the question, how far the hull is known.
+STATE = np.dtype([
+    ("wanted", "i8"), ("label", "i8"), ("anchor", "f8"), ("threshold", "f8"), ("upper", "f8"), ("span", "f8"),
+    ("asked", "i8"), ("stretch", "i8"), ("mu", "f8"), ("place", "i8"), ("started", "?"), ("gain", "f8"),
+    ("nodes", "i8"), ("anew", "?"),
+    ("price", "f8"), ("top", "i8"), ("nested", "?"), ("still_best", "f8"),
+    ("right", "f8"), ("ends", "i8"), ("first_right", "f8"),
+], align=True)  # fmt: skip
 
-class Row(NamedTuple):
-    """A row at hand: p, its scores and those kept from inside the anchor; sets, their costs, the prices at which they
-    were found to be the best and how much worse they are there with a label changed; the machine's state.
 
-    `at`: what was asked for, in which stretch, the set that is wanted next and whether it begins with one, how many
-    wait, how many right ends there were, whether the best sets up to the anchor hold nothing beyond S*, the branches
-    that are left, whether a new count of them begins. `real`: the price asked for, the last price, how much the loss
-    may vary, the price of the right end, the price up to which S* is the best, the first right end without an anchor,
-    the mass between two sets that meet.
+class PriceRows(NamedTuple):
+    """Rows P (n, K) and what is `wanted` of them: scores (n, K), scores (n, 1) of the labels y (n,), masks (n, K) at
+    the thresholds tau (n,), or of the best sets at the anchors (n,); below 0 an anchor is none.
+
+    `gaps` (n,) gets by how much a better set may have been missed, with the budget of nodes used up; 0 where all is
+    exact. `fixed` (n, K), or none: labels that a best set holds or leaves out. `span`: how much the loss may vary.
+    """
+
+    P: Floats
+    wanted: int
+    anchor: Floats
+    y: Ints
+    tau: Floats
+    fixed: Marks
+    scores: Floats
+    masks: Marks
+    gaps: Floats
+    budget: int
+    span: float
+
+
+class Trace(NamedTuple):
+    """The hull of one row, as far as it is known: p, the scores, and those that were found inside the anchor.
+
+    Corners by place: `marks` (places, K), what they cost, and `margins` (places, K), how much worse they are with a
+    label changed, at the price where they were found. `fixed` (K,): labels that all sets of the stretch hold or leave
+    out; `asked` (K,), those of the question. Of the `state`:
+
+    - what is `wanted` of the row, and of which `label`; the `anchor`, below 0 for none, the `threshold`, and `upper`,
+      the highest price that matters; `span`, how much the loss may vary;
+    - what is `asked`, in which `stretch`: the best set at the price `mu`, for which `place`, and whether a set to begin
+      with is `started` there; `gain`, of BETWEEN, the mass between the two sets that meet;
+    - `nodes` that the search may still look at, and whether this budget and the lines of the search begin `anew`;
+    - the `price` of the left end, and `top`, the place of the next corner that waits, -1 for none;
+    - `nested`: no best set up to the anchor has a label beyond S*; `still_best`: the price up to which S* is the best;
+    - the price of the `right` end, how many `ends` there were, and the `first_right` where there is no anchor.
     """
 
     p: Floats
     score: Floats
-    kept: Floats
-    hold: Marks
-    cost: Floats
-    found_at: Floats
-    margin: Floats
-    at: Ints
-    real: Floats
+    inside: Floats
+    marks: Marks
+    corners: Records
+    margins: Floats
+    fixed: Marks
+    asked: Marks
+    state: Any
 
 
-_ASKED, _STRETCH, _TO, _STARTED, _TOP, _END, _NESTED, _BRANCHES, _FRESH = range(9)
-_MU, _PRICE, _SPAN, _RIGHT, _FROM, _GUESS, _GAIN = range(7)
-
-
-def price_block(start: int, stop: int, ints: Ints, floats: Floats, *rest: object) -> None:
+def price_block(start: int, stop: int, ints: Ints, floats: Floats, rows: PriceRows) -> None:
     """`price_rows`, with room of its own."""
     K = size_numbers(ints)[0]
-    R = Row(
+    R = Trace(
         p=np.empty(K),
         score=np.empty(K),
-        kept=np.empty(K),
-        hold=np.zeros((_ASKED_OF + 1, K), np.int8),
-        cost=np.zeros(_ASKED_OF + 1),
-        found_at=np.zeros(_ASKED_OF + 1),
-        margin=np.zeros((_ASKED_OF + 1, K)),
-        at=np.zeros(9, np.int64),
-        real=np.zeros(7),
+        inside=np.empty(K),
+        marks=np.zeros((_PLACES, K), np.int8),
+        corners=records(_PLACES, CORNER),
+        margins=np.zeros((_PLACES, K)),
+        fixed=np.zeros(K, np.int8),
+        asked=np.zeros(K, np.int8),
+        state=records(1, STATE)[0],
     )
-    price_rows(start, stop, ints, floats, workspace_of(ints), R, *rest)  # type: ignore[arg-type]
+    price_rows(start, stop, ints, floats, rows, R, workspace_of(ints))
 
 
 @jit
-def price_rows(
-    start: int,
-    stop: int,
-    ints: Ints,
-    floats: Floats,
-    T: Workspace,
-    R: Row,
-    P: Floats,
-    face: int,
-    anchor: Floats,
-    y: Ints,
-    tau: Floats,
-    span: float,
-    budget: int,
-    scores: Floats,
-    masks: Marks,
-    gaps: Floats,
-    fixed: Marks,
-) -> None:
-    """Fill scores (n, K), scores (n, 1) of the labels y, masks (n, K) at the thresholds tau, or of the best sets at the
-    anchors, by `face`.
-
-    `anchor` is (n,), below 0 for none. `gaps` (n,) says by how much a better set may have been missed, with the budget
-    of branches used up; 0 where all is exact. `fixed` (n, K), or none: labels that a best set holds or leaves out.
-    """
-    K = len(R.p)
-    R.real[_SPAN] = span
+def price_rows(start: int, stop: int, ints: Ints, floats: Floats, rows: PriceRows, R: Trace, T: Workspace) -> None:
+    """The prices of some rows, or their sets."""
     for n in range(start, stop):
-        for k in range(K):
-            R.p[k] = P[n, k]
+        _take_row(rows, n, R)
         ties = repeats(ints, floats, R.p, T)
-        gaps[n] = 0.0
-        # A set may be bought at the threshold itself, but for rounding.
-        upper = tau[n] * (1.0 + ABOVE) if face == SET else np.inf
-        more = _begin(R, face, anchor[n], tau[n])
-        if len(fixed) > 0:
-            put(R.hold[_FIXED], fixed[n])
+        rows.gaps[n] = 0.0
+        more = begin(R)
         while more:
-            if R.at[_FRESH] == 1:
-                fill(T.warm, 0.0)
-                R.at[_FRESH], R.at[_BRANCHES] = 0, budget
-            to = R.at[_TO]
-            put(R.hold[_ASKED_OF], R.hold[_FIXED])
-            fill(T.margin, np.inf)
-            if R.at[_ASKED] == _ASKED_BETWEEN:
-                _fix(R, T.margin)
-            asked = Question(R.p, R.real[_MU], R.hold[_ASKED_OF], span, max(R.at[_BRANCHES], 1), ties)
-            gap = best_set(ints, floats, asked, R.hold[to], R.at[_STARTED] == 1, T)
-            gaps[n] = max(gaps[n], gap)
-            R.cost[to] = take_free(ints, floats, asked, R.hold[to], T)
-            R.found_at[to] = R.real[_MU]
-            put(R.margin[to], T.margin)
-            R.at[_BRANCHES] -= T.search.looked
-            if R.at[_ASKED] == _ASKED_LEFT:
-                # What the likeliest of the other labels would add: the first right end is guessed from it.
-                _, likeliest = _outside(R.p, R.hold[_LEFT])
-                if likeliest >= 0:
-                    put(R.hold[_SAVED], R.hold[_LEFT])
-                    R.hold[_SAVED, likeliest] = IN
-                    more_cost = cost_of(ints, floats, R.hold[_SAVED], T)
-                    R.real[_GUESS] = (max(more_cost - R.cost[_LEFT], 0.0) + ABOVE * span) / R.p[likeliest]
-            more = _advance(R, face, anchor[n], y[n], tau[n], upper)
-        if face == ALL:
-            for k in range(K):
-                scores[n, k] = R.score[k]
-        elif face == ONE:
-            scores[n, 0] = R.score[y[n]]
-        elif face == SET:
-            for k in range(K):
-                masks[n, k] = R.score[k] <= tau[n]
-        else:
-            for k in range(K):
-                masks[n, k] = R.hold[_STAR, k] == IN
+            gap = _answer(ints, floats, rows.budget, ties, R, T)
+            rows.gaps[n] = max(rows.gaps[n], gap)
+            more = advance(R)
+        _write_row(rows, n, R)
 
 
 @jit
-def _ask(R: Row, what: int, mu: float, to: int, started: int) -> bool:
-    R.at[_ASKED], R.at[_TO], R.at[_STARTED] = what, to, started
-    R.real[_MU] = mu
+def _take_row(rows: PriceRows, n: int, R: Trace) -> None:
+    """A row, of which nothing is known yet."""
+    state = R.state
+    state.wanted, state.label, state.anchor, state.threshold = rows.wanted, rows.y[n], rows.anchor[n], rows.tau[n]
+    # A set may be bought at the threshold itself, but for rounding.
+    state.upper = rows.tau[n] * (1.0 + ABOVE) if rows.wanted == SET else np.inf
+    state.span, state.anew, state.ends, state.right = rows.span, True, 0, 0.0
+    put(R.p, rows.P[n])
+    fill(R.score, np.inf)
+    fill(R.fixed, FREE)
+    if len(rows.fixed) > 0:
+        put(R.fixed, rows.fixed[n])
+
+
+@jit
+def _write_row(rows: PriceRows, n: int, R: Trace) -> None:
+    """What is wanted of a row that is done."""
+    if rows.wanted == ONE:
+        rows.scores[n, 0] = R.score[R.state.label]
+        return
+    for k in range(len(R.p)):
+        if rows.wanted == ALL:
+            rows.scores[n, k] = R.score[k]
+        elif rows.wanted == SET:
+            rows.masks[n, k] = R.score[k] <= R.state.threshold
+        else:
+            rows.masks[n, k] = R.marks[_STAR, k] == IN
+
+
+@jit
+def _answer(ints: Ints, floats: Floats, budget: int, ties: bool, R: Trace, T: Workspace) -> float:
+    """Find the best set that is asked for; by how much a better one may have been missed."""
+    state = R.state
+    if state.anew:
+        fill(T.warm, 0.0)
+        state.anew, state.nodes = False, budget
+    fill(T.margin, np.inf)
+    _restrict(R, T.margin)
+    question = Question(R.p, state.mu, R.asked, state.span, max(state.nodes, 1), ties)
+    found, corner = R.marks[state.place], R.corners[state.place]
+    gap = best_set(ints, floats, question, found, state.started, T)
+    corner.cost, corner.price = take_free(ints, floats, question, found, T), state.mu
+    put(R.margins[state.place], T.margin)
+    state.nodes -= T.search.looked
+    if state.asked == LEFT_END:
+        _guess_first_right(ints, floats, R, T)
+    return gap
+
+
+@jit
+def _restrict(R: Trace, margin: Floats) -> None:
+    """Labels that the set asked for holds or leaves out: those of the stretch, and all mass at the last end."""
+    put(R.asked, R.fixed)
+    if R.state.asked == LAST_END:
+        for k in range(len(R.p)):
+            if R.asked[k] == FREE and R.p[k] > 0.0:
+                R.asked[k] = IN
+    elif R.state.asked == BETWEEN:
+        _fix_between(R, margin)
+
+
+@jit
+def _fix_between(R: Trace, margin: Floats) -> None:
+    """Of labels that are in both of two sets, or in neither, fix those that are so in every best set where they meet.
+
+    What the best set with a label changed costs, less what it is worth, is concave in the price: it lies above the line
+    between what it is at least where the two sets were found. These are `height` above theirs where they meet.
+    """
+    state, top, mu = R.state, R.state.top, R.state.mu
+    a, b = R.corners[_LEFT].price, R.corners[top].price
+    if not a < mu < b < np.inf or mu <= state.price:
+        return
+    share = (mu - a) / (b - a)
+    height = share * (b - mu) * state.gain
+    slack = ABOVE * height + NEAR * (state.span + mu)
+    for k in range(len(R.p)):
+        if R.fixed[k] == FREE and (R.marks[_LEFT, k] == IN) == (R.marks[top, k] == IN):
+            more = (1.0 - share) * R.margins[_LEFT, k] + share * R.margins[top, k] - height
+            if more > slack:
+                R.asked[k] = IN if R.marks[top, k] == IN else OUT
+                margin[k] = more
+
+
+@jit
+def _guess_first_right(ints: Ints, floats: Floats, R: Trace, T: Workspace) -> None:
+    """Guess the first right end without an anchor by what the likeliest label outside the left end would add."""
+    left = R.marks[_LEFT]
+    _, likeliest = _outside(R.p, left)
+    if likeliest >= 0:
+        before = left[likeliest]
+        left[likeliest] = IN
+        added = cost_of(ints, floats, left, T) - R.corners[_LEFT].cost
+        left[likeliest] = before
+        R.state.first_right = (max(added, 0.0) + ABOVE * R.state.span) / R.p[likeliest]
+
+
+@jit
+def _ask(R: Trace, asked: int, mu: float, place: int, started: bool) -> bool:
+    """Ask for the best set at a price."""
+    state = R.state
+    state.asked, state.mu, state.place, state.started = asked, mu, place, started
     return True
 
 
 @jit
-def _begin(R: Row, face: int, m: float, tau: float) -> bool:
-    """The first question of a row; False if there is none."""
-    fill(R.score, np.inf)
-    fill(R.hold[_FIXED], FREE)
-    R.at[_FRESH], R.at[_END], R.real[_RIGHT] = 1, 0, 0.0
-    if face == SET and (tau < 0.0 or tau == np.inf):
+def begin(R: Trace) -> bool:
+    """Ask the first question of a row; False if there is none."""
+    state = R.state
+    if state.wanted == SET and (state.threshold < 0.0 or state.threshold == np.inf):
         return False
     # At an anchor of 0, S* are the labels of price 0, and the scores are the plain ones.
-    if face == BEST or m > _lowest(R):
-        return _ask(R, _ASKED_STAR, m, _STAR, 0)
-    return _stretch(R, _PLAIN)
+    if state.wanted == BEST or state.anchor > _lowest(R):
+        return _ask(R, ANCHOR_SET, state.anchor, _STAR, False)
+    return _begin_stretch(R, PLAIN)
 
 
 @jit
-def _lowest(R: Row) -> float:
-    """A price that stands for 0: of the cheapest sets the heaviest is the best at it."""
-    return ABOVE * R.real[_SPAN] if R.real[_SPAN] > 0.0 else 1.0
+def advance(R: Trace) -> bool:
+    """Take in the answer and ask the next question; False where the row is done.
+
+        question     stretch          answer               next question
+        (a row)                       no anchor            LEFT_END of PLAIN
+                                      an anchor            ANCHOR_SET
+        ANCHOR_SET                    S*                   LEFT_END of INSIDE, if a price within S* is wanted;
+                                                           else STILL_BEST; none, if only S* is wanted
+        STILL_BEST                    S*                   STILL_BEST at a higher price; none, if that is not wanted
+                                      another set          LEFT_END of UP_TO
+        LEFT_END     PLAIN            a set                RIGHT_END
+                     INSIDE, UP_TO    a set                BETWEEN this set and S*
+        RIGHT_END                     a set                BETWEEN the left end and this set
+        BETWEEN                       a better set         BETWEEN the left end and this set
+                                      no better set        BETWEEN the next corner and the one after it; at the last
+                                                           corner the stretch ends
+                     UP_TO            one not within S*    the stretch ends
+        (the end)    PLAIN, BEYOND                         RIGHT_END, farther right; none, if no higher price is wanted
+                     INSIDE                                STILL_BEST; none, if only prices within S* are wanted
+                     UP_TO                                 RIGHT_END of BEYOND; BETWEEN S* and that end, if it is known
+
+    Where the next right end is the last, the set that has all mass, LAST_END takes the place of RIGHT_END, and LEFT_END
+    of UP_TO that of STILL_BEST.
+    """
+    asked, stretch, ended = R.state.asked, R.state.stretch, False
+    if asked == ANCHOR_SET:
+        return _after_anchor_set(R)
+    if asked == STILL_BEST:
+        return _after_still_best(R)
+    if asked == LEFT_END:
+        ended = _take_left_end(R)
+        if stretch == PLAIN:
+            return not ended and _next_end(R)
+    elif asked == BETWEEN:
+        ended = _take_between(R)
+    return (not ended and _meet(R)) or _end_stretch(R, ended)
 
 
 @jit
-def _stretch(R: Row, stretch: int) -> bool:
-    """Begin a stretch of hull at price 0."""
-    R.at[_STRETCH], R.at[_TOP] = stretch, -1
-    if stretch == _INSIDE:
-        R.at[_FRESH] = 1
+def _after_anchor_set(R: Trace) -> bool:
+    """S* is known."""
+    state = R.state
+    if state.wanted == BEST:
+        return False
+    within_star = state.wanted == ALL or (state.wanted == ONE and R.marks[_STAR, state.label] == IN)
+    if within_star or (state.wanted == SET and state.threshold < state.anchor):
+        return _begin_stretch(R, INSIDE)
+    return _begin_above(R)
+
+
+@jit
+def _begin_above(R: Trace) -> bool:
+    """From S* on to prices above the anchor."""
+    R.state.anew, R.state.still_best = True, R.state.anchor
     for k in range(len(R.p)):
-        R.hold[_FIXED, k] = OUT if stretch == _INSIDE and R.hold[_STAR, k] != IN else FREE
-    R.real[_PRICE] = 0.0
-    return _ask(R, _ASKED_LEFT, _lowest(R), _LEFT, 0)
+        R.score[k] = R.state.anchor if R.marks[_STAR, k] == IN else np.inf
+    return _ask_still_best(R)
 
 
 @jit
-def _advance(R: Row, face: int, m: float, y: int, tau: float, upper: float) -> bool:
-    """Take in the answer and ask the next question; False where the row is done."""
-    asked, stretch = R.at[_ASKED], R.at[_STRETCH]
-    if asked == _ASKED_STAR:
-        if face == BEST:
-            return False
-        if face == ALL or (face == ONE and R.hold[_STAR, y] == IN) or (face == SET and tau < m):
-            return _stretch(R, _INSIDE)
-        return _still(R, face, m)
-    if asked == _ASKED_STILL:
-        if not _same(R.hold[_OTHER], R.hold[_STAR]):
-            return _stretch(R, _UP_TO)
-        R.real[_FROM] = R.real[_RIGHT]
-        return upper > R.real[_FROM] and _still(R, face, m)
-    done = False
-    if asked == _ASKED_LEFT:
-        done = _left(R, face, y)
-        if stretch == _PLAIN and not done and _next_end(R, m):
-            return True
-    elif asked == _ASKED_LAST:
-        put(R.hold[_FIXED], R.hold[_SAVED])
-    elif asked == _ASKED_BETWEEN:
-        done = _between(R, y if face == ONE and stretch != _UP_TO else -1, upper)
-    while True:
-        if not done and _meet(R):
-            return True
-        if stretch == _INSIDE:
-            _close_inside(R, face, m)
-            return face == ALL and _still(R, face, m)
-        if stretch != _UP_TO:
-            break
-        if _beyond(R):
-            return True
-        stretch, done = _BEYOND, False
-    # What is bought beyond a right end has a price above it, even where a search was not proved.
-    R.real[_PRICE] = max(R.real[_PRICE], R.real[_RIGHT])
-    if not done and R.real[_PRICE] < upper and _next_end(R, m):
-        return True
-    if stretch == _BEYOND:
-        _close_beyond(R, face, m)
+def _ask_still_best(R: Trace) -> bool:
+    """Ask whether S* is the best at the next right end, too; False if it has all mass."""
+    state = R.state
+    put(R.marks[_LEFT], R.marks[_STAR])
+    fill(R.fixed, FREE)
+    _, likeliest = _outside(R.p, R.marks[_STAR])
+    if likeliest < 0:
+        _close_beyond(R)
+        return False
+    state.right = _next_price(R)
+    if state.right < np.inf:
+        put(R.marks[_OTHER], R.marks[_STAR])
+        return _ask(R, STILL_BEST, state.right, _OTHER, True)
+    return _begin_stretch(R, UP_TO)
+
+
+@jit
+def _after_still_best(R: Trace) -> bool:
+    """The best set at a right end is known: S*, or another one."""
+    state = R.state
+    if not _same(R.marks[_OTHER], R.marks[_STAR]):
+        return _begin_stretch(R, UP_TO)
+    state.still_best = state.right
+    return state.upper > state.still_best and _ask_still_best(R)
+
+
+@jit
+def _begin_stretch(R: Trace, stretch: int) -> bool:
+    """Begin a stretch at price 0."""
+    state = R.state
+    state.stretch, state.top, state.price = stretch, -1, 0.0
+    state.anew = state.anew or stretch == INSIDE
+    for k in range(len(R.p)):
+        R.fixed[k] = OUT if stretch == INSIDE and R.marks[_STAR, k] != IN else FREE
+    return _ask(R, LEFT_END, _lowest(R), _LEFT, False)
+
+
+@jit
+def _take_left_end(R: Trace) -> bool:
+    """Take in the left end of a stretch; whether no more of it is wanted."""
+    state = R.state
+    _buy(R, _LEFT, 0.0)
+    if state.stretch != PLAIN:
+        _copy(R, _STAR, 0)
+        state.top = 0
+        state.nested = _within(R.marks[_LEFT], R.marks[_STAR])
+    return not state.nested if state.stretch == UP_TO else _is_bought(R)
+
+
+@jit
+def _meet(R: Trace) -> bool:
+    """Ask for the set where the left end and the next corner that waits meet; False where none waits."""
+    state = R.state
+    while state.top >= 0:
+        top = state.top
+        gain, gain_low = _mass_between(R.p, R.marks[_LEFT], R.marks[top])
+        if gain > 0.0:
+            rise = R.corners[top].cost - R.corners[_LEFT].cost
+            state.gain = gain
+            put(R.marks[top + 1], R.marks[top])
+            return _ask(R, BETWEEN, max(ratio(rise, 0.0, gain, gain_low), state.price), top + 1, True)
+        _go_on(R)
     return False
 
 
 @jit
-def _left(R: Row, face: int, y: int) -> bool:
-    """Take in the left end of a stretch; whether no more of it is wanted."""
-    _enter(R, _LEFT, 0.0)
-    if R.at[_STRETCH] != _PLAIN:
-        _copy(R, _STAR, 0)
-        R.at[_TOP] = 0
-        R.at[_NESTED] = 1 if _within(R.hold[_LEFT], R.hold[_STAR]) else 0
-    if R.at[_STRETCH] == _UP_TO:
-        return bool(R.at[_NESTED] == 0)
-    return bool(face == ONE and R.score[y] < np.inf)
-
-
-@jit
-def _still(R: Row, face: int, m: float) -> bool:
-    """Ask whether S* stays the best beyond m; False if it has all mass."""
-    if R.at[_END] == 0:
-        R.at[_FRESH], R.real[_FROM] = 1, m
-        for k in range(len(R.p)):
-            R.score[k] = m if R.hold[_STAR, k] == IN else np.inf
-    put(R.hold[_LEFT], R.hold[_STAR])
-    fill(R.hold[_FIXED], FREE)
-    _, likeliest = _outside(R.p, R.hold[_STAR])
-    if likeliest < 0:
-        _close_beyond(R, face, m)
+def _take_between(R: Trace) -> bool:
+    """Take in the best set where two corners meet; whether the stretch ends: the label that is wanted is bought, prices
+    are above those that matter, or a best set up to the anchor is not within S*."""
+    state, corners, top, found = R.state, R.corners, R.state.top, R.state.place
+    gain, _ = _mass_between(R.p, R.marks[_LEFT], R.marks[found])
+    rise, step = corners[top].cost - corners[_LEFT].cost, corners[found].cost - corners[_LEFT].cost
+    slack = NEAR * (state.span + abs(rise) + abs(step))
+    if gain > 0.0 and step - state.mu * gain < -slack and not _same(R.marks[found], R.marks[top]):
+        if state.stretch == UP_TO and not _within(R.marks[found], R.marks[_STAR]):
+            state.nested = False
+            return True
+        if found < _MOST_WAITING:
+            state.top = found
+        else:  # no room: the end before is forgotten, and found again from here
+            _copy(R, found, top)
         return False
-    R.real[_RIGHT] = _next_price(R, m)
-    if R.real[_RIGHT] < np.inf:
-        put(R.hold[_OTHER], R.hold[_STAR])
-        return _ask(R, _ASKED_STILL, R.real[_RIGHT], _OTHER, 1)
-    return _stretch(R, _UP_TO)
+    if state.mu > state.upper:
+        return True
+    state.price = state.mu
+    _buy(R, top, state.mu)
+    _go_on(R)
+    return state.stretch != UP_TO and _is_bought(R)
 
 
 @jit
-def _beyond(R: Row) -> bool:
+def _end_stretch(R: Trace, ended: bool) -> bool:
+    """Go on from a stretch whose corners are all known, or which `ended` before; False where the row is done."""
+    state = R.state
+    if state.stretch == INSIDE:
+        _close_inside(R)
+        return state.wanted == ALL and _begin_above(R)
+    if state.stretch == UP_TO:
+        ended = False
+        if _begin_beyond(R) or _meet(R):
+            return True
+    # What is bought beyond a right end has a price above it, even where a search was not proved.
+    state.price = max(state.price, state.right)
+    if not ended and state.price < state.upper and _next_end(R):
+        return True
+    if state.stretch == BEYOND:
+        _close_beyond(R)
+    return False
+
+
+@jit
+def _begin_beyond(R: Trace) -> bool:
     """Begin the stretch beyond the anchor; whether a set is asked for: False where the right end is known."""
-    R.at[_STRETCH], R.at[_TOP] = _BEYOND, -1
+    state = R.state
+    state.stretch, state.top, state.price = BEYOND, -1, state.still_best
     for k in range(len(R.p)):
-        R.hold[_FIXED, k] = IN if R.at[_NESTED] == 0 and R.hold[_STAR, k] == IN else FREE
+        R.fixed[k] = IN if not state.nested and R.marks[_STAR, k] == IN else FREE
     _copy(R, _STAR, _LEFT)
-    R.real[_PRICE] = R.real[_FROM]
-    if R.at[_NESTED] == 1 and R.real[_RIGHT] < np.inf:
+    if state.nested and state.right < np.inf:
         _copy(R, _OTHER, 0)
-        R.at[_TOP] = 0
+        state.top = 0
         return False
-    return _right(R)
+    return _ask_end(R)
 
 
 @jit
-def _next_end(R: Row, m: float) -> bool:
+def _next_end(R: Trace) -> bool:
     """Ask for the next right end; False if all mass is bought already."""
-    R.real[_RIGHT] = _next_price(R, m)
-    return R.real[_RIGHT] > 0.0 and _right(R)
+    R.state.right = _next_price(R)
+    return R.state.right > 0.0 and _ask_end(R)
 
 
 @jit
-def _next_price(R: Row, m: float) -> float:
+def _ask_end(R: Trace) -> bool:
+    """Ask for the set at the right end; the last is the cheapest of the heaviest sets."""
+    R.state.top = 0
+    if R.state.right < np.inf:
+        put(R.marks[0], R.marks[_LEFT])
+        return _ask(R, RIGHT_END, R.state.right, 0, True)
+    return _ask(R, LAST_END, 0.0, 0, False)
+
+
+@jit
+def _next_price(R: Trace) -> float:
     """The price of the next right end; infinite for the last, 0 if there is none."""
-    least, likeliest = _outside(R.p, R.hold[_LEFT])
+    state = R.state
+    least, likeliest = _outside(R.p, R.marks[_LEFT])
     if likeliest < 0:
         return 0.0
-    steps = _GROWTH ** R.at[_END]
-    R.at[_END] += 1
-    price = m * (1.0 + _FIRST_STEP * steps) if m > _lowest(R) else R.real[_GUESS] * steps
+    steps = _GROWTH**state.ends
+    state.ends += 1
+    price = state.anchor * (1.0 + _FIRST_STEP * steps) if state.anchor > _lowest(R) else state.first_right * steps
     # At prices above this every label with mass is bought.
-    return np.inf if R.at[_END] > _ENDS or price * least > R.real[_SPAN] or price > 1e300 else price
+    return np.inf if state.ends > _ENDS or price * least > state.span or price > 1e300 else price
 
 
 @jit
-def _right(R: Row) -> bool:
-    """Ask for the set at the right end; the last is the cheapest of the heaviest sets."""
-    R.at[_TOP] = 0
-    if R.real[_RIGHT] < np.inf:
-        put(R.hold[0], R.hold[_LEFT])
-        return _ask(R, _ASKED_RIGHT, R.real[_RIGHT], 0, 1)
-    put(R.hold[_SAVED], R.hold[_FIXED])
-    for k in range(len(R.p)):
-        if R.hold[_FIXED, k] == FREE and R.p[k] > 0.0:
-            R.hold[_FIXED, k] = IN
-    return _ask(R, _ASKED_LAST, 0.0, 0, 0)
+def _lowest(R: Trace) -> float:
+    """A price that stands for 0: of the cheapest sets the heaviest is the best at it."""
+    return float(ABOVE * R.state.span if R.state.span > 0.0 else 1.0)
+
+
+@jit
+def _buy(R: Trace, place: int, price: float) -> None:
+    """The labels of a corner are bought at a price, if they are not yet."""
+    if R.state.stretch == UP_TO:
+        return
+    for k in range(len(R.score)):
+        if R.marks[place, k] == IN:
+            R.score[k] = min(R.score[k], price)
+
+
+@jit
+def _is_bought(R: Trace) -> bool:
+    """Whether one label is wanted, and its price is known."""
+    return bool(R.state.wanted == ONE and R.score[R.state.label] < np.inf)
+
+
+@jit
+def _close_inside(R: Trace) -> None:
+    """Every label of S* is bought at the anchor; in the set at a lower threshold only those that are found to be."""
+    for k in range(len(R.score)):
+        bought = R.score[k] < np.inf or (R.state.wanted != SET and R.marks[_STAR, k] == IN)
+        R.score[k] = min(R.score[k], R.state.anchor) if bought else np.inf
+    put(R.inside, R.score)
+
+
+@jit
+def _close_beyond(R: Trace) -> None:
+    """Labels of S* have their prices from inside, others one above the anchor."""
+    beyond = np.nextafter(R.state.anchor, np.inf)
+    for k in range(len(R.score)):
+        if R.marks[_STAR, k] == IN:
+            R.score[k] = R.inside[k] if R.state.wanted == ALL else R.state.anchor
+        elif R.score[k] < np.inf:
+            R.score[k] = max(R.score[k], beyond)
+
+
+@jit
+def _copy(R: Trace, of: int, to: int) -> None:
+    """Put a corner in another place."""
+    R.corners[to].cost, R.corners[to].price = R.corners[of].cost, R.corners[of].price
+    put(R.marks[to], R.marks[of])
+    put(R.margins[to], R.margins[of])
+
+
+@jit
+def _go_on(R: Trace) -> None:
+    """The next corner that waits becomes the left end."""
+    _copy(R, R.state.top, _LEFT)
+    R.state.top -= 1
 
 
 @jit
@@ -342,116 +553,8 @@ def _outside(p: Floats, marks: Marks) -> tuple[float, int]:
 
 
 @jit
-def _meet(R: Row) -> bool:
-    """Ask for the set where the left end and the next that waits meet; False where none waits."""
-    while R.at[_TOP] >= 0:
-        top = R.at[_TOP]
-        gain, gain_low = _mass_between(R.p, R.hold[_LEFT], R.hold[top])
-        if gain > 0.0:
-            at = max(ratio(R.cost[top] - R.cost[_LEFT], 0.0, gain, gain_low), R.real[_PRICE])
-            R.real[_GAIN] = gain
-            put(R.hold[top + 1], R.hold[top])
-            return _ask(R, _ASKED_BETWEEN, at, top + 1, 1)
-        _go_on(R)
-    return False
-
-
-@jit
-def _fix(R: Row, margin: Floats) -> None:
-    """Of labels that are in both of two sets, or in neither, fix those that are so in every best set where they meet.
-
-    What the best set with a label changed costs, less what it is worth, is concave in the price: it lies above the line
-    between what it is at least where the two sets were found. These are `height` above theirs where they meet.
-    """
-    left, top, mu = _LEFT, R.at[_TOP], R.real[_MU]
-    a, b = R.found_at[left], R.found_at[top]
-    if not a < mu < b < np.inf or mu <= R.real[_PRICE]:
-        return
-    share = (mu - a) / (b - a)
-    height = share * (b - mu) * R.real[_GAIN]
-    slack = ABOVE * height + NEAR * (R.real[_SPAN] + mu)
-    for k in range(len(R.p)):
-        if R.hold[_FIXED, k] == FREE and (R.hold[left, k] == IN) == (R.hold[top, k] == IN):
-            more = (1.0 - share) * R.margin[left, k] + share * R.margin[top, k] - height
-            if more > slack:
-                R.hold[_ASKED_OF, k] = IN if R.hold[top, k] == IN else OUT
-                margin[k] = more
-
-
-@jit
-def _copy(R: Row, of: int, to: int) -> None:
-    """Put a set in another place, with what is known of it."""
-    R.cost[to], R.found_at[to] = R.cost[of], R.found_at[of]
-    put(R.hold[to], R.hold[of])
-    put(R.margin[to], R.margin[of])
-
-
-@jit
-def _go_on(R: Row) -> None:
-    """The next set that waits becomes the left end."""
-    top = R.at[_TOP]
-    _copy(R, top, _LEFT)
-    R.at[_TOP] = top - 1
-
-
-@jit
-def _between(R: Row, y: int, upper: float) -> bool:
-    """Take in the best set where two meet; whether the stretch is done: label y is bought, prices are above,
-    or a best set up to the anchor does not lie within S*."""
-    top = R.at[_TOP]
-    m, at = top + 1, R.real[_MU]
-    gain, _ = _mass_between(R.p, R.hold[_LEFT], R.hold[m])
-    rise, step = R.cost[top] - R.cost[_LEFT], R.cost[m] - R.cost[_LEFT]
-    slack = NEAR * (R.real[_SPAN] + abs(rise) + abs(step))
-    if gain > 0.0 and step - at * gain < -slack and not _same(R.hold[m], R.hold[top]):
-        if R.at[_STRETCH] == _UP_TO and not _within(R.hold[m], R.hold[_STAR]):
-            R.at[_NESTED] = 0
-            return True
-        if m < _WAIT:
-            R.at[_TOP] = m
-        else:  # no room: the end before is forgotten, and found again from here
-            _copy(R, m, top)
-        return False
-    if at > upper:
-        return True
-    R.real[_PRICE] = at
-    _enter(R, top, at)
-    _go_on(R)
-    return y >= 0 and R.score[y] < np.inf
-
-
-@jit
-def _close_inside(R: Row, face: int, m: float) -> None:
-    """Every label of S* is bought at m; in the set at a lower threshold only those that are found to be."""
-    for k in range(len(R.score)):
-        bought = R.score[k] < np.inf or (face != SET and R.hold[_STAR, k] == IN)
-        R.score[k] = min(R.score[k], m) if bought else np.inf
-    put(R.kept, R.score)
-
-
-@jit
-def _close_beyond(R: Row, face: int, m: float) -> None:
-    """Labels of S* have their prices from inside, others one above m."""
-    beyond = np.nextafter(m, np.inf)
-    for k in range(len(R.score)):
-        if R.hold[_STAR, k] == IN:
-            R.score[k] = R.kept[k] if face == ALL else m
-        elif R.score[k] < np.inf:
-            R.score[k] = max(R.score[k], beyond)
-
-
-@jit
-def _enter(R: Row, which: int, price: float) -> None:
-    """The labels of a set are bought at a price, if they are not yet."""
-    if R.at[_STRETCH] == _UP_TO:
-        return
-    for k in range(len(R.score)):
-        if R.hold[which, k] == IN:
-            R.score[k] = min(R.score[k], price)
-
-
-@jit
 def _same(a: Marks, b: Marks) -> bool:
+    """Whether two sets have the same labels."""
     differ = 0
     for k in range(len(a)):
         differ += (a[k] == IN) != (b[k] == IN)
@@ -460,6 +563,7 @@ def _same(a: Marks, b: Marks) -> bool:
 
 @jit
 def _within(a: Marks, b: Marks) -> bool:
+    """Whether the first set is part of the second."""
     beyond = 0
     for k in range(len(a)):
         beyond += a[k] == IN and b[k] != IN

@@ -1,9 +1,11 @@
 """The interval of every quantity and operation on the sets of a node, and the cost of one set.
 
-A quantity lies between the sums of its negative and of its positive parts over labels that are free, beside those that
-are in; an operation between what interval arithmetic makes of its operands. Atoms that never fall as labels come in lie
-between their values on the labels that are in and on those that may be. The cost of a set leaves in the records what
-the set touches and what every quantity and operation is on it: branching looks where the minorant is farthest below.
+    quantity    the sums of its negative and of its positive parts over the free labels, beside those that are in
+    operation   interval arithmetic on its operands; a table, its least and largest value over the counts in reach
+    hard atom   its values on the labels that are in, and on those and the free ones, as none falls when labels come in
+
+The cost of a set leaves in the records what the set touches and the value of every quantity and operation on it:
+branching looks for the operation of which the minorant is farthest below that.
 """
 
 from __future__ import annotations
@@ -77,7 +79,7 @@ def touch(ints: Ints, node: Node, T: Workspace) -> bool:
     rising, above = part(ints, RISING), part(ints, ABOVE)
     categories, C = T.categories, len(above)
     for c in range(C):
-        categories[c].state = categories[c].base
+        categories[c].state = categories[c].root
     for y in open_labels(T):
         if node.x[y] != OUT:
             bit = TOUCHED if node.x[y] == IN else MAY
@@ -204,7 +206,7 @@ def _quantities(ints: Ints, floats: Floats, node: Node, T: Workspace) -> bool:
     starts, of, weights = part(ints, QUANTITY_STARTS), part(ints, QUANTITY_CATEGORIES), numbers(ints, floats, WEIGHTS)
     for j in range(len(T.quantities)):
         quantity = T.quantities[j]
-        low, high, size = quantity.base, quantity.base, abs(quantity.base)
+        low, high, size = quantity.root, quantity.root, abs(quantity.root)
         for y in open_labels(T):
             cost = costs[j * K + y]
             if node.x[y] == OUT:
@@ -249,9 +251,9 @@ def net_cost(ints: Ints, floats: Floats, chosen: Marks, T: Workspace) -> float:
         if chosen[y] == IN:
             gained += T.labels[y].worth
     for c in range(len(T.categories)):
-        T.categories[c].touched = T.categories[c].base
+        T.categories[c].touched = T.categories[c].root
     for j in range(len(T.quantities)):
-        T.quantities[j].point = T.quantities[j].base
+        T.quantities[j].point = T.quantities[j].root
     return _cost_beside(ints, floats, chosen, labels, candidate_labels(T), T) - gained
 
 

@@ -1,12 +1,14 @@
 """The lines of a minorant, moved one after another to where its minimum is highest.
 
-The minimum of a minorant is concave in its lines. Whether it rises with one is read off the set that attains it: a
-table's line should rise while the set counts more than where the line touches the table, a bound's while the set is
-beyond it, a mixture should lean to the operand that is larger there. Tangents on both sides of the highest place meet
-above it: there it is looked for next, unless it could not be worth a look; before there are two, by halving.
+The minimum of m over the sets of a node is concave in each line, and the set S that attains it shows the slope:
 
-Line j < Q is the slope at which quantity j is added, less what it makes of its bound; line Q + i is the slope of table
-i, or the lean of mixture i from one half.
+    line of table(k)        k(S) less the count where the line touches the table
+    line of a bound h       A(S) - h
+    lean of a mixture       f (A(S) - B(S))
+
+Tangents on both sides of the summit meet above it; that is where the line goes next, if enough could be gained there.
+Until both are known, the interval is halved. Line j < Q is the slope at which quantity j is added, less what it makes
+of its bound; line Q + i is the slope of table i, or the lean of mixture i from one half.
 """
 
 from __future__ import annotations
@@ -122,7 +124,7 @@ def _steepest(ints: Ints, floats: Floats, s: int, node: Node, T: Workspace) -> f
     steepest = T.search.steepest
     for k in range(start + 1, start + length):
         steepest = max(steepest, abs(here.factor * (tables[k] - tables[k - 1])))
-    return steepest
+    return float(steepest)
 
 
 @jit

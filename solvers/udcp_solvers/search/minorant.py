@@ -1,10 +1,20 @@
-"""A quantity that lies below L - mu p on all sets of a node: label values, category weights and a constant.
+"""A quantity that lies below L - mu p on all sets of a node:
 
-A sum goes term by term; an indicator that is decided opens or shuts what it multiplies; a maximum is at least any
-mixture of its operands; a table of a count k is at least its lowest line of a given slope, k included; a quantity that
-is bounded may be added at any slope, less what the slope makes of its bound. Sums over pairs count what pairs with the
-labels that are in. All else is taken at the lower end of its interval. What is left is optimised beside the quantity: a
-threshold on the entries of labels (columns, farthest pairs), a table of the number of labels, pairs of free labels.
+    m(S) = constant + sum over y in S of value(y) + sum over categories C that S touches of weight(C).
+
+It is found on the way down from the loss, f being the factor with which an operation is reached:
+
+    f (A + B)                    f A + f B
+    f (indicator * A)            f A or 0, if the indicator is decided
+    f max(A, B) with f > 0       s f A + (1 - s) f B, for a mixture s between 0 and 1
+    f min(A, B) with f < 0       the same
+    f table(k)                   line k + the least f table(j) - line j over the counts j of the node
+    l <= A <= h in the node      plus line (A - h) with a line above 0, or line (A - l) with one below: never above 0
+    f times a sum over pairs     what free labels pay beside the labels that are in
+    all else                     the lower end of its interval
+
+Not every term fits: a threshold on the entries of labels (columns, farthest pairs), a table of the number of labels and
+pairs of free labels are left over and minimised beside m.
 """
 
 from __future__ import annotations
@@ -204,7 +214,7 @@ def _add(ints: Ints, floats: Floats, j: int, f: float, node: Node, T: Workspace)
     """Add f times a quantity; what it adds to the constant."""
     K, costs, above = len(node.x), numbers(ints, floats, COSTS), part(ints, ABOVE)
     starts, of, weights = part(ints, QUANTITY_STARTS), part(ints, QUANTITY_CATEGORIES), numbers(ints, floats, WEIGHTS)
-    constant = f * T.quantities[j].base
+    constant = f * T.quantities[j].root
     for y in open_labels(T):
         T.labels[y].value += f * costs[j * K + y]
     for e in range(starts[j], starts[j + 1]):

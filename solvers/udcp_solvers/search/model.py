@@ -98,15 +98,40 @@ def _weights(loss: Loss) -> dict[bytes, float]:
     """What the categories of a loss weigh in all quantities together; kept, as all rows ask for that of one loss."""
     if loss not in _WEIGHTS:
         entries = _entries(loss)
-        found: dict[bytes, float] = {}
+        quantities: list[Additive] = []
         if entries is not None:
             build = _Builder(loss, entries)
             build.operation(loss.expression.root)
-            for form in build.quantities:
-                for key, part in form.categories.items():
-                    found[key] = found.get(key, 0.0) + abs(part.weight)
-        _WEIGHTS[loss] = found
+            quantities = build.quantities
+        _WEIGHTS[loss] = _weights_in(quantities)
     return _WEIGHTS[loss]
+
+
+def _weights_in(quantities: list[Additive]) -> dict[bytes, float]:
+    found: dict[bytes, float] = {}
+    for form in quantities:
+        for key, part in form.categories.items():
+            found[key] = found.get(key, 0.0) + abs(part.weight)
+    return found
+
+
+class _Categories(NamedTuple):
+    """The categories of all quantities, large ones first: the labels of each, the innermost of the forest around each
+    label and around each category, and by quantity which categories it weighs, and how much."""
+
+    members: list[Ints]
+    home: Ints
+    above: Ints
+    weighed: list[list[tuple[int, Any]]]
+
+
+class _Prefixes(NamedTuple):
+    """The first labels of each column, by rising entry, as far as no other column has the same labels at less: where
+    those of each column begin, they, and their entries."""
+
+    starts: Ints
+    labels: Ints
+    entries: Floats
 
 
 class _Builder:
@@ -244,67 +269,74 @@ class _Builder:
         return self._fold(ADD, parts)
 
     def done(self) -> Model:
-        K = self.K
-        parts: dict[bytes, Weighted] = {}
-        weight: dict[bytes, float] = {}
-        for form in self.quantities:
-            for key, part in form.categories.items():
-                parts.setdefault(key, part)
-                weight[key] = weight.get(key, 0.0) + abs(part.weight)
-        if self.loss.typical is not self.loss:  # which category comes first is no matter of single rows
-            typical = _weights(self.loss.typical)
-            weight = {key: typical.get(key, 0.0) for key in weight}
-        keys = sorted(parts, key=lambda key: (-len(parts[key].members), -weight[key]))
-        index = {key: c for c, key in enumerate(keys)}
-        members = [parts[key].members for key in keys]
-        home, above = _forest(members, [weight[key] for key in keys], K)
+        K, categories = self.K, self._categories()
+        members, above = categories.members, categories.above
         label_categories: list[list[int]] = [[] for _ in range(K)]
         for c, labels in enumerate(members):
             for y in labels.tolist():
                 label_categories[y].append(c)
-        entries = [[(index[key], part.weight) for key, part in form.categories.items()] for form in self.quantities]
-        columns = np.concatenate(self.columns) if self.columns else np.zeros((0, K))
-        costs = [form.label_costs for form in self.quantities]
         # Larger categories come first, so from the last to the first goes from the inner to the outer.
-        rising = [c for c in range(len(keys) - 1, -1, -1) if above[c] != CROSSING]
+        rising = [c for c in range(len(members) - 1, -1, -1) if above[c] != CROSSING]
+        columns = np.concatenate(self.columns) if self.columns else np.zeros((0, K))
+        prefixes = self._prefixes(columns)
+        costs = [form.label_costs for form in self.quantities]
         flat = np.zeros(0)
-        orders = np.argsort(columns, axis=1, kind="stable")
-        sorted_columns = np.take_along_axis(columns, orders, axis=1)
-        ends = np.concatenate([flat, *(_ends(table) for table in self.columns)])
-        offered = sorted_columns <= ends[:, None]
         ints, floats = pack(
             [
-                home,
+                categories.home,
                 above,
                 np.array(rising, dtype=np.int64),
                 _starts(label_categories),
                 _flat(label_categories),
                 _starts(members),
                 _flat([m.tolist() for m in members]),
-                _starts(entries),
-                _flat([[c for c, _ in e] for e in entries]),
+                _starts(categories.weighed),
+                _flat([[c for c, _ in own] for own in categories.weighed]),
                 np.array(self.code, dtype=np.int64).ravel(),
                 _starts(self.columns),
-                np.cumsum([0, *offered.sum(axis=1)]),
-                orders[offered],
+                prefixes.starts,
+                prefixes.labels,
                 self._twins(costs, members, columns),
                 np.concatenate([flat, *(np.argsort(d, axis=1, kind="stable").ravel() for d in self.pairs)]),
             ],
-            [K, len(keys), len(self.quantities), len(self.code), self._counted(), self._limit()],
+            [K, len(members), len(self.quantities), len(self.code), self._counted(), self._limit()],
             [
                 array_of([form.constant for form in self.quantities]),
                 joined([flat, *costs]),
-                array_of([w for e in entries for _, w in e]),
+                array_of([weight for own in categories.weighed for _, weight in own]),
                 array_of([x for pair in self.number for x in pair]),
                 array_of(self.tables),
                 columns.ravel(),
                 np.concatenate([flat, *(d.ravel() for d in self.far)]),
                 np.concatenate([flat, *(d.ravel() for d in self.pairs)]),
                 self._least(),
-                sorted_columns[offered],
+                prefixes.entries,
             ],
         )
         return Model(ints, floats)
+
+    def _categories(self) -> _Categories:
+        parts: dict[bytes, Weighted] = {}
+        for form in self.quantities:
+            for key, part in form.categories.items():
+                parts.setdefault(key, part)
+        weight = _weights_in(self.quantities)
+        if self.loss.typical is not self.loss:  # which category comes first is no matter of single rows
+            typical = _weights(self.loss.typical)
+            weight = {key: typical.get(key, 0.0) for key in weight}
+        keys = sorted(parts, key=lambda key: (-len(parts[key].members), -weight[key]))
+        index = {key: c for c, key in enumerate(keys)}
+        members = [parts[key].members for key in keys]
+        home, above = _forest(members, [weight[key] for key in keys], self.K)
+        weighed = [[(index[key], part.weight) for key, part in form.categories.items()] for form in self.quantities]
+        return _Categories(members, home, above, weighed)
+
+    def _prefixes(self, columns: Floats) -> _Prefixes:
+        orders = np.argsort(columns, axis=1, kind="stable")
+        entries = np.take_along_axis(columns, orders, axis=1)
+        ends = np.concatenate([np.zeros(0), *(_ends(table) for table in self.columns)])
+        offered = entries <= ends[:, None]
+        return _Prefixes(np.cumsum([0, *offered.sum(axis=1)]), orders[offered], entries[offered])
 
     def _limit(self) -> int:
         """Of `min(L, c)` the place of c; -1 for other losses."""

@@ -1,8 +1,11 @@
 """The minimum of label values and a sum over pairs, from below, and a set that is good by both.
 
-In a set of k labels each is paired with k - 1 others, so it pays at least half of its k - 1 least entries; the k labels
-for which value and half are least bound the sets of k. A label whose value is less than its k - 1 least entries would
-better be left out of every set of k or more, so it counts there neither by itself nor beside others.
+In a set S of k labels each is paired with k - 1 others, so that the sum over pairs is at least
+
+    sum over y in S of half(y), half(y) = half of the sum of the k - 1 least entries of y.
+
+The k labels of least value(y) + half(y) bound the sets of k labels. A label with value(y) + 2 half(y) above 0 would
+better be left out of every set of k or more labels, and counts there neither by itself nor beside others.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from udcp_dsl.per_row import Patched, PerRow, some_rows
 from udcp_solvers.numeric.arrays import plain
 from udcp_solvers.numeric.compiled import over_rows
 from udcp_solvers.search.by_mass import MassRows, mass_block
-from udcp_solvers.search.hull import ABOVE, ALL, BEST, ONE, SET, price_block
+from udcp_solvers.search.hull import ABOVE, ALL, BEST, ONE, SET, PriceRows, price_block
 from udcp_solvers.search.layout import CODE, FREE, IN, PAIRS, Floats, Ints, Marks
 from udcp_solvers.search.model import Model, model_of, searchable
 
@@ -66,19 +66,19 @@ class SearchPrices:
     def scores(self, P: Probabilities, anchor: Floats | None = None, gaps: Floats | None = None) -> Floats:
         """Every label's price; `anchor` (n,)."""
         out = np.empty(P.shape)
-        self._run(P, ALL, anchor, gaps, scores=out)
+        self._trace(self._rows(P, ALL, anchor, gaps)._replace(scores=out))
         return out
 
     def score_of(self, P: Probabilities, y: Ints, anchor: Floats | None = None, gaps: Floats | None = None) -> Floats:
         """The prices of the labels y (n,)."""
         out = np.empty((len(P), 1))
-        self._run(P, ONE, anchor, gaps, y=y, scores=out)
+        self._trace(self._rows(P, ONE, anchor, gaps)._replace(y=np.array(y, dtype=np.int64), scores=out))
         return out[:, 0]
 
     def sets(self, P: Probabilities, tau: Floats, anchor: Floats | None = None, gaps: Floats | None = None) -> Masks:
         """The labels whose price is at most tau (n,)."""
         out = np.empty(P.shape, np.int8)
-        self._run(P, SET, anchor, gaps, tau=tau, masks=out)
+        self._trace(self._rows(P, SET, anchor, gaps)._replace(tau=np.array(tau, dtype=np.float64), masks=out))
         return out.view(np.bool_)
 
     def best(self, P: Probabilities, mu: Floats, gaps: Floats | None = None, fixed: Marks | None = None) -> Masks:
@@ -87,7 +87,8 @@ class SearchPrices:
         if fixed is None:  # of the cheapest sets, the heaviest is the best at 0
             span = self.span.values if isinstance(self.span, PerRow) else self.span
             mu = np.maximum(mu, np.where(span > 0, ABOVE * span, 1.0))
-        self._run(P, BEST, mu, gaps, masks=out, fixed=fixed)
+        rows = self._rows(P, BEST, mu, gaps)._replace(masks=out)
+        self._trace(rows if fixed is None else rows._replace(fixed=np.array(fixed, dtype=np.int8)))
         return out.view(np.bool_)
 
     def of_mass(self, P: Probabilities, t: Floats, fixed: Marks, branches: int, grid: Floats, gaps: Floats) -> Masks:
@@ -107,36 +108,25 @@ class SearchPrices:
         over_rows(mass_block, len(P), _HEAVY, *self._model, rows)
         return out.view(np.bool_)
 
-    def _run(
-        self,
-        P: Probabilities,
-        face: int,
-        anchor: Floats | None,
-        gaps: Floats | None,
-        y: Ints | None = None,
-        tau: Floats | None = None,
-        scores: Floats | None = None,
-        masks: Marks | None = None,
-        fixed: Marks | None = None,
-    ) -> None:
-        n = len(P)
-        over_rows(
-            price_block,
-            n,
-            _HEAVY,
-            *self._model,
-            plain(P),
-            face,
-            np.full(n, -1.0) if anchor is None else np.array(anchor, dtype=np.float64),
-            np.zeros(n, np.int64) if y is None else np.array(y, dtype=np.int64),
-            np.zeros(n) if tau is None else np.array(tau, dtype=np.float64),
-            self.span,
-            self._budget,
-            np.empty((0, 1)) if scores is None else scores,
-            np.empty((0, 1), np.int8) if masks is None else masks,
-            np.zeros(n) if gaps is None else gaps,
-            np.empty((0, 1), np.int8) if fixed is None else np.array(fixed, dtype=np.int8),
+    def _rows(self, P: Probabilities, wanted: int, anchor: Floats | None, gaps: Floats | None) -> PriceRows:
+        """What is asked about rows, and room for nothing yet: who asks puts in its own."""
+        n, nothing = len(P), np.empty((0, 1), np.int8)
+        return PriceRows(
+            P=plain(P),
+            wanted=wanted,
+            anchor=np.full(n, -1.0) if anchor is None else np.array(anchor, dtype=np.float64),
+            y=np.zeros(n, np.int64),
+            tau=np.zeros(n),
+            fixed=nothing,
+            scores=np.empty((0, 1)),
+            masks=nothing,
+            gaps=np.zeros(n) if gaps is None else gaps,
+            budget=self._budget,
+            span=self.span,
         )
+
+    def _trace(self, rows: PriceRows) -> None:
+        over_rows(price_block, len(rows.P), _HEAVY, *self._model, rows)
 
 
 class Cheapest(NamedTuple):

@@ -27,18 +27,18 @@ LABEL = np.dtype([
     ("half", "f8"), ("next", "i8"), ("following", "i8"), ("root", "i1"), ("alive", "?"),
 ], align=True)  # fmt: skip
 
-# `state`: bits MAY and TOUCHED in the node at hand; `base` those of labels that are in at the root; `touched`, whether
+# `state`: bits MAY and TOUCHED in the node at hand; `root` those of labels that are in at the root; `touched`, whether
 # the set at hand touches it. Its weight in the minorant, and `v`, the least value of its part of the forest. Then the
 # table of a count, see `counts`: where its least values are and how many there are and may be; its first label; whether
 # it is entered, and how many labels it is left to choose; the n-th category that was merged, and where its choices are.
 CATEGORY = np.dtype([
-    ("state", "i8"), ("base", "i8"), ("touched", "i8"), ("weight", "f8"), ("v", "f8"),
+    ("state", "i8"), ("root", "i8"), ("touched", "i8"), ("weight", "f8"), ("v", "f8"),
     ("place", "i8"), ("length", "i8"), ("room", "i8"), ("head", "i8"), ("enters", "?"), ("left", "i8"),
     ("merged", "i8"), ("picks", "i8"),
 ], align=True)  # fmt: skip
 
 # Ends in the node at hand; the value without open labels; the value on the set at hand.
-QUANTITY_RECORD = np.dtype([("low", "f8"), ("high", "f8"), ("base", "f8"), ("point", "f8")])
+QUANTITY_RECORD = np.dtype([("low", "f8"), ("high", "f8"), ("root", "f8"), ("point", "f8")])
 # Ends in the node at hand; the factor with which the minorant reached it, else 0; the value on the set at hand.
 OPERATION = np.dtype([("low", "f8"), ("high", "f8"), ("factor", "f8"), ("point", "f8")])
 # An operation that a walk down the loss has still to visit, and its factor there.
