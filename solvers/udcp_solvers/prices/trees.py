@@ -4,11 +4,10 @@ S_mu lies in one of the regions of the hierarchy (see `regions`). At price mu re
 
     G_r(mu) = w D_r + mu * (mass outside r) + the least of (cost + mu * mass left out) over sets inside r,
 
-concave in mu, and S_mu is the best set inside the region of least G (see `region_choice`). The hull is traced between
-two known prices a < b: the lines of their sets meet at a price m. Regions whose chord from a to b is above that point
-cannot be better anywhere between, and are dropped for the interval. If one region is left, labels enter at their
-laminar prices inside it. Else all that are left are looked at at m: if no set is better, S jumps from the one set to
-the other there (Eisner and Severance); if one is, the interval is cut at m.
+concave in mu, and S_mu is the best set inside the region of least G (see `region_choice`). The hull is traced
+(`hull.tracer`). Between two sets, regions whose chord lies above the point where their lines meet cannot be better
+anywhere, and are dropped for the interval. If one region is left, labels enter at their laminar prices inside it, and
+else the best set is looked for in those that are left.
 """
 
 from __future__ import annotations
@@ -24,9 +23,20 @@ from udcp_dsl.expression.domain import Hierarchy
 from udcp_solvers.numeric.arrays import Floats, Indices, Ints, Masks, Probabilities
 from udcp_solvers.numeric.compiled import jit_uncounted as jit
 from udcp_solvers.numeric.compiled import over_rows
-from udcp_solvers.numeric.double_double import ratio
 from udcp_solvers.prices.ball_sums import pairs_of
-from udcp_solvers.prices.hull import is_below, meeting
+from udcp_solvers.prices.hull import (
+    AT_INFINITY,
+    AT_ZERO,
+    BELOW,
+    ENOUGH,
+    ENTERED,
+    NEIGHBOURS,
+    Slope,
+    is_below,
+    price_of,
+    slope_of_sets,
+    tracer,
+)
 from udcp_solvers.prices.laminar import Forest, own_price, tree_prices
 from udcp_solvers.prices.region_choice import (
     Areas,
@@ -35,8 +45,8 @@ from udcp_solvers.prices.region_choice import (
     best_set,
     list_first,
     load,
-    move,
     open_region,
+    revalue,
     scratch_for,
     vertices_for,
 )
@@ -45,8 +55,8 @@ from udcp_solvers.prices.regions import Tree, tree_of
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
 
-# How many ends of intervals wait at most; 3 at least: the infinite one, the nearest, and room for one between.
-_HELD = 24
+# Sets that are held at most; 4 at least: the left end, the last, the nearest, and room for one between.
+_HELD = 25
 # A chord must be above the lines by this part of their value for its region to be dropped.
 _ABOVE = 1e-9
 
@@ -70,6 +80,20 @@ class Inside(NamedTuple):
     ordered: Floats
     door: Floats
     region: Ints
+
+
+class Traced(NamedTuple):
+    """The row that was loaded, with the sets found for it and its scores by place. Scores above `limit`, or above that
+    of place `only` (-1 for none), are not looked for and may be left at infinity."""
+
+    limit: float
+    only: int
+    areas: Areas
+    trees: Trees
+    scratch: Scratch
+    held: Vertices
+    inside: Inside
+    score: Floats
 
 
 class TreePrices:
@@ -212,7 +236,51 @@ def _block(start: int, stop: int, P: Probabilities, areas: Areas, trees: Trees, 
         door=np.empty(C),
         region=np.empty(1, dtype=np.int64),
     )
-    _rows(start, stop, P, areas, trees, scratch_for(areas), vertices_for(_HELD + 2, areas), inside, np.empty(K), *rest)
+    held = vertices_for(_HELD + 1, areas)
+    row = Traced(np.inf, -1, areas, trees, scratch_for(areas), held, inside, np.empty(K))
+    _rows(start, stop, P, row, np.arange(_HELD), *rest)
+
+
+@jit
+def _meeting(row: Traced, a: int, b: int) -> Slope:
+    return slope_of_sets(row.held.sets[a], row.held.sets[b])
+
+
+@jit
+def _search(row: Traced, a: int, b: int, new: int, slope: Slope) -> int:
+    """The regions listed with the right end are those that were looked at there: up to the end after it no other
+    matters, unless that was forgotten for want of room."""
+    held, mid = row.held, price_of(slope)
+    left, right = held.sets[a], held.sets[b]
+    # Prices rise, so that a label's first is its least.
+    bought = row.only >= 0 and row.score[row.only] < np.inf
+    if left.mu > row.limit or bought or mid == np.inf:  # beyond all floats, and so are the prices that follow
+        return ENOUGH
+    if left.until < right.mu:
+        revalue(a, b, row.areas, row.scratch, held)
+    if _keep_below(new, mid, a, b, held, row.scratch) == 1 and left.region == right.region:
+        if not _enter_known(row, a, b, new):
+            _enter_inside(left.region, left.mu, right.mu, row)
+        _enter_set(row, b, right.mu)
+        return ENTERED
+    best_set(new, mid, slope, row.areas, row.scratch, held)
+    held.sets[new].until = right.mu
+    return BELOW if is_below(_meeting(row, a, new), slope) else NEIGHBOURS
+
+
+@jit
+def _enter(row: Traced, a: int, b: int, slope: Slope) -> None:
+    _enter_set(row, b, min(price_of(slope), row.held.sets[b].mu))
+
+
+@jit
+def _enter_set(row: Traced, v: int, price: float) -> None:
+    chosen, score = row.held.chosen[v], row.score
+    for i in range(len(score)):
+        score[i] = min(score[i], price if chosen[i] else np.inf)
+
+
+_trace = jit(tracer(_meeting, _search, _enter))
 
 
 @jit
@@ -220,26 +288,32 @@ def _rows(
     start: int,
     stop: int,
     P: Probabilities,
-    areas: Areas,
-    trees: Trees,
-    scratch: Scratch,
-    held: Vertices,
-    inside: Inside,
-    score: Floats,
+    block: Traced,
+    slots: Ints,
     limit: Floats,
     only: Ints,
     scores: Floats,
     score_of: Floats,
     masks: Masks,
 ) -> None:
-    """Fill those of the last three that have rows: one kernel for all, as it takes long to compile.
-
-    By row: scores above `limit`, or above that of label `only` (-1 for none), are not looked for.
-    """
+    """Fill those of the last three that have rows: one kernel for all, as it takes long to compile. `block` has room
+    for all that a row needs; what is wanted differs from row to row."""
+    areas, scratch, held, score = block.areas, block.scratch, block.held, block.score
     labels = areas.tree.labels
     for n in range(start, stop):
         wanted = areas.place[only[n]] if only[n] >= 0 else -1
-        _trace(limit[n], wanted, load(P[n], areas, scratch), areas, trees, scratch, held, inside, score)
+        row = Traced(limit[n], wanted, areas, block.trees, scratch, held, block.inside, score)
+        first, last = slots[-1], slots[0]
+        block.inside.region[0] = -1
+        score[:] = np.inf
+        regions = load(P[n], areas, scratch)
+        list_first(regions, first, scratch, held)
+        list_first(regions, last, scratch, held)
+        best_set(first, 0.0, AT_ZERO, areas, scratch, held)
+        _enter_set(row, first, 0.0)
+        best_set(last, np.inf, AT_INFINITY, areas, scratch, held)
+        held.sets[first].until = np.inf
+        _trace(row, slots)
         if len(scores) > 0:
             for i in range(len(labels)):
                 scores[n, labels[i]] = score[i]
@@ -248,80 +322,6 @@ def _rows(
         if len(masks) > 0:
             for i in range(len(labels)):
                 masks[n, labels[i]] = score[i] <= limit[n]
-
-
-@jit
-def _trace(
-    limit: float,
-    only: int,
-    regions: int,
-    areas: Areas,
-    trees: Trees,
-    scratch: Scratch,
-    held: Vertices,
-    inside: Inside,
-    score: Floats,
-) -> None:
-    """Scores by place of the row that was loaded; those above the limit, or above that of place `only`, may be left at
-    infinity. The first `regions` of those listed matter.
-
-    Vertex _HELD is the left end of the interval, 0 .. top are the right ends that wait, the nearest last. The regions
-    listed with a right end are those that were looked at there: between it and the end before it no other matters.
-    """
-    # _HELD and 0, but not as constants: functions would be compiled for each of them apart.
-    a = len(held.sets) - 2
-    top = a - _HELD
-    left = held.sets[a]
-    inside.region[0] = -1
-    score[:] = np.inf
-    list_first(regions, a, scratch, held)
-    list_first(regions, top, scratch, held)
-    best_set(a, 0.0, 0.0, 0.0, 1.0, 0.0, areas, scratch, held)
-    _enter(a, 0.0, held, score)
-    best_set(top, np.inf, 1.0, 0.0, 0.0, 0.0, areas, scratch, held)
-    # Prices rise from here on, so that a label's first is its least.
-    while top >= 0 and left.mu <= limit and (only < 0 or score[only] == np.inf):
-        right = held.sets[top]
-        step, step_low, gain, gain_low = meeting(left, right)
-        if gain > 0.0:
-            mid = ratio(step, step_low, gain, gain_low)
-            if mid == np.inf:  # beyond all floats, and so are the prices that follow
-                break
-            m = top + 1
-            below = _keep_below(m, mid, a, top, held, scratch)
-            if below == 1 and left.region == right.region:
-                if right.sure and (right.mu <= limit < np.inf or (only >= 0 and not held.chosen[top, only])):
-                    clear = True  # the set at the end says enough
-                elif limit < right.mu:
-                    held.listed[m, 0], held.sets[m].many = left.region, 1
-                    best_set(m, limit, limit, 0.0, 1.0, 0.0, areas, scratch, held)
-                    clear = held.sets[m].sure
-                    if clear:
-                        _enter(m, limit, held, score)
-                else:
-                    clear = False
-                if not clear:
-                    _enter_inside(left.region, left.mu, right.mu, areas, trees, scratch, inside, score)
-            else:
-                best_set(m, mid, step, step_low, gain, gain_low, areas, scratch, held)
-                found = held.sets[m]
-                if is_below(found, left, step, step_low, gain, gain_low):
-                    found.stale = m == _HELD - 1
-                    if found.stale:  # no room: the end before is forgotten, and found again from here
-                        move(m, top, held)
-                    else:
-                        top = m
-                    continue
-                _enter(top, mid, held, score)
-        if right.mu < np.inf:
-            _enter(top, right.mu, held, score)
-        move(top, a, held)
-        top -= 1
-        if left.stale and top >= 0:
-            left.many = held.sets[top].many
-            for j in range(left.many):
-                held.listed[a, j] = held.listed[top, j]
-            best_set(a, left.mu, 0.0, 0.0, 0.0, 0.0, areas, scratch, held)
 
 
 @jit
@@ -352,17 +352,26 @@ def _keep_below(m: int, mid: float, a: int, b: int, held: Vertices, scratch: Scr
 
 
 @jit
-def _enter(v: int, price: float, held: Vertices, score: Floats) -> None:
-    chosen = held.chosen[v]
-    for i in range(len(score)):
-        score[i] = min(score[i], price if chosen[i] else np.inf)
+def _enter_known(row: Traced, a: int, b: int, new: int) -> bool:
+    """Whether all that is wanted between two sets of one region is known without its laminar prices."""
+    limit, held = row.limit, row.held
+    left, right, found = held.sets[a], held.sets[b], held.sets[new]
+    only_beyond = row.only >= 0 and not held.chosen[b, row.only]
+    if right.sure and (right.mu <= limit < np.inf or only_beyond):
+        return True
+    if limit >= right.mu:
+        return False
+    held.listed[new, 0], found.many = left.region, 1
+    best_set(new, limit, (limit, 0.0, 1.0, 0.0), row.areas, row.scratch, held)
+    if found.sure:
+        _enter_set(row, new, limit)
+    return bool(found.sure)
 
 
 @jit
-def _enter_inside(
-    r: int, mu_a: float, mu_b: float, areas: Areas, trees: Trees, scratch: Scratch, inside: Inside, score: Floats
-) -> None:
+def _enter_inside(r: int, mu_a: float, mu_b: float, row: Traced) -> None:
     """Labels of region r enter at their laminar prices between a and b."""
+    areas, scratch, inside, score = row.areas, row.scratch, row.inside, row.score
     many = open_region(r, areas, scratch)
     price = inside.price
     if inside.region[0] != r:
@@ -370,7 +379,7 @@ def _enter_inside(
         if r < len(score):
             price[r] = own_price(areas.alone[r], scratch.p[r])
         else:
-            _prices_inside(many, areas.weight, trees, scratch, inside)
+            _prices_inside(many, areas.weight, row.trees, scratch, inside)
     for j in range(many):
         for i in range(scratch.runs[j, 0], scratch.runs[j, 1]):
             enters = price[i] <= mu_b and price[i] < np.inf
