@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from udcp_dsl.expression.domain import Hierarchy
 from udcp_solvers.numeric.arrays import Floats, Indices, Ints, Masks, Probabilities
 from udcp_solvers.numeric.compiled import jit_uncounted as jit
 from udcp_solvers.numeric.compiled import over_rows
@@ -53,6 +52,7 @@ from udcp_solvers.prices.region_choice import (
 from udcp_solvers.prices.regions import Tree, tree_of
 
 if TYPE_CHECKING:
+    from udcp_dsl.expression.domain import TreeMetric
     from udcp_dsl.loss import Loss
 
 # Sets that are held at most; 4 at least: the left end, the last, the nearest, and room for one between.
@@ -99,8 +99,8 @@ class Traced(NamedTuple):
 class TreePrices:
     """The prices of one loss, by row."""
 
-    def __init__(self, weight: float, hierarchy: Hierarchy, forest: Forest) -> None:
-        tree = tree_of(hierarchy)
+    def __init__(self, weight: float, metric: TreeMetric, forest: Forest) -> None:
+        tree = tree_of(metric)
         K, C = len(forest.labels), len(forest.weight)
         place = np.empty(K, dtype=np.int64)
         place[tree.labels] = np.arange(K)
@@ -143,7 +143,7 @@ class TreePrices:
         forest = Forest.of(form)
         if weight < 0 or forest is None:
             return None
-        return partial(TreePrices, weight, metric.hierarchy, forest)
+        return partial(TreePrices, weight, metric, forest)
 
     def scores(self, P: Probabilities) -> Floats:
         scores = np.empty(P.shape)
