@@ -3,7 +3,7 @@
 A set of diameter D in a tree lies in the ball of diameter D around its own middle: a node (D even) or the middle of an
 edge (D odd). So only balls matter that are as wide as they may be: two of their leaves, on different sides of the
 centre, are as far from it as the ball reaches. No two of these hold the same labels. With all leaves at one depth they
-are the subtrees. The core lists them (`udcp_dsl.expression.atoms.balls`). They are held as centre and radius, and their
+are the subtrees. `TreeMetric.balls` lists them. They are held as centre and radius, and their
 labels are listed when they are looked at.
 
 Let below(u, r) be the weight of the labels below node u at most r away from it. A ball around v weighs below(v, r), and
@@ -16,8 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from udcp_dsl.expression.atoms.balls import Balls
-from udcp_dsl.expression.domain import TreeMetric
+from udcp_dsl.expression.domain import Balls, TreeMetric
 from udcp_solvers.numeric.arrays import Floats, Ints, Records, records
 from udcp_solvers.numeric.compiled import jit
 
@@ -62,7 +61,7 @@ def tree_of(metric: TreeMetric) -> Tree:
     for v, u in enumerate(nodes.parent[:-2]):
         below[u] = min(below[u], below[v])
     nodes.below[:-1] = below
-    tree = Tree(nodes, np.argsort(home, kind="stable"), _balls(nodes[:-1], number, Balls.of(metric)))
+    tree = Tree(nodes, np.argsort(home, kind="stable"), _balls(number, metric.balls))
     within = _within_reach(tree, np.ones(len(leaf)))
     nodes.near[:-1] = (within > 0).argmax(axis=1)
     balls = tree.balls
@@ -71,7 +70,7 @@ def tree_of(metric: TreeMetric) -> Tree:
     return tree
 
 
-def _balls(nodes: Records, number: Ints, listed: Balls) -> Records:
+def _balls(number: Ints, listed: Balls) -> Records:
     """All balls of more than one label that are as wide as they may be, by rising diameter."""
     centre, radius, middle, diameter = (
         x[listed.diameters > 0] for x in (number[listed.node], listed.reach, listed.on_edge, listed.diameters)
