@@ -14,10 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from udcp_solvers.numeric.arrays import Floats, Indices, Ints, Masks, Probabilities
 from udcp_solvers.numeric.compiled import jit_uncounted as jit
@@ -36,7 +35,7 @@ from udcp_solvers.prices.hull import (
     slope_of_sets,
     tracer,
 )
-from udcp_solvers.prices.laminar import Forest, own_price, tree_prices
+from udcp_solvers.prices.laminar import Forest, Priced, own_price, tree_prices
 from udcp_solvers.prices.region_choice import (
     Areas,
     Scratch,
@@ -61,24 +60,24 @@ _HELD = 25
 _ABOVE = 1e-9
 
 
-class Trees(NamedTuple):
-    """The forest of the laminar part in its own order; labels are given by place."""
+class Wanted(NamedTuple):
+    """By row: scores above `limit`, or above that of label `only` (-1 for none), are not looked for. Of `scores`,
+    `score_of` and `masks` those are filled that have rows."""
 
-    labels: Ints
-    costs: Floats
-    low: Ints
-    high: Ints
-    last: Ints
+    limit: Floats
+    only: Ints
+    scores: Floats
+    score_of: Floats
+    masks: Masks
 
 
 class Inside(NamedTuple):
-    """Scratch for the laminar prices inside one region: by place; p and prices in the forest's order; doors, the entry
-    prices of categories; which region."""
+    """Laminar prices inside one region: the forest in its own order, the places of its labels; prices by place; which
+    region."""
 
+    labels: Ints
+    forest: Priced
     price: Floats
-    p: Floats
-    ordered: Floats
-    door: Floats
     region: Ints
 
 
@@ -89,7 +88,6 @@ class Traced(NamedTuple):
     limit: float
     only: int
     areas: Areas
-    trees: Trees
     scratch: Scratch
     held: Vertices
     inside: Inside
@@ -131,7 +129,7 @@ class TreePrices:
             free=bool((costs <= 0).any()),
             shared=shared,
         )
-        self._trees = Trees(labels=labels, costs=forest.costs, low=forest.low, high=forest.high, last=forest.last)
+        self._forest, self._labels = forest, labels
 
     @staticmethod
     def of(loss: Loss) -> Callable[[], TreePrices] | None:
@@ -171,19 +169,27 @@ class TreePrices:
         masks: Masks | None = None,
     ) -> None:
         n, K = P.shape
-        over_rows(
-            _block,
-            n,
-            K,
-            P,
-            self._areas,
-            self._trees,
-            np.full(n, np.inf) if limit is None else np.ascontiguousarray(limit),
-            np.full(n, -1) if only is None else only,
-            np.empty((0, K)) if scores is None else scores,
-            np.empty(0) if score_of is None else score_of,
-            np.empty((0, K), dtype=np.bool_) if masks is None else masks,
+        wanted = Wanted(
+            limit=np.full(n, np.inf) if limit is None else np.array(limit),
+            only=np.full(n, -1) if only is None else np.array(only),
+            scores=np.empty((0, K)) if scores is None else scores,
+            score_of=np.empty(0) if score_of is None else score_of,
+            masks=np.empty((0, K), dtype=np.bool_) if masks is None else masks,
         )
+
+        def block(start: int, stop: int) -> None:
+            """A block of rows, with room of its own."""
+            _rows(start, stop, P, self._room(), np.arange(_HELD), wanted)
+
+        over_rows(block, n, K)
+
+    def _room(self) -> Traced:
+        forest, C, K = self._forest, len(self._forest.weight), len(self._labels)
+        places = np.empty(K), np.empty(K)
+        priced = Priced(forest.costs, forest.weight, forest.low, forest.high, forest.last, *places, np.empty(C))
+        inside = Inside(self._labels, priced, np.empty(K), np.empty(1, dtype=np.int64))
+        held = vertices_for(_HELD + 1, self._areas)
+        return Traced(np.inf, -1, self._areas, scratch_for(self._areas), held, inside, np.empty(K))
 
 
 def _weights(tree: Tree, labels: Ints, forest: Forest) -> tuple[Floats, Floats, bool]:
@@ -224,21 +230,6 @@ def _ends(values: Ints) -> Ints:
     """For each element, where the run of equal elements that it is in ends."""
     ends = np.append(np.flatnonzero(np.diff(values)) + 1, len(values))
     return ends[np.searchsorted(ends, np.arange(len(values)), side="right")]
-
-
-def _block(start: int, stop: int, P: Probabilities, areas: Areas, trees: Trees, *rest: NDArray[Any]) -> None:
-    """A block of rows, with scratch of its own."""
-    K, C = len(areas.costs), len(areas.weight)
-    inside = Inside(
-        price=np.empty(K),
-        p=np.empty(K),
-        ordered=np.empty(K),
-        door=np.empty(C),
-        region=np.empty(1, dtype=np.int64),
-    )
-    held = vertices_for(_HELD + 1, areas)
-    row = Traced(np.inf, -1, areas, trees, scratch_for(areas), held, inside, np.empty(K))
-    _rows(start, stop, P, row, np.arange(_HELD), *rest)
 
 
 @jit
@@ -284,27 +275,15 @@ _trace = jit(tracer(_meeting, _search, _enter))
 
 
 @jit
-def _rows(
-    start: int,
-    stop: int,
-    P: Probabilities,
-    block: Traced,
-    slots: Ints,
-    limit: Floats,
-    only: Ints,
-    scores: Floats,
-    score_of: Floats,
-    masks: Masks,
-) -> None:
-    """Fill those of the last three that have rows: one kernel for all, as it takes long to compile. `block` has room
-    for all that a row needs; what is wanted differs from row to row."""
-    areas, scratch, held, score = block.areas, block.scratch, block.held, block.score
+def _rows(start: int, stop: int, P: Probabilities, room: Traced, slots: Ints, wanted: Wanted) -> None:
+    """One kernel for all that may be wanted, as it takes long to compile."""
+    areas, scratch, held, score, limit = room.areas, room.scratch, room.held, room.score, wanted.limit
     labels = areas.tree.labels
     for n in range(start, stop):
-        wanted = areas.place[only[n]] if only[n] >= 0 else -1
-        row = Traced(limit[n], wanted, areas, block.trees, scratch, held, block.inside, score)
+        only = areas.place[wanted.only[n]] if wanted.only[n] >= 0 else -1
+        row = Traced(limit[n], only, areas, scratch, held, room.inside, score)
         first, last = slots[-1], slots[0]
-        block.inside.region[0] = -1
+        room.inside.region[0] = -1
         score[:] = np.inf
         regions = load(P[n], areas, scratch)
         list_first(regions, first, scratch, held)
@@ -314,14 +293,14 @@ def _rows(
         best_set(last, np.inf, AT_INFINITY, areas, scratch, held)
         held.sets[first].until = np.inf
         _trace(row, slots)
-        if len(scores) > 0:
+        if len(wanted.scores) > 0:
             for i in range(len(labels)):
-                scores[n, labels[i]] = score[i]
-        if len(score_of) > 0:
-            score_of[n] = score[wanted]
-        if len(masks) > 0:
+                wanted.scores[n, labels[i]] = score[i]
+        if len(wanted.score_of) > 0:
+            wanted.score_of[n] = score[only]
+        if len(wanted.masks) > 0:
             for i in range(len(labels)):
-                masks[n, labels[i]] = score[i] <= limit[n]
+                wanted.masks[n, labels[i]] = score[i] <= limit[n]
 
 
 @jit
@@ -379,7 +358,7 @@ def _enter_inside(r: int, mu_a: float, mu_b: float, row: Traced) -> None:
         if r < len(score):
             price[r] = own_price(areas.alone[r], scratch.p[r])
         else:
-            _prices_inside(many, areas.weight, row.trees, scratch, inside)
+            _prices_inside(many, scratch, inside)
     for j in range(many):
         for i in range(scratch.runs[j, 0], scratch.runs[j, 1]):
             enters = price[i] <= mu_b and price[i] < np.inf
@@ -387,15 +366,16 @@ def _enter_inside(r: int, mu_a: float, mu_b: float, row: Traced) -> None:
 
 
 @jit
-def _prices_inside(many: int, weight: Floats, trees: Trees, scratch: Scratch, inside: Inside) -> None:
+def _prices_inside(many: int, scratch: Scratch, inside: Inside) -> None:
     """The laminar prices of the labels listed, if there are no others."""
-    price, p, ordered, labels = inside.price, inside.p, inside.ordered, trees.labels
+    price, labels, forest = inside.price, inside.labels, inside.forest
     price[:] = np.inf
     for j in range(many):
         price[scratch.runs[j, 0] : scratch.runs[j, 1]] = 0.0
     for k in range(len(labels)):
-        p[k] = scratch.p[labels[k]]
-        ordered[k] = own_price(trees.costs[k], p[k]) if price[labels[k]] == 0.0 else np.inf
-    tree_prices(0, len(weight), trees.costs, weight, trees.low, trees.high, trees.last, p, ordered, inside.door)
+        forest.p[k] = scratch.p[labels[k]]
+        own = own_price(forest.costs[k], forest.p[k])
+        forest.price[k] = own if price[labels[k]] == 0.0 else np.inf
+    tree_prices(0, len(forest.weight), forest)
     for k in range(len(labels)):
-        price[labels[k]] = ordered[k]
+        price[labels[k]] = forest.price[k]
