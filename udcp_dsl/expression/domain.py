@@ -398,6 +398,25 @@ class CategoryMetric(Metric):
         return [*far, *[y for y in self.family.members.tolist() if y not in far][:1]]
 
 
+@dataclass(frozen=True, eq=False)
+class Balls:
+    """The largest sets of leaves of each diameter and each radius in a hierarchy.
+
+    With a and b the ends of a longest path between members, a set lies in the ball around the middle of that path: a
+    node if the path has 2 r edges, the middle of an edge if it has 2 r + 1, with radius r from the node or from the
+    nearer end. Only balls that are the ball of some pair count. With all leaves at one depth they are the subtrees.
+
+    Ball i is around `node[i]`, or around the edge above it where `on_edge[i]`; `reach[i]` is its r.
+    """
+
+    tree: Hierarchy
+    node: Ints
+    on_edge: Ints
+    reach: Ints
+    diameters: Ints
+    radii: Ints  # from the leaf nearest to the middle
+
+
 class TreeMetric(Metric):
     """The length of the path between two leaves of a hierarchy, every edge being `edge` long."""
 
@@ -486,6 +505,22 @@ class TreeMetric(Metric):
             near[v] = min(near[v], near[tree.parent[v]] + 1)
         return near
 
+    @cached_property
+    def balls(self) -> Balls:
+        """All balls, single leaves included."""
+        tree, near = self.hierarchy, self.nearest_leaf
+        down, up = _leaf_distances(tree)
+        found = []
+        for v in range(len(tree.names)):
+            # How many branches of v have a leaf r edges away; a leaf is a ball by itself.
+            branches = down[v] + Counter(dict.fromkeys(up[v], 1))
+            found += [(v, 0, r) for r, many in branches.items() if many >= 2 or r == 0]
+            if v:
+                found += [(v, 1, r) for r in down[v] if r + 1 in up[v]]
+        node, on_edge, reach = np.array(found, dtype=np.int64).T
+        middle = np.where(on_edge == 1, np.minimum(near[node], near[tree.parent[node]]), near[node])
+        return Balls(tree, node, on_edge, reach, 2 * reach + on_edge, reach + on_edge + middle)
+
     def radius_of(self, a: Ints, b: Ints, long: Ints) -> Floats:
         """The radius of sets by the ends a, b of a longest path of `long` edges; arrays of any one shape."""
         tree = self.hierarchy
@@ -495,3 +530,19 @@ class TreeMetric(Metric):
         half_up = (long + 1) // 2
         reach: Ints = half_up + np.minimum(self.nearest_leaf[below], self.nearest_leaf[above])
         return np.asarray(reach * self.edge, dtype=np.float64)
+
+
+def _leaf_distances(tree: Hierarchy) -> tuple[list[Counter[int]], list[set[int]]]:
+    """For each node, through how many children a leaf is r edges away; and how far away the leaves not below it are."""
+    nodes = len(tree.names)
+    down: list[Counter[int]] = [Counter() for _ in range(nodes)]
+    for leaf in tree.leaf.tolist():
+        down[leaf][0] = 1
+    for v in range(nodes - 1, 0, -1):
+        down[tree.parent[v]].update(r + 1 for r in down[v])
+    up: list[set[int]] = [set()]
+    for v in range(1, nodes):
+        parent = int(tree.parent[v])
+        siblings = {r + 1 for r, many in down[parent].items() if many > (r - 1 in down[v])}
+        up.append({r + 1 for r in up[parent]} | siblings)
+    return down, up

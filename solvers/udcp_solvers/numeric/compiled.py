@@ -97,8 +97,10 @@ class Kernel:
         how = "" if compilers is not None else "-plain"
         function.__qualname__ = f"{self._name}-{_fingerprint(function.__module__)}{how}"
         njit: Any = numba.njit  # untyped before numba 0.66
+        # A function made of others is part of the kernel that calls it, and numba would store it under changing names.
+        kept = function.__closure__ is None
         try:
-            return njit(cache=True, **settings)(function)
+            return njit(cache=kept, **settings)(function)
         except RuntimeError:  # no folder that can be written to
             return njit(**settings)(function)
 

@@ -12,13 +12,12 @@ Words of this room
   those of the price that is looked at.
 - entry price, or door: the least price at which anything in a category pays for the category too.
 - closing price: the least price at which all of a category is bought together, for what having it whole saves.
-- ends: the two prices, with their sets, between which the hull is not known yet; held, those that wait on the right;
-  top, the nearest of these; trial, room for a set that is compared.
+- held: sets on the hull, found before what is on their left; slot, room for one; trial, for one that is compared.
 - run: neighbours in some order of the labels, from `low` to before `high`; place: where a label is in that order.
 - region: a label alone, or a ball of a hierarchy: the sets of a diameter lie in one of them; centre, radius, middle:
   see `regions`.
 - shared: values of all balls come from sums that balls share, not from a loop over the labels of each.
 - lean: which side is taken where a label or category is too near its price to tell: 1 in, -1 out; sure: none was.
 - near, little, slack: how close floats may be before they are compared exactly, or sums taken anew.
-- stale: an end whose regions were forgotten for want of room, and are valued again when it is reached.
+- until: the price up to which no regions matter but those listed with a set; beyond it they are valued again.
 """

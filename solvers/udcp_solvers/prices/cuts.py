@@ -2,8 +2,8 @@
 
 Labels are nodes behind the source: leaving y out cuts mu p(y), taking it cuts its cost; a category is a node behind its
 labels, and cuts its weight; a capped sum is a node behind what it counts, and cuts either each of them or its cap. The
-labels between two known sets, a run of the order in which they are bought, are divided where the lines of the two sets
-meet, by a cut of the graph of these labels alone, until no set is better; what is before the run has been paid for.
+hull is traced (`hull.tracer`): the labels between two sets, a run of the order in which they are bought, are divided
+by a cut of the graph of these labels alone; what is before the run has been paid for.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ import numpy as np
 from udcp_dsl.per_row import array_of, as_number
 from udcp_solvers.numeric.arrays import Floats, Ints, Masks, Probabilities, plain
 from udcp_solvers.numeric.compiled import jit, over_rows
-from udcp_solvers.numeric.double_double import plus, ratio, sign_of_cross
+from udcp_solvers.numeric.double_double import plus
 from udcp_solvers.prices.cut_form import Cut
+from udcp_solvers.prices.hull import BELOW, NEIGHBOURS, Slope, is_below, price_of, tracer
 from udcp_solvers.prices.max_flow import Graph, add_arc, add_node, clear, graph_of, mark_smallest, saturate
 
 if TYPE_CHECKING:
@@ -54,6 +55,18 @@ class State(NamedTuple):
     category_node: Ints
     sum_node: Ints
     seen: Masks
+
+
+class Traced(NamedTuple):
+    """A row: p, its scores, and an order of the labels, in which a set is all labels before its end."""
+
+    p: Floats
+    score: Floats
+    order: Ints
+    ends: Ints
+    parts: Parts
+    state: State
+    graph: Graph
 
 
 class CutPrices:
@@ -109,74 +122,73 @@ def _scores(start: int, stop: int, P: Probabilities, parts: Parts, out: Floats) 
         sum_node=np.empty(G, np.int64),
         seen=np.empty(C, np.bool_),
     )
-    p = np.empty(K)
-    order, ends = np.empty(K, np.int64), np.empty(K + 2, np.int64)
+    row = Traced(np.empty(K), np.empty(K), np.empty(K, np.int64), np.empty(K + 3, np.int64), parts, state, graph)
+    slots = np.arange(K + 3)
     for n in range(start, stop):
-        out[n] = np.inf
-        many = len(p) - K  # none yet: a literal 0 would have `_row`, and all that it calls, compiled once more
+        many = K - K  # not a literal, which would have all that is called compiled once more
         for y in range(K):
-            p[y] = P[n, y]
+            row.p[y], row.score[y] = P[n, y], np.inf
             # A label without mass may be bought only where it is a gain.
-            if p[y] > 0.0 or parts.costs[y] < 0.0:
-                order[many] = y
+            if row.p[y] > 0.0 or parts.costs[y] < 0.0:
+                row.order[many] = y
                 many += 1
-        _row(p, order, many, ends, parts, state, graph, out[n])
+        state.paid[:] = False
+        state.held[:] = 0.0
+        low = _buy(row, 0.0, K - K, _divide(row, 0.0, True, K - K, many))
+        row.ends[slots[-1]], row.ends[slots[0]] = low, _divide(row, np.inf, True, low, many)
+        _trace(row, slots)
+        for y in range(K):
+            out[n, y] = row.score[y]
 
 
 @jit
-def _row(
-    p: Floats,
-    order: Ints,
-    many: int,
-    ends: Ints,
-    parts: Parts,
-    state: State,
-    graph: Graph,
-    score: Floats,
-) -> None:
-    """The first `many` labels of the order are divided into runs; those bought together are a run."""
-    state.paid[:] = False
-    state.held[:] = 0.0
-    low = many - many  # not a literal, as above
-    low = _buy(
-        0.0, order, low, _divide(0.0, True, order, low, many, p, parts, state, graph), p, parts, state, graph, score
-    )
-    ends[0] = _divide(np.inf, True, order, low, many, p, parts, state, graph)
-    top = 0
-    while top >= 0:
-        high = ends[top]
-        step, step_low, gain, gain_low = _slope(order, low, high, p, parts, state)
-        if gain == 0.0:
-            top -= 1
-            continue
-        price = ratio(step, step_low, gain, gain_low)
-        middle = _divide(price, True, order, low, high, p, parts, state, graph)
-        if low < middle < high:
-            rise, rise_low, fall, fall_low = _slope(order, low, middle, p, parts, state)
-            if fall > 0.0 and sign_of_cross(rise, rise_low, gain, gain_low, step, step_low, fall, fall_low) < 0:
-                top += 1
-                ends[top] = middle
-                continue
-        low = _buy(price, order, low, high, p, parts, state, graph, score)
-        top -= 1
+def _meeting(row: Traced, a: int, b: int) -> Slope:
+    """What the labels of a run cost together on top of what has been bought, and their mass."""
+    p, parts, state = row.p, row.parts, row.state
+    K = len(p)
+    cost, cost_low, mass, mass_low = 0.0, 0.0, 0.0, 0.0
+    more = np.zeros(len(parts.cap))
+    state.seen[:] = False
+    for i in range(row.ends[a], row.ends[b]):
+        y = row.order[i]
+        cost, cost_low = plus(cost, cost_low, parts.costs[y])
+        mass, mass_low = plus(mass, mass_low, p[y])
+        for j in range(parts.counts[y], parts.counts[y + 1]):
+            more[parts.sums[j]] += parts.units[j]
+        for j in range(parts.starts[y], parts.starts[y + 1]):
+            c = parts.of[j]
+            if not state.paid[c] and not state.seen[c]:
+                state.seen[c] = True
+                cost, cost_low = plus(cost, cost_low, parts.weight[c])
+                for e in range(parts.counts[K + c], parts.counts[K + c + 1]):
+                    more[parts.sums[e]] += parts.units[e]
+    for g in range(len(parts.cap)):
+        room = max(parts.cap[g] - state.held[g], 0.0)
+        cost, cost_low = plus(cost, cost_low, parts.sum_weight[g] * min(more[g], room))
+    return cost, cost_low, mass, mass_low
 
 
 @jit
-def _divide(
-    mu: float,
-    largest: bool,
-    order: Ints,
-    low: int,
-    high: int,
-    p: Floats,
-    parts: Parts,
-    state: State,
-    graph: Graph,
-) -> int:
+def _search(row: Traced, a: int, b: int, new: int, slope: Slope) -> int:
+    row.ends[new] = _divide(row, price_of(slope), True, row.ends[a], row.ends[b])
+    return BELOW if is_below(_meeting(row, a, new), slope) else NEIGHBOURS
+
+
+@jit
+def _enter(row: Traced, a: int, b: int, slope: Slope) -> None:
+    row.ends[b] = _buy(row, price_of(slope), row.ends[a], row.ends[b])
+
+
+_trace = jit(tracer(_meeting, _search, _enter))
+
+
+@jit
+def _divide(row: Traced, mu: float, largest: bool, low: int, high: int) -> int:
     """Bring the labels of the run low .. high that are bought at price mu to its front; where they end.
 
     Of several sets the largest or the smallest.
     """
+    p, order, parts, state, graph = row.p, row.order, row.parts, row.state, row.graph
     K, costs = len(p), parts.costs
     clear(graph)
     state.category_node[:] = -1
@@ -233,65 +245,28 @@ def _count(element: int, node: int, parts: Parts, state: State, graph: Graph) ->
 
 
 @jit
-def _slope(
-    order: Ints, low: int, high: int, p: Floats, parts: Parts, state: State
-) -> tuple[float, float, float, float]:
-    """What the labels of a run cost together on top of what has been bought, and their mass."""
-    K = len(p)
-    cost, cost_low, mass, mass_low = 0.0, 0.0, 0.0, 0.0
-    more = np.zeros(len(parts.cap))
-    state.seen[:] = False
-    for i in range(low, high):
-        y = order[i]
-        cost, cost_low = plus(cost, cost_low, parts.costs[y])
-        mass, mass_low = plus(mass, mass_low, p[y])
-        for j in range(parts.counts[y], parts.counts[y + 1]):
-            more[parts.sums[j]] += parts.units[j]
-        for j in range(parts.starts[y], parts.starts[y + 1]):
-            c = parts.of[j]
-            if not state.paid[c] and not state.seen[c]:
-                state.seen[c] = True
-                cost, cost_low = plus(cost, cost_low, parts.weight[c])
-                for e in range(parts.counts[K + c], parts.counts[K + c + 1]):
-                    more[parts.sums[e]] += parts.units[e]
-    for g in range(len(parts.cap)):
-        room = max(parts.cap[g] - state.held[g], 0.0)
-        cost, cost_low = plus(cost, cost_low, parts.sum_weight[g] * min(more[g], room))
-    return cost, cost_low, mass, mass_low
-
-
-@jit
-def _buy(
-    price: float,
-    order: Ints,
-    low: int,
-    high: int,
-    p: Floats,
-    parts: Parts,
-    state: State,
-    graph: Graph,
-    score: Floats,
-) -> int:
+def _buy(row: Traced, price: float, low: int, high: int) -> int:
     """Buy the labels of a run; where those end that are bought. At a tie fewer labels: of those without mass, at its
     end, only the ones that are a gain."""
-    middle = high
+    order, middle = row.order, high
     for i in range(high - 1, low - 1, -1):
-        if p[order[i]] == 0.0:
+        if row.p[order[i]] == 0.0:
             middle -= 1
             order[i], order[middle] = order[middle], order[i]
-    _pay(price, order, low, middle, parts, state, score)
+    _pay(row, price, low, middle)
     if middle == high:
         return high
-    end = _divide(price, False, order, middle, high, p, parts, state, graph)
-    _pay(price, order, middle, end, parts, state, score)
+    end = _divide(row, price, False, middle, high)
+    _pay(row, price, middle, end)
     return end
 
 
 @jit
-def _pay(price: float, order: Ints, low: int, high: int, parts: Parts, state: State, score: Floats) -> None:
+def _pay(row: Traced, price: float, low: int, high: int) -> None:
+    score, parts, state = row.score, row.parts, row.state
     K = len(score)
     for i in range(low, high):
-        y = order[i]
+        y = row.order[i]
         score[y] = max(price, 0.0)
         for j in range(parts.counts[y], parts.counts[y + 1]):
             state.held[parts.sums[j]] += parts.units[j]

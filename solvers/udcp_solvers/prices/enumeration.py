@@ -88,14 +88,14 @@ class Enumeration:
 
     def __init__(self, loss: Loss) -> None:
         sets = np.arange(1 << loss.K, dtype=np.int64)
-        self._members = numbered_sets(sets, loss.K)
+        self.members = numbered_sets(sets, loss.K)
         # (1, sets), or (n, sets) where rows have costs of their own.
-        self._costs: Floats = with_rows(loss.batch(self._members)).astype(np.float64)
+        self.costs: Floats = with_rows(loss.batch(self.members)).astype(np.float64)
         # Sets by size, then by their lists of indices: of two of one size, the one that holds the first label in which
         # they differ. So its bits, read from label 0 on, make the larger number.
-        as_read = self._members @ (1 << np.arange(loss.K)[::-1])
+        as_read = self.members @ (1 << np.arange(loss.K)[::-1])
         self._rank = np.empty(len(sets), dtype=np.int64)
-        self._rank[np.lexsort((-as_read, self._members.sum(axis=1)))] = sets
+        self._rank[np.lexsort((-as_read, self.members.sum(axis=1)))] = sets
 
     @staticmethod
     def of(loss: Loss) -> Callable[[], Enumeration] | None:
@@ -105,7 +105,7 @@ class Enumeration:
     def take(self, rows: Ints) -> Enumeration:
         """The prices of some of the rows, where they differ by row."""
         other = copy(self)
-        other._costs = self._costs if len(self._costs) == 1 else self._costs[rows]
+        other.costs = self.costs if len(self.costs) == 1 else self.costs[rows]
         return other
 
     def scores(self, P: Probabilities, anchor: Floats | None = None, gaps: Floats | None = None) -> Floats:
@@ -126,21 +126,21 @@ class Enumeration:
         out = np.empty(P.shape, dtype=np.bool_)
 
         def block(rows: slice) -> None:
-            out[rows] = self._members[self._best(*self._of(P, rows), mu[rows])]
+            out[rows] = self.members[self._best(*self._of(P, rows), mu[rows])]
 
         self._over(block, len(P))
         return out
 
     def _of(self, P: Probabilities, rows: slice) -> tuple[Floats, Floats]:
         """The probabilities of some rows, and what all sets cost in each of them."""
-        costs = self._costs if len(self._costs) == 1 else self._costs[rows]
+        costs = self.costs if len(self.costs) == 1 else self.costs[rows]
         p = np.asarray(P[rows], dtype=np.float64)
         return p, np.broadcast_to(costs, (len(p), costs.shape[1]))
 
     def _over(self, block: Callable[[slice], None], n: int) -> None:
         """Blocks of rows, in threads: numpy releases the interpreter lock."""
-        if len(self._costs) not in (1, n):
-            raise ValueError(f"costs of {len(self._costs)} rows for {n} rows")
+        if len(self.costs) not in (1, n):
+            raise ValueError(f"costs of {len(self.costs)} rows for {n} rows")
         step = max(1, _BLOCK // len(self._rank))
 
         def work(start: int, stop: int) -> None:
@@ -161,7 +161,7 @@ class Enumeration:
     def _left_out(self, p: Floats, rows: Ints, sets: Ints) -> Doubles:
         high, low = np.zeros(len(rows)), np.zeros(len(rows))
         for y in range(p.shape[1]):
-            s, e = two_sum(high, np.where(self._members[sets, y], 0.0, p[rows, y]))
+            s, e = two_sum(high, np.where(self.members[sets, y], 0.0, p[rows, y]))
             high, low = two_sum(s, e + low)
         return high, low
 
@@ -185,7 +185,7 @@ class Enumeration:
         every = np.broadcast_to(np.True_, costs.shape) if allowed is None else allowed
         at = self._cheapest(p, costs, every) if start is None else self._cells(p, costs, sets == start[:, None])
         last = self._heaviest(p, costs, rough, every)
-        prices = np.where(self._members[at.sets], 0.0, np.inf)
+        prices = np.where(self.members[at.sets], 0.0, np.inf)
         chord = _chord(at, last)
         with np.errstate(over="ignore", invalid="ignore"):
             line = at.costs + chord * rough[np.arange(len(p)), at.sets] + _ROUGH * (_largest(costs) + np.abs(chord))
@@ -198,7 +198,7 @@ class Enumeration:
             following, price = _next(cells, at)
             on = following.rows
             at = _replaced(at, following)
-            prices[on] = np.minimum(prices[on], np.where(self._members[following.sets], price[:, None], np.inf))
+            prices[on] = np.minimum(prices[on], np.where(self.members[following.sets], price[:, None], np.inf))
 
     def _cheapest(self, p: Floats, costs: Floats, allowed: Masks) -> Cells:
         """The set at price 0 of each row: of the cheapest sets that are allowed, the heaviest."""
@@ -220,7 +220,7 @@ class Enumeration:
         """
         rows = np.flatnonzero(anchor > 0)
         star = self._best(p[rows], costs[rows], anchor[rows])
-        differ = (self._members[star] != (scores[rows] <= anchor[rows, None])).any(axis=1)
+        differ = (self.members[star] != (scores[rows] <= anchor[rows, None])).any(axis=1)
         rows, star = rows[differ], star[differ, None]
         if not len(rows):
             return
@@ -228,7 +228,7 @@ class Enumeration:
         inside = self._walk(p[rows], costs[rows], allowed=(sets & ~star) == 0)
         beyond = self._walk(p[rows], costs[rows], allowed=(sets & star) == star, start=star[:, 0])
         above = np.where(beyond < np.inf, np.maximum(beyond, np.nextafter(m, np.inf)), np.inf)
-        scores[rows] = np.where(self._members[star[:, 0]], np.minimum(inside, m), above)
+        scores[rows] = np.where(self.members[star[:, 0]], np.minimum(inside, m), above)
 
 
 def _largest(costs: Floats) -> Floats:

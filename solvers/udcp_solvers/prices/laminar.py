@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -97,6 +97,31 @@ class Forest:
         )
 
 
+class Forests(NamedTuple):
+    """The arrays of a forest; costs (r, K) and weights (r, C) of every row, or one for all."""
+
+    labels: Ints
+    costs: Floats
+    weight: Floats
+    low: Ints
+    high: Ints
+    last: Ints
+
+
+class Priced(NamedTuple):
+    """A forest at one row: by place in it the costs, p and prices of labels; weights of categories, and doors: the
+    prices at which they are entered."""
+
+    costs: Floats
+    weight: Floats
+    low: Ints
+    high: Ints
+    last: Ints
+    p: Floats
+    price: Floats
+    door: Floats
+
+
 class LaminarPrices:
     """The prices of one loss, by row."""
 
@@ -114,7 +139,7 @@ class LaminarPrices:
 
     def scores(self, P: Probabilities) -> Floats:
         out = np.empty(P.shape)
-        over_rows(_scores, *P.shape, P, *_arrays(self._forest), out)
+        over_rows(_scores, *P.shape, P, _arrays(self._forest), out)
         return out
 
     def score_of(self, P: Probabilities, y: Indices) -> Floats:
@@ -122,19 +147,18 @@ class LaminarPrices:
         out = np.empty(len(P))
         position = np.empty(P.shape[1], dtype=np.int64)
         position[self._forest.labels] = np.arange(P.shape[1])
-        over_rows(_score_of, *P.shape, P, *_arrays(self._forest), position[y], self._forest.top[y], out)
+        over_rows(_score_of, *P.shape, P, _arrays(self._forest), position[y], self._forest.top[y], out)
         return out
 
     def sets(self, P: Probabilities, tau: Floats) -> Masks:
         out = np.empty(P.shape, dtype=np.bool_)
-        over_rows(_sets, *P.shape, P, *_arrays(self._forest), np.ascontiguousarray(tau), out)
+        over_rows(_sets, *P.shape, P, _arrays(self._forest), np.ascontiguousarray(tau), out)
         return out
 
 
-def _arrays(forest: Forest) -> tuple[Ints, Floats, Floats, Ints, Ints, Ints]:
-    """Costs (r, K) and weights (r, C), each of every row, or one for all."""
+def _arrays(forest: Forest) -> Forests:
     costs, weight = (np.ascontiguousarray(with_rows(x)) for x in (forest.costs, forest.weight))
-    return forest.labels, costs, weight, forest.low, forest.high, forest.last
+    return Forests(forest.labels, costs, weight, forest.low, forest.high, forest.last)
 
 
 @jit
@@ -146,31 +170,41 @@ def own_price(cost: float, p: float) -> float:
 
 
 @jit
-def _gather(row: Row, labels: Ints, costs: Floats, start: int, stop: int, p: Floats, price: Floats) -> None:
-    for i in range(start, stop):
-        p[i] = row[labels[i]]
-        price[i] = own_price(costs[i], p[i])
+def _room(K: int, C: int) -> tuple[Floats, Floats, Floats]:
+    return np.empty(K), np.empty(K), np.empty(C)
 
 
 @jit
-def _entry(
-    c: int, costs: Floats, weight: Floats, low: Ints, high: Ints, last: Ints, p: Floats, price: Floats, door: Floats
-) -> float:
+def _at(n: int, of: Forests, room: tuple[Floats, Floats, Floats]) -> Priced:
+    costs, weight = of.costs[n % len(of.costs)], of.weight[n % len(of.weight)]
+    return Priced(costs, weight, of.low, of.high, of.last, room[0], room[1], room[2])
+
+
+@jit
+def _gather(row: Row, labels: Ints, start: int, stop: int, at: Priced) -> None:
+    for i in range(start, stop):
+        at.p[i] = row[labels[i]]
+        at.price[i] = own_price(at.costs[i], at.p[i])
+
+
+@jit
+def _entry(c: int, at: Priced) -> float:
     """The entry price of category c, given the prices of labels and the doors of categories within it."""
     mu = np.inf
-    costs, p, price = costs[low[c] : high[c]], p[low[c] : high[c]], price[low[c] : high[c]]
+    weight, door, low, high = at.weight, at.door, at.low[c], at.high[c]
+    costs, p, price = at.costs[low:high], at.p[low:high], at.price[low:high]
     while True:
         # What pays at less than mu, and what pays at mu itself.
         cost, mass = weight[c], 0.0
         more, more_mass = 0.0, 0.0
         for i in range(len(p)):
             # Without branches, of which many would go the other way than expected.
-            below, at = price[i] < mu, price[i] == mu
+            below, equal = price[i] < mu, price[i] == mu
             cost += costs[i] if below else 0.0
             mass += p[i] if below else 0.0
-            more += costs[i] if at else 0.0
-            more_mass += p[i] if at else 0.0
-        for d in range(c + 1, last[c]):
+            more += costs[i] if equal else 0.0
+            more_mass += p[i] if equal else 0.0
+        for d in range(c + 1, at.last[c]):
             if door[d] < mu:
                 cost += weight[d]
             elif door[d] == mu:
@@ -188,127 +222,87 @@ def _entry(
 
 
 @jit
-def tree_prices(
-    first: int,
-    stop: int,
-    costs: Floats,
-    weight: Floats,
-    low: Ints,
-    high: Ints,
-    last: Ints,
-    p: Floats,
-    price: Floats,
-    door: Floats,
-) -> None:
+def tree_prices(first: int, stop: int, at: Priced) -> None:
     """Raise the prices of the labels in categories first..stop-1 (whole trees) to what the categories ask."""
+    price, door = at.price, at.door
     for c in range(stop - 1, first - 1, -1):
-        mu = _entry(c, costs, weight, low, high, last, p, price, door)
+        mu = _entry(c, at)
         door[c] = mu
-        for i in range(low[c], high[c]):
+        for i in range(at.low[c], at.high[c]):
             price[i] = max(price[i], mu)
-        for d in range(c + 1, last[c]):
+        for d in range(c + 1, at.last[c]):
             door[d] = max(door[d], mu)
 
 
 @jit
-def _scores(
-    start: int,
-    stop: int,
-    P: Probabilities,
-    labels: Ints,
-    all_costs: Floats,
-    weights: Floats,
-    low: Ints,
-    high: Ints,
-    last: Ints,
-    out: Floats,
-) -> None:
-    K = P.shape[1]
-    p, price, door = np.empty(K), np.empty(K), np.empty(weights.shape[1])
+def _scores(start: int, stop: int, P: Probabilities, of: Forests, out: Floats) -> None:
+    K, C = P.shape[1], of.weight.shape[1]
+    room = _room(K, C)
     for n in range(start, stop):
-        costs, weight = all_costs[n % len(all_costs)], weights[n % len(weights)]
-        _gather(P[n], labels, costs, 0, K, p, price)
-        tree_prices(0, len(weight), costs, weight, low, high, last, p, price, door)
+        at = _at(n, of, room)
+        _gather(P[n], of.labels, 0, K, at)
+        tree_prices(0, C, at)
         for i in range(K):
-            out[n, labels[i]] = price[i]
+            out[n, of.labels[i]] = at.price[i]
 
 
 @jit
-def _score_of(
-    start: int,
-    stop: int,
-    P: Probabilities,
-    labels: Ints,
-    all_costs: Floats,
-    weights: Floats,
-    low: Ints,
-    high: Ints,
-    last: Ints,
-    position: Ints,
-    top: Ints,
-    out: Floats,
-) -> None:
-    K = P.shape[1]
-    p, price, door = np.empty(K), np.empty(K), np.empty(weights.shape[1])
+def _score_of(start: int, stop: int, P: Probabilities, of: Forests, position: Ints, top: Ints, out: Floats) -> None:
+    room = _room(P.shape[1], of.weight.shape[1])
     for n in range(start, stop):
-        costs, weight = all_costs[n % len(all_costs)], weights[n % len(weights)]
-        i = position[n]
-        c = top[n]
+        at = _at(n, of, room)
+        i, c = position[n], top[n]
         if c < 0:
-            _gather(P[n], labels, costs, i, i + 1, p, price)
+            _gather(P[n], of.labels, i, i + 1, at)
         else:
-            _gather(P[n], labels, costs, low[c], high[c], p, price)
-            tree_prices(c, last[c], costs, weight, low, high, last, p, price, door)
-        out[n] = price[i]
+            _gather(P[n], of.labels, of.low[c], of.high[c], at)
+            tree_prices(c, of.last[c], at)
+        out[n] = at.price[i]
 
 
 @jit
-def _sets(
-    start: int,
-    stop: int,
-    P: Probabilities,
-    labels: Ints,
-    all_costs: Floats,
-    weights: Floats,
-    low: Ints,
-    high: Ints,
-    last: Ints,
-    tau: Floats,
-    out: Masks,
-) -> None:
-    """A category is in at tau if what pays at tau inside it gains more than it costs; too near to call: its price."""
-    K = P.shape[1]
-    p, price, door = np.empty(K), np.empty(K), np.empty(weights.shape[1])
+def _sets(start: int, stop: int, P: Probabilities, of: Forests, tau: Floats, out: Masks) -> None:
+    """In doubt about a category, that is too near its price, the prices decide."""
+    K, C = P.shape[1], of.weight.shape[1]
+    room = _room(K, C)
     for n in range(start, stop):
-        costs, weight = all_costs[n % len(all_costs)], weights[n % len(weights)]
-        mu = tau[n]
-        _gather(P[n], labels, costs, 0, K, p, price)
+        at, mu = _at(n, of, room), tau[n]
+        _gather(P[n], of.labels, 0, K, at)
         sure = True
-        for c in range(len(weight) - 1, -1, -1):
-            cost = weight[c]
-            gain = 0.0
-            size = abs(cost)
-            for i in range(low[c], high[c]):
-                if price[i] <= mu and price[i] < np.inf:
-                    cost += costs[i]
-                    size += abs(costs[i])
-                    gain += mu * p[i]
-            for d in range(c + 1, last[c]):
-                if door[d] <= mu:
-                    cost += weight[d]
-                    size += weight[d]
-            inside = cost <= gain
-            if not abs(cost - gain) > 1e-12 * (size + gain):
+        for c in range(C - 1, -1, -1):
+            if not _decide(c, mu, at):
                 sure = False
                 break
-            if not inside:
-                for i in range(low[c], high[c]):
-                    price[i] = np.inf
-                for d in range(c + 1, last[c]):
-                    door[d] = np.inf
-            door[c] = 0.0 if inside else np.inf
         if not sure:
-            _gather(P[n], labels, costs, 0, K, p, price)
-            tree_prices(0, len(weight), costs, weight, low, high, last, p, price, door)
+            _gather(P[n], of.labels, 0, K, at)
+            tree_prices(0, C, at)
         for i in range(K):
-            out[n, labels[i]] = price[i] <= mu
+            out[n, of.labels[i]] = at.price[i] <= mu
+
+
+@jit
+def _decide(c: int, mu: float, at: Priced) -> bool:
+    """A category is in at mu if what pays at mu inside it gains more than it costs; whether that is far enough from
+    equal. Else nothing in it is bought."""
+    costs, p, price, weight, door = at.costs, at.p, at.price, at.weight, at.door
+    cost, gain = weight[c], 0.0
+    size = abs(cost)
+    for i in range(at.low[c], at.high[c]):
+        if price[i] <= mu and price[i] < np.inf:
+            cost += costs[i]
+            size += abs(costs[i])
+            gain += mu * p[i]
+    for d in range(c + 1, at.last[c]):
+        if door[d] <= mu:
+            cost += weight[d]
+            size += weight[d]
+    if not abs(cost - gain) > 1e-12 * (size + gain):
+        return False
+    inside = cost <= gain
+    if not inside:
+        for i in range(at.low[c], at.high[c]):
+            price[i] = np.inf
+        for d in range(c + 1, at.last[c]):
+            door[d] = np.inf
+    door[c] = 0.0 if inside else np.inf
+    return True

@@ -15,7 +15,7 @@ import numpy as np
 from udcp_solvers.numeric.arrays import Floats, Ints, Masks, Records, Row, records
 from udcp_solvers.numeric.compiled import jit_any_order
 from udcp_solvers.numeric.compiled import jit_uncounted as jit
-from udcp_solvers.numeric.double_double import Double, minus, plus, sign_of_cross, two_sum
+from udcp_solvers.numeric.double_double import Double, minus, plus, two_sum
 from udcp_solvers.prices.ball_sums import (
     NEAR_CATEGORY,
     NEAR_LABEL,
@@ -26,7 +26,7 @@ from udcp_solvers.prices.ball_sums import (
     mass_outside,
     value_of,
 )
-from udcp_solvers.prices.hull import meeting
+from udcp_solvers.prices.hull import Slope, compare, slope_of_sets
 from udcp_solvers.prices.regions import Tree, runs_of
 
 # Values of regions closer than this, relatively, are compared exactly.
@@ -38,7 +38,7 @@ _MANY = 4
 
 CATEGORY = np.dtype([("enter", "f8"), ("skip", "f8"), ("gets", "f8"), ("touched", "?"), ("inside", "?")], align=True)
 VERTEX = np.dtype([
-    ("mu", "f8"), ("region", "i8"), ("labels", "i8"), ("many", "i8"), ("stale", "?"), ("sure", "?"),
+    ("mu", "f8"), ("until", "f8"), ("region", "i8"), ("labels", "i8"), ("many", "i8"), ("sure", "?"),
     ("cost", "f8"), ("cost_low", "f8"), ("rem", "f8"), ("rem_low", "f8"),
 ], align=True)  # fmt: skip
 
@@ -94,7 +94,7 @@ class Vertices(NamedTuple):
     place; whether nothing in the region was near its price.
 
     For the regions listed[v, :many]: G[v, q] is the value of region q there, may_pay[v, q] whether anything in it may
-    pay; of a stale one they are not known.
+    pay. No others matter from mu until another price.
     """
 
     sets: Records
@@ -132,19 +132,6 @@ def vertices_for(many: int, areas: Areas) -> Vertices:
         may_pay=np.empty((many, R), dtype=np.bool_),
         listed=np.empty((many, R), dtype=np.int64),
     )
-
-
-@jit
-def move(v: int, to: int, held: Vertices) -> None:
-    _move_set(v, to, held)
-    old, new = held.sets[v], held.sets[to]
-    new.mu, new.stale, new.many = old.mu, old.stale, old.many
-    listed, listed_to = held.listed[v, : old.many], held.listed[to]
-    G, G_to, may_pay, may_pay_to = held.G[v], held.G[to], held.may_pay[v], held.may_pay[to]
-    for j, q in enumerate(listed):
-        listed_to[j] = q
-        G_to[q] = G[q]
-        may_pay_to[q] = may_pay[q]
 
 
 @jit
@@ -258,27 +245,22 @@ def _worth(v: int, mu: float, areas: Areas, scratch: Scratch, held: Vertices) ->
 
 
 @jit
-def best_set(
-    v: int,
-    mu: float,
-    step: float,
-    step_low: float,
-    gain: float,
-    gain_low: float,
-    areas: Areas,
-    scratch: Scratch,
-    held: Vertices,
-) -> None:
-    """Make vertex v the best set at price mu = step / gain of all in the regions listed with it.
+def revalue(v: int, w: int, areas: Areas, scratch: Scratch, held: Vertices) -> None:
+    """List with vertex v the regions of w, and find their values at its price."""
+    many, mu = held.sets[w].many, held.sets[w].mu
+    held.sets[v].many, held.sets[v].until = many, mu
+    listed, listed_to = held.listed[w, :many], held.listed[v]
+    for j, q in enumerate(listed):
+        listed_to[j] = q
+    _worth(v, held.sets[v].mu, areas, scratch, held)
 
-    If that is 0 / 0, leave the set, and find only the values of the regions.
-    """
+
+@jit
+def best_set(v: int, mu: float, slope: Slope, areas: Areas, scratch: Scratch, held: Vertices) -> None:
+    """Make vertex v the best set at a price of all in the regions listed with it."""
     _worth(v, mu, areas, scratch, held)
     best = held.sets[v]
     best.mu = mu
-    best.stale = False
-    if step == 0.0 and gain == 0.0:
-        return
     listed, G, may_pay = held.listed[v, : best.many], held.G[v], held.may_pay[v]
     least = np.inf
     for q in listed:
@@ -300,7 +282,7 @@ def best_set(
         # The largest and, where a label or category is near its price, also the smallest set of the region.
         for lean in (1.0, -1.0):
             sure = _choose(trial, mu, lean, q, areas, scratch, held)
-            if not found or _better(trial, v, step, step_low, gain, gain_low, areas.place, scratch.p, held):
+            if not found or _better(trial, v, slope, areas.place, scratch.p, held):
                 _move_set(trial, v, held)
                 found = True
             if sure:
@@ -429,13 +411,12 @@ def _choose(v: int, mu: float, lean: float, r: int, areas: Areas, scratch: Scrat
 
 
 @jit
-def _better(
-    v: int, w: int, step: float, step_low: float, gain: float, gain_low: float, place: Ints, p: Floats, held: Vertices
-) -> bool:
-    """Whether set v is to be preferred to w at the price step / gain."""
+def _better(v: int, w: int, slope: Slope, place: Ints, p: Floats, held: Vertices) -> bool:
+    """Whether set v is to be preferred to w at a price."""
     new, old = held.sets[v], held.sets[w]
-    rise, rise_low, fall, fall_low = meeting(old, new)
-    sign = sign_of_cross(rise, rise_low, gain, gain_low, step, step_low, fall, fall_low)
+    other = slope_of_sets(old, new)
+    rise, _, fall, _ = other
+    sign = compare(other, slope)
     if sign != 0:
         return sign < 0
     if rise != 0.0:

@@ -3,7 +3,11 @@
 A set of diameter D in a tree lies in the ball of diameter D around its own middle: a node (D even) or the middle of an
 edge (D odd). So only balls matter that are as wide as they may be: two of their leaves, on different sides of the
 centre, are as far from it as the ball reaches. No two of these hold the same labels. With all leaves at one depth they
-are the subtrees. Balls are held as centre and radius, and their labels are listed when they are looked at.
+are the subtrees. `TreeMetric.balls` lists them. They are held as centre and radius, and their
+labels are listed when they are looked at.
+
+Let below(u, r) be the weight of the labels below node u at most r away from it. A ball around v weighs below(v, r), and
+for each ancestor what lies below it but not below the child on the path to v: `weights_of`.
 """
 
 from __future__ import annotations
@@ -12,8 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from udcp_dsl.expression.domain import Hierarchy
-from udcp_solvers.numeric.arrays import Ints, Records, records
+from udcp_dsl.expression.domain import Balls, TreeMetric
+from udcp_solvers.numeric.arrays import Floats, Ints, Records, records
 from udcp_solvers.numeric.compiled import jit
 
 NODE = np.dtype([("parent", "i8"), ("depth", "i8"), ("below", "i8"), ("near", "i8"), ("leaves", "i8")], align=True)
@@ -40,7 +44,8 @@ class Tree(NamedTuple):
     balls: Records
 
 
-def tree_of(hierarchy: Hierarchy) -> Tree:
+def tree_of(metric: TreeMetric) -> Tree:
+    hierarchy = metric.hierarchy
     leaf, above = hierarchy.leaf, hierarchy.parent
     is_leaf = np.zeros(len(above), dtype=np.bool_)
     is_leaf[leaf] = True
@@ -48,59 +53,64 @@ def tree_of(hierarchy: Hierarchy) -> Tree:
     number = np.full(len(above), -1)
     number[inner] = np.arange(len(inner))
     home = number[above[leaf]]
-    # at[v, r]: how many labels below node v are just r away from it.
-    at = np.zeros((len(inner), hierarchy.height + 2), dtype=np.int64)
-    np.add.at(at[:, 1], home, 1)
     nodes = records(len(inner) + 1, NODE)
     nodes.parent[:-1] = np.where(above[inner] < 0, -1, number[above[inner]])
     nodes.depth[:-1] = hierarchy.depth[inner]
-    nodes.leaves[1:] = np.cumsum(at[:, 1])
+    nodes.leaves[1:] = np.cumsum(np.bincount(home, minlength=len(inner)))
     below = np.arange(len(inner))
     for v, u in enumerate(nodes.parent[:-2]):
         below[u] = min(below[u], below[v])
-        at[u, 1:] += at[v, :-1]
     nodes.below[:-1] = below
-    nodes.near[:-1] = (at > 0).argmax(axis=1)
-    return Tree(nodes, np.argsort(home, kind="stable"), _balls(nodes[:-1], at))
+    tree = Tree(nodes, np.argsort(home, kind="stable"), _balls(number, metric.balls))
+    within = _within_reach(tree, np.ones(len(leaf)))
+    nodes.near[:-1] = (within > 0).argmax(axis=1)
+    balls = tree.balls
+    balls.many, balls.climbs = _climb(tree, within)
+    balls.whole = (balls.climbs == 0) & (balls.many == within[balls.centre, -1])
+    return tree
 
 
-def _balls(nodes: Records, at: Ints) -> Records:
-    """All balls of more than one label that are as wide as they may be, by rising diameter.
-
-    The same as those of `udcp_dsl.expression.atoms.balls` (a test holds them equal). Listed here by numpy, a few times
-    as quick on 10,000 labels; there in an order that programs, and with it the sets that solvers find, depend on.
-    `sides[v, r]`: below how many of its children, or as how many of its own, there are labels just r away from v;
-    `beyond[v, r]`: how many that are not below v.
-    """
-    own = np.diff(nodes.leaves, append=at[-1].sum())
-    sides, beyond = np.zeros_like(at), np.zeros_like(at)
-    sides[:, 1] = own
-    for v, u in enumerate(nodes.parent[:-1]):
-        sides[u, 1:] += at[v, :-1] > 0
-    for v in range(len(nodes) - 2, -1, -1):
-        u = nodes.parent[v]
-        beyond[v, 1:] = beyond[u, :-1] + at[u, :-1]
-        beyond[v, 2:] -= at[v, :-2]
-    around, across = np.nonzero(sides + (beyond > 0) >= 2), np.nonzero((at[:, :-1] > 0) & (beyond[:, 1:] > 0))
-    centre, radius = (np.concatenate(pair) for pair in zip(around, across, strict=True))
-    middle = np.repeat(np.array([0, 1]), [len(around[0]), len(across[0])])
-    order = np.lexsort((-centre, 2 * radius + middle))
+def _balls(number: Ints, listed: Balls) -> Records:
+    """All balls of more than one label that are as wide as they may be, by rising diameter."""
+    centre, radius, middle, diameter = (
+        x[listed.diameters > 0] for x in (number[listed.node], listed.reach, listed.on_edge, listed.diameters)
+    )
+    order = np.lexsort((-centre, diameter))
     balls = records(len(order), BALL)
-    balls.centre, balls.radius, balls.middle = centre[order], radius[order], middle[order]
-    balls.diameter = 2 * balls.radius + balls.middle
-    within = np.cumsum(at, axis=1)
-    balls.many = within[balls.centre, balls.radius]
+    balls.centre, balls.radius = centre[order], radius[order]
+    balls.middle, balls.diameter = middle[order], diameter[order]
+    return balls
+
+
+def weights_of(tree: Tree, weight: Floats) -> Floats:
+    """What the labels of each ball weigh together."""
+    return _climb(tree, _within_reach(tree, weight))[0]
+
+
+def _within_reach(tree: Tree, weight: Floats) -> Floats:
+    """below(u, r) for all nodes u and r from 0 on, for the weights of labels."""
+    nodes = tree.nodes[:-1]
+    reach = np.zeros((len(nodes), int(nodes.depth.max()) + 3))
+    np.add.at(reach[:, 1], np.repeat(np.arange(len(nodes)), np.diff(tree.nodes.leaves)), weight[tree.labels])
+    for v, u in enumerate(nodes.parent[:-1]):
+        reach[u, 1:] += reach[v, :-1]
+    return np.cumsum(reach, axis=1)
+
+
+def _climb(tree: Tree, within: Floats) -> tuple[Floats, Ints]:
+    """What each ball weighs, and on how many of its ancestors' sides there is any of it."""
+    nodes, balls = tree.nodes[:-1], tree.balls
+    total, climbs = within[balls.centre, balls.radius], np.zeros(len(balls), dtype=np.int64)
     v, left = balls.centre.copy(), balls.radius - 1 + balls.middle
     for step in range(int(nodes.depth.max())):
         climbing = (left > 0) & (v < len(nodes) - 1)
         child = v[climbing]
         v[climbing] = nodes.parent[child]
         more = within[v[climbing], left[climbing]] - within[child, left[climbing] - 1]
-        balls.many[climbing] += more
-        balls.climbs[np.flatnonzero(climbing)[more > 0]] = step + 1
+        total[climbing] += more
+        climbs[np.flatnonzero(climbing)[more > 0]] = step + 1
         left = left - 1
-    balls.whole = (balls.climbs == 0) & (balls.many == within[balls.centre, -1])
-    return balls
+    return total, climbs
 
 
 @jit

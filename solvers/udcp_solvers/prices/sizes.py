@@ -1,9 +1,8 @@
 """Prices under L(S) = f(|S|) + the sum of label costs l(y), for any table f.
 
 At price mu, of the sets of k labels the best takes the k labels of least l - mu p, so only K + 1 sets matter: prefixes
-of that order. The hull is traced between two known prices a < b: the lines of their sets meet at a price m; if no set
-is better there, S jumps from the one to the other, else the interval is cut (Eisner and Severance). Where all label
-costs are equal the order is that of falling p, whatever the price, and the hull of K + 1 points is walked.
+of that order, and the hull is traced (`hull.tracer`). Where all label costs are equal the order is that of falling p,
+whatever the price, and the hull of K + 1 points is walked.
 
 Orders and values that are near each other are compared by cross-multiplication to 106 bits: ties are as in rationals.
 """
@@ -18,31 +17,48 @@ import numpy as np
 
 from udcp_solvers.numeric.arrays import Floats, Ints, Masks, Probabilities, Records, plain, records
 from udcp_solvers.numeric.compiled import jit, over_rows
-from udcp_solvers.numeric.double_double import minus, plus, ratio, sign_of_cross, times
+from udcp_solvers.numeric.double_double import minus, plus, two_sum
 from udcp_solvers.numeric.falling import falling_order, order_scratch
-from udcp_solvers.prices.hull import is_below, lower_hull, meeting, price_between
+from udcp_solvers.prices.hull import (
+    AT_INFINITY,
+    AT_ZERO,
+    BELOW,
+    NEIGHBOURS,
+    Slope,
+    compare,
+    is_below,
+    lower_hull,
+    price_of,
+    slope_of_points,
+    slope_of_sets,
+    tracer,
+)
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
 
 # Values closer than this, relatively, are compared exactly.
 _NEAR = 1e-12
-# How many ends of intervals wait at most.
-_HELD = 64
+# Sets that are held at most.
+_HELD = 65
 # An order is mended from the one at the price before, unless that takes more moves than this for each label.
 _MOVES = 16
 
 
-END = np.dtype([("size", "i8"), ("cost", "f8"), ("cost_low", "f8"), ("rem", "f8"), ("rem_low", "f8")], align=True)
+SET = np.dtype([("size", "i8"), ("cost", "f8"), ("cost_low", "f8"), ("rem", "f8"), ("rem_low", "f8")], align=True)
 
 
-class Ends(NamedTuple):
-    """Sets that were best at a price: size, cost and mass left out (high + low); labels. `order` is that of the labels
-    at the last price that was asked for."""
+class Traced(NamedTuple):
+    """A row: p and its scores; the loss: f and label costs; sets that were best at a price: size, cost and mass left
+    out (high + low); their labels. `order` is that of the labels at the last price that was asked for."""
 
+    p: Floats
+    f: Floats
+    costs: Floats
     sets: Records
     chosen: Masks
     order: Ints
+    score: Floats
 
 
 class SizePrices:
@@ -100,7 +116,7 @@ def _walk(order: Ints, f: Floats, rem: Floats, low: Floats, corner: Ints, score:
         score[order[i]] = 0.0
     for c in range(1, many):
         a, b = corner[c - 1], corner[c]
-        price = price_between(a, b, f, rem, low)
+        price = price_of(slope_of_points(a, b, f, rem, low))
         for i in range(a, b):
             score[order[i]] = price
 
@@ -108,94 +124,67 @@ def _walk(order: Ints, f: Floats, rem: Floats, low: Floats, corner: Ints, score:
 # With label costs -----------------------------------------------------------------------------------------------------
 
 
-def _block(start: int, stop: int, P: Probabilities, f: Floats, costs: Floats, out: Floats) -> None:
-    """A block of rows, with ends of its own."""
-    many = _HELD + 2
+def _block(start: int, stop: int, P: Floats, f: Floats, costs: Floats, out: Floats) -> None:
+    """A block of rows, with room of its own."""
     K = P.shape[1]
-    ends = Ends(records(many, END), np.empty((many, K), dtype=np.bool_), np.arange(K))
-    _traced(start, stop, P, f, costs, ends, out)
+    chosen = np.empty((_HELD, K), dtype=np.bool_)
+    row = Traced(np.empty(K), f, costs, records(_HELD, SET), chosen, np.arange(K), np.empty(K))
+    _rows(start, stop, P, row, np.arange(_HELD), out)
 
 
 @jit
-def _traced(start: int, stop: int, P: Probabilities, f: Floats, costs: Floats, ends: Ends, out: Floats) -> None:
-    K = P.shape[1]
-    p = np.empty(K)
+def _meeting(row: Traced, a: int, b: int) -> Slope:
+    return slope_of_sets(row.sets[a], row.sets[b])
+
+
+@jit
+def _search(row: Traced, a: int, b: int, new: int, slope: Slope) -> int:
+    _best(row, new, slope)
+    return BELOW if is_below(_meeting(row, a, new), slope) else NEIGHBOURS
+
+
+@jit
+def _enter(row: Traced, a: int, b: int, slope: Slope) -> None:
+    price = price_of(slope)
+    for y in range(len(row.score)):
+        if row.chosen[b, y]:
+            row.score[y] = min(row.score[y], price)
+
+
+_trace = jit(tracer(_meeting, _search, _enter))
+
+
+@jit
+def _rows(start: int, stop: int, P: Floats, row: Traced, slots: Ints, out: Floats) -> None:
+    K = len(row.p)
     for n in range(start, stop):
         for y in range(K):
-            p[y] = P[n, y]
-        _trace(p, f, costs, ends, out[n])
+            row.p[y] = P[n, y]
+            row.score[y] = np.inf
+        _best(row, slots[-1], AT_ZERO)
+        _enter(row, slots[-1], slots[-1], AT_ZERO)
+        _best(row, slots[0], AT_INFINITY)
+        _trace(row, slots)
+        for y in range(K):
+            out[n, y] = row.score[y]
 
 
 @jit
-def _trace(p: Floats, f: Floats, costs: Floats, ends: Ends, score: Floats) -> None:
-    """End _HELD is the left one of the interval; 0 .. top are the right ones that wait, the nearest last."""
-    # Not constants: functions would be compiled for each of them apart.
-    a = len(ends.sets) - 2
-    top = a - _HELD
-    left = ends.sets[a]
-    score[:] = np.inf
-    _best(a, 0.0, 0.0, 1.0, 0.0, p, f, costs, ends)
-    _enter(a, 0.0, ends, score)
-    _best(top, 1.0, 0.0, 0.0, 0.0, p, f, costs, ends)
-    while top >= 0:
-        step, step_low, gain, gain_low = meeting(left, ends.sets[top])
-        if gain > 0.0:
-            m = top + 1
-            _best(m, step, step_low, gain, gain_low, p, f, costs, ends)
-            if is_below(ends.sets[m], left, step, step_low, gain, gain_low):
-                if m < _HELD - 1:
-                    top = m
-                else:  # no room: the end before is forgotten, and found again from here
-                    _move(m, top, ends)
-                continue
-            _enter(top, ratio(step, step_low, gain, gain_low), ends, score)
-        _move(top, a, ends)
-        top -= 1
-
-
-@jit
-def _move(v: int, to: int, ends: Ends) -> None:
-    old, new = ends.sets[v], ends.sets[to]
-    new.size = old.size
-    new.cost, new.cost_low = old.cost, old.cost_low
-    new.rem, new.rem_low = old.rem, old.rem_low
-    # A loop: assigning one slice to another takes a second to compile, for the message about unequal shapes.
-    for y in range(ends.chosen.shape[1]):
-        ends.chosen[to, y] = ends.chosen[v, y]
-
-
-@jit
-def _enter(v: int, price: float, ends: Ends, score: Floats) -> None:
-    for y in range(len(score)):
-        if ends.chosen[v, y]:
-            score[y] = min(score[y], price)
-
-
-@jit
-def _best(
-    v: int,
-    step: float,
-    step_low: float,
-    gain: float,
-    gain_low: float,
-    p: Floats,
-    f: Floats,
-    costs: Floats,
-    ends: Ends,
-) -> None:
-    """Make end v the best set at price step / gain (0 / 1 and 1 / 0 are the prices 0 and without end)."""
+def _best(row: Traced, v: int, slope: Slope) -> None:
+    """Make set v the best at a price."""
+    p, f, costs, order = row.p, row.f, row.costs, row.order
+    step, _, gain, _ = slope
     K = len(p)
     value = np.empty(K)
     for y in range(K):
         value[y] = costs[y] * gain - step * p[y]
-    order = ends.order
     # Neighbouring prices have nearly the same order; the result does not depend on where it began.
     for most in (_MOVES * K, K * K):
         moves = 0
         for i in range(1, K):
             y = order[i]
             j = i
-            while j > 0 and _before(y, order[j - 1], value, step, step_low, gain, gain_low, p, costs):
+            while j > 0 and _before(y, order[j - 1], value, slope, p, costs):
                 order[j] = order[j - 1]
                 j -= 1
             order[j] = y
@@ -214,7 +203,7 @@ def _best(
     cost, cost_low = 0.0, 0.0
     size = 0.0
     least = np.inf
-    best = ends.sets[v]
+    best = row.sets[v]
     best.size = -1
     for k in range(K + 1):
         if k > 0:
@@ -230,7 +219,7 @@ def _best(
         if not better:
             rise, rise_low = minus(whole, whole_low, best.cost, best.cost_low)
             fall, fall_low = minus(best.rem, best.rem_low, rem[k], rem_low[k])
-            sign = sign_of_cross(rise, rise_low, gain, gain_low, step, step_low, fall, fall_low)
+            sign = compare((rise, rise_low, fall, fall_low), slope)
             # At a tie more mass; then the cheaper one (at a price without end); then fewer labels, as found first.
             better = sign < 0 or (sign == 0 and (fall > 0.0 or (fall == 0.0 and rise < 0.0)))
         if better:
@@ -238,29 +227,18 @@ def _best(
             best.cost, best.cost_low = whole, whole_low
             best.rem, best.rem_low = rem[k], rem_low[k]
     for i in range(K):
-        ends.chosen[v, order[i]] = i < best.size
+        row.chosen[v, order[i]] = i < best.size
 
 
 @jit
-def _before(
-    y: int,
-    z: int,
-    value: Floats,
-    step: float,
-    step_low: float,
-    gain: float,
-    gain_low: float,
-    p: Floats,
-    costs: Floats,
-) -> bool:
+def _before(y: int, z: int, value: Floats, slope: Slope, p: Floats, costs: Floats) -> bool:
     """Whether label y comes before z: less l - mu p, then (exact ties) more p, then less cost, then lower index."""
+    step, _, gain, _ = slope
     if abs(value[y] - value[z]) > _NEAR * (abs(costs[y] * gain) + abs(costs[z] * gain) + step * (p[y] + p[z])):
         return bool(value[y] < value[z])
-    rise, rise_low = minus(costs[y], 0.0, costs[z], 0.0)
-    fall, fall_low = minus(p[y], 0.0, p[z], 0.0)
-    a, a_low = times(rise, rise_low, gain, gain_low)
-    b, b_low = times(step, step_low, fall, fall_low)
-    sign = sign_of_cross(a, a_low, 1.0, 0.0, b, b_low, 1.0, 0.0)
+    rise, rise_low = two_sum(costs[y], -costs[z])
+    fall, fall_low = two_sum(p[y], -p[z])
+    sign = compare((rise, rise_low, fall, fall_low), slope)
     if sign != 0:
         return sign < 0
     if p[y] != p[z]:

@@ -4,30 +4,38 @@ S_mu lies in one of the regions of the hierarchy (see `regions`). At price mu re
 
     G_r(mu) = w D_r + mu * (mass outside r) + the least of (cost + mu * mass left out) over sets inside r,
 
-concave in mu, and S_mu is the best set inside the region of least G (see `region_choice`). The hull is traced between
-two known prices a < b: the lines of their sets meet at a price m. Regions whose chord from a to b is above that point
-cannot be better anywhere between, and are dropped for the interval. If one region is left, labels enter at their
-laminar prices inside it. Else all that are left are looked at at m: if no set is better, S jumps from the one set to
-the other there (Eisner and Severance); if one is, the interval is cut at m.
+concave in mu, and S_mu is the best set inside the region of least G (see `region_choice`). The hull is traced
+(`hull.tracer`). Between two sets, regions whose chord lies above the point where their lines meet cannot be better
+anywhere, and are dropped for the interval. If one region is left, labels enter at their laminar prices inside it, and
+else the best set is looked for in those that are left.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from udcp_dsl.expression.domain import Hierarchy
 from udcp_solvers.numeric.arrays import Floats, Indices, Ints, Masks, Probabilities
 from udcp_solvers.numeric.compiled import jit_uncounted as jit
 from udcp_solvers.numeric.compiled import over_rows
-from udcp_solvers.numeric.double_double import ratio
 from udcp_solvers.prices.ball_sums import pairs_of
-from udcp_solvers.prices.hull import is_below, meeting
-from udcp_solvers.prices.laminar import Forest, own_price, tree_prices
+from udcp_solvers.prices.hull import (
+    AT_INFINITY,
+    AT_ZERO,
+    BELOW,
+    ENOUGH,
+    ENTERED,
+    NEIGHBOURS,
+    Slope,
+    is_below,
+    price_of,
+    slope_of_sets,
+    tracer,
+)
+from udcp_solvers.prices.laminar import Forest, Priced, own_price, tree_prices
 from udcp_solvers.prices.region_choice import (
     Areas,
     Scratch,
@@ -35,48 +43,62 @@ from udcp_solvers.prices.region_choice import (
     best_set,
     list_first,
     load,
-    move,
     open_region,
+    revalue,
     scratch_for,
     vertices_for,
 )
 from udcp_solvers.prices.regions import Tree, tree_of
 
 if TYPE_CHECKING:
+    from udcp_dsl.expression.domain import TreeMetric
     from udcp_dsl.loss import Loss
 
-# How many ends of intervals wait at most; 3 at least: the infinite one, the nearest, and room for one between.
-_HELD = 24
+# Sets that are held at most; 4 at least: the left end, the last, the nearest, and room for one between.
+_HELD = 25
 # A chord must be above the lines by this part of their value for its region to be dropped.
 _ABOVE = 1e-9
 
 
-class Trees(NamedTuple):
-    """The forest of the laminar part in its own order; labels are given by place."""
+class Wanted(NamedTuple):
+    """By row: scores above `limit`, or above that of label `only` (-1 for none), are not looked for. Of `scores`,
+    `score_of` and `masks` those are filled that have rows."""
 
-    labels: Ints
-    costs: Floats
-    low: Ints
-    high: Ints
-    last: Ints
+    limit: Floats
+    only: Ints
+    scores: Floats
+    score_of: Floats
+    masks: Masks
 
 
 class Inside(NamedTuple):
-    """Scratch for the laminar prices inside one region: by place; p and prices in the forest's order; doors, the entry
-    prices of categories; which region."""
+    """Laminar prices inside one region: the forest in its own order, the places of its labels; prices by place; which
+    region."""
 
+    labels: Ints
+    forest: Priced
     price: Floats
-    p: Floats
-    ordered: Floats
-    door: Floats
     region: Ints
+
+
+class Traced(NamedTuple):
+    """The row that was loaded, with the sets found for it and its scores by place. Scores above `limit`, or above that
+    of place `only` (-1 for none), are not looked for and may be left at infinity."""
+
+    limit: float
+    only: int
+    areas: Areas
+    scratch: Scratch
+    held: Vertices
+    inside: Inside
+    score: Floats
 
 
 class TreePrices:
     """The prices of one loss, by row."""
 
-    def __init__(self, weight: float, hierarchy: Hierarchy, forest: Forest) -> None:
-        tree = tree_of(hierarchy)
+    def __init__(self, weight: float, metric: TreeMetric, forest: Forest) -> None:
+        tree = tree_of(metric)
         K, C = len(forest.labels), len(forest.weight)
         place = np.empty(K, dtype=np.int64)
         place[tree.labels] = np.arange(K)
@@ -107,7 +129,7 @@ class TreePrices:
             free=bool((costs <= 0).any()),
             shared=shared,
         )
-        self._trees = Trees(labels=labels, costs=forest.costs, low=forest.low, high=forest.high, last=forest.last)
+        self._forest, self._labels = forest, labels
 
     @staticmethod
     def of(loss: Loss) -> Callable[[], TreePrices] | None:
@@ -119,7 +141,7 @@ class TreePrices:
         forest = Forest.of(form)
         if weight < 0 or forest is None:
             return None
-        return partial(TreePrices, weight, metric.hierarchy, forest)
+        return partial(TreePrices, weight, metric, forest)
 
     def scores(self, P: Probabilities) -> Floats:
         scores = np.empty(P.shape)
@@ -147,19 +169,27 @@ class TreePrices:
         masks: Masks | None = None,
     ) -> None:
         n, K = P.shape
-        over_rows(
-            _block,
-            n,
-            K,
-            P,
-            self._areas,
-            self._trees,
-            np.full(n, np.inf) if limit is None else np.ascontiguousarray(limit),
-            np.full(n, -1) if only is None else only,
-            np.empty((0, K)) if scores is None else scores,
-            np.empty(0) if score_of is None else score_of,
-            np.empty((0, K), dtype=np.bool_) if masks is None else masks,
+        wanted = Wanted(
+            limit=np.full(n, np.inf) if limit is None else np.array(limit),
+            only=np.full(n, -1) if only is None else np.array(only),
+            scores=np.empty((0, K)) if scores is None else scores,
+            score_of=np.empty(0) if score_of is None else score_of,
+            masks=np.empty((0, K), dtype=np.bool_) if masks is None else masks,
         )
+
+        def block(start: int, stop: int) -> None:
+            """A block of rows, with room of its own."""
+            _rows(start, stop, P, self._room(), np.arange(_HELD), wanted)
+
+        over_rows(block, n, K)
+
+    def _room(self) -> Traced:
+        forest, C, K = self._forest, len(self._forest.weight), len(self._labels)
+        places = np.empty(K), np.empty(K)
+        priced = Priced(forest.costs, forest.weight, forest.low, forest.high, forest.last, *places, np.empty(C))
+        inside = Inside(self._labels, priced, np.empty(K), np.empty(1, dtype=np.int64))
+        held = vertices_for(_HELD + 1, self._areas)
+        return Traced(np.inf, -1, self._areas, scratch_for(self._areas), held, inside, np.empty(K))
 
 
 def _weights(tree: Tree, labels: Ints, forest: Forest) -> tuple[Floats, Floats, bool]:
@@ -202,126 +232,75 @@ def _ends(values: Ints) -> Ints:
     return ends[np.searchsorted(ends, np.arange(len(values)), side="right")]
 
 
-def _block(start: int, stop: int, P: Probabilities, areas: Areas, trees: Trees, *rest: NDArray[Any]) -> None:
-    """A block of rows, with scratch of its own."""
-    K, C = len(areas.costs), len(areas.weight)
-    inside = Inside(
-        price=np.empty(K),
-        p=np.empty(K),
-        ordered=np.empty(K),
-        door=np.empty(C),
-        region=np.empty(1, dtype=np.int64),
-    )
-    _rows(start, stop, P, areas, trees, scratch_for(areas), vertices_for(_HELD + 2, areas), inside, np.empty(K), *rest)
+@jit
+def _meeting(row: Traced, a: int, b: int) -> Slope:
+    return slope_of_sets(row.held.sets[a], row.held.sets[b])
 
 
 @jit
-def _rows(
-    start: int,
-    stop: int,
-    P: Probabilities,
-    areas: Areas,
-    trees: Trees,
-    scratch: Scratch,
-    held: Vertices,
-    inside: Inside,
-    score: Floats,
-    limit: Floats,
-    only: Ints,
-    scores: Floats,
-    score_of: Floats,
-    masks: Masks,
-) -> None:
-    """Fill those of the last three that have rows: one kernel for all, as it takes long to compile.
+def _search(row: Traced, a: int, b: int, new: int, slope: Slope) -> int:
+    """The regions listed with the right end are those that were looked at there: up to the end after it no other
+    matters, unless that was forgotten for want of room."""
+    held, mid = row.held, price_of(slope)
+    left, right = held.sets[a], held.sets[b]
+    # Prices rise, so that a label's first is its least.
+    bought = row.only >= 0 and row.score[row.only] < np.inf
+    if left.mu > row.limit or bought or mid == np.inf:  # beyond all floats, and so are the prices that follow
+        return ENOUGH
+    if left.until < right.mu:
+        revalue(a, b, row.areas, row.scratch, held)
+    if _keep_below(new, mid, a, b, held, row.scratch) == 1 and left.region == right.region:
+        if not _enter_known(row, a, b, new):
+            _enter_inside(left.region, left.mu, right.mu, row)
+        _enter_set(row, b, right.mu)
+        return ENTERED
+    best_set(new, mid, slope, row.areas, row.scratch, held)
+    held.sets[new].until = right.mu
+    return BELOW if is_below(_meeting(row, a, new), slope) else NEIGHBOURS
 
-    By row: scores above `limit`, or above that of label `only` (-1 for none), are not looked for.
-    """
+
+@jit
+def _enter(row: Traced, a: int, b: int, slope: Slope) -> None:
+    _enter_set(row, b, min(price_of(slope), row.held.sets[b].mu))
+
+
+@jit
+def _enter_set(row: Traced, v: int, price: float) -> None:
+    chosen, score = row.held.chosen[v], row.score
+    for i in range(len(score)):
+        score[i] = min(score[i], price if chosen[i] else np.inf)
+
+
+_trace = jit(tracer(_meeting, _search, _enter))
+
+
+@jit
+def _rows(start: int, stop: int, P: Probabilities, room: Traced, slots: Ints, wanted: Wanted) -> None:
+    """One kernel for all that may be wanted, as it takes long to compile."""
+    areas, scratch, held, score, limit = room.areas, room.scratch, room.held, room.score, wanted.limit
     labels = areas.tree.labels
     for n in range(start, stop):
-        wanted = areas.place[only[n]] if only[n] >= 0 else -1
-        _trace(limit[n], wanted, load(P[n], areas, scratch), areas, trees, scratch, held, inside, score)
-        if len(scores) > 0:
+        only = areas.place[wanted.only[n]] if wanted.only[n] >= 0 else -1
+        row = Traced(limit[n], only, areas, scratch, held, room.inside, score)
+        first, last = slots[-1], slots[0]
+        room.inside.region[0] = -1
+        score[:] = np.inf
+        regions = load(P[n], areas, scratch)
+        list_first(regions, first, scratch, held)
+        list_first(regions, last, scratch, held)
+        best_set(first, 0.0, AT_ZERO, areas, scratch, held)
+        _enter_set(row, first, 0.0)
+        best_set(last, np.inf, AT_INFINITY, areas, scratch, held)
+        held.sets[first].until = np.inf
+        _trace(row, slots)
+        if len(wanted.scores) > 0:
             for i in range(len(labels)):
-                scores[n, labels[i]] = score[i]
-        if len(score_of) > 0:
-            score_of[n] = score[wanted]
-        if len(masks) > 0:
+                wanted.scores[n, labels[i]] = score[i]
+        if len(wanted.score_of) > 0:
+            wanted.score_of[n] = score[only]
+        if len(wanted.masks) > 0:
             for i in range(len(labels)):
-                masks[n, labels[i]] = score[i] <= limit[n]
-
-
-@jit
-def _trace(
-    limit: float,
-    only: int,
-    regions: int,
-    areas: Areas,
-    trees: Trees,
-    scratch: Scratch,
-    held: Vertices,
-    inside: Inside,
-    score: Floats,
-) -> None:
-    """Scores by place of the row that was loaded; those above the limit, or above that of place `only`, may be left at
-    infinity. The first `regions` of those listed matter.
-
-    Vertex _HELD is the left end of the interval, 0 .. top are the right ends that wait, the nearest last. The regions
-    listed with a right end are those that were looked at there: between it and the end before it no other matters.
-    """
-    # _HELD and 0, but not as constants: functions would be compiled for each of them apart.
-    a = len(held.sets) - 2
-    top = a - _HELD
-    left = held.sets[a]
-    inside.region[0] = -1
-    score[:] = np.inf
-    list_first(regions, a, scratch, held)
-    list_first(regions, top, scratch, held)
-    best_set(a, 0.0, 0.0, 0.0, 1.0, 0.0, areas, scratch, held)
-    _enter(a, 0.0, held, score)
-    best_set(top, np.inf, 1.0, 0.0, 0.0, 0.0, areas, scratch, held)
-    # Prices rise from here on, so that a label's first is its least.
-    while top >= 0 and left.mu <= limit and (only < 0 or score[only] == np.inf):
-        right = held.sets[top]
-        step, step_low, gain, gain_low = meeting(left, right)
-        if gain > 0.0:
-            mid = ratio(step, step_low, gain, gain_low)
-            if mid == np.inf:  # beyond all floats, and so are the prices that follow
-                break
-            m = top + 1
-            below = _keep_below(m, mid, a, top, held, scratch)
-            if below == 1 and left.region == right.region:
-                if right.sure and (right.mu <= limit < np.inf or (only >= 0 and not held.chosen[top, only])):
-                    clear = True  # the set at the end says enough
-                elif limit < right.mu:
-                    held.listed[m, 0], held.sets[m].many = left.region, 1
-                    best_set(m, limit, limit, 0.0, 1.0, 0.0, areas, scratch, held)
-                    clear = held.sets[m].sure
-                    if clear:
-                        _enter(m, limit, held, score)
-                else:
-                    clear = False
-                if not clear:
-                    _enter_inside(left.region, left.mu, right.mu, areas, trees, scratch, inside, score)
-            else:
-                best_set(m, mid, step, step_low, gain, gain_low, areas, scratch, held)
-                found = held.sets[m]
-                if is_below(found, left, step, step_low, gain, gain_low):
-                    found.stale = m == _HELD - 1
-                    if found.stale:  # no room: the end before is forgotten, and found again from here
-                        move(m, top, held)
-                    else:
-                        top = m
-                    continue
-                _enter(top, mid, held, score)
-        if right.mu < np.inf:
-            _enter(top, right.mu, held, score)
-        move(top, a, held)
-        top -= 1
-        if left.stale and top >= 0:
-            left.many = held.sets[top].many
-            for j in range(left.many):
-                held.listed[a, j] = held.listed[top, j]
-            best_set(a, left.mu, 0.0, 0.0, 0.0, 0.0, areas, scratch, held)
+                wanted.masks[n, labels[i]] = score[i] <= limit[n]
 
 
 @jit
@@ -352,17 +331,26 @@ def _keep_below(m: int, mid: float, a: int, b: int, held: Vertices, scratch: Scr
 
 
 @jit
-def _enter(v: int, price: float, held: Vertices, score: Floats) -> None:
-    chosen = held.chosen[v]
-    for i in range(len(score)):
-        score[i] = min(score[i], price if chosen[i] else np.inf)
+def _enter_known(row: Traced, a: int, b: int, new: int) -> bool:
+    """Whether all that is wanted between two sets of one region is known without its laminar prices."""
+    limit, held = row.limit, row.held
+    left, right, found = held.sets[a], held.sets[b], held.sets[new]
+    only_beyond = row.only >= 0 and not held.chosen[b, row.only]
+    if right.sure and (right.mu <= limit < np.inf or only_beyond):
+        return True
+    if limit >= right.mu:
+        return False
+    held.listed[new, 0], found.many = left.region, 1
+    best_set(new, limit, (limit, 0.0, 1.0, 0.0), row.areas, row.scratch, held)
+    if found.sure:
+        _enter_set(row, new, limit)
+    return bool(found.sure)
 
 
 @jit
-def _enter_inside(
-    r: int, mu_a: float, mu_b: float, areas: Areas, trees: Trees, scratch: Scratch, inside: Inside, score: Floats
-) -> None:
+def _enter_inside(r: int, mu_a: float, mu_b: float, row: Traced) -> None:
     """Labels of region r enter at their laminar prices between a and b."""
+    areas, scratch, inside, score = row.areas, row.scratch, row.inside, row.score
     many = open_region(r, areas, scratch)
     price = inside.price
     if inside.region[0] != r:
@@ -370,7 +358,7 @@ def _enter_inside(
         if r < len(score):
             price[r] = own_price(areas.alone[r], scratch.p[r])
         else:
-            _prices_inside(many, areas.weight, trees, scratch, inside)
+            _prices_inside(many, scratch, inside)
     for j in range(many):
         for i in range(scratch.runs[j, 0], scratch.runs[j, 1]):
             enters = price[i] <= mu_b and price[i] < np.inf
@@ -378,15 +366,16 @@ def _enter_inside(
 
 
 @jit
-def _prices_inside(many: int, weight: Floats, trees: Trees, scratch: Scratch, inside: Inside) -> None:
+def _prices_inside(many: int, scratch: Scratch, inside: Inside) -> None:
     """The laminar prices of the labels listed, if there are no others."""
-    price, p, ordered, labels = inside.price, inside.p, inside.ordered, trees.labels
+    price, labels, forest = inside.price, inside.labels, inside.forest
     price[:] = np.inf
     for j in range(many):
         price[scratch.runs[j, 0] : scratch.runs[j, 1]] = 0.0
     for k in range(len(labels)):
-        p[k] = scratch.p[labels[k]]
-        ordered[k] = own_price(trees.costs[k], p[k]) if price[labels[k]] == 0.0 else np.inf
-    tree_prices(0, len(weight), trees.costs, weight, trees.low, trees.high, trees.last, p, ordered, inside.door)
+        forest.p[k] = scratch.p[labels[k]]
+        own = own_price(forest.costs[k], forest.p[k])
+        forest.price[k] = own if price[labels[k]] == 0.0 else np.inf
+    tree_prices(0, len(forest.weight), forest)
     for k in range(len(labels)):
-        price[labels[k]] = ordered[k]
+        price[labels[k]] = forest.price[k]

@@ -1,22 +1,37 @@
 """Sets by price, for one instance of `ilp`: the points (p(S), L(S)) on the lower convex hull.
 
-They are found by the recursion of Eisner and Severance. Between two known points, the price at which their lines cross
-is asked for; a set that is better there is a new point and halves the question, and if none is, the two are neighbours.
-Masses are differences of exact sums, and the prices are quotients of differences of the sets' own costs and masses, so
-that they carry one rounding each and nothing of the solver's.
+The hull is traced as by the kernels of `price` (`prices.hull.tracer`), with a solver for the set at a price. Masses are
+differences of exact sums, and the prices are quotients of differences of the sets' own costs and masses, so that they
+carry one rounding each and nothing of the solver's.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
 from udcp_dsl.expression.facts import TOLERANCE
 from udcp_solvers.numeric.arrays import Floats
+from udcp_solvers.prices.hull import BELOW, ENTERED, NEIGHBOURS, Slope, tracer
 from udcp_solvers.programs.exact import Exact, Found, Tally
 from udcp_solvers.programs.mass import mass_below
+
+# Sets that are held at most, to the right of the last corner.
+_HELD = 64
+
+
+@dataclass(frozen=True)
+class Traced:
+    """A row, the sets that are held, and the points found to be on the hull, by rising mass."""
+
+    exact: Exact
+    tally: Tally
+    p: Floats
+    sets: dict[int, Found]
+    points: list[Found]
 
 
 def price_scores(exact: Exact, tally: Tally, p: Floats, canonical: bool) -> Floats:
@@ -40,27 +55,34 @@ def _hull(exact: Exact, tally: Tally, p: Floats) -> list[Found]:
     left = exact.cheapest(tally, p, 0.0, nothing)
     left = exact.heaviest(tally, p, nothing, left)
     right = exact.cheapest(tally, p, 0.0, p > 0)
-    points = [left]
-    waiting = [right]
-    while waiting:
-        here, there = points[-1], waiting[-1]
-        between = _between(exact, tally, p, here, there)
-        if between is None:
-            points.append(waiting.pop())
-        else:
-            waiting.append(between)
-    return _corners(p, points)
+    row = Traced(exact, tally, p, {_HELD: left, 0: right}, [left])
+    _trace(row, list(range(_HELD + 1)))
+    return _corners(p, row.points)
 
 
-def _between(exact: Exact, tally: Tally, p: Floats, left: Found, right: Found) -> Found | None:
-    """A set that lies below the line through two others, or None."""
-    if _gained(p, left, right) <= 0 or right.cost <= left.cost:
-        return None
+def _meeting(row: Traced, a: int, b: int) -> Slope:
+    left, right = row.sets[a], row.sets[b]
+    return right.cost - left.cost, 0.0, _gained(row.p, left, right), 0.0
+
+
+def _search(row: Traced, a: int, b: int, new: int, slope: Slope) -> int:
+    p, left, right = row.p, row.sets[a], row.sets[b]
+    if right.cost <= left.cost:
+        row.points.append(right)
+        return ENTERED
     price = _price(p, left, right)
-    found = exact.at_price(tally, p, price, np.zeros(len(p), dtype=bool))
+    found = row.exact.at_price(row.tally, p, price, np.zeros(len(p), dtype=bool))
+    row.sets[new] = found
     better = price * _gained(p, left, found) - (found.cost - left.cost)
     inner = _gained(p, left, found) > 0 and _gained(p, found, right) > 0
-    return found if inner and better > TOLERANCE * max(1.0, abs(found.cost), abs(left.cost)) else None
+    return BELOW if inner and better > TOLERANCE * max(1.0, abs(found.cost), abs(left.cost)) else NEIGHBOURS
+
+
+def _enter(row: Traced, a: int, b: int, slope: Slope) -> None:
+    row.points.append(row.sets[b])
+
+
+_trace = tracer(_meeting, _search, _enter)
 
 
 def _gained(p: Floats, before: Found, after: Found) -> float:

@@ -1,23 +1,22 @@
 """Losses for which the cheapest set of a mass needs no solver.
 
-Count of disjoint categories of one weight: open those of largest mass, as few as it takes. Diameter of a tree: a set of
-diameter D lies in a ball around a node (D even) or an edge (D odd), so look for the smallest ball with the mass. With
-down(v, r) the mass of the leaves below v within r edges, full(v, r) that of all leaves within r is
-down(v, r) + full(parent, r - 1) - down(v, r - 2), and a ball around the edge above v has
-down(v, r) + full(parent, r) - down(v, r - 1). Few labels, any loss: all sets by rising cost, and the first that has the
-mass. Whether a mass is reached is always decided in exact arithmetic.
+Count of disjoint categories of one weight: open those of largest mass, as few as it takes. Diameter of a tree: the sets
+of a diameter lie in the balls of it (`prices.regions`), so look for the smallest ball with the mass. Few labels, any
+loss: all sets by rising cost, and the first that has the mass. Whether a mass is reached is always decided in exact
+arithmetic.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from udcp_dsl.expression.domain import TreeMetric, numbered_sets
+from udcp_dsl.expression.domain import TreeMetric
 from udcp_dsl.expression.forms import Additive, Weighted, nesting
 from udcp_solvers.numeric.arrays import Floats, Indices, Masks
+from udcp_solvers.prices.enumeration import Enumeration
+from udcp_solvers.prices.regions import tree_of, weights_of
 from udcp_solvers.programs.mass import has_mass, units
 
 if TYPE_CHECKING:
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
 
 # Sums and differences of masses in floats are off by far less than this.
 _ROUNDING = 1e-9
-# The most labels for which all sets are looked at: quicker than any solver, and 4,096 costs to hold.
-MOST = 12
 
 
 class Shortcut(Protocol):
@@ -39,7 +36,8 @@ class Shortcut(Protocol):
 
 def shortcut(loss: Loss) -> Shortcut | None:
     """The way around a solver for this loss, where there is one."""
-    return _by_form(loss) or (Few(loss) if loss.K <= MOST else None)
+    few = Enumeration.of(loss)
+    return _by_form(loss) or (None if few is None else Few(few()))
 
 
 def _by_form(loss: Loss) -> Shortcut | None:
@@ -92,75 +90,54 @@ class Disjoint:
 
 
 class Balls:
-    """The balls of a tree, from small to large: all of them, also those that are not as wide as they may be (unlike
-    `prices.regions`), as their masses come from those of the next smaller ones."""
+    """Single labels, then the balls of a tree from small to large."""
 
     words = "the smallest ball of the tree that has the mass"
 
     def __init__(self, metric: TreeMetric) -> None:
-        tree = metric.hierarchy
-        self._leaf = tree.leaf
-        self._parent = np.maximum(tree.parent, 0)
-        self._nodes = len(tree.parent)
-        self._is_root = tree.parent < 0
+        self._tree, self._metric = tree_of(metric), metric
 
     def cheapest(self, p: Floats, t: float, inside: Masks) -> Masks:
         """A ball that holds `inside` has as many of its labels as there are."""
-        wanted = float(inside.sum())
-        counts = self._sizes(inside.astype(np.float64))
-        for D, mass in enumerate(self._sizes(p)):
-            fits = mass >= t - _ROUNDING
-            if wanted:
-                fits &= next(counts) == wanted
-            near = np.flatnonzero(fits)
-            for v in near[np.argsort(-mass[near], kind="stable")]:
-                ball = self._ball(int(v), D)
-                if has_mass(p, ball, t):
-                    return _heaviest(p, t, inside, ball)
+        wanted = int(inside.sum())
+        if wanted < 2:
+            one = np.zeros(len(p), dtype=bool)
+            one[np.where(inside, np.inf, p).argmax()] = True
+            if has_mass(p, one, t):
+                return one
+        diameter, mass = self._tree.balls.diameter, weights_of(self._tree, p)
+        fits = (mass >= t - _ROUNDING) & (weights_of(self._tree, inside.astype(np.float64)) == wanted)
+        near = np.flatnonzero(fits)
+        for b in near[np.lexsort((-mass[near], diameter[near]))]:
+            ball = self._labels(int(b))
+            if has_mass(p, ball, t):
+                return _heaviest(p, t, inside, ball)
         raise AssertionError("the largest ball holds all labels")
 
-    def _sizes(self, weights: Floats) -> Iterator[Floats]:
-        """For D = 0, 1, 2, ...: the weight of the ball of that diameter around each node, or the edge above it."""
-        none = np.zeros(self._nodes)
-        leaves = none.copy()
-        leaves[self._leaf] = weights
-        # down(v, r) and full(v, r), for the r at hand and the one or two before.
-        down, before, full = leaves, none, leaves
-        earlier = none
-        for _ in range(self._nodes):
-            yield full
-            yield np.where(self._is_root, full, down + full[self._parent] - before)
-            below = np.bincount(self._parent[~self._is_root], down[~self._is_root], self._nodes)
-            earlier, before, down = before, down, leaves + below
-            full = np.where(self._is_root, down, down + full[self._parent] - earlier)
-
-    def _ball(self, v: int, D: int) -> Masks:
-        """The labels within D // 2 edges of node v, or if D is odd of v or its parent."""
-        reached = np.zeros(self._nodes, dtype=bool)
-        reached[v] = True
-        if D % 2:
-            reached[self._parent[v]] = True
-        for _ in range(D // 2):
-            grown = reached | reached[self._parent]
-            grown[self._parent[reached]] = True
-            reached = grown
-        return np.asarray(reached[self._leaf])
+    def _labels(self, b: int) -> Masks:
+        """The labels that are near enough to the centre, or to its parent if the middle is the edge above it."""
+        nodes, ball, path = self._tree.nodes, self._tree.balls[b], self._metric.hierarchy.path
+        depth = int(nodes[ball.centre].depth)
+        above = path[self._tree.labels[nodes[nodes[ball.centre].below].leaves], : depth + 1]
+        shared = (path[:, : depth + 1] == above).cumsum(axis=1)  # nodes on the way from the root, the root included
+        away = depth + self._metric.leaf_depth + 2 - 2 * shared[:, depth]
+        if ball.middle:
+            away = np.minimum(away, depth + 1 + self._metric.leaf_depth - 2 * shared[:, depth - 1])
+        return np.asarray(away <= ball.radius)
 
 
 class Few:
-    """All sets by rising cost, then size; a set is a number whose bit y says whether label y is in it."""
+    """All sets by rising cost, then size."""
 
     words = "all sets by rising cost"
 
-    def __init__(self, loss: Loss) -> None:
-        numbers = np.arange(1 << loss.K)
-        masks = numbered_sets(numbers, loss.K)
-        order = np.lexsort((masks.sum(axis=1), loss.batch(masks)))
-        self._numbers, self._masks, self._members = numbers[order], masks[order], masks[order].astype(np.float64)
+    def __init__(self, sets: Enumeration) -> None:
+        (costs,) = sets.costs
+        self._masks = sets.members[np.lexsort((sets.members.sum(axis=1), costs))]
+        self._members = self._masks.astype(np.float64)
 
     def cheapest(self, p: Floats, t: float, inside: Masks) -> Masks:
-        held = (1 << np.flatnonzero(inside)).sum()
-        fits = (self._members @ p >= t - _ROUNDING) & (self._numbers & held == held)
+        fits = (self._members @ p >= t - _ROUNDING) & self._masks[:, inside].all(axis=1)
         return next(self._masks[i].copy() for i in np.flatnonzero(fits) if has_mass(p, self._masks[i], t))
 
 

@@ -103,8 +103,8 @@ def test_on_generated_losses(loss: udcp.Loss, seed: int) -> None:
     rng = np.random.default_rng(seed)
     P = rows(loss.K, rng, 1)
     every = Enumeration(loss)
-    values = np.array([loss.interpret_positions(np.flatnonzero(members)) for members in every._members])
-    if not np.array_equal(values, every._costs[0]):  # sums in another order: ties in one need not be ties in the other
+    values = np.array([loss.interpret_positions(np.flatnonzero(members)) for members in every.members])
+    if not np.array_equal(values, every.costs[0]):  # sums in another order: ties in one need not be ties in the other
         return
     judge(loss, P, (high - low + 0.125) * np.exp2(rng.integers(-2, 4, len(P)).astype(float)), rtol=1e-12)
 

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from udcp_solvers.prices.hull import lower_hull, price_between
+from udcp_solvers.prices.hull import lower_hull, price_of, slope_of_points
 
 # Few numbers, so that many points lie on one line or on one another; tenths, so that floats alone would not see it.
 NUMBERS = st.integers(0, 6).map(lambda x: x / 10)
@@ -39,7 +39,7 @@ def assert_hull(points: list[tuple[float, float]], first: int) -> None:
     corners, prices = exactly([(round(10 * c), r) for c, r in points], first)
     assert corner[:many].tolist() == corners
     for a, b, price in zip(corners[:-1], corners[1:], prices, strict=True):
-        assert price_between(a, b, np.round(10 * cost), rem, low) == float(price)
+        assert price_of(slope_of_points(a, b, np.round(10 * cost), rem, low)) == float(price)
 
 
 @given(st.lists(st.tuples(NUMBERS, NUMBERS), min_size=1, max_size=12))

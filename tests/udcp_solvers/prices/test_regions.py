@@ -1,12 +1,12 @@
-"""The balls of a hierarchy are listed twice, in the core and for kernels: the same ones, with the same labels."""
+"""The balls of a hierarchy as kernels hold them: which labels they have, and what these weigh."""
 
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import udcp_dsl as udcp
-from udcp_dsl.expression.atoms.balls import Balls
-from udcp_solvers.prices.regions import runs_of, tree_of
+from udcp_solvers.prices.regions import runs_of, tree_of, weights_of
 
 
 def nested(rng: np.random.Generator, labels: list[int], name: str) -> str:
@@ -20,20 +20,17 @@ def nested(rng: np.random.Generator, labels: list[int], name: str) -> str:
     return ", ".join(texts)
 
 
-def test_the_balls_of_the_core_and_of_the_kernels_are_the_same(seed: int) -> None:
+def test_labels_and_weights_are_those_by_distances(seed: int) -> None:
     rng = np.random.default_rng(seed)
     K = int(rng.integers(2, 25))
     loss = udcp.loads(f"labels 0..{K - 1}\nhierarchy h {{ {nested(rng, list(range(K)), 'n')} }}\nloss l = diameter(h)")
     assert loss.form is not None
     ((_, metric),) = loss.form.diameters.values()
     hierarchy = metric.hierarchy
-    tree, core = tree_of(hierarchy), Balls.of(metric)
+    tree = tree_of(metric)
     inner = np.setdiff1d(np.arange(len(hierarchy.parent)), hierarchy.leaf)[::-1]
-    ours = {(int(inner[ball.centre]), int(ball.middle), int(ball.radius), int(ball.diameter)) for ball in tree.balls}
-    theirs = zip(core.node, core.on_edge, core.reach, core.diameters, strict=True)
-    assert len(ours) == len(tree.balls)
-    assert ours == {tuple(map(int, ball)) for ball in theirs if ball[3] > 0}
-
+    weight = rng.random(K)
+    weights = weights_of(tree, weight)
     distance = node_distances(hierarchy.parent)
     runs = np.empty((len(tree.nodes), 2), dtype=np.int64)
     for b, ball in enumerate(tree.balls):
@@ -45,6 +42,7 @@ def test_the_balls_of_the_core_and_of_the_kernels_are_the_same(seed: int) -> Non
             listed[tree.labels[low:high]] = True
         assert (listed == near).all()
         assert ball.many == near.sum()
+        assert weights[b] == pytest.approx(weight[near].sum())
 
 
 def node_distances(parent: np.ndarray) -> np.ndarray:

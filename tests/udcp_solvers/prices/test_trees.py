@@ -91,7 +91,7 @@ def test_regions_are_the_widest_balls(nodes: str) -> None:
     loss = udcp.loads(f"labels {{ a, b, c, d, e, f, g, h }} hierarchy t {{ {nodes} }} loss l = diameter(t)")
     assert loss.form is not None
     ((_, metric),) = loss.form.diameters.values()
-    tree = tree_of(metric.hierarchy)
+    tree = tree_of(metric)
     apart = metric.edges(np.arange(loss.K))
     found = {frozenset({y}): 0 for y in range(loss.K)}
     runs = np.empty((len(tree.nodes), 2), np.int64)

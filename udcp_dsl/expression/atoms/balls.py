@@ -1,8 +1,4 @@
-"""The balls of a hierarchy, and the least costly one that holds a set, in a linear model.
-
-With a and b the ends of a longest path between members, the set lies in the ball around the middle of that path: a node
-if the path has 2 r edges, the middle of an edge if it has 2 r + 1, with radius r from the node or from the nearer end.
-Only balls that are the ball of some pair count. With all leaves at one depth they are the subtrees.
+"""The least costly ball of a hierarchy that holds a set (`domain.Balls`), in a linear model.
 
 From below: s picks one ball, x_y <= sum of s over the balls that hold y. From above: q picks a ball of two members.
 Both sums are taken along the tree, so that rows stay short and no row is written for a pair of labels.
@@ -10,150 +6,105 @@ Both sums are taken along the tree, so that rows stay short and no row is writte
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from udcp_dsl.expression.domain import Hierarchy, Ints, TreeMetric
+from udcp_dsl.expression.domain import Balls
 from udcp_dsl.expression.linear import Affine, Lowering, Push, total
 
 NOTHING = Affine(0.0, {})
 
 
-@dataclass(frozen=True, eq=False)
-class Balls:
-    """Ball i is around `node[i]`, or around the edge above it where `on_edge[i]`; `reach[i]` is its r."""
-
-    tree: Hierarchy
-    node: Ints
-    on_edge: Ints
-    reach: Ints
-    diameters: Ints
-    radii: Ints  # from the leaf nearest to the middle
-
-    @staticmethod
-    def of(metric: TreeMetric) -> Balls:
-        tree, near = metric.hierarchy, metric.nearest_leaf
-        down, up = _leaf_distances(tree)
-        found = []
-        for v in range(len(tree.names)):
-            # How many branches of v have a leaf r edges away; a leaf is a ball by itself.
-            branches = down[v] + Counter(dict.fromkeys(up[v], 1))
-            found += [(v, 0, r) for r, many in branches.items() if many >= 2 or r == 0]
-            if v:
-                found += [(v, 1, r) for r in down[v] if r + 1 in up[v]]
-        node, on_edge, reach = np.array(found, dtype=np.int64).T
-        middle = np.where(on_edge == 1, np.minimum(near[node], near[tree.parent[node]]), near[node])
-        return Balls(tree, node, on_edge, reach, 2 * reach + on_edge, reach + on_edge + middle)
-
-    def least(self, model: Lowering, costs: NDArray[np.floating[Any]], push: Push) -> Affine:
-        """The least cost of a ball that holds the set, for costs that rise with the ball."""
-        cost = NOTHING
-        if Push.DOWN in push:
-            # Those of one label cost nothing and need not be whole: a label is only in if all of s covers it.
-            picked = [model.binary() if c > 0 else model.continuous(0.0, 1.0) for c in costs]
-            model.at_most(total(picked), 1.0)
-            self._cover(model, picked)
-            cost = total(s * float(c) for s, c in zip(picked, costs, strict=True))
-        if Push.UP in push:
-            held = self._held(model, costs)
-            cost = cost if Push.DOWN in push else model.continuous(0.0, float(costs.max()))
-            model.at_most(cost, held)
-        return cost
-
-    def _cover(self, model: Lowering, picked: list[Affine]) -> None:
-        """x_y <= the sum of s over the balls that hold y.
-
-        inside(v, r) sums the balls around v or below it that reach exactly r beyond v; covers(v, r) all balls that
-        reach r or more beyond v: those of inside(v, r), inside(v, r + 1) and the edge above v, and, seen from the
-        parent, all that reach r + 1 beyond it (which includes those from below v that reach r + 2 beyond v).
-        """
-        tree = self.tree
-        keys = zip(self.node.tolist(), self.on_edge.tolist(), self.reach.tolist(), strict=True)
-        at: dict[tuple[int, int, int], Affine] = dict(zip(keys, picked, strict=True))
-        children = tree.children
-        farthest = int(self.reach.max()) + 1
-
-        @cache
-        def inside(v: int, r: int) -> Affine:
-            if r >= farthest:
-                return NOTHING
-            parts = [at.get((v, 0, r), NOTHING)]
-            parts += [part for u in children[v] for part in (inside(u, r + 1), at.get((u, 1, r), NOTHING))]
-            return model.named(total(parts), 0.0, 1.0)
-
-        @cache
-        def covers(v: int, r: int) -> Affine:
-            if v == 0:
-                return model.named(total(inside(0, beyond) for beyond in range(r, farthest)), 0.0, 1.0)
-            here = [inside(v, r), inside(v, r + 1), at.get((v, 1, r), NOTHING)]
-            return model.named(total([*here, covers(int(tree.parent[v]), r + 1)]), 0.0, 1.0)
-
-        for y, leaf in enumerate(tree.leaf.tolist()):
-            model.at_most(model.label(y), covers(leaf, 0))
-
-    def _held(self, model: Lowering, costs: NDArray[np.floating[Any]]) -> Affine:
-        """The cost of a ball that two members span: at distance r in two branches of its node, or on both sides of its
-        edge. below(v, r) counts the members below v at distance r, beyond(v, r) those elsewhere."""
-        tree = self.tree
-        children, K = tree.children, float(tree.K)
-        label = {leaf: model.label(y) for y, leaf in enumerate(tree.leaf.tolist())}
-
-        @cache
-        def below(v: int, r: int) -> Affine:
-            if v in label:
-                return label[v] if r == 0 else NOTHING
-            return model.named(total(below(u, r - 1) for u in children[v]), 0.0, K) if r > 0 else NOTHING
-
-        @cache
-        def beyond(v: int, r: int) -> Affine:
-            if v == 0 or r < 2:
-                return NOTHING
-            parent = int(tree.parent[v])
-            siblings = below(parent, r - 1) - below(v, r - 2)
-            return model.named(siblings + beyond(parent, r - 1), 0.0, K)
-
-        parts, spanned = [], []
-        for v, on_edge, r, cost in zip(
-            self.node.tolist(), self.on_edge.tolist(), self.reach.tolist(), costs.tolist(), strict=True
-        ):
-            if cost == 0:
-                continue
-            q = model.binary()
-            if on_edge:
-                sides = [below(v, r), beyond(v, r + 1)]
-            else:
-                sides = [*(below(u, r - 1) for u in children[v]), beyond(v, r)]
-            sides = [side for side in sides if side.terms]
-            if len(sides) > 2:
-                touched = [model.continuous(0.0, 1.0) for _ in sides]
-                for side, z in zip(sides, touched, strict=True):
-                    model.at_most(z, side)
-                model.at_most(q * 2.0, total(touched))
-            else:
-                for side in sides:
-                    model.at_most(q, side)
-            spanned.append(q)
-            parts.append(q * cost)
-        model.at_most(total(spanned), 1.0)
-        return total(parts)
+def least_ball(balls: Balls, model: Lowering, costs: NDArray[np.floating[Any]], push: Push) -> Affine:
+    """The least cost of a ball that holds the set, for costs that rise with the ball."""
+    cost = NOTHING
+    if Push.DOWN in push:
+        # Those of one label cost nothing and need not be whole: a label is only in if all of s covers it.
+        picked = [model.binary() if c > 0 else model.continuous(0.0, 1.0) for c in costs]
+        model.at_most(total(picked), 1.0)
+        _cover(balls, model, picked)
+        cost = total(s * float(c) for s, c in zip(picked, costs, strict=True))
+    if Push.UP in push:
+        held = _held(balls, model, costs)
+        cost = cost if Push.DOWN in push else model.continuous(0.0, float(costs.max()))
+        model.at_most(cost, held)
+    return cost
 
 
-def _leaf_distances(tree: Hierarchy) -> tuple[list[Counter[int]], list[set[int]]]:
-    """For each node, through how many children a leaf is r edges away; and how far away the leaves not below it are."""
-    nodes = len(tree.names)
-    down: list[Counter[int]] = [Counter() for _ in range(nodes)]
-    for leaf in tree.leaf.tolist():
-        down[leaf][0] = 1
-    for v in range(nodes - 1, 0, -1):
-        down[tree.parent[v]].update(r + 1 for r in down[v])
-    up: list[set[int]] = [set()]
-    for v in range(1, nodes):
+def _cover(balls: Balls, model: Lowering, picked: list[Affine]) -> None:
+    """x_y <= the sum of s over the balls that hold y.
+
+    inside(v, r) sums the balls around v or below it that reach exactly r beyond v; covers(v, r) all balls that
+    reach r or more beyond v: those of inside(v, r), inside(v, r + 1) and the edge above v, and, seen from the
+    parent, all that reach r + 1 beyond it (which includes those from below v that reach r + 2 beyond v).
+    """
+    tree = balls.tree
+    keys = zip(balls.node.tolist(), balls.on_edge.tolist(), balls.reach.tolist(), strict=True)
+    at: dict[tuple[int, int, int], Affine] = dict(zip(keys, picked, strict=True))
+    children = tree.children
+    farthest = int(balls.reach.max()) + 1
+
+    @cache
+    def inside(v: int, r: int) -> Affine:
+        if r >= farthest:
+            return NOTHING
+        parts = [at.get((v, 0, r), NOTHING)]
+        parts += [part for u in children[v] for part in (inside(u, r + 1), at.get((u, 1, r), NOTHING))]
+        return model.named(total(parts), 0.0, 1.0)
+
+    @cache
+    def covers(v: int, r: int) -> Affine:
+        if v == 0:
+            return model.named(total(inside(0, beyond) for beyond in range(r, farthest)), 0.0, 1.0)
+        here = [inside(v, r), inside(v, r + 1), at.get((v, 1, r), NOTHING)]
+        return model.named(total([*here, covers(int(tree.parent[v]), r + 1)]), 0.0, 1.0)
+
+    for y, leaf in enumerate(tree.leaf.tolist()):
+        model.at_most(model.label(y), covers(leaf, 0))
+
+
+def _held(balls: Balls, model: Lowering, costs: NDArray[np.floating[Any]]) -> Affine:
+    """The cost of a ball that two members span: at distance r in two branches of its node, or on both sides of its
+    edge. below(v, r) counts the members below v at distance r, beyond(v, r) those elsewhere."""
+    tree = balls.tree
+    children, K = tree.children, float(tree.K)
+    label = {leaf: model.label(y) for y, leaf in enumerate(tree.leaf.tolist())}
+
+    @cache
+    def below(v: int, r: int) -> Affine:
+        if v in label:
+            return label[v] if r == 0 else NOTHING
+        return model.named(total(below(u, r - 1) for u in children[v]), 0.0, K) if r > 0 else NOTHING
+
+    @cache
+    def beyond(v: int, r: int) -> Affine:
+        if v == 0 or r < 2:
+            return NOTHING
         parent = int(tree.parent[v])
-        siblings = {r + 1 for r, many in down[parent].items() if many > (r - 1 in down[v])}
-        up.append({r + 1 for r in up[parent]} | siblings)
-    return down, up
+        siblings = below(parent, r - 1) - below(v, r - 2)
+        return model.named(siblings + beyond(parent, r - 1), 0.0, K)
+
+    parts, spanned = [], []
+    for v, on_edge, r, cost in zip(
+        balls.node.tolist(), balls.on_edge.tolist(), balls.reach.tolist(), costs.tolist(), strict=True
+    ):
+        if cost == 0:
+            continue
+        q = model.binary()
+        sides = [below(v, r), beyond(v, r + 1)] if on_edge else [*(below(u, r - 1) for u in children[v]), beyond(v, r)]
+        sides = [side for side in sides if side.terms]
+        if len(sides) > 2:
+            touched = [model.continuous(0.0, 1.0) for _ in sides]
+            for side, z in zip(sides, touched, strict=True):
+                model.at_most(z, side)
+            model.at_most(q * 2.0, total(touched))
+        else:
+            for side in sides:
+                model.at_most(q, side)
+        spanned.append(q)
+        parts.append(q * cost)
+    model.at_most(total(spanned), 1.0)
+    return total(parts)

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from udcp_dsl.expression.atoms.atom import DistanceAtom, Held, Increment, Sets
-from udcp_dsl.expression.atoms.balls import Balls
+from udcp_dsl.expression.atoms.balls import least_ball
 from udcp_dsl.expression.attainable import Grid
 from udcp_dsl.expression.domain import CategoryMetric, DenseMetric, Floats, Ints, Metric, TreeMetric
 from udcp_dsl.expression.entries import Columns, FarthestPair
@@ -82,8 +82,8 @@ class Diameter(DistanceAtom):
         of labels (or of categories, x saying which are touched), and from above by the distance of two of them that
         binaries pick, one row each."""
         if isinstance(self.metric, TreeMetric):
-            balls = Balls.of(self.metric)
-            return balls.least(model, self.metric.edge * balls.diameters, push)
+            balls = self.metric.balls
+            return least_ball(balls, model, self.metric.edge * balls.diameters, push)
         if isinstance(self.metric, CategoryMetric):
             family = self.metric.family
             x = [model.touches(family.category(g).members, push) for g in range(len(family))]

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from udcp_dsl.expression.atoms.atom import DistanceAtom, Held, Increment, Sets
-from udcp_dsl.expression.atoms.balls import Balls
+from udcp_dsl.expression.atoms.balls import least_ball
 from udcp_dsl.expression.atoms.diameter import farthest
 from udcp_dsl.expression.attainable import Grid
 from udcp_dsl.expression.domain import DenseMetric, Floats, Ints, TreeMetric
@@ -53,8 +53,8 @@ class Radius(DistanceAtom):
     def lower(self, model: Lowering, push: Push) -> Affine:
         """In a hierarchy by the balls that hold the set; else the centre is an action, and the distance its loss."""
         if isinstance(self.metric, TreeMetric):
-            balls = Balls.of(self.metric)
-            return balls.least(model, self.metric.edge * balls.radii, push)
+            balls = self.metric.balls
+            return least_ball(balls, model, self.metric.edge * balls.radii, push)
         assert isinstance(self.metric, DenseMetric)
         return model.best_of_worst(self.metric.matrix, push)
 
