@@ -114,7 +114,7 @@ def test_greedy_takes_the_bound_of_the_row() -> None:
 
 
 def test_ratio_needs_costs_from_0_over_the_whole_range() -> None:
-    with pytest.raises(OracleError, match=r"costs from 0|monotone"):
+    with pytest.raises(OracleError, match=r"costs of at least 0|monotone"):
         udcp.make_oracle("ratio", loss_of("sum(gain)"))
     assert udcp.make_oracle("ratio", loss_of(LOSSES["separable"])).name == "ratio"
 
