@@ -84,6 +84,10 @@ def check(spec: GeneratedSpec, seed: int, monkeypatch: pytest.MonkeyPatch) -> No
         warnings.simplefilter("ignore")
         for name in ORACLES:
             assert_bits(loss, name, inputs, P, seed)
+        if loss.limits:
+            limited = loss.with_multipliers([0.7] * len(loss.limits))
+            for name in ("price", "greedy"):
+                assert_bits(limited, name, drawn_inputs(limited.inputs, 10, np.random.default_rng(seed)), P, seed)
         monkeypatch.setattr(enumeration, "MOST", 0)  # by the search, where all sets of few labels were looked at
         assert_bits(loss, "price", inputs, P, seed)
         monkeypatch.undo()
