@@ -4,9 +4,9 @@
 
 On every real classifier of the repository, and a random forest, with and without the repair of p, by `price` and by
 `lac`: cost + miss * (share of missed truths) on test rows, by a predictor with `miss=`, against predictors at each
-alpha of a grid. The best alpha is one for all splits, chosen by its mean over their test rows: that favours the grid, as
-the same rows choose it and judge it. Two worths per classifier: what a miss is valued at by `price` at alpha 0.1 and at
-0.04. Beside it what going by the price alone would give: the best sets at the price `miss`, as if p were right (for
+alpha of a grid. The best alpha is one for all splits, chosen by its mean over their test rows: that favours the grid,
+as the same rows choose it and judge it. Two worths per classifier: what a miss is valued at by `price` at alpha 0.1 and
+at 0.04. Beside it what going by the price alone would give: the best sets at the price `miss`, as if p were right (for
 `price`). Verdict: the mean over splits is at most 3 percent above the best of the grid in every row, whatever its
 standard error, which is shown. Exit status 0 only if it holds. Writes benchmarks/results/miss.json, and a table into
 docs/miss.md; `--again` only writes the table anew.
@@ -110,9 +110,7 @@ def table(rows: list[dict[str, Any]]) -> str:
         found = f"{min(row['alphas']):.3g} to {max(row['alphas']):.3g}"
         best = f"{row['best_total']:.4g} at {row['best_alpha']:g}"
         told = f"| {row['case']} | {row['repair'] or 'none'} | `{row['oracle']}` | {row['miss']:g} | {found} "
-        lines.append(
-            f"{told}| {row['total']:.4g} | {best} | {row['above']:+.1%} | {row['error']:.1%} | {alone} |"
-        )
+        lines.append(f"{told}| {row['total']:.4g} | {best} | {row['above']:+.1%} | {row['error']:.1%} | {alone} |")
     return "\n".join(lines)
 
 

@@ -24,8 +24,8 @@ class Split(Exception):
         self.holds = holds
 
 
-class OneByOne(TypeError):
-    """What is asked for takes the numbers of one row at a time."""
+class OneByOne(Exception):
+    """What is asked for takes the numbers of one row at a time: the only reason to leave many rows for single ones."""
 
 
 T = TypeVar("T")
@@ -36,6 +36,19 @@ def first_of(ways: Mapping[str, T]) -> T:
     for way in ways.values():
         return way
     raise OneByOne("no way takes the numbers of many rows")
+
+
+@dataclass(frozen=True, eq=False)
+class AsBytes:
+    """Stands for the bytes of an array in a key: equal where they are, without a copy of them."""
+
+    values: NDArray[Any]
+
+    def __hash__(self) -> int:
+        return hash((self.values.shape, self.values[:1].tobytes()))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AsBytes) and (self.values is other.values or np.array_equal(self.values, other.values))
 
 
 class PerRow(NDArrayOperatorsMixin):
@@ -71,26 +84,38 @@ class PerRow(NDArrayOperatorsMixin):
     def __array__(self, *how: Any, **more: Any) -> NDArray[Any]:
         raise OneByOne("an array of one row is asked for")
 
+    def __float__(self) -> float:
+        raise OneByOne("a number of one row is asked for")
+
+    __int__ = __index__ = __float__  # type: ignore[assignment]  # none of them returns
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("_") and hasattr(np.ndarray, name):
+            raise OneByOne(f"{name} of one row is asked for")
+        raise AttributeError(name)
+
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **how: Any) -> Any:
         if method != "__call__" or how:
-            return NotImplemented
+            raise OneByOne(f"{ufunc.__name__}.{method} of one row is asked for")
         return PerRow(ufunc(*aligned(*inputs)))
 
     def __array_function__(self, f: Callable[..., Any], types: Any, arguments: Any, how: Any) -> Any:
         made = _FUNCTIONS.get(f)
-        return NotImplemented if made is None or how else made(*arguments)
+        if made is None or how:
+            raise OneByOne(f"{f.__name__} of one row is asked for")
+        return made(*arguments)
 
     def __bool__(self) -> bool:
         holds = self.values.astype(np.bool_)
         if holds.ndim > 1:
-            raise TypeError("an array has no truth value: use any() or all()")
+            raise OneByOne("an array has no truth value: use any() or all()")
         if holds.all() or not holds.any():
             return bool(holds[0])
         raise Split(holds)
 
     def __getitem__(self, index: Any) -> PerRow:
         if isinstance(index, PerRow):
-            raise TypeError("rows choose different entries")
+            raise OneByOne("rows choose different entries")
         return PerRow(self.values[(slice(None), *index)] if isinstance(index, tuple) else self.values[:, index])
 
     def __len__(self) -> int:
@@ -105,11 +130,11 @@ class PerRow(NDArrayOperatorsMixin):
     def tolist(self) -> list[PerRow]:
         return list(self)
 
-    def tobytes(self) -> bytes:
-        return self.values.tobytes()
+    def tobytes(self) -> AsBytes:
+        return AsBytes(self.values)
 
     def astype(self, kind: Any) -> PerRow:
-        return PerRow(self.values.astype(kind))
+        return PerRow(self.values.astype(kind, copy=False))
 
     def copy(self) -> PerRow:
         return PerRow(self.values.copy())
@@ -117,20 +142,25 @@ class PerRow(NDArrayOperatorsMixin):
     def ravel(self) -> PerRow:
         return PerRow(self.values.reshape(self.n, -1))
 
-    def any(self) -> PerRow:
-        return PerRow(np.asarray(self.values.any(axis=1)))
+    def any(self, **how: Any) -> PerRow:
+        return self._reduced(np.any, how)
 
-    def all(self) -> PerRow:
-        return PerRow(np.asarray(self.values.all(axis=1)))
+    def all(self, **how: Any) -> PerRow:
+        return self._reduced(np.all, how)
 
-    def min(self) -> PerRow:
-        return PerRow(self.values.min(axis=1))
+    def min(self, **how: Any) -> PerRow:
+        return self._reduced(np.min, how)
 
-    def max(self) -> PerRow:
-        return PerRow(self.values.max(axis=1))
+    def max(self, **how: Any) -> PerRow:
+        return self._reduced(np.max, how)
 
-    def sum(self) -> PerRow:
-        return PerRow(np.ascontiguousarray(self.values).sum(axis=1))  # in the order in which one row is summed
+    def sum(self, **how: Any) -> PerRow:
+        return self._reduced(np.sum, how)
+
+    def _reduced(self, f: Callable[..., Any], how: Mapping[str, Any]) -> PerRow:
+        if how:
+            raise OneByOne(f"{f.__name__} along an axis is asked for")
+        return PerRow(f(np.ascontiguousarray(self.values), axis=1))  # in the order in which one row is summed
 
 
 @dataclass(frozen=True, eq=False)

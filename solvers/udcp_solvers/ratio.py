@@ -44,7 +44,7 @@ class Ratio(Oracle):
             )
         super().__init__(loss)
         costs = _label_costs(loss)
-        if (costs < 0).any():
+        if costs.min() < 0:
             y = int(costs.argmin())
             raise OracleError(
                 f"oracle 'ratio' needs costs of at least 0, but label {loss.labels[y]!r} costs {costs[y]:g}: "

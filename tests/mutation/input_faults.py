@@ -31,10 +31,17 @@ INPUT_FAULTS = (
     ),
     Fault(
         "inputs: numbers of a batch are kept for other rows",
+        "udcp_dsl/expression/rows/given.py",
+        "            a is b or np.array_equal(a, b) for a, b in pairs\n",
+        "            a.shape == b.shape for a, b in pairs\n",
+        (MANY_ROWS, "-k", "batches"),
+    ),
+    Fault(
+        "inputs: any fault of many rows is hidden by single ones",
         "udcp_dsl/prediction/stages/oracle_by_row.py",
-        "for column in inputs.columns.values()])\n        found = self._batches",
-        "for column in inputs.columns.values()])[:0]\n        found = self._batches",
-        (MANY_ROWS,),
+        "            except OneByOne:\n",
+        "            except (OneByOne, TypeError):\n",
+        (MANY_ROWS, "-k", "only_what"),
     ),
     Fault(
         "saved: a changed file is taken",

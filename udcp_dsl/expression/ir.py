@@ -23,7 +23,7 @@ from udcp_dsl.expression.domain import Floats
 from udcp_dsl.expression.facts import ROUNDING, TOLERANCE, Facts, Interval, Rules
 from udcp_dsl.expression.forms import Additive, Weighted, touched
 from udcp_dsl.expression.linear import Affine, Lowering, LoweringError, NoLinearForm, Part, Push, total
-from udcp_dsl.per_row import as_number, larger
+from udcp_dsl.per_row import as_number, larger, with_rows, without_rows
 
 
 def tolerance(k: float) -> float:
@@ -128,8 +128,11 @@ class Table(Node):
         """What each further one adds, if that is always the same."""
         f = self.table
         step = as_number(f[-1] - f[0]) / max(1, len(f) - 1)
-        straight = np.abs(f - (f[0] + step * np.arange(len(f)))) <= ROUNDING * np.abs(f).max()
-        return step if straight.all() else None
+        rows, line = with_rows(f), np.multiply.outer(with_rows(step), np.arange(len(f)))  # in place: there may be many
+        line += rows[:, :1]
+        off = np.abs(np.subtract(rows, line, out=line), out=line).max(axis=1)
+        straight = off <= ROUNDING * np.maximum(np.abs(rows.max(axis=1)), np.abs(rows.min(axis=1)))
+        return step if without_rows(straight) else None
 
     def value(self, *operands: Floats) -> Floats:
         return self.table[operands[0].astype(np.int64)]
@@ -142,9 +145,9 @@ class Table(Node):
         base = Additive.of_constant(as_number(f[0]), self.K)
         if counted is None or len(f) == 1:
             return None if counted is None else base
-        steps = np.diff(f)
         if (slope := self.slope) is not None:
             return base.plus(counted.times(slope))
+        steps = np.diff(f)
         if (steps[1:] == 0).all():
             touched = [part.members for part in counted.categories.values()]
             everything = np.unique(np.concatenate([np.flatnonzero(counted.label_costs), *touched]))

@@ -97,6 +97,12 @@ def _refuse_promise(predictor: SetPredictor) -> None:
             f"{promise.asked} cannot be adapted: the label mix may have changed differently in each of its parts; "
             "adapt a predictor that covers all rows together"
         )
+    if predictor.multipliers is not None:
+        names = ", ".join(repr(limit.name) for limit in predictor.loss.limits)
+        raise InputError(
+            f"limits ({names}) are held on average over the label mix that their multipliers were found for, and "
+            "cannot be adapted: take them out of the spec, or calibrate on rows of the new mix"
+        )
     if predictor.calibrated.weighted:
         raise InputError(
             "calibrated with weights, which correct for another shift, and adapt cannot combine the two: adapt a "

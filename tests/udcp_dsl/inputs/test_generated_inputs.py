@@ -70,12 +70,12 @@ def test_rows_are_scored_by_their_own_loss_and_prices_are_those_of_brute_force(s
 def test_every_kind_of_input_and_use_of_one_is_generated(seen_among: SeenAmong) -> None:
     """Numbers and costs per row; scaled, compared, chosen, gated; row numbers of row numbers."""
     nodes = {"InputNode", "RowLeaf", "RowScale", "RowChoice", "RowComparison", "RowArithmetic"}
-    expected = {*nodes, "Input", "costs", "costs of a family"}
+    expected = {*nodes, "Input", "costs", "costs of a family", "Limit"}
 
     def features(spec: GeneratedSpec) -> set[str]:
         found: set[str] = set()
         for x in spec.tree.declarations:
-            found.update({"Input"} if isinstance(x, ast.Input) else ())
+            found.update({type(x).__name__} if isinstance(x, ast.Input | ast.Limit) else ())
             if isinstance(x, ast.Costs) and isinstance(x.body, ast.PerRow):
                 found.add("costs" if x.of is None else "costs of a family")
         return found | {type(node).__name__ for node in spec.compile().expression.nodes}

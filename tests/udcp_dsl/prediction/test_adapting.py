@@ -63,6 +63,40 @@ def test_it_covers_under_a_strong_shift_where_the_old_predictor_does_not(exponen
     assert old.fitted.find(NewMix) is None
 
 
+@pytest.mark.parametrize("oracle", ["ratio", "price"])
+def test_rows_with_inputs_are_adapted_too(oracle: str) -> None:
+    """Coverage of the new mix lies within the bounds of the law, as without inputs; and constant columns give the bits
+    of the constant loss."""
+    head, body = "labels {a, b, c, d}  ", "loss l = sum(fee) + 0.1 * km * size"
+    loss = udcp.loads(f"{head} costs fee per row in [1, 9]  input km in [0, 50]  {body}")
+
+    def inputs(n: int, seed: int) -> dict[str, np.ndarray]:
+        rng = np.random.default_rng(seed)
+        return {"fee": rng.uniform(1, 9, (n, 4)), "km": rng.uniform(0, 50, n)}
+
+    P, y = drawn(20_000, NEW, 1)
+    found, asked = [], {"alpha": 0.2, "repair": None}
+    for seed in range(30):
+        own, with_own = drawn(240, OLD, 1000 + seed), inputs(240, seed)
+        predictor = udcp.SetPredictor(loss, oracle, seed=seed, **asked).calibrate(*own, inputs=with_own)
+        new = predictor.adapt(TRUE, calibration=(*own, with_own))
+        found.append(float(new.predict_set(P, inputs=inputs(len(P), 99)).mask[np.arange(len(y)), y].mean()))
+    error = float(np.std(found)) / 30**0.5
+    most = TRUE.ratios.max() / (240 + TRUE.ratios.max())
+    assert 0.8 - 3 * error <= np.mean(found) <= 0.8 + most + 3 * error
+
+    constant = {"fee": np.tile([2.0, 3.0, 1.5, 7.0], (240, 1)), "km": np.full(240, 12.0)}
+    by_row = udcp.SetPredictor(loss, oracle, **asked).calibrate(*own, inputs=constant)
+    plain = udcp.loads(f"{head} costs fee {{ a: 2, b: 3, c: 1.5, d: 7 }}  param km = 12  {body}")
+    one = udcp.SetPredictor(plain, oracle, **asked).calibrate(*own)
+    new = [by_row.adapt(own[0], calibration=(*own, constant)), one.adapt(own[0], calibration=own)]
+    assert new[0].calibrated.thresholds() == new[1].calibrated.thresholds()
+    sets = [new[0].predict_set(own[0], inputs=constant), new[1].predict_set(own[0])]
+    np.testing.assert_array_equal(sets[0].mask, sets[1].mask)
+    with pytest.raises(InputError, match="the loss reads inputs"):
+        by_row.adapt(own[0], calibration=own)
+
+
 def test_the_harm_of_misses_is_bounded_for_the_new_mix() -> None:
     own, (P, y) = drawn(4000, OLD, 0), drawn(20_000, NEW, 1)
     old = udcp.SetPredictor(LOSS, "lac", alpha=0.2, risk="harm", repair=None).calibrate(*own)

@@ -32,7 +32,7 @@ class Sum(CostAtom):
         super().__init__(K, costs)
         # Costs of both signs, so large, or so large beside the least of them, that the order in which they are added
         # could decide a comparison.
-        self._cancels = bool((self.costs < 0).any()) and bool((self.costs > 0).any())
+        self._cancels = bool(self.costs.min() < 0) and bool(self.costs.max() > 0)
         if self._cancels:
             sizes = np.abs(self.costs)
             little = smaller(TOLERANCE / 100, 1e-7 * smaller(np.where(sizes > 0, sizes, 1.0).min(), 1.0))

@@ -52,6 +52,19 @@ class RowInputs(Mapping[str, Floats]):
         columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         return RowInputs(columns, sum(part.n for part in parts))
 
+    def copy(self) -> RowInputs:
+        """The same without the rows around them, of which they may be a part."""
+        return RowInputs({name: column.copy() for name, column in self.columns.items()}, self.n)
+
+    def same(self, other: RowInputs) -> bool:
+        """Whether they are the same numbers; the first row tells most that are not."""
+        if self.n != other.n or list(self.columns) != list(other.columns):
+            return False
+        pairs = [(mine, other.columns[name]) for name, mine in self.columns.items()]
+        return all(np.array_equal(a[:1], b[:1]) for a, b in pairs) and all(
+            a is b or np.array_equal(a, b) for a, b in pairs
+        )
+
     def nearly_distinct(self) -> int:
         """How many combinations of inputs there are, quickly: some that differ may count as one."""
         rng = np.random.default_rng(0)

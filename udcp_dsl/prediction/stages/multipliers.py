@@ -274,8 +274,10 @@ class TuningRows:
             )
         several = len(self._limits) > 1
         together = ", together with the other limits" if several else ""
+        # An alpha that a worth of a miss has found was found without the limits.
+        alpha = "alpha" if self._setting.promise.miss is None else "give a smaller miss"
         raise LimitError(
-            f"{'; '.join(told)}{together} (on {len(self._own):,} tuning rows); raise the limit or alpha. "
+            f"{'; '.join(told)}{together} (on {len(self._own):,} tuning rows); raise the limit or {alpha}. "
             "Nothing was calibrated"
         )
 

@@ -11,17 +11,16 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from hashlib import blake2b
 from pathlib import Path
 from threading import get_ident
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from udcp_dsl.diagnostics import InputError, OracleError, keeping_warnings, warn
 from udcp_dsl.expression.rows.given import RowInputs
-from udcp_dsl.per_row import PerRow, Split
+from udcp_dsl.per_row import OneByOne, PerRow, Split
 from udcp_dsl.prediction.oracle import (
     AnchoredOracle,
     Floats,
@@ -38,11 +37,14 @@ if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
 
 # Oracles of single rows that are kept: a search for an anchor asks the same rows twenty times; and of batches of rows.
-_KEPT, _BATCHES = 2048, 4
-# Cells of a batch, which has as many rows as if there were at least so many labels. Where so many rows have the same
-# inputs, on average, they share an oracle of one row; fewer than so many of one structure are taken one by one, and so
-# are those that are left after some tries.
-_CELLS, _LABELS, _ALIKE, _FEW, _TRIES = 1 << 20, 1 << 7, 8, 8, 16
+_KEPT, _BATCHES = 2048, 32
+# Cells of a batch (a megabyte, which stays in the cache), which has as many rows as if there were at least so many
+# labels. Where so many rows have the same inputs, on average, they share an oracle of one row; fewer than so many of
+# one structure are taken one by one, and so are those that are left after some tries.
+_CELLS, _LABELS, _ALIKE, _FEW, _TRIES = 1 << 17, 1 << 7, 8, 8, 16
+# The oracles of a batch: of rows of one structure, or None for rows that are taken one by one.
+Rows: TypeAlias = "Indices | slice"
+Parts: TypeAlias = "list[tuple[Indices, Oracle | None]]"
 
 
 S = TypeVar("S", bound=np.generic)
@@ -63,7 +65,7 @@ class OracleByRow(Oracle):
         self._make, self._model = make, model
         self._inputs: RowInputs | None = None
         self._kept: OrderedDict[bytes, Oracle] = OrderedDict()
-        self._batches: OrderedDict[bytes, list[tuple[Indices, Oracle | None]]] = OrderedDict()
+        self._batches: list[tuple[RowInputs, Parts]] = []
         self._unproved: dict[int, int | None] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -125,19 +127,19 @@ class OracleByRow(Oracle):
     def _first(self, P: Probabilities) -> Indices:
         return self._answers(np.empty(len(P), dtype=np.int64), lambda oracle, rows: oracle.first(P[rows]))
 
-    def _answers(self, out: NDArray[S], ask: Callable[[Oracle, Indices], NDArray[S]]) -> NDArray[S]:
+    def _answers(self, out: NDArray[S], ask: Callable[[Oracle, Rows], NDArray[S]]) -> NDArray[S]:
         """What the oracles of the rows answer; where rows turn out to differ in what is asked, one by one."""
         for rows, oracle in self._oracles(len(out)):
             try:
                 out[rows] = ask(oracle, rows)
-            except (Split, TypeError):
+            except (Split, OneByOne):
                 if not oracle.loss.of_rows:
                     raise
-                for some, one in self._one_by_one(rows):
+                for some, one in self._one_by_one(np.arange(len(out))[rows]):
                     out[some] = ask(self._anchored(one, some), some)
         return out
 
-    def _oracles(self, n: int) -> Iterator[tuple[Indices, Oracle]]:
+    def _oracles(self, n: int) -> Iterator[tuple[Rows, Oracle]]:
         """The rows, those that share an oracle together; what is not proved is counted, and said once."""
         if self.inputs.n != n:
             raise InputError(f"inputs of {self.inputs.n} rows for {n} rows of probabilities")
@@ -153,43 +155,42 @@ class OracleByRow(Oracle):
                 f"oracle {self.name!r}: {open_rows} of {n} rows are not proved optimal; coverage does not depend on it"
             )
 
-    def _anchored(self, oracle: Oracle, rows: Indices) -> Oracle:
+    def _anchored(self, oracle: Oracle, rows: Rows) -> Oracle:
         if self.anchors is None:
             return oracle
         assert isinstance(oracle, AnchoredOracle)
         return oracle.anchored(self.anchors[rows])
 
-    def _made(self) -> Iterator[tuple[Indices, Oracle]]:
+    def _made(self) -> Iterator[tuple[Rows, Oracle]]:
         """Oracles of rows of one structure, made with the numbers of all of them, where the oracle takes such; else
         those of single rows."""
         if not self._model.takes_rows:
             yield from self._one_by_one(np.arange(self.inputs.n))
             return
-        step = max(1, _CELLS // max(self.loss.K, _LABELS))
-        for start in range(0, self.inputs.n, step):
-            rows = np.arange(start, min(start + step, self.inputs.n))
-            for some, oracle in self._together(self.inputs[rows]):
+        step, n = max(1, _CELLS // max(self.loss.K, _LABELS)), self.inputs.n
+        for start in range(0, n, step):
+            block = slice(start, min(start + step, n))
+            inputs = self.inputs if step >= n else self.inputs[block].copy()
+            for some, oracle in self._together(inputs):
                 if oracle is None:
-                    yield from self._one_by_one(rows[some])
+                    yield from self._one_by_one(start + some)
                 else:
-                    yield rows[some], oracle
+                    yield block if len(some) == inputs.n else start + some, oracle
 
-    def _together(self, inputs: RowInputs) -> list[tuple[Indices, Oracle | None]]:
-        """The rows by structure, with their oracle; None for those that are taken one by one."""
-        key = b"".join([blake2b(column.tobytes()).digest() for column in inputs.columns.values()])
-        found = self._batches.get(key)
-        if found is None:
-            found = self._by_structure(inputs)
-            self._batches[key] = found
-            while len(self._batches) > _BATCHES:
-                self._batches.popitem(last=False)
-        return found
+    def _together(self, inputs: RowInputs) -> Parts:
+        """The rows of a batch by structure, with their oracle, which is made once for the same inputs."""
+        for known, parts in tuple(self._batches):  # other threads may ask, too
+            if known.same(inputs):
+                return parts
+        parts = self._by_structure(inputs)
+        self._batches[:] = [*self._batches[1 - _BATCHES :], (inputs, parts)]
+        return parts
 
-    def _by_structure(self, inputs: RowInputs) -> list[tuple[Indices, Oracle | None]]:
+    def _by_structure(self, inputs: RowInputs) -> Parts:
         every = np.arange(inputs.n)
         if inputs.nearly_distinct() * _ALIKE <= inputs.n:
             return [(every, None)]
-        found: list[tuple[Indices, Oracle | None]] = []
+        found: Parts = []
         waiting, tries = [every], _TRIES + inputs.n // _FEW
         while waiting:
             rows = waiting.pop()
@@ -197,16 +198,17 @@ class OracleByRow(Oracle):
             if len(rows) < _FEW or tries < 0:
                 found.append((rows, None))
                 continue
-            columns = {name: PerRow(column) for name, column in inputs[rows].columns.items()}
+            part = inputs if len(rows) == inputs.n else inputs[rows]
+            columns = {name: PerRow(column) for name, column in part.columns.items()}
             try:
                 found.append((rows, self._make(self.loss._at(columns))))
             except Split as split:
                 waiting += [rows[~split.holds], rows[split.holds]]
-            except (TypeError, ValueError, AttributeError):  # somewhere a single number is needed, or it is refused
+            except OneByOne:
                 found.append((rows, None))
         return found
 
-    def _one_by_one(self, rows: Indices) -> Iterator[tuple[Indices, Oracle]]:
+    def _one_by_one(self, rows: Indices) -> Iterator[tuple[Rows, Oracle]]:
         """Rows with the same inputs share an oracle."""
         first, which = self.inputs[rows].distinct()
         order, starts = np.argsort(which, kind="stable"), np.searchsorted(np.sort(which), np.arange(len(first) + 1))
@@ -236,14 +238,14 @@ class AnchoredByRow(OracleByRow, AnchoredOracle):
     def limited(self, multipliers: tuple[float, ...]) -> AnchoredByRow:
         if not any(multipliers):
             return self
-        other = self._copy(loss=self.loss.with_multipliers(multipliers), _kept=OrderedDict(), _batches=OrderedDict())
+        other = self._copy(loss=self.loss.with_multipliers(multipliers), _kept=OrderedDict(), _batches=[])
         assert isinstance(other, AnchoredByRow)
         return other
 
     def best(self, P: Probabilities, mu: Floats) -> Masks:
         P = as_probabilities(P, self.loss.K)
 
-        def ask(oracle: Oracle, rows: Indices) -> Masks:
+        def ask(oracle: Oracle, rows: Rows) -> Masks:
             assert isinstance(oracle, AnchoredOracle)
             return oracle.best(P[rows], mu[rows])
 
@@ -272,7 +274,7 @@ class SolvingByRow(OracleByRow, SolvingOracle):
         finally:
             self._advance = before
 
-    def _oracles(self, n: int) -> Iterator[tuple[Indices, Oracle]]:
+    def _oracles(self, n: int) -> Iterator[tuple[Rows, Oracle]]:
         for rows, oracle in super()._oracles(n):
             yield rows, oracle
             for _ in rows if self._advance is not None else ():

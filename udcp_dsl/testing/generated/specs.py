@@ -124,7 +124,7 @@ def specs(
             body = expressing.with_row_number(body)
         definitions.append(ast.LossDecl(named(f"l{i}"), body.expr, span=NOWHERE))
         expressing.define(reference(f"l{i}"), body)
-    if declaring.number(0, 3) == 3 and not inputs:  # what is limited may read none
+    if declaring.number(0, 3) == 3:
         # It names the set, as no constant may be limited, and holds on every set: others may lie below all values.
         limited = ast.Sum(((1, ast.Call("size", None, span=NOWHERE)), (1, body.expr)), span=NOWHERE)
         bound = ast.Number(1e15, span=NOWHERE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,15 @@ import pytest
 
 import udcp_dsl as udcp
 from udcp_dsl.diagnostics import InputError
+from udcp_dsl.prediction.calibrate import coverage_law
 from udcp_dsl.prediction.limits.bounds import clopper_pearson_above
 from udcp_dsl.prediction.oracle import AnchoredOracle
 from udcp_dsl.prediction.saved import _hash
 from udcp_dsl.prediction.stages.chain import STAGES, deal
 from udcp_dsl.prediction.stages.multipliers import LimitError, Multipliers
+from udcp_dsl.prediction.stages.new_mix import NewMix
 from udcp_dsl.prediction.stages.setting import Setting
+from udcp_dsl.prediction.stages.worth_of_miss import WorthOfMiss
 from udcp_dsl.testing.coverage import assert_coverage
 
 HEAD = "labels { a, b, c, d, e, f, g, h }  category C { b, e, g }  category D { a, b, c }\n"
@@ -29,6 +33,7 @@ ANCHORED = HEAD + "limit slots: any(C) <= 0.44  loss l = size + 2 * (any(C) and 
 # With confidence sets are larger, and hold less.
 WIDER = NESTED.replace("0.44", "0.5")
 TWO_WIDER = TWO.replace("0.46", "0.55").replace("0.9", "1.1")
+HANDED_OVER = HEAD + "limit slots: any(C) <= 0.36  loss l = min(size + 0.5 * any(C), 3)"
 SLACK = HEAD + "limit slots: any(C) <= 0.9  loss l = size"
 
 
@@ -247,6 +252,55 @@ def test_the_limit_is_over_all_rows_where_thresholds_are_by_group() -> None:
     masks = predictor.predict_set(new, groups=np.where(new.max(axis=1) > 0.6, "easy", "hard")).mask
     assert effects(predictor).limits[0].mean == pytest.approx(0.44, abs=0.002)
     assert loss.limits[0].batch(masks).mean() == pytest.approx(0.44, abs=0.045)
+
+
+def test_limits_are_held_at_the_alpha_that_a_worth_of_a_miss_found() -> None:
+    """Alpha is found without the limits, and multipliers at it."""
+    assert_held(NESTED, 25, 1800, alpha=None, miss=9)
+    without = calibrated(NESTED.replace("limit slots: any(C) <= 0.44", ""), 1800, alpha=None, miss=9)
+    predictor = calibrated(NESTED, 1800, alpha=None, miss=9)
+    assert predictor.multipliers is not None
+    assert list(predictor.multipliers.found) == list(predictor.alphas)
+    assert effects(predictor).multipliers[0] > 0
+    found, plain = predictor.fitted.find(WorthOfMiss), without.fitted.find(WorthOfMiss)
+    assert found is not None
+    assert plain is not None
+    assert (found.overall.cost, found.overall.missed) == (plain.overall.cost, plain.overall.missed)
+
+
+def test_a_worth_of_a_miss_at_which_a_limit_cannot_be_reached_is_refused() -> None:
+    with pytest.raises(LimitError, match=r"cannot be reached at alpha 0\.0\d+.*raise the limit or give a smaller miss"):
+        calibrated(NESTED, 1800, alpha=None, miss=60)
+
+
+def test_limits_are_held_beside_decisions_and_each_decision_is_covered() -> None:
+    """Coverage of each decision by its beta-binomial law, within five standard deviations of the sum; the limit as
+    elsewhere."""
+    asked: dict[str, Any] = {"conditional": "decision", "alpha": 0.2}
+    assert_held(HANDED_OVER, 25, 1600, **asked)
+    gain, variance = dict.fromkeys(("kept", "handed over"), 0.0), dict.fromkeys(("kept", "handed over"), 0.0)
+    for seed in range(25):
+        predictor = calibrated(HANDED_OVER, 600, seed, seed=seed, **asked)
+        P, y = drawn(300, 20_000 + seed)
+        sets = predictor.predict_set(P)
+        covered = sets.mask[np.arange(len(y)), y]
+        for name, cell in predictor.calibrated.named_cells:
+            own = sets.handed_over == (name == "handed over")
+            law = coverage_law(cell.n, 0.2, int(own.sum()))
+            gain[str(name)] += float(covered[own].sum() - law.mean())
+            variance[str(name)] += float(law.var())
+    for name, sum_of in gain.items():
+        assert variance[name] > 0
+        assert abs(sum_of) < 5 * math.sqrt(variance[name])
+
+
+def test_a_predictor_with_limits_is_not_adapted() -> None:
+    own = drawn(600, 0)
+    predictor = udcp.SetPredictor(udcp.loads(NESTED), alpha=0.1, repair=None).calibrate(*own)
+    with pytest.raises(InputError, match=r"limits \('slots'\) are held on average over the label mix"):
+        predictor.adapt(own[0], calibration=own)
+    reporting = udcp.SetPredictor(udcp.loads(NESTED), "lac", alpha=0.1, repair=None).calibrate(*own)
+    assert reporting.adapt(own[0], calibration=own).fitted.find(NewMix) is not None
 
 
 def test_the_limit_is_over_weighted_rows_where_rows_are_weighted() -> None:
