@@ -134,7 +134,7 @@ class Related:
 class Diagnostic:
     """One fault (or warning): a stable code, the place, what is wrong, and the way out.
 
-    `fixes` are the ways out that an editor can carry out by itself.
+    `fixes` are the corrections that an editor can apply by itself.
     """
 
     code: str
@@ -220,7 +220,7 @@ class SpecError(ValueError):
     Parameters
     ----------
     diagnostics : iterable of Diagnostic
-        All errors that were found, each with a code, a place, a message and a way out.
+        All errors that were found, each with a code, a place, a message and a suggested fix.
     """
 
     def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:

@@ -62,7 +62,7 @@ class Loss(Shown):
     losses : tuple of str
         All losses of the spec.
     warnings : tuple of Diagnostic
-        What the compiler warns of.
+        Warnings of the compiler.
 
     Examples
     --------
@@ -629,7 +629,7 @@ def load(
     labels : sequence of str, optional
         The labels, if the spec declares none.
     loss : str, optional
-        Which loss to take, if the file has several; by default the last.
+        Name of the loss, if the file has several; by default the last.
     allow_outside : bool, default False
         Let the spec read files outside its folder.
 
@@ -641,7 +641,7 @@ def load(
     Raises
     ------
     SpecError
-        The spec has errors. All of them are listed, each with its place and a way out.
+        The spec has errors. All of them are listed, each with its place and a suggested fix.
 
     Examples
     --------
@@ -680,13 +680,13 @@ def loads(
     params : mapping, optional
         Values of parameters, in place of those in the text.
     loss : str, optional
-        Which loss to take, if the spec has several; by default the last.
+        Name of the loss, if the spec has several; by default the last.
     allow_outside : bool, default False
         Let the spec read files outside `folder`.
     files : mapping of str to bytes, optional
         Contents of data files by path, in place of a folder.
     name : str, default "<text>"
-        What messages call the text.
+        Name of the text in messages.
 
     Returns
     -------
@@ -696,7 +696,7 @@ def loads(
     Raises
     ------
     SpecError
-        The spec has errors. All of them are listed, each with its place and a way out.
+        The spec has errors. All of them are listed, each with its place and a suggested fix.
 
     Examples
     --------

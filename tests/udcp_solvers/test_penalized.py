@@ -125,7 +125,7 @@ def test_without_lam_it_says_who_tunes_it() -> None:
 
 @pytest.mark.parametrize("lam", [-1.0, math.inf, math.nan, "0.1", True])
 def test_lam_must_be_a_number_from_0(lam: Any) -> None:
-    with pytest.raises(OracleError, match="lam must be a finite number from 0"):
+    with pytest.raises(OracleError, match="lam must be a finite number of at least 0"):
         Penalized(exact_loss("size"), lam=lam)
 
 

@@ -61,7 +61,7 @@ class Summary:
     help=f"Oracle to examine; may be repeated (default: {' and '.join(_USUAL)}).",
 )
 @click.option(
-    "--alpha", default="0.1", show_default=True, metavar="LEVEL", help="Sets hold a probability of 1 - alpha."
+    "--alpha", default="0.1", show_default=True, metavar="LEVEL", help="Sets have a probability of at least 1 - alpha."
 )
 @click.option("--sample", type=click.IntRange(min=1), default=200, show_default=True, help="Number of rows to sample.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed for the sample.")

@@ -102,7 +102,7 @@ def probabilities(
     Raises
     ------
     InputError
-        The loader shuffles and the labels are not asked for, logits are not finite, or the output is not (n, K).
+        The loader shuffles and no labels are requested, logits are not finite, or the output is not (n, K).
 
     Examples
     --------

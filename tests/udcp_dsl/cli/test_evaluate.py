@@ -120,7 +120,7 @@ def test_the_share_of_sets_that_are_proved_to_be_the_best(udcp: Udcp) -> None:
         ((), "Missing option '--probs'"),
         (("--probs", "p.npy"), "Missing option '--truth'"),
         ((*SOURCE, "--alpha", "0.1"), "not calibrated for alpha 0.1: choose from 0.2"),
-        ((*SOURCE, "--workers", "2"), "'lac' solves nothing"),
+        ((*SOURCE, "--workers", "2"), "'lac' runs no solver"),
         (("--probs", "none.npy", "--truth", "y.npy"), "none.npy"),
         (("--probs", "rows.csv", "--truth", "label"), "site"),
     ],

@@ -51,7 +51,7 @@ def weights_from_classifier(old: Any, new: Any, *, classifier: Any = None, clip:
     old : array, shape (n, d)
         Features of the calibration rows, or the probabilities that they were given.
     new : array, shape (m, d)
-        The same of the new rows.
+        The same features of the new rows.
     classifier : object, optional
         A classifier with `fit(X, y)` and `predict_proba(X)`, as in scikit-learn. By default, a logistic regression.
     clip : float, default 20
@@ -65,7 +65,7 @@ def weights_from_classifier(old: Any, new: Any, *, classifier: Any = None, clip:
     Raises
     ------
     InputError
-        The two arrays have different columns, or the classifier does not fit the description.
+        The two arrays have different columns, or the classifier lacks `fit` or `predict_proba`.
 
     Examples
     --------

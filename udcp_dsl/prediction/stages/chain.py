@@ -252,7 +252,7 @@ def read_chain(data: Any, setting: Setting) -> Chain:
     chain = Chain(setting, tuple(fitted), Thresholds.from_dict(_without_name(last), setting, by_alpha=by_alpha))
     mix, weights = chain.find(NewMix), chain.thresholds.calibration.label_weights
     if not np.array_equal([] if mix is None else mix.shift.ratios, [] if weights is None else weights):
-        raise InputError("its thresholds do not match its mix of labels; save it again")
+        raise InputError("its thresholds were made for another mix of labels; save it again")
     return chain
 
 

@@ -71,7 +71,7 @@ def test_of_several_alphas_each_has_its_own() -> None:
     assert both.at(alphas[1])[0].values.tolist() == [3.0, 4.0]
     again = CalibrationScores.from_dict(json.loads(json.dumps(both.as_dict())), alphas)
     assert again.as_dict() == both.as_dict()
-    with pytest.raises(InputError, match="not of the alphas"):
+    with pytest.raises(InputError, match="do not match the alphas"):
         CalibrationScores.from_dict(both.as_dict(), alphas[:1])
 
 
