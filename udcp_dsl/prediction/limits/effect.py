@@ -33,7 +33,7 @@ class LimitEffect:
 
     def line(self, unit: str | None) -> str:
         """What there is to say of it, in words."""
-        bound = "" if self.bound is None else f"its mean is at most {self.bound:.4g} with the confidence asked for"
+        bound = "" if self.bound is None else f"its mean is at most {self.bound:.4g} with the requested confidence"
         told = (worth(self.multiplier, unit), self.on_truths, bound)
         return f"{visible(self.name)}: {'; '.join(x for x in told if x)}"
 

@@ -97,7 +97,7 @@ class Chain:
         if old is not None:
             return str(old)
         if self.setting.promise.repair is None:
-            return "p taken as it is: no repair was asked for"
+            return "p used as it is: no repair was requested"
         return f"p left as it is: a repair needs {ENOUGH} calibration rows"
 
     def guarantee(self, alpha: Fraction) -> str:
