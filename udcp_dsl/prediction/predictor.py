@@ -576,7 +576,7 @@ class SetPredictor(WithPromise, DescribedPredictor):
 
     @property
     def inputs(self) -> Mapping[str, RowInput]:
-        """The inputs that have to be given with each row, of the loss and of a harm that differs by row."""
+        """The inputs that each row needs, for the loss and for a harm that is given per row."""
         return self.promise.reads(self.loss).inputs
 
     def _check_weights(self, rows: Rows) -> None:
