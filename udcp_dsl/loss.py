@@ -1,4 +1,4 @@
-"""A compiled loss: what `load` and `loads` give, and what oracles and predictors are built on."""
+"""The compiled loss that `load` and `loads` return; oracles and predictors are built on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prediction sets around any scikit-learn classifier: split, fit on one part, calibrate on the other.
+"""Prediction sets for any scikit-learn classifier: split, fit on one part, calibrate on the other.
 
 The columns of `predict_proba` are in the order of `classes_`, which is sorted, and those of a loss in the order of its
 spec: here the two are matched by name.

@@ -1,4 +1,4 @@
-"""`udcp calibrate SPEC --probs P --truth Y -o FILE`: thresholds from labelled rows, saved with all that they need."""
+"""`udcp calibrate SPEC --probs P --truth Y -o FILE`: set thresholds on labelled rows and save the predictor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`udcp gap SPEC --probs P`: what oracles leave on the table, row by row, against sets that are proved optimal.
+"""`udcp gap SPEC --probs P`: compare the sets of oracles, row by row, with sets that are proved optimal.
 
 In each row an oracle's set is the shortest prefix of its order that has mass 1 - alpha; the optimum is the cheapest of
 all sets with that mass. The gap is the difference of their costs.

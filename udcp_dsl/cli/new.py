@@ -1,4 +1,4 @@
-"""`udcp new FILE`: a commented spec that compiles and shows the language, to be made one's own."""
+"""`udcp new FILE`: write a spec with comments that compiles, as a starting point."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`udcp show FILE`: what a saved predictor is, without scoring or compiling anything."""
+"""`udcp show FILE`: describe a saved predictor, without scoring or compiling anything."""
 
 from __future__ import annotations
 

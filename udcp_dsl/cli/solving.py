@@ -1,4 +1,4 @@
-"""The options of commands whose oracle may solve each instance on its own: how many at once, and where to go on."""
+"""Options of commands whose oracle may run a solver per row: number of workers, and checkpoint to resume from."""
 
 from __future__ import annotations
 

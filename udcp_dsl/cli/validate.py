@@ -1,4 +1,4 @@
-"""`udcp validate SPEC`: is this spec safe to use? The spec first, then tests on generated cases."""
+"""`udcp validate SPEC`: is this spec safe to use? Reports on the spec first, then on tests with generated cases."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What a comparison found: a run for each oracle, alpha and split, and summaries over the splits.
+"""The result of a comparison: a run for each oracle, alpha and split, and summaries over the splits.
 
-The cost of an oracle that is shown is the mean over the splits, to which the means of the terms sum; a summary has the
-median of means beside it, which one unlucky split does not move.
+The cost that is shown for an oracle is the mean over the splits, and the means of the terms add up to it. A summary
+also has the median of means, which is robust against single unlucky splits.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How good prediction sets are: coverage with exact intervals, overall and by stratum, and what the sets cost.
+"""Evaluate prediction sets: coverage with exact intervals, overall and by stratum, and cost.
 
 Marginal coverage can hide strata that are covered too little, so the strata are always part of an `Evaluation`.
 """

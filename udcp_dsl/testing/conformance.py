@@ -1,4 +1,4 @@
-"""The conformance suite: what every oracle must keep, ours or a stranger's, on losses and rows of every kind."""
+"""The conformance suite: the rules for every oracle, ours or third-party, on losses and rows of every kind."""
 
 from __future__ import annotations
 

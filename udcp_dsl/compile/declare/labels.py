@@ -1,4 +1,4 @@
-"""The labels: in place, as a range, from a file, or given from outside; and lists of labels anywhere."""
+"""Labels: in place, as a range, from a file, or passed by the caller; and lists of labels anywhere."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""What is kept of the calibration scores: for p-values, and to ask later whether new rows still rank among them.
+"""The calibration scores that are kept, for p-values and to test later whether new rows still rank among them.
 
-Scores of a cell are held as their distinct values, with how many lie below each and how many up to it. In a file many
-scores are thinned to those at fixed ranks, ceil(j (n + 1) / parts) for 0 < j < parts, and at the thresholds': fixed, so
-that which ones are kept says nothing about the others. Cells are here a *partition* of the rows: all of them, groups,
-classes, or by difficulty the rows between and on the edges of the bins.
+The scores of a cell are stored as distinct values, each with the number of scores below it and up to it. A file keeps
+only those at fixed ranks, ceil(j (n + 1) / parts) for 0 < j < parts, and at the thresholds. The ranks are fixed so that
+the choice says nothing about the other scores. Here the cells are a *partition* of the rows: all rows, groups, classes
+or, by difficulty, the rows between and on the edges of bins.
 """
 
 from __future__ import annotations

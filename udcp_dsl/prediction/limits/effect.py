@@ -1,4 +1,4 @@
-"""What limits do at one alpha, as the tuning rows show it: multipliers, and sets with and without the limits."""
+"""The effect of limits at one alpha, measured on the tuning rows: multipliers, and sets with and without the limits."""
 
 from __future__ import annotations
 

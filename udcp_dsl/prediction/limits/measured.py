@@ -1,4 +1,4 @@
-"""What the limits of a spec come to on sets whose rows' truths are known, for every oracle: in numbers and in words."""
+"""The limits of a spec, measured on sets for rows with known truth, for every oracle: in numbers and in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Monitor`: row after row, or batch after batch, are new rows still like those that a predictor was calibrated on?"""
+"""`Monitor`: tests, row by row or in batches, whether new rows are still like the calibration rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Promise`: all that is asked of a predictor, in one frozen value. Each field is the declaration of its option.
+"""`Promise`: all guarantees that a predictor gives, in one frozen object. Each field declares one option.
 
 To add an option: its field here, and its keyword in the signatures of `SetPredictor` and `UtilitySetClassifier`.
 """

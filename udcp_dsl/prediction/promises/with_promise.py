@@ -1,4 +1,4 @@
-"""What a predictor says of its promise: the options that are asked for most, by their names."""
+"""The most used options of a promise, as properties of the predictor."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The chain from rows to sets: stages, each on rows of its own, and thresholds on the rest.
+"""The chain from rows to sets: stages, each fitted on separate rows, and thresholds on the rest.
 
-`fit_chain` is the one way to calibrate: it deals the rows to the stages in their order, fits these, and sets the
-thresholds on the rows that are left.
+`fit_chain` is the only way to calibrate: it assigns rows to the stages in order, fits them, and sets thresholds on the
+remaining rows.
 """
 
 from __future__ import annotations
