@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _USUAL = ("greedy", "price")
 _SHOWN = 5
-_WORST = "where most is left:"
+_WORST = "rows with the largest gaps:"
 # Costs this close, relative to their size, are one cost that was added up in another order.
 _EQUAL = 1e-9
 
