@@ -174,8 +174,8 @@ def table(data: dict[str, Any]) -> str:
         )
     ratios = ", ".join(f"`{row['oracle']}` {row['ratio']:.2f}" for row in data["times"])
     lines.append(
-        f"\nMean cost of the sets, {data['splits']} random halves, {data['rows']:,} rows of languages. Time of "
-        f'`conditional="difficulty"`, as a multiple of the time without: {ratios}.'
+        f"\nCosts are means over {data['splits']} random halves; languages have {data['rows']:,} rows. With "
+        f'`conditional="difficulty"`, calibration and prediction take longer by these factors: {ratios}.'
     )
     return "\n".join(lines)
 

@@ -31,7 +31,7 @@ RAISED = ("InputError", "OracleError", "SpecError", "TypeError", "warn", "Diagno
 def sentences(text: str) -> Iterator[str]:
     """The sentences of prose: what ends with a full stop, a question mark or the end of its paragraph."""
     for paragraph in re.split(r"\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) )", text):
-        plain = " ".join(paragraph.split()).lstrip("-*# ")
+        plain = re.sub(r"^(?:[-*#]+ )*", "", " ".join(paragraph.split()))
         for sentence in re.split(r"(?<=[.?!])\s+(?=[A-Z`*\"'\[])", plain):
             if len(sentence.split()) >= FEWEST_WORDS and re.search(r"[a-z]{3}", sentence):
                 yield sentence

@@ -1,12 +1,12 @@
-"""Sets of parts by the workers of a Dask cluster, in the same bytes as one process writes them, and their calibration.
+"""Prediction and calibration on a Dask cluster, file by file; the output is byte-identical to that of one process.
 
     client = distributed.Client("tcp://...")
     predictor.calibrate(rows_of_parts(client, "labelled/*.parquet", loss.labels, truth_column="label"))
     predict_parts(client, predictor, "day/*.parquet", "sets/", id_column="photo")
 
-A task is a part: it reads its rows and writes its sets itself, so that files must be where the workers see them, and
-nothing but counts travels back, or of calibration rows their scores. A worker that dies costs the part that it was at.
-Kernels take one thread a task: a worker has as many tasks at a time as it has threads, its share of the machine.
+A task is one file: it reads the rows and writes the sets, so workers must see the files. It returns only counts or, for
+calibration, scores. If a worker dies, only its current file is lost. Kernels use one thread per task, since a worker
+runs as many tasks at a time as it has threads.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""How a public name goes: it works, and says what to use instead, until the version that removes it."""
+"""Deprecation of public names: they work, with a warning that says what to use instead, until the version that removes
+them."""
 
 from __future__ import annotations
 

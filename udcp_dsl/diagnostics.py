@@ -1,8 +1,8 @@
-"""Where a fault is, what it is, and the way out.
+"""Diagnostics: where an error is, what it is, and how to fix it.
 
-A `Diagnostic` points at a `Span` of a `Source`, and carries the edits that mend it (`fixes`) and the other places that
-it is about (`related`); `SpecError` carries every diagnostic of one run.
-This module imports nothing of the package, so that every other module can report through it.
+A `Diagnostic` points at a `Span` of a `Source`. It has the edits that correct the error (`fixes`) and other places that
+are involved (`related`). A `SpecError` has all diagnostics of one run. This module imports nothing of the package, so
+that every other module can report through it.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ class Related:
 class Diagnostic:
     """One fault (or warning): a stable code, the place, what is wrong, and the way out.
 
-    `fixes` are the ways out that an editor can carry out by itself.
+    `fixes` are the corrections that an editor can apply by itself.
     """
 
     code: str
@@ -220,7 +220,7 @@ class SpecError(ValueError):
     Parameters
     ----------
     diagnostics : iterable of Diagnostic
-        All errors that were found, each with a code, a place, a message and a way out.
+        All errors that were found, each with a code, a place, a message and a suggested fix.
     """
 
     def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:

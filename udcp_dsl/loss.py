@@ -1,4 +1,4 @@
-"""A compiled loss: what `load` and `loads` give, and what oracles and predictors are built on."""
+"""The compiled loss that `load` and `loads` return; oracles and predictors are built on it."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Loss(Shown):
     losses : tuple of str
         All losses of the spec.
     warnings : tuple of Diagnostic
-        What the compiler warns of.
+        Warnings of the compiler.
 
     Examples
     --------
@@ -621,7 +621,7 @@ def load(
     labels : sequence of str, optional
         The labels, if the spec declares none.
     loss : str, optional
-        Which loss to take, if the file has several; by default the last.
+        Name of the loss, if the file has several; by default the last.
     allow_outside : bool, default False
         Let the spec read files outside its folder.
 
@@ -633,7 +633,7 @@ def load(
     Raises
     ------
     SpecError
-        The spec has errors. All of them are listed, each with its place and a way out.
+        The spec has errors. All of them are listed, each with its place and a suggested fix.
 
     Examples
     --------
@@ -672,13 +672,13 @@ def loads(
     params : mapping, optional
         Values of parameters, in place of those in the text.
     loss : str, optional
-        Which loss to take, if the spec has several; by default the last.
+        Name of the loss, if the spec has several; by default the last.
     allow_outside : bool, default False
         Let the spec read files outside `folder`.
     files : mapping of str to bytes, optional
         Contents of data files by path, in place of a folder.
     name : str, default "<text>"
-        What messages call the text.
+        Name of the text in messages.
 
     Returns
     -------
@@ -688,7 +688,7 @@ def loads(
     Raises
     ------
     SpecError
-        The spec has errors. All of them are listed, each with its place and a way out.
+        The spec has errors. All of them are listed, each with its place and a suggested fix.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """In a notebook: `%load_ext udcp_dsl`, then cells that begin with `%%loss NAME` are specs.
 
-The loss becomes the variable NAME; faults are shown where they are, and no traceback. Data files are looked for from
-the notebook's folder on. `%%loss triage coherence=3` sets parameters.
+The loss becomes the variable NAME. Errors are shown at their place, without a traceback. Paths of data files are
+relative to the folder of the notebook. `%%loss triage coherence=3` sets parameters.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Numbers of many rows in place of one number: what compiles the loss of one row then compiles that of all of them.
+"""Numbers of many rows in place of one number, so that the code that compiles the loss of one row compiles that of all.
 
-A `PerRow` stands where a number, or an array of numbers, of a single row would. Arithmetic goes row by row and entry by
-entry, so that every row gets the bits that it would get alone. Where a number decides about structure (`if factor ==
-0`), rows that agree stay together; where they do not, `Split` says so, and each part is compiled by itself.
+A `PerRow` stands where a number, or an array of numbers, of a single row would. Arithmetic is done row by row and entry
+by entry, so every row gets the same bits as if it were alone. If a number determines the structure (`if factor == 0`),
+rows that agree remain together; otherwise `Split` is raised, and each part is compiled by itself.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """A pytest plugin: `pytest --udcp specs/*.loss` validates every loss of every spec, each as a test of its own.
 
-So is each case of NAME.cases beside a spec (`udcp_dsl.validation.cases`); `pytest --udcp NAME.cases` runs these alone.
+Each case of a file NAME.cases beside a spec is a test, too (`udcp_dsl.validation.cases`); `pytest --udcp NAME.cases`
+runs only these.
 
-Nothing is done, and nothing of the compiler imported, without `--udcp`. Labels that a spec leaves to be given, and
-parameters, are not set here: such specs are validated by `udcp validate` or in a test that calls `validate`.
+Without `--udcp`, the plugin does nothing and does not import the compiler. It cannot set labels or parameters: use
+`udcp validate`, or a test that calls `validate`, for specs that need them.
 """
 
 from __future__ import annotations

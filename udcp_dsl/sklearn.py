@@ -1,4 +1,4 @@
-"""Prediction sets around any scikit-learn classifier: split, fit on one part, calibrate on the other.
+"""Prediction sets for any scikit-learn classifier: split, fit on one part, calibrate on the other.
 
 The columns of `predict_proba` are in the order of `classes_`, which is sorted, and those of a loss in the order of its
 spec: here the two are matched by name.
@@ -63,8 +63,8 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
     options : mapping, optional
         Options of the oracle.
     alpha : float or sequence of float, default 0.1
-        Share of true classes that sets may miss. With several values, `predict_set` selects one. With `risk`, the mean
-        harm to stay below.
+        Share of true classes that sets may miss. With several values, `predict_set` selects one. With `risk`, the
+        largest mean harm.
     miss : float, optional
         What a missed truth is worth, in the unit of the loss, in place of alpha, which is then found.
     calibration_size : float or int, default 0.25
@@ -93,7 +93,7 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
     cross_ : CrossCalibration
         With `cv`, the scores of each fold by an estimator fitted on the others.
     n_features_in_, feature_names_in_
-        Those of `estimator_`, if it has them.
+        As in `estimator_`, if it has them.
 
     Examples
     --------

@@ -89,7 +89,7 @@ class Greedy(ByMass):
         if not loss.of_rows and bound < hi:
             warn(
                 f"oracle 'greedy': M = {bound:g} is below {hi:g}, the proved bound of loss {loss.name!r}; "
-                "sets that cost more than M are not told apart, and their labels are ordered by decreasing p"
+                "sets that cost more than M count as equal, and their labels are ordered by decreasing p"
             )
         self._mass_rule = checked_mass(self.name, mass, seed)
         super().__init__(loss, M=bound, eps=float(eps), **self._mass_rule.options)

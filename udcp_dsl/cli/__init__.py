@@ -1,7 +1,7 @@
 """The command line: `udcp VERB ...`. One file per verb, loaded when it is called, and one line in the table below.
 
-Exit status: 0 done, 1 the check failed, 2 invalid input, 130 interrupted, 141 the reader has gone.
-A user's mistake is reported on stderr (with `--json` as data on stdout) and never as a traceback.
+Exit status: 0 if all went well, 1 if the check failed, 2 for invalid input, 130 if interrupted, 141 if the reader of a
+pipe has gone. A user's mistake is reported on stderr (with `--json` as data on stdout) and never as a traceback.
 """
 
 from __future__ import annotations

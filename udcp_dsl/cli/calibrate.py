@@ -1,4 +1,4 @@
-"""`udcp calibrate SPEC --probs P --truth Y -o FILE`: thresholds from labelled rows, saved with all that they need."""
+"""`udcp calibrate SPEC --probs P --truth Y -o FILE`: set thresholds on labelled rows and save the predictor."""
 
 from __future__ import annotations
 
@@ -113,8 +113,8 @@ def _described(
             *found_lines(predictor),
             f"alpha {predictor.promise.shown_alphas}" if predictor.promise.alpha_is_default else "",
             predictor.fitted.about_p,
-            "" if anchors is None else f"by anchors, found on {anchors.n:,} other rows: udcp show {output}",
-            f"with {', '.join(settings)}" if settings else "",
+            "" if anchors is None else f"anchors found on {anchors.n:,} other rows: see udcp show {output}",
+            f"options: {', '.join(settings)}" if settings else "",
         ),
         tables=(threshold_table(predictor), limit_table, findings_table(findings)),
         notes=(*limit_lines, *(() if tuning is None else tuning_lines(tuning))),

@@ -1,4 +1,4 @@
-"""`udcp check SPEC`: errors and warnings, which oracles apply and what they cost in time; with --why, every fact."""
+"""`udcp check SPEC`: errors and warnings, the oracles that apply and their time; with --why, all facts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kernels of several oracles compiled side by side, in processes, into the cache on disk.
+"""Compile the kernels of several oracles in parallel processes, into the cache on disk.
 
 Compiling takes most of the first minute of a new installation, and one process compiles one kernel at a time.
 """

@@ -1,4 +1,4 @@
-"""`udcp demo`: all of it on a real classifier with real mistakes.
+"""`udcp demo`: everything in one run, on a real classifier with real mistakes.
 
 Probabilities are built from installed packages, two losses are checked, every oracle is compared, some instances are
 explained, and the report is written.

@@ -1,4 +1,4 @@
-"""How every command ends: its result for people or, with --json, for machines; its files; its exit status."""
+"""The end of every command: print the result as text or JSON, write files, and exit with a status."""
 
 from __future__ import annotations
 

@@ -65,9 +65,10 @@ def _promise(predictor: SetPredictor, alpha: Fraction, evaluation: Evaluation) -
     if evaluation.risk is not None:
         risk = evaluation.risk
         low, high, promised = risk.mean - 2 * (risk.error or 0.0), risk.mean + 2 * (risk.error or 0.0), risk.alpha
-        what = "mean harm found, to two standard errors,"
+        what = "the measured mean harm, within two standard errors,"
     else:
-        promised, what = float(1 - alpha), "interval found"
-    where = f"the {what} lies {'below it' if high < promised else 'above it' if low > promised else 'around it'}"
+        promised, what = float(1 - alpha), "the measured interval"
+    place = "is below" if high < promised else "is above" if low > promised else "contains"
+    where = f"{what} {place} {float(promised):g}"
     over = "" if predictor.promise.confidence is not None else ", on average over calibrations"
     return f"promised: {told}{over} ({n:,} rows); {where}"

@@ -1,4 +1,4 @@
-"""`udcp gap SPEC --probs P`: what oracles leave on the table, row by row, against sets that are proved optimal.
+"""`udcp gap SPEC --probs P`: compare the sets of oracles, row by row, with sets that are proved optimal.
 
 In each row an oracle's set is the shortest prefix of its order that has mass 1 - alpha; the optimum is the cheapest of
 all sets with that mass. The gap is the difference of their costs.
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _USUAL = ("greedy", "price")
 _SHOWN = 5
-_WORST = "where most is left:"
+_WORST = "rows with the largest gaps:"
 # Costs this close, relative to their size, are one cost that was added up in another order.
 _EQUAL = 1e-9
 
@@ -61,7 +61,7 @@ class Summary:
     help=f"Oracle to examine; may be repeated (default: {' and '.join(_USUAL)}).",
 )
 @click.option(
-    "--alpha", default="0.1", show_default=True, metavar="LEVEL", help="Sets hold a probability of 1 - alpha."
+    "--alpha", default="0.1", show_default=True, metavar="LEVEL", help="Sets have a probability of at least 1 - alpha."
 )
 @click.option("--sample", type=click.IntRange(min=1), default=200, show_default=True, help="Number of rows to sample.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed for the sample.")

@@ -1,4 +1,4 @@
-"""`udcp monitor FILE --probs P --truth Y`: does what a saved predictor promises still hold on new rows?"""
+"""`udcp monitor FILE --probs P --truth Y`: does the guarantee of a saved predictor still hold on new rows?"""
 
 from __future__ import annotations
 

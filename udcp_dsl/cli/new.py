@@ -1,4 +1,4 @@
-"""`udcp new FILE`: a commented spec that compiles and shows the language, to be made one's own."""
+"""`udcp new FILE`: write a spec with comments that compiles, as a starting point."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ from udcp_dsl.showing import Description, visible
 _PETS = {"cats": ["tabby", "siamese", "lynx"], "dogs": ["beagle", "poodle", "wolf"]}
 
 _TEMPLATE = """\
-# What a set of labels costs: the less, the better the set. Lines that begin with # are comments.
+# The cost of a set of labels: lower is better. Lines that begin with # are comments.
 # Try:  udcp check {file}    and    udcp eval {file} {example}
 
-# The labels, in the order of the classifier's columns. Or from a file, or a range of numbers:
+# The labels, in the order of the classifier's columns. They can also be read from a file, or be a range:
 #   labels from "labels.csv" column name
 #   labels 0..99
 {labels}
 
-# A tree over the labels, of any depth. Or one column a level:
+# A tree over the labels, of any depth. A file has one column per level:
 #   hierarchy groups from "labels.csv" levels family, branch
 {hierarchy}
 
-# A cost for each label. Or from a file:  costs effort from "labels.csv" column effort
+# A cost for each label. From a file:  costs effort from "labels.csv" column effort
 {costs}
 
-# Some labels that matter together.
+# A category: labels that belong together.
 {category}
 
-# A number that can be set from outside:  udcp check {file} --param coherence=3
+# A parameter, which can be set from outside:  udcp check {file} --param coherence=3
 param coherence = 2 in [0, 10]
 
-# A part with a name. This one holds, as 1 or 0, where the set leaves open whether it is serious.
+# An expression with a name. This one is 1 if a set has both serious and other labels, otherwise 0.
 let undecided = any(serious) and not within(serious)
 
-# The loss. A file may have several: the last one is used, or the one that --loss names.
+# The loss. A file may have several; the last one is used unless --loss names another.
 loss cost =
-    sum(effort)                             # label by label
-  + coherence * count(groups.level(1))      # each branch of the tree that the set touches
+    sum(effort)                             # the cost of each label
+  + coherence * count(groups.level(1))      # for each branch of the tree that the set touches
   + diameter(groups)                        # how far apart its labels are in the tree
   + 5 * undecided
   + 0.01 * size                             # a small weight on size, so that no label is free

@@ -100,7 +100,7 @@ def command(
         return [plot]
 
     more = f"the first {len(steps)} of {loss.K} labels; " if len(steps) < loss.K else ""
-    note = Styled(f"{more}mass and cost are those of the set of all labels down to this one", "dim")
+    note = Styled(f"{more}mass and cost of the set of all labels up to this one", "dim")
     by = {"oracle": made.name, "about": made.about, "options": made.options}
     described = Description(
         title=(Styled(loss.name, "bold"), which),
@@ -144,7 +144,7 @@ def _hull_table(hull: Sequence[Vertex], count: int, unit: str | None) -> Table:
     note = (
         "sets are unions of the best sets up to their price; labels under left are in the best no more"
         if leaving
-        else "mass and cost are those of the best set at each price"
+        else "mass and cost of the best set at each price"
     )
     title = Styled("the hull: what each price of probability buys", "bold")
     return Table(columns, vertices, title, Styled(more + note, "dim"), "hull", shown)

@@ -1,7 +1,8 @@
-"""Progress of work: how much of it is done, for how long, about how long it still takes, and whether it compiles.
+"""Progress of a computation: the share done, the time so far, the estimated time left, and whether kernels are being
+compiled.
 
-On a terminal a line that is renewed, once a second has passed, and gone at the end; elsewhere a line at least every ten
-seconds. Always on stderr.
+On a terminal, one line on stderr appears after a second, is updated, and disappears at the end. Elsewhere, a line is
+printed at least every ten seconds.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`udcp show FILE`: what a saved predictor is, without scoring or compiling anything."""
+"""`udcp show FILE`: describe a saved predictor, without scoring or compiling anything."""
 
 from __future__ import annotations
 
@@ -109,8 +109,8 @@ def _lines(predictor: SetPredictor, way: Applicability) -> Iterator[tuple[str, s
         if names:
             yield state, ", ".join(names)
     yield "labels", listed(loss.labels, _LISTED)
-    exact = "" if way.exact is None else ", exact" if way.exact else ", a rule of thumb"
-    time = "" if way.time is None else f"; {way.time} a row"
+    exact = "" if way.exact is None else ", exact" if way.exact else ", a heuristic"
+    time = "" if way.time is None else f"; {way.time} per row"
     yield "oracle", f"{predictor.oracle.name}, by {way.why}{exact}{time}"
     settings = {name: x for name, x in predictor.oracle.options.items() if x is not None}
     if settings:
@@ -119,12 +119,8 @@ def _lines(predictor: SetPredictor, way: Applicability) -> Iterator[tuple[str, s
     yield from (("", line) for line in found_lines(predictor))
     yield "rows", predictor.fitted.rows_used
     takes = "logits" if predictor.logits else "numbers to be normalised" if predictor.normalize else "probabilities"
-    order = (
-        ""
-        if predictor.class_names is None
-        else f", the columns of arrays being {listed(predictor.class_names, _LISTED)}"
-    )
-    yield "takes", takes + order
+    order = "" if predictor.class_names is None else f"; columns of arrays: {listed(predictor.class_names, _LISTED)}"
+    yield "input", takes + order
     yield from (("" if i else "inputs", str(x)) for i, x in enumerate(predictor.inputs.values()))
     yield "repair", predictor.fitted.about_p
     yield from _anchors(predictor)
@@ -133,7 +129,7 @@ def _lines(predictor: SetPredictor, way: Applicability) -> Iterator[tuple[str, s
 def _promise(predictor: SetPredictor) -> str:
     text = "; ".join(predictor.fitted.guarantee(alpha) for alpha in predictor.alphas)
     if predictor.calibrated.weighted:
-        text += "; for new rows that are shifted as their weights say"
+        text += "; for new rows whose shift the weights describe"
     if predictor.pool:
         text += "; those with too few rows of their own share a threshold, without a promise"
     if predictor.nonempty:

@@ -1,4 +1,4 @@
-"""The argument and options of every command that reads a spec, and the loss that they give."""
+"""The argument and options of every command that reads a spec, and the loss that they select."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def command(
 
     require_studio()
     if len(alphas) > 1:
-        raise InputError("--alpha: give one; the page has a slider for others")
+        raise InputError("--alpha takes one value here: the page has a slider for others")
     if row_options is not None and spec is None:
         raise InputError("--probs needs a SPEC, whose labels name its columns")
     place, text = _example() if spec is None else open_spec(spec)

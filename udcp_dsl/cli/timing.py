@@ -1,4 +1,4 @@
-"""What scoring a row takes: a few generated rows at once, after a first one for which kernels are compiled."""
+"""The time to score a row, measured on a few generated rows after a first call that compiles the kernels."""
 
 from __future__ import annotations
 

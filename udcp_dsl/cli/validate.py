@@ -1,4 +1,4 @@
-"""`udcp validate SPEC`: is this spec safe to use? The spec first, then tests on generated cases."""
+"""`udcp validate SPEC`: is this spec safe to use? Reports on the spec first, then on tests with generated cases."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _budget(ctx: click.Context, parameter: click.Parameter, text: str | None) ->
 @reads_rows(
     "truth_column",
     numbers=True,
-    optional="Your own probabilities, to test coverage on and to look for drift; needs --truth.",
+    optional="Your own probabilities, to test coverage and drift on your rows; needs --truth.",
 )
 @click.option("--report", "report_file", metavar="FILE", help="Write the result as an HTML page.")
 @click.option("--why", is_flag=True, help="List every test of the package, with its number of cases.")

@@ -1,4 +1,4 @@
-"""`udcp warm SPEC|SAVED`: everything that it needs compiled and cached, for images of containers and first requests."""
+"""`udcp warm SPEC|SAVED`: compile and cache everything that it needs, for container images and fast first requests."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Every oracle that applies to a loss, side by side, over repeated splits of the same rows.
+"""Compare all oracles that apply to a loss, over repeated splits of the same rows.
 
-A split deals the rows into three folds: thresholds come from the first, the same rows for every oracle; lambda is tuned
-on the two halves of the second (thresholds on one, mean costs on the other); everything is measured on the third.
+Each split has three folds. Thresholds come from the first, with the same rows for every oracle. Lambda is tuned on the
+two halves of the second (thresholds on one, mean costs on the other). Everything is measured on the third.
 """
 
 from udcp_dsl.comparison.curves import CostCurve, CurvePoint, MatchedCost

@@ -1,10 +1,10 @@
-"""Cost along coverage, and so the cost at exactly one coverage, with an error that counts both.
+"""Cost as a function of coverage, and so the cost at a given coverage, with an error that includes both.
 
 Between the two alphas around a coverage c, at a share t of the way, a row i costs x_i = (1 - t) x_i1 + t x_i2 and is
-covered z_i = (1 - t) z_i1 + t z_i2, so that z has mean c. Had other rows been drawn, the sets at the same thresholds
-would cover more or less than c, and the way back to c along the curve costs its slope b: so the error of the cost at c
-is that of the mean of x_i - b z_i (the delta method). Two oracles are measured on the same rows, so that the error of
-their difference is that of the mean of the differences of these, row by row.
+covered z_i = (1 - t) z_i1 + t z_i2, so that z has mean c. With other rows, the coverage of the same thresholds would
+differ from c, and correcting it along the curve costs its slope b. So the error of the cost at c is that of the mean of
+x_i - b z_i (the delta method). Two oracles are measured on the same rows, so the error of their difference is that of
+the mean of the row-wise differences.
 """
 
 from __future__ import annotations

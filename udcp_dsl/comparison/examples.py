@@ -1,8 +1,8 @@
-"""Rows to look at: first two that teach, then those whose sets differ most in cost, then some of the rest.
+"""Example rows: first two instructive ones, then those whose sets differ most in cost, then some of the rest.
 
-One oracle (`price`, where it takes part, else the cheapest on the whole) is set against a rival in each row: the
-cheapest on the whole whose set differs. Of the two that teach the first shows the oracle cheaper and right, and the
-second shows it missing a truth that the rival holds, and what the truth would have cost.
+In each row, one oracle (`price` if it is compared, otherwise the cheapest overall) is compared with a rival: the
+cheapest other oracle whose set differs. In the first of the two instructive rows, the oracle is cheaper and right. In
+the second, it misses a truth that is in the rival's set, and the row shows what including the truth would have cost.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The runs of a comparison as a file, one row a run: .parquet, .arrow, .feather or .csv."""
+"""Write the runs of a comparison to a file, one row per run: .parquet, .arrow, .feather or .csv."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scores of all rows, found once: every split then only chooses among them."""
+"""The scores of all rows, computed once; every split selects from them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What a comparison found: a run for each oracle, alpha and split, and summaries over the splits.
+"""The result of a comparison: a run for each oracle, alpha and split, and summaries over the splits.
 
-The cost of an oracle that is shown is the mean over the splits, to which the means of the terms sum; a summary has the
-median of means beside it, which one unlucky split does not move.
+The cost that is shown for an oracle is the mean over the splits, and the means of the terms add up to it. A summary
+also has the median of means, which is robust against single unlucky splits.
 """
 
 from __future__ import annotations
@@ -178,13 +178,13 @@ class Comparison(Result):
     label_names : dict
         Names of labels for readers.
     about : dict
-        Which of several scores an oracle used, such as "mass before".
+        The variant of the score that an oracle used, such as "mass before".
     repairs : tuple of Stage
         What changed the probabilities.
     beside : Comparison or None
         The same comparison with coverage guaranteed by difficulty, if it was asked for. It has no curves and examples.
     along : dict
-        The curves row by row, by (loss, oracle): for costs at equal coverage and, of `price`, the worth of a miss.
+        The curves row by row, by (loss, oracle), for costs at equal coverage and for the worth of a miss.
     """
 
     losses: tuple[Loss, ...]
@@ -209,7 +209,7 @@ class Comparison(Result):
 
     @property
     def worths(self) -> dict[tuple[str, str], list[tuple[float, float]]]:
-        """For each oracle with prices, pairs of coverage and what a missed truth is valued at there."""
+        """For each oracle with prices, pairs of coverage and the value of a missed truth at that coverage."""
         found = {
             key: [(x.coverage, x.worth) for x in curve.points if x.worth is not None and x.worth < np.inf]
             for key, curve in self.along.items()
@@ -261,7 +261,7 @@ class Comparison(Result):
 
     @property
     def unit(self) -> str | None:
-        """In which costs are shown, where all losses have the same."""
+        """The unit of all costs, if the losses share one."""
         return self.losses[0].unit if len({loss.unit for loss in self.losses}) == 1 else None
 
     @property
@@ -355,7 +355,7 @@ class Comparison(Result):
         title : str, optional
             Title of the page.
         data : str, optional
-            What the rows are, for the page.
+            Description of the rows, shown on the page.
         command : str, optional
             The command that made it, for the page.
         date : datetime.date, optional

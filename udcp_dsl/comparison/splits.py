@@ -1,7 +1,7 @@
 """One oracle on one split: the chain of stages fitted on two folds, and its sets measured on a third.
 
-What a row scores depends on that row alone, so all rows are scored once, and splits only choose among the scores; but
-for oracles with an anchor, whose scores depend on the split.
+The score of a row depends on that row alone, so all rows are scored once and splits select from the scores. The
+exception are oracles with an anchor, whose scores depend on the split.
 """
 
 from __future__ import annotations

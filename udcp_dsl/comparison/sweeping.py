@@ -1,7 +1,7 @@
-"""`sweep`: what a parameter of the loss does to cost and coverage, on the same splits of the same rows.
+"""`sweep`: cost and coverage for several values of a parameter, on the same splits of the same rows.
 
-Each value makes a loss of its own, by which its sets are built *and* priced: a dearer loss has a higher cost without
-any set being worse. What the sets do is seen in their size and in what each summand pays.
+Each value gives another loss, which determines the sets *and* their cost. So a higher cost does not mean that the sets
+are worse; their sizes and the cost of each summand show how they change.
 """
 
 from __future__ import annotations

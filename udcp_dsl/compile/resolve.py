@@ -1,4 +1,4 @@
-"""References to things: what the argument of an atom names, by the kind that the atom asks for."""
+"""References: what the argument of an atom names, by the kind that the atom expects."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The types of numbers that come with each row: row number and row indicator, and what they make of other operands.
 
-Arithmetic of numbers and row numbers is a row number; with a function of the set it is a function of the set, which is
-no function of a count any more. A row indicator gates or chooses.
+Arithmetic of numbers and row numbers gives a row number. Combined with a function of the set, it gives a function of
+the set, but not a function of a count. A row indicator switches a term on or selects a branch.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The data files of a spec: where they may lie, and what CSV, JSON and .npy bytes hold.
+"""The data files of a spec: where they may be, and how CSV, JSON and .npy are read.
 
-Files are read only below the spec's own folder, never unpickled, never run. Everything read is kept with its bytes, so
-that a saved predictor carries all that it needs.
+Files are read only below the spec's own folder, never unpickled, never run. The bytes of all files are kept, so that a
+saved predictor contains everything that it needs.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Expressions to checked expressions: names resolved, types checked, functions of one count folded into tables.
+"""From expressions to checked expressions: resolve names, check types, fold functions of one count into tables.
 
 The types are number, indicator, count function and set function, and `row_types` has those of single rows; see
-specs/reference/types.md. An operand with a fault of its own is None, and what uses it is silent: one report each.
+specs/reference/types.md. An operand with an error is None, and expressions that use it report nothing further, so each
+error is reported once.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Arrays that took seconds to build, kept in the user's cache folder as .npz. A file that is damaged is built anew."""
+"""Arrays that took seconds to build, kept in the user's cache folder as .npz. A damaged file is built again."""
 
 from __future__ import annotations
 

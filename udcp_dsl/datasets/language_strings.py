@@ -24,7 +24,7 @@ class Languages:
     probs_normalised : array, shape (n, K)
         Underconfident probabilities.
     probs_raw : array, shape (n, K)
-        Overconfident ones, so extreme that a third of them would be 0 in float32.
+        Overconfident probabilities; a third of them are so small that they would be 0 in float32.
     y : array of int, shape (n,)
         True labels, as positions.
     labels : tuple of str

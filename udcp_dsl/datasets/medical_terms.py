@@ -26,7 +26,7 @@ class Medicine:
     probs, y, texts
         Probabilities, true labels (as positions) and texts of the inclusion terms of ICD-10-CM.
     shifted_probs, shifted_y, shifted_texts
-        The same of the titles of ICD-9-CM.
+        The same for the titles of ICD-9-CM.
     labels : tuple of str
         Blocks of specs/medicine, in its order.
     origin : str

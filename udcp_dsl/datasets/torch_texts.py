@@ -88,7 +88,7 @@ def texts_through_torch(
         A number is out of range.
     """
     if not (math.isfinite(epochs) and epochs > 0) or (stop_at is not None and not 0 < stop_at <= 1):
-        raise InputError(f"epochs is {epochs} and stop_at {stop_at}: give epochs above 0, and an accuracy up to 1")
+        raise InputError(f"epochs is {epochs} and stop_at {stop_at}: epochs must be above 0, stop_at at most 1")
     data = languages() if data is None else data
     with _one_thread(), torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

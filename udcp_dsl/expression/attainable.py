@@ -1,8 +1,8 @@
-"""Which values an expression can take, so that a comparison knows the nearest ones on both sides of its threshold.
+"""The values that an expression can take, so that a comparison knows the nearest ones on both sides of its threshold.
 
-A grid is a finite list of values, or all offset + integer * step; it may hold values that are never taken, but none
-that is taken is missing. Numbers of a spec are near to fractions with a small denominator (0.1, 2.5, 1/3), and the grid
-is over those: sums of them keep a step, while floats only nearly do.
+A grid is a finite list of values, or all values offset + integer * step. It contains all values that are taken, and
+possibly others. Numbers of a spec are close to fractions with a small denominator (0.1, 2.5, 1/3), and the grid uses
+these fractions: sums of them have an exact step, sums of floats only nearly.
 """
 
 from __future__ import annotations

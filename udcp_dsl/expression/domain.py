@@ -1,4 +1,4 @@
-"""What declarations become: arrays over the K labels.
+"""The compiled declarations: arrays over the K labels.
 
 Labels are positions 0..K-1 from here on. A hierarchy is held as a tree in depth-first order, in which the leaves
 below a node are neighbours, so that no K x K matrix is ever needed for it.

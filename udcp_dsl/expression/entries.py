@@ -1,7 +1,8 @@
-"""How an atom's value is read off a table of entries: what a search for the best set needs of an atom that is no sum.
+"""How the value of an atom is read off a table of entries; the search for the best set needs this for atoms that are
+not sums.
 
-An atom says which of these it is. Tables may be large, so they are made when they are asked for. What has an additive
-form needs none; what is none of them is left to integer programs.
+An atom declares which kind it is. Tables may be large, so they are made on demand. Atoms with an additive form need no
+table; other atoms are left to integer programs.
 """
 
 from __future__ import annotations

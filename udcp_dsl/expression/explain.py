@@ -1,6 +1,6 @@
-"""What is known about a loss, put for people and machines: facts with reasons, for the loss and for each summand.
+"""What is known about a loss, as text and as data: facts with reasons, for the loss and for each summand.
 
-A fact that fails names the smallest subexpression that stands in its way.
+A fact that is not proved names the smallest subexpression that prevents the proof.
 """
 
 from __future__ import annotations

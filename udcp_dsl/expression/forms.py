@@ -1,4 +1,4 @@
-"""The additive form of a loss, where it has one, and what follows from it.
+"""The additive form of a loss, if it has one, and what follows from it.
 
 L(S) = constant + sum of l(y) over S + sum of w_C any(C) + sum of w_h diameter(h) + f(|S|).
 The separable, laminar and tree-diameter oracles read their numbers from it. Where numbers come with each row, a `Range`

@@ -1,7 +1,7 @@
-"""How a set that grows label by label pays for an atom, as plain values: v(S + y) from v(S) and something of y.
+"""The incremental cost of an atom, as plain values: v(S + y) from v(S) and numbers of y.
 
-An atom says which of these it is, and compiled orders read it; what is none of them is left to the atom's increments.
-Numbers are added in the same order as there, so that both give the same bits.
+An atom declares which kind it is, for the compiled greedy orders; other atoms use their increments. Both add numbers in
+the same order, so they give the same bits.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""The meaning of a loss: the naive interpreter, small and slow, the judge of everything else.
+"""The naive interpreter, which defines the meaning of a loss. It is small and slow; everything else is compared with
+it.
 
-It walks the text's own tree on one set of labels, with plain numbers, and takes nothing from the checked expression but
-which atom a call names. Operands come before what uses them, so that no depth of nesting is too much.
+It walks the syntax tree for one set of labels, with plain numbers. From the checked expression it takes only which atom
+a call names. Operands are evaluated before the operations that use them, so any depth of nesting works.
 """
 
 from __future__ import annotations

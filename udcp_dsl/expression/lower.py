@@ -1,8 +1,8 @@
 """A loss as a mixed-integer linear model: minimising the model over sets is minimising L.
 
-Two walks over the expression. From the root down, each node learns to which sides it is pushed (the loss itself: down);
-from the leaves up, each is lowered once, with rows for those sides alone. With the labels fixed to a set S, the least
-objective of the model is L(S).
+There are two passes over the expression. From the root down, each node learns in which directions it is pushed (the
+loss itself: down). From the leaves up, each node is lowered once, with rows only for these directions. With the labels
+fixed to a set S, the least objective of the model is L(S).
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Facts of every node of an expression: rules from the leaves up, then a search for sets that refute the rest.
 
-The search evaluates all subsets of a few telling labels, alone and on top of all the others. It never proves anything.
+The search evaluates all subsets of a few informative labels, alone and together with all others. It never proves
+anything.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The cost of sets: of many at once, and of a set grown by one label.
+"""The cost of many sets at once, and of a set extended by one label.
 
-Both evaluate the atoms in their own way and then fold the expression over whatever shape of array came out.
+Each evaluates the atoms in its own way and then the expression over the resulting arrays, of any shape.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The language: text to syntax tree and back, and why a text is none."""
+"""The language: from text to syntax tree and back, with error messages for texts that do not parse."""

@@ -1,8 +1,8 @@
-"""A file cut into statements: one quick pass over its tokens, before any parsing.
+"""Cut a file into statements: one fast pass over its tokens, before any parsing.
 
-Finds what would derail a parser (strings that do not end, characters of other languages, brackets that do not match,
-nesting too deep) and where each statement begins, so that statements are parsed one by one and every fault of a file
-is reported in one run.
+The pass finds errors that would confuse a parser (unclosed strings, characters of other languages, unmatched brackets,
+deep nesting) and the beginning of each statement. So statements are parsed one by one, and one run reports all errors
+of a file.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from udcp_dsl.diagnostics import Diagnostic, Edit, Fix, Source, Span
 from udcp_dsl.language.words import FOREIGN_QUOTES, RESERVED, WORD, is_name
 
 MOST_NESTED = 200
-# A spec is written by people; one that is longer takes more than some seconds to check. Words and signs in all; of those
-# in lists of labels and costs, which are read in runs, eight take as long as one elsewhere.
+# Longest spec, in words and signs: a longer one takes more than a few seconds to check. In lists of labels and costs,
+# which are read in runs, eight take as long as one elsewhere.
 _LONGEST, _IN_RUNS, _RUN = 50_000, frozenset((",", ":", "-")), 8
 _MOST_FAULTS = 20  # of single characters and strings, in one statement
 STATEMENTS = ("labels", "hierarchy", "costs", "distance", "category", "categories", "actions", "param", "input",

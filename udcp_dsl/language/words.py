@@ -1,7 +1,8 @@
 """The words of the language, in one place: the grammar, the checker and the sentences about mistakes read them here.
 
-A name is an identifier of Unicode (UAX 31: letters, marks, digits and '_' of any script, no digit or mark first) in its
-form NFKC, in which texts that look alike by their spelling alone are one: `²`, `٣` and `ﬁle` are no names.
+A name is a Unicode identifier (UAX 31: letters, marks, digits and '_' of any script, not beginning with a digit or
+mark) in the normal form NFKC, so that names with different encodings cannot look the same: `²`, `٣` and `ﬁle` are not
+names.
 
 The atoms are a table of one line each. Atom `x` is the class of that name in udcp_dsl/expression/atoms/x.py, which the
 language does not import: it has to know the word, not what it means.

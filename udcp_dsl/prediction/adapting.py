@@ -1,7 +1,7 @@
-"""A predictor for rows in use whose mix of labels has moved: `SetPredictor.adapt`.
+"""`SetPredictor.adapt`: a predictor for new rows whose mix of labels differs from that of calibration.
 
 The new mix is estimated without truth, and known ratios r = new mix / old mix give p'' = p' r, rescaled, and weights of
-the calibration rows. If only the mix has moved and r is right, the sets cover as promised, exactly; r is estimated.
+the calibration rows. If only the mix has changed and r is right, coverage holds exactly; but r is estimated.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which oracles apply to a loss, with which algorithm, and what depends on a fact: as the oracles declare it."""
+"""Which oracles apply to a loss, with which algorithm, and which of them depend on a fact, as they declare it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What Python hands over, as a plain array or list: arrays, tensors, frames, series, lists.
+"""Convert what users pass (arrays, tensors, frames, series, lists) to plain arrays or lists.
 
-torch, pandas and polars are recognised, never imported. Nothing here knows what the numbers mean. And what is too large
-to hand over: `Stored`, a matrix that is read in blocks of rows.
+torch, pandas and polars are recognised without importing them. Nothing here knows what the numbers mean. A matrix that
+is too large for memory is a `BlockedMatrix`, which is read in blocks of rows.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Text in the cells of a CSV, which a spreadsheet must not take for a formula: =1+1 would be run by who opens the file.
+"""Text in the cells of a CSV file, which a spreadsheet must not execute as a formula such as =1+1.
 
-An apostrophe before such a text makes it text there; our own reader takes it away again.
+An apostrophe before such a text prevents that; our own reader removes it again.
 """
 
 from __future__ import annotations

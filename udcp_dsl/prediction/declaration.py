@@ -1,7 +1,9 @@
-"""What an oracle says of itself: the value `declaration` of its class, which is asked without compiling anything.
+"""The description that an oracle gives of itself: the value `declaration` of its class, which is read without compiling
+anything.
 
-Commands, validation, comparison and the README ask it; nobody else keeps a table of oracles. An oracle without one is
-undeclared: it is tried by making it. Asking imports no compiler and no solver, so that `udcp check` stays quick.
+Commands, validation, comparison and the README read it; there is no other table of oracles. An oracle without a
+declaration is constructed to see whether it applies. Reading a declaration imports neither compiler nor solver, so
+`udcp check` is fast.
 """
 
 from __future__ import annotations

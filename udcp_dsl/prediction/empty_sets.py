@@ -1,4 +1,4 @@
-"""Empty sets, which are often the cheapest answer: what share they are, and how to have none."""
+"""Empty sets, which are often the cheapest: report their share, and how to avoid them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How good prediction sets are: coverage with exact intervals, overall and by stratum, and what the sets cost.
+"""Evaluate prediction sets: coverage with exact intervals, overall and by stratum, and cost.
 
 Marginal coverage can hide strata that are covered too little, so the strata are always part of an `Evaluation`.
 """
@@ -260,7 +260,7 @@ class Evaluation(Measures):
     mean_size : float
         Mean number of labels in a set.
     size_quantiles : dict
-        For each fraction q, the smallest size that at least that share of the sets does not exceed.
+        Quantiles of the set size: for each fraction q, the smallest size that a share q of the sets does not exceed.
     size_counts : dict
         Number of sets of each size.
     empty : int
@@ -296,7 +296,7 @@ class Evaluation(Measures):
     def sets(self) -> PredictionSets:
         """The sets; InputError if the rows were read in blocks, so that the sets were not kept."""
         if self.made is None:
-            raise InputError("the rows were read in blocks, so their sets are not kept: udcp predict writes them")
+            raise InputError("the rows were read in blocks, so their sets were not kept: udcp predict writes them")
         return self.made
 
     def describe(self) -> Description:
@@ -356,7 +356,7 @@ def evaluate(
 ) -> Evaluation:
     """Measure coverage and cost of a calibrated predictor on fresh rows with known truth.
 
-    Do not use the calibration rows: on them, coverage is not what the guarantee is about.
+    Do not use the calibration rows: the guarantee is about new rows.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Files by their endings, written whole or not at all: a file appears under its name when it is complete."""
+"""Formats by extension, and atomic writing: a file appears under its name only when it is complete."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What makes labelled rows doubtful before any work is done with them: said as a warning, never refused.
+"""Warnings about labelled rows that look wrong, before any computation starts; they are never refused.
 
-An alpha that may be meant as the coverage, columns that are in another order than the labels, rows of randomised sets
-that share their draw, labels that cost nothing, and true labels of probability 0.
+They concern an alpha that may be meant as the coverage, columns in another order than the labels, rows that share a
+random draw, labels that cost nothing, and true labels with probability 0.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""Who is covered least: classes, and the hardest quarter of the rows, below 1 - alpha by more than chance.
+"""The least covered rows: classes, and the hardest quarter of the rows, with coverage below 1 - alpha by more than
+chance.
 
 Coverage on average can be bought by abandoning the labels that cost most. Where c of the n rows of a part are covered,
-the exact one-sided test of "covered with probability at least 1 - alpha" has the p-value P(Bin(n, 1 - alpha) <= c).
-Tested are the classes of 20 rows or more and the hardest quarter, by Holm's procedure at 5 percent over all of them:
-with a probability of at least 95 percent no part that is covered as promised is named.
+the exact one-sided test of "covered with probability at least 1 - alpha" has the p-value P(Bin(n, 1 - alpha) <= c). The
+classes with 20 rows or more and the hardest quarter are tested by Holm's procedure at 5 percent. So with probability at
+least 95 percent, no part with sufficient coverage is named.
 """
 
 from __future__ import annotations

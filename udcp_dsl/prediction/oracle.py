@@ -86,7 +86,7 @@ class Oracle(ABC):
 
     @property
     def about(self) -> str | None:
-        """Which of several scores of this name it uses, such as "mass before"; None if there is one."""
+        """The variant of the score that it uses, such as "mass before"; None if there is only one."""
         return None
 
     @classmethod

@@ -64,8 +64,8 @@ class SetPredictor(DescribedPredictor):
     options : mapping, optional
         Options of the oracle, if it is given by name, such as `{"lam": 0.1}`.
     alpha : float or sequence of float, default 0.1
-        Share of true labels that sets may miss. With several values, `predict_set` selects one. With `risk`, the mean
-        harm to stay below.
+        Share of true labels that sets may miss. With several values, `predict_set` selects one. With `risk`, the
+        largest mean harm.
     confidence_level : float, optional
         The same as `alpha=1 - confidence_level`.
     miss : float, optional
@@ -502,7 +502,7 @@ class SetPredictor(DescribedPredictor):
         return None if self.chain is None else self.chain.thresholds.scores
 
     def worth(self, alpha: Level | None = None) -> float | dict[str, float] | None:
-        """What the threshold says a missed truth is worth, in the unit of the loss.
+        """The value that the threshold places on a missed truth, in the unit of the loss.
 
         Parameters
         ----------
@@ -554,12 +554,12 @@ class SetPredictor(DescribedPredictor):
 
     @property
     def decision(self) -> Decision | None:
-        """How it is decided what is done with a row, with `conditional="decision"`."""
+        """The rule that decides what is done with a row, with `conditional="decision"`."""
         return None if self.chain is None else self.chain.find(Decision)
 
     @property
     def repair(self) -> Repair | None:
-        """The correction of the probabilities, or None before calibration and without one."""
+        """The correction of the probabilities; None before calibration or if there is none."""
         stage = None if self.chain is None else self.chain.find(RepairStage)
         return None if stage is None else stage.repair
 
@@ -605,7 +605,7 @@ class SetPredictor(DescribedPredictor):
 
     @property
     def inputs(self) -> Mapping[str, RowInput]:
-        """The inputs that have to be given with each row, of the loss and of a harm that differs by row."""
+        """The inputs that each row needs, for the loss and for a harm that is given per row."""
         return self.promise.reads(self.loss).inputs
 
     def _check_weights(self, rows: Rows) -> None:

@@ -1,4 +1,4 @@
-"""A calibrated predictor as one JSON file: the spec with all it read, the oracle, the thresholds. No pickle.
+"""A calibrated predictor as one JSON file: the spec with its data files, the oracle, the thresholds. No pickle.
 
 The file carries a hash of its own content, so that a change is noticed; a newer format is refused. Everything is
 checked again on loading: the spec is compiled from the text and the data in the file, never from elsewhere.

@@ -185,11 +185,11 @@ class PredictionSets(Shown):
 
     @property
     def actions(self) -> npt.NDArray[np.str_] | dict[str, npt.NDArray[np.str_]]:
-        """The best action for each set, for a loss with `worst(u)`; its worst loss over the set is the least.
+        """For a loss with `worst(u)`, the best action for each set: the one with the smallest worst-case loss.
 
         For an empty set, the best action over all labels. If the loss has several `worst`, a mapping by the name of the
-        actions. With `conditional="decision"`, the action that was decided beforehand, whatever the set. InputError if
-        the loss has no `worst`.
+        actions. With `conditional="decision"`, it is the action that was decided before the set was computed.
+        InputError if the loss has no `worst`.
         """
         found = {name: np.array(self._asked[name].actions)[chosen] for name, (chosen, _) in self._decided.items()}
         return found if len(found) > 1 else next(iter(found.values()))

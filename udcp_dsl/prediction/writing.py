@@ -1,4 +1,4 @@
-"""Files of prediction sets: one row an instance, with its labels, its size and what it costs; written in blocks."""
+"""Files of prediction sets: one row per instance, with its labels, size and cost; written in blocks."""
 
 from __future__ import annotations
 

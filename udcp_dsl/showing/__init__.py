@@ -1,4 +1,4 @@
-"""Results describe themselves once, as data; here that is drawn: text, JSON, HTML, data frames. One file for each."""
+"""Results describe themselves once, as data; this package renders them as text, JSON, HTML and data frames."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What a result says of itself, as plain values: a title, tables, notes, a verdict, and further data for JSON.
+"""The description of a result, as plain values: a title, tables, notes, a verdict, and further data for JSON.
 
-A table holds records and says how its columns read them. So JSON has the records, and the eye has the columns.
+A table has records, and columns that say how to show them. JSON contains the records; text and HTML show the columns.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The conformance suite: what every oracle must keep, ours or a stranger's, on losses and rows of every kind."""
+"""The conformance suite: the rules for every oracle, ours or third-party, on losses and rows of every kind."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def assert_valid_oracle(
     seed: int = 0,
     chance: float = 1e-6,
 ) -> None:
-    """Fail if a class of oracles breaks the rules on which coverage rests; use it to test your own oracle.
+    """Fail if an oracle class breaks the rules that coverage relies on; use it to test your own oracle.
 
     `scores`, `score_of`, `sets` and `first` must agree to the last bit, with ties, zeros and ones, in every precision.
     The scores of a row must depend on the loss and on that row alone: not on other rows, their order, or earlier calls.

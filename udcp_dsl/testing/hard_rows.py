@@ -1,4 +1,4 @@
-"""Rows of probabilities that are hard for an oracle, drawn from a generator: for where hypothesis is not at hand."""
+"""Rows of probabilities that are hard for an oracle, drawn from a generator, without hypothesis."""
 
 from __future__ import annotations
 

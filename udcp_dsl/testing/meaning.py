@@ -1,4 +1,4 @@
-"""Whether the evaluators of a loss mean what its text says: the naive interpreter judges the rest."""
+"""Compare all evaluators of a loss with the naive interpreter, which defines its meaning."""
 
 from __future__ import annotations
 

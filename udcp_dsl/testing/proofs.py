@@ -60,7 +60,7 @@ class Finding:
 def assert_facts(loss: Loss, *, seed: int = 0) -> None:
     """Fail if a fact about a loss, or about a part of it, is wrong: proved but false, or refuted but true.
 
-    All sets are tried for up to 12 labels, else random ones, for some inputs within their ranges if it reads any.
+    With up to 12 labels all sets are tried, otherwise random ones. Inputs are drawn from their ranges.
 
     Parameters
     ----------

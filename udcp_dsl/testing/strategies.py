@@ -1,4 +1,4 @@
-"""Strategies for what a loss and an oracle are fed with: sets of labels, probabilities, sources of labelled rows."""
+"""Strategies for the inputs of losses and oracles: sets of labels, probabilities, sources of labelled rows."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def probabilities(
     Raises
     ------
     InputError
-        The loader shuffles and the labels are not asked for, logits are not finite, or the output is not (n, K).
+        The loader shuffles and no labels are requested, logits are not finite, or the output is not (n, K).
 
     Examples
     --------
@@ -219,7 +219,7 @@ def mc_probabilities(
     Parameters
     ----------
     model : torch.nn.Module or sequence of them
-        One model, whose dropout modules alone are in training mode; or several, each of which passes once in eval mode.
+        One model, whose dropout modules are set to training mode; or several models, each run once in eval mode.
     loader : iterable or tensor
         Batches, as for `probabilities`.
     samples : int, default 100

@@ -1,4 +1,4 @@
-"""Is what was proved about the loss true? Every proved fact of every part is attacked, every refutation looked at.
+"""Are the proved facts true? Tries to refute every proved fact of every subexpression, and checks every refutation.
 
 Submodularity by squares S, S + i, S + j, S + i + j, monotonicity by steps S, S + i, and so on, on all subsets of some
 labels; a counter-example loses the labels that it can do without.

@@ -1,4 +1,4 @@
-"""Does the compiled loss mean what was written? The naive interpreter judges every other way to compute it.
+"""Does the compiled loss mean what was written? Compares all ways to compute it with the naive interpreter.
 
 On all sets of up to 12 labels; of more, on sets of all sizes, single labels, categories and nearly categories.
 """

@@ -1,4 +1,4 @@
-"""Is every oracle correct? Its scores and sets agree to the last bit, follow its definition, and are not beaten.
+"""Is every oracle correct? Its scores and sets must agree to the last bit, follow its definition, and not be beaten.
 
 Brute force needs few sets: all of up to 12 labels. Of more labels the mass is put on 8, and for a loss that is proved
 monotone no set of least cost has any other label. On all labels an optimum may not be beaten by the sets of another

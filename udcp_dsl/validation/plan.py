@@ -1,4 +1,4 @@
-"""How many rounds of cases each stage has: a number that was given, or as many as fit into its share of the time.
+"""The number of rounds of each stage: a given number, or as many as fit into its share of the time.
 
 The cases of a round depend on the seed, the stage and the round alone, so that more rounds only add cases.
 """

@@ -97,7 +97,7 @@ def promises(loss: Loss, chosen: list[Chosen], alpha: Fraction, plan: Plan, fami
             "decision: each decision is covered": _Claim(tried.decision, covered, _success_chance, 0.3, _DECIDED),
         }
         if any(item.name == "price" and not item.slow for item in chosen):
-            name = "limits: their multipliers take nothing from coverage"
+            name = "limits: their multipliers do not reduce coverage"
             claims[name] = _Claim(tried.limits, covered, _success_chance, 0.3, 20 * _TUNED)
     for number, (name, claim) in enumerate(claims.items()):
         if plan.late("promises", _FEWEST * tried.seconds(plan, claim.rows)):

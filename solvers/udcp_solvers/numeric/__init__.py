@@ -1,6 +1,6 @@
 """Numbers: compiled loops over rows, exact sums, orders of a row, scores by the mass that remains.
 
-Words of this room
+Terms
 
 - kernel: a compiled loop over the rows start .. stop - 1 (`compiled`).
 - limb: 32 bits of an exact sum (`exact_sum`).

@@ -144,7 +144,7 @@ def test_anchors_are_told_with_the_rows_they_took(udcp: Udcp) -> None:
     shown = calibrate(udcp, *SOURCES[0], "--oracle", "price").stdout
     anchors = SetPredictor.load("out.json").anchors
     assert anchors is not None
-    assert f"by anchors, found on {anchors.n:,} other rows: udcp show out.json" in shown
+    assert f"anchors found on {anchors.n:,} other rows: see udcp show out.json" in shown
     assert "None" not in shown
 
 

@@ -58,7 +58,7 @@ def test_an_upper_bound_with_confidence(udcp: Udcp) -> None:
     Path("l.loss").write_text(SPEC.replace("0.45", "0.55"))
     told = said(udcp(*CALIBRATE, "--alpha", "0.1", "--confidence", "0.9"))
     assert "upper bound" in told
-    assert "with the confidence asked for" in told
+    assert "with the requested confidence" in told
 
 
 def test_out_of_reach_is_an_error_and_nothing_is_written(udcp: Udcp) -> None:

@@ -42,7 +42,7 @@ MISTAKES = [
     ("check open.loss --labels a,,b", "label number 2 is empty"),
     ("check open.loss --labels 9..0", "the range 9..0 is empty"),
     ("check open.loss --labels 0..99999999999", "the range 0..99999999999 is too long"),
-    ("check pets.loss --labels a,b", "labels given from outside differ"),
+    ("check pets.loss --labels a,b", "labels that were passed differ"),
     ("check pets.loss --param wieght=1", "no parameter 'wieght'; did you mean 'weight'?"),
     ("check pets.loss --param weight", "is not of the form name=value"),
     ("check pets.loss --param weight=heavy", "weight: 'heavy' is not a number"),

@@ -63,7 +63,7 @@ def test_as_a_table(udcp: Udcp) -> None:
     assert lines[2].split() == ["rank", "label", "p", "mass", "cost", "score"]
     assert lines[4].split() == ["1", "lynx", "0.4", "0.4", "7.01", "-1"]
     assert lines[5].split() == ["2", "wolf", "0.3", "0.7", "9.02", "-0.6"]
-    assert lines[6].startswith("the first 2 of 4 labels; mass and cost are those of the set")
+    assert lines[6].startswith("the first 2 of 4 labels; mass and cost of the set")
 
 
 def test_columns_in_another_order(udcp: Udcp) -> None:
@@ -188,7 +188,7 @@ def test_the_hull_as_a_table(udcp: Udcp) -> None:
         ["2", "cat", "1", "0.5", "1"],
         ["4", "dog,", "wolf", "3", "1", "3"],
     ]
-    assert lines[start + 6] == "mass and cost are those of the best set at each price"
+    assert lines[start + 6] == "mass and cost of the best set at each price"
     few = udcp("order", "pets.loss", "--loss", "plain", "--probs", "p.npy", "--row", "1", "--top", "2").stdout
     assert "the first 2 of 3 prices; mass and cost" in few
 

@@ -81,7 +81,7 @@ def test_weights(udcp: Udcp, file: str) -> None:
     done = udcp("predict", "skin.json", "--probs", "p.npy", "--weights", file, "-o", "sets.npy")
     assert done.exit_code == 0, done.output
     np.testing.assert_array_equal(np.load("sets.npy"), same.predict_set(P, weights=WEIGHTS).mask)
-    assert "shifted as their weights say" in " ".join(udcp("show", "skin.json").stdout.split())
+    assert "whose shift the weights describe" in " ".join(udcp("show", "skin.json").stdout.split())
     assert udcp("evaluate", "skin.json", *SOURCE, "--weights", file).exit_code == 0
     missing = udcp("predict", "skin.json", "--probs", "p.npy", "-o", "other.npy")
     assert missing.exit_code == 2

@@ -51,7 +51,7 @@ def test_the_meaning_comes_before_the_facts(marked: object, triage: str) -> None
 @pytest.mark.parametrize(
     ("at", "said"),
     [
-        ("param coher|ence", "hours for each family in the set: one more protocol to open"),
+        ("param coher|ence", "hours for each family in the set"),
         ("let mi|xed", 'The worst answer of all: "it may be harmless, it may be cancer".'),
         ("loss tri|age", "What triage wants: few workups, few protocols, no mixed messages, near relatives."),
     ],
@@ -139,7 +139,7 @@ loss l = sum(fee) + 0.1 * km * any(team.mobile) + count(team, queue) + 2 * (km >
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        ("input km", "in|put km", ["# input and per row", "a number that comes with each row"]),
+        ("input km", "in|put km", ["# input and per row", "a number that is given with each row"]),
         ("input km", "input k|m", ["**km** input: a number per row in [0, 200]", "a column `km` of the table"]),
         ("* km", "* k|m", ["**km** input: a number per row in [0, 200]", "`inputs=` in Python"]),
         ("costs fee", "costs fe|e", ["**fee** costs of 3 labels per row, in [1, 50]", "a column of lists `fee`"]),

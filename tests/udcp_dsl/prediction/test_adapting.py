@@ -159,7 +159,7 @@ def test_a_file_whose_ratios_were_exchanged_is_refused(tmp_path: Path, monkeypat
     new = udcp.SetPredictor(LOSS, "lac").calibrate(*own).adapt(TRUE, calibration=own)
     monkeypatch.setattr(NewMix, "as_dict", lambda self: {"old": OLD.tolist(), "new": OLD.tolist(), "rows": 0})
     new.save(tmp_path / "wrong.json")
-    with pytest.raises(InputError, match="do not match its mix"):
+    with pytest.raises(InputError, match="were made for another mix"):
         udcp.SetPredictor.load(tmp_path / "wrong.json")
 
 

@@ -250,7 +250,7 @@ def test_what_cannot_be_drawn_is_refused_with_its_reason() -> None:
     truth = [LOSS.labels[k] for k in y]
     with pytest.raises(InputError, match="not calibrated"):
         udcp.SetPredictor(LOSS, "lac").plot()
-    with pytest.raises(InputError, match="no repair was asked for"):
+    with pytest.raises(InputError, match="no repair was requested"):
         udcp.SetPredictor(LOSS, "lac", repair=None).calibrate(P, truth).plot()
     with pytest.raises(InputError, match="a repair needs 300 calibration rows"):
         udcp.SetPredictor(LOSS, "lac").calibrate(P[:200], truth[:200]).plot()

@@ -234,7 +234,7 @@ FORGERIES: dict[str, tuple[Any, str]] = {
         lambda c: c["spec"]["files"]["animals.csv"].update(base64=base64.b64encode(b"?").decode()),
         "copy of 'animals.csv' was changed",
     ),
-    "labels": (lambda c: embed(c, CSV.replace("lynx", "link")), "labels given from outside differ"),
+    "labels": (lambda c: embed(c, CSV.replace("lynx", "link")), "labels that were passed differ"),
     "no file": (lambda c: c["spec"].update(files={}), "not among the files carried along"),
     "spec": (lambda c: c["spec"].update(text="loss"), "cannot be loaded"),
     "param": (lambda c: c["spec"].update(params={"weight": 7}), "weight"),

@@ -1,7 +1,7 @@
-"""Declarations to data: every name of a spec becomes arrays over the labels, or a diagnostic.
+"""From declarations to data: every name of a spec becomes arrays over the labels, or a diagnostic.
 
-Faults are collected, not raised, so that one run reports them all; what could not be built is left out, and uses of it
-are silent (`Declared.broken` knows their names).
+Errors are collected, not raised, so that one run reports them all. A declaration that could not be built is left out,
+and its uses report nothing further (`Declared.broken` has its name).
 """
 
 from __future__ import annotations

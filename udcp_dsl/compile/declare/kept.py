@@ -1,7 +1,8 @@
-"""What declarations came to before, for those who compile a text again after every key.
+"""A cache of compiled declarations, for editors that compile a text after every keystroke.
 
-A declaration is built from its own text, the labels, the bytes of its file and the thing that it refers to: where all
-four are the same, so is the result. What had a fault is built anew, for its ways out name other things.
+A declaration depends on its own text, the labels, the bytes of its file and the declaration that it refers to. If all
+four are unchanged, so is the result. A declaration with an error is compiled again, because its suggestions name other
+things.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The labels: in place, as a range, from a file, or given from outside; and lists of labels anywhere."""
+"""Labels: in place, as a range, from a file, or passed by the caller; and lists of labels anywhere."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def declare_labels(d: Declared, spec: ast.Spec, given: Sequence[str] | None) -> 
     for second in declared[1:]:
         first = Related(declared[0].span, "the labels are declared here first")
         way_out = "a spec has one list of labels"
-        d.error("E202", second.span, "labels are declared a second time", way_out, related=[first])
+        d.error("E202", second.span, "labels are declared twice", way_out, related=[first])
     if not declared:
         start = Span(spec.span.source, 0, 0)
         if given is not None:
@@ -41,8 +41,8 @@ def declare_labels(d: Declared, spec: ast.Spec, given: Sequence[str] | None) -> 
         d.error(fault.code, declaration.span, fault.message, fault.help, fixes=fixes)
         return
     if given is not None and list(given) != names:
-        d.error("E204", declaration.span, "the labels given from outside differ from the spec's own",
-                "leave them out, or leave out the spec's `labels`")  # fmt: skip
+        d.error("E204", declaration.span, "the labels that were passed differ from those of the spec",
+                "pass no labels, or remove `labels` from the spec")  # fmt: skip
         return
     _take_labels(d, names, declaration.span)
 

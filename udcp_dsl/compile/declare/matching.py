@@ -1,4 +1,4 @@
-"""What several declarations need of their files: rows matched to labels, entries complete, endings known."""
+"""What several declarations do with their files: match rows with labels, and check entries and extensions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`param`: a number that may be set from outside, within its range."""
+"""`param`: a number that the caller may set, within its range."""
 
 from __future__ import annotations
 

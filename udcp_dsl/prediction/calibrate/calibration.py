@@ -1,8 +1,8 @@
 """Thresholds of all points, of each group, of each class, of each bin by difficulty or of each decision.
 
-A *cell* is the points that share a threshold: all of them (marginal), a group's, a class's or a bin's. Decisions are
-groups whose names are known beforehand, so that one without points has a cell too. What is promised holds within every
-cell by itself, since the points of a cell are exchangeable with a test point that falls in it.
+A *cell* is the set of points that share a threshold: all points (marginal), or those of a group, a class or a bin.
+Decisions are groups whose names are known beforehand, so a decision without points has a cell, too. The guarantee holds
+within every cell, since its points are exchangeable with a test point that falls into it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""What is kept of the calibration scores: for p-values, and to ask later whether new rows still rank among them.
+"""The calibration scores that are kept, for p-values and to test later whether new rows still rank among them.
 
-Scores of a cell are held as their distinct values, with how many lie below each and how many up to it. In a file many
-scores are thinned to those at fixed ranks, ceil(j (n + 1) / parts) for 0 < j < parts, and at the thresholds': fixed, so
-that which ones are kept says nothing about the others. Cells are here a *partition* of the rows: all of them, groups,
-classes, or by difficulty the rows between and on the edges of the bins.
+The scores of a cell are stored as distinct values, each with the number of scores below it and up to it. A file keeps
+only those at fixed ranks, ceil(j (n + 1) / parts) for 0 < j < parts, and at the thresholds. The ranks are fixed so that
+the choice says nothing about the other scores. Here the cells are a *partition* of the rows: all rows, groups, classes
+or, by difficulty, the rows between and on the edges of bins.
 """
 
 from __future__ import annotations
@@ -108,8 +108,8 @@ class RankTable:
     @classmethod
     def from_dict(cls, data: object) -> RankTable:
         """What `as_dict` gave; refuses what no scores could have given."""
-        d = fields(data, ("n", "values", "below", "upto", "parts", "ranks", "harm"), "kept scores")
-        values = np.array(decode(d["values"], "kept scores"), dtype=np.float64)
+        d = fields(data, ("n", "values", "below", "upto", "parts", "ranks", "harm"), "calibration scores")
+        values = np.array(decode(d["values"], "calibration scores"), dtype=np.float64)
         below, upto, ranks = (_whole(d[name]) for name in ("below", "upto", "ranks"))
         n, parts = d["n"], d["parts"]
         numbers = all(
@@ -117,18 +117,18 @@ class RankTable:
         )
         too_many = isinstance(parts, int) and parts > max(_PARTS, _FEWEST_PARTS)  # each of them would be looked at
         if not numbers or too_many or not below.size == upto.size == values.size:
-            raise InputError(f"kept scores: their counts are damaged; {RESAVE}")
+            raise InputError(f"calibration scores: their counts are damaged; {RESAVE}")
         assert isinstance(n, int)
         assert parts is None or isinstance(parts, int)
-        harm = None if d["harm"] is None else np.array(decode(d["harm"], "kept scores"), dtype=np.float64)
+        harm = None if d["harm"] is None else np.array(decode(d["harm"], "calibration scores"), dtype=np.float64)
         if harm is not None and (harm.size != values.size or bool((harm[1:] > harm[:-1]).any())):
-            raise InputError(f"kept scores: their harm is damaged; {RESAVE}")
+            raise InputError(f"calibration scores: their harm is damaged; {RESAVE}")
         found = cls(n, values, below, upto, parts, tuple(ranks.tolist()), harm)
         rising = bool((values[1:] > values[:-1]).all()) and bool((below < upto).all())
         ends = bool((below[1:] >= upto[:-1]).all()) and (values.size == 0 or (below[0] >= 0 and upto[-1] <= n))
         whole = parts is not None or int((upto - below).sum()) == n
         if not (rising and ends and whole and found._holds_its_ranks()):
-            raise InputError(f"kept scores: their counts are damaged; {RESAVE}")
+            raise InputError(f"calibration scores: their counts are damaged; {RESAVE}")
         return found
 
     def _holds_its_ranks(self) -> bool:
@@ -201,17 +201,17 @@ class CalibrationScores:
     @classmethod
     def from_dict(cls, data: object, alphas: Sequence[Fraction]) -> CalibrationScores:
         """What `as_dict` gave for a predictor with these alphas; refuses anything else."""
-        d = fields(data, ("alphas", "cells"), "kept scores")
+        d = fields(data, ("alphas", "cells"), "calibration scores")
         levels, cells = d["alphas"], d["cells"]
         if levels not in ([], [str(alpha) for alpha in alphas]) or not isinstance(cells, list):
-            raise InputError(f"kept scores: they do not match the alphas of the predictor; {RESAVE}")
+            raise InputError(f"calibration scores: they do not match the alphas of the predictor; {RESAVE}")
         if len(cells) != max(1, len(levels)) or len({len(level) for level in cells}) > 1:
-            raise InputError(f"kept scores: they do not match the alphas of the predictor; {RESAVE}")
+            raise InputError(f"calibration scores: they do not match the alphas of the predictor; {RESAVE}")
         found = tuple(tuple(RankTable.from_dict(counts) for counts in level) for level in cells)
         return cls(tuple(alphas) if levels else (), found)
 
 
 def _whole(data: object) -> IntArray:
     if not isinstance(data, list) or not all(isinstance(x, int) and not isinstance(x, bool) for x in data):
-        raise InputError(f"kept scores: expected whole numbers; {RESAVE}")
+        raise InputError(f"calibration scores: expected whole numbers; {RESAVE}")
     return np.array(data, dtype=np.intp)

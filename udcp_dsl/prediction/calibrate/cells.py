@@ -1,4 +1,4 @@
-"""A cell: the calibration points that share a threshold, and the threshold that their scores give under a rule."""
+"""A cell: the calibration points that share a threshold, and this threshold under a rule."""
 
 from __future__ import annotations
 

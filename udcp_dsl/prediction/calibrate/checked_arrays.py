@@ -1,4 +1,4 @@
-"""What calibration is given, made into arrays: scores, groups and classes; a fault is named by its row."""
+"""Convert the arguments of calibration to arrays (scores, groups, classes); errors name the row."""
 
 from __future__ import annotations
 

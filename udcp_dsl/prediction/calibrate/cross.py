@@ -1,11 +1,11 @@
-"""Cross-conformal prediction: every row calibrates once, by a score that was learnt without it.
+"""Cross-conformal prediction: every row calibrates once, with a score that was learnt without it.
 
 Of k folds, fold j has m_j rows and a score learnt on the others. A new point with label y has in it the p-value
 p_j(y) = (1 + number of the m_j scores at or above its own) / (m_j + 1), and y is in the set if the *mean* of the k
-p-values is above alpha. Each is a p-value, however they depend on each other, and twice the mean of p-values is one:
-so coverage is at least 1 - 2 alpha, exactly; near 1 - alpha in practice. For equal folds the mean is
-(sum of the counts + k) / (n + k). The usual + 1 instead of + k is no mean of p-values: with one row a fold and scores
-that go together it covers a half where 1 - 2 / (k + 1) is said.
+p-values is above alpha. Each is a p-value, however they depend on each other, and twice the mean of p-values is one: so
+coverage is at least 1 - 2 alpha, exactly; near 1 - alpha in practice. For equal folds the mean is (sum of the
+counts + k) / (n + k). The usual formula with + 1 instead of + k is not a mean of p-values: with one row per fold and
+dependent scores, it covers one half, although 1 - 2 / (k + 1) is claimed.
 """
 
 from __future__ import annotations

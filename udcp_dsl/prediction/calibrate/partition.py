@@ -1,7 +1,7 @@
-"""The cells as a partition of the rows, to which each row belongs whatever threshold decides about it.
+"""The cells as a partition of the rows: each row is in one cell, whichever threshold applies to it.
 
-A calibration by difficulty decides by cells that overlap, and a pooled one by all points where a cell has too few. Here
-every row is in one cell: of all rows, of its group, of its class, or between or on the edges of the bins.
+The cells of a calibration by difficulty overlap, and with pooling a small cell uses the threshold of all points. Here
+every row is in exactly one cell: that of all rows, of its group, of its class, or between or on the edges of the bins.
 """
 
 from __future__ import annotations

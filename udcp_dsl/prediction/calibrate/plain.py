@@ -1,4 +1,4 @@
-"""Floats as JSON values that come back bit for bit.
+"""Floats as JSON values, without loss of a bit.
 
 A finite float prints as the shortest decimal that reads back as itself; JSON has no infinity, so that is text.
 """

@@ -1,4 +1,4 @@
-"""What a threshold keeps, and how many points that takes.
+"""What a threshold guarantees, and how many points that needs.
 
 By coverage the threshold is the k-th smallest of n scores: k = ceil((n + 1)(1 - alpha)) keeps 1 - alpha on average
 over calibrations; with `confidence` k is the least rank whose coverage, Beta(k, n + 1 - k) over the draw of the scores,

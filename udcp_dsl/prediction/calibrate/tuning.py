@@ -1,7 +1,7 @@
-"""Choosing lambda on folds of its own, so that the final threshold still covers.
+"""Choose lambda on separate folds, so that the final threshold keeps its coverage.
 
-Thresholds on a first fold, mean costs at these thresholds on a second, and the final threshold, by the caller, on a
-third that no choice has seen. Knows no cost: the caller's functions turn rows into thresholds and mean costs.
+Thresholds come from a first fold, mean costs at these thresholds from a second, and the caller sets the final threshold
+on a third fold that was not used for any choice. The caller's functions turn rows into thresholds and mean costs.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Limits of a spec on the prediction side: their multipliers, what they come to on rows, and bounds for them."""
+"""Limits of a spec in prediction: their multipliers, their means on rows, and bounds for these."""

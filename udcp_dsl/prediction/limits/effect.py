@@ -1,4 +1,4 @@
-"""What limits do at one alpha, as the tuning rows show it: multipliers, and sets with and without the limits."""
+"""The effect of limits at one alpha, measured on the tuning rows: multipliers, and sets with and without the limits."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class LimitEffect:
 
     def line(self, unit: str | None) -> str:
         """What there is to say of it, in words."""
-        bound = "" if self.bound is None else f"its mean is at most {self.bound:.4g} with the confidence asked for"
+        bound = "" if self.bound is None else f"its mean is at most {self.bound:.4g} with the requested confidence"
         told = (worth(self.multiplier, unit), self.on_truths, bound)
         return f"{visible(self.name)}: {'; '.join(x for x in told if x)}"
 

@@ -1,4 +1,4 @@
-"""What the limits of a spec come to on sets whose rows' truths are known, for every oracle: in numbers and in words."""
+"""The limits of a spec, measured on sets for rows with known truth, for every oracle: in numbers and in words."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ class LimitMeasure:
     def verdict(self) -> str:
         """How the limit compares with the interval."""
         low, high = self.interval
-        where = "above it" if low > self.at_most else "below it" if high < self.at_most else "around it"
-        return f"limit {self.at_most:g}, the interval lies {where}"
+        where = "is above" if low > self.at_most else "is below" if high < self.at_most else "contains"
+        return f"limit {self.at_most:g}; the interval {where} it"
 
 
 class LimitPoints(NamedTuple):

@@ -1,4 +1,4 @@
-"""One sequence of rows under watch, all of them or those of a cell: its bets, its alarm, and its course to draw."""
+"""One monitored sequence of rows (all rows or those of a cell): its bets, its alarm, and its history for plots."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Monitor`: row after row, or batch after batch, are new rows still like those that a predictor was calibrated on?"""
+"""`Monitor`: tests, row by row or in batches, whether new rows are still like the calibration rows."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _COLUMNS = (
     Column("expected", lambda stream: known(stream.expected), ".1f"),
     Column("coverage", "coverage", ".4f"),
     Column("most evidence", "most", ".3g"),
-    Column("alarm from", lambda stream: 1 / stream.level, ".4g"),
+    Column("alarm above", lambda stream: 1 / stream.level, ".4g"),
     Column("alarm at", lambda stream: stream.alarm and f"row {stream.alarm.row:,}", kind="number"),
 )
 
@@ -286,7 +286,7 @@ class Monitor(Result):
             key="streams",
             shown=[self._streams[0], *cells[:_SHOWN]],
         )
-        unknown = f"{untested:,} rows of groups that were not among those of calibration are not tested"
+        unknown = f"{untested:,} rows of groups that calibration did not have are not tested"
         loss, oracle = self.predictor.loss.name, self.predictor.oracle.name
         watched = f"{self.rows:,} rows watched at level {self.level:g}"
         return Description(
@@ -294,7 +294,7 @@ class Monitor(Result):
             tables=(streams,),
             notes=(unknown,) if untested else (),
             verdict=tuple(f"alarm: {alarm}" for alarm in self.alarms)
-            or ("no alarm: the rows may well be like those of calibration",),
+            or ("no alarm: no evidence that the rows differ from the calibration rows",),
             data={
                 "loss": loss,
                 "oracle": oracle,

@@ -1,8 +1,8 @@
-"""Reliability of p on held-out rows: how often the likeliest label is right, against the probability that it is given.
+"""Reliability of p on held-out rows: how often the likeliest label is right, compared with its probability.
 
-Rows are binned by their highest probability q, into ten bins of equal counts, fewer where a bin would have less than 20
-rows: so every bin says about equally much, wherever the q lie, and equal q share a bin. The expected calibration error
-is the mean over rows of |share right - mean q| of their bins.
+Rows are binned by their highest probability q into ten bins of equal size, or fewer if a bin would have less than 20
+rows. So all bins are about equally informative, whatever the values of q. Rows with equal q share a bin. The expected
+calibration error is the mean over rows of |share right - mean q| of their bins.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ class Repair:
     losses : HeldOutLoss, optional
         Log loss on held-out folds, before and after. Where nothing was adopted, `after` is that of the best candidate.
     absent : tuple of int
-        Positions of the labels that no row it was fitted on has.
+        Positions of the labels that do not occur in the rows it was fitted on.
     reliability : Reliability, optional
         How often the likeliest label is right on held-out folds, against its probability, before and after; None if
         it was given.

@@ -1,5 +1,5 @@
-"""What is asked of a predictor, and what it takes to keep it (docs/guarantees.md).
+"""The guarantees that a user requests, and what they need (docs/guarantees.md).
 
-`promise` declares each option once, by means of `option`; `harm` and `shift` hold what two of them need of the spec and
-of the rows. The thresholds themselves are `calibrate`'s: scores, cells, weights and harms in, thresholds out.
+`promise` declares each option once, with `option`. `harm` and `shift` compute what two of the options need from the
+spec and the rows. The thresholds themselves are computed in `calibrate`, from scores, cells, weights and harms.
 """

@@ -1,4 +1,4 @@
-"""A predictor as it shows itself: what it guarantees, from which rows, at which thresholds, whom it fails."""
+"""The description of a predictor: what it guarantees, its rows and thresholds, and which rows it covers too rarely."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class Harm:
                     f"risk is {name!r}, but the spec declares no costs: add `costs {name} {{ ... }}` to it"
                 )
             if any(costs.name == name for costs in loss.costs):
-                raise InputError(f"risk is {name!r}, which are costs of a family: give costs of labels")
+                raise InputError(f"risk is {name!r}, but these are costs of a family: name costs of labels")
             raise InputError(
                 f"risk is {name!r}, but the spec has no such costs; {did_you_mean(str(name), list(known))}"
             )

@@ -1,4 +1,4 @@
-"""An option of a promise, declared once: what it is, what it may be, how it is written, what it excludes.
+"""An option of a promise, declared once: meaning, values, saved form, and the options that it excludes.
 
 The check in Python, the option of the command line, the row of the reference table and the saved field all come from
 this declaration.

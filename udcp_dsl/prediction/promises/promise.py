@@ -1,4 +1,4 @@
-"""`Promise`: all that is asked of a predictor, in one frozen value. Each field is the declaration of its option.
+"""`Promise`: all guarantees that a predictor gives, in one frozen object. Each field declares one option.
 
 To add an option: its field here, and its keyword in the signatures of `SetPredictor` and `UtilitySetClassifier`.
 """
@@ -114,7 +114,7 @@ class Promise(Cellwise):
     Parameters
     ----------
     alpha : float or sequence of float, default 0.1
-        Share of true labels that sets may miss. With `risk`, the mean harm to stay below. Kept as a tuple of fractions.
+        Share of true labels that sets may miss. With `risk`, the largest mean harm. Kept as a tuple of fractions.
     miss : float, optional
         What a missed truth is worth, in the unit of the loss, in place of alpha, which is then found.
     conditional : {"group", "class", "difficulty", "decision"}, optional
@@ -234,7 +234,7 @@ class Promise(Cellwise):
     )
     risk: str | None = option(
         Option(
-            "Name of costs in the spec, the harm of missing a label; --alpha then bounds the mean harm.",
+            "Costs in the spec that give the harm of missing each label; --alpha then bounds the mean harm.",
             "the name of costs of the spec, or None",
             compared=True,
             check=_as_costs_name,
@@ -316,7 +316,7 @@ class Promise(Cellwise):
         by_worth = self.miss is not None
         given = self.alpha not in (None, (LARGEST_FOUND,))  # the latter as it stands while open, by `replace`
         if by_worth and (given or confidence_level is not None):
-            raise InputError("miss replaces alpha, which it finds: give one of the two")
+            raise InputError("miss finds alpha by itself: give miss or alpha, not both")
         object.__setattr__(self, "alpha_is_open", by_worth)
         object.__setattr__(self, "alpha_is_default", self.alpha is None and confidence_level is None and not by_worth)
         if by_worth:
@@ -324,7 +324,7 @@ class Promise(Cellwise):
         for name, own in declared.items():
             object.__setattr__(self, name, own.check(getattr(self, name), name))
         if self.risk is not None and not by_worth and (confidence_level is not None or self.alpha is None):
-            raise InputError("risk needs alpha, the mean harm to stay below, in the units of the harm: give alpha=")
+            raise InputError("risk needs alpha, the largest mean harm, in the units of the harm: give alpha=")
         if self.temperature is not None:
             object.__setattr__(self, "repair", self._temperature_as_repair())
             object.__setattr__(self, "temperature", None)

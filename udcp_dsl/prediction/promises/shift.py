@@ -1,8 +1,8 @@
 """`weights`: how much likelier a row is among the new rows than among the old, estimated by a classifier.
 
-With q(x) the probability that a row of either kind is a new one, the ratio of the densities is q / (1 - q) times
-n_old / n_new. Weighted calibration covers the new rows exactly if the ratio is the true one; of an estimate there is no
-more than hope, so it is said.
+With q(x) the probability that a row of either kind is a new one, the ratio of the densities is q / (1 - q) times n_old
+/ n_new. With the true ratio, weighted calibration covers the new rows exactly. For an estimate nothing exact holds, and
+a warning says so.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def weights_from_classifier(old: Any, new: Any, *, classifier: Any = None, clip:
     old : array, shape (n, d)
         Features of the calibration rows, or the probabilities that they were given.
     new : array, shape (m, d)
-        The same of the new rows.
+        The same features of the new rows.
     classifier : object, optional
         A classifier with `fit(X, y)` and `predict_proba(X)`, as in scikit-learn. By default, a logistic regression.
     clip : float, default 20
@@ -65,7 +65,7 @@ def weights_from_classifier(old: Any, new: Any, *, classifier: Any = None, clip:
     Raises
     ------
     InputError
-        The two arrays have different columns, or the classifier does not fit the description.
+        The two arrays have different columns, or the classifier lacks `fit` or `predict_proba`.
 
     Examples
     --------

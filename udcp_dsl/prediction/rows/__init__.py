@@ -1,4 +1,4 @@
-"""Rows: probabilities over labels, and what belongs to them. One value, and one door to it.
+"""Rows: probabilities over labels, and what belongs to them, in one checked object.
 
 `rows_of` takes whatever is in memory, `read_rows` whatever is in a file; both give `Rows`, checked. They are imported
 when they are first used: the command line shows its help from `column_roles`, without numpy.

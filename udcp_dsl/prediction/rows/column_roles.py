@@ -1,4 +1,4 @@
-"""The columns of a table by what they are for: every role is declared once, and all of them travel as one value.
+"""The roles of the columns of a table: every role is declared once, and all columns are passed as one object.
 
 From a declaration come the keyword in Python, the option of the command line with its help, and the word for it in
 messages. Nothing heavy is imported here: the command line shows its help from these declarations.

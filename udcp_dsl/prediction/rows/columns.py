@@ -1,7 +1,7 @@
-"""Where the probabilities of a table are, and what else is wanted of it: a column a label, or one column of lists.
+"""Which columns of a table are read: the probabilities (one column per label, or one column of lists), and others.
 
-Columns that are labels name themselves and are matched by name, so that one which is none of them is a mistake; a list
-is in the order of the labels, or in that of class names, and what else the table holds is left alone.
+If each label has a column, columns are matched by name, and any other column is an error. A list is in the order of the
+labels or of the class names, and other columns of the table are ignored.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A matrix of numbers becomes checked probabilities, or an error that names the row and the way out.
+"""Turn a matrix of numbers into checked probabilities, or raise an error that names the row and a fix.
 
 Arrays, tensors, frames and lists turn into an (n, K) matrix whose columns are in the order of the labels and whose rows
-are distributions; logits and scores are made so.
+are distributions; logits and unnormalised scores are converted.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Rows that are too many to hold: a source of them, which gives checked rows a batch at a time, in order.
+"""A source of more rows than fit into memory, which yields checked rows one batch at a time, in order.
 
-It is a plain value: it holds names of files and what is wanted of them, and may be gone through again and again (but
-for a stream), or sent to where the work is done.
+It is a plain object with the names of files and the columns to read. It can be read several times (except a stream),
+and sent to other processes.
 """
 
 from __future__ import annotations

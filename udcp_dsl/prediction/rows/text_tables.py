@@ -1,7 +1,7 @@
-"""Tables of text in blocks of rows: .csv, and JSON lines, one object a row.
+"""Text tables in blocks of rows: .csv, and JSON lines with one object per row.
 
-A fault is named by its line. What a cell that is no probability means, a number or a text, is known only of a whole
-column (`scalars`), so that blocks have the cells of a CSV as they are.
+Errors name the line. Whether a cell that is not a probability is a number or a text depends on its whole column
+(`scalars`), so blocks contain the unconverted cells of a CSV.
 """
 
 from __future__ import annotations

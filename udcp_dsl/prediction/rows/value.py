@@ -1,8 +1,8 @@
-"""One value for rows, and the one door to it.
+"""One object for rows, and the function that makes it.
 
 Rows are the probabilities of n instances over K labels, checked and in the order of the labels, and what belongs to
-each instance. Where there are too many of them to hold, the probabilities stay in their files (`Stored`), or the rows
-come as batches, each of which is `Rows` of its own.
+each instance. If they do not fit into memory, the probabilities stay in their files (`BlockedMatrix`), or the rows come
+in batches, each of which is a `Rows`.
 """
 
 from __future__ import annotations

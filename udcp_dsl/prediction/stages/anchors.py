@@ -1,4 +1,5 @@
-"""The anchor of an oracle that takes one: the price at which its best sets cover, on rows of their own.
+"""The anchor of an oracle that needs one: the price at which its best sets have the required coverage, on separate
+rows.
 
 The set at an anchored oracle's anchor is the best set there, so the nearer the anchor is to the threshold that
 calibration will find, the cheaper the sets. Coverage does not depend on it: it is found on rows that are used for
@@ -6,8 +7,8 @@ nothing else.
 
 These rows are a sample, so that the price at which sets will cover is known up to an error. With the anchor at a and
 that price at b > a, sets are grown from S_a: they are S_a | S_b or better, and what that loses to S_b at the price b is
-the *regret*; with b < a they are cut, to S_a & S_b or better. Where labels that leave make one of the two far dearer
-than the other, the anchor goes to the side where its error costs least.
+the *regret*; with b < a they are cut, to S_a & S_b or better. If labels that leave make one of the two far more
+expensive than the other, the anchor is moved to the side where its error costs least.
 """
 
 from __future__ import annotations

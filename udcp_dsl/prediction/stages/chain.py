@@ -1,7 +1,7 @@
-"""The chain from rows to sets: stages, each on rows of its own, and thresholds on the rest.
+"""The chain from rows to sets: stages, each fitted on separate rows, and thresholds on the rest.
 
-`fit_chain` is the one way to calibrate: it deals the rows to the stages in their order, fits these, and sets the
-thresholds on the rows that are left.
+`fit_chain` is the only way to calibrate: it assigns rows to the stages in order, fits them, and sets thresholds on the
+remaining rows.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class Chain:
         if old is not None:
             return str(old)
         if self.setting.promise.repair is None:
-            return "p taken as it is: no repair was asked for"
+            return "p used as it is: no repair was requested"
         return f"p left as it is: a repair needs {ENOUGH} calibration rows"
 
     def guarantee(self, alpha: Fraction) -> str:
@@ -252,7 +252,7 @@ def read_chain(data: Any, setting: Setting) -> Chain:
     chain = Chain(setting, tuple(fitted), Thresholds.from_dict(_without_name(last), setting, by_alpha=by_alpha))
     mix, weights = chain.find(NewMix), chain.thresholds.calibration.label_weights
     if not np.array_equal([] if mix is None else mix.shift.ratios, [] if weights is None else weights):
-        raise InputError("its thresholds do not match its mix of labels; save it again")
+        raise InputError("its thresholds were made for another mix of labels; save it again")
     return chain
 
 

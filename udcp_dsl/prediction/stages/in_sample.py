@@ -1,7 +1,7 @@
-"""What the thresholds do on the rows that they were set on: who is covered least, and how many sets are empty.
+"""The effect of the thresholds on their own rows: the least covered rows, and the number of empty sets.
 
-Coverage of all these rows is what was asked for, by construction; that of a class or of the hardest rows is not, and
-shows before any test rows are there who is left out.
+Coverage of all these rows is as requested, by construction. That of a class or of the hardest rows is not, so it shows
+without test rows which of them are covered too rarely.
 """
 
 from __future__ import annotations

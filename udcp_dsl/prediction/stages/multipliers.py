@@ -1,4 +1,4 @@
-"""The multipliers of limits: nu >= 0, found together with the price, on rows that nothing else is found on.
+"""The multipliers of limits: nu >= 0, found together with the price, on rows that are used for nothing else.
 
 An oracle that enforces limits scores by L + sum of nu_j E_j. On the tuning rows each nu has its own sets: those at the
 threshold that covers these rows or, where scores have an anchor, the best sets at the price that covers them. So the

@@ -1,4 +1,4 @@
-"""What of rows decides their sets: what the oracle takes for their probabilities, and in which cell they are."""
+"""What determines the sets of rows: the probabilities that the oracle sees, and the cell of each row."""
 
 from __future__ import annotations
 

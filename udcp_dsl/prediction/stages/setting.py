@@ -1,4 +1,4 @@
-"""What a chain of stages is fitted for, and what a stage is told of the rows that are to be dealt."""
+"""What a chain of stages is fitted for, and what a stage knows of the rows before they are assigned."""
 
 from __future__ import annotations
 

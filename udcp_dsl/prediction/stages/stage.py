@@ -1,7 +1,7 @@
-"""A stage: one step of calibration, fitted on rows of its own and applied to every row afterwards.
+"""A stage: one step of calibration, fitted on separate rows and then applied to every row.
 
-A stage sees rows that no later stage and no threshold sees, so that what it learns is a fixed function of the row for
-all that follow, and every guarantee stays exact. To add one: its file, and its line in `STAGES`.
+No later stage and no threshold uses the rows of a stage. So what it learns is a fixed function of the row for all that
+follow, and every guarantee stays exact. To add one: its file, and its line in `STAGES`.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Rows that are too many to hold, from their files to files of sets: in batches, in parts, and by several workers."""
+"""More rows than fit into memory, from input files to files of sets: in batches, in parts, and by several workers."""

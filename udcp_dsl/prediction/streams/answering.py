@@ -1,6 +1,6 @@
-"""From a batch of rows to what is said of them: id, labels, size, cost. The one way that every engine takes.
+"""From a batch of rows to a batch of sets (id, labels, size, cost); all engines use this code.
 
-An engine hands batches over and takes batches back: Spark's `mapInArrow`, Ray's and Dask's batches, our own files.
+An engine passes batches and receives batches: Spark's `mapInArrow`, Ray, Dask, and our own files.
 """
 
 from __future__ import annotations

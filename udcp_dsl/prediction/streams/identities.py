@@ -1,6 +1,6 @@
-"""Ids that are shared between parts: what is found out about rows is told apart by their ids alone.
+"""Find ids that occur in more than one file, since results are joined by id.
 
-Looked for before anything is predicted, as only the column of ids has to be read; eight bytes a row are held.
+This is done before prediction, because only the column of ids has to be read; it holds eight bytes per row.
 """
 
 from __future__ import annotations

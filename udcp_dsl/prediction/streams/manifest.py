@@ -1,9 +1,9 @@
-"""A folder of sets: one part for each part of the input, several for a large file, and a manifest of what they are.
+"""A folder of sets: one file per input file (several for a large one), and a manifest that describes them.
 
-A part is whole as soon as it is there under its name, so that all there is to resuming is to leave out those that are.
-The manifest is written before the first of them: it names the predictor, the level, the columns, and by size and time
-of change the parts of the input, so that a folder never holds sets of two kinds. It lies beside the folder, which then
-holds nothing but parts: others read all files of a folder, hidden ones too.
+A file under its final name is complete, so resuming means skipping the files that exist. The manifest is written before
+the first of them. It records the predictor, alpha, the columns, and the input files with size and modification time, so
+a folder never contains sets of two kinds. It is next to the folder, since some programs read all files of a folder,
+even hidden ones.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ def specs(
     max_lets, max_losses : int, default 3 and 2
         Largest numbers of lets and losses. They use earlier ones, often several times.
     inputs : bool, default False
-        Whether specs declare numbers and costs per row; most losses then read some (`drawn_inputs` draws them).
+        Whether specs declare inputs and costs per row, which most losses then use (`drawn_inputs` draws values).
 
     Returns
     -------

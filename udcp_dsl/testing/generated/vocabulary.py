@@ -1,4 +1,4 @@
-"""What the expressions of a generated spec may speak of, as references."""
+"""The declarations that expressions of a generated spec can use, as references."""
 
 from __future__ import annotations
 

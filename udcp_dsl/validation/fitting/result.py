@@ -67,7 +67,7 @@ class Fit(Result):
     contradictions : tuple of tuples of FittedCase
         Groups of comparisons of which at least one has to go.
     suggestion : Suggestion or None
-        The comparison worth asking next.
+        The comparison that would narrow the parameters most.
     exact : bool
         Whether linear programs found the values, as they do if the loss is affine in its parameters. Otherwise a search
         did, which proves neither that the margin is the largest nor that there is no solution.

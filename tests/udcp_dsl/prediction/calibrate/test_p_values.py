@@ -121,5 +121,5 @@ def test_refusals() -> None:
     with pytest.raises(udcp.InputError, match=r"before 0\.2\.0.*it again to have p-values"):
         made.p_values(P)
     weighted = udcp.SetPredictor(udcp.loads(LOSS), "lac", alpha=0.3).calibrate(P, y, weights=np.ones(30))
-    with pytest.raises(udcp.InputError, match="new rows need weights, too: give weights="):
+    with pytest.raises(udcp.InputError, match="need weights, too: give weights="):
         weighted.p_values(P)

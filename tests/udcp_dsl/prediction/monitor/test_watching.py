@@ -188,7 +188,7 @@ def test_rows_of_new_groups_are_counted_and_not_tested() -> None:
     P, y = rows(10, 3)
     monitor.update(P, y, groups=["west"] * 4 + ["north"] * 6)
     assert (monitor.rows, monitor.untested, monitor.streams[0].seen) == (10, 4, 6)
-    assert "4 rows of groups that were not among those of calibration" in str(monitor)
+    assert "4 rows of groups that calibration did not have" in str(monitor)
 
 
 def test_one_row_and_none() -> None:
