@@ -2,10 +2,10 @@
 
     python tests/mutation/run.py [--only TEXT] [--folder PATH] [--write]
 
-Every check is first run without faults, and must pass; then with each of its faults, and must fail. Results are printed
-as they come. With `--folder` they are kept there, with the copy and its compiled kernels, and a run that was cut off
-goes on where it was: what was checked is not checked again while fault, source file and tests are the same. `--write`
-puts the table into docs/planted-faults.md. Exit status 1 if a fault is not caught. The whole run takes an hour.
+With the fault a test must fail, and that test must pass without it. Results are printed as they come. With `--folder`
+they are kept there, with the copy and its compiled kernels, and a run that was cut off goes on where it was: what was
+tried is not tried again while fault, source file and tests are the same. `--write` puts the table into
+docs/planted-faults.md. Exit status 1 if a fault is not caught. The whole run takes about an hour.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
 from fault import Fault
@@ -30,7 +30,7 @@ from faults import FAULTS, KINDS
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "planted-faults.md"
 BEGIN, END = "<!-- faults: made by tests/mutation/run.py --write -->\n", "<!-- end of faults -->\n"
-PYTEST = ("-m", "pytest", "-p", "no:xdist", "-p", "no:cacheprovider", "-x", "--hypothesis-seed=0")
+PYTEST = ("-m", "pytest", "-p", "no:xdist", "-x", "--hypothesis-seed=0")
 OPTIONS = "addopts=--import-mode=importlib -m 'not slow' -q --doctest-modules"  # those of the project, in one process
 FAILED, ENDLESS = 1, -1  # a test failed, or what `udcp validate` checks does not hold; other codes: it could not run
 _LONGEST = 1800  # seconds
@@ -39,11 +39,12 @@ _LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "__pycache__", ".*_cache", "
 
 @dataclass(frozen=True)
 class Result:
-    """How a check ended: its exit status, its seconds, the end of what it printed."""
+    """How a check ended: its exit status, its seconds, the end of what it printed, and the tests that failed."""
 
     status: int
     seconds: float
     said: str
+    failed: tuple[str, ...] = ()
 
 
 class Copy:
@@ -55,35 +56,38 @@ class Copy:
         shutil.copytree(ROOT, self.tree, ignore=_LEFT_OUT)
         self._kernels.mkdir(exist_ok=True)
         lines = self._log.read_text(encoding="utf-8").splitlines() if self._log.exists() else []
-        self._known = {key: Result(*found) for key, *found in map(json.loads, lines)}
+        self._known = {key: Result(*found[:3], tuple(*found[3:])) for key, *found in map(json.loads, lines)}
 
     def without_fault(self, by: tuple[str, ...]) -> Result:
         return self._remembered((by, ""), by, lambda: self._run(by, self._kernels))
 
     def with_fault(self, fault: Fault) -> Result:
         def run() -> Result:
-            with self._planted(fault), self._linked_kernels() as kernels:
+            with self._planted(fault), self._kernels_beside(fault) as kernels:
                 return self._run(fault.by, kernels)
 
         text = (self.tree / fault.file).read_text(encoding="utf-8")
         return self._remembered((fault, text), fault.by, run)
 
     def _remembered(self, what: object, by: tuple[str, ...], run: Callable[[], Result]) -> Result:
-        tests = [(self.tree / part).read_text(encoding="utf-8") for part in by if part.endswith((".py", ".loss"))]
+        paths = [part.split("::")[0] for part in by]
+        tests = [(self.tree / path).read_text(encoding="utf-8") for path in paths if path.endswith((".py", ".loss"))]
         key = hashlib.sha256(repr((what, tests)).encode()).hexdigest()
         if key not in self._known:
             self._known[key] = found = run()
             with self._log.open("a", encoding="utf-8") as log:
-                log.write(json.dumps([key, found.status, found.seconds, found.said]) + "\n")
+                log.write(json.dumps([key, *astuple(found)]) + "\n")
         return self._known[key]
 
     def _run(self, by: tuple[str, ...], kernels: Path) -> Result:
+        cache = kernels.with_name("pytest")
+        shutil.rmtree(cache, ignore_errors=True)
         paths = os.pathsep.join(str(self.tree / part) for part in ("", "solvers", "grammars"))
-        command = ("-m", "udcp_dsl.cli", *by) if by[0] == "validate" else (*PYTEST, "-o", OPTIONS, *by)
+        test = (*PYTEST, "-o", OPTIONS, "-o", f"cache_dir={cache}", *by)
         begun = time.monotonic()
         try:
             done = subprocess.run(
-                [sys.executable, *command],
+                [sys.executable, *(("-m", "udcp_dsl.cli", *by) if by[0] == "validate" else test)],
                 cwd=self.tree,
                 env={**os.environ, "PYTHONPATH": paths, "NUMBA_CACHE_DIR": str(kernels)},
                 capture_output=True,
@@ -92,7 +96,9 @@ class Copy:
             )
         except subprocess.TimeoutExpired:
             return Result(ENDLESS, time.monotonic() - begun, "")
-        return Result(done.returncode, time.monotonic() - begun, (done.stdout + done.stderr)[-2000:])
+        last = cache / "v" / "cache" / "lastfailed"
+        failed = tuple(json.loads(last.read_text(encoding="utf-8"))) if last.exists() else ()
+        return Result(done.returncode, time.monotonic() - begun, (done.stdout + done.stderr)[-2000:], failed)
 
     @contextlib.contextmanager
     def _planted(self, fault: Fault) -> Iterator[None]:
@@ -106,8 +112,11 @@ class Copy:
             os.utime(path, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
 
     @contextlib.contextmanager
-    def _linked_kernels(self) -> Iterator[Path]:
-        """The kernels of the tree without faults: numba would forget those of a file as soon as it is changed."""
+    def _kernels_beside(self, fault: Fault) -> Iterator[Path]:
+        """The compiled kernels; for a fault in their source a copy, as numba forgets those of a file that changes."""
+        if not fault.file.startswith("solvers/"):
+            yield self._kernels
+            return
         linked = self._kernels.with_name("faulty")
         shutil.rmtree(linked, ignore_errors=True)
         shutil.copytree(self._kernels, linked, copy_function=os.link)
@@ -136,18 +145,15 @@ def main() -> int:
 
 
 def _try_all(faults: list[Fault], copy: Copy) -> dict[str, bool]:
-    """Whether each fault is caught, check by check, so that kernels of one check are compiled and then used."""
+    """Whether each fault is caught: a test fails with it, and that test passes without it."""
     caught = {}
-    for by in dict.fromkeys(fault.by for fault in faults):
-        sound = copy.without_fault(by)
-        if sound.status != 0:
-            print(f"FAILS WITHOUT A FAULT (status {sound.status}): {' '.join(by)}\n{sound.said}", flush=True)
-        for fault in (fault for fault in faults if fault.by == by):
-            found = copy.with_fault(fault)
-            caught[fault.name] = sound.status == 0 and found.status == FAILED
-            what = "caught" if caught[fault.name] else f"NOT CAUGHT (status {found.status})"
-            times = f"{sound.seconds:.0f} s without, {found.seconds:.0f} s with"
-            print(f"{len(caught)}/{len(faults)} {what}: {fault.name} ({times})", flush=True)
+    for fault in faults:
+        found = copy.with_fault(fault)
+        verdict = "caught" if found.status == FAILED else f"NOT CAUGHT (status {found.status})"
+        if found.status == FAILED and (sound := copy.without_fault(found.failed or fault.by)).status != 0:
+            verdict = f"FAILS WITHOUT THE FAULT TOO (status {sound.status})\n{sound.said}"
+        caught[fault.name] = verdict == "caught"
+        print(f"{len(caught)}/{len(faults)} {verdict}: {fault.name} ({found.seconds:.0f} s)", flush=True)
     return caught
 
 
