@@ -69,7 +69,7 @@ _OWN_SIGNS = {
 _TOKEN = re.compile(
     rf"""(?P<space> (?: [ \t\r\n\f]+ | \#[^\r\n]* | \A\ufeff )+ )
       | (?P<word> (?<!\.)[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![{WORD}]) | [{WORD}]+ )
-      | (?P<string> "(?: [^"\\\r\n] | \\[^\r\n] )*" )
+      | (?P<string> "[^"\\\r\n]*(?: \\[^\r\n] [^"\\\r\n]* )*" )
       | (?P<open> [{{(\[] )
       | (?P<close> [}})\]] )
       | (?P<quoted> [{FOREIGN_QUOTES}](?: [^{FOREIGN_QUOTES}\r\n]*[{FOREIGN_QUOTES}] )? )
