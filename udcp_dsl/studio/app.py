@@ -58,7 +58,7 @@ def application(studio: Studio, token: str, port: int) -> App:
 
 def _change(studio: Studio, body: Any) -> Any:
     studio.change(body)
-    return {}
+    return {"version": studio.board.since(0)[0]}
 
 
 def _save(studio: Studio, body: Any) -> Any:

@@ -22,7 +22,8 @@ def keep_case(studio: Studio, body: Any) -> Any:
     """Add a case to those of the spec; answers whether it holds now, and how many cases there are.
 
     {name, cost: [set, sign, set or number]} or {name, row: {oracle, holds, members}}. The case is about the sliders as
-    they stand; with `at`, {input: number}, it is about the spec whatever its parameters are, for a row with these inputs.
+    they stand; with `at`, {input: number}, it is about the spec whatever its parameters are, for a row with these
+    inputs.
     """
     if not isinstance(body, dict) or not isinstance(body.get("name"), str) or not body["name"].strip():
         raise InputError("a case has a name, which says what is expected")

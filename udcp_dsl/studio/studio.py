@@ -76,13 +76,12 @@ class Studio:
         self._shown_row: tuple[Mapping[str, Fitted], Any] | None = None
         self._stop = threading.Event()
         self._stopped: set[str] = set()
-        self._checks = Worker("checks", self._check, self._failed)
-        self._scores = Worker("scores", self._score, self._failed)
-        self._cases = Worker("cases", self._try_cases, self._failed)
+        self._checks = Worker("checks", self._check, self._failed, self._rested)
+        self._scores = Worker("scores", self._score, self._failed, self._rested)
+        self._cases = Worker("cases", self._try_cases, self._failed, self._rested)
         self.board.put("words", words())
         self.board.put("state", self._state.as_data())
-        self._idle()
-        self._checks.poke()
+        self._begin_work(self._checks)
 
     def close(self) -> None:
         """End the threads; one that computes ends at its next step."""
@@ -131,17 +130,18 @@ class Studio:
 
     def try_cases(self) -> None:
         """Try the cases beside the spec again: there are others now."""
-        self._cases.poke()
+        self._begin_work(self._cases)
 
     def stop(self) -> None:
         """End all scoring, at once as far as anyone sees; nothing is begun again before a change, or `again`.
 
         A step that is under way (compiling, most of all) ends by itself, and what it finds is dropped.
         """
-        self._stop.set()
         with self._lock:
+            if not self._scores.idle:
+                self._stop.set()
             self._stopped = set(self._state.oracles) - set(self._fits) - set(self._missing)
-        self._idle()
+        self.board.put("doing", None)
         if self._instances is not None:
             self._show_overall(self._instances[1])
 
@@ -150,7 +150,7 @@ class Studio:
         with self._lock:
             self._stopped.clear()
         self._stop.clear()
-        self._scores.poke()
+        self._begin_work(self._scores)
 
     def shown_row(self) -> tuple[Mapping[str, Fitted], Any] | None:
         """The predictors whose sets are shown, and the probabilities of the row that they are of."""
@@ -161,8 +161,23 @@ class Studio:
         with self._lock:
             self._state = next_of(self._state)
             self.board.put("state", self._state.as_data())
-        for worker in (self._checks, self._scores, self._cases):
-            worker.poke()
+            self._begin_work(self._checks, self._scores, self._cases)
+
+    # What is under way: something from the first request on, nothing only when no thread has anything left to do
+
+    def _begin_work(self, *workers: Worker) -> None:
+        with self._lock:
+            if self.board.get("doing") is None:
+                self._doing("", "starting", 0, 0)
+            for worker in workers:
+                worker.poke()
+
+    def _rested(self) -> None:
+        with self._lock:
+            if self._scores.idle:
+                self._stop.clear()  # the stop came when it had ended
+            if self.idle:
+                self.board.put_new("doing", None)
 
     # The first thread
 
@@ -212,7 +227,6 @@ class Studio:
             self._scores.poke()
         finally:
             self._stop.clear()
-            self._idle()
 
     def _fit_all(self, loss: Loss) -> None:
         state = self.state
@@ -341,9 +355,6 @@ class Studio:
 
     def _doing(self, name: str, what: str, done: int, of: int) -> None:
         self.board.put("doing", {"oracle": name, "what": what, "done": done, "of": of})
-
-    def _idle(self) -> None:
-        self.board.put("doing", None)
 
     def _failed(self, error: BaseException) -> None:
         self.board.put("fault", f"the studio has a fault, please report it: {told(error)}")

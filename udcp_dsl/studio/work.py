@@ -14,10 +14,16 @@ from typing import Any
 
 
 class Worker:
-    """Calls `run` once after every `poke`, or once after many, in a thread of its own."""
+    """Calls `run` once after every `poke`, or once after many, in a thread of its own, and `rested` after each run."""
 
-    def __init__(self, name: str, run: Callable[[], None], failed: Callable[[BaseException], None]) -> None:
-        self._run, self._failed = run, failed
+    def __init__(
+        self,
+        name: str,
+        run: Callable[[], None],
+        failed: Callable[[BaseException], None],
+        rested: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._run, self._failed, self._rested = run, failed, rested
         self._asked = threading.Condition()
         self._wanted = self._ended = False
         self._busy = False
@@ -43,7 +49,6 @@ class Worker:
     def _loop(self) -> None:
         while True:
             with self._asked:
-                self._busy = False
                 while not (self._wanted or self._ended):
                     self._asked.wait()
                 if self._ended:
@@ -53,6 +58,9 @@ class Worker:
                 self._run()
             except BaseException as error:  # the thread must live: what is wrong is shown in the page
                 self._failed(error)
+            with self._asked:
+                self._busy = False
+            self._rested()
 
 
 class Board:

@@ -103,6 +103,10 @@ class Tab:
             self.js("document.querySelector('[data-key=\"tour end\"]')?.click()")
         self.until(lambda: self.js("return document.getElementById('studio').dataset.ready") == "yes")
 
+    def settle(self) -> None:
+        """Wait until nothing is on its way to the studio or worked out there, so that all is of the last change."""
+        self.until(lambda: self.js("return document.getElementById('studio').dataset.busy") == "no")
+
     def until(self, holds: Callable[[], Any], seconds: float = 120) -> Any:
         return WebDriverWait(self.driver, seconds, 0.1).until(lambda _: holds())
 

@@ -205,6 +205,21 @@ def test_what_is_scored_can_be_stopped_and_begun_again(page: Any, monkeypatch: p
     page.until(lambda v: [x["oracle"] for x in v["overall"]["oracles"]] == ["price", "lac", "base"])
 
 
+def test_it_says_that_it_works_until_all_is_of_the_last_change(page: Any) -> None:
+    page.until(lambda v: v["doing"] is None)
+    for alpha in ("0.2", "0.05", "0.3"):
+        page.change(alpha=alpha)
+        views = page.until(lambda v: v["doing"] is None)
+        assert views["overall"]["target"] == pytest.approx(1 - float(alpha))
+        assert all(one["curve"] for one in views["overall"]["oracles"])
+    # A stop that comes when all is done stops nothing of what follows.
+    page.post("stop", {})
+    page.change(alpha="0.1")
+    views = page.until(lambda v: v["doing"] is None)
+    assert len(views["overall"]["oracles"]) == 2
+    assert views["overall"]["missing"] == {}
+
+
 def test_an_edit_ends_what_is_no_longer_wanted(page: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     import udcp_dsl.studio.studio as room
 

@@ -17,6 +17,12 @@ export const ask = async (path, body = {}) => {
 
 let waiting = {};
 let sending = null;
+let seen = 0; // the version of what is shown
+let due = 0; // the version that has the last change
+let working = true;
+
+// Whether what is shown may still change: something is on its way to the studio or back, or worked out there.
+const mark = () => { document.getElementById("studio").dataset.busy = sending || seen < due || working ? "yes" : "no"; };
 const failures = new Set();
 export const onFailure = (hear) => failures.add(hear);
 
@@ -28,8 +34,9 @@ export const change = (what) => {
     delete waiting[key];
     waiting[key] = { [kind]: value };
   }
-  sending ??= send();
-  return sending;
+  if (Object.keys(waiting).length) sending ??= send();
+  mark();
+  return sending ?? Promise.resolve();
 };
 
 const send = async () => {
@@ -38,13 +45,14 @@ const send = async () => {
     waiting = {};
     for (const one of changes) {
       try {
-        await ask("change", one);
+        due = Math.max(due, (await ask("change", one)).version);
       } catch (error) {
         failures.forEach((hear) => hear(error.message));
       }
     }
   }
   sending = null;
+  mark();
 };
 
 // Calls `show(views)` with the views that are new, for as long as the page is open; `alive(yes)` where that changes.
@@ -53,11 +61,10 @@ export const follow = async (show, alive) => {
     show(JSON.parse(snapshot.textContent));
     return;
   }
-  let version = 0;
   for (;;) {
     let news;
     try {
-      const response = await fetch(`api/views?since=${version}`);
+      const response = await fetch(`api/views?since=${seen}`);
       if (!response.ok) throw new Error(String(response.status));
       news = await response.json();
     } catch {
@@ -65,13 +72,15 @@ export const follow = async (show, alive) => {
       await new Promise((go) => setTimeout(go, 1000));
       continue;
     }
-    if (news.version < version) location.reload(); // another studio has taken the address
-    version = news.version;
+    if (news.version < seen) location.reload(); // another studio has taken the address
     alive(true);
     try {
       show(news.views);
     } catch (error) {
       console.error(error); // a fault of the page: the next views are shown still
     }
+    seen = news.version;
+    if ("doing" in news.views) working = news.views.doing !== null;
+    mark();
   }
 };

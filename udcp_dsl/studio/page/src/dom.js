@@ -28,6 +28,8 @@ export const number = (value) => {
 export const typed = (text) => (text.trim() === "" ? NaN : Number(text.replaceAll(",", "")));
 export const signed = (value) => (value > 0 ? `+${number(value)}` : value < 0 ? `−${number(-value)}` : "0");
 export const percent = (share) => `${(100 * share).toFixed(1)} %`;
+// A share that was asked for, which has no more digits than it needs.
+export const asked = (share) => `${Number((100 * share).toPrecision(6))} %`;
 export const chance = (p) => (p > 0 && p < 0.0005 ? "< 0.001" : p.toFixed(3));
 export const listed = (labels, most = 6) =>
   labels.slice(0, most).join(", ") + (labels.length > most ? ` and ${labels.length - most} more` : "");

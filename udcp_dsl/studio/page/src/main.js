@@ -130,17 +130,20 @@ const overall = new OverallPanel(rowsAt);
 let state = null;
 let looks = {};
 let copied = { command: "", python: "" };
+let now = null; // what the studio is doing
 let slow = null;
-const showDoing = (now) => {
-  clearTimeout(slow);
+const tellDoing = () => refill(doing,
+  make("span", { class: "spin", "aria-hidden": "true" }), make("span", {}, `${now.oracle ? `${now.oracle}: ` : ""}${now.what}`, now.of > 1 ? ` ${Math.round((100 * now.done) / now.of)} %` : now.done ? ` ${now.done} rows` : ""),
+  make("button", { type: "button", class: "quiet", "data-key": "stop", onclick: () => ask("stop") }, "Stop"));
+const showDoing = (view) => {
+  now = view;
   if (now === null) {
+    clearTimeout(slow);
+    slow = null;
     doing.replaceChildren();
-    return;
-  }
+  } else if (doing.children.length) tellDoing();
   // What takes but a moment is not worth a word.
-  slow = setTimeout(() => refill(doing,
-    make("span", { class: "spin", "aria-hidden": "true" }), make("span", {}, `${now.oracle}: ${now.what}`, now.of > 1 ? ` ${Math.round((100 * now.done) / now.of)} %` : now.done ? ` ${now.done} rows` : ""),
-    make("button", { type: "button", class: "quiet", "data-key": "stop", onclick: () => ask("stop") }, "Stop")), doing.children.length ? 0 : 350);
+  else slow ??= setTimeout(() => { slow = null; tellDoing(); }, 350);
 };
 
 const show = (views) => {

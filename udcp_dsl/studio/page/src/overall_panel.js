@@ -2,19 +2,20 @@
 
 import { change, offline } from "./connection.js";
 import { frame, hideTip, legend, line, mark, oneStop, showTip } from "./charts.js";
-import { cost, draw, inUnit, listed, make, name, number, percent, refill, signed, swatch } from "./dom.js";
+import { asked, cost, draw, inUnit, listed, make, name, number, percent, refill, signed, swatch } from "./dom.js";
 
 export class OverallPanel {
   constructor(parent) {
     this.about = make("p", { class: "muted small" });
-    this.table = make("table", { class: "overall" });
+    this.table = make("table", { class: "overall", "aria-describedby": "overall-note" });
+    this.note = make("p", { class: "muted small", id: "overall-note" }, "Costs at the same coverage are read off the curve below; intervals are of 95 %. Greyed: the coverage differs from the target by more than chance.");
     this.cost = make("figure");
     this.quarters = make("figure");
     this.changed = make("div", { class: "changed", id: "changed", tabindex: "-1" });
     parent.append(
       this.about,
       make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "All rows, by oracle" }, this.table),
-      this.changed, make("div", { class: "pair" }, this.cost, this.quarters));
+      this.note, this.changed, make("div", { class: "pair" }, this.cost, this.quarters));
   }
 
   show(views, state) {
@@ -33,22 +34,25 @@ export class OverallPanel {
 
   showTable(data) {
     const misses = (x) => x.interval[0] > this.target || x.interval[1] < this.target;
-    const matched = (x) => (x.matched ? [number(x.matched[0]), " ", make("span", { class: "muted small range" }, `${number(x.matched[1])} to ${number(x.matched[2])}`)] : "–");
+    const hundred = (share) => (100 * share).toFixed(1);
+    const range = (text) => make("span", { class: "muted small range" }, text);
     const rows = data.oracles.map((x) => make("tr", { class: misses(x) ? "misses" : "" },
       make("th", { scope: "row" }, swatch(x), x.oracle, x.warnings.length ? make("span", { class: "warned", title: x.warnings.join("\n"), role: "img", "aria-label": x.warnings.join(" ") }, " !") : ""),
-      make("td", {}, matched(x)), make("td", {}, number(x.cost)), make("td", {}, number(x.size)),
-      make("td", {}, percent(x.coverage), " ", make("span", { class: "muted small range" }, `${percent(x.interval[0])} to ${percent(x.interval[1])}`)),
-      make("td", {}, x.quarters.length ? percent(x.quarters[0].coverage) : "–")));
+      make("td", {}, x.matched ? [number(x.matched[0]), range(`${number(x.matched[1])} to ${number(x.matched[2])}`)] : "–"),
+      make("td", {}, hundred(x.coverage), range(x.interval.map(hundred).join(" to "))),
+      make("td", {}, x.quarters.length ? hundred(x.quarters[0].coverage) : "–"),
+      make("td", {}, number(x.cost)), make("td", {}, number(x.size))));
     // Why one does not apply is told among the oracles of the spec.
     const missing = Object.entries(data.missing).filter(([oracle]) => this.applies?.[oracle] !== false).map(([oracle, why]) => make("tr", { class: "muted" }, make("th", { scope: "row" }, oracle), make("td", { colspan: 5, class: "small left" }, why)));
-    const heads = ["oracle", inUnit(`cost at ${percent(this.target)} coverage`), inUnit("mean cost"), "mean size", "covered", "hardest quarter"];
-    refill(this.table, make("caption", { class: "small muted" }, "By oracle; costs at the same coverage are read off the curve below, intervals are of 95 %. Greyed: the coverage differs from the target by more than chance."),
+    const heads = ["oracle", inUnit(`cost at ${asked(this.target)} coverage`), "% covered", "% of hardest quarter", inUnit("mean cost"), "mean size"];
+    refill(this.table, make("caption", { class: "small muted" }, "All rows, by oracle"),
       make("thead", {}, make("tr", {}, heads.map((head) => make("th", { scope: "col" }, head)))), make("tbody", {}, rows, missing));
   }
 
   showCost(data) {
     const points = data.oracles.flatMap((x) => x.curve);
-    this.cost.hidden = points.length === 0;
+    // While it is worked out anew the figure stays, greyed.
+    this.cost.classList.toggle("stale", points.length === 0);
     if (!points.length) return;
     const costs = points.map((point) => point[2]);
     const covered = points.map((point) => point[1]);

@@ -170,7 +170,7 @@ export class RowsPanel {
     const now = hull.vertices[hull.at];
     refill(this.hull, make("h3", {}, "The hull: what a price of probability buys ", help("price")), svg,
       make("figcaption", {}, hull.threshold === null ? "The threshold is infinite: every label is bought."
-        : ["Probability is paid ", make("b", {}, number(hull.threshold)), now ? `: that buys mass ${chance(now.mass)} for ${cost(now.cost)}. Hollow points are more expensive.` : ": that buys nothing."]));
+        : ["With a miss worth ", make("b", {}, cost(hull.threshold)), now ? `, the best set has mass ${chance(now.mass)} and costs ${cost(now.cost)}. Hollow points cost more.` : ", the best set is empty."]));
   }
 
   // "This row should hold these labels."

@@ -1,7 +1,7 @@
 // The answer first: what the sets cost at this coverage, what that saves, and whom they fail; with the slider of alpha.
 
 import { change, offline } from "./connection.js";
-import { cost, make, name, number, percent, refill, typed, unitNow } from "./dom.js";
+import { asked, cost, make, name, number, refill, typed, unitNow } from "./dom.js";
 
 export class Strip {
   constructor(parent, help) {
@@ -60,7 +60,7 @@ export class Strip {
     const rival = data.oracles.find((x) => x.oracle !== main.oracle && x.oracle === "lac") ?? data.oracles.find((x) => x.oracle !== main.oracle);
     const even = main.matched && rival?.matched;
     const [ours, theirs] = even ? [main.matched, rival.matched].map(([mean]) => mean) : [main.cost, rival?.cost];
-    const parts = [`At ${percent(data.target).replace(".0", "")} coverage `, make("b", {}, main.oracle), " costs ", make("b", {}, cost(ours)), " per row"];
+    const parts = [`At ${asked(data.target)} coverage `, make("b", {}, main.oracle), " costs ", make("b", {}, cost(ours)), " per row"];
     if (even) parts.push(make("span", { class: "muted" }, ` (95 %: ${number(main.matched[1])} to ${number(main.matched[2])})`));
     const saved = even ? rival.saved : null;
     if (saved) {
