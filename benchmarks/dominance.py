@@ -317,8 +317,8 @@ def not_nested_lines(data: dict[str, Any]) -> list[str]:
 LEGEND = (
     "Mean cost at matched coverage: of `price` itself, then of the others as multiples of it (`ilp`: on fewer rows, "
     "beside `price` on the same rows). `=`: equal within two standard errors; bold: cheaper than `price`. *Repair* "
-    "is fitted on rows that are not used for testing. It shows the exponent a, the smoothing w, and the number of labels "
-    "shifted; none: p was left as it is."
+    "is fitted on rows that are not used for testing. It shows the exponent a, the smoothing w, and the number of "
+    "labels shifted; none: p was left as it is."
 )
 
 
