@@ -1,12 +1,11 @@
 """The published rivals and the libraries beside `price`: cost at matched coverage, coverage by quarter, time; on real
 classifiers, and on each rival's own kind of loss.
 
-    python benchmarks/rivals.py [--rows N] [--fold N] [--only NAME] [--without-libraries] [--busy]
-        [--environments FOLDER]
+    python benchmarks/rivals.py [--rows N] [--only NAME] [--without-libraries] [--busy] [--environments FOLDER]
 
 Every method is given the same rows to tune on, chooses its own options there by the cost that it is judged by, and is
 judged on others, at the level at which it covers 1 - alpha of them (two neighbouring levels mixed). `price` has p as
-the product repairs them by default, on at most 1,000 of the rows to tune on. Rivals and libraries have p at a
+the product repairs them by default, on a fifth of the rows to tune on, at most 1,000. Rivals and libraries have p at a
 temperature fitted on all of these rows; rivals are judged a second time with the p of `price`. A standard error is that
 of the paired difference to `price`, by row, each row's cost less what its coverage costs at that method's own rate.
 MAPIE, TorchCP, crepes and puncc run in environments that are made at the first run and kept. Writes rivals.json and
@@ -50,7 +49,6 @@ from writing import write
 
 import udcp_dsl as udcp
 from udcp_dsl.datasets.cache import cache_folder
-from udcp_dsl.prediction.stages.repair import MOST
 from udcp_solvers.price import takes_anchor
 
 RESULTS = Path(__file__).parent / "results"
@@ -256,8 +254,7 @@ def judge(problem: Problem, alpha: float, made: tuple[Made, Made], asked: Asked 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, default=2000, help="to judge on, and as many to tune on")
-    parser.add_argument("--fold", type=int, default=MOST, help="rows of these, at most, that the repair is fitted on")
+    parser.add_argument("--rows", type=int, default=5000, help="to judge on, and as many to tune on")
     parser.add_argument("--only", help="cases whose name holds this; the others stay as they were measured before")
     parser.add_argument("--environments", type=Path, default=cache_folder() / "libraries", help="of the libraries")
     parser.add_argument("--without-libraries", action="store_true")
@@ -265,11 +262,7 @@ def main() -> int:
     parser.add_argument("--output", type=Path, default=RESULTS)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore", UserWarning)  # labels that cost nothing, rows beyond the budget of the search
-    chosen = [
-        make()
-        for name, make in problems(arguments.rows, arguments.fold)
-        if not arguments.only or arguments.only in name
-    ]
+    chosen = [make() for name, make in problems(arguments.rows) if not arguments.only or arguments.only in name]
     rows = []
     for classifier in dict.fromkeys(problem.classifier for problem in chosen):
         of_it = [problem for problem in chosen if problem.classifier == classifier]

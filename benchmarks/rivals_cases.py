@@ -18,7 +18,7 @@ from scipy.special import softmax
 import udcp_dsl as udcp
 from udcp_dsl import datasets
 from udcp_dsl.prediction.probability_repair import fit_repair
-from udcp_dsl.prediction.stages.repair import MOST
+from udcp_dsl.prediction.stages.repair import LEAST, MOST, SHARE
 
 ROOT = Path(__file__).parent.parent
 LANGUAGES = ("languages, normalised", "languages, raw", "texts through torch")
@@ -72,17 +72,17 @@ class Problem:
         return replace(self, case=self.repaired)
 
 
-def problems(n: int, fold: int = MOST) -> Iterator[tuple[str, Callable[[], Problem]]]:
-    """By name; n rows to tune on, the repair fitted on the first `fold` of these at most."""
+def problems(n: int) -> Iterator[tuple[str, Callable[[], Problem]]]:
+    """By name; n rows to tune on, or half of the rows if there are fewer than 2 n."""
     for classifier in LANGUAGES:
         for file in ("branches", "diameter"):
-            yield f"{classifier}: {file}", partial(_languages, classifier, file, n, fold)
-    yield "digits: shapes", partial(_digits, n, fold)
+            yield f"{classifier}: {file}", partial(_languages, classifier, file, n)
+    yield "digits: shapes", partial(_digits, n)
     for classifier, losses in ABOUT.items():
         for loss in losses:
-            yield f"{classifier}: {loss}", partial(_of_spec, classifier, loss, n, fold)
+            yield f"{classifier}: {loss}", partial(_of_spec, classifier, loss, n)
     for own in OWN:
-        yield f"languages, own loss of {own}", partial(_own, own, n, fold)
+        yield f"languages, own loss of {own}", partial(_own, own, n)
 
 
 def _case(name: str, about: str, loss: Any, P: Any, y: Any, n: int, judged: int | None = None) -> Case:
@@ -92,14 +92,15 @@ def _case(name: str, about: str, loss: Any, P: Any, y: Any, n: int, judged: int 
     return Case(name, about, loss, P[rows], P[n : 2 * n], y[rows], y[n : 2 * n])
 
 
-def _problem(case: Case, fold: int, *about: Any) -> Problem:
+def _problem(case: Case, *about: Any) -> Problem:
     at_temperature, T = fitted(case)
-    return Problem(at_temperature, repaired(case, fold), T, *about)
+    return Problem(at_temperature, repaired(case), T, *about)
 
 
-def repaired(case: Case, fold: int) -> Case:
-    """The case with p repaired as by default, on the first rows of `tuning`."""
+def repaired(case: Case) -> Case:
+    """The case with p repaired as by default: on as many rows of `tuning` as calibration spares for it of so many."""
     assert case.tuning_y is not None
+    fold = min(max(int(SHARE * len(case.tuning)), LEAST), MOST)
     repair = fit_repair(case.tuning[:fold], case.tuning_y[:fold], rng=np.random.default_rng(0))
     return replace(case, P=repair.apply(case.P), tuning=repair.apply(case.tuning), repair=repair)
 
@@ -119,29 +120,29 @@ def _tree(loss: Any) -> tuple[Ints, Any]:
     return tree.nodes_at(len(tree.levels) or 1), tree
 
 
-def _languages(classifier: str, file: str, n: int, fold: int) -> Problem:
+def _languages(classifier: str, file: str, n: int) -> Problem:
     loss = udcp.load(ROOT / "specs" / "languages" / f"{file}.loss")
     about = "count(langs.branch) + 0.01 * size" if file == "branches" else "diameter(langs) + 0.01 * size"
     case = _case(f"{classifier}: {file}", f"`{about}`", loss, probabilities(classifier), datasets.languages().y, n)
-    return _problem(case, fold, f"{classifier}, {n} rows", *_tree(loss))
+    return _problem(case, f"{classifier}, {n} rows", *_tree(loss))
 
 
-def _digits(n: int, fold: int) -> Problem:
+def _digits(n: int) -> Problem:
     data = datasets.digits()
     loss = udcp.loads(DIGITS)
     case = _case("digits: shapes", "`count(shape) + 0.2 * size`", loss, data.probs, data.y, n)
-    return _problem(case, fold, "digits", np.array([0, 1, 2, 2, 1, 2, 0, 1, 0, 0]))
+    return _problem(case, "digits", np.array([0, 1, 2, 2, 1, 2, 0, 1, 0, 0]))
 
 
-def _of_spec(classifier: str, name: str, n: int, fold: int) -> Problem:
+def _of_spec(classifier: str, name: str, n: int) -> Problem:
     """A classifier whose labels are those of a spec."""
     data = getattr(datasets, classifier)()
     loss = udcp.load(ROOT / "specs" / SPECS[classifier], loss=name)
     case = _case(f"{classifier}: {name}", f"`{ABOUT[classifier][name]}`", loss, data.probs, data.y, n)
-    return _problem(case, fold, classifier, *_tree(loss))
+    return _problem(case, classifier, *_tree(loss))
 
 
-def _own(own: str, n: int, fold: int) -> Problem:
+def _own(own: str, n: int) -> Problem:
     """A rival's own kind of loss, over the languages."""
     y = datasets.languages().y
     P = probabilities("languages, normalised")
@@ -161,9 +162,9 @@ def _own(own: str, n: int, fold: int) -> Problem:
     else:
         loss = udcp.loads(f"{head}loss own = {text[own]}\n", folder=folder)
     groups, tree = _tree(udcp.load(folder / "branches.loss"))
-    judged = n // 10 if own == "structured" else n  # a step in nodes(h) makes `price` search
+    judged = n // 25 if own == "structured" else n  # a step in nodes(h) makes `price` search
     case = _case(f"languages, own loss of {own}", OWN[own], loss, P, y, n, judged)
-    return _problem(case, fold, f"{LANGUAGES[0]}, {judged} rows", groups, tree, losses, own)
+    return _problem(case, f"{LANGUAGES[0]}, {judged} rows", groups, tree, losses, own)
 
 
 def _listed(costs: Floats, folder: Path) -> str:

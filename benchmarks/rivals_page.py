@@ -94,14 +94,12 @@ FORMULAS = """\
 
 
 WHY_PAS = (
-    "The loss of PAS asks for labels by their prevalence, and 61 of the 140 languages never occur in these rows: they "
-    "cost next to nothing, the classifier gives them 12 percent of the probability all the same, and no temperature "
-    "takes it away. Where p is wrong in this way, `price`, and PAS with it, buys labels that cover nothing. The repair "
-    "shifts labels and mends it, if it has rows enough: fitted on 400 rows, as many as calibration with 2,000 rows "
-    'spares for it (`--fold 400 --only "own loss of pas"`), `lac` and socop at the temperature are cheaper at alpha '
-    "0.05 by 11 and 12 percent, by more than two standard errors. Which rivals, and at which level, "
-    "depends on the 400 rows; another draw of them showed some with the p of `price` too. The 1,000 rows of this page "
-    "were chosen after that had been seen."
+    "The loss of PAS charges each label its prevalence, and 59 of the 140 languages never occur in the rows to tune on. "
+    "They cost next to nothing, yet the classifier gives them 16 percent of the probability, and no temperature takes "
+    "it away. Where p is wrong in this way, `price`, and PAS with it, buys labels that cover nothing. The repair shifts "
+    "labels and mends this if it has enough rows. With 2,000 rows to tune on, of which the repair gets 400 "
+    '(`--rows 2000 --only "own loss of pas"`), `lac` and socop at the temperature are cheaper than `price` at alpha '
+    "0.05, by 11 and 12 percent, which is more than two standard errors."
 )
 
 
@@ -124,8 +122,8 @@ def report(data: dict[str, Any]) -> str:
         "Mean cost at matched coverage: of `price`, then of each rival as a multiple of it. `=`: equal within two "
         "standard errors; bold: cheaper than `price`. Every method tunes its options on rows that are not judged; n is "
         "the number of judged rows. Standard errors are large where n is small.",
-        "`price` is given p as the product repairs them by default, fitted on at most 1,000 of the tuning rows (the "
-        "most that calibration spares for it). The rivals are given p at a temperature T fitted on all tuning rows:",
+        "`price` is given p as the product repairs them by default, fitted on a fifth of the tuning rows and at most "
+        "1,000, as calibration does. The rivals are given p at a temperature T fitted on all tuning rows:",
         table(data),
         "The rivals given the same repaired p as `price`:",
         table(data, with_repair=True),
