@@ -94,10 +94,10 @@ FORMULAS = """\
 
 
 WHY_PAS = (
-    "The loss of PAS charges each label its prevalence, and 59 of the 140 languages never occur in the rows to tune on. "
-    "They cost next to nothing, yet the classifier gives them 16 percent of the probability, and no temperature takes "
-    "it away. Where p is wrong in this way, `price`, and PAS with it, buys labels that cover nothing. The repair shifts "
-    "labels and mends this if it has enough rows. With 2,000 rows to tune on, of which the repair gets 400 "
+    "The loss of PAS charges each label its prevalence, and 59 of the 140 languages never occur in the rows to tune "
+    "on. They cost next to nothing, yet the classifier gives them 16 percent of the probability, and no temperature "
+    "takes it away. Where p is wrong in this way, `price`, and PAS with it, buys labels that cover nothing. The repair "
+    "shifts labels and mends this if it has enough rows. With 2,000 rows to tune on, of which the repair gets 400 "
     '(`--rows 2000 --only "own loss of pas"`), `lac` and socop at the temperature are cheaper than `price` at alpha '
     "0.05, by 11 and 12 percent, which is more than two standard errors."
 )

@@ -238,12 +238,12 @@ def digits(load: Any) -> Any:
 def test_a_temperature_is_fitted_on_rows_that_are_not_judged(load: Any, digits: Any) -> None:
     """The judged rows replaced, it stays the same; the others replaced, it does not. So with the repair."""
     cases = load("rivals_cases")
-    T, repair = cases.fitted(digits)[1], cases.repaired(digits, 500).repair.as_dict()
+    T, repair = cases.fitted(digits)[1], cases.repaired(digits).repair.as_dict()
     some_wrong = np.where(np.arange(len(digits.tuning_y)) % 10, digits.tuning_y, 0)
     for changes, same in (({"P": digits.P[::-1], "y": digits.y * 0}, True), ({"tuning_y": some_wrong}, False)):
         changed = replace(digits, **changes)
         assert (cases.fitted(changed)[1] == T) is same
-        assert (cases.repaired(changed, 500).repair.as_dict() == repair) is same
+        assert (cases.repaired(changed).repair.as_dict() == repair) is same
 
 
 def test_rivals_have_the_power_of_p_that_is_likeliest(load: Any, digits: Any) -> None:
