@@ -190,11 +190,6 @@ def refuse_another_index(columns: Mapping[str, Any]) -> None:
             )
 
 
-def frame_column(frame: Any, name: str) -> Any:
-    position = [str(column) for column in frame.columns].index(name)
-    return frame.iloc[:, position] if comes_from(frame, "pandas") else frame.to_series(position)
-
-
 def listed(values: Any, noun: str) -> list[Any]:
     """The entries of a column (array, tensor, series, list) as Python values."""
     if is_tensor(values):

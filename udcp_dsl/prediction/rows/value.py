@@ -19,15 +19,7 @@ from udcp_dsl.diagnostics import InputError, warn
 from udcp_dsl.expression.domain import WHOLE_NUMBER
 from udcp_dsl.expression.rows.given import RowInputs, columns_of
 from udcp_dsl.loss import Loss
-from udcp_dsl.prediction.containers import (
-    BlockedMatrix,
-    by_rows,
-    frame_column,
-    is_frame,
-    listed,
-    refuse_another_index,
-    some_rows_of,
-)
+from udcp_dsl.prediction.containers import BlockedMatrix, by_rows, is_frame, listed, refuse_another_index, some_rows_of
 from udcp_dsl.prediction.rows.probability_matrix import (
     Matrix,
     check_class_names,
@@ -149,14 +141,13 @@ def rows_of(
     logits: bool = False,
     normalize: bool = False,
     ignore: Sequence[str] = (),
-    id_column: str | None = None,
     empty: bool = False,
 ) -> Rows:
     """Rows from whatever a user has: every command, `calibrate`, `predict_set`, `evaluate`, `compare` come this way.
 
     `given` is what `probabilities` takes (an array, a tensor, a frame, lists), with the true labels, groups, ids and
-    weights beside it; of a frame `id_column` holds the ids and `ignore` names columns to leave unread. Or it is `Rows`,
-    such as `read_rows` gives: they are probabilities already, and what is given beside them takes the place of theirs.
+    weights beside it; of a frame `ignore` names columns to leave unread. Or it is `Rows`, such as `read_rows` gives:
+    they are probabilities already, and what is given beside them takes the place of theirs.
     `inputs` are those that `loss`, or several, reads.
     Refuses whatever `probabilities`, `truth`, `groups_of` and `sample_ids` refuse, rows of other labels and, but for
     `empty=True`, no rows at all.
@@ -191,13 +182,11 @@ def rows_of(
             refuse_no_rows(given.P)
         rows = given
     else:
-        others = (*ignore, *(() if id_column is None else (id_column,)), *input_columns(given, losses, ignore))
+        others = (*ignore, *input_columns(given, losses, ignore))
         P = probabilities(
             given, labels, class_names=class_names, logits=logits, normalize=normalize, others=others, empty=empty
         )
         rows = Rows(tuple(labels), P)
-        if id_column is not None and is_frame(given):
-            rows = replace(rows, ids=sample_ids(frame_column(given, id_column), len(P)))
     n = len(rows)
     order = None if class_names is None else check_class_names(class_names, labels)
     if y is not None and y is not rows.y:  # rows hold positions: where the labels are numbers, integers are names
