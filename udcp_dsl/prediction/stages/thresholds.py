@@ -127,8 +127,8 @@ class Thresholds:
     def from_dict(cls, data: Mapping[str, Any], setting: Setting, *, by_alpha: bool) -> Thresholds:
         """What `as_dict` gave; refuses what does not belong to the setting."""
         calibration, promise = Calibration.from_dict(data["calibration"]), setting.promise
-        own = promise.alphas, promise.conditional, promise.randomize
-        if (calibration.alphas, calibration.conditional, calibration.randomize) != own:
+        own = promise.alphas, promise.asked, promise.randomize
+        if (calibration.alphas, calibration.asked, calibration.randomize) != own:
             raise InputError("its thresholds do not match its options; save it again")
         if calibration.by_class and len(calibration.cells) != setting.oracle.loss.K:
             raise InputError("its thresholds do not match its labels; save it again")
