@@ -113,9 +113,9 @@ def command(
             quick = [name for name in oracle_names() if not solves(name)]
             compile_kernels(data.losses, quick, data.probs[:2], work.compiling_elsewhere)
         filterwarnings("ignore", "sample ids: ")  # they are texts to show, and texts repeat
-        named = {"class_names": data.labels, "ids": data.texts, "label_names": data.names}
         how: dict[str, Any] = {"alphas": alphas, "splits": splits, "seed": seed, "progress": tracked}
-        comparison = compare(data.losses, data.probs, data.truth, **named, **how)
+        how |= {"class_names": data.labels, "ids": data.texts, "label_names": data.names}
+        comparison = compare(data.losses, data.probs, data.truth, **how)
     instances = _chosen(comparison)
 
     def write() -> list[str]:
