@@ -201,9 +201,9 @@ PROMISE_FAULTS = (
     ),
     Fault(
         "confidence is left out of the thresholds",
-        f"{_STAGES}/thresholds.py",
-        "confidence=promise.confidence,",
-        "confidence=None,",
+        f"{_PROMISES}/promise.py",
+        "return Rule(confidence, ",
+        "return Rule(None, ",
         (TOGETHER,),
     ),
     Fault(
