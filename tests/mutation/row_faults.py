@@ -37,8 +37,8 @@ ROW_FAULTS = (
     Fault(
         "rows: inputs of another index are joined by position",
         "udcp_dsl/prediction/rows/value.py",
-        "            **_indexed(inputs),\n",
-        "",
+        ", **_indexed(inputs)}",
+        "}",
         (DOORS, "-k", "another_index"),
     ),
     Fault(

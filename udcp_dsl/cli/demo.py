@@ -113,18 +113,9 @@ def command(
             quick = [name for name in oracle_names() if not solves(name)]
             compile_kernels(data.losses, quick, data.probs[:2], work.compiling_elsewhere)
         filterwarnings("ignore", "sample ids: ")  # they are texts to show, and texts repeat
-        comparison = compare(
-            data.losses,
-            data.probs,
-            data.truth,
-            class_names=data.labels,
-            alphas=alphas,
-            splits=splits,
-            seed=seed,
-            ids=data.texts,
-            label_names=data.names,
-            progress=tracked,
-        )
+        how: dict[str, Any] = {"alphas": alphas, "splits": splits, "seed": seed, "progress": tracked}
+        how |= {"class_names": data.labels, "ids": data.texts, "label_names": data.names}
+        comparison = compare(data.losses, data.probs, data.truth, **how)
     instances = _chosen(comparison)
 
     def write() -> list[str]:

@@ -15,7 +15,7 @@ import numpy as np
 from udcp_dsl.diagnostics import SpecWarning, warn
 from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.calibrate import CalibrationWarning, row_draws, show_level, warn_of_too_few
-from udcp_dsl.prediction.calibrate.difficulty import bin_names, rank_bin_sizes
+from udcp_dsl.prediction.calibrate.difficulty import bin_names
 from udcp_dsl.prediction.containers import by_rows
 from udcp_dsl.prediction.rows import Rows
 from udcp_dsl.prediction.rows.row_attributes import Positions
@@ -215,14 +215,7 @@ def warn_of_wrong_confidence(setting: Setting, rows: Rows) -> None:
 def warn_before_fitting(setting: Setting, rows: Rows, given: OracleInput, total: int) -> None:
     """Warn of what can be seen before the work: too few rows for thresholds, of `total` given, or truths with p = 0."""
     promise, rule = setting.promise, setting.rule(given.groups)
-    names, sizes, need = tuple[str, ...](), [len(rows)], rule.needed(promise.alphas[0])
-    if given.groups is not None:
-        names, sizes = (x.tolist() for x in np.unique(given.groups, return_counts=True))
-    elif promise.by_class:
-        sizes = np.bincount(rows.truth, minlength=setting.oracle.loss.K).tolist()
-    elif given.difficulty is not None:
-        edges, sizes = rank_bin_sizes(given.difficulty, promise.bin_count)
-        names = bin_names(edges)
+    need = rule.needed(promise.alphas[0])
     if setting.candidates is not None and len(rows) < need:
         warn(
             f"two thirds of the {total} rows are used to tune lambda. The {len(rows)} rows left for the "
@@ -234,5 +227,8 @@ def warn_before_fitting(setting: Setting, rows: Rows, given: OracleInput, total:
         warn_of_zeros(rows, min(promise.alphas))
     if promise.by_decision:  # how many rows each has is known only later
         return
-    pool, randomize = promise.pool, promise.randomize
+    names, edges, cells = setting.parts(given).divide(len(rows))
+    if edges:  # what is on them is no row more
+        names, cells = bin_names(edges), cells[::2]
+    sizes, pool, randomize = [len(cell) for cell in cells], promise.pool, promise.randomize
     warn_of_too_few(sizes, promise.alphas, promise, rule, names=names, pool=pool, randomize=randomize)

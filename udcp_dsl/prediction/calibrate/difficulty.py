@@ -54,18 +54,6 @@ def rank_bins(difficulty: FloatArray, bins: int) -> tuple[tuple[float, ...], lis
     return tuple(edge for _, _, edge in bounds[:-1]), cells[:-1]  # nothing is above the last bin
 
 
-def rank_bin_sizes(difficulty: FloatArray, bins: int) -> tuple[tuple[float, ...], list[int]]:
-    """The edges between the bins, and how many points are inside each.
-
-    >>> rank_bin_sizes(np.array([0.1, 0.2, 0.3, 0.4, 0.5]), 2)
-    ((0.3,), [2, 2])
-    """
-    ordered = np.sort(difficulty)
-    bounds = _bounds(ordered, bins)
-    sizes = [int(np.diff(np.searchsorted(ordered, (low, high), side="right"))[0]) for low, high, _ in bounds]
-    return tuple(edge for _, _, edge in bounds[:-1]), sizes
-
-
 def _bounds(ordered: FloatArray, bins: int) -> list[tuple[float, float, float]]:
     """For each bin of sorted points: what all of its own are above, and what those inside, or on the edge too, are
     not above."""

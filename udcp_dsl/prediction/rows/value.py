@@ -161,16 +161,8 @@ def rows_of(
         raise InputError(f"ignore is one string, {ignore!r}: give a list of the columns to leave unread")
     if class_names is not None:
         class_names = names_of_classes(class_names)
-    refuse_another_index(
-        {
-            "the probabilities": given,
-            "the true labels": y,
-            "the groups": groups,
-            "the ids": ids,
-            "the weights": weights,
-            **_indexed(inputs),
-        }
-    )
+    beside = {"the true labels": y, "the groups": groups, "the ids": ids, "the weights": weights, **_indexed(inputs)}
+    refuse_another_index({"the probabilities": given, **beside})
     if isinstance(given, Rows):
         if ignore:
             raise InputError(f"{ignore[0]!r} names a column of a frame; these rows have been read already")

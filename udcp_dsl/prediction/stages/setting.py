@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from udcp_dsl.prediction.calibrate import DEFAULT_GRID, Rule
+from udcp_dsl.prediction.calibrate import DEFAULT_GRID, Parts, Rule
 from udcp_dsl.prediction.calibrate.difficulty import bins_needed
 from udcp_dsl.prediction.oracle import AnchoredOracle, Oracle, make_oracle, with_lambda
 from udcp_dsl.prediction.promises.harm import Harm
@@ -72,6 +72,13 @@ class Setting:
     def harms(self, given: OracleInput) -> npt.NDArray[np.float64] | None:
         """What missing the true label of each of these rows does."""
         return None if self.harm is None else self.harm.of_truth(given.truth, given.inputs)
+
+    def parts(self, given: OracleInput) -> Parts:
+        """Which of these rows share a threshold."""
+        promise, by_class = self.promise, self.promise.by_class
+        y, K = (given.truth, self.oracle.loss.K) if by_class else (None, None)
+        named = promise.conditional, given.groups, self.decisions, self.own_alphas
+        return Parts(*named, y, K, given.difficulty, promise.bin_count)
 
     def rule(self, groups: npt.NDArray[np.str_] | None) -> Rule:
         """What each threshold keeps, where the rows for thresholds are of these groups."""

@@ -13,7 +13,6 @@ import numpy.typing as npt
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.calibrate import (
     Calibration,
-    Parts,
     calibrate,
     label_weighted,
     merged,
@@ -44,18 +43,8 @@ class Thresholds:
     @classmethod
     def fit(cls, setting: Setting, given: OracleInput, scores: Sequence[FloatArray], *, by_alpha: bool) -> Thresholds:
         """From the true labels' scores of rows: one array for all alphas or, `by_alpha`, one for each."""
-        promise, harms, by_class = setting.promise, setting.harms(given), setting.promise.by_class
+        promise, parts, harms = setting.promise, setting.parts(given), setting.harms(given)
         levels = [(alpha,) for alpha in promise.alphas] if by_alpha else [promise.alphas]
-        parts = Parts(
-            promise.conditional,
-            given.groups,
-            setting.decisions,
-            setting.own_alphas,
-            y=given.truth if by_class else None,
-            n_classes=setting.oracle.loss.K if by_class else None,
-            difficulty=given.difficulty,
-            bins=promise.bin_count,
-        )
         calibration = merged(
             calibrate(
                 own,
@@ -138,8 +127,8 @@ class Thresholds:
     def from_dict(cls, data: Mapping[str, Any], setting: Setting, *, by_alpha: bool) -> Thresholds:
         """What `as_dict` gave; refuses what does not belong to the setting."""
         calibration, promise = Calibration.from_dict(data["calibration"]), setting.promise
-        own = promise.alphas, promise.conditional, promise.randomize
-        if (calibration.alphas, calibration.conditional, calibration.randomize) != own:
+        own = promise.alphas, promise.asked, promise.randomize
+        if (calibration.alphas, calibration.asked, calibration.randomize) != own:
             raise InputError("its thresholds do not match its options; save it again")
         if calibration.by_class and len(calibration.cells) != setting.oracle.loss.K:
             raise InputError("its thresholds do not match its labels; save it again")

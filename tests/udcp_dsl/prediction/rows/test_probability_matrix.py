@@ -412,9 +412,9 @@ BAD_FRAMES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         {},
         r"column 'age' is not a label; name it as the column of ids, groups or true labels",
     ),
-    "no such id": (
+    "no such column": (
         {"a": [0.5], "b": [0.5], "c": [0.0]},
-        {"id_column": "id"},
+        {"ignore": ["id"]},
         r"there is no column 'id'; known: a, b, c",
     ),
     "ignored label": (
@@ -427,7 +427,7 @@ BAD_FRAMES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "missing value": ({"a": [0.5, 0.5], "b": [0.5, None], "c": [0.0, 0.0]}, {}, r"row 1, label 'b', is NaN"),
     "missing id": (
         {"a": [0.5, 0.5], "b": [0.5, 0.5], "c": [0.0, 0.0], "id": ["x", None]},
-        {"id_column": "id"},
+        {"ignore": ["id"], "ids": ["x", None]},
         r"sample ids: row 1 \(counted from 0\) is missing",
     ),
 }
@@ -452,9 +452,8 @@ def test_bad_pandas_frames() -> None:
 
 
 def test_arrays_have_no_columns_to_name() -> None:
-    for options in ({"ignore": ["x"]}, {"id_column": "x"}):
-        with pytest.raises(InputError, match="'x' names a column of a frame; an array has no named columns"):
-            rows_of(GOOD, ABC, **options)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="'x' names a column of a frame; an array has no named columns"):
+        rows_of(GOOD, ABC, ignore=["x"])
 
 
 # --- the module ---
