@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from types import ModuleType
 
 import numpy as np
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+import udcp_dsl as udcp
+from udcp_solvers.price import Price
+from udcp_solvers.prices import sizes, trees
 from udcp_solvers.prices.hull import BELOW, NEIGHBOURS, lower_hull, price_of, slope_of_points, tracer
 
 # Few numbers, so that many points lie on one line or on one another; tenths, so that floats alone would not see it.
@@ -92,3 +97,30 @@ def test_tracing_finds_the_corners_from_best_points_alone(drawn: list[tuple[int,
     order = sorted(range(len(exact)), key=lambda k: (-exact[k][1], exact[k][0], k))
     corners, prices = exactly([points[k] for k in order], order.index(first))
     assert bought == list(zip([order[k] for k in corners[1:]], prices, strict=True))
+
+
+WIDE = """
+labels 0..59
+hierarchy h {
+    a { 0..9, b { 10..14, c { 15..19 } } }, d { 20..29 }, e { f { 30..34 }, g { 35..44, i { 45..52 } } }, 53..59
+}
+costs k { 0..19: 0.3, 20..39: 0.7, 40..44: 0.05, default: 1.1 }
+loss l = """
+
+
+@pytest.mark.parametrize(
+    ("room", "text"),
+    [
+        (trees, "diameter(h) + sum(k) + 0.1 * count(h.level(2))"),
+        (sizes, "0.02 * size ^ 2 + sum(k)"),
+    ],
+)
+def test_kernels_find_what_they_forgot(room: ModuleType, text: str, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    P = np.concatenate([rng.dirichlet(np.full(60, a), 20) for a in (0.1, 1.0, 5.0)])
+    oracle = Price(udcp.loads(WIDE + text))
+    assert type(oracle._prices).__module__ == room.__name__
+    scores = oracle.scores(P)
+    monkeypatch.setattr(room, "_HELD", 4)
+    np.testing.assert_array_equal(oracle.scores(P), scores)
+    assert len(np.unique(scores[0])) > 4
