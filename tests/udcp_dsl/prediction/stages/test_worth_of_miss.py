@@ -78,7 +78,8 @@ def test_the_rows_that_find_alpha_set_no_threshold() -> None:
     assert other.alphas != predictor.alphas
 
 
-def test_coverage_is_that_of_the_alpha_that_was_found() -> None:
+@pytest.mark.parametrize(("loss", "oracle"), [(LOSS, "lac"), (CONFLICT, "price")])
+def test_coverage_is_that_of_the_alpha_that_was_found(loss: udcp.Loss, oracle: str) -> None:
     """The number of covered fresh rows is beta-binomial at the alpha that was found, whatever it was; the sum over
     calibrations lies within five standard deviations but for a chance of 1e-6."""
     rng, gain, variance = np.random.default_rng(3), 0.0, 0.0
@@ -86,7 +87,7 @@ def test_coverage_is_that_of_the_alpha_that_was_found() -> None:
         P, y = rows(280, int(rng.integers(1 << 31)))
         asked: dict[str, Any] = {"miss": float(rng.uniform(12, 25)), "repair": None, "seed": trial}
         try:
-            predictor = udcp.SetPredictor(LOSS, "lac", **asked).calibrate(P[:80], y[:80])
+            predictor = udcp.SetPredictor(loss, oracle, **asked).calibrate(P[:80], y[:80])
         except AbstainingIsCheapest:  # which the rows of alpha decide alone
             continue
         n, (alpha,) = predictor.calibrated.n, predictor.alphas
