@@ -14,7 +14,7 @@ CALIBRATE = "tests/udcp_dsl/prediction/calibrate/test_calibration.py"
 COVERAGE = "tests/udcp_dsl/prediction/calibrate/test_coverage.py"
 RANDOMIZED = "tests/udcp_dsl/prediction/calibrate/test_randomized.py"
 TUNING = "tests/udcp_dsl/prediction/calibrate/test_tuning.py"
-GENERATED = "tests/test_generated_specs.py"
+ATOMS = "tests/udcp_dsl/expression/test_atoms.py"
 LOWER = "tests/udcp_dsl/expression/test_lower.py"
 LAMINAR = "tests/udcp_solvers/prices/test_laminar.py"
 GREEDY = "tests/udcp_solvers/test_greedy.py"
@@ -203,7 +203,7 @@ _MATHEMATICS = (
         "udcp_dsl/expression/atoms/diameter.py",
         'return {"monotone": "a larger set has no fewer pairs"}',
         'return {"monotone": "a larger set has no fewer pairs", "submodular": "so it seems"}',
-        (GENERATED, "-k", "all_faces or every_fact"),
+        (ATOMS,),
     ),
     Fault(
         "count: a category is paid for each label",
@@ -224,35 +224,35 @@ _MATHEMATICS = (
         "udcp_dsl/expression/atoms/count.py",
         '        if (self.weights >= 0).all():\n            facts["monotone"]',
         '        if (self.weights >= 0).any():\n            facts["monotone"]',
-        (GENERATED, "-k", "all_faces or every_fact"),
+        (ATOMS,),
     ),
     Fault(
         "within: 0 on the empty set",
         "udcp_dsl/expression/atoms/within.py",
         "self.value = np.ones(len(held.rows))",
         "self.value = np.zeros(len(held.rows))",
-        (GENERATED, "-k", "all_faces or every_fact"),
+        (ATOMS,),
     ),
     Fault(
         "max: negative costs count as 0",
         "udcp_dsl/expression/atoms/max.py",
         "np.where(sets.size > 0, largest, 0.0)",
         "np.maximum(largest, 0.0)",
-        (GENERATED, "-k", "all_faces or every_fact"),
+        (ATOMS,),
     ),
     Fault(
         "spread: every pair twice",
         "udcp_dsl/expression/atoms/spread.py",
         "return 0.5 * both_ways",
         "return both_ways",
-        (GENERATED, "-k", "all_faces or every_fact"),
+        (ATOMS,),
     ),
     Fault(
         "comparison: > for >=",
         "udcp_dsl/expression/ir.py",
         "1.0 * (operands[0] >= self.k - tolerance(self.k))",
         "1.0 * (operands[0] > self.k + tolerance(self.k))",
-        (GENERATED, "-k", "all_faces or every_fact"),
+        (ATOMS,),
     ),
     Fault(
         "lowering: wrong sign in the rows of a category",

@@ -125,11 +125,11 @@ class Copy:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default="", help="faults whose name holds this text")
+    parser.add_argument("--only", default="", help="faults whose kind and name hold this text")
     parser.add_argument("--folder", type=Path, help="keep copy, kernels and results here, and go on from them")
     parser.add_argument("--write", action="store_true", help="put the table into docs/planted-faults.md")
     arguments = parser.parse_args()
-    faults = [fault for fault in FAULTS if arguments.only in fault.name]
+    faults = [fault for title, kind in KINDS.items() for fault in kind if arguments.only in f"{title}: {fault.name}"]
     stale = [fault.name for fault in FAULTS if (ROOT / fault.file).read_text(encoding="utf-8").count(fault.old) != 1]
     if stale:
         raise SystemExit("the text to change is not in its file exactly once: " + "; ".join(stale))
