@@ -29,7 +29,7 @@ _MOST_RENDERED = 50
 _EXCERPT = 120
 _LONGEST_MESSAGE = 500  # characters: a name in it may have millions
 # A string (kept, whatever it holds) or a comment.
-_COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|#[^\n]*')
+_COMMENT = re.compile(r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"|#[^\n]*')
 # Who keeps our warnings in this thread, the innermost last: what kinds, and where.
 _KEEPERS: ContextVar[tuple[tuple[type[Warning], list[str]], ...]] = ContextVar("keepers", default=())
 

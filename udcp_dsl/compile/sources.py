@@ -135,6 +135,11 @@ class Table:
     lines: tuple[int, ...]
 
     @cached_property
+    def _keyed(self) -> dict[int, dict[str, int]]:
+        """The rows of each key, of the columns that were used for keys already."""
+        return {}
+
+    @cached_property
     def positions(self) -> Mapping[str, int]:
         return {name: i for i, name in enumerate(self.header)}
 
@@ -147,6 +152,8 @@ class Table:
     def keyed(self, key: str | None) -> tuple[int, dict[str, int]]:
         """The position of the key column (the first if None) and the row of each key, in file order."""
         at = 0 if key is None else self.position(key)
+        if at in self._keyed:
+            return at, self._keyed[at]
         rows: dict[str, int] = {}
         for i, row in enumerate(self.rows):
             if row[at] in rows:
@@ -158,6 +165,7 @@ class Table:
                     "each row needs a different key; `by` names the column of keys (`column` for the labels)",
                 )
             rows[row[at]] = i
+        self._keyed[at] = rows
         return at, rows
 
     def number(self, row: int, at: int) -> float:

@@ -146,10 +146,11 @@ class Hierarchy:
         K = len(paths)
         children: dict[tuple[str, ...], list[tuple[str, ...] | int]] = {(): []}
         for y, above in enumerate(paths):
-            for d in range(len(above)):
-                if above[: d + 1] not in children:
-                    children[above[: d + 1]] = []
-                    children[above[:d]].append(above[: d + 1])
+            if above not in children:
+                for d in range(len(above)):
+                    if above[: d + 1] not in children:
+                        children[above[: d + 1]] = []
+                        children[above[:d]].append(above[: d + 1])
             children[above].append(y)
         names: list[str] = []
         parent: list[int] = []

@@ -34,7 +34,7 @@ from udcp_dsl.language.words import CALLED, RESERVED, WORD
 _LONGEST_RANGE = 1_000_000
 _LONGEST_RANGES = 2_000_000  # all of a spec together: each label of each is a string
 _MOST_PASSED_OVER = 20  # unknown functions, in one statement: each takes another parse
-_KEY = rf'"(?:[^"\\]|\\.)*"|[{WORD}]+'
+_KEY = rf'"[^"\\]*(?:\\.[^"\\]*)*"|[{WORD}]+'
 _IN_LABEL_RUN = re.compile(_KEY)
 _IN_COST_RUN = re.compile(rf"({_KEY})\s*:\s*([^\s,]+)")
 
@@ -103,6 +103,8 @@ def parse(source: Source) -> tuple[ast.Spec, list[Diagnostic]]:
         faults.extend(builder.faults)
         booleans.extend(builder.booleans)
         ranged = builder.ranged
+        if ranged > _LONGEST_RANGES:
+            return ast.Spec((), frozenset(("labels",)), span=whole), faults  # nothing of it is worked out
         # E113 is about what follows a whole statement; and an unknown function is one name that means nothing.
         strays = [fault.span.start for fault in builder.faults if fault.code == "E113"]
         unread |= builder.unknown_calls

@@ -18,8 +18,8 @@ from udcp_dsl.diagnostics import Diagnostic, Edit, Fix, Source, Span
 from udcp_dsl.language.words import FOREIGN_QUOTES, RESERVED, WORD, is_name
 
 MOST_NESTED = 200
-# A spec is written by people; one that is longer takes more than some seconds to check. Words and signs in all; of those
-# in lists of labels and costs, which are read in runs, eight take as long as one elsewhere.
+# A spec is written by people; one that is longer takes more than some seconds to check. Words and signs in all; of
+# those in lists of labels and costs, which are read in runs, eight take as long as one elsewhere.
 _LONGEST, _IN_RUNS, _RUN = 50_000, frozenset((",", ":", "-")), 8
 _MOST_FAULTS = 20  # of single characters and strings, in one statement
 STATEMENTS = ("labels", "hierarchy", "costs", "distance", "category", "categories", "actions", "param", "input",
@@ -69,7 +69,7 @@ _OWN_SIGNS = {
 _TOKEN = re.compile(
     rf"""(?P<space> (?: [ \t\r\n\f]+ | \#[^\r\n]* | \A\ufeff )+ )
       | (?P<word> (?<!\.)[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![{WORD}]) | [{WORD}]+ )
-      | (?P<string> "(?: [^"\\\r\n] | \\[^\r\n] )*" )
+      | (?P<string> "[^"\\\r\n]*(?: \\[^\r\n] [^"\\\r\n]* )*" )
       | (?P<open> [{{(\[] )
       | (?P<close> [}})\]] )
       | (?P<quoted> [{FOREIGN_QUOTES}](?: [^{FOREIGN_QUOTES}\r\n]*[{FOREIGN_QUOTES}] )? )

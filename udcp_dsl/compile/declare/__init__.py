@@ -31,6 +31,9 @@ from udcp_dsl.per_row import PerRow, as_number
 
 __all__ = ["Declared", "Kept", "declare", "declared_input", "with_inputs", "with_params"]
 
+# Labels times declarations of one spec, a label that is read from a file counting sixteen: some seconds.
+_MOST_ENTRIES, _READ = 32_000_000, 16
+
 # The order of building: later kinds refer to earlier ones.
 _ORDER = (ast.Param, ast.Input, ast.Hierarchy, ast.Category, ast.Categories, ast.Costs, ast.Distance, ast.Actions)
 
@@ -51,7 +54,18 @@ def declare(
     d = Declared(files, broken=set(spec.unread))
     data = _names(d, spec)
     declare_labels(d, spec, labels)
+    entries = 0
     for x in sorted(data, key=lambda x: _ORDER.index(type(x))):
+        if not isinstance(x, ast.Param | ast.Input):
+            entries += d.K * (_READ if isinstance(x.body, ast.File) else 1)
+        if entries > _MOST_ENTRIES:
+            many = sum(not isinstance(x, ast.Param | ast.Input) for x in data)
+            message = (
+                f"the spec declares too much: {many:,} hierarchies, categories, costs and the like over {d.K:,} labels"
+            )
+            d.error("E129", x.name.span, message, "declare those that its losses use, or make several specs")
+            d.broken.update(x.name.text for x in data if x.name.text not in d.things)
+            break
         try:
             if not d.labels and not isinstance(x, ast.Param | ast.Input):
                 raise Fault  # there is one diagnostic already: the labels

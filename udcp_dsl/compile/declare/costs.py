@@ -32,7 +32,9 @@ def build_costs(d: Declared, x: ast.Costs) -> Costs:
             raise Fault
         family, keys, of = found, found.names, found.name
     what = "label" if family is None else "category"
-    several = {key for key, many in Counter(keys).items() if many > 1}  # nodes of one name under different parents
+    several: set[str] = set()
+    if family is not None:  # nodes of one name under different parents; labels have different names
+        several = {key for key, many in Counter(keys).items() if many > 1}
     if isinstance(x.body, ast.File):
         if several and ending(x.body) != "npy":
             raise FileFault("E215", f"{min(several)!r} names several categories of {of!r}", _NO_NAME)

@@ -19,11 +19,10 @@ def build_hierarchy(d: Declared, x: ast.Hierarchy) -> Hierarchy:
             return Hierarchy.build(x.name.text, levels, paths, d.labels)
         only(x.body, "a hierarchy", "csv", "json")
         found = _paths_from_json(x.body, read_json(x.body.path, d.files.read(x.body.path)))
-        complete(d, x.body, [name for name, _ in found], d.labels, "label")
+        complete(d, x.body, found, d.labels, "label")
     else:
         found = _paths_in_place(d, x)
-    above = dict(found)
-    missing = [label for label in d.labels if label not in above]
+    missing = [label for label in d.labels if label not in found]
     if missing:
         d.error(
             "E230",
@@ -32,10 +31,10 @@ def build_hierarchy(d: Declared, x: ast.Hierarchy) -> Hierarchy:
             "put every label in it",
         )
         raise Fault
-    return Hierarchy.build(x.name.text, levels, [above[label] for label in d.labels], d.labels)
+    return Hierarchy.build(x.name.text, levels, [found[label] for label in d.labels], d.labels)
 
 
-def _paths_in_place(d: Declared, x: ast.Hierarchy) -> list[tuple[str, tuple[str, ...]]]:
+def _paths_in_place(d: Declared, x: ast.Hierarchy) -> dict[str, tuple[str, ...]]:
     assert not isinstance(x.body, ast.File)
     found: dict[str, tuple[str, ...]] = {}
     listed_at: dict[str, ast.Item] = {}
@@ -71,7 +70,7 @@ def _paths_in_place(d: Declared, x: ast.Hierarchy) -> list[tuple[str, tuple[str,
     report_unknown(d, unknown, d.labels, listed_at.values(), "label")
     if unknown or not good:
         raise Fault
-    return list(found.items())
+    return found
 
 
 def _paths_from_csv(d: Declared, file: ast.File) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
@@ -96,7 +95,7 @@ def _paths_from_csv(d: Declared, file: ast.File) -> tuple[tuple[str, ...], list[
     return tuple(level.text for level in file.levels), paths
 
 
-def _paths_from_json(file: ast.File, value: object) -> list[tuple[str, tuple[str, ...]]]:
+def _paths_from_json(file: ast.File, value: object) -> dict[str, tuple[str, ...]]:
     """Nested objects with arrays at the leaves; an array may hold objects too, for labels beside inner nodes."""
     found: dict[str, tuple[str, ...]] = {}
     stack: list[tuple[object, tuple[str, ...]]] = [(value, ())]
@@ -115,4 +114,4 @@ def _paths_from_json(file: ast.File, value: object) -> list[tuple[str, tuple[str
             where = " > ".join(above) or "the top"
             raise FileFault("E303", f"{file.path}: at {where}: {shown(part)} is not a node or a label",
                             'write {"node": {"node": ["label", ...]}}')  # fmt: skip
-    return list(found.items())
+    return found
