@@ -276,7 +276,7 @@ def test_what_an_oracle_costs_and_takes(pets: Text) -> None:
     assert all(x["position"]["line"] in (4, 7, 8, 9) for x in hints)
     (lens,) = pets.ask("codeLens")
     assert lens["range"]["start"]["line"] == 6
-    assert "a row" in lens["command"]["title"]
+    assert "per row" in lens["command"]["title"]
     assert "price (" in lens["command"]["title"]
     pets.type("loss bill", "loss bill bill")
     assert pets.ask("codeLens") == []
