@@ -12,11 +12,16 @@ import contextlib
 import functools
 import gc
 import importlib.machinery
+import json
 import os
 import random
+import re
+import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from html import unescape
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
@@ -346,3 +351,54 @@ def _mutated(pieces: Sequence[T], pool: Sequence[T], rng: random.Random) -> list
             case "cut":
                 del found[i : i + rng.randrange(1, 12)]
     return found
+
+
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+AXE = Path(__file__).parent.parent / "udcp_dsl/studio/page/node_modules/axe-core/axe.min.js"
+SCHEMES = {"light": "1", "dark": "0"}  # of Chromium's --blink-settings=preferredColorScheme
+_JUDGE = """<script>addEventListener("load", () => {
+  document.querySelectorAll("details").forEach((one) => { one.open = true; });
+  axe.run(document, { resultTypes: ["violations"] }).then((r) => {
+    document.body.dataset.judged = JSON.stringify(r.violations.map(
+      (v) => [v.impact, v.id, v.nodes.map((n) => n.target.join(" ")).slice(0, 4)]));
+  });
+});</script>"""
+
+
+@pytest.fixture
+def chromium(tmp_path: Path) -> Callable[..., str]:
+    """Open a file in headless Chromium, which reaches no network; what it prints."""
+    if BROWSER is None:
+        pytest.skip("no browser: install Debian's package chromium, or Chrome")
+    browser = BROWSER
+
+    def run(file: Path, *flags: str) -> str:
+        command = [
+            browser, "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run",
+            "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-extensions",
+            "--allow-file-access-from-files", "--host-resolver-rules=MAP * ~NOTFOUND", "--window-size=1400,1000",
+            f"--user-data-dir={tmp_path / 'profile'}", *flags, file.as_uri(),
+        ]  # fmt: skip
+        return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+
+    return run
+
+
+@pytest.fixture
+def judged(chromium: Callable[..., str]) -> Callable[[str, Path], list[list[Any]]]:
+    """What axe-core finds serious in the text of a page, light and dark; `file` is written to show it."""
+    if not AXE.is_file():
+        pytest.skip("axe-core is not installed: npm ci in udcp_dsl/studio/page")
+
+    def judge(text: str, file: Path) -> list[list[Any]]:
+        bare = re.sub(r'<meta http-equiv="Content-Security-Policy".*?>', "", text)
+        script = AXE.read_text(encoding="utf-8").replace("</script", "<\\/script")
+        file.write_text(bare.replace("</body>", f"<script>{script}</script>{_JUDGE}</body>"), encoding="utf-8")
+        found = []
+        for scheme in SCHEMES.values():
+            flags = f"--blink-settings=preferredColorScheme={scheme}", "--virtual-time-budget=20000", "--dump-dom"
+            (data,) = re.findall(r'data-judged="(.*?)"', chromium(file, *flags))
+            found += [one for one in json.loads(unescape(data)) if one[0] in ("serious", "critical")]
+        return found
+
+    return judge

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -94,10 +95,26 @@ def test_a_link_that_leads_nowhere_is_refused() -> None:
         adopted.turned("see [this](nothing.md)", "index", "docs/index.md")
 
 
-@pytest.mark.slow
-def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, built without a warning."""
     pytest.importorskip("sphinx")
-    command = [sys.executable, "-m", "sphinx", "-W", "-q", "-b", "html", str(DOCS), str(tmp_path)]
+    site = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "sphinx", "-W", "-q", "-b", "html", str(DOCS), str(site)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "made" / "gallery" / "tickets.html").exists()
+    return site
+
+
+@pytest.mark.slow
+def test_the_site_is_whole(built: Path) -> None:
+    assert (built / "made" / "gallery" / "tickets.html").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "page", ["index", "start", "made/language/index", "made/gallery/tickets", "guarantees", "made/python/index"]
+)
+def test_axe_finds_nothing_serious(page: str, built: Path, judged: Callable[..., Any]) -> None:
+    file = built / f"{page}.html"
+    assert judged(file.read_text(encoding="utf-8"), file.with_name("judged.html")) == []

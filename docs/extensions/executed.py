@@ -19,6 +19,7 @@ import os
 import re
 import sys
 import warnings
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +74,9 @@ def setup(app: Any) -> dict[str, Any]:
                 raise self.error(f"the block raised {type(error).__name__}: {error}") from error
             shown: list[nodes.Node] = [block]
             if printed.strip():
-                shown.append(nodes.literal_block(printed, printed.rstrip(), language="text", classes=["printed"]))
+                # Wide lines are scrolled, by the keyboard too.
+                text = f'<pre class="printed" tabindex="0">{escape(printed.rstrip())}</pre>'
+                shown.append(nodes.raw("", text, format="html"))
             for figure in figures:
                 kept["figures"] += 1
                 name = f"{env.docname.replace('/', '-')}-{kept['figures']}.svg"

@@ -19,7 +19,7 @@ from udcp_dsl.cli.row_options import RowOptions, heeding_warnings, reads_rows
 from udcp_dsl.cli.solving import Computing, computes, solving, solving_oracle
 from udcp_dsl.cli.spec import diagnostics_of, reads_spec
 from udcp_dsl.diagnostics import InputError, OracleError
-from udcp_dsl.showing import Column, Description, Styled, Table, in_unit
+from udcp_dsl.showing import Column, Description, Styled, Table, in_unit, with_unit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _USUAL = ("greedy", "price")
 _SHOWN = 5
-_WORST = "rows with the largest gaps:"
+_WORST = "rows with the largest gaps, cost"
 # Costs this close, relative to their size, are one cost that was added up in another order.
 _EQUAL = 1e-9
 
@@ -124,17 +124,19 @@ def command(
         for i, row in enumerate(chosen)
     ]
     mean = float(optimum[proved].mean()) if proved.any() else None
-    average = "no optimum is proved" if mean is None else f"the optimum costs {mean:.6g} on average"
+    least = "" if mean is None else with_unit(f"{mean:.6g}", loss.unit)
+    average = f"the optimum costs {least} on average" if least else "no optimum is proved"
     many = f"{len(P):,} of {len(rows):,} rows" if len(P) < len(rows) else f"{len(P):,} rows"
     unproved = int((~proved).sum())
     about = {"loss": loss.name, "alpha": show_level(level), "n": len(P), "unproved": unproved}
+    most = f"{in_unit(_WORST, loss.unit)}:"
     worst = [rows_of[i] for i in _worst(costs, optimum, proved)]
     described = Description(
         title=(Styled(loss.name, "bold"), f" over {many}, sets of mass {mass:g}: {average}"),
         lines=(f"{unproved:,} rows are left out: their optimum is not proved",) if unproved else (),
         tables=(
             _summaries(summaries, int(proved.sum()), loss.unit),
-            Table(_row_columns(rows.ids is not None, list(costs)) if worst else (), rows_of, _WORST, "", "rows", worst),
+            Table(_row_columns(rows.ids is not None, list(costs)) if worst else (), rows_of, most, "", "rows", worst),
         ),
         notes=tuple(f"{name} does not apply: {why}" for name, why in left_out.items()),
         data={**about, "mean_optimum": mean, "left_out": left_out},

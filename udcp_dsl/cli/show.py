@@ -110,7 +110,7 @@ def _lines(predictor: SetPredictor, way: Applicability) -> Iterator[tuple[str, s
             yield state, ", ".join(names)
     yield "labels", listed(loss.labels, _LISTED)
     exact = "" if way.exact is None else ", exact" if way.exact else ", a heuristic"
-    time = "" if way.time is None else f"; {way.time} per row"
+    time = "" if way.time is None else f"; {way.time.per_row}"
     yield "oracle", f"{predictor.oracle.name}, by {way.why}{exact}{time}"
     settings = {name: x for name, x in predictor.oracle.options.items() if x is not None}
     if settings:

@@ -408,7 +408,11 @@ class Comparison(Result):
     def left_out(self, summaries: Sequence[Summary]) -> list[str]:
         """For one loss and alpha: whom each oracle covers too little, empty sets, the ways out, and the limits."""
         found = [(x.oracle, x.least_covered) for x in summaries if x.least_covered is not None]
-        worst = [(oracle, least.worst) for oracle, least in found if least.worst is not None]
+        worst = [
+            (oracle, least.worst)
+            for oracle, least in found
+            if least.worst is not None and least.worst.coverage < 1 - least.alpha
+        ]
         named = [f"{oracle} '{self.called(part.name)}' {part.coverage:.3f}" for oracle, part in worst]
         short = [f"{oracle}: {least.shortfall(self.called)}" for oracle, least in found if least.short]
         ways = [max((least.ways_out for _, least in found), key=len)] if short else []

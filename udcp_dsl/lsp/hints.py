@@ -49,7 +49,7 @@ def code_lenses(document: Document) -> list[dict[str, Any]]:
 
 
 def _shown(oracle: Applicability) -> str:
-    says = [*(["exact"] if oracle.exact else []), *([f"{oracle.time} per row"] if oracle.time is not None else [])]
+    says = [*(["exact"] if oracle.exact else []), *([oracle.time.per_row] if oracle.time is not None else [])]
     return f"{oracle.name} ({', '.join(says)})" if says else oracle.name
 
 

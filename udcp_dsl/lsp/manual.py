@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 
 _HERE = Path(__file__).parent
 _FOLDERS = (_HERE / "reference", _HERE.parents[1] / "specs" / "reference")
+
+# To another page: an editor would look for it in the folder of the user.
+_LINK = re.compile(r"\[([^\]]+)\]\((?!https?:)[^)]*\)")
 
 # Words of the language that are no atoms, and where they are explained.
 _PAGES = {
@@ -51,5 +55,5 @@ def page(word: str) -> str:
     for folder in _FOLDERS:
         if (folder / f"{name}.md").is_file():
             text = (folder / f"{name}.md").read_text(encoding="utf-8")
-            return text.partition("\n## Examples")[0].partition("\n```")[0].strip()
+            return _LINK.sub(r"\1", text.partition("\n## Examples")[0].partition("\n```")[0].strip())
     return ""

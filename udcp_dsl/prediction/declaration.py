@@ -34,6 +34,14 @@ class Time(StrEnum):
         """The seconds below which it stays."""
         return {Time.MICROSECONDS: 1e-3, Time.MILLISECONDS: 1.0, Time.LONGER: math.inf}[self]
 
+    @property
+    def per_row(self) -> str:
+        """
+        >>> Time.MILLISECONDS.per_row, Time.LONGER.per_row
+        ('milliseconds per row', 'longer than milliseconds per row')
+        """
+        return f"{self} than milliseconds per row" if self is Time.LONGER else f"{self} per row"
+
     @staticmethod
     def of(seconds: float) -> Time:
         """

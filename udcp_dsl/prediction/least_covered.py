@@ -129,8 +129,22 @@ class LeastCovered(Shown):
     def line(self, called: Callable[[str], str] = str) -> str:
         """Coverage of all rows and of the worst class."""
         where = f" {self.rows}" if self.rows else ""
-        worst = "" if self.worst is None else f"; worst {self.worst.told(called)} {self.worst.coverage:.3f}"
-        return f"coverage {self.overall.coverage:.3f}{where} ({show_level(1 - self.alpha)} promised){worst}"
+        worst = self.about_worst(called)
+        told = f"coverage {self.overall.coverage:.3f}{where} ({show_level(1 - self.alpha)} promised)"
+        return f"{told}; {worst}" if worst else told
+
+    def about_worst(self, called: Callable[[str], str] = str) -> str:
+        """The worst class, in words, or that none is below what was promised; empty where no class has enough rows.
+
+        >>> most, seven = Part("all", "", 80, 76, 0.95), Part("class", "7", 40, 38, 0.95)
+        >>> LeastCovered(Fraction(1, 10), most, seven, ()).about_worst()
+        'no class of 20 rows or more below 0.9'
+        """
+        if self.worst is None:
+            return ""
+        if self.worst.coverage >= 1 - self.alpha:
+            return f"no class of {FEWEST} rows or more below {show_level(1 - self.alpha)}"
+        return f"worst {self.worst.told(called)} {self.worst.coverage:.3f}"
 
     def shortfall(self, called: Callable[[str], str] = str) -> str:
         """The parts that fall short, in words; empty where none does."""

@@ -7,6 +7,7 @@ test rows of one split.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from html import escape
@@ -41,7 +42,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Answer:
-    """Of one loss: the oracle whose sets are cheapest, and the rival that it is held against."""
+    """Of one loss: the oracle whose sets are cheapest, at the same coverage, and the rival that it is held against."""
 
     loss: str
     best: Summary
@@ -74,11 +75,22 @@ def answer(comparison: Comparison, loss: str) -> Answer | None:
         return found is None, summary.cost_mean if found is None else found.mean
 
     ranked = sorted(summaries, key=cost)
-    best, others = ranked[0], ranked[1:]
+    # On one split several may be as cheap as chance can tell: then the mean over the splits decides.
+    best = min((s for s in ranked if _as_cheap(s, ranked[0], even)), key=lambda s: s.cost_mean)
+    others = [s for s in ranked if s is not best]
     rival = next((s for s in others if s.oracle in _BLIND), others[0] if others else None)
     levels = sorted({*LEVELS, comparison.alphas[0]}, reverse=True) if comparison.promise.risk is None else []
     found = (_choice(comparison, best, rival, level) for level in levels)
     return Answer(loss, best, rival, tuple(choice for choice in found if choice is not None))
+
+
+def _as_cheap(summary: Summary, first: Summary, even: Mapping[str, MatchedCost | None]) -> bool:
+    """Whether sets that cover what was asked for may cost no more than the first's, as far as chance can tell."""
+    least, cost = even[first.oracle], even[summary.oracle]
+    if summary is first or least is None or cost is None:
+        return summary is first
+    saving, (low, high) = least.saving(cost), summary.coverage_interval
+    return saving is not None and saving[1] <= 0 and low <= float(1 - summary.alpha) <= high
 
 
 def _choice(comparison: Comparison, best: Summary, rival: Summary | None, alpha: Fraction) -> Choice | None:

@@ -55,6 +55,5 @@ def _covered(comparison: Comparison, summary: Summary) -> str:
         return f"mean harm {number(summary.risk)} (at most: {show_level(summary.alpha)})"
     said = f"coverage {summary.coverage:.3f} (asked for: {target(summary.alpha)})"
     low = ", too low" if summary.coverage_interval[1] < float(1 - summary.alpha) else ""
-    worst = None if summary.least_covered is None else summary.least_covered.worst
-    named = "" if worst is None else f"; worst {shown(worst.told(comparison.called))} {worst.coverage:.3f}"
-    return f"{said}{low}{named}"
+    worst = "" if summary.least_covered is None else shown(summary.least_covered.about_worst(comparison.called))
+    return f"{said}{low}{f'; {worst}' if worst else ''}"

@@ -63,7 +63,7 @@ def test_text(udcp: Udcp, probs: str, folder: Path) -> None:
     assert lines[0].startswith("pets over 20 of 30 rows, sets of mass 0.7: the optimum costs ")
     assert lines[2].split() == ["oracle", "mean", "cost", "mean", "size", "gap", "of", "optimum", "largest", "optimal"]
     assert lines[4].startswith("base ")
-    worst = lines.index("rows with the largest gaps:")
+    worst = lines.index("rows with the largest gaps, cost:")
     assert lines[worst + 1].split() == ["row", "id", "optimum", "base"]
     row, name, *_ = lines[worst + 3].split()
     assert name == f"pet{row}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,13 @@ def test_names_in_a_statement_that_does_not_parse(marked: object, triage: str) -
 @pytest.mark.parametrize("word", ATOM_NAMES)
 def test_every_atom_has_its_page(word: str) -> None:
     assert page(word).startswith(f"# {word}")
+
+
+def test_pages_link_to_nothing_that_an_editor_would_not_find() -> None:
+    linked = (Path(__file__).parents[3] / "specs/reference/distances.md").read_text(encoding="utf-8")
+    assert "[`diameter`](diameter.md)" in linked
+    assert "`diameter`, `spread` and `radius` take" in page("distance").replace("\n", " ")
+    assert [word for word in sorted({*ATOM_NAMES, *RESERVED}) if re.search(r"\]\((?!https?:)", page(word))] == []
 
 
 def test_words_have_pages_or_none() -> None:

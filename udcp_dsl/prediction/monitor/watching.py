@@ -280,7 +280,7 @@ class Monitor(Result):
         cells = sorted(self._streams[1:], key=lambda s: (s.alarm is None, -s.log_most))
         more, untested = len(cells) - _SHOWN, self.untested
         streams = Table(
-            _COLUMNS,
+            _COLUMNS if self.alarms else _COLUMNS[:-1],
             self._streams,
             note=f"and {more:,} more with less evidence" if more > 0 else "",
             key="streams",

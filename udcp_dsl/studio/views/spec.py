@@ -167,7 +167,7 @@ def _oracle(name: str, loss: Loss) -> dict[str, Any]:
         "why": f"{says.does}; {way.algorithm}",
         "exact": way.exact,
         "solves": says.solves,
-        "time": str(way.time),
+        "time": way.time.per_row,
     }
 
 

@@ -4,11 +4,11 @@ import { make } from "./dom.js";
 
 const INLINE = /(`[^`]+`|\*\*[^*]+\*\*|\[[^\]]+\]\([^)]*\))/;
 
-const inline = (text) => text.split(INLINE).map((part) => {
+export const inline = (text) => text.split(INLINE).flatMap((part) => {
   if (part.startsWith("`") && part.length > 1) return make("code", {}, part.slice(1, -1));
   if (part.startsWith("**")) return make("b", {}, part.slice(2, -2));
   const link = /^\[([^\]]+)\]\([^)]*\)$/.exec(part);
-  return link ? link[1] : part;
+  return link ? inline(link[1]) : part;
 });
 
 const table = (lines) => make("table", {}, lines.filter((line) => !/^\|[-|: ]+\|$/.test(line)).map((line, i) =>

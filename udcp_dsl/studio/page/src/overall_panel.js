@@ -117,7 +117,7 @@ export class OverallPanel {
       one.entered.length && one.left.length ? ", and" : "",
       one.left.length ? [" no longer ", make("s", {}, name(listed(names(one.left), 4)))] : "",
       make("span", { class: "muted" }, ` (saves ${number(one.saved)})`)));
-    const told = `${data.changed} of ${data.rows} rows have another set by ${data.oracle}. Mean cost ${number(data.cost_before)} → ${cost(data.cost_after)} by each spec's own measure; by the new one the old sets would cost ${number(data.cost_after + data.saved)}, so ${number(data.saved)} a row is saved. Coverage ${percent(data.coverage_before)} → ${percent(data.coverage_after)}, size ${number(data.size_before)} → ${number(data.size_after)} (${signed(data.size_after - data.size_before)}).`;
+    const told = `${data.changed} of ${data.rows} rows have another set by ${data.oracle}. Mean cost ${number(data.cost_before)} → ${cost(data.cost_after)} by each spec's own measure; by the new one the old sets would cost ${number(data.cost_after + data.saved)}, so ${number(data.saved)} per row is saved. Coverage ${percent(data.coverage_before)} → ${percent(data.coverage_after)}, size ${number(data.size_before)} → ${number(data.size_after)} (${signed(data.size_after - data.size_before)}).`;
     const open = this.changed.querySelector("details")?.open;
     refill(this.changed, make("h3", {}, "Before and after the last edit"), make("p", {}, told),
       lines.length ? make("details", { open }, make("summary", { "data-key": "changed rows" }, `The rows that changed${data.changed > lines.length ? `, the first ${lines.length}` : ""}`), make("ul", {}, lines)) : "");

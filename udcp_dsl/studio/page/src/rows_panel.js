@@ -68,7 +68,7 @@ export class RowsPanel {
     const { row } = this;
     this.bars.clear();
     const head = make("thead", {},
-      make("tr", { class: "over" }, make("td", { colspan: 2 }), make("th", { colspan: row.sets.length, scope: "colgroup" }, "in the set of each oracle ", help("oracle"))),
+      make("tr", { class: "over" }, make("td", { colspan: 2 }), make("th", { colspan: row.sets.length, scope: "colgroup" }, "in the set of ", help("oracle"))),
       make("tr", {}, make("th", { scope: "col" }, "label"), make("th", { scope: "col", class: "wide" }, "probability"),
       row.sets.map(({ oracle }) => make("th", { scope: "col", class: "oracle" }, swatch(this.looks[oracle]), make("span", {}, oracle)))));
     this.dots = make("tbody", {}, row.p.map(([y, p]) => this.line(y, p)));

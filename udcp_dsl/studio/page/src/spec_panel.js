@@ -3,6 +3,7 @@
 import { change, offline } from "./connection.js";
 import { cost, make, name, number, percent, refill, typed } from "./dom.js";
 import { Editor } from "./editor.js";
+import { inline } from "./markdown.js";
 
 export class SpecPanel {
   constructor(parent) {
@@ -145,10 +146,10 @@ export class SpecPanel {
         onchange: () => change({ oracles: [...boxesOf().filter((x) => x.checked).map((x) => x.value)] }),
         value: oracle.name,
       });
-      const speed = oracle.time ? `${oracle.time} a row${oracle.exact ? ", exact" : ""}` : "";
+      const speed = oracle.time ? `${oracle.time}${oracle.exact ? ", exact" : ""}` : "";
       return make("li", { class: oracle.applies ? "" : "muted" },
         make("label", {}, box, " ", make("b", {}, oracle.name), speed ? make("span", { class: "muted small" }, ` ${speed}`) : ""),
-        make("div", { class: "small muted" }, oracle.applies ? oracle.why : `does not apply: ${oracle.why}`));
+        make("div", { class: "small muted" }, inline(oracle.applies ? oracle.why : `does not apply: ${oracle.why}`)));
     });
     const boxesOf = () => [...this.oracles.querySelectorAll("input")];
     refill(this.oracles, make("summary", { "data-key": "oracles" }, "Oracles"), make("ul", {}, boxes));
