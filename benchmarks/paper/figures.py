@@ -44,7 +44,7 @@ FAULTS = {
     "separable": "`ratio` takes a wrong order statistic (with 20 calibration points it covers 0.81), and penalties are "
     "redrawn while scores are cached",
     "max_distance": "`penalized` is shown the true label, which no method may see; the hierarchy is split 1/1/7, so "
-    "that a third of the pairs have wrong parents; and the largest distance is measured to the true label, not within "
+    "a third of the pairs have wrong parents; and the largest distance is measured to the true label, not within "
     "the set",
     "coverage_loss": "`penalized` is shown the true label, and the hierarchy is split 1/1/7",
 }
