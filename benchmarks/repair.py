@@ -226,7 +226,8 @@ def least_covered(rows: list[dict[str, Any]]) -> str:
     covered = row["absent_coverage"]
     return (
         "The lowest coverage of labels that do not occur in the rows of the repair is "
-        f"{covered[with_repair]:.2f}, compared with {covered[without]:.2f} without the repair ({row['case']}, alpha {row['alpha']:g})."
+        f"{covered[with_repair]:.2f}, compared with {covered[without]:.2f} without the repair "
+        f"({row['case']}, alpha {row['alpha']:g})."
     )
 
 
