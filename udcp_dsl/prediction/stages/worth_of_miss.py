@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from udcp_dsl.prediction.stages.oracle_input import OracleInput
     from udcp_dsl.prediction.stages.setting import Cells, Setting
 
-# Half of the rows, and at most this many. A small alpha depends on the few rows that are missed; with fewer rows, the
-# error of alpha costs more than a better threshold gains. Then the fewest rows: in all, and in a group that is to have
-# an alpha of its own.
+# Half of the rows, but no more than this many: the rows that decide about a small alpha are the few that are missed,
+# and with fewer of these alpha is off by more than a better threshold gains. Then how many rows it takes at least: of
+# all, and of a group for an alpha of its own.
 SHARE, MOST = Fraction(1, 2), 2000
 FEWEST, OF_A_GROUP = 10, 50
 # Thresholds that are tried: as many as this many entries of scores allow, but no fewer and no more than so many.
