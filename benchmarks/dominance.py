@@ -269,10 +269,10 @@ def table(data: dict[str, Any], alphas: tuple[float, ...]) -> list[str]:
 
 # By whether p is true, whether it was repaired, and whether it is wrong by design.
 STATES = {
-    (True, False, False): "With true p,",
-    (False, False, False): "On real classifiers without repair,",
-    (False, True, False): "On real classifiers with a repair from other rows,",
-    (False, False, True): "On the digits with C = 1, where p is wrong on purpose,",
+    (True, False, False): "With true p",
+    (False, False, False): "On real classifiers as they are",
+    (False, True, False): "On real classifiers, repaired on other rows,",
+    (False, False, True): "On the digits with C = 1, whose p are wrong by design,",
 }
 
 
@@ -283,7 +283,7 @@ def verdict(data: dict[str, Any]) -> list[str]:
         rows = [row for row in data["rows"] if (row["true_p"], row["repair"] is not None, row["wrong"]) == state]
         if rows:
             held = sum(row["holds"] for row in rows)
-            found.append(f"{where} `price` has the lowest cost, or ties within noise, in {held} of {len(rows)} rows.")
+            found.append(f"{where} `price` is lowest, or equal within noise, in {held} of {len(rows)} rows.")
         for row in rows:
             for rival in row["rivals"]:
                 if rival["verdict"] == "cheaper":
@@ -315,10 +315,10 @@ def not_nested_lines(data: dict[str, Any]) -> list[str]:
 
 
 LEGEND = (
-    "The table shows mean costs at matched coverage: of `price` itself, then of the others as multiples of it (`ilp` "
-    "on fewer rows, compared with `price` on the same rows). `=`: equal within two standard errors; bold: cheaper than "
-    "`price`. The column *repair* has the exponent a, the smoothing w, and the number of shifted labels, fitted on "
-    "rows that are not used for testing; none: p was left as it is."
+    "Mean cost at matched coverage: of `price` itself, then of the others as multiples of it (`ilp`: on fewer rows, "
+    "beside `price` on the same rows). `=`: equal within two standard errors; bold: cheaper than `price`. Repair, "
+    "fitted on rows that are not judged: the exponent a, the smoothing w, and number of labels shifted; none: p was "
+    "left as it is."
 )
 
 

@@ -150,13 +150,13 @@ def test_the_states_of_p_are_counted_apart(dominance: ModuleType) -> None:
         row("seen, repaired", False, "none", "dearer"),
         row("unsure", False, None, "cheaper", wrong=True),
     ]
-    lowest = "`price` has the lowest cost, or ties within noise, in"
+    lowest = "`price` is lowest, or equal within noise, in"
     assert dominance.verdict({"rows": rows}) == [
-        f"With true p, {lowest} 1 of 1 rows.",
-        f"On real classifiers without repair, {lowest} 1 of 2 rows.",
+        f"With true p {lowest} 1 of 1 rows.",
+        f"On real classifiers as they are {lowest} 1 of 2 rows.",
         "`lac` is cheaper on seen at alpha 0.1: 0.9 against 1 (standard error 0.01).",
-        f"On real classifiers with a repair from other rows, {lowest} 1 of 1 rows.",
-        f"On the digits with C = 1, where p is wrong on purpose, {lowest} 0 of 1 rows.",
+        f"On real classifiers, repaired on other rows, {lowest} 1 of 1 rows.",
+        f"On the digits with C = 1, whose p are wrong by design, {lowest} 0 of 1 rows.",
         "`lac` is cheaper on unsure at alpha 0.1: 0.9 against 1 (standard error 0.01).",
     ]
 
