@@ -206,7 +206,7 @@ def page(data: dict[str, Any]) -> str:
     """What stands between the markers of the page: `price` beside the cheapest of the other oracles."""
     lines = [
         "| classifier: loss | alpha | `price`, default | `price`, `repair=None` | cheapest other oracle | coverage of "
-        "`price` | of labels that the fold lacks |",
+        "`price` | coverage of labels that the repair has not seen |",
         "|---" * 7 + "|",
     ]
     for row in data["rows"]:
@@ -225,8 +225,9 @@ def least_covered(rows: list[dict[str, Any]]) -> str:
     row = min((r for r in rows if r["absent_rows"]), key=lambda r: float(r["absent_coverage"][with_repair]))
     covered = row["absent_coverage"]
     return (
-        f"Labels that the fold lacks are covered least on {row['case']} at alpha {row['alpha']:g}: "
-        f"{covered[with_repair]:.2f}, against {covered[without]:.2f} without the repair."
+        "The lowest coverage of labels that do not occur in the rows of the repair is "
+        f"{covered[with_repair]:.2f}, compared with {covered[without]:.2f} without the repair "
+        f"({row['case']}, alpha {row['alpha']:g})."
     )
 
 

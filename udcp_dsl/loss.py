@@ -134,7 +134,7 @@ class Loss(Shown):
     def at(self, inputs: Mapping[str, Any] | None = None) -> Loss:
         """The loss of one row: its inputs are replaced by the numbers of that row.
 
-        Facts of the result are those proved for all values of the inputs; its interval is that of the row.
+        The facts of the result hold for all values of the inputs; its interval is for this row only.
 
         Parameters
         ----------

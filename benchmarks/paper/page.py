@@ -86,9 +86,10 @@ def _beside(data: Data) -> str:
         head = ["paper: data, K", "accuracy", "base", "x penalized", f"x {special}"]
         head += ["ours: K, accuracy", "`base through`", *(f"x `{oracle}`" for oracle in ours)]
         about = (
-            f"**{TITLES[loss].partition('. ')[2]}**, as multiples of `base` by the mass through a label, the paper's."
+            f"**{TITLES[loss].partition('. ')[2]}.** Costs as multiples of `base`, scored by the mass through a label, "
+            "as in the paper."
         )
-        parts += [f"{about} Known of the paper's figures: {FAULTS[loss]}.", _table(head, lines)]
+        parts += [f"{about} Known faults of the paper's figures: {FAULTS[loss]}.", _table(head, lines)]
     return "\n\n".join(parts)
 
 

@@ -40,7 +40,7 @@ _STYLES: Mapping[str, Style] = {"proved": "good", "refuted": "dim", "unknown": "
 def command(loss: Loss, sized: bool, model_file: str | None, why: bool, timed: bool) -> int:
     """Find errors in a spec, and list the oracles that apply: how they work, how exact and how fast they are.
 
-    Exact means that no set is better for the price or the probability that the oracle aims at. Times are orders of
+    Exact means that an oracle finds the best set at its price, or at its probability. Times are orders of
     magnitude for one row among many; --time measures them. --why adds what is proved about the loss, with reasons.
     """
     from udcp_dsl.expression.explain import free_labels_warning

@@ -182,7 +182,8 @@ class Comparison(Result):
     repairs : tuple of Stage
         What changed the probabilities.
     beside : Comparison or None
-        The same comparison with coverage guaranteed by difficulty, if it was asked for. It has no curves and examples.
+        The same comparison with coverage guaranteed by difficulty or decision, if requested. It has no curves and
+        examples.
     along : dict
         The curves row by row, by (loss, oracle), for costs at equal coverage and for the worth of a miss.
     """

@@ -31,7 +31,7 @@ class KeptRows:
     y : array of int, shape (n,)
         True labels, as positions.
     labels : tuple of str
-        Labels of the example's spec, in its order.
+        The labels, in the order of the example's spec.
     origin : str
         What classified what.
     """

@@ -317,7 +317,7 @@ def assert_coverage(
     seed: int = 0,
     chance: float = 1e-6,
 ) -> None:
-    """Fail if the coverage of a predictor is not what split conformal prediction gives, neither less nor more.
+    """Fail if the coverage of a predictor is lower or higher than split conformal prediction gives.
 
     Coverage over repeated calibrations follows a known distribution; the test compares with it, without a tolerance.
 

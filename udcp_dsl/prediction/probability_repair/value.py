@@ -58,7 +58,8 @@ class Repair:
     n_rows : int
         Number of rows it was fitted on; 0 if it was given.
     losses : HeldOutLoss, optional
-        Log loss on held-out folds, before and after. Where nothing was adopted, `after` is that of the best candidate.
+        Log loss on held-out folds, before and after. If p was left alone, `after` is that of the best
+        candidate.
     absent : tuple of int
         Positions of the labels that do not occur in the rows it was fitted on.
     reliability : Reliability, optional
