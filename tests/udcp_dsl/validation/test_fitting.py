@@ -182,7 +182,7 @@ def test_cases_may_hold_a_parameter_of_their_own() -> None:
             [({"aple"}, ">", 0)],
             "case 'comparison 0': unknown label 'aple'; did you mean 'apple'",
         ),
-        ("labels {a}  param k = 1 in [0, 2]  loss l = k * size", [({"a"}, "!=", 0)], "compares nothing"),
+        ("labels {a}  param k = 1 in [0, 2]  loss l = k * size", [({"a"}, "!=", 0)], "is not a comparison"),
         ("labels {a}  param k = 1 in [0, 2]  loss l = k * size", ["a"], "give \\(set, sign, set\\)"),
     ],
 )
