@@ -87,7 +87,7 @@ class PerRow(NDArrayOperatorsMixin):
     def __float__(self) -> float:
         raise OneByOne("a number of one row is asked for")
 
-    __int__ = __index__ = __float__  # type: ignore[assignment]  # none of them returns
+    __int__ = __index__ = __float__  # none of them returns
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("_") and hasattr(np.ndarray, name):

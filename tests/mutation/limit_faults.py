@@ -34,6 +34,13 @@ LIMIT_FAULTS = (
         (DUAL,),
     ),
     Fault(
+        "limits: a predictor that enforces them is adapted",
+        "udcp_dsl/prediction/adapting.py",
+        "    if predictor.multipliers is not None:\n",
+        "    if False:\n",
+        (STAGE, "-k", "not_adapted"),
+    ),
+    Fault(
         "limits: what cannot be reached is taken",
         _MULTIPLIERS,
         "        if found.unreachable:\n",

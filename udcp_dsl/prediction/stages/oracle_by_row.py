@@ -277,7 +277,7 @@ class SolvingByRow(OracleByRow, SolvingOracle):
     def _oracles(self, n: int) -> Iterator[tuple[Rows, Oracle]]:
         for rows, oracle in super()._oracles(n):
             yield rows, oracle
-            for _ in rows if self._advance is not None else ():
+            for _ in np.arange(n)[rows] if self._advance is not None else ():
                 self._advance()  # type: ignore[misc]  # it is not None here
 
     def optimal(self, P: Probabilities) -> tuple[Masks, Masks]:
