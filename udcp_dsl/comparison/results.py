@@ -167,8 +167,8 @@ class Comparison(Result):
     curves : dict
         Points (alpha, coverage, mean cost) of the first split, by (loss, oracle).
     examples : dict
-        Rows to look at, by loss. The first is one in which `price` is cheaper and right, the second one in which it
-        misses; then rows whose sets differ most in cost, and some spread over the rest.
+        Rows to look at, by loss. In the first, `price` is cheaper and right; in the second, it misses the truth;
+        then rows whose sets differ most in cost, and some spread over the rest.
     accuracy : float
         How often the likeliest label is the true one.
     n, K : int
