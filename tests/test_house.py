@@ -14,7 +14,7 @@ import udcp_dsl
 
 ROOT = Path(__file__).parents[1]
 ROOTS = [ROOT / "udcp_dsl", ROOT / "solvers", ROOT / "grammars"]
-COMPILED_ROOMS = ("search", "numeric", "programs", "greedy_orders")
+COMPILED_ROOMS = ("search", "prices", "numeric", "programs", "greedy_orders")
 ONE_A_VERB_OR_ATOM = ("udcp_dsl/cli", "udcp_dsl/expression/atoms")
 
 

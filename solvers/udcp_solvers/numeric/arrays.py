@@ -6,6 +6,7 @@ kernel makes all of them slower to compile.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -27,7 +28,13 @@ Records: TypeAlias = Any
 
 def records(many: int, fields: np.dtype[Any]) -> Records:
     """So many records, all zero."""
-    return np.zeros(many, dtype=fields).view(np.recarray)
+    return np.zeros(many, dtype=_record_of(fields)).view(np.recarray)
+
+
+@cache
+def _record_of(fields: np.dtype[Any]) -> np.dtype[Any]:
+    """One object for each kind of record: numba recognises it at once, where it would have to compare a new one."""
+    return np.dtype((np.record, fields))
 
 
 def plain(P: Probabilities) -> Floats:
