@@ -52,7 +52,7 @@ def test_the_meaning_comes_before_the_facts(marked: object, triage: str) -> None
 @pytest.mark.parametrize(
     ("at", "said"),
     [
-        ("param coher|ence", "--param coherence=0: stop caring about families"),
+        ("param coher|ence", "hours for each family in the set: one more protocol to open"),
         ("let mi|xed", 'The worst answer of all: "it may be harmless, it may be cancer".'),
         ("loss tri|age", "What triage wants: few workups, few protocols, no mixed messages, near relatives."),
     ],
