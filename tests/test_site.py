@@ -20,7 +20,6 @@ import executed  # noqa: E402, likewise
 
 PAGES = sorted(path for path in DOCS.rglob("*.md") if "made" not in path.relative_to(DOCS).parts)
 RUN = [page for page in PAGES if executed.blocks_of(page)]
-# Pages that are being written, which are held to the width of code when they are done.
 # Of rows as few as will do; the site is built with all of them.
 SMALLER = {
     "start": {"3000": "400", "1500": "200"},
