@@ -317,7 +317,13 @@ def test_what_is_not_text_has_a_contrast_of_3(options: dict[str, bool], opened: 
             "const b = document.querySelector(arguments[0]).getBoundingClientRect(); return [b.x, b.y, b.width, b.height]",
             css,
         )
-        clip = {"x": x - beside, "y": y - beside, "width": width + 2 * beside, "height": height + 2 * beside, "scale": 1}
+        clip = {
+            "x": x - beside,
+            "y": y - beside,
+            "width": width + 2 * beside,
+            "height": height + 2 * beside,
+            "scale": 1,
+        }
         shot = page.driver.execute_cdp_cmd("Page.captureScreenshot", {"format": "png", "clip": clip})["data"]
         return matplotlib.image.imread(io.BytesIO(base64.b64decode(shot)))[..., :3]
 

@@ -430,7 +430,7 @@ def test_an_array_that_swells_is_not_unpacked_unasked(tmp_path: Path, monkeypatc
     np.savez_compressed(tmp_path / "p.npz", P=P)
     assert len(read_rows(tmp_path / "p.npz", ("a", "b"))) == 50_000  # small enough, however far it shrank
     monkeypatch.setattr("udcp_dsl.prediction.rows.array_files._UNPACKED_BYTES", 1 << 16)
-    with pytest.raises(InputError, match=r"p\.npz: 'P' unpacks from [\d,]+ bytes to 800,128: if that is meant"):
+    with pytest.raises(InputError, match=r"p\.npz: 'P' expands from [\d,]+ bytes to 800,128: if that is intended"):
         read_rows(tmp_path / "p.npz", ("a", "b"))
     varied = np.random.default_rng(0).dirichlet([1, 1], 50_000)
     np.savez_compressed(tmp_path / "p.npz", P=varied)
