@@ -461,6 +461,9 @@ class Loss(Shown):
             return labels
         if isinstance(labels, str):
             raise InputError(f"a set of labels is expected, not one string: write {{{labels!r}}}")
+        if not isinstance(labels, Iterable):
+            way_out = "for the empty set pass set()" if labels is None else f"write {{{labels!r}}}"
+            raise InputError(f"a set of labels is expected, not a {type(labels).__name__}: {way_out}")
         positions = [self._position(label) for label in labels]
         mask = np.zeros(self.K, dtype=bool)
         mask[positions] = True
@@ -699,6 +702,10 @@ def loads(
     from udcp_dsl.compile.passes import compile_spec
     from udcp_dsl.compile.sources import Files
 
+    if not isinstance(text, str):
+        raise TypeError(f"text is a {type(text).__name__}, not a str: decode bytes, and read files with load")
+    if text.endswith(".loss") and not text.split()[1:]:
+        raise InputError(f"{text!r} is a path, not the text of a spec: read it with udcp.load")
     below = Files(None if folder is None else Path(folder), allow_outside=allow_outside, contents=files)
     return _finish(compile_spec(Source(name, text), below, params, labels, loss))
 

@@ -145,7 +145,7 @@ class RowOptions:
         if self.inputs_file is not None and not inputs:
             raise InputError(f"--inputs {self.inputs_file}: the loss reads no inputs: leave it out")
         read = {role: read_input(self.inputs_file or "", x, len(inputs) == 1) for role, x in apart.items()}
-        return replace(source, beside=beside | read)
+        return replace(source, beside=beside | read, beside_in=self.files)
 
     def source_for(self, predictor: SetPredictor) -> Source:
         """The same for a saved predictor, which knows what its numbers are."""

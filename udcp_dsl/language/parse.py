@@ -38,13 +38,18 @@ _KEY = rf'"[^"\\]*(?:\\.[^"\\]*)*"|[{WORD}]+'
 _IN_LABEL_RUN = re.compile(_KEY)
 _IN_COST_RUN = re.compile(rf"({_KEY})\s*:\s*([^\s,]+)")
 
+_DATA = (".npy", ".npz", ".csv", ".parquet", ".arrow", ".feather", ".json", ".jsonl")
+
 # A spec is written by people; what is larger takes longer to check than anybody waits.
 _MOST_BYTES = 4_000_000
 
 
 def _near_path(name: str) -> str:
-    """What to do about a path that cannot be read: the spec of its folder whose name is nearest."""
+    """What to do about a path that cannot be read: the spec of its folder whose name is nearest, or that is in it."""
     try:
+        if Path(name).is_dir():
+            inside = min((path for path in Path(name).iterdir() if path.suffix == ".loss"), default=None)
+            return "it holds no .loss file" if inside is None else f"give a file, such as {str(inside)!r}"
         folder = Path(name).parent
         close = nearest(Path(name).name, (entry.name for entry in folder.iterdir() if entry.suffix == ".loss"))
     except (OSError, ValueError):
@@ -55,6 +60,9 @@ def _near_path(name: str) -> str:
 def read_source(path: str | os.PathLike[str]) -> Source:
     """The text of a spec file; a byte-order mark at its start is skipped. Refuses what is not a UTF-8 text."""
     name = os.fspath(path)
+    if Path(path).suffix.lower() in _DATA and Path(path).is_file():
+        message = f"{name} is no spec, but data or a saved predictor"
+        raise SpecError([Diagnostic("E100", Span(Source(name, ""), 0, 0), message, "give a .loss file")])
     try:
         data = Path(path).read_bytes()
     except (OSError, ValueError) as error:

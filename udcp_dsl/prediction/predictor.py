@@ -655,8 +655,11 @@ class SetPredictor(DescribedPredictor):
     def _check_groups(self, rows: Rows, given: Any) -> None:
         """Rows may hold groups that are not asked for; an argument that is not asked for is a mistake."""
         by_group = self.promise.by_group
-        if (given is not None and not by_group) or (rows.groups is None and by_group):
-            raise InputError(f'groups= and conditional="group" must be given together (it is {self.conditional!r})')
+        if rows.groups is None and by_group:
+            raise InputError("thresholds are by group: give the group of each row, groups=")
+        if given is not None and not by_group:
+            way_out = 'leave out groups=, or calibrate with conditional="group"'
+            raise InputError(f"thresholds are not by group (conditional is {self.conditional!r}): {way_out}")
 
     def true_scores(self, rows: Rows, alpha: Fraction | None = None) -> npt.NDArray[np.float64]:
         """The scores of true labels, as calibration takes them; at one of the alphas, on which anchors depend."""

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from udcp_dsl import __version__
-from udcp_dsl.diagnostics import InputError
+from udcp_dsl.diagnostics import InputError, nearest
 from udcp_dsl.loss import loads
 from udcp_dsl.prediction.files import atomic_write
 from udcp_dsl.prediction.oracle import migrate_options, oracle_names
@@ -123,7 +123,9 @@ def _read(path: Path) -> Mapping[str, Any]:
     except InputError as error:
         raise InputError(f"{path} is not a saved predictor: {error}") from None
     except FileNotFoundError:
-        raise InputError(f"there is no file {str(path)!r}") from None
+        near = nearest(path.name, (x.name for x in path.parent.iterdir())) if path.parent.is_dir() else []
+        meant = f"; did you mean {str(path.parent / near[0])!r}?" if near else ""
+        raise InputError(f"there is no file {str(path)!r}{meant}") from None
     except OSError as error:
         raise InputError(f"cannot read {str(path)!r}: {error.strerror or error}") from None
     except (ValueError, RecursionError):

@@ -355,12 +355,12 @@ def test_true_labels_that_are_refused(given: Any, message: str) -> None:
 
 def test_groups_and_ids_that_are_refused() -> None:
     plain = SetPredictor(LOSS, "lac").calibrate(P_CAL, Y_CAL)
-    with pytest.raises(InputError, match='groups= and conditional="group" must be given together'):
+    with pytest.raises(InputError, match=r"thresholds are not by group .* leave out groups="):
         plain.predict_set(P_NEW, groups=["a"] * M)
     with pytest.raises(InputError, match="sample ids: 2 entries for 24 rows"):
         plain.predict_set(P_NEW, ids=[1, 2])
     grouped = SetPredictor(LOSS, "lac", conditional="group")
-    with pytest.raises(InputError, match='groups= and conditional="group"'):
+    with pytest.raises(InputError, match="by group: give the group of each row, groups="):
         grouped.calibrate(P_CAL, Y_CAL)
     with pytest.raises(InputError, match="groups: 3 entries for 90 rows"):
         grouped.calibrate(P_CAL, Y_CAL, groups=[1, 2, 3])

@@ -44,8 +44,26 @@ def exact_level(alpha: Level, name: str = "alpha", below: Fraction | None = _ONE
         example = "0.1 or 1/10" if below == 1 else show_level(below / 20)
         shown = "1" if below == 1 else f"{float(below):g}"
         given = show_level(alpha) if isinstance(alpha, Fraction) else repr(alpha)
-        raise InputError(f"{name} is {given}: give a number strictly between 0 and {shown}{harm}, such as {example}")
+        meant = _meant(str(alpha).strip(), name) if below == 1 else None
+        way_out = f", such as {example}" if meant is None else f"; {meant}"
+        raise InputError(f"{name} is {given}: give a number strictly between 0 and {shown}{harm}{way_out}")
     return level
+
+
+def _meant(text: str, name: str) -> str | None:
+    """What to write for percent, or for a number with a decimal comma.
+
+    >>> _meant("90", "alpha"), _meant("5%", "alpha"), _meant("0,1", "alpha")
+    ('for a coverage of 90 percent give 0.1', 'for 5 percent give 0.05', 'write 0.1, with a point')
+    """
+    if "," in text and (level := _as_written(text.replace(",", "."))) is not None and 0 < level < 1:
+        return f"write {show_level(level)}, with a point"
+    percent = _as_written(text.removesuffix("%"))
+    if percent is None or not 1 < percent < 100:
+        return None
+    if name == "alpha" and percent >= 50:
+        return f"for a coverage of {float(percent):g} percent give {show_level(1 - percent / 100)}"
+    return f"for {float(percent):g} percent give {show_level(percent / 100)}"
 
 
 def _as_written(value: object) -> Fraction | None:

@@ -314,7 +314,8 @@ class Promise(Cellwise):
     def __post_init__(self, confidence_level: Level | None) -> None:
         declared = options_of(self)
         by_worth = self.miss is not None
-        given = self.alpha not in (None, (LARGEST_FOUND,))  # the latter as it stands while open, by `replace`
+        open_before = isinstance(self.alpha, tuple) and self.alpha == (LARGEST_FOUND,)  # by `replace`
+        given = self.alpha is not None and not open_before
         if by_worth and (given or confidence_level is not None):
             raise InputError("miss finds alpha by itself: give miss or alpha, not both")
         object.__setattr__(self, "alpha_is_open", by_worth)

@@ -6,10 +6,11 @@ import glob
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, Any
 
 from udcp_dsl.diagnostics import InputError, nearest
@@ -183,12 +184,13 @@ def split_key(path: PathLike) -> tuple[Path, str | None]:
 
 
 @contextmanager
-def blamed_on(file: Path) -> Iterator[None]:
-    """Faults found inside are faults of this file."""
+def blamed_on(file: Path, beside: Mapping[str, PathLike] = MappingProxyType({})) -> Iterator[None]:
+    """Faults found inside are faults of this file, or of that in which a column of its own was `beside` it, by role."""
     try:
         yield
     except InputError as error:
-        raise InputError(f"{file}: {error}") from error
+        own = next((path for role, path in beside.items() if str(error).startswith(f"{role}: ")), file)
+        raise InputError(f"{own}: {error}") from error
     except FileNotFoundError as error:
         close = nearest(file.name, os.listdir(file.parent)) if file.parent.is_dir() else []
         raise InputError(f"{file}: no such file" + (f"; did you mean {close[0]!r}?" if close else "")) from error

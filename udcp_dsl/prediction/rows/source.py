@@ -59,6 +59,7 @@ class Source:
     logits: bool = False
     normalize: bool = False
     beside: Mapping[str, Any] = field(default_factory=dict)
+    beside_in: Mapping[str, PathLike] = field(default_factory=dict)  # the files of these columns, where they have one
     model: Part | None = None  # the part whose schema all others must have, where it is not the first
 
     @property
@@ -101,7 +102,7 @@ class Source:
         before: Part | None = None
         for which, part in enumerate(self.parts):
             start = part.start
-            with blamed_on(part.path):
+            with blamed_on(part.path, self.beside_in):
                 try:
                     if not part.continues(before):  # else the file is open, at the first row of this piece
                         blocks = part.blocks(self.wanted, most, like)
