@@ -13,14 +13,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from udcp_dsl.expression.forms import Additive, Weighted, nesting
 from udcp_dsl.per_row import array_of, with_rows
 from udcp_solvers.numeric.arrays import Floats, Indices, Ints, Masks, Probabilities, Row
-from udcp_solvers.numeric.compiled import jit, over_rows
+from udcp_solvers.numeric.compiled import jit_uncounted as jit
+from udcp_solvers.numeric.compiled import over_rows
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
@@ -122,6 +124,10 @@ class Priced(NamedTuple):
     door: Floats
 
 
+# p, prices and doors of a row.
+Room = tuple[Floats, Floats, Floats]
+
+
 class LaminarPrices:
     """The prices of one loss, by row."""
 
@@ -139,7 +145,7 @@ class LaminarPrices:
 
     def scores(self, P: Probabilities) -> Floats:
         out = np.empty(P.shape)
-        over_rows(_scores, *P.shape, P, _arrays(self._forest), out)
+        self._over(_scores, P, out)
         return out
 
     def score_of(self, P: Probabilities, y: Indices) -> Floats:
@@ -147,13 +153,23 @@ class LaminarPrices:
         out = np.empty(len(P))
         position = np.empty(P.shape[1], dtype=np.int64)
         position[self._forest.labels] = np.arange(P.shape[1])
-        over_rows(_score_of, *P.shape, P, _arrays(self._forest), position[y], self._forest.top[y], out)
+        self._over(_score_of, P, position[y], self._forest.top[y], out)
         return out
 
     def sets(self, P: Probabilities, tau: Floats) -> Masks:
         out = np.empty(P.shape, dtype=np.bool_)
-        over_rows(_sets, *P.shape, P, _arrays(self._forest), np.ascontiguousarray(tau), out)
+        self._over(_sets, P, np.array(tau), out)
         return out
+
+    def _over(self, kernel: Callable[..., None], P: Probabilities, *rest: NDArray[Any]) -> None:
+        (n, K), C = P.shape, len(self._forest.low)
+        arrays = _arrays(self._forest)
+
+        def block(start: int, stop: int) -> None:
+            """A block of rows, with room of its own."""
+            kernel(start, stop, P, arrays, (np.empty(K), np.empty(K), np.empty(C)), *rest)
+
+        over_rows(block, n, K)
 
 
 def _arrays(forest: Forest) -> Forests:
@@ -170,12 +186,7 @@ def own_price(cost: float, p: float) -> float:
 
 
 @jit
-def _room(K: int, C: int) -> tuple[Floats, Floats, Floats]:
-    return np.empty(K), np.empty(K), np.empty(C)
-
-
-@jit
-def _at(n: int, of: Forests, room: tuple[Floats, Floats, Floats]) -> Priced:
+def _at(n: int, of: Forests, room: Room) -> Priced:
     costs, weight = of.costs[n % len(of.costs)], of.weight[n % len(of.weight)]
     return Priced(costs, weight, of.low, of.high, of.last, room[0], room[1], room[2])
 
@@ -235,9 +246,8 @@ def tree_prices(first: int, stop: int, at: Priced) -> None:
 
 
 @jit
-def _scores(start: int, stop: int, P: Probabilities, of: Forests, out: Floats) -> None:
+def _scores(start: int, stop: int, P: Probabilities, of: Forests, room: Room, out: Floats) -> None:
     K, C = P.shape[1], of.weight.shape[1]
-    room = _room(K, C)
     for n in range(start, stop):
         at = _at(n, of, room)
         _gather(P[n], of.labels, 0, K, at)
@@ -247,8 +257,9 @@ def _scores(start: int, stop: int, P: Probabilities, of: Forests, out: Floats) -
 
 
 @jit
-def _score_of(start: int, stop: int, P: Probabilities, of: Forests, position: Ints, top: Ints, out: Floats) -> None:
-    room = _room(P.shape[1], of.weight.shape[1])
+def _score_of(
+    start: int, stop: int, P: Probabilities, of: Forests, room: Room, position: Ints, top: Ints, out: Floats
+) -> None:
     for n in range(start, stop):
         at = _at(n, of, room)
         i, c = position[n], top[n]
@@ -261,10 +272,9 @@ def _score_of(start: int, stop: int, P: Probabilities, of: Forests, position: In
 
 
 @jit
-def _sets(start: int, stop: int, P: Probabilities, of: Forests, tau: Floats, out: Masks) -> None:
+def _sets(start: int, stop: int, P: Probabilities, of: Forests, room: Room, tau: Floats, out: Masks) -> None:
     """In doubt about a category, that is too near its price, the prices decide."""
     K, C = P.shape[1], of.weight.shape[1]
-    room = _room(K, C)
     for n in range(start, stop):
         at, mu = _at(n, of, room), tau[n]
         _gather(P[n], of.labels, 0, K, at)
