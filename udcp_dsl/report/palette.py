@@ -1,8 +1,9 @@
 """One colour and one marker for each oracle, the same in every figure, on light and on dark.
 
 Figures are drawn in the light colours; in the page each becomes a CSS variable that has a dark value too. So no two
-roles share a light colour. Any two of our oracles differ by at least 13 (CIEDE2000) as people with protanopia,
-deuteranopia or tritanopia see them, which a test computes; and each has a mark of its own, for those who see none.
+roles share a light colour. Any two of our oracles, and any two terms, differ by at least 13 (CIEDE2000) as people with
+protanopia, deuteranopia or tritanopia see them, which a test computes; and each oracle has a mark of its own, for those
+who see no colours.
 """
 
 from __future__ import annotations
@@ -73,12 +74,12 @@ _OTHERS = (
     Style(Colour("--oracle-d", "#4a5bd0", "#9aa6ff"), "p"),
 )
 TERMS = (
-    Colour("--term-0", "#33507a", "#7fa3d6"),
-    Colour("--term-1", "#c2a23a", "#e0c566"),
-    Colour("--term-2", "#7a8f9c", "#8296a3"),
-    Colour("--term-3", "#8a4f6d", "#cf8fb2"),
-    Colour("--term-4", "#4f8a6d", "#86c7a6"),
-    Colour("--term-5", "#b9714a", "#e3a581"),
+    Colour("--term-0", "#333d7a", "#7ea0ef"),
+    Colour("--term-1", "#aa8d20", "#e0c566"),
+    Colour("--term-2", "#858f9c", "#87949d"),
+    Colour("--term-3", "#865470", "#a655ae"),
+    Colour("--term-4", "#4f8a6d", "#87debc"),
+    Colour("--term-5", "#b4453b", "#da8a7d"),
 )
 OTHER_TERMS = Colour("--term-others", "#b9bec4", "#5f666e")
 

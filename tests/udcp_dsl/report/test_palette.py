@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from udcp_dsl.report.palette import _ORACLES, _OTHERS, styles, variables
+from udcp_dsl.report.palette import _ORACLES, _OTHERS, TERMS, styles, variables
 
 # Severity 1.0, on linear RGB.
 _SEEN: dict[str, Any] = {
@@ -82,8 +82,10 @@ def test_the_simulation_shows_the_fault_of_the_colours_before() -> None:
 
 @pytest.mark.parametrize("deficiency", _SEEN)
 @pytest.mark.parametrize("on", ["light", "dark"])
-def test_any_two_oracles_differ(deficiency: str, on: str) -> None:
-    seen = {name: lab(getattr(style.colour, on), deficiency) for name, style in _ORACLES.items()}
+@pytest.mark.parametrize("of", ["oracles", "terms"])
+def test_any_two_differ(of: str, deficiency: str, on: str) -> None:
+    colours = [style.colour for style in _ORACLES.values()] if of == "oracles" else list(TERMS)
+    seen = {colour.variable: lab(getattr(colour, on), deficiency) for colour in colours}
     differences = {(a, b): ciede2000(seen[a], seen[b]) for a, b in combinations(seen, 2)}
     assert min(differences.values()) >= 13, min(differences, key=lambda pair: differences[pair])
 
@@ -122,5 +124,5 @@ def test_what_is_read_and_what_is_used_stands_out(package: str, sheet: str, dark
             assert contrast(colours[text], colours[ground]) >= 4.5, (text, ground)
         # Borders of fields, marks of absence, thumbs of sliders.
         assert contrast(colours["--line"], colours[ground]) >= 3, ground
-    for name in _ORACLES:
-        assert contrast(colours[f"--oracle-{name}"], colours["--card"]) >= 3, name
+    for drawn in (*(style.colour for style in _ORACLES.values()), *TERMS):
+        assert contrast(colours[drawn.variable], colours["--card"]) >= 3, drawn
