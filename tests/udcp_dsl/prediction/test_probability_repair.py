@@ -274,7 +274,7 @@ def test_the_exponent_is_bounded_where_every_row_is_right() -> None:
     assert repair.exponent <= 20.0
     for right, exponent in ((0.6, 20.0), (0.999, 20.0), (0.5, 1.0), (0.4, 1 / 20)):
         P = np.tile([right, 1 - right], (50, 1))
-        with pytest.warns(UserWarning, match="as far as it goes"):
+        with pytest.warns(UserWarning, match="the exponent is at its limit"):
             assert fit(P, np.zeros(50, dtype=np.int64), kind="temperature").exponent == exponent
 
 
