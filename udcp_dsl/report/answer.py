@@ -105,7 +105,7 @@ def _choice(comparison: Comparison, best: Summary, rival: Summary | None, alpha:
 
 def answer_html(comparison: Comparison, found: Answer) -> str:
     """The answer as four parts of a page."""
-    parts = [_oracle(found), _saved(found), _failed(comparison, found.best), _alphas(found)]
+    parts = [_oracle(found), _saved(comparison, found), _failed(comparison, found.best), _alphas(found)]
     head = f"<h2>The answer{f' for {isolated(found.loss)}' if len(comparison.names) > 1 else ''}</h2>"
     return f'<div class="answer">{head}{"".join(parts)}</div>'
 
@@ -124,7 +124,7 @@ def _oracle(found: Answer) -> str:
     return _part("", "Which oracle?", f"{said}{asked}{ends}.")
 
 
-def _saved(found: Answer) -> str:
+def _saved(comparison: Comparison, found: Answer) -> str:
     choice, rival = found.choice, found.rival
     saving = None if choice is None else choice.saving
     if rival is None:
@@ -137,6 +137,9 @@ def _saved(found: Answer) -> str:
     than = f"than {name} at the same coverage: {escape(spared)} per row"
     range_ = f"(95 %: {_signed(low)} to {_signed(high)})"
     chance = "" if low > 0 or high < 0 else " Chance alone could explain this."
+    if chance and comparison.splits > 1:
+        means = f"{number(found.best.cost_mean)} against {with_unit(number(rival.cost_mean), rival.unit)}"
+        chance += f" Mean costs over all {comparison.splits} splits: {escape(means)}."
     word = "less" if share >= 0 else "more"
     big = f'<b class="figure {"yes" if low > 0 else ""}">{percent(abs(share))} {word}</b>'
     return _part("saved", "What is saved?", f"{big} {than} {range_}.{chance}")
