@@ -36,19 +36,20 @@ MISTAKES = [
     (f"calibrate pets.loss {ROWS} --group short.npy", "short.npy: groups: 10 entries for 40 rows"),
     (
         f"calibrate pets.loss {ROWS} --alpha 90",
-        "alpha is '90': give a number strictly between 0 and 1; for a coverage of 90 percent give 0.1",
+        "alpha is '90': give a number strictly between 0 and 1, such as 0.1 or 1/10; "
+        "for a coverage of 90 percent give 0.1",
     ),
     (
         f"calibrate pets.loss {ROWS} --alpha 5%",
-        "alpha is '5%': give a number strictly between 0 and 1; for 5 percent give 0.05",
+        "alpha is '5%': give a number strictly between 0 and 1, such as 0.1 or 1/10; for 5 percent give 0.05",
     ),
     (
         f"calibrate pets.loss {ROWS} --alpha 0,1",
-        "alpha is '0,1': give a number strictly between 0 and 1; write 0.1, with a point",
+        "alpha is '0,1': give a number strictly between 0 and 1, such as 0.1 or 1/10; write 0.1, with a point",
     ),
     (
         f"calibrate pets.loss {ROWS} --confidence 95",
-        "confidence is '95': give a number strictly between 0 and 1; for 95 percent give 0.95",
+        "confidence is '95': give a number strictly between 0 and 1, such as 0.1 or 1/10; for 95 percent give 0.95",
     ),
     ("predict ketp.json --probs p.npy -o s.csv", "there is no file 'ketp.json'; did you mean 'kept.json'?"),
 ]

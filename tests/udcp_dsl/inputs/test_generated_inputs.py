@@ -42,6 +42,12 @@ def test_meaning_and_facts_hold_over_the_ranges(spec: GeneratedSpec, seed: int) 
     assert_all(spec, seed)
 
 
+@pytest.mark.parametrize("interval", ["[-2, 1]", "[-2, -1]", "[0, 3]"])
+def test_facts_hold_over_ranges_of_either_sign(interval: str) -> None:
+    text = f"labels {{ a, b, c }}  input x in {interval}  loss l = x * size + x * any({{ a, b }})"
+    assert_facts(udcp.loads(text), seed=0)
+
+
 def assert_scored(spec: GeneratedSpec, seed: int) -> None:
     loss, rng = spec.compile(), np.random.default_rng(seed)
     inputs = loss.inputs_of(drawn_inputs(loss.inputs, 3, rng), 3)

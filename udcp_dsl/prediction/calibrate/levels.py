@@ -45,8 +45,10 @@ def exact_level(alpha: Level, name: str = "alpha", below: Fraction | None = _ONE
         shown = "1" if below == 1 else f"{float(below):g}"
         given = show_level(alpha) if isinstance(alpha, Fraction) else repr(alpha)
         meant = _meant(str(alpha).strip(), name) if below == 1 else None
-        way_out = f", such as {example}" if meant is None else f"; {meant}"
-        raise InputError(f"{name} is {given}: give a number strictly between 0 and {shown}{harm}{way_out}")
+        more = "" if meant is None else f"; {meant}"
+        raise InputError(
+            f"{name} is {given}: give a number strictly between 0 and {shown}{harm}, such as {example}{more}"
+        )
     return level
 
 
@@ -59,7 +61,7 @@ def _meant(text: str, name: str) -> str | None:
     if "," in text and (level := _as_written(text.replace(",", "."))) is not None and 0 < level < 1:
         return f"write {show_level(level)}, with a point"
     percent = _as_written(text.removesuffix("%"))
-    if percent is None or not 1 < percent < 100:
+    if percent is None or not 2 <= percent < 100:
         return None
     if name == "alpha" and percent >= 50:
         return f"for a coverage of {float(percent):g} percent give {show_level(1 - percent / 100)}"
