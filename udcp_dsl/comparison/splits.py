@@ -76,7 +76,8 @@ def warn_of_too_few(folds: Folds, promise: Promise, loss: Loss, *, tuned: bool) 
     needed = f"alpha {show_level(alpha)} needs {need}"
     faults = []
     if not by_bin and tuned and len(folds.halves[0]) < need:
-        faults.append((f"half the fold for tuning has {len(folds.halves[0])} rows", "lambda cannot be tuned"))
+        half = len(folds.halves[0])
+        faults.append((f"half the fold for tuning has {half} row{'' if half == 1 else 's'}", "lambda cannot be tuned"))
     if by_bin:
         need = bins_needed(promise.bin_count, need)
         needed += f" in each of {promise.bin_count} bins by difficulty, {need} in all"

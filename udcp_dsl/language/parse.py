@@ -61,7 +61,7 @@ def read_source(path: str | os.PathLike[str]) -> Source:
     """The text of a spec file; a byte-order mark at its start is skipped. Refuses what is not a UTF-8 text."""
     name = os.fspath(path)
     if Path(path).suffix.lower() in _DATA and Path(path).is_file():
-        message = f"{name} is no spec, but data or a saved predictor"
+        message = f"{name} is data or a saved predictor, not a spec"
         raise SpecError([Diagnostic("E100", Span(Source(name, ""), 0, 0), message, "give a .loss file")])
     try:
         data = Path(path).read_bytes()

@@ -130,7 +130,8 @@ def _read(path: Path) -> Mapping[str, Any]:
         raise InputError(f"cannot read {str(path)!r}: {error.strerror or error}") from None
     except (ValueError, RecursionError):
         if path.suffix == ".loss":
-            raise InputError(f"{path} is a spec, not a saved predictor: udcp calibrate {path} ... -o FILE") from None
+            way_out = f"make one with udcp calibrate {path} ... -o FILE"
+            raise InputError(f"{path} is a spec, not a saved predictor: {way_out}") from None
         raise InputError(f"{path} is not a saved predictor: it is not JSON, or cut short") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise InputError(f"{path} is not a saved predictor")

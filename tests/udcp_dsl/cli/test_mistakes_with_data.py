@@ -83,7 +83,7 @@ def test_a_file_that_is_no_spec_is_called_so(rows: Path, udcp: Udcp, verb: str, 
     result = udcp(verb, name)
     assert result.exit_code == 2
     assert re.sub(r"\s+", " ", result.stderr) == (
-        f"{name}:1:1: error[E100]: {name} is no spec, but data or a saved predictor = help: give a .loss file "
+        f"{name}:1:1: error[E100]: {name} is data or a saved predictor, not a spec = help: give a .loss file "
     )
 
 

@@ -146,7 +146,7 @@ def test_what_is_no_predictor(udcp: Udcp, folder: Path, text: str | None, messag
 def test_a_spec_is_told_from_a_predictor(udcp: Udcp, folder: Path) -> None:
     result = udcp("show", "pets.loss")
     assert result.exit_code == 2
-    assert "pets.loss is a spec, not a saved predictor: udcp calibrate pets.loss" in result.stderr
+    assert "pets.loss is a spec, not a saved predictor: make one with udcp calibrate pets.loss" in result.stderr
 
 
 def test_help(udcp: Udcp) -> None:

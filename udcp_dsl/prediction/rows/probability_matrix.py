@@ -74,9 +74,10 @@ def arrange(array: npt.NDArray[Any], labels: Sequence[str], class_names: Any = N
     """A numeric (n, K) array, its columns moved from the order of `class_names` to that of `labels`."""
     K = len(labels)
     if array.ndim == 1 and array.size:
-        raise InputError(
-            f"the probabilities are a vector of {array.size}; for one instance pass a (1, K) matrix: probs[None, :]"
-        )
+        way_out = "for one instance pass a (1, K) matrix: probs[None, :]"
+        if array.size != K:
+            way_out = f"expected a matrix, (n, {K}); are probabilities and true labels swapped?"
+        raise InputError(f"the probabilities are a vector of {array.size}; {way_out}")
     if array.ndim not in (1, 2):
         raise InputError(f"the probabilities have shape {array.shape}; expected two dimensions, (n, {K})")
     if array.shape == (0,):
@@ -358,7 +359,7 @@ class _Refusal:
                     place, what = f", label {self.labels[column]!r},", what.format(float(row[column]))
             count += bad.size
         if count:
-            fault, others = f"{place} {what}", f"so in {count} of {len(self.values)} rows, "
+            fault, others = f"{place} {what}", f"in {count} of {len(self.values)} rows; rows are "
             raise RowFault(
                 first,
                 f"{self.noun}: ",

@@ -150,7 +150,8 @@ def _fault_of_truth(entry: Any, labels: Sequence[str], numeric: int) -> str:
     if isinstance(entry, bool):
         return f"is {entry}, a truth value; pass names, or positions as integers: y.astype(int)"
     if isinstance(entry, float):
-        return f"is {entry}, a float; pass names, or positions as integers: y.astype(int)"
+        way_out = "integers" if numeric == len(labels) else "names, or positions as integers"
+        return f"is {entry}, a float; pass {way_out}: y.astype(int)"
     if isinstance(entry, list | tuple | np.ndarray):
         return "is a sequence; of one-hot rows or scores pass np.argmax(y, axis=1)"
     return f"is a {type(entry).__name__}; pass names or positions"

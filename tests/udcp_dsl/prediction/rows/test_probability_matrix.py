@@ -224,7 +224,7 @@ def test_softmaxes_of_every_precision_pass_and_a_sum_of_102_percent_does_not(K: 
     for dtype in (np.float16, np.float32, np.float64):
         P = softmax(x).astype(dtype)
         P[-1] *= dtype(1.02)
-        wrong = rf"row {len(P) - 1}\b.*(not to 1|greater than 1) \(so in 1 of {len(P)} rows"
+        wrong = rf"row {len(P) - 1}\b.*(not to 1|greater than 1) \(in 1 of {len(P)} rows"
         with pytest.raises(InputError, match=wrong):
             probabilities(P, labels)
 
@@ -254,25 +254,28 @@ def test_the_tolerance_stays_below_two_percent() -> None:
 # --- bad probabilities ---
 
 BAD_VALUES: dict[str, tuple[Any, str]] = {
-    "NaN": (changed(1, 2, np.nan), r"probabilities: row 1, label 'c', is NaN \(so in 1 of 3 rows, counted from 0\)"),
+    "NaN": (
+        changed(1, 2, np.nan),
+        r"probabilities: row 1, label 'c', is NaN \(in 1 of 3 rows; rows are counted from 0\)",
+    ),
     "-NaN": (changed(1, 2, -np.nan), r"row 1, label 'c', is NaN"),
-    "infinite": (changed(2, 0, np.inf), r"row 2, label 'a', is infinite \(so in 1 of 3 rows, counted from 0\)"),
+    "infinite": (changed(2, 0, np.inf), r"row 2, label 'a', is infinite \(in 1 of 3 rows; rows are counted from 0\)"),
     "minus infinite": (changed(2, 0, -np.inf), r"row 2, label 'a', is infinite"),
     "negative": (
         np.array([[0.5, 0.25, 0.25], [0.6, -0.1, 0.5], [0.5, 0.6, -0.1]]),
-        r"row 1, label 'b', is -0\.1, which is negative \(so in 2 of 3 rows, counted from 0\); for logits pass logits=",
+        r"row 1, label 'b', is -0\.1, which is negative \(in 2 of 3 rows; .*\); for logits pass logits=",
     ),
     "above one": (
         np.array([[50.0, 25.0, 25.0], [0.5, 0.5, 0.0]]),
-        r"row 0, label 'a', is 50, which is greater than 1 \(so in 1 of 2 rows, .*\); .*pass normalize=True",
+        r"row 0, label 'a', is 50, which is greater than 1 \(in 1 of 2 rows; .*\); .*pass normalize=True",
     ),
     "above one as integers": ([[0, 1, 0], [0, 2, 0]], r"row 1, label 'b', is 2, which is greater than 1"),
     "sum too large": (
         changed(1, 1, 0.4),
-        r"row 1 sums to 1\.025, not to 1 \(so in 1 of 3 rows, .*\); .*normalize=True",
+        r"row 1 sums to 1\.025, not to 1 \(in 1 of 3 rows; .*\); .*normalize=True",
     ),
     "sum too small": (changed(2, 1, 0.98), r"row 2 sums to 0\.98, not to 1"),
-    "sum of zeros": (np.zeros((2, 3)), r"row 0 sums to 0, not to 1 \(so in 2 of 2 rows"),
+    "sum of zeros": (np.zeros((2, 3)), r"row 0 sums to 0, not to 1 \(in 2 of 2 rows"),
     "half precision, not by rounding": (
         np.array([[0.5, 0.5, 0.03125]], np.float16),
         r"row 0 sums to 1\.03125, not to 1",
@@ -281,6 +284,10 @@ BAD_VALUES: dict[str, tuple[Any, str]] = {
 
 BAD_SHAPES: dict[str, tuple[Any, str]] = {
     "vector": (GOOD[0], r"a vector of 3; for one instance pass a \(1, K\) matrix: probs\[None, :\]"),
+    "true labels": (
+        np.zeros(8),
+        r"a vector of 8; expected a matrix, \(n, 3\); are probabilities and true labels swapped",
+    ),
     "series": (pd.Series(GOOD[0]), r"a vector of 3"),
     "three dimensions": (GOOD[None], r"have shape \(1, 3, 3\); expected two dimensions, \(n, 3\)"),
     "wrong K": (np.full((5, 4), 0.25), r"^the probabilities have 4 columns, but there are 3 labels$"),
@@ -331,7 +338,7 @@ def test_bad_probabilities(probs: Any, message: str) -> None:
 def test_a_fault_anywhere_in_a_large_matrix_is_found(dtype: type, fault: float, row: int) -> None:
     P = np.tile(GOOD[0].astype(dtype), (180_000, 1))
     P[row, 2] = fault
-    with pytest.raises(InputError, match=rf"probabilities: row {row}\b.* \(so in 1 of 180000 rows"):
+    with pytest.raises(InputError, match=rf"probabilities: row {row}\b.* \(in 1 of 180000 rows"):
         probabilities(P, ABC)
 
 
@@ -347,9 +354,9 @@ def test_one_column_for_two_labels() -> None:
 
 
 BAD_LOGITS: dict[str, tuple[Any, str]] = {
-    "NaN": (changed(1, 2, np.nan), r"logits: row 1, label 'c', is NaN \(so in 1 of 3 rows"),
+    "NaN": (changed(1, 2, np.nan), r"logits: row 1, label 'c', is NaN \(in 1 of 3 rows"),
     "infinite": (changed(1, 2, np.inf), r"logits: row 1, label 'c', is infinite .*; only -inf is allowed"),
-    "nothing left": (np.vstack([GOOD, [[-np.inf] * 3]]), r"logits: row 3 is -inf for every label \(so in 1 of 4 rows"),
+    "nothing left": (np.vstack([GOOD, [[-np.inf] * 3]]), r"logits: row 3 is -inf for every label \(in 1 of 4 rows"),
 }
 
 BAD_SCORES: dict[str, tuple[Any, str]] = {

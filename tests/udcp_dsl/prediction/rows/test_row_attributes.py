@@ -80,6 +80,7 @@ BAD_TRUTH: dict[str, tuple[Any, list[str], str]] = {
         r"row 0 .* is the integer 1; some labels are numbers and some are not, .* as strings",
     ),
     "floats": (np.array([0.0, 1.0]), ABC, r"row 0 .* is 0\.0, a float; pass names, or positions as .*y.astype\(int\)"),
+    "floats for numbers": ([2.0], NUMBERS, r"row 0 .* is 2\.0, a float; pass integers: y.astype\(int\)$"),
     "fractions": ([0.5], ABC, r"row 0 .* is 0\.5, a float"),
     "booleans": (
         np.array([True, False]),
