@@ -40,11 +40,13 @@ def warn_of_high_alpha(promise: Promise) -> None:
     alpha = max(promise.alphas)
     if promise.miss is None and promise.risk is None and alpha >= _HIGH_ALPHA:
         given, rest = show_level(alpha), show_level(1 - alpha)
-        warn(
-            f"alpha is {given}, so sets may miss the truth in {float(alpha):.4g} of the rows: alpha is the share "
-            f"of misses, not the coverage. For coverage {given} give confidence_level={given}, or alpha={rest}",
-            CalibrationWarning,
-        )
+        text = f"alpha is {given}, so sets may miss the truth in {float(alpha):.4g} of the rows"
+        if given != rest:
+            text += (
+                ": alpha is the share of misses, not the coverage. "
+                f"For coverage {given} give confidence_level={given}, or alpha={rest}"
+            )
+        warn(text, CalibrationWarning)
 
 
 def warn_of_another_order(rows: Rows) -> None:

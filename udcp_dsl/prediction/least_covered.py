@@ -161,7 +161,13 @@ class LeastCovered(Shown):
         wanted = [mode for kind, mode in kinds.items() if any(part.kind == kind for part in self.short)]
         within = [f'"{mode}"' for mode in wanted if mode != self.conditional]
         first = f"conditional={' or '.join(within)} (--conditional)" if within else "more calibration rows"
-        return f"try {first}, a risk of harm (--risk) or another cost"
+        ways = f"try {first}, a risk of harm (--risk) or another cost"
+        if self.conditional not in wanted:
+            return ways
+        return (
+            f"{ways}; coverage by {self.conditional} holds on average over draws of the calibration rows, "
+            "and confidence=0.95 (--confidence) makes it hold for 95 % of them"
+        )
 
     def lines(self, called: Callable[[str], str] = str) -> tuple[Line, ...]:
         """All of it, in up to three lines."""

@@ -165,12 +165,18 @@ def test_exchanges_by_chance_are_rarer_than_1_in_10_000() -> None:
 # --- an alpha that may be meant as the coverage ---
 
 
-@pytest.mark.parametrize(("asked", "told"), [({"alpha": 0.9}, "alpha=0.1"), ({"confidence_level": 0.5}, "alpha=0.5")])
+@pytest.mark.parametrize(("asked", "told"), [({"alpha": 0.9}, "alpha=0.1"), ({"confidence_level": 0.4}, "alpha=0.4")])
 def test_an_alpha_from_one_half_on_is_warned_of(asked: dict[str, float], told: str) -> None:
     P, y = classified(200, 3, 2.0)
     (message,) = said(lambda: SetPredictor(loss_of(3), "lac", **asked).calibrate(P, y))  # type: ignore[arg-type]  # levels
     assert "alpha is the share of misses, not the coverage" in message
     assert message.endswith(told)
+
+
+def test_an_alpha_of_one_half_is_not_told_to_be_itself() -> None:
+    P, y = classified(200, 3, 2.0)
+    (message,) = said(lambda: SetPredictor(loss_of(3), "lac", alpha=0.5).calibrate(P, y))
+    assert message == "alpha is 0.5, so sets may miss the truth in 0.5 of the rows"
 
 
 def test_a_smaller_alpha_and_a_mean_harm_are_not() -> None:

@@ -29,7 +29,7 @@ from udcp_dsl.studio.place import open_spec
         (["."], "2 specs"),
         (["pets.loss", "--probs", "p.npy"], "belong together"),
         (["--probs", "p.npy", "--truth", "y.npy"], "needs a SPEC"),
-        (["pets.loss", "--alpha", "0.1", "--alpha", "0.2"], "give one"),
+        (["pets.loss", "--alpha", "0.1", "--alpha", "0.2"], "takes one value"),
         (["pets.loss", "--alpha", "2"], "strictly between 0 and 1"),
         (["pets.loss", "--probs", "p.npy", "--truth", "y.npy"], "p.npy"),
         (["bad.loss", "--probs", "p.npy", "--truth", "y.npy"], "no 'sizee'"),

@@ -69,9 +69,9 @@ def test_scoring_works_in_two_threads_at_once() -> None:
 @pytest.mark.parametrize("oracle", ["base", "lac", "greedy", "price"])
 def test_kernels_free_the_arrays_that_they_make(oracle: str) -> None:
     """What a kernel refers to is let go of again: numba makes that a pass of its own, which ours must not lack."""
-    loss = udcp.loads("labels 0..9  categories f { a: { 0..4 }, b: { 5..9 } }  loss l = count(f) + 0.1 * size")
+    loss = udcp.loads("labels 0..99  categories f { a: { 0..49 }, b: { 50..99 } }  loss l = count(f) + 0.1 * size")
     asked = udcp.make_oracle(oracle, loss)
-    P = np.random.default_rng(0).dirichlet(np.ones(10), 50)
+    P = np.random.default_rng(0).dirichlet(np.ones(100), 50)
 
     def ask() -> None:
         asked.scores(P)
@@ -87,7 +87,7 @@ def test_kernels_free_the_arrays_that_they_make(oracle: str) -> None:
         after = rtsys.get_allocation_stats()
     finally:
         counts.memsys_disable_stats()
-    assert after.alloc > before.alloc or oracle == "lac"  # which makes no array
+    assert after.alloc > before.alloc or oracle in ("lac", "price")  # whose kernels make no array here
     assert after.alloc - after.free == before.alloc - before.free
     assert sys.getrefcount(P) == held
 
