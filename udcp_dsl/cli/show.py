@@ -112,7 +112,7 @@ def _lines(predictor: SetPredictor, way: Applicability) -> Iterator[tuple[str, s
     exact = "" if way.exact is None else ", exact" if way.exact else ", a heuristic"
     time = "" if way.time is None else f"; {way.time.per_row}"
     yield "oracle", f"{predictor.oracle.name}, by {way.why}{exact}{time}"
-    settings = {name: x for name, x in predictor.oracle.options.items() if x is not None}
+    settings = {name: x for name, x in predictor.oracle.options.items() if x is not None and x is not False}
     if settings:
         yield "options", _settings(settings)
     yield "promise", _promise(predictor)

@@ -101,6 +101,7 @@ def test_anchors(udcp: Udcp, folder: Path) -> None:
     assert predictor.anchors is not None
     (anchor,) = predictor.anchors.overall.values()
     assert f"at alpha 0.2: {anchor:.6g}" in line(run(udcp), "anchor")
+    assert "exact = False" not in run(udcp).stdout  # beside an algorithm that is exact
     assert "None" not in run(udcp).stdout  # the option `anchor` was not given; that one was found is told
     assert "300 rows: 225 for thresholds, 75 for the anchor" in line(run(udcp), "rows")
     assert json.loads(run(udcp, "--json").stdout)["anchors"] == predictor.anchors.as_dict()
