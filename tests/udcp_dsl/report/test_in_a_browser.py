@@ -124,6 +124,7 @@ def test_the_script_runs_and_shows_the_first_instance(
     assert 'class="dot"' in view
     assert "<script>alert" not in view
     assert "<b>bold" not in view
+    assert "0e+0" not in view  # a probability of zero
 
 
 USE = """<script>addEventListener("load", () => {
