@@ -110,7 +110,7 @@
       const bar = make("i");
       bar.style.width = `${(100 * p) / likeliest}%`;
       return make("tr", label === example.truth ? { class: "truth" } : {}, title,
-        make("td", {}, make("span", { class: "p", "aria-hidden": "true" }, bar), p < 0.0001 ? p.toExponential(0) : p.toFixed(4)),
+        make("td", {}, make("span", { class: "p", "aria-hidden": "true" }, bar), p && p < 0.0001 ? p.toExponential(0) : p.toFixed(4)),
         ...sets.map((set, i) => {
           const why = because(i, label);
           return make("td", why ? { title: why } : {}, set.has(label)

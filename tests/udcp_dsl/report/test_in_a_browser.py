@@ -103,6 +103,7 @@ def test_nothing_is_cut_off_in_light_and_dark(written: Path, chromium: Callable[
                 assert found["first"]["name"] == "price"
             assert found["sticky"]["after"] == pytest.approx(found["sticky"]["before"], abs=1)
             scrolled.add((width, found["sticky"]["down"] > 0, found["sticky"]["across"] > 0))
+            assert not any("Which alpha?" in table for table in found["hidden"])
             if width == 1400:
                 assert found["hidden"] == []
             shades[scheme] = tuple(sum(map(int, re.findall(r"\d+", found[part])[:3])) for part in ("page", "ink"))
@@ -123,6 +124,7 @@ def test_the_script_runs_and_shows_the_first_instance(
     assert 'class="dot"' in view
     assert "<script>alert" not in view
     assert "<b>bold" not in view
+    assert "0e+0" not in view  # a probability of zero
 
 
 USE = """<script>addEventListener("load", () => {
