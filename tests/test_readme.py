@@ -74,6 +74,21 @@ def test_the_triage_tutorial_names_all_kinds_of_its_data() -> None:
     assert set(re.findall(r"\*(\w+)\*", opening)) == kinds
 
 
+def test_a_spec_reads_below_its_own_folder_as_security_says(tmp_path: Path) -> None:
+    import udcp_dsl as udcp
+
+    (tmp_path / "labels.csv").write_text("label\na\nb\n")
+    (tmp_path / "spec").mkdir()
+    spec = tmp_path / "spec" / "t.loss"
+    spec.write_text('labels from "../labels.csv" column label\nloss l = size\n')
+    with pytest.raises(udcp.SpecError, match="outside"):
+        udcp.load(spec)
+    assert udcp.load(spec, allow_outside=True).K == 2
+    page = " ".join((ROOT / "SECURITY.md").read_text().split())
+    assert "only below its own folder" in page
+    assert "`allow_outside=True`" in page
+
+
 def test_the_page_counts_languages_and_labels() -> None:
     pytest.importorskip("py3langid")
     pytest.importorskip("django")
