@@ -149,7 +149,7 @@ class Studio:
         """Begin again what was stopped."""
         with self._lock:
             self._stopped.clear()
-        self._stop.clear()
+            self._stop = threading.Event()  # what is still under way keeps the one that was set
         self._begin_work(self._scores)
 
     def shown_row(self) -> tuple[Mapping[str, Fitted], Any] | None:
@@ -175,7 +175,7 @@ class Studio:
     def _rested(self) -> None:
         with self._lock:
             if self._scores.idle:
-                self._stop.clear()  # the stop came when it had ended
+                self._stop = threading.Event()  # the stop came when it had ended
             if self.idle:
                 self.board.put_new("doing", None)
 
@@ -221,14 +221,17 @@ class Studio:
         loss = self.loss
         if loss is None:
             return
+        stop = self._stop
         try:
-            self._fit_all(loss)
+            self._fit_all(loss, stop)
         except Superseded:
             self._scores.poke()
         finally:
-            self._stop.clear()
+            with self._lock:
+                if self._stop is stop:
+                    self._stop = threading.Event()
 
-    def _fit_all(self, loss: Loss) -> None:
+    def _fit_all(self, loss: Loss, stop: threading.Event) -> None:
         state = self.state
         instances = self._rows_of(loss)
         alpha = state.alpha
@@ -239,7 +242,7 @@ class Studio:
             if name in self._fits or name in self._missing or name in self._stopped:
                 continue
             try:
-                heed = self._heed(loss, alpha, name)
+                heed = self._heed(loss, alpha, name, stop)
                 heed(0, 0, stage="compiling, the first time on this machine")
                 found = fit(loss, name, alpha, instances, heed)
                 if name not in self._stopped:
@@ -247,17 +250,20 @@ class Studio:
             except (OracleError, InputError) as error:
                 self._missing[name] = str(error)
             except Stopped:
-                self._stopped.add(name)
+                with self._lock:
+                    if self._stop is stop:  # else it was asked for again
+                        self._stopped.add(name)
             self._show(instances)
         self._show(instances)
         for name, one in self._current().items():
             if name in self._curves:
                 continue
             try:
-                heed = partial(self._heed(loss, alpha, name), stage="cost against coverage")
+                heed = partial(self._heed(loss, alpha, name, stop), stage="cost against coverage")
                 self._curves[name] = curve(one, instances, heed)
             except Stopped:
-                self._curves[name] = CostCurve()
+                if self._stop is stop:
+                    self._curves[name] = CostCurve()
             except InputError:  # too few rows: the table says so
                 self._curves[name] = CostCurve()
             self._show_overall(instances)
@@ -294,13 +300,13 @@ class Studio:
         order = self.state.oracles
         return "price" if "price" in order else order[0]
 
-    def _heed(self, loss: Loss, alpha: Fraction, name: str) -> Callable[..., None]:
+    def _heed(self, loss: Loss, alpha: Fraction, name: str, stop: threading.Event) -> Callable[..., None]:
         def heed(done: int, of: int, stage: str = "working") -> None:
             if self._instances is not None and self._instances[0][1] != self._supplied:
                 raise Superseded
             if self.loss is not loss or self.state.alpha != alpha or name not in self.state.oracles:
                 raise Superseded
-            if self._stop.is_set():
+            if stop.is_set():
                 raise Stopped
             self._doing(name, stage, done, of)
             self._show_row()
