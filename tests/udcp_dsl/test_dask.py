@@ -108,7 +108,9 @@ def test_a_worker_that_dies_costs_its_part_and_no_more(client: Any) -> None:
     tally = predict_parts(client, made(), "in", "out", id_column="photo")
     killer.join()
     assert tally.n == PARTS * ROWS
-    assert contents("out") == contents("alone")
+    # A worker killed while it opens a file cannot take its temporary name away.
+    found = {name: data for name, data in contents("out").items() if not name.endswith(".tmp")}
+    assert found == contents("alone")
     assert predict_parts(client, made(), "in", "out", id_column="photo").n == 0
 
 
