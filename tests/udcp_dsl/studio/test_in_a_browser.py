@@ -24,6 +24,7 @@ def test_a_fault_is_underlined_as_one_types(folder: Path, served: Callable[..., 
     page = tab()
     page.open(served("pets.loss", cwd=folder))
     assert page.until(lambda: page.texts(".cm-line"))[0].startswith("# Pets")
+    page.settle()
     page.type_at_end("\n + 3 * countt(kin.level(1))")
     page.until(lambda: page.texts(".cm-lintRange-error") == ["countt"])
     assert "did you mean 'count'" in page.texts(".faults li")[0]
