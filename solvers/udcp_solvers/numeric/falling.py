@@ -10,6 +10,7 @@ import numpy as np
 
 from udcp_solvers.numeric.arrays import Ints, Probabilities, Row
 from udcp_solvers.numeric.compiled import jit
+from udcp_solvers.numeric.filling import put
 
 Scratch = tuple[Ints, Ints, Ints]
 
@@ -92,4 +93,4 @@ def falling_orders(P: Probabilities, orders: Ints) -> None:
     """The indices of each row by falling value."""
     scratch = order_scratch(P.shape[1])
     for i in range(len(P)):
-        orders[i] = falling_order(P[i], scratch)
+        put(orders[i], falling_order(P[i], scratch))

@@ -26,7 +26,7 @@ def fill(into: NDArray[Any], value: float) -> None:
 
 @jit
 def put(into: NDArray[Any], of: NDArray[Any]) -> None:
-    """Every entry becomes that of another array, which is as long."""
+    """Every entry becomes that of another array, which is at least as long."""
     for k in range(len(into)):
         into[k] = of[k]
 

@@ -29,6 +29,7 @@ from udcp_solvers.numeric.arrays import Floats, Indices, Masks, Probabilities, R
 from udcp_solvers.numeric.compiled import jit, jit_any_order, over_rows
 from udcp_solvers.numeric.exact_sum import LIMBS, Limbs, add, limb_of, rounded
 from udcp_solvers.numeric.falling import bits_of, falling_order, order_scratch, value_of
+from udcp_solvers.numeric.filling import put
 from udcp_solvers.numeric.remaining import mass_score, with_label
 
 
@@ -198,7 +199,7 @@ def _exact_cut(
         few, many = -1, ties + 1
         while many - few > 1:
             middle = (few + many) >> 1
-            trial[:] = total
+            put(trial, total)
             add(trial, value, middle)
             if rank > middle:  # the last label of the set
                 add(trial, share * (value if middle < ties else above), 1)

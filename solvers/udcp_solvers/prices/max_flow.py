@@ -12,6 +12,7 @@ import numpy as np
 
 from udcp_solvers.numeric.arrays import Floats, Ints
 from udcp_solvers.numeric.compiled import jit
+from udcp_solvers.numeric.filling import put
 
 
 class Graph(NamedTuple):
@@ -73,7 +74,7 @@ def add_arc(graph: Graph, a: int, b: int, capacity: float) -> None:
 def saturate(graph: Graph) -> None:
     """Send as much as possible; afterwards `level` is -1 on the largest source side of a minimum cut, else not."""
     while _levels(graph):
-        graph.at[: graph.many[0]] = graph.first[: graph.many[0]]
+        put(graph.at[: graph.many[0]], graph.first)
         while _augment(graph):
             pass
 
