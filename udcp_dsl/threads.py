@@ -34,9 +34,20 @@ def over_blocks(work: Callable[[int, int], None], n: int, cells: int, cores: int
         work(0, n)
         return
     step = max(1, -(-n // (4 * cores)))
-    with _pool(cores) as pool:
-        for future in [_submitted(pool, work, start, min(start + step, n)) for start in range(0, n, step)]:
-            future.result()
+    starts = iter(range(0, n, step))
+
+    def take() -> None:
+        try:
+            for start in starts:  # each goes to whichever thread is free
+                work(start, min(start + step, n))
+        finally:
+            deque(starts, 0)  # after an error no block is begun
+
+    with _pool(cores - 1) as pool:  # this thread works, too
+        others = [_submitted(pool, take) for _ in range(cores - 1)]
+        take()
+        for other in others:
+            other.result()
 
 
 def prefetch(items: Iterable[T]) -> Generator[T, None, None]:

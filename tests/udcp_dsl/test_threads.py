@@ -143,3 +143,30 @@ def test_blocks_know_what_their_caller_says_of_divisions(cores: int) -> None:
     assert np.isinf(out).all()
     with np.errstate(divide="raise"), pytest.raises(FloatingPointError):
         over_blocks(divide, 1000, 1 << 20, cores)
+
+
+@pytest.mark.parametrize("by_caller", [True, False])
+def test_after_an_error_no_block_is_begun(by_caller: bool) -> None:
+    begun, caller = list[int](), threading.get_ident()
+
+    def work(start: int, stop: int) -> None:
+        begun.append(start)
+        if (threading.get_ident() == caller) == by_caller:
+            raise InputError("no")
+        time.sleep(0.02)
+
+    with pytest.raises(InputError, match="no"):
+        over_blocks(work, 1000, 1 << 20, 4)
+    assert len(begun) < 16
+
+
+@pytest.mark.parametrize(("n", "cores"), [(1, 2), (3, 4), (1000, 1), (1001, 3)])
+def test_blocks_cover_every_row_once(n: int, cores: int) -> None:
+    counts = np.zeros(n, int)
+
+    def count(start: int, stop: int) -> None:
+        assert 0 <= start < stop <= n
+        counts[start:stop] += 1
+
+    over_blocks(count, n, 1 << 20, cores)
+    assert (counts == 1).all()

@@ -233,14 +233,16 @@ def _quantities(ints: Ints, floats: Floats, node: Node, T: Workspace) -> bool:
 @jit
 def cost_of(ints: Ints, floats: Floats, chosen: Marks, T: Workspace) -> float:
     """L of a set."""
-    constants, every = numbers(ints, floats, CONSTANTS), T.order[: len(chosen)]
-    for y in range(len(every)):
-        every[y] = y
+    constants, held = numbers(ints, floats, CONSTANTS), 0
+    for y in range(len(chosen)):
+        if chosen[y] == IN:
+            T.order[held] = y
+            held += 1
     for c in range(len(T.categories)):
         T.categories[c].touched = 0
     for j in range(len(constants)):
         T.quantities[j].point = constants[j]
-    return _cost_beside(ints, floats, chosen, every, every, T)
+    return _cost_beside(ints, floats, chosen, T.order[:held], T.order[:held], T)
 
 
 @jit

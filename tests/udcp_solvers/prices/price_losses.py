@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from typing import Any
 
@@ -93,6 +94,15 @@ class Remembered:
     def __init__(self, loss: udcp.Loss) -> None:
         self.K = loss.K
         self.interpret_positions = cache(loss.interpret_positions)
+
+
+class Rounded(Remembered):
+    """The same to forty bits of the largest cost, so that sets of one cost are equal in whatever order it was added."""
+
+    def __init__(self, loss: udcp.Loss) -> None:
+        super().__init__(loss)
+        exact, unit = self.interpret_positions, math.ldexp(1.0, math.frexp(max(map(abs, loss.facts.interval)))[1] - 40)
+        self.interpret_positions = lambda members: round(exact(members) / unit) * unit
 
 
 def rows(K: int, seed: int, n: int) -> np.ndarray:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import udcp_dsl as udcp
 from tests.udcp_solvers.brute_force import anchored_scores, price_scores
-from tests.udcp_solvers.prices.price_losses import Remembered
+from tests.udcp_solvers.prices.price_losses import Remembered, Rounded
 from udcp_dsl.testing import all_masks, losses
 from udcp_solvers.search.layout import FREE, IN, OUT
 from udcp_solvers.search.model import searchable
@@ -167,7 +167,7 @@ def _prices_are_those_of_all_sets(loss: udcp.Loss, seed: int, most: int) -> None
     low, high = loss.facts.interval
     if most < loss.K or max(abs(low), abs(high)) > 1e6:
         return
-    search, known = SearchPrices(loss, 100_000), Remembered(loss)
+    search, known = SearchPrices(loss, 100_000), Rounded(loss)
     p = row(loss.K, rng, bool(rng.integers(2)))
     near = 1e-9 * (1.0 + high - low)
     (got,) = search.scores(p[None])
@@ -190,6 +190,17 @@ def test_prices_of_generated_specs_with_a_limit_are_those_of_all_sets(loss: udcp
     low, high = loss.facts.interval
     text = f"{loss.source.text}\nloss limited = min({loss.name}, {low + share * (high - low)})"
     _prices_are_those_of_all_sets(udcp.loads(text, labels=loss.labels, loss="limited", files=loss.files), seed, 7)
+
+
+def test_sets_of_one_cost_are_ties_in_whatever_order_it_is_added() -> None:
+    """2 - 0.1 - 2 is just below 1 - 0.1 - 1 in floats: no reason to take in a label that has no mass."""
+    costs = "costs c { 0: -1, 1: 1, 2: -1 }"
+    loss = udcp.loads(f"labels 0..2 {costs} loss l = size - 0.1 + sum(c)")
+    p = [0.0, 0.5, 0.5]
+    assert loss.interpret_positions([0, 2]) < loss.interpret_positions([2])
+    (scores,) = SearchPrices(loss).scores(np.array([p]))
+    assert scores.tolist() == price_scores(Rounded(loss), p)
+    assert scores[0] == np.inf
 
 
 @pytest.mark.slow
