@@ -375,14 +375,26 @@ def take_free(ints: Ints, floats: Floats, asked: Question, found: Marks, T: Work
     costs, the search does not see what such a label is worth.
     """
     least, p, slack = numbers(ints, floats, LEAST), asked.p, 2.0 * NEAR * (asked.span + asked.mu)
-    cost = cost_of(ints, floats, found, T)
+    cost, empty = cost_of(ints, floats, found, T), True
+    for y in range(len(p)):
+        empty = empty and found[y] != IN
     for y in range(len(p)):
         if found[y] != IN and asked.fixed[y] == FREE and p[y] > 0.0 and asked.mu * p[y] <= slack and least[y] <= 0.0:
-            before = found[y]
-            found[y] = IN
-            with_y = cost_of(ints, floats, found, T)
+            with_y = _cost_with(ints, floats, y, found, empty, T)
             if with_y <= cost:
-                cost, T.margin[y] = with_y, 0.0
-            else:
-                found[y] = before
+                found[y], cost, T.margin[y], empty = IN, with_y, 0.0, False
+    return cost
+
+
+@jit
+def _cost_with(ints: Ints, floats: Floats, y: int, chosen: Marks, empty: bool, T: Workspace) -> float:
+    """L of a set and one label more; what a label alone costs is remembered: at the lowest price most sets are empty."""
+    if empty and not np.isnan(T.alone[y]):
+        return float(T.alone[y])
+    before = chosen[y]
+    chosen[y] = IN
+    cost = cost_of(ints, floats, chosen, T)
+    chosen[y] = before
+    if empty:
+        T.alone[y] = cost
     return cost

@@ -107,7 +107,8 @@ class Workspace(NamedTuple):
     category C stands for all labels. Lists of labels: `open`, which are free in some node, and `candidates`, these and
     those that are in at the root; `order` and `spare` are room for lists, `keys` and `trial` for numbers. `chosen`: the
     set that attains the last bound. `warm`: the lines of the first node of the question before. `margin` (K,): how much
-    worse than the best set, at least, one is in which a label is changed. `pool` and `picks`: tables of counts.
+    worse than the best set, at least, one is in which a label is changed. `alone` (K,): what each label costs alone,
+    NaN where that is not known yet. `pool` and `picks`: tables of counts.
     """
 
     marks: Marks
@@ -131,6 +132,7 @@ class Workspace(NamedTuple):
     trial: Floats
     warm: Floats
     margin: Floats
+    alone: Floats
     pool: Floats
     picks: Ints
 
@@ -164,6 +166,7 @@ def workspace_of(ints: Ints) -> Workspace:
         trial=np.zeros(wide),
         warm=np.zeros(Q + N),
         margin=np.zeros(K),
+        alone=np.full(K, np.nan),
         pool=np.zeros(inside + 2 * C + 2 * K + 4 if counts else 1),
         picks=np.zeros((C + 1) * (K + 1) if counts else 1, np.int64),
     )
