@@ -388,7 +388,7 @@ def take_free(ints: Ints, floats: Floats, asked: Question, found: Marks, T: Work
 
 @jit
 def _cost_with(ints: Ints, floats: Floats, y: int, chosen: Marks, empty: bool, T: Workspace) -> float:
-    """L of a set and one label more; what a label alone costs is remembered: at the lowest price most sets are empty."""
+    """L of a set and one label more; what one label costs is remembered: at the lowest price most sets are empty."""
     if empty and not np.isnan(T.alone[y]):
         return float(T.alone[y])
     before = chosen[y]
