@@ -14,7 +14,19 @@ from numpy.typing import NDArray
 
 from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Probabilities
 
-__all__ = ["Floats", "Indices", "Ints", "Ints32", "Masks", "Probabilities", "Records", "Row", "plain", "records"]
+__all__ = [
+    "Floats",
+    "Indices",
+    "Ints",
+    "Ints32",
+    "Masks",
+    "Probabilities",
+    "Record",
+    "Records",
+    "Row",
+    "plain",
+    "records",
+]
 
 # Counts, places, numbers of categories and nodes; `Indices` of labels are of the same type.
 Ints = NDArray[np.int64]
@@ -22,8 +34,9 @@ Ints = NDArray[np.int64]
 Ints32 = NDArray[np.int32]
 # The probabilities of one instance, float32 or float64.
 Row = NDArray[np.floating[Any]]
-# An np.recarray.
+# An np.recarray, and one of its records.
 Records: TypeAlias = Any
+Record: TypeAlias = Any
 
 
 def records(many: int, fields: np.dtype[Any]) -> Records:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from udcp_solvers.numeric.arrays import Record, Records
 from udcp_solvers.numeric.compiled import jit_uncounted as jit
 from udcp_solvers.numeric.filling import fill, order_by, put
 from udcp_solvers.search.bound import bounded, close, note_root
@@ -49,7 +50,7 @@ from udcp_solvers.search.layout import (
     part,
 )
 from udcp_solvers.search.lines import next_line, start_lines
-from udcp_solvers.search.workspace import NEAR, Node, Question, Workspace, node_at, open_labels
+from udcp_solvers.search.workspace import NEAR, Node, Question, Workspace, listed, node_at
 
 # Labels that are tried, one by one, to better the set of the first node: twice as many of a sum of many labels, where a
 # trial is quick and a better set ends many nodes.
@@ -73,7 +74,7 @@ def best_set(ints: Ints, floats: Floats, asked: Question, found: Marks, started:
     search = T.search
     fix_at_root(ints, floats, asked, T)
     _open_root(ints, floats, asked, T)
-    if started and _agrees(found, T):
+    if started and _agrees(found, T.labels):
         search.best = net_cost(ints, floats, found, T)
     while search.top > 0:
         _step(ints, floats, asked, found, T)
@@ -152,9 +153,9 @@ def _open_root(ints: Ints, floats: Floats, asked: Question, T: Workspace) -> Non
 
 
 @jit
-def _limit(T: Workspace) -> float:
+def _limit(search: Record) -> float:
     """A node whose bound is no lower than this is of no use."""
-    return float(min(T.search.best, T.search.ceiling) + T.search.tie_room)
+    return float(min(search.best, search.ceiling) + search.tie_room)
 
 
 @jit
@@ -164,7 +165,7 @@ def _step(ints: Ints, floats: Floats, asked: Question, found: Marks, T: Workspac
     search.top -= 1
     top = search.top
     node, bound = node_at(ints, top, T), T.bounds[top]
-    if bound >= _limit(T):
+    if bound >= _limit(T.search):
         if search.tells:
             close(bound, -np.inf, node, T)
         return
@@ -176,12 +177,12 @@ def _step(ints: Ints, floats: Floats, asked: Question, found: Marks, T: Workspac
     if not touch(ints, node, T) or not intervals(ints, floats, node, T):
         return
     first = search.looked == 1
-    start_lines(_FIRST_MOVES if first else _MOVES, T)
+    start_lines(_FIRST_MOVES if first else _MOVES, T.line)
     T.left_over.counted = _countable(ints, node, T)
     bound, value, solved = _tighten(ints, floats, asked, node, bound, found, T)
     if first:
         put(T.warm, node.lines)
-    if solved or bound >= _limit(T):
+    if solved or bound >= _limit(T.search):
         if search.tells:
             close(bound, value, node, T)
         return
@@ -210,14 +211,14 @@ def _tighten(
         value = bounded(ints, floats, node, T)
         better = value > bound
         bound = max(bound, value)
-        if bound >= _limit(T):
+        if bound >= _limit(T.search):
             break
         cost = net_cost(ints, floats, T.chosen, T)
         _offer(cost, asked.ties, found, T)
         if cost <= value + search.slack:
             return bound, value, not asked.ties
         at_root = last and left.counted < 0
-        again = not last and next_line(ints, floats, node, value, _limit(T), T)
+        again = not last and next_line(ints, floats, node, value, _limit(T.search), T)
         if not again and not last and search.looked == 1 and left.counted < 0:
             # What is fixed in the first node, at its best lines, is so in all.
             at_root = value == bound
@@ -226,7 +227,7 @@ def _tighten(
             _polish(ints, floats, node, found, T)
             note_root(value, T)
         fixes = at_root or (better and not search.tells and search.looked > 1)
-        if fixes and not _fix(ints, node, _limit(T) - value, T):
+        if fixes and not _fix(ints, node, _limit(T.search) - value, T):
             return np.inf, value, False
         if not again and left.counted < 0:
             # Lines have fixed what they could: few labels may be left.
@@ -317,7 +318,7 @@ def _is_sum(ints: Ints) -> bool:
 def _countable(ints: Ints, node: Node, T: Workspace) -> int:
     """The table that is optimised count by count, where few labels are free; -1 for none."""
     free = 0
-    for y in open_labels(T):
+    for y in listed(T.open, T.search.open):
         free += node.x[y] == FREE
     return counted_of(ints) if T.search.is_sum and free <= _COUNTABLE else -1
 
@@ -327,7 +328,7 @@ def _polish(ints: Ints, floats: Floats, node: Node, found: Marks, T: Workspace) 
     """Let free labels into the incumbent, or out of it, one by one, where that makes it better: those that hardly pay,
     or hardly do not."""
     search, near, free = T.search, T.order, 0
-    for y in open_labels(T):
+    for y in listed(T.open, T.search.open):
         if node.x[y] == FREE:
             near[free], T.keys[y] = y, abs(T.labels[y].value)
             free += 1
@@ -354,7 +355,7 @@ def _drop_fixed(ints: Ints, floats: Floats, node: Node, T: Workspace) -> float:
     costs = numbers(ints, floats, COSTS)
     starts, of = part(ints, LABEL_STARTS), part(ints, LABEL_CATEGORIES)
     K, count, held, gone = len(node.x), 0, 0, 0.0
-    for y in open_labels(T):
+    for y in listed(T.open, T.search.open):
         if node.x[y] == FREE:
             T.open[count] = y
             count += 1
@@ -376,11 +377,11 @@ def _drop_fixed(ints: Ints, floats: Floats, node: Node, T: Workspace) -> float:
 
 
 @jit
-def _agrees(found: Marks, T: Workspace) -> bool:
+def _agrees(found: Marks, labels: Records) -> bool:
     """Whether a set is one of those that are looked at."""
     against = 0
     for y in range(len(found)):
-        root = T.labels[y].root
+        root = labels[y].root
         against += root != FREE and (root == IN) != (found[y] == IN)
     return against == 0
 

@@ -20,7 +20,7 @@ from udcp_solvers.search.forest_minimum import by_threshold, changes, forest_min
 from udcp_solvers.search.layout import FREE, IN, Floats, Ints
 from udcp_solvers.search.minorant import minorant
 from udcp_solvers.search.pairs import by_pairs, grow
-from udcp_solvers.search.workspace import Node, Workspace, open_labels
+from udcp_solvers.search.workspace import Node, Workspace, listed
 
 
 @jit
@@ -37,7 +37,7 @@ def bounded(ints: Ints, floats: Floats, node: Node, T: Workspace) -> float:
     if left.threshold < 0 and left.pairs >= 0:
         # Weights of categories are at least 0.
         forced = 0.0
-        for y in open_labels(T):
+        for y in listed(T.open, T.search.open):
             forced += T.labels[y].value if node.x[y] == IN else 0.0
         total = max(total, forced + by_pairs(ints, floats, node, T))
         grow(ints, floats, node, T)
@@ -59,7 +59,7 @@ def bounded(ints: Ints, floats: Floats, node: Node, T: Workspace) -> float:
 @jit
 def note_root(value: float, T: Workspace) -> None:
     """What sets with and without each label cost at least, less what they are worth, by the bound of the first node."""
-    for y in open_labels(T):
+    for y in listed(T.open, T.search.open):
         label = T.labels[y]
         if T.chosen[y] == IN:
             label.root_with, label.root_without = value, value + label.change
@@ -74,7 +74,7 @@ def close(bound: float, value: float, node: Node, T: Workspace) -> None:
     `value` is the minorant's minimum that was just found, -inf if there is none.
     """
     known = value > -np.inf
-    for y in open_labels(T):
+    for y in listed(T.open, T.search.open):
         label, free = T.labels[y], node.x[y] == FREE
         other = max(bound, value + label.change) if free and known else bound if free else np.inf
         is_in = T.chosen[y] == IN if free else node.x[y] == IN

@@ -14,6 +14,7 @@ import math
 
 import numpy as np
 
+from udcp_solvers.numeric.arrays import Records
 from udcp_solvers.numeric.compiled import jit_uncounted as jit
 from udcp_solvers.numeric.filling import put
 from udcp_solvers.search.layout import (
@@ -61,7 +62,7 @@ from udcp_solvers.search.layout import (
     part,
 )
 from udcp_solvers.search.minorant import lowest, mixes, mixture, opened
-from udcp_solvers.search.workspace import Node, Workspace, node_at, open_labels, visit
+from udcp_solvers.search.workspace import Node, Workspace, listed, node_at, visit
 
 
 @jit
@@ -74,7 +75,7 @@ def branch(ints: Ints, floats: Floats, top: int, T: Workspace) -> int:
     i, category = branching_operation(ints, floats, here, T)
     mixed = i >= 0 and part(ints, CODE)[4 * i] == LARGER
     if i >= 0 and category < 0:
-        i = decidable_operand(ints, i, T)
+        i = decidable_operand(ints, i, T.operations)
     if mixed:
         category = _nearest_category(ints, here, T)
     if i >= 0 and _divide(ints, floats, i, category, here, there, T):
@@ -89,7 +90,7 @@ def branching_operation(ints: Ints, floats: Floats, node: Node, T: Workspace) ->
     code, number, tables = part(ints, CODE), numbers(ints, floats, NUMBERS), numbers(ints, floats, TABLES)
     Q, operations = len(T.quantities), T.operations
     most, which, category = 0.0, -1, -1
-    top = visit(len(operations) - 1, 1.0, 0, T)
+    top = visit(len(operations) - 1, 1.0, 0, T.pending)
     while top > 0:
         top -= 1
         i, f = T.pending[top].operation, T.pending[top].factor
@@ -97,12 +98,12 @@ def branching_operation(ints: Ints, floats: Floats, node: Node, T: Workspace) ->
         kind, a, b, _ = operation(code, i)
         if here.low == here.high or i == T.left_over.counted:
             continue
-        through = opened(code, i, node.decided, T)
+        through = opened(code, i, node.decided, T.operations)
         miss = 0.0
         if through >= 0:
-            top = visit(through, f * number[2 * i] if kind == SCALE else -f if kind == NOT else f, top, T)
+            top = visit(through, f * number[2 * i] if kind == SCALE else -f if kind == NOT else f, top, T.pending)
         elif kind == ADD:
-            top = visit(b, f, visit(a, f, top, T), T)
+            top = visit(b, f, visit(a, f, top, T.pending), T.pending)
         elif kind == QUANTITY:
             weight, c = _missed_category(ints, floats, a, f, most, T)
             if c >= 0:
@@ -113,7 +114,7 @@ def branching_operation(ints: Ints, floats: Floats, node: Node, T: Workspace) ->
         elif mixes(kind, f):
             share = mixture(node.lines[Q + i])
             miss = f * (here.point - share * operations[a].point - (1.0 - share) * operations[b].point)
-            top = visit(b, f * (1.0 - share), visit(a, f * share, top, T), T)
+            top = visit(b, f * (1.0 - share), visit(a, f * share, top, T.pending), T.pending)
         else:
             miss = f * here.point - f * (here.low if f > 0.0 else here.high)
         if miss > most:
@@ -145,9 +146,9 @@ def _touches(ints: Ints, c: int, chosen: Marks) -> bool:
 
 
 @jit
-def decidable_operand(ints: Ints, i: int, T: Workspace) -> int:
+def decidable_operand(ints: Ints, i: int, operations: Records) -> int:
     """From an operation down to the operand that can be decided; -1 where there is none."""
-    code, operations = part(ints, CODE), T.operations
+    code = part(ints, CODE)
     while i >= 0:
         kind, a, b, third = operation(code, i)
         if operations[i].low == operations[i].high:
@@ -171,16 +172,16 @@ def _divide(ints: Ints, floats: Floats, i: int, category: int, here: Node, there
     """Divide at an operation, or at a category of it; False if nothing of it can be decided."""
     kind, a, b, _ = operation(part(ints, CODE), i)
     if category < 0 and kind == QUANTITY:
-        category = _heaviest_category(ints, floats, a, T)
+        category = _heaviest_category(ints, floats, a, T.categories)
     if category >= 0:
-        _divide_at_category(ints, category, here, there, T)
+        _divide_at_category(ints, category, here, there, T.chosen)
         return True
     if kind == TABLE:
-        return _divide_at_count(numbers(ints, floats, TABLES), b, a, here, there, T)
+        return _divide_at_count(numbers(ints, floats, TABLES), b, a, here, there, T.quantities)
     if here.decided[i] != 0:
         return False
     if kind in (AT_LEAST, EQUAL):
-        _divide_at_comparison(ints, floats, i, here, there, T)
+        _divide_at_comparison(ints, floats, i, here, there, T.operations)
         return True
     if kind == SMALLER:
         first = T.operations[a].point <= T.operations[b].point
@@ -190,21 +191,21 @@ def _divide(ints: Ints, floats: Floats, i: int, category: int, here: Node, there
 
 
 @jit
-def _heaviest_category(ints: Ints, floats: Floats, j: int, T: Workspace) -> int:
+def _heaviest_category(ints: Ints, floats: Floats, j: int, categories: Records) -> int:
     """The category of a quantity of largest weight that may be touched or not; -1 if there is none."""
     starts, of, weights = part(ints, QUANTITY_STARTS), part(ints, QUANTITY_CATEGORIES), numbers(ints, floats, WEIGHTS)
     most, category = 0.0, -1
     for e in range(starts[j], starts[j + 1]):
-        if T.categories[of[e]].state == MAY and abs(weights[e]) > most:
+        if categories[of[e]].state == MAY and abs(weights[e]) > most:
             most, category = abs(weights[e]), of[e]
     return category
 
 
 @jit
-def _divide_at_category(ints: Ints, category: int, here: Node, there: Node, T: Workspace) -> None:
+def _divide_at_category(ints: Ints, category: int, here: Node, there: Node, chosen: Marks) -> None:
     """A category is touched, or all its labels are out."""
     starts, member = part(ints, CATEGORY_STARTS), part(ints, CATEGORY_LABELS)
-    touched, shut = (here, there) if _touches(ints, category, T.chosen) else (there, here)
+    touched, shut = (here, there) if _touches(ints, category, chosen) else (there, here)
     touched.must_touch[category] = 1
     for m in range(starts[category], starts[category + 1]):
         if shut.x[member[m]] == FREE:
@@ -212,11 +213,11 @@ def _divide_at_category(ints: Ints, category: int, here: Node, there: Node, T: W
 
 
 @jit
-def _divide_at_count(tables: Floats, start: int, j: int, here: Node, there: Node, T: Workspace) -> bool:
+def _divide_at_count(tables: Floats, start: int, j: int, here: Node, there: Node, quantities: Records) -> bool:
     """A count, quantity j, is at most k, or more: next to the chosen set's count, where the table bends more. False
     where it is one number."""
-    count = T.quantities[j].point
-    first, last = math.ceil(T.quantities[j].low - WHOLE), math.floor(T.quantities[j].high + WHOLE)
+    count = quantities[j].point
+    first, last = math.ceil(quantities[j].low - WHOLE), math.floor(quantities[j].high + WHOLE)
     if first >= last:
         return False
     k = max(first, min(int(count + 0.5), last - 1))
@@ -230,12 +231,12 @@ def _divide_at_count(tables: Floats, start: int, j: int, here: Node, there: Node
 
 
 @jit
-def _divide_at_comparison(ints: Ints, floats: Floats, i: int, here: Node, there: Node, T: Workspace) -> None:
+def _divide_at_comparison(ints: Ints, floats: Floats, i: int, here: Node, there: Node, operations: Records) -> None:
     """A comparison holds, or it does not; a quantity that it compares gets a bound."""
     code = part(ints, CODE)
     kind, a, _, _ = operation(code, i)
     number, slack = numbers_of(numbers(ints, floats, NUMBERS), i)
-    yes, no = (here, there) if T.operations[i].point > 0.5 else (there, here)
+    yes, no = (here, there) if operations[i].point > 0.5 else (there, here)
     yes.decided[i], no.decided[i] = ONE, ZERO
     compared, j, _, _ = operation(code, a)
     if compared == QUANTITY:
@@ -256,7 +257,7 @@ def _nearest_category(ints: Ints, node: Node, T: Workspace) -> int:
         in_reach = above[c] < 0 or categories[above[c]].state & TOUCHED
         if categories[c].state == MAY and abs(categories[c].v) < least and in_reach:
             least, found = abs(categories[c].v), c
-    for y in open_labels(T):
+    for y in listed(T.open, T.search.open):
         in_reach = home[y] < 0 or categories[home[y]].state & TOUCHED
         if node.x[y] == FREE and abs(T.labels[y].value) < least and in_reach:
             return -1
@@ -272,19 +273,19 @@ def _divide_by_label(ints: Ints, mixed: bool, here: Node, there: Node, T: Worksp
     """
     twin, labels = part(ints, TWIN), T.labels
     at, most = -1, -np.inf
-    for y in open_labels(T):
+    for y in listed(T.open, T.search.open):
         if here.x[y] == FREE and (T.chosen[y] == IN or mixed):
             gain = -abs(labels[y].value) if mixed else -labels[y].value
             if gain > most:
                 at, most = y, gain
     if at < 0:
-        for y in open_labels(T):
+        for y in listed(T.open, T.search.open):
             if here.x[y] == FREE and labels[y].p > most:
                 at, most = y, labels[y].p
     if at < 0:
         return False
     entering, leaving = (here, there) if T.chosen[at] == IN else (there, here)
-    for y in open_labels(T):
+    for y in listed(T.open, T.search.open):
         if twin[y] == twin[at] and entering.x[y] == FREE and leaving.x[y] == FREE:
             before = labels[y].p > labels[at].p or (labels[y].p == labels[at].p and y < at)
             if before or y == at:

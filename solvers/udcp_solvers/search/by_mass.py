@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from udcp_solvers.numeric.arrays import Records, records
+from udcp_solvers.numeric.arrays import Record, Records, records
 from udcp_solvers.numeric.compiled import jit_uncounted as jit
 from udcp_solvers.numeric.double_double import plus
 from udcp_solvers.numeric.filling import fill, order_by, put
@@ -84,7 +84,7 @@ class Branches(NamedTuple):
     found: Marks
     best: Marks
     trial: Marks
-    state: Any
+    state: Record
 
 
 def mass_block(start: int, stop: int, ints: Ints, floats: Floats, rows: MassRows) -> None:

@@ -34,7 +34,7 @@ from udcp_solvers.search.layout import (
     operation,
     part,
 )
-from udcp_solvers.search.workspace import Node, Workspace, open_labels
+from udcp_solvers.search.workspace import Node, Workspace, listed
 
 
 @jit
@@ -46,7 +46,7 @@ def by_count(ints: Ints, floats: Floats, node: Node, T: Workspace) -> float:
     counts = numbers(ints, floats, COSTS)[j * K : (j + 1) * K]
     # Labels that are in count before all others.
     before, forced = int(T.quantities[j].root + 0.5), 0.0
-    for y in open_labels(T):
+    for y in listed(T.open, T.search.open):
         T.chosen[y] = 0
         if node.x[y] == IN:
             T.chosen[y] = IN
@@ -85,7 +85,7 @@ def _share_out(ints: Ints, counts: Floats, last: int, node: Node, T: Workspace) 
         category = categories[c]
         category.room, category.length, category.head = 1, 0, -1
         category.enters, category.left = False, 0
-    for y in open_labels(T):
+    for y in listed(T.open, T.search.open):
         T.labels[y].following = -1
         if node.x[y] == FREE:
             T.order[free], T.keys[y] = y, T.labels[y].value

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from udcp_solvers.numeric.arrays import Records
 from udcp_solvers.numeric.compiled import jit_uncounted as jit
 from udcp_solvers.numeric.filling import order_by
 from udcp_solvers.search.layout import (
@@ -37,7 +38,7 @@ from udcp_solvers.search.layout import (
     operation,
     part,
 )
-from udcp_solvers.search.workspace import Node, Workspace, candidate_labels, open_labels
+from udcp_solvers.search.workspace import Node, Workspace, listed
 
 
 @jit
@@ -51,7 +52,7 @@ def forest_minimum(ints: Ints, node: Node, t: float, T: Workspace) -> float:
     categories, total = T.categories, 0.0
     for c in range(len(categories)):
         categories[c].v = categories[c].weight
-    for y in open_labels(T):
+    for y in listed(T.open, T.search.open):
         label, mark = T.labels[y], node.x[y]
         T.chosen[y] = 0
         takes = label.value < 0.0 or (label.value == 0.0 and label.p > 0.0)
@@ -78,7 +79,7 @@ def forest_minimum(ints: Ints, node: Node, t: float, T: Workspace) -> float:
 def _leave_unentered(ints: Ints, node: Node, T: Workspace) -> None:
     """Leave free labels out whose category, or one around it, is not entered."""
     home, above = part(ints, HOME), part(ints, ABOVE)
-    for y in open_labels(T):
+    for y in listed(T.open, T.search.open):
         if node.x[y] == FREE and T.chosen[y] == IN:
             c = home[y]
             while c >= 0:
@@ -106,7 +107,7 @@ def touching(ints: Ints, node: Node, T: Workspace) -> float:
         while c >= 0:
             T.categories[c].v = 0.0
             c = above[c]
-        for y in open_labels(T):
+        for y in listed(T.open, T.search.open):
             if node.x[y] == FREE and T.labels[y].value < 0.0:
                 T.chosen[y] = IN
         T.chosen[label] = IN
@@ -144,12 +145,12 @@ def changes(ints: Ints, node: Node, t: float, cap: float, T: Workspace) -> None:
     value away, or all that a category around it gains, where that is less.
     """
     home, above = part(ints, HOME), part(ints, ABOVE)
-    for y in open_labels(T):
+    for y in listed(T.open, T.search.open):
         if node.x[y] != FREE:
             continue
         label = T.labels[y]
         if T.chosen[y] == IN:
-            label.change = min(_loss_without(above, home[y], max(-label.value, 0.0), T), cap)
+            label.change = min(_loss_without(above, home[y], max(-label.value, 0.0), T.categories), cap)
             continue
         extra, c = max(label.value, 0.0) if t == np.inf or label.entry <= t else np.inf, home[y]
         while c >= 0 and extra < cap:
@@ -166,10 +167,14 @@ def fix_labels(ints: Ints, node: Node, room: float, T: Workspace) -> bool:
     fixed = 0
     for c in rising:
         category = T.categories[c]
-        if category.state & TOUCHED == 0 and -category.v > room and _loss_without(above, c, np.inf, T) > room:
+        if (
+            category.state & TOUCHED == 0
+            and -category.v > room
+            and _loss_without(above, c, np.inf, T.categories) > room
+        ):
             node.must_touch[c] = 1
             fixed += 1
-    for y in open_labels(T):
+    for y in listed(T.open, T.search.open):
         if node.x[y] == FREE and T.labels[y].change > room:
             node.x[y] = IN if T.chosen[y] == IN else OUT
             fixed += 1
@@ -177,11 +182,11 @@ def fix_labels(ints: Ints, node: Node, room: float, T: Workspace) -> bool:
 
 
 @jit
-def _loss_without(above: Ints, c: int, own: float, T: Workspace) -> float:
+def _loss_without(above: Ints, c: int, own: float, categories: Records) -> float:
     """What the minorant loses at least without a part of category c that is worth `own`."""
     while c >= 0:
-        if T.categories[c].state & TOUCHED == 0:
-            own = min(own, max(-T.categories[c].v, 0.0))
+        if categories[c].state & TOUCHED == 0:
+            own = min(own, max(-categories[c].v, 0.0))
         c = above[c]
     return own
 
@@ -195,9 +200,9 @@ def by_threshold(ints: Ints, floats: Floats, rest: float, node: Node, T: Workspa
     """
     scan, i = T.scan, T.left_over.threshold
     scan.held, scan.forced, scan.rest = 0, 0.0, rest
-    for y in candidate_labels(T):
+    for y in listed(T.candidates, T.search.candidates):
         scan.held += node.x[y] == IN
-    for y in open_labels(T):
+    for y in listed(T.open, T.search.open):
         scan.forced += T.labels[y].value if node.x[y] == IN else 0.0
     # The empty set has no entry.
     scan.least, scan.at, scan.second = np.inf, 0.0, np.inf
@@ -223,7 +228,7 @@ def _scan_columns(ints: Ints, floats: Floats, k: int, node: Node, T: Workspace) 
         if last - first >= T.scan.held and _scan(ints, along[first:last], entries[first:last], T.scan.held, node, T):
             best = a
     if best >= 0:
-        for y in open_labels(T):
+        for y in listed(T.open, T.search.open):
             T.labels[y].entry = columns[best * K + y]
 
 
@@ -234,14 +239,14 @@ def _scan_distances(ints: Ints, floats: Floats, k: int, low: float, node: Node, 
     far = numbers(ints, floats, FAR)[k * K * K : (k + 1) * K * K]
     if scan.held > 0:
         scan.least, scan.at = f * low + scan.forced, low
-    for y in open_labels(T):
+    for y in listed(T.open, T.search.open):
         T.labels[y].entry = max(far[y * K + y], low) if scan.held > 0 else far[y * K + y]
-    for z in candidate_labels(T):
+    for z in listed(T.candidates, T.search.candidates):
         if node.x[z] == IN:
-            for y in open_labels(T):
+            for y in listed(T.open, T.search.open):
                 T.labels[y].entry = max(T.labels[y].entry, far[z * K + y])
     free = 0
-    for y in open_labels(T):
+    for y in listed(T.open, T.search.open):
         if node.x[y] == FREE and T.labels[y].value < 0.0:
             T.order[free], T.keys[y] = y, T.labels[y].entry
             free += 1
@@ -269,7 +274,7 @@ def _scan(ints: Ints, order: Ints, entries: Floats, held: int, node: Node, T: Wo
             if node.x[y] == IN:
                 seen += 1
             elif node.x[y] == FREE and T.labels[y].value < 0.0:
-                total += _let_in(ints, T.labels[y].value, home[y], T)
+                total += _let_in(ints, T.labels[y].value, home[y], T.categories)
             n += 1
         if seen < held:
             continue
@@ -281,11 +286,11 @@ def _scan(ints: Ints, order: Ints, entries: Floats, held: int, node: Node, T: Wo
 
 
 @jit
-def _let_in(ints: Ints, value: float, c: int, T: Workspace) -> float:
+def _let_in(ints: Ints, value: float, c: int, categories: Records) -> float:
     """Let a label of category c in; by how much the least value falls."""
     above, step = part(ints, ABOVE), value
     while c >= 0:
-        category = T.categories[c]
+        category = categories[c]
         old = category.v
         category.v = old + step
         if category.state & TOUCHED == 0:

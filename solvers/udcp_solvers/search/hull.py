@@ -26,11 +26,11 @@ of one label and sets agree even where a budget ended a search.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from udcp_solvers.numeric.arrays import Records, records
+from udcp_solvers.numeric.arrays import Record, Records, records
 from udcp_solvers.numeric.compiled import jit_uncounted as jit
 from udcp_solvers.numeric.double_double import Double, plus, ratio
 from udcp_solvers.numeric.filling import fill, put
@@ -114,7 +114,7 @@ class Trace(NamedTuple):
     margins: Floats
     fixed: Marks
     asked: Marks
-    state: Any
+    state: Record
 
 
 def price_block(start: int, stop: int, ints: Ints, floats: Floats, rows: PriceRows) -> None:

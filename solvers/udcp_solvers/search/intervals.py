@@ -66,7 +66,7 @@ from udcp_solvers.search.layout import (
     operation,
     part,
 )
-from udcp_solvers.search.workspace import NEAR, Node, Question, Workspace, candidate_labels, open_labels
+from udcp_solvers.search.workspace import NEAR, Node, Question, Workspace, listed
 
 # With at most so many free labels the upper ends of columns and pairs are worth their time.
 _FEW = 12
@@ -80,7 +80,7 @@ def touch(ints: Ints, node: Node, T: Workspace) -> bool:
     categories, C = T.categories, len(above)
     for c in range(C):
         categories[c].state = categories[c].root
-    for y in open_labels(T):
+    for y in listed(T.open, T.search.open):
         if node.x[y] != OUT:
             bit = TOUCHED if node.x[y] == IN else MAY
             for e in range(starts[y], starts[y + 1]):
@@ -103,7 +103,7 @@ def intervals(ints: Ints, floats: Floats, node: Node, T: Workspace) -> bool:
     if not _quantities(ints, floats, node, T):
         return False
     free, held = 0, 0
-    for y in candidate_labels(T):
+    for y in listed(T.candidates, T.search.candidates):
         free += node.x[y] == FREE
         held += node.x[y] == IN
     for i in range(len(T.operations)):
@@ -187,12 +187,15 @@ def _of_hard_atom(
     high, low = numbers_of(numbers(ints, floats, NUMBERS), i)
     low = min(low, 0.0)
     if held > 0:
-        low = hard(ints, floats, kind, k, node.x, IN, candidate_labels(T))
+        low = hard(ints, floats, kind, k, node.x, IN, listed(T.candidates, T.search.candidates))
     elif free == 0:
         low, high = 0.0, 0.0
     if 0 < free <= _FEW:
         # The empty set has the value 0.
-        high = max(hard(ints, floats, kind, k, node.x, FREE, candidate_labels(T)), low if held > 0 else 0.0)
+        high = max(
+            hard(ints, floats, kind, k, node.x, FREE, listed(T.candidates, T.search.candidates)),
+            low if held > 0 else 0.0,
+        )
     elif free == 0:
         high = low
     return low, high
@@ -207,7 +210,7 @@ def _quantities(ints: Ints, floats: Floats, node: Node, T: Workspace) -> bool:
     for j in range(len(T.quantities)):
         quantity = T.quantities[j]
         low, high, size = quantity.root, quantity.root, abs(quantity.root)
-        for y in open_labels(T):
+        for y in listed(T.open, T.search.open):
             cost = costs[j * K + y]
             if node.x[y] == OUT:
                 continue
@@ -248,7 +251,7 @@ def cost_of(ints: Ints, floats: Floats, chosen: Marks, T: Workspace) -> float:
 @jit
 def net_cost(ints: Ints, floats: Floats, chosen: Marks, T: Workspace) -> float:
     """L of a set less what its open labels are worth; the other candidates are known by what they touch and cost."""
-    gained, labels = 0.0, open_labels(T)
+    gained, labels = 0.0, listed(T.open, T.search.open)
     for y in labels:
         if chosen[y] == IN:
             gained += T.labels[y].worth
@@ -256,7 +259,7 @@ def net_cost(ints: Ints, floats: Floats, chosen: Marks, T: Workspace) -> float:
         T.categories[c].touched = T.categories[c].root
     for j in range(len(T.quantities)):
         T.quantities[j].point = T.quantities[j].root
-    return _cost_beside(ints, floats, chosen, labels, candidate_labels(T), T) - gained
+    return _cost_beside(ints, floats, chosen, labels, listed(T.candidates, T.search.candidates), T) - gained
 
 
 @jit

@@ -17,6 +17,7 @@ import math
 
 import numpy as np
 
+from udcp_solvers.numeric.arrays import Record, Records
 from udcp_solvers.numeric.compiled import jit_uncounted as jit
 from udcp_solvers.search.layout import (
     CODE,
@@ -37,9 +38,9 @@ _WORTHWHILE = 0.03
 
 
 @jit
-def start_lines(moves: int, T: Workspace) -> None:
+def start_lines(moves: int, L: Record) -> None:
     """No line is moved yet; each may be so often."""
-    T.line.line, T.line.moves_each = -1, moves
+    L.line, L.moves_each = -1, moves
 
 
 @jit
@@ -73,8 +74,8 @@ def _move(slope: float, bound: float, limit: float, node: Node, T: Workspace) ->
     L = T.line
     if slope == 0.0 or L.moves <= 0:
         return False
-    _narrow(node.lines[L.line], bound, slope, T)
-    node.lines[L.line], hope = _summit(T)
+    _narrow(node.lines[L.line], bound, slope, L)
+    node.lines[L.line], hope = _summit(L)
     L.moves -= 1
     return bool(hope - L.highest > _WORTHWHILE * (limit - L.highest))
 
@@ -94,14 +95,13 @@ def _take_up(s: int, slope: float, reach: float, bound: float, node: Node, T: Wo
         L.high = line
     # Where the bound was taken at lines that were then given up, its slope is not known here.
     if bound == L.highest:
-        _narrow(line, bound, slope, T)
+        _narrow(line, bound, slope, L)
     node.lines[s] = 0.5 * (L.low + L.high)
 
 
 @jit
-def _narrow(line: float, bound: float, slope: float, T: Workspace) -> None:
+def _narrow(line: float, bound: float, slope: float, L: Record) -> None:
     """A line at which the bound rises is the low end of the interval, one at which it falls the high end."""
-    L = T.line
     if slope > 0.0:
         L.low, L.low_bound, L.low_slope = line, bound, slope
     else:
@@ -128,9 +128,8 @@ def _steepest(ints: Ints, floats: Floats, s: int, node: Node, T: Workspace) -> f
 
 
 @jit
-def _summit(T: Workspace) -> tuple[float, float]:
+def _summit(L: Record) -> tuple[float, float]:
     """Where the bound may be highest, and how high at most: where two tangents meet, or half-way and without end."""
-    L = T.line
     if L.low_slope <= 0.0 or L.high_slope >= 0.0 or L.high <= L.low:
         return 0.5 * (L.low + L.high), np.inf
     way = (L.high_bound - L.low_bound - L.high_slope * (L.high - L.low)) / (L.low_slope - L.high_slope)
@@ -154,15 +153,15 @@ def _slope(ints: Ints, floats: Floats, s: int, line: float, T: Workspace) -> flo
     kind, a, b, _ = operation(part(ints, CODE), s - Q)
     f = T.operations[s - Q].factor
     if kind == TABLE:
-        return _slope_of_table(numbers(ints, floats, TABLES), b, a, f, line, T)
+        return _slope_of_table(numbers(ints, floats, TABLES), b, a, f, line, T.quantities)
     slope = f * (T.operations[a].point - T.operations[b].point)
     return float(slope) if abs(slope) > NEAR else 0.0
 
 
 @jit
-def _slope_of_table(tables: Floats, start: int, j: int, f: float, line: float, T: Workspace) -> float:
+def _slope_of_table(tables: Floats, start: int, j: int, f: float, line: float, quantities: Records) -> float:
     """How far the count of the set at hand, quantity j, is from where the line touches the table."""
-    quantity = T.quantities[j]
+    quantity = quantities[j]
     first, last = math.ceil(quantity.low - WHOLE), math.floor(quantity.high + WHOLE)
     least, low, high = np.inf, first, first
     for k in range(first, last + 1):

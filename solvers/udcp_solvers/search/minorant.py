@@ -23,6 +23,7 @@ import math
 
 import numpy as np
 
+from udcp_solvers.numeric.arrays import Records
 from udcp_solvers.numeric.compiled import jit_uncounted as jit
 from udcp_solvers.search.layout import (
     ABOVE,
@@ -63,7 +64,7 @@ from udcp_solvers.search.layout import (
     operation,
     part,
 )
-from udcp_solvers.search.workspace import Node, Workspace, candidate_labels, open_labels, visit
+from udcp_solvers.search.workspace import Node, Workspace, listed, visit
 
 
 @jit
@@ -76,7 +77,7 @@ def minorant(ints: Ints, floats: Floats, node: Node, T: Workspace) -> float:
     code, number, tables = part(ints, CODE), numbers(ints, floats, NUMBERS), numbers(ints, floats, TABLES)
     constant = _begin(ints, floats, node, T)
     Q, left, operations = len(T.quantities), T.left_over, T.operations
-    top = visit(len(operations) - 1, 1.0, 0, T)
+    top = visit(len(operations) - 1, 1.0, 0, T.pending)
     while top > 0:
         top -= 1
         i, f = T.pending[top].operation, T.pending[top].factor
@@ -86,13 +87,13 @@ def minorant(ints: Ints, floats: Floats, node: Node, T: Workspace) -> float:
         if here.low == here.high:
             constant += f * here.low
             continue
-        through = opened(code, i, node.decided, T)
+        through = opened(code, i, node.decided, T.operations)
         if through >= 0:
             f = f * number[2 * i] if kind == SCALE else -f if kind == NOT else f
             constant += -f if kind == NOT else 0.0
-            top = visit(through, f, top, T)
+            top = visit(through, f, top, T.pending)
         elif kind == ADD:
-            top = visit(b, f, visit(a, f, top, T), T)
+            top = visit(b, f, visit(a, f, top, T.pending), T.pending)
         elif kind == QUANTITY:
             constant += _add(ints, floats, a, f, node, T)
         elif i == left.counted:
@@ -104,7 +105,7 @@ def minorant(ints: Ints, floats: Floats, node: Node, T: Workspace) -> float:
                 constant += _add(ints, floats, a, line, node, T)
         elif mixes(kind, f):
             share = mixture(node.lines[Q + i])
-            top = visit(b, f * (1.0 - share), visit(a, f * share, top, T), T)
+            top = visit(b, f * (1.0 - share), visit(a, f * share, top, T.pending), T.pending)
         elif f > 0.0 and kind in (WORST, FARTHEST):
             constant += _leave_threshold(number, i, f, T)
         elif f > 0.0 and kind == PAIRS:
@@ -121,7 +122,7 @@ def _begin(ints: Ints, floats: Floats, node: Node, T: Workspace) -> float:
     left, constant = T.left_over, 0.0
     left.threshold, left.threshold_factor, left.count_factor = -1, 0.0, 0.0
     left.pairs, left.pairs_factor = -1, 0.0
-    for y in open_labels(T):
+    for y in listed(T.open, T.search.open):
         T.labels[y].value = -T.labels[y].worth
     for c in range(len(T.categories)):
         T.categories[c].weight = 0.0
@@ -154,23 +155,23 @@ def _add_pairs(ints: Ints, floats: Floats, i: int, f: float, node: Node, T: Work
     """Every free label pays for its pairs with labels that are in; pairs of free labels are left over."""
     T.left_over.pairs, T.left_over.pairs_factor = i, f
     K, entries, k = len(node.x), numbers(ints, floats, NEAR_PAIRS), part(ints, CODE)[4 * i + 1]
-    for z in candidate_labels(T):
+    for z in listed(T.candidates, T.search.candidates):
         if node.x[z] == IN:
             at = (k * K + z) * K
-            for y in open_labels(T):
+            for y in listed(T.open, T.search.open):
                 if node.x[y] == FREE:
                     T.labels[y].value += f * entries[at + y]
 
 
 @jit
-def opened(code: Ints, i: int, decided: Marks, T: Workspace) -> int:
+def opened(code: Ints, i: int, decided: Marks, operations: Records) -> int:
     """The operand that an operation is, or a multiple of, in this node; -1 where it is none."""
     kind, a, b, c = operation(code, i)
     if kind in (SCALE, NOT):
         return int(a)
     if kind not in (GATE, IF, SMALLER, LARGER):
         return -1
-    first, second = T.operations[a], T.operations[b]
+    first, second = operations[a], operations[b]
     if kind == GATE and first.low > 0.5:
         return int(b)
     if kind == IF and (first.low > 0.5 or first.high < 0.5):
@@ -215,7 +216,7 @@ def _add(ints: Ints, floats: Floats, j: int, f: float, node: Node, T: Workspace)
     K, costs, above = len(node.x), numbers(ints, floats, COSTS), part(ints, ABOVE)
     starts, of, weights = part(ints, QUANTITY_STARTS), part(ints, QUANTITY_CATEGORIES), numbers(ints, floats, WEIGHTS)
     constant = f * T.quantities[j].root
-    for y in open_labels(T):
+    for y in listed(T.open, T.search.open):
         T.labels[y].value += f * costs[j * K + y]
     for e in range(starts[j], starts[j + 1]):
         c, w = of[e], f * weights[e]
@@ -226,17 +227,17 @@ def _add(ints: Ints, floats: Floats, j: int, f: float, node: Node, T: Workspace)
             T.categories[c].weight += w
         elif state & MAY:
             # It is touched if its likeliest label is in.
-            T.labels[_likeliest(ints, c, node.x, T)].value += w
+            T.labels[_likeliest(ints, c, node.x, T.labels)].value += w
     return float(constant)
 
 
 @jit
-def _likeliest(ints: Ints, c: int, x: Marks, T: Workspace) -> int:
+def _likeliest(ints: Ints, c: int, x: Marks, labels: Records) -> int:
     """The likeliest free label of a category; there is one."""
     starts, member = part(ints, CATEGORY_STARTS), part(ints, CATEGORY_LABELS)
     likeliest = -1
     for m in range(starts[c], starts[c + 1]):
         y = member[m]
-        if x[y] == FREE and (likeliest < 0 or T.labels[y].p > T.labels[likeliest].p):
+        if x[y] == FREE and (likeliest < 0 or labels[y].p > labels[likeliest].p):
             likeliest = y
     return likeliest

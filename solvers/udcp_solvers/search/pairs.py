@@ -23,7 +23,7 @@ from udcp_solvers.search.layout import (
     numbers,
     part,
 )
-from udcp_solvers.search.workspace import Node, Workspace, open_labels
+from udcp_solvers.search.workspace import Node, Workspace, listed
 
 
 @jit
@@ -32,7 +32,7 @@ def by_pairs(ints: Ints, floats: Floats, node: Node, T: Workspace) -> float:
     labels, order, count = T.labels, T.order, 0
     for y in range(len(labels)):
         labels[y].alive, labels[y].next = False, 0
-    for y in open_labels(T):
+    for y in listed(T.open, T.search.open):
         if node.x[y] == FREE and labels[y].value < 0.0:
             order[count] = y
             labels[y].half, labels[y].alive = 0.0, True
@@ -88,16 +88,16 @@ def grow(ints: Ints, floats: Floats, node: Node, T: Workspace) -> None:
     K, f, more = len(node.x), T.left_over.pairs_factor, T.keys
     at = part(ints, CODE)[4 * T.left_over.pairs + 1] * K * K
     entries = numbers(ints, floats, NEAR_PAIRS)[at : at + K * K]
-    for y in open_labels(T):
+    for y in listed(T.open, T.search.open):
         T.chosen[y] = IN if node.x[y] == IN else 0
         more[y] = T.labels[y].value
     while True:
         best, label = 0.0, -1
-        for y in open_labels(T):
+        for y in listed(T.open, T.search.open):
             if node.x[y] == FREE and T.chosen[y] != IN and more[y] < best:
                 best, label = more[y], y
         if label < 0:
             return
         T.chosen[label] = IN
-        for y in open_labels(T):
+        for y in listed(T.open, T.search.open):
             more[y] += f * entries[label * K + y]

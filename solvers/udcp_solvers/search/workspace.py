@@ -6,11 +6,11 @@ record, and all records travel as one `Workspace`. A `Node` is a view of one pla
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from udcp_solvers.numeric.arrays import Records, records
+from udcp_solvers.numeric.arrays import Record, Records, records
 from udcp_solvers.numeric.compiled import jit_uncounted as jit
 from udcp_solvers.search.layout import CATEGORY_LABELS, Floats, Ints, Marks, size_numbers, sizes_of
 
@@ -119,10 +119,10 @@ class Workspace(NamedTuple):
     quantities: Records
     operations: Records
     pending: Records
-    search: Any
-    left_over: Any
-    scan: Any
-    line: Any
+    search: Record
+    left_over: Record
+    scan: Record
+    line: Record
     chosen: Marks
     open: Ints
     candidates: Ints
@@ -181,19 +181,13 @@ def node_at(ints: Ints, place: int, T: Workspace) -> Node:
 
 
 @jit
-def open_labels(T: Workspace) -> Ints:
-    """Labels that are free in some node."""
-    return T.open[: T.search.open]
+def listed(room: Ints, many: int) -> Ints:
+    """A list of labels: the first so many entries of its room."""
+    return room[:many]
 
 
 @jit
-def candidate_labels(T: Workspace) -> Ints:
-    """The open labels and those that are in at the root."""
-    return T.candidates[: T.search.candidates]
-
-
-@jit
-def visit(operation: int, factor: float, top: int, T: Workspace) -> int:
+def visit(operation: int, factor: float, top: int, pending: Records) -> int:
     """Put an operation on the list of those to visit; how many there are then."""
-    T.pending[top].operation, T.pending[top].factor = operation, factor
+    pending[top].operation, pending[top].factor = operation, factor
     return top + 1
