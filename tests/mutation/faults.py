@@ -47,6 +47,13 @@ _MATHEMATICS = (
         (SEARCH, "-k", "tiny"),
     ),
     Fault(
+        "search: what a label costs alone is taken for what it costs beside others",
+        "solvers/udcp_solvers/search/intervals.py",
+        "if empty and not np.isnan(T.alone[y]):",
+        "if not np.isnan(T.alone[y]):",
+        (SEARCH, "-k", "beside"),
+    ),
+    Fault(
         "search: labels fixed between two sets that may change there",
         "solvers/udcp_solvers/search/hull.py",
         "height = share * (b - mu) * state.gain",

@@ -219,6 +219,13 @@ INPUT_FAULTS = (
         (PARQUET,),
     ),
     Fault(
+        "threads: blocks are begun after one has failed",
+        "udcp_dsl/threads.py",
+        "deque(starts, 0)",
+        "pass",
+        ("tests/udcp_dsl/test_threads.py",),
+    ),
+    Fault(
         "streams: what was begun before a fault is used after it",
         "udcp_dsl/threads.py",
         "pool.shutdown(cancel_futures=True)",

@@ -161,6 +161,19 @@ def test_a_label_of_tiny_mass_that_costs_nothing_is_bought(text: str) -> None:
         assert m < 0 or np.array_equal(search.best(P, anchor), scores <= m)
 
 
+def test_what_a_label_costs_alone_is_not_what_it_costs_beside_others() -> None:
+    """It is remembered, for sets that have no other label."""
+    loss = udcp.loads("""
+    labels 0..4
+    categories F { x: { 0, 2 }, y: { 1, 2, 3 }, z: { 4 } }
+    costs d { 0: 1.1, 1: 1.1, 2: 1.4, 3: 1.8, 4: 1.2 }
+    loss l = if any({ 0, 1 }) then count(F) else max(d)
+    """)
+    p = np.array([0.2145, 8e-15, 8e-15, 0.128, 0.6575])
+    (scores,) = SearchPrices(loss).scores(p[None])
+    np.testing.assert_allclose(scores, price_scores(loss, p), rtol=1e-9, atol=0)
+
+
 def _prices_are_those_of_all_sets(loss: udcp.Loss, seed: int, most: int) -> None:
     """Plain and anchored, against all sets in rationals; ties and zeros included."""
     rng = np.random.default_rng(seed)
