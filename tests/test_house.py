@@ -55,6 +55,26 @@ def test_no_function_of_a_compiled_room_has_above_60_lines_or_8_parameters() -> 
     assert not {name: size for name, size in found.items() if size[0] > 60 or size[1] > 8}
 
 
+def test_kernels_copy_arrays_by_put_and_fill() -> None:
+    """numba's own copy of one array into another compares shapes, with a message that takes 1.7 s to compile."""
+    kernels, found = 0, []
+    for path in (ROOT / "solvers" / "udcp_solvers").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.FunctionDef) or not any("jit" in ast.unparse(by) for by in node.decorator_list):
+                continue
+            kernels += 1
+            for step in ast.walk(node):
+                if isinstance(step, ast.Assign) and any(_is_slice(target) for target in step.targets):
+                    filled = isinstance(step.value, ast.Constant | ast.UnaryOp) or ast.unparse(step.value) == "np.inf"
+                    found += [] if filled else [f"{path.name}:{step.lineno}: {ast.unparse(step)}"]
+    assert kernels > 200
+    assert not found
+
+
+def _is_slice(node: ast.AST) -> bool:
+    return isinstance(node, ast.Subscript) and any(isinstance(part, ast.Slice) for part in ast.walk(node.slice))
+
+
 def _parameters_of(function: ast.FunctionDef) -> int:
     of = function.args
     named = [arg.arg for arg in (*of.posonlyargs, *of.args, *of.kwonlyargs, of.vararg, of.kwarg) if arg is not None]

@@ -34,6 +34,7 @@ from udcp_solvers.mass_rule import ByMass, checked_mass
 from udcp_solvers.numeric.compiled import jit, over_rows
 from udcp_solvers.numeric.exact_sum import LIMBS, add
 from udcp_solvers.numeric.falling import falling_order, order_scratch
+from udcp_solvers.numeric.filling import fill
 from udcp_solvers.numeric.mass import mass_scores
 from udcp_solvers.numeric.remaining import limbs_of, mass_score, not_below, row_blocks, without_label
 
@@ -243,7 +244,7 @@ def _lengthen(
     In a tree that member is an end of a longest path between members: `ends`, long[m] edges apart.
     """
     if empty:
-        ends[:] = y
+        fill(ends, y)
         long[m] = 0
         return 0
     away = 0

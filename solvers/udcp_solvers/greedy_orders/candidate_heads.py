@@ -14,6 +14,7 @@ import numpy as np
 from udcp_solvers.greedy_orders.incremental_cost import cost_with
 from udcp_solvers.numeric.arrays import Floats, Indices, Row
 from udcp_solvers.numeric.compiled import jit_uncounted as jit
+from udcp_solvers.numeric.filling import fill
 
 
 class Ranked(NamedTuple):
@@ -47,7 +48,7 @@ def rank(row: Row, order: Indices, eps: float, ranked: Ranked) -> None:
 def deal(list_of: Indices, ranked: Indices, head: Indices, following: Indices) -> None:
     """Deal the ranked labels into their lists: the first rank of each, and for each rank the next of the same list."""
     K = len(ranked)
-    head[:] = K
+    fill(head, K)
     for r in range(K - 1, -1, -1):
         g = list_of[ranked[r]]
         following[r] = head[g]
