@@ -3,7 +3,8 @@
 docs/engine.md is a map of the room, with an example from a loss to its prices. `prices` is what others call.
 
 Notation. K labels y with masses p(y); C categories c; Q quantities j; N operations i; mu a price; p(S) the mass of a
-set S, and L(S) what it costs. A set is *better* if L(S) - mu p(S) is less.
+set S, and L(S) what it costs. A set is *better* if L(S) - mu p(S) is less. In code, T is the workspace,
+R the trace of a hull, W the branches of `by_mass`, L the line that is moved, and f a factor.
 
 Glossary
 --------

@@ -21,7 +21,7 @@ import numpy as np
 from udcp_solvers.numeric.arrays import Record, Records
 from udcp_solvers.numeric.compiled import jit_uncounted as jit
 from udcp_solvers.numeric.filling import fill, order_by, put
-from udcp_solvers.search.bound import bounded, close, note_root
+from udcp_solvers.search.bound import bounded, note_closed, note_root
 from udcp_solvers.search.branching import branch
 from udcp_solvers.search.forest_minimum import fix_labels
 from udcp_solvers.search.intervals import intervals, net_cost, touch
@@ -57,7 +57,7 @@ from udcp_solvers.search.workspace import NEAR, Node, Question, Workspace, liste
 _NEAR_LABELS, _MANY_LABELS = 8, 256
 # With so many free labels at most a table of their number is optimised count by count.
 _COUNTABLE = 64
-# Of trees of so few nodes it is known what changes of labels make of them.
+# Up to so many nodes, labels are not fixed after the root, and the bounds of closed nodes tell margins (`tells`).
 _FEW_NODES = 8
 # How often a line is moved at most, in the first node and in others.
 _FIRST_MOVES, _MOVES = 14, 5
@@ -153,8 +153,8 @@ def _open_root(ints: Ints, floats: Floats, asked: Question, T: Workspace) -> Non
 
 
 @jit
-def _limit(search: Record) -> float:
-    """A node whose bound is no lower than this is of no use."""
+def _cutoff(search: Record) -> float:
+    """A node with a bound of at least this is dropped."""
     return float(min(search.best, search.ceiling) + search.tie_room)
 
 
@@ -165,11 +165,11 @@ def _step(ints: Ints, floats: Floats, asked: Question, found: Marks, T: Workspac
     search.top -= 1
     top = search.top
     node, bound = node_at(ints, top, T), T.bounds[top]
-    if bound >= _limit(T.search):
+    if bound >= _cutoff(T.search):
         if search.tells:
-            close(bound, -np.inf, node, T)
+            note_closed(bound, -np.inf, node, T)
         return
-    if search.looked >= asked.budget:
+    if search.looked >= asked.budget or top + 2 > len(T.bounds):  # used up, or no room on the stack for two nodes
         search.open_bound, search.tells = min(search.open_bound, bound), False
         return
     search.looked += 1
@@ -182,9 +182,9 @@ def _step(ints: Ints, floats: Floats, asked: Question, found: Marks, T: Workspac
     bound, value, solved = _tighten(ints, floats, asked, node, bound, found, T)
     if first:
         put(T.warm, node.lines)
-    if solved or bound >= _limit(T.search):
+    if solved or bound >= _cutoff(T.search):
         if search.tells:
-            close(bound, value, node, T)
+            note_closed(bound, value, node, T)
         return
     if first:
         search.shift = _drop_fixed(ints, floats, node, T)
@@ -194,7 +194,7 @@ def _step(ints: Ints, floats: Floats, asked: Question, found: Marks, T: Workspac
     T.bounds[top] = bound
     search.top = branch(ints, floats, top, T)
     if search.tells and search.top == top:
-        close(bound, -np.inf, node, T)
+        note_closed(bound, -np.inf, node, T)
 
 
 @jit
@@ -203,7 +203,8 @@ def _tighten(
 ) -> tuple[float, float, bool]:
     """Bound a node, and move its lines and fix labels until it ends or gets no better.
 
-    Returns the bound, the minimum of the last minorant, and whether the set of that is the best of the node.
+    Returns the bound, the minimum of the last minorant, and whether the node is solved: its bound is attained, and sets
+    of equal value are not asked for.
     """
     search, left = T.search, T.left_over
     value, again, last = -np.inf, True, False
@@ -211,14 +212,14 @@ def _tighten(
         value = bounded(ints, floats, node, T)
         better = value > bound
         bound = max(bound, value)
-        if bound >= _limit(T.search):
+        if bound >= _cutoff(T.search):
             break
         cost = net_cost(ints, floats, T.chosen, T)
         _offer(cost, asked.ties, found, T)
         if cost <= value + search.slack:
             return bound, value, not asked.ties
         at_root = last and left.counted < 0
-        again = not last and next_line(ints, floats, node, value, _limit(T.search), T)
+        again = not last and next_line(ints, floats, node, value, _cutoff(T.search), T)
         if not again and not last and search.looked == 1 and left.counted < 0:
             # What is fixed in the first node, at its best lines, is so in all.
             at_root = value == bound
@@ -227,7 +228,7 @@ def _tighten(
             _polish(ints, floats, node, found, T)
             note_root(value, T)
         fixes = at_root or (better and not search.tells and search.looked > 1)
-        if fixes and not _fix(ints, node, _limit(T.search) - value, T):
+        if fixes and not _fix(ints, node, _cutoff(T.search) - value, T):
             return np.inf, value, False
         if not again and left.counted < 0:
             # Lines have fixed what they could: few labels may be left.
@@ -283,6 +284,7 @@ def _fill_margins(ints: Ints, asked: Question, found: Marks, gap: float, at_limi
             at_root = label.root_without if found[y] == IN else label.root_with
             closed = label.closed_without if found[y] == IN else label.closed_with
             lowest = max(at_root, closed if search.tells else -np.inf)
+            # Where labels were dropped at the root, `tells` is False: what counts was noted before the shift.
             margin[y] = max(lowest - least + search.shift, -gap)
         elif at_limit and label.root == OUT:
             margin[y] = 0.0
@@ -325,8 +327,10 @@ def _countable(ints: Ints, node: Node, T: Workspace) -> int:
 
 @jit
 def _polish(ints: Ints, floats: Floats, node: Node, found: Marks, T: Workspace) -> None:
-    """Let free labels into the incumbent, or out of it, one by one, where that makes it better: those that hardly pay,
-    or hardly do not."""
+    """Let free labels into the incumbent, or out of it, one by one, where that makes it better.
+
+    Those are tried whose value in the minorant is nearest to 0.
+    """
     search, near, free = T.search, T.order, 0
     for y in listed(T.open, T.search.open):
         if node.x[y] == FREE:
@@ -346,6 +350,7 @@ def _polish(ints: Ints, floats: Floats, node: Node, found: Marks, T: Workspace) 
         else:
             found[y] = IN if found[y] != IN else 0
         n += 1
+    net_cost(ints, floats, T.chosen, T)  # `branch` looks at the values of operations on the chosen set
 
 
 @jit

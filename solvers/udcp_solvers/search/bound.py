@@ -2,12 +2,14 @@
 
 With a minorant m, m(S) <= L(S) - mu p(S) for S in N:
 
-    bound      = min of m(S) over S in N, attained by `chosen`
+    bound      = a lower bound of m(S) over S in N
     change(y) <= min of m(S) - bound over those S in N that have y on the other side than `chosen`
 
 What is left of the minorant beside label values and category weights (a threshold on entries, a table of a count, pairs
-of free labels) is minimised together with them. A label changed costs at least what it and its categories are worth; if
-bound + change(y) is above the incumbent, y is fixed.
+of free labels) is minimised together with them. `chosen`, the set that attains the bound, has the labels that are in
+and none that are out. It may miss a category that N must touch, or a decision, and is worth trying all the same. A
+label changed costs at least what it and its categories are worth; if bound + change(y) is above the incumbent, y is
+fixed.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ def bounded(ints: Ints, floats: Floats, node: Node, T: Workspace) -> float:
         return constant + by_count(ints, floats, node, T)
     total = forest_minimum(ints, node, np.inf, T)
     if left.threshold < 0 and left.pairs >= 0:
-        # Weights of categories are at least 0.
+        # Neither weights of categories nor pairs cost less than 0: each may be left out, and the better bound counts.
         forced = 0.0
         for y in listed(T.open, T.search.open):
             forced += T.labels[y].value if node.x[y] == IN else 0.0
@@ -68,8 +70,8 @@ def note_root(value: float, T: Workspace) -> None:
 
 
 @jit
-def close(bound: float, value: float, node: Node, T: Workspace) -> None:
-    """A node is closed: what its sets with and without each label cost at least counts for all nodes.
+def note_closed(bound: float, value: float, node: Node, T: Workspace) -> None:
+    """Note that a node is closed: what its sets with and without each label cost at least counts for all nodes.
 
     `value` is the minorant's minimum that was just found, -inf if there is none.
     """

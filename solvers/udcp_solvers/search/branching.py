@@ -61,7 +61,7 @@ from udcp_solvers.search.layout import (
     operation,
     part,
 )
-from udcp_solvers.search.minorant import lowest, mixes, mixture, opened
+from udcp_solvers.search.minorant import lowest, mixes, mixture, only_operand
 from udcp_solvers.search.workspace import Node, Workspace, listed, node_at, visit
 
 
@@ -98,7 +98,7 @@ def branching_operation(ints: Ints, floats: Floats, node: Node, T: Workspace) ->
         kind, a, b, _ = operation(code, i)
         if here.low == here.high or i == T.left_over.counted:
             continue
-        through = opened(code, i, node.decided, T.operations)
+        through = only_operand(code, i, node.decided, T.operations)
         miss = 0.0
         if through >= 0:
             top = visit(through, f * number[2 * i] if kind == SCALE else -f if kind == NOT else f, top, T.pending)
@@ -184,6 +184,7 @@ def _divide(ints: Ints, floats: Floats, i: int, category: int, here: Node, there
         _divide_at_comparison(ints, floats, i, here, there, T.operations)
         return True
     if kind == SMALLER:
+        # A set may be in both halves: in that of its smaller operand the minorant is below the loss.
         first = T.operations[a].point <= T.operations[b].point
         here.decided[i], there.decided[i] = (FIRST, SECOND) if first else (SECOND, FIRST)
         return True
@@ -249,7 +250,7 @@ def _divide_at_comparison(ints: Ints, floats: Floats, i: int, here: Node, there:
 
 @jit
 def _nearest_category(ints: Ints, node: Node, T: Workspace) -> int:
-    """The category that hardly pays, or hardly does not, where no label does so less; -1 if there is none."""
+    """The category whose least value is nearest to 0; -1 if there is none, or the value of a label is nearer."""
     home, above, rising = part(ints, HOME), part(ints, ABOVE), part(ints, RISING)
     categories = T.categories
     least, found = np.inf, -1
@@ -268,8 +269,8 @@ def _nearest_category(ints: Ints, node: Node, T: Workspace) -> int:
 def _divide_by_label(ints: Ints, mixed: bool, here: Node, there: Node, T: Workspace) -> bool:
     """A label is in or out; False if none is free.
 
-    Of those chosen the weightiest; where operands are `mixed`, as in a knapsack, the one that hardly pays, or hardly
-    does not. Of interchangeable labels the likelier ones come first, then those of lower index.
+    Of those chosen the weightiest; where operands are `mixed`, as in a knapsack, the one whose value is nearest
+    to 0. Of interchangeable labels the likelier ones come first, then those of lower index.
     """
     twin, labels = part(ints, TWIN), T.labels
     at, most = -1, -np.inf

@@ -55,8 +55,8 @@ class MassRows(NamedTuple):
     """Rows P (n, K), the masses t (n,), labels that sets hold or leave out, `fixed` (n, K); the cheapest sets go to
     `masks` (n, K), and by how much another may be cheaper to `gaps` (n,).
 
-    Found within so many branches, each of whose best sets takes at most `budget` nodes. `span` is how much the loss may
-    vary, `grid` the offset and step of what it costs; a step of 0 for none.
+    Found within so many `branches`, nodes on the way to best sets included; each of these takes at most `budget` nodes.
+    `span` is how much the loss may vary, `grid` the offset and step of what it costs; a step of 0 for none.
     """
 
     P: Floats
@@ -117,7 +117,6 @@ def mass_rows(start: int, stop: int, ints: Ints, floats: Floats, rows: MassRows,
         more = _begin(ints, floats, rows.fixed[n], W, T)
         while more:
             fill(T.warm, 0.0)
-            fill(T.margin, np.inf)
             asked = Question(W.p, W.state.mu, W.fixed[_HERE], rows.span, max(rows.budget, 1), ties)
             gap = best_set(ints, floats, asked, W.found, True, T)
             more = _advance(ints, floats, gap, T.search.looked, W, T)
@@ -132,6 +131,7 @@ def _begin(ints: Ints, floats: Floats, inside: Marks, W: Branches, T: Workspace)
     state = W.state
     state.waiting, state.work, state.asks, state.label, state.settled = 0, 0, 0, 0, False
     state.least, state.half = np.inf, _ROOT
+    fill(W.best, 0)
     for y in range(len(W.p)):
         W.order[y] = y
     order_by(W.p, W.order, T.spare)

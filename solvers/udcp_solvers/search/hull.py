@@ -48,12 +48,13 @@ PLAIN, INSIDE, UP_TO, BEYOND = range(4)
 # Places of corners. Those that wait come first, the next of them last, and one behind it that is asked for; then the
 # left end, the best set at the anchor, and the best at a right end beyond the anchor.
 _MOST_WAITING = 48
-_LEFT, _STAR, _OTHER = range(_MOST_WAITING + 2, _MOST_WAITING + 5)
-_PLACES = _MOST_WAITING + 5
+_LEFT, _STAR, _OTHER = range(_MOST_WAITING + 1, _MOST_WAITING + 4)
+_PLACES = _MOST_WAITING + 4
 
 # Up to a price this much higher a set may be bought at the price itself, but for rounding.
-ABOVE = 1e-9
-# Right ends of stretches: the first so much above the anchor, others so many times as far; so many, then the last set.
+PRICE_ROUNDING = 1e-9
+# Right ends of stretches: the first step beyond the anchor, relative to it; by what steps grow; how many there are
+# before the last set.
 _FIRST_STEP, _GROWTH, _ENDS = 0.03, 4.0, 12
 
 # A corner: what the set costs, and the price at which it was found to be the best.
@@ -139,7 +140,7 @@ def price_rows(start: int, stop: int, ints: Ints, floats: Floats, rows: PriceRow
     """The prices of some rows, or their sets."""
     for n in range(start, stop):
         _take_row(rows, n, R)
-        ties = repeats(ints, floats, R.p, T)
+        ties = repeats(ints, floats, R.p, T)  # sets that tie in another way are told apart by the search alone
         rows.gaps[n] = 0.0
         more = begin(R)
         while more:
@@ -155,7 +156,7 @@ def _take_row(rows: PriceRows, n: int, R: Trace) -> None:
     state = R.state
     state.wanted, state.label, state.anchor, state.threshold = rows.wanted, rows.y[n], rows.anchor[n], rows.tau[n]
     # A set may be bought at the threshold itself, but for rounding.
-    state.upper = rows.tau[n] * (1.0 + ABOVE) if rows.wanted == SET else np.inf
+    state.upper = rows.tau[n] * (1.0 + PRICE_ROUNDING) if rows.wanted == SET else np.inf
     state.span, state.anew, state.ends, state.right = rows.span, True, 0, 0.0
     put(R.p, rows.P[n])
     fill(R.score, np.inf)
@@ -224,7 +225,7 @@ def _fix_between(R: Trace, margin: Floats) -> None:
         return
     share = (mu - a) / (b - a)
     height = share * (b - mu) * state.gain
-    slack = ABOVE * height + NEAR * (state.span + mu)
+    slack = PRICE_ROUNDING * height + NEAR * (state.span + mu)
     for k in range(len(R.p)):
         if R.fixed[k] == FREE and (R.marks[_LEFT, k] == IN) == (R.marks[top, k] == IN):
             more = (1.0 - share) * R.margins[_LEFT, k] + share * R.margins[top, k] - height
@@ -243,7 +244,7 @@ def _guess_first_right(ints: Ints, floats: Floats, R: Trace, T: Workspace) -> No
         left[likeliest] = IN
         added = cost_of(ints, floats, left, T) - R.corners[_LEFT].cost
         left[likeliest] = before
-        R.state.first_right = (max(added, 0.0) + ABOVE * R.state.span) / R.p[likeliest]
+        R.state.first_right = (max(added, 0.0) + PRICE_ROUNDING * R.state.span) / R.p[likeliest]
 
 
 @jit
@@ -486,7 +487,7 @@ def _next_price(R: Trace) -> float:
 @jit
 def _lowest(R: Trace) -> float:
     """A price that stands for 0: of the cheapest sets the heaviest is the best at it."""
-    return float(ABOVE * R.state.span if R.state.span > 0.0 else 1.0)
+    return float(PRICE_ROUNDING * R.state.span if R.state.span > 0.0 else 1.0)
 
 
 @jit

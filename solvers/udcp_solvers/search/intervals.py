@@ -37,11 +37,11 @@ from udcp_solvers.search.layout import (
     LARGER,
     LEAST,
     MAY,
-    NEAR_PAIRS,
     NOT,
     NUMBERS,
     ONE,
     OUT,
+    PAIR_ENTRIES,
     PAIRS,
     PREFIX_STARTS,
     QUANTITY,
@@ -122,7 +122,7 @@ def intervals(ints: Ints, floats: Floats, node: Node, T: Workspace) -> bool:
                 return False
             low, high = fixed, fixed
         T.operations[i].low, T.operations[i].high = low, high
-    return len(node.x) > 0
+    return True
 
 
 @jit
@@ -333,7 +333,7 @@ def hard(ints: Ints, floats: Floats, kind: int, k: int, x: Marks, least: int, la
     if kind == WORST:
         return _worst(ints, floats, k, x, least, labels)
     K, value = len(x), 0.0
-    entries = numbers(ints, floats, FAR if kind == FARTHEST else NEAR_PAIRS)
+    entries = numbers(ints, floats, FAR if kind == FARTHEST else PAIR_ENTRIES)
     for i in range(len(labels)):
         y = labels[i]
         if x[y] < least:

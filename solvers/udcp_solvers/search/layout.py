@@ -33,39 +33,43 @@ ZERO, ONE, FIRST, SECOND = 1, 2, 3, 4
 # Counts are whole numbers, but for rounding.
 WHOLE = 1e-9
 
-# The parts of `ints`: (K,) the innermost category of the forest around each label, or -1; (C,) the one around each
-# category, -1 or CROSSING; the forest, inner ones first; categories of labels and labels of categories, by where each
-# begins; (Q + 1) where the categories of quantities begin, and they; (4 N) kind, operands of operations, a table's
-# being its quantity, its place and its length; where the columns of each WORST begin; where the first labels of each
-# column begin, and they, by rising entry, as far as no other column has the same at less; (K,) interchangeable labels
-# have one number; (E K K) labels by rising entry of their pair with each; sizes K, C, Q, N, the operation that is
-# counted and that of the limit of a loss that has one, or -1.
+# The parts of `ints`. Lists of several are stored one after the other, with the places where each begins.
 _INT_PARTS = 15
 (
-    HOME,
-    ABOVE,
-    RISING,
-    LABEL_STARTS,
-    LABEL_CATEGORIES,
-    CATEGORY_STARTS,
-    CATEGORY_LABELS,
-    QUANTITY_STARTS,
-    QUANTITY_CATEGORIES,
-    CODE,
-    COLUMN_STARTS,
-    PREFIX_STARTS,
-    PREFIX,
-    TWIN,
-    NEIGHBOURS,
+    HOME,  # (K,) the innermost category of the forest that has the label, or -1
+    ABOVE,  # (C,) the category of the forest around each category, -1 for none; CROSSING for one outside the forest
+    RISING,  # the categories of the forest, inner ones first
+    LABEL_STARTS,  # (K + 1,) of LABEL_CATEGORIES
+    LABEL_CATEGORIES,  # the categories of each label
+    CATEGORY_STARTS,  # (C + 1,) of CATEGORY_LABELS
+    CATEGORY_LABELS,  # the labels of each category
+    QUANTITY_STARTS,  # (Q + 1,) of QUANTITY_CATEGORIES
+    QUANTITY_CATEGORIES,  # the categories that have a weight in each quantity
+    CODE,  # (4 N,) kind and operands of each operation; of a table its quantity, its place and its length
+    COLUMN_STARTS,  # the first column of each WORST
+    PREFIX_STARTS,  # (A + 1,) of PREFIX
+    PREFIX,  # the labels of each column by rising entry, as far as no other column has the same ones at a lower entry
+    TWIN,  # (K,) one number for labels that are interchangeable
+    NEIGHBOURS,  # (E K K) for each label of each sum of pairs, the others by rising entry
 ) = range(_INT_PARTS)
+# Behind them K, C, Q, N, the operation that is counted and the one that is the limit of the loss, -1 for none.
 SIZES = _INT_PARTS
 _INTS = _INT_PARTS + 2  # the sizes, and the end of them
 FLOATS = _INTS
 
-# The parts of `floats`: (Q,) constants, (Q K) label costs, weights of the categories of quantities; (2 N) factor,
-# threshold and tolerance, or the ends of a hard atom; tables; (A K) columns; (D K K) and (E K K) entries of pairs;
-# (K,) what a label adds to any set, at least, but for a limit; the entries of the first labels of columns.
-(CONSTANTS, COSTS, WEIGHTS, NUMBERS, TABLES, COLUMNS, FAR, NEAR_PAIRS, LEAST, PREFIX_ENTRIES) = range(10)
+# The parts of `floats`.
+(
+    CONSTANTS,  # (Q,) of quantities
+    COSTS,  # (Q K) label costs of quantities
+    WEIGHTS,  # of the categories of each quantity, in the order of QUANTITY_CATEGORIES
+    NUMBERS,  # (2 N) factor, threshold and tolerance of an operation, or the ends of a hard atom
+    TABLES,  # the values of tables, one after the other
+    COLUMNS,  # (A K) the entries of each column
+    FAR,  # (D K K) the entries of FARTHEST
+    PAIR_ENTRIES,  # (E K K) the entries of PAIRS
+    LEAST,  # (K,) what a label adds to any set at least, but for the limit
+    PREFIX_ENTRIES,  # the entries of PREFIX
+) = range(10)
 _FLOAT_PARTS = 10
 _HEADER = _INTS + _FLOAT_PARTS + 1
 

@@ -59,7 +59,7 @@ def next_line(ints: Ints, floats: Floats, node: Node, bound: float, limit: float
             return True
         lines[s] = L.best_line
     for s in range(L.line + 1, len(lines)):
-        reach = _steepest(ints, floats, s, node, T)
+        reach = _reach(ints, floats, s, node, T)
         slope = _slope(ints, floats, s, lines[s], T) if reach > 0.0 else 0.0
         if slope != 0.0:
             _take_up(s, slope, reach, bound, node, T)
@@ -109,7 +109,7 @@ def _narrow(line: float, bound: float, slope: float, L: Record) -> None:
 
 
 @jit
-def _steepest(ints: Ints, floats: Floats, s: int, node: Node, T: Workspace) -> float:
+def _reach(ints: Ints, floats: Floats, s: int, node: Node, T: Workspace) -> float:
     """How far from 0 a line may be; 0 where there is nothing to move."""
     Q = len(T.quantities)
     if s < Q:

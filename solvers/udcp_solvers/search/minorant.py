@@ -41,9 +41,9 @@ from udcp_solvers.search.layout import (
     IN,
     LARGER,
     MAY,
-    NEAR_PAIRS,
     NOT,
     NUMBERS,
+    PAIR_ENTRIES,
     PAIRS,
     QUANTITY,
     QUANTITY_CATEGORIES,
@@ -87,7 +87,7 @@ def minorant(ints: Ints, floats: Floats, node: Node, T: Workspace) -> float:
         if here.low == here.high:
             constant += f * here.low
             continue
-        through = opened(code, i, node.decided, T.operations)
+        through = only_operand(code, i, node.decided, T.operations)
         if through >= 0:
             f = f * number[2 * i] if kind == SCALE else -f if kind == NOT else f
             constant += -f if kind == NOT else 0.0
@@ -154,7 +154,7 @@ def _leave_threshold(number: Floats, i: int, f: float, T: Workspace) -> float:
 def _add_pairs(ints: Ints, floats: Floats, i: int, f: float, node: Node, T: Workspace) -> None:
     """Every free label pays for its pairs with labels that are in; pairs of free labels are left over."""
     T.left_over.pairs, T.left_over.pairs_factor = i, f
-    K, entries, k = len(node.x), numbers(ints, floats, NEAR_PAIRS), part(ints, CODE)[4 * i + 1]
+    K, entries, k = len(node.x), numbers(ints, floats, PAIR_ENTRIES), part(ints, CODE)[4 * i + 1]
     for z in listed(T.candidates, T.search.candidates):
         if node.x[z] == IN:
             at = (k * K + z) * K
@@ -164,8 +164,8 @@ def _add_pairs(ints: Ints, floats: Floats, i: int, f: float, node: Node, T: Work
 
 
 @jit
-def opened(code: Ints, i: int, decided: Marks, operations: Records) -> int:
-    """The operand that an operation is, or a multiple of, in this node; -1 where it is none."""
+def only_operand(code: Ints, i: int, decided: Marks, operations: Records) -> int:
+    """The one operand that determines an operation in this node; -1 where it is not one alone."""
     kind, a, b, c = operation(code, i)
     if kind in (SCALE, NOT):
         return int(a)

@@ -16,8 +16,8 @@ from udcp_solvers.search.layout import (
     CODE,
     FREE,
     IN,
-    NEAR_PAIRS,
     NEIGHBOURS,
+    PAIR_ENTRIES,
     Floats,
     Ints,
     numbers,
@@ -61,7 +61,7 @@ def _pay_next(ints: Ints, floats: Floats, count: int, T: Workspace) -> int:
     """One label more in the set: each of the first `count` in order pays for its next neighbour; how many stay."""
     K, f, stay = len(T.labels), T.left_over.pairs_factor, 0
     at = part(ints, CODE)[4 * T.left_over.pairs + 1] * K * K
-    entries = numbers(ints, floats, NEAR_PAIRS)[at : at + K * K]
+    entries = numbers(ints, floats, PAIR_ENTRIES)[at : at + K * K]
     neighbours = part(ints, NEIGHBOURS)[at : at + K * K]
     for n in range(count):
         y = T.order[n]
@@ -87,7 +87,7 @@ def grow(ints: Ints, floats: Floats, node: Node, T: Workspace) -> None:
     """Choose the labels that are in, then one after another the free label that lowers values and pairs most."""
     K, f, more = len(node.x), T.left_over.pairs_factor, T.keys
     at = part(ints, CODE)[4 * T.left_over.pairs + 1] * K * K
-    entries = numbers(ints, floats, NEAR_PAIRS)[at : at + K * K]
+    entries = numbers(ints, floats, PAIR_ENTRIES)[at : at + K * K]
     for y in listed(T.open, T.search.open):
         T.chosen[y] = IN if node.x[y] == IN else 0
         more[y] = T.labels[y].value

@@ -18,7 +18,7 @@ from udcp_dsl.per_row import Patched, PerRow, some_rows
 from udcp_solvers.numeric.arrays import plain
 from udcp_solvers.numeric.compiled import over_rows
 from udcp_solvers.search.by_mass import MassRows, mass_block
-from udcp_solvers.search.hull import ABOVE, ALL, BEST, ONE, SET, PriceRows, price_block
+from udcp_solvers.search.hull import ALL, BEST, ONE, PRICE_ROUNDING, SET, PriceRows, price_block
 from udcp_solvers.search.layout import CODE, FREE, IN, PAIRS, Floats, Ints, Marks
 from udcp_solvers.search.model import Model, model_of, searchable
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
     from udcp_dsl.prediction.oracle import Masks, Probabilities
 
-# Branches that each part of a row may take: its best set at the anchor, prices within it, prices beyond it. With many
-# labels a branch takes longer, and there are fewer; far fewer where pairs of them are summed for sets of every size.
+# Nodes that each part of a row may take: its best set at the anchor, prices within it, prices beyond it. With many
+# labels a node takes longer, and there are fewer; far fewer where pairs of them are summed for sets of every size.
 BUDGET = 20_000
-_LABELS_TIMES_BRANCHES = 2_500_000
-_TRIPLES_TIMES_BRANCHES = 400_000_000_000
-# Branches that a cheapest set may take, nodes on the way to best sets included: a solver is quicker at what takes more.
+_LABELS_TIMES_NODES = 2_500_000
+_TRIPLES_TIMES_NODES = 400_000_000_000
+# Branches and nodes that a cheapest set may take: a solver is quicker at what takes more.
 MASS_BUDGET = 1_500
 # Cells a row counts for, where it is decided whether threads pay.
 _HEAVY = 1 << 12
@@ -44,12 +44,13 @@ class SearchPrices:
         self._model = model_of(loss)
         low, high = loss.facts.interval
         self.span = high - low
-        self._budget = self._branches(loss.K) if budget is None else budget
+        self._budget = self._nodes(loss.K) if budget is None else budget
 
-    def _branches(self, K: int) -> int:
+    def _nodes(self, K: int) -> int:
+        """How many nodes each part of a row may take."""
         ints = self._model.ints.base if isinstance(self._model.ints, Patched) else self._model.ints
         pairs = PAIRS in ints[ints[CODE] : ints[CODE + 1] : 4]
-        return min(BUDGET, _LABELS_TIMES_BRANCHES // K, _TRIPLES_TIMES_BRANCHES // K**3 if pairs else BUDGET)
+        return min(BUDGET, _LABELS_TIMES_NODES // K, _TRIPLES_TIMES_NODES // K**3 if pairs else BUDGET)
 
     def take(self, rows: Ints) -> SearchPrices:
         """The prices of some of the rows, where they differ by row."""
@@ -86,7 +87,7 @@ class SearchPrices:
         out = np.empty(P.shape, np.int8)
         if fixed is None:  # of the cheapest sets, the heaviest is the best at 0
             span = self.span.values if isinstance(self.span, PerRow) else self.span
-            mu = np.maximum(mu, np.where(span > 0, ABOVE * span, 1.0))
+            mu = np.maximum(mu, np.where(span > 0, PRICE_ROUNDING * span, 1.0))
         rows = self._rows(P, BEST, mu, gaps)._replace(masks=out)
         self._trace(rows if fixed is None else rows._replace(fixed=np.array(fixed, dtype=np.int8)))
         return out.view(np.bool_)

@@ -17,57 +17,72 @@ from udcp_solvers.search.layout import CATEGORY_LABELS, Floats, Ints, Marks, siz
 # Values closer than this, relative to what they are made of, are equal.
 NEAR = 1e-12
 
-# p; worth mu p; value and entry in the minorant; by how much the bound rises if the label changes sides. Bounds below
-# sets with and without the label: at the root, and over all nodes that were closed. `half` and `next`, of sums of
-# pairs: half of what the label pays, the next neighbour to pay for, and whether the label is `alive`. `following`: the
-# next label of the same category in order of value. `root`: IN, OUT or FREE in all nodes.
 LABEL = np.dtype([
-    ("p", "f8"), ("worth", "f8"), ("value", "f8"), ("entry", "f8"), ("change", "f8"),
-    ("root_with", "f8"), ("root_without", "f8"), ("closed_with", "f8"), ("closed_without", "f8"),
-    ("half", "f8"), ("next", "i8"), ("following", "i8"), ("root", "i1"), ("alive", "?"),
+    ("p", "f8"),
+    ("worth", "f8"),  # mu p, of an open label
+    ("value", "f8"), ("entry", "f8"),  # in the minorant
+    ("change", "f8"),  # by how much the bound rises if the label changes sides
+    ("root_with", "f8"), ("root_without", "f8"),  # bounds below the sets with the label and without: of the first node
+    ("closed_with", "f8"), ("closed_without", "f8"),  # the same, of all nodes that were closed
+    ("half", "f8"), ("next", "i8"), ("alive", "?"),  # sums of pairs: half of what it pays, whom it pays next, if at all
+    ("following", "i8"),  # the next label of the same category in order of value
+    ("root", "i1"),  # IN, OUT or FREE, by `fix_at_root`; what the first node fixes is not noted here
 ], align=True)  # fmt: skip
 
-# `state`: bits MAY and TOUCHED in the node at hand; `root` those of labels that are in at the root; `touched`, whether
-# the set at hand touches it. Its weight in the minorant, and `v`, the least value of its part of the forest. Then the
-# table of a count, see `counts`: where its least values are and how many there are and may be; its first label; whether
-# it is entered, and how many labels it is left to choose; the n-th category that was merged, and where its choices are.
 CATEGORY = np.dtype([
-    ("state", "i8"), ("root", "i8"), ("touched", "i8"), ("weight", "f8"), ("v", "f8"),
-    ("place", "i8"), ("length", "i8"), ("room", "i8"), ("head", "i8"), ("enters", "?"), ("left", "i8"),
-    ("merged", "i8"), ("picks", "i8"),
+    ("state", "i8"),  # bits MAY and TOUCHED, in the node at hand
+    ("root", "i8"),  # the bits by labels that are in at the root
+    ("touched", "i8"),  # whether the set at hand touches it
+    ("weight", "f8"), ("v", "f8"),  # in the minorant, and the least value of its part of the forest
+    ("place", "i8"), ("length", "i8"), ("room", "i8"),  # `counts`: its least values, how many there are and may be
+    ("head", "i8"), ("enters", "?"), ("left", "i8"),  # its first label; is it entered; labels it is left to choose
+    ("merged", "i8"), ("picks", "i8"),  # of record n: the n-th category that was merged, and where its choices are
 ], align=True)  # fmt: skip
 
-# Ends in the node at hand; the value without open labels; the value on the set at hand.
-QUANTITY_RECORD = np.dtype([("low", "f8"), ("high", "f8"), ("root", "f8"), ("point", "f8")])
-# Ends in the node at hand; the factor with which the minorant reached it, else 0; the value on the set at hand.
-OPERATION = np.dtype([("low", "f8"), ("high", "f8"), ("factor", "f8"), ("point", "f8")])
+QUANTITY_RECORD = np.dtype([
+    ("low", "f8"), ("high", "f8"),  # ends in the node at hand
+    ("root", "f8"),  # the value without open labels
+    ("point", "f8"),  # the value on the set at hand
+])  # fmt: skip
+OPERATION = np.dtype([
+    ("low", "f8"), ("high", "f8"),  # ends in the node at hand
+    ("factor", "f8"),  # with which the minorant reached it, else 0
+    ("point", "f8"),  # the value on the set at hand
+])  # fmt: skip
 # An operation that a walk down the loss has still to visit, and its factor there.
 PENDING = np.dtype([("operation", "i8"), ("factor", "f8")])
 
-# The search: how many nodes are on the stack and were looked at; how many labels are open, and with those that are in.
-# Incumbent: `best`, what it costs less what it is worth; `ceiling`, the same of all labels at the limit of the loss;
-# `shift`, by how much both rose when labels were dropped; `open_bound`, the least bound of a node that the budget left
-# open. Tolerances: `slack`, and `tie_room`, up to which a node is still looked at. `steepest`: the largest worth.
-# `tells`: whether the bounds of closed nodes are known for every label; `is_sum`: no hard atom is in the loss.
 _SEARCH = [
-    ("top", "i8"), ("looked", "i8"), ("open", "i8"), ("candidates", "i8"),
-    ("best", "f8"), ("ceiling", "f8"), ("shift", "f8"), ("open_bound", "f8"),
-    ("slack", "f8"), ("tie_room", "f8"), ("steepest", "f8"), ("tells", "?"), ("is_sum", "?"),
+    ("top", "i8"), ("looked", "i8"),  # nodes on the stack, and nodes looked at
+    ("open", "i8"), ("candidates", "i8"),  # how many labels are open, and with those that are in
+    ("best", "f8"),  # of the incumbent: what it costs less what it is worth
+    ("ceiling", "f8"),  # the same of all labels at the limit of the loss
+    ("shift", "f8"),  # by how much both rose when labels were dropped
+    ("open_bound", "f8"),  # the least bound of a node that the budget left open
+    ("slack", "f8"), ("tie_room", "f8"),  # tolerance, and how far above the incumbent nodes are still looked at
+    ("steepest", "f8"),  # the largest worth
+    ("tells", "?"),  # whether the bounds of closed nodes are known for every label
+    ("is_sum", "?"),  # whether no hard atom is in the loss
 ]  # fmt: skip
-# What is left of a minorant beside values and weights, as operation (or -1) and factor: a threshold on entries, a table
-# of a count, pairs of free labels. `cap`: changes of labels are known up to this.
+# What is left of a minorant beside values and weights, as operation (or -1) and factor.
 _LEFT_OVER = [
-    ("threshold", "i8"), ("threshold_factor", "f8"), ("counted", "i8"), ("count_factor", "f8"),
-    ("pairs", "i8"), ("pairs_factor", "f8"), ("cap", "f8"),
+    ("threshold", "i8"), ("threshold_factor", "f8"),  # a threshold on entries
+    ("counted", "i8"), ("count_factor", "f8"),  # a table of a count
+    ("pairs", "i8"), ("pairs_factor", "f8"),  # pairs of free labels
+    ("cap", "f8"),  # changes of labels are known up to this
 ]  # fmt: skip
-# Thresholds t by rising entry: how many labels are in, their value; the least value without a threshold; the best
-# value and its t, and the least beside it.
-_SCAN = [("held", "i8"), ("forced", "f8"), ("rest", "f8"), ("least", "f8"), ("at", "f8"), ("second", "f8")]
-# The line that is moved and how often it may be; moves for each line; the best line and the highest bound; the interval
-# of lines with the bound and its slope at both ends, a slope of 0 where it is not known.
+# Thresholds t by rising entry.
+_SCAN = [
+    ("held", "i8"), ("forced", "f8"),  # how many labels are in, and their value
+    ("rest", "f8"),  # the least value without a threshold
+    ("least", "f8"), ("at", "f8"), ("second", "f8"),  # the best value and its t, and the least beside it
+]  # fmt: skip
 _LINE = [
-    ("line", "i8"), ("moves", "i8"), ("moves_each", "i8"), ("best_line", "f8"), ("highest", "f8"),
-    ("low", "f8"), ("low_bound", "f8"), ("low_slope", "f8"), ("high", "f8"), ("high_bound", "f8"), ("high_slope", "f8"),
+    ("line", "i8"),  # the line that is moved
+    ("moves", "i8"), ("moves_each", "i8"),  # how often it may still be moved, and each line may be
+    ("best_line", "f8"), ("highest", "f8"),  # where the bound was highest, and that bound
+    ("low", "f8"), ("low_bound", "f8"), ("low_slope", "f8"),  # the interval of lines; a slope of 0 is not known
+    ("high", "f8"), ("high_bound", "f8"), ("high_slope", "f8"),
 ]  # fmt: skip
 SEARCH, LEFT_OVER = np.dtype(_SEARCH, align=True), np.dtype(_LEFT_OVER, align=True)
 SCAN, LINE = np.dtype(_SCAN, align=True), np.dtype(_LINE, align=True)
