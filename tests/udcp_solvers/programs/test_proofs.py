@@ -142,8 +142,8 @@ def test_a_named_solver_proves_nothing_false(loss: udcp.Loss, seed: int) -> None
 @given(losses(), st.integers(0, 2**32 - 1), st.sampled_from([1e9, 1e-8]))
 def test_a_named_solver_proves_nothing_false_of_any_scale(loss: udcp.Loss, seed: int, scale: float) -> None:
     def scaled(one: udcp.Loss) -> udcp.Loss:
-        head, _, body = one.source.text.rpartition(f"loss {one.name} =")
-        return udcp.loads(f"{head}loss {one.name} = {scale!r} * ({body})", files=one.files, labels=one.labels)
+        text = f"{one.source.text}\nloss scaled = {scale!r} * {one.name}"
+        return udcp.loads(text, labels=one.labels, loss="scaled", files=one.files)
 
     check(loss, np.random.default_rng(seed), scaled)
 
