@@ -90,9 +90,7 @@ class Answers:
         """The rows as a pyarrow.RecordBatch: labels are lists of strings, `numbered` by a dictionary on request."""
         pa = require_pyarrow("Arrow")
         ids = self.ids
-        if isinstance(
-            ids, Sequence
-        ):  # a range, texts, or JSON values, which may have another type in the next block
+        if isinstance(ids, Sequence):  # a range, texts, or JSON values, which may have another type in the next block
             ids = pa.array(ids, pa.int64()) if isinstance(ids, range) else pa.array(map(str, ids), pa.string())
         elif isinstance(ids, np.ndarray):
             ids = pa.array(ids)
