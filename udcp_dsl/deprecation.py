@@ -6,7 +6,7 @@ import warnings
 
 
 def deprecated(old: str, new: str, *, as_of: str, removed_in: str, level: int = 3) -> None:
-    """Warn that `old` is deprecated; `level` is the number of calls from here up to the user's line."""
+    """Warn that `old` is deprecated; `level` is the `stacklevel` of the user's own line."""
     warnings.warn(
         f"{old} is deprecated since udcp_dsl {as_of} and will be removed in {removed_in}: use {new}",
         DeprecationWarning,

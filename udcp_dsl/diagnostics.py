@@ -314,8 +314,8 @@ class OracleError(ValueError):
 def nearest(name: str, known: Iterable[str], most: int = 3) -> list[str]:
     """The known names that `name` is probably a misspelling of, likeliest first; none if it is a number.
 
-    A name is near if there is at most one slip per three letters, or if one of the two names begins or ends with the
-    other. If there are very many names, only those with the same first or last two letters are compared.
+    A name is near if there is at most one slip per three letters (one in a shorter name), or if one of the two begins
+    or ends with the other. Of very many names, only those with the same first or last two letters are compared.
     """
     if name.isdigit():
         return []

@@ -201,7 +201,7 @@ def joined(parts: Sequence[Any]) -> Any:
 
 
 def _patched(part: Any) -> Patched | None:
-    """A `PerRow` as a `Patched` in which every entry may differ; None for an array without rows."""
+    """The part as a `Patched`, in which every entry of a `PerRow` may differ; None if it is the same for all rows."""
     if isinstance(part, PerRow):
         return Patched(part.values[0], np.arange(len(part)), part.values)
     return part if isinstance(part, Patched) else None

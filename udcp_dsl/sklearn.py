@@ -585,7 +585,7 @@ def _require_probabilities(estimator: Any) -> None:
 
 
 def _plain(value: Any) -> str | int:
-    """A class as an entry of true labels: a string, or an integer where it is a whole number (of any type)."""
+    """A class as an entry of true labels: a string, or an integer if it is a whole number (of any type)."""
     value = value.item() if hasattr(value, "item") else value
     if isinstance(value, float) and value.is_integer():
         return int(value)
@@ -597,4 +597,3 @@ def _positions(classes: npt.NDArray[Any], labels: Sequence[str], what: str) -> n
         return row_attributes.truth([_plain(c) for c in classes], labels)
     except InputError as error:
         raise InputError(f"{what} and the labels of the loss do not match: {error}") from None
-

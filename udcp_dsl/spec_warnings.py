@@ -60,12 +60,12 @@ from udcp_dsl.showing import Table as ShownTable
 
 HARDLY_EVER = 20.0  # times what a typical label costs
 TOO_SMALL = 0.01  # of what a typical label costs
-_MASS, _ROWS = 0.99, 0.99  # of a row, of the rows: the realistic size is reached at these shares
+_MASS, _ROWS = 0.99, 0.99  # shares of the mass of a row, and of the rows, that define the realistic size
 _FEWEST, _MOST = 10, 50  # labels of a set of realistic size, if no rows are known
 _PAIRS = 1_000_000  # most pairs that are tried
 _BLOCK = 1 << 18  # entries per array
 _HELD = 1 << 24  # entries of the arrays of all nodes together
-_SMALLEST = 10_000  # an array of fewer entries takes as long as one of these
+_SMALLEST = 10_000  # a smaller array takes as long as one of so many entries
 _MOST_WORK = 1e9  # entries, in one review: a few seconds
 _OBJECTIVES = 40  # most sets that grow at the same time
 _MOST_ROWS = 1000  # from which the realistic size is found
@@ -244,7 +244,7 @@ class _Review:
 
     @cached_property
     def typical(self) -> float:
-        """The lower median of the positive own(y); 0 where there are none."""
+        """The lower median of the positive own(y); 0 if there are none."""
         positive = np.sort(self.own[self.own > 0])
         return float(positive[(len(positive) - 1) // 2]) if len(positive) else 0.0
 

@@ -107,15 +107,15 @@ class Measures(Result):
 
     @property
     def least_covered(self) -> LeastCovered | None:
-        """Which strata are covered least, and which fall short by more than chance; None where harm is bounded."""
+        """Which strata are covered least, and which fall short by more than chance; None if harm is bounded."""
         return least_covered([self])
 
     @property
     def size_violation(self) -> float | None:
         """Largest shortfall of coverage, max(0, 1 - alpha - coverage), over the bins of `by_size` with 50 rows or more.
 
-        Empty sets are not counted here, as they cover nothing; `empty` counts them. None if no bin has 50 rows, and
-        where harm is bounded.
+        Empty sets are not counted here, as they cover nothing; `empty` counts them. None if no bin has 50 rows, or
+        if harm is bounded.
         """
         if self.risk is not None:
             return None

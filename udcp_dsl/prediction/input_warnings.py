@@ -1,7 +1,8 @@
-"""Warnings about labelled rows that look wrong, before any computation starts; such rows are never refused.
+"""Warnings about rows that look wrong, most of them before any computation starts; such rows are never refused.
 
 They concern an alpha that may be meant as the coverage, columns in another order than the labels, rows that share a
-random draw, labels that cost nothing, and true labels with probability 0.
+random draw, labels that cost nothing, true labels with probability 0, probabilities far from the accuracy, too few rows
+and too large weights.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 _HIGH_ALPHA = Fraction(1, 2)
 # Each kind of warning about the order of columns is wrong with at most this probability.
 _CHANCE = 1e-4
-# A difference between the mean highest p and the accuracy from which on they are far apart.
+# The mean highest p and the accuracy are far apart if they differ by this much.
 _FAR = 0.1
 # Rows that share a draw move the coverage by at most their share; a smaller share than this is not reported.
 _SHARED = 0.01

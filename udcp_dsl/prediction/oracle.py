@@ -235,7 +235,7 @@ class Oracle(ABC):
 
     def _steps(self, P: Probabilities | BlockedMatrix) -> Iterator[tuple[Probabilities, slice]]:
         """Parts of the rows, each with its slice. With listeners, each should take `_MOMENT` seconds, judged by the one
-        before; never a single row of several, for which some kernels would be compiled again. Else whole blocks."""
+        before; never a single row of several, for which some kernels would be compiled again. Without, whole blocks."""
         n, many = len(P), _FIRST_STEP if self._listeners else len(P)
         for at, block in P.blocks() if isinstance(P, BlockedMatrix) else [(slice(0, n), P)]:
             start = at.start
@@ -407,7 +407,7 @@ def oracle_names() -> tuple[str, ...]:
 
 @cache
 def _registered(path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
-    """The oracles that packages on this path register; cached, as reading takes 15 ms and may be asked for often."""
+    """The oracles that packages on this path register; cached, as reading them takes 15 ms."""
     return tuple(entry_points(group=GROUP))
 
 

@@ -39,7 +39,7 @@ class Judged(NamedTuple):
     truth: npt.NDArray[np.int64]
     covered: npt.NDArray[np.bool_]
     highest: npt.NDArray[np.float64]
-    harms: npt.NDArray[np.float64] | None = None  # of missing the truth, where harm is bounded
+    harms: npt.NDArray[np.float64] | None = None  # of missing the truth, if harm is bounded
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +87,7 @@ class Answers:
         return (list(row) for row in zip(*columns, strict=True))
 
     def batch(self, *, numbered: bool = False) -> Any:
-        """The rows as a pyarrow.RecordBatch: labels are lists of strings, `numbered` by a dictionary on request."""
+        """The rows as a pyarrow.RecordBatch: labels are lists of strings, dictionary-encoded if `numbered`."""
         pa = require_pyarrow("Arrow")
         ids = self.ids
         if isinstance(ids, Sequence):  # a range, texts, or JSON values, which may have another type in the next block

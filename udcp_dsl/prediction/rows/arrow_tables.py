@@ -35,7 +35,7 @@ def arrow_blocks(
 
     `span` says where to begin in a parquet file, and where its pieces end: no block has rows of two.
     """
-    file.open("rb").close()  # raises OSError if the file is absent or unreadable, not damaged
+    file.open("rb").close()  # OSError if it is absent or unreadable: it is not reported as damaged
     pa = require_pyarrow(file.suffix.lower())
     try:
         if file.suffix.lower() == ".parquet":

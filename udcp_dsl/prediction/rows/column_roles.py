@@ -19,7 +19,7 @@ INPUT = "input "
 
 @dataclass(frozen=True)
 class Role:
-    """What a column is for; `entry` is the field of `Rows` it becomes, where it has one entry per row."""
+    """What a column is for; `entry` is the field of `Rows` it becomes, if it has one entry per row."""
 
     option: str
     called: str  # in messages

@@ -21,7 +21,7 @@ Names: TypeAlias = npt.NDArray[np.str_]
 def truth(y: Any, labels: Sequence[str], n: int | None = None) -> Positions:
     """The positions of true labels: strings are names; integers are positions, or names if all labels are numbers.
 
-    Refuses missing values, floats, booleans, one-hot rows, names and positions that do not exist, and, where `n` is
+    Refuses missing values, floats, booleans, one-hot rows, names and positions that do not exist, and, if `n` is
     given, any other number of entries.
 
     >>> truth(["spam", "ham"], ["ham", "spam"])

@@ -44,7 +44,7 @@ def csv_column(cells: list[str]) -> list[Any]:
 def number(cell: str) -> float | None:
     """The number that a cell has, or None."""
     try:
-        return None if "_" in cell else float(cell)  # 1_000 is a number only in Python
+        return None if "_" in cell else float(cell)  # 1_000 is a number in Python only
     except ValueError:
         return None
 
@@ -97,7 +97,7 @@ def _chosen(header: list[str], rows: Iterator[tuple[int, list[str]]], choose: Ch
             raise InputError(NO_HEADER) from error
         _refuse_other_separators(header, rows, choose)
         raise
-    if len(header) == 1 and ";" in header[0]:  # a wish for one column, as of true labels, accepts it
+    if len(header) == 1 and ";" in header[0]:  # accepted if one column is read, as of true labels
         _refuse_other_separators(header, rows, choose)
     return choice
 

@@ -1,6 +1,6 @@
 """Find ids that occur in more than one file, since results are joined by id.
 
-This is done before prediction, because only the column of ids has to be read; it holds eight bytes per row.
+This is done before prediction, because only the column of ids has to be read; it keeps eight bytes per row.
 """
 
 from __future__ import annotations

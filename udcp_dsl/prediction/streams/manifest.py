@@ -43,8 +43,8 @@ _WHAT = {
 class Parts:
     """The parts of a folder, in the order of the input; `done` says which of them existed before.
 
-    `source` has one part per file. `plain_ids`: the folder was begun by version 0.2, which wrote all ids as text, in a
-    column `id`.
+    `source` has one part per file of sets. `plain_ids`: the folder was begun by version 0.2, which wrote all ids as
+    text, in a column `id`.
     """
 
     folder: Path
@@ -145,7 +145,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def _manifest(folder: Path) -> tuple[Path, dict[str, Any] | None]:
-    """The path of the manifest, and its content; None if there is none, or one of another folder of this name.
+    """The path of the manifest, and its content: None if there is none, or only that of another folder of this name.
 
     A manifest beside an empty folder is ignored: the folder may be a new one, and may be begun with anything.
     """
@@ -187,7 +187,7 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def _refuse_another(file: Path, before: dict[str, Any], kind: dict[str, Any], parts: dict[str, Any]) -> set[str]:
-    """Refuse to continue with other sets; returns the parts that may have changed: the same size, but another time."""
+    """Refuse to continue with other sets; returns the parts of the same size that were modified since."""
     for key, what in _WHAT.items():
         if before.get(key) != kind[key]:
             raise InputError(f"{file}: the sets in this folder are {what}: give a new folder, or remove this one")

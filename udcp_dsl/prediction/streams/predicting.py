@@ -35,7 +35,7 @@ _MOST_WORKERS = 4
 class Tally:
     """Totals over sets: their number, how many are empty, the sums of sizes and costs, how many are handed over.
 
-    If the truth is known, `judged` has whether each row is covered, among others (17 bytes per row).
+    If the truth is known, `judged` says, among other things, which rows are covered (17 bytes per row).
     """
 
     n: int = 0
