@@ -1,4 +1,4 @@
-"""From the files of a source to files of sets, in bounded memory; reading, scoring and writing overlap."""
+"""From the files of a source to files of sets, in bounded memory; with several threads, scoring overlaps the rest."""
 
 from __future__ import annotations
 
@@ -97,8 +97,8 @@ def predict_file(
 def predict_parts(predictor: SetPredictor, parts: Parts, level: Fraction, tell: Tell | None = None) -> Tally:
     """Write the remaining parts, one after the other; the rows reported to `tell` are counted over these parts.
 
-    A part is read while the one before it is still scored and written. If a part is invalid, those before it are
-    finished.
+    With several threads, a part is read while the one before it is still scored. If a part is invalid, those before it
+    are finished.
     """
     answering = _Answering(predictor, level, parts.plain_ids)
     left, source = parts.left, parts.source
