@@ -39,10 +39,10 @@ from udcp_dsl.prediction.streams.predicting import Tally, predict_file
 from udcp_dsl.prediction.writing import refuse_taken_names, sets_ending
 
 _PATIENCE = 10  # seconds for a scheduler to answer
-# Dask has its workers give memory back to the system at once: of batches, which come and go, every page would be asked
-# for again and cleared, which is a sixth of all work. What a worker holds is bounded anyway.
+# Dask makes its workers return freed memory to the system at once. Each new batch would then request all its pages
+# again and clear them: a sixth of the time. The memory of a worker is bounded anyway.
 _KEEP_MEMORY = {"MALLOC_TRIM_THRESHOLD_": 1 << 28, "MALLOC_MMAP_THRESHOLD_": 1 << 26}
-# Nobody reads what Dask notes of its workers, a hundred times a second, and of the machine: a tenth of all work.
+# Dask profiles its workers a hundred times a second, and monitors the machine: a tenth of the time, for unused data.
 _UNWATCHED = {"distributed.worker.profile.enabled": False, "distributed.admin.system-monitor.interval": "10s"}
 
 
@@ -97,16 +97,16 @@ def predict_parts(
 
 
 def _others(predictor: SetPredictor) -> dict[str, RowInput]:
-    """The inputs of the spec that the predictor does not read, whose columns the parts may have."""
+    """The inputs of the spec that the predictor does not read; the parts may have columns of them."""
     return {name: x for name, x in predictor.loss.declared_inputs.items() if name not in predictor.inputs}
 
 
 def write_parts(
     client: Any, predictor: SetPredictor, parts: Parts, level: Fraction, tell: Callable[[int], None] | None = None
 ) -> Tally:
-    """Write the parts that are left; `tell` hears how many rows are done, whichever worker did them."""
+    """Write the remaining parts; `tell` is called with the number of rows that all workers have done."""
     with parts.writing():
-        # As a task, so that it is made again where all who had it are gone.
+        # A task, which Dask repeats if all workers that had its result are gone.
         sent = client.submit(_itself, predictor, pure=False)
         here = _absolute(parts.source)
         files = [file.absolute() for file in parts.files]
@@ -146,7 +146,7 @@ def rows_of_parts(client: Any, probs: PathLike, labels: Sequence[str], **columns
 
 
 def spread(client: Any, source: Source, tell: Callable[[int], None] | None = None) -> Rows:
-    """The rows of a source, which stay in their parts; `tell` hears how many have answered the question just asked."""
+    """The rows of a source, which stay in their parts; `tell` is called with the rows that are done."""
     rows = source.stored()
     numbers = _absolute(replace(source, wanted=source.wanted.numbers_alone, beside={}))
     counts = [len(numbers.part(which).stored()) for which in range(len(source.parts))]
@@ -157,12 +157,12 @@ def spread(client: Any, source: Source, tell: Callable[[int], None] | None = Non
 
 
 def _absolute(source: Source) -> Source:
-    """The same files by names that hold in the folders of the workers, too."""
+    """The same files with absolute paths, since workers may run in other folders."""
     return replace(source, parts=tuple(replace(part, path=part.path.absolute()) for part in source.parts))
 
 
 class Spread(BlockedMatrix):
-    """A matrix in parts, each of which a worker reads to answer what is asked of its rows; `changes` come before."""
+    """A matrix in parts: to compute on its rows, a worker reads a part and applies `changes`, then the function."""
 
     is_remote = True
 
@@ -187,7 +187,7 @@ class Spread(BlockedMatrix):
         return Spread(self._client, self._numbers, self._ends, self._chosen[rows], self._changes, self._tell)
 
     def ask(self, ask: Callable[..., npt.NDArray[Any]], *columns: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """As of any stored matrix: a part is a task, and is sent what its own rows have in the columns."""
+        """As for any `BlockedMatrix`; each part is a task, which is sent the entries of its own rows in the columns."""
         if not len(self):
             return ask(np.empty(self.shape), *columns)
         places = np.searchsorted(self._chosen, self._ends)
@@ -217,7 +217,7 @@ def _itself(value: Any) -> Any:
 
 
 def _asked(question: Any, source: Source, own: npt.NDArray[np.int64], columns: list[Any]) -> tuple[Any, list[str]]:
-    """What a worker does with a part: its rows, changed, are asked the question."""
+    """The task of a worker: read rows of a part, apply the changes, then the function that was sent."""
     ask, changes = question
 
     def answer() -> Any:
@@ -230,7 +230,7 @@ def _asked(question: Any, source: Source, own: npt.NDArray[np.int64], columns: l
 
 
 def _answers(client: Any, futures: list[Any]) -> Iterator[tuple[Any, Any]]:
-    """The futures as they are done, and what is answered; warnings are passed on, each once, and faults raised."""
+    """The futures and their results as they are done; passes on each warning once, and raises errors."""
     from distributed import as_completed
 
     told = set[str]()
@@ -250,7 +250,7 @@ def _answers(client: Any, futures: list[Any]) -> Iterator[tuple[Any, Any]]:
 
 @contextmanager
 def connected(scheduler: str | None, workers: int) -> Iterator[Any]:
-    """A client of the scheduler at an address, or of so many processes of this machine, which end with the block."""
+    """A client of the scheduler at this address or, if None, of local worker processes, which end with the block."""
     try:
         import distributed
     except ImportError as error:
@@ -283,15 +283,15 @@ def connected(scheduler: str | None, workers: int) -> Iterator[Any]:
 def _write(
     predictor: SetPredictor, source: Source, file: Path, level: Fraction, plain_ids: bool
 ) -> tuple[Tally | str, list[str]]:
-    """What a worker does: one part, in one thread. To read and write beside the scoring would take a second core, which
-    on a machine full of workers is that of the next one."""
+    """The task of a worker: write the sets of one part, in one thread. To read and write in parallel would take a
+    second core, which another worker needs."""
     return _heard(lambda: predict_file(predictor, source, file, level, overlap=False, plain_ids=plain_ids))
 
 
 def _heard(work: Callable[[], Any]) -> tuple[Any, list[str]]:
-    """What a worker finds, in one thread of kernels, or what is wrong with its part; and what was warned of on the way.
+    """Run `work` with single-threaded kernels; return its result or its error as text, and its warnings.
 
-    A fault is handed back and not raised: one of the input is no failure of the worker, and is not tried again.
+    An error is returned, not raised: invalid input is no failure of the worker, and Dask must not try again.
     """
     _one_thread()
     with keeping_warnings() as heard:
@@ -303,7 +303,7 @@ def _heard(work: Callable[[], Any]) -> tuple[Any, list[str]]:
 
 
 def _one_thread() -> None:
-    """Compiled kernels, and what decodes parquet, each take all cores of a machine unless they are told."""
+    """Limit numba and pyarrow to one thread each; by default, each uses all cores of the machine."""
     os.environ["NUMBA_NUM_THREADS"] = "1"  # read when numba is imported
     numba: Any = sys.modules.get("numba")
     if hasattr(numba, "config"):

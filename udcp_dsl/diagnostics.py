@@ -22,15 +22,15 @@ from typing import Literal
 
 OWN_PACKAGES = ("udcp_dsl", "udcp_solvers", "udcp_grammars")
 
-# Names that one misspelt name is compared with, letter by letter: each takes some 10 microseconds.
+# Most names that a misspelt name is compared with, letter by letter, at about 10 microseconds each.
 _MOST_COMPARED = 20_000
-# Diagnostics that are rendered, of one run; and characters of a line that an excerpt shows.
+# Most diagnostics rendered per run; and characters of a line that an excerpt shows.
 _MOST_RENDERED = 50
 _EXCERPT = 120
 _LONGEST_MESSAGE = 500  # characters: a name in it may have millions
 # A string (kept, whatever it holds) or a comment.
 _COMMENT = re.compile(r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"|#[^\n]*')
-# Who keeps our warnings in this thread, the innermost last: what kinds, and where.
+# The `keeping_warnings` blocks of this thread, innermost last: the category, and the list for its messages.
 _KEEPERS: ContextVar[tuple[tuple[type[Warning], list[str]], ...]] = ContextVar("keepers", default=())
 
 
@@ -53,7 +53,7 @@ class Source:
         return line + 1, offset - self._starts[line] + 1
 
     def line(self, number: int) -> str:
-        """The text of line `number` (from 1), without its end."""
+        """The text of line `number` (from 1), without its line break."""
         start = self._starts[number - 1]
         end = self._starts[number] - 1 if number < len(self._starts) else len(self.text)
         return self.text[start:end].rstrip("\r")
@@ -87,7 +87,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Edit:
-    """Text to write in the place of a span; an empty span is an insertion."""
+    """Text that replaces a span; with an empty span, it is inserted."""
 
     span: Span
     text: str
@@ -95,14 +95,14 @@ class Edit:
 
 @dataclass(frozen=True)
 class Fix:
-    """Edits that mend a fault, and what to call them. The edits do not overlap."""
+    """Edits that correct an error, and a title for them. The edits do not overlap."""
 
     title: str
     edits: tuple[Edit, ...]
 
     @classmethod
     def write(cls, span: Span, text: str) -> Fix:
-        """Write a text in the place of a span; an empty one removes what is there."""
+        """Replace a span by a text; an empty text removes the span."""
         return cls(f"Write {text.strip()}" if text else f"Remove {span.text}", (Edit(span, text),))
 
     @classmethod
@@ -111,7 +111,7 @@ class Fix:
         return cls(f"Add {text.strip(' ,') or text.strip()}", (Edit(Span(source, offset, offset), text),))
 
     def applied(self, text: str) -> str:
-        """A text, of which the spans are, after the edits.
+        """The text, which the spans refer to, after the edits.
 
         >>> source = Source("example", "loss l = sizee")
         >>> Fix.write(Span(source, 9, 14), "size").applied(source.text)
@@ -124,7 +124,7 @@ class Fix:
 
 @dataclass(frozen=True)
 class Related:
-    """Another place that a fault is about, such as the first declaration of a name."""
+    """Another place that an error is about, such as the first declaration of a name."""
 
     span: Span
     message: str
@@ -132,7 +132,7 @@ class Related:
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """One fault (or warning): a stable code, the place, what is wrong, and the way out.
+    """One error or warning: a stable code, the place, what is wrong, and how to fix it.
 
     `fixes` are the corrections that an editor can apply by itself.
     """
@@ -146,7 +146,7 @@ class Diagnostic:
     related: tuple[Related, ...] = ()
 
     def render(self, width: int = _EXCERPT) -> str:
-        """The diagnostic as a compiler prints it: place, line (cut to `width` where it is longer), underline, help."""
+        """The diagnostic as a compiler prints it: place, line (cut to `width` if it is longer), underline, help."""
         line_number, column = self.span.source.position(self.span.start)
         line = self.span.source.line(line_number)
         marked = max(1, min(self.span.end - self.span.start, len(line) - column + 1))
@@ -161,7 +161,7 @@ class Diagnostic:
         return "\n".join(rows)
 
     def moved(self, source: Source, by: int) -> Diagnostic:
-        """The same diagnostic of a text in which it stands so many characters later."""
+        """The same diagnostic for `source`, in which its text stands `by` characters later."""
 
         def there(span: Span) -> Span:
             return Span(source, span.start + by, span.end + by)
@@ -194,7 +194,7 @@ def _place(span: Span) -> dict[str, int]:
 
 
 def _excerpt(line: str, column: int, marked: int, width: int) -> tuple[str, int, int]:
-    """The part of a long line around what is marked, and where the mark is in it."""
+    """The part of a long line around the marked text, with the column and the length of the mark in it."""
     if len(line) <= width:
         return line, column, marked
     start = max(0, min(column - 1 - width // 3, len(line) - width))
@@ -209,7 +209,7 @@ def _cut(text: str) -> str:
 
 
 def shown_of(diagnostics: Sequence[Diagnostic]) -> tuple[Sequence[Diagnostic], str]:
-    """The diagnostics to render, and a line that says how many more there are; empty where there are none."""
+    """The diagnostics to render, and a line that says how many more there are; empty if there are none."""
     more = len(diagnostics) - _MOST_RENDERED
     return diagnostics[:_MOST_RENDERED], f"... and {more:,} more" if more > 0 else ""
 
@@ -234,10 +234,10 @@ class SpecWarning(UserWarning):
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn at the line of the user that led here: the nearest that is neither ours nor of the standard library.
+    """Warn at the user's line that led here: the nearest one outside this project and the standard library.
 
-    A fixed `stacklevel` would point into the project, where the same warning is reached by several ways. In a thread of
-    ours there is no such line, and the warning is at the place where it is made.
+    A fixed `stacklevel` could point into the project, since a warning may be reached by several call paths. A thread
+    that the project started has no line of the user: there, the warning points to the place where it is made.
     """
     for kind, kept in reversed(_KEEPERS.get()):
         if issubclass(category, kind):
@@ -249,17 +249,17 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
         frame = frame.f_back
     place = made if frame is None else frame
     names = place.f_globals
-    registry = names.setdefault("__warningregistry__", {})  # where Python keeps what was said at a line before
+    registry = names.setdefault("__warningregistry__", {})  # where Python records the warnings shown at a line
     module = names.get("__name__", "<unknown>")
     warnings.warn_explicit(message, category, place.f_code.co_filename, place.f_lineno, module, registry)
 
 
 @contextmanager
 def keeping_warnings(category: type[Warning] = UserWarning) -> Iterator[list[str]]:
-    """Keep our own warnings of a kind instead of saying them.
+    """Collect the project's own warnings of a category instead of showing them.
 
-    In this thread alone: `warnings.catch_warnings` changes what every thread does, and two that overlap leave the
-    filters of one of them behind.
+    Only in this thread: `warnings.catch_warnings` affects all threads, and if two such blocks overlap, the filters of
+    one of them remain.
 
     >>> with keeping_warnings() as kept:
     ...     warn("few rows")
@@ -284,10 +284,10 @@ class InputError(ValueError):
 
 
 class RowFault(InputError):
-    """A fault of one row, in the words before and after its number.
+    """An error about one row, as the texts before and after the row's number.
 
-    Where rows come in batches `moved` names it by its place among all of them, in other words if those `after` it speak
-    of the whole batch.
+    If rows come in batches, `moved` numbers the row among all rows; `moved_after` replaces a text `after` that is about
+    the whole batch.
 
     >>> fault = RowFault(3, "groups: ", " is missing")
     >>> str(fault), str(fault.moved(40))
@@ -299,11 +299,11 @@ class RowFault(InputError):
         super().__init__(f"{before}row {row}{after}")
 
     def moved(self, by: int) -> RowFault:
-        """The same fault, of a row that comes after so many others; where there are none, this one."""
+        """The same error with `by` added to the row's number; unchanged if `by` is 0."""
         return RowFault(self._row + by, self._before, self._moved_after) if by else self
 
     def __reduce__(self) -> tuple[object, ...]:
-        """From one process to another it travels as what it says."""
+        """Pickled as an InputError with the same message."""
         return InputError, (str(self),)
 
 
@@ -312,10 +312,10 @@ class OracleError(ValueError):
 
 
 def nearest(name: str, known: Iterable[str], most: int = 3) -> list[str]:
-    """The known names that `name` may have been meant to be, likeliest first; of a number none.
+    """The known names that `name` is probably a misspelling of, likeliest first; none if it is a number.
 
-    Near is a slip of the pen for every three letters, or a name with something left out before or after it. Among very
-    many names only those that begin or end as this one does are compared with it.
+    A name is near if there is at most one slip per three letters (one in a shorter name), or if one of the two begins
+    or ends with the other. Of very many names, only those with the same first or last two letters are compared.
     """
     if name.isdigit():
         return []
@@ -337,7 +337,7 @@ def _near(one: str, other: str) -> bool:
 
 
 def _slips(one: str, other: str) -> int:
-    """How many letters to insert, leave out, replace or exchange with their neighbour make one text the other."""
+    """Edit distance: how many letters to insert, delete, replace or swap with their neighbour."""
     before, row = list[int](), list(range(len(other) + 1))
     for i, a in enumerate(one):
         last, before, row = before, row, [i + 1]
@@ -351,7 +351,7 @@ def _slips(one: str, other: str) -> int:
 
 @dataclass(frozen=True)
 class Suggestion:
-    """What an unknown name may have been meant to be: the help text, and the names that it offers."""
+    """Suggestions for an unknown name: a help text, and the names that it offers."""
 
     help: str
     names: tuple[str, ...] = ()
@@ -359,12 +359,12 @@ class Suggestion:
     def fixes(
         self, span: Span, written: Callable[[str], str] = str, only: Callable[[str], bool] = lambda name: True
     ) -> tuple[Fix, ...]:
-        """Each of the names that may stand there (`only`), in the place of the unknown one, as it is `written`."""
+        """One fix per name that `only` accepts: it replaces the unknown name by `written(name)`."""
         return tuple(Fix.write(span, written(name)) for name in self.names if only(name))
 
 
 def suggest(name: str, known: Iterable[str]) -> Suggestion:
-    """The nearest known names, or the list of the few there are."""
+    """The nearest known names or, if none is near, a list of the first known names."""
     candidates = dict.fromkeys(known)
     close = nearest(name, candidates)
     if not close:
@@ -373,7 +373,7 @@ def suggest(name: str, known: Iterable[str]) -> Suggestion:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A help text that offers the nearest known names, or lists the few there are."""
+    """A help text that offers the nearest known names or, if none is near, lists the first known names."""
     return suggest(name, known).help
 
 

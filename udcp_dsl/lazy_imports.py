@@ -1,4 +1,4 @@
-"""Names of a package that are imported when they are first used, so that importing the package is quick."""
+"""Import the names of a package on first use, so that importing the package is quick."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def on_first_use(
 ) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """The `__getattr__` and `__dir__` of a package.
 
-    `names` are those of each of its modules, in one text; `modules` are themselves attributes.
+    `names` has the names of each module, separated by spaces; `modules` are attributes themselves.
     """
     where = {name: module for module, of_module in names.items() for name in of_module.split()}
 

@@ -72,7 +72,7 @@ class Loss(Shown):
         self._compiled = compiled
         self.name: str = compiled.name
         self.unit: str | None = compiled.unit  # in which costs are shown: `loss triage in hours = ...`
-        self.losses: tuple[str, ...] = compiled.losses  # of the spec, this one among them
+        self.losses: tuple[str, ...] = compiled.losses  # all losses of the spec, including this one
         self.labels: tuple[str, ...] = compiled.labels
         self.params: Mapping[str, float] = compiled.params
         self.source: Source = compiled.source
@@ -80,12 +80,12 @@ class Loss(Shown):
         self.files: Mapping[str, bytes] = compiled.files
         self.warnings: tuple[Diagnostic, ...] = compiled.warnings
         self.hierarchies: tuple[Hierarchy, ...] = compiled.hierarchies  # that the spec declares
-        self.costs: tuple[Costs, ...] = compiled.costs  # likewise, of labels and of families
+        self.costs: tuple[Costs, ...] = compiled.costs  # that the spec declares, for labels and for families
         self.expression: Expression = compiled.expression
         self.inputs: Mapping[str, RowInput] = {n: x for n, x in compiled.inputs.items() if n in compiled.read}
         self.written_terms: Mapping[str, Expression] = compiled.terms  # the summands by their text
-        self.limits: tuple[Limit, ...] = compiled.limits  # of the spec, which hold for each of its losses
-        self.multipliers: tuple[float, ...] = compiled.multipliers  # with which the limits are part of this loss
+        self.limits: tuple[Limit, ...] = compiled.limits  # of the spec; they apply to each of its losses
+        self.multipliers: tuple[float, ...] = compiled.multipliers  # of the limits, if these are summands of this loss
         self._of_spec: Loss | None = None
 
     @cached_property
@@ -188,12 +188,12 @@ class Loss(Shown):
 
     @property
     def of_rows(self) -> bool:
-        """Whether it stands for the losses of many rows (`udcp_dsl.per_row`)."""
+        """Whether this stands for the losses of many rows (`udcp_dsl.per_row`)."""
         return False
 
     @property
     def typical(self) -> Loss:
-        """The loss by whose numbers structure is chosen where there is a choice (for a row, that of the example)."""
+        """The loss whose numbers decide where the structure leaves a choice; for the loss of a row, the example."""
         return self
 
     @property
@@ -206,7 +206,7 @@ class Loss(Shown):
         return inputs_of(self.inputs, inputs, n, known=self.known_inputs, **how)
 
     def reading(self, *names: str) -> Loss:
-        """The same loss, which also asks for other inputs of the spec, such as a harm that it does not read itself.
+        """The same loss, which also requires other inputs of the spec, such as a harm that it does not read itself.
 
         Parameters
         ----------
@@ -263,7 +263,7 @@ class Loss(Shown):
         return self if self._of_spec is None else self._of_spec
 
     def __reduce__(self) -> tuple[Callable[..., Loss], tuple[object, ...]]:
-        """A copy, pickled or deep, is compiled anew from the text and the data that it carries."""
+        """Pickled and deep copies are compiled again from the text and the data: the graphs are keyed by identity."""
         params, files = dict(self.params), dict(self.files)
         return _recompiled, (
             self.source.text,
@@ -279,7 +279,7 @@ class Loss(Shown):
         return f"Loss({self.name!r}, {self.K} labels, {self.source.name!r})"
 
     def describe(self) -> Description:
-        """What is shown in a notebook: the cost of each summand, what is proved, and the spec."""
+        """What a notebook shows: the cost of each summand, what is proved, and the spec."""
         ends = self.example.terms_batch(np.array([[False] * self.K, [True] * self.K]))
         columns = (Column("summand", 0), Column("of no label", 1, ".4g"), Column("of all", 2, ".4g", bar=True))
         known = [name.replace("_", " ") for name, fact in self.facts if fact]
@@ -339,7 +339,7 @@ class Loss(Shown):
         return self.costs_of(sets, self.inputs_of(inputs, len(sets.mask)))
 
     def costs_of(self, sets: Sets, inputs: RowInputs | None = None) -> Floats:
-        """The cost of sets that are already checked, with whatever else is known about them."""
+        """The cost of sets that are already checked; uses what they have cached."""
         return batch(self.expression, sets, inputs)
 
     def _sets(self, masks: Bools) -> Sets:
@@ -434,7 +434,7 @@ class Loss(Shown):
         """The same as `interpret`, for a set of positions, whatever the labels are called."""
         compiled, chosen = self.at(inputs)._compiled, frozenset(positions)
         limits = [x.body.left for x in compiled.declared.limits.values() if isinstance(x.body, Comparison)]
-        paid = zip(self.multipliers, limits, strict=False)  # without multipliers there is nothing to pay for limits
+        paid = zip(self.multipliers, limits, strict=False)  # without multipliers, limits cost nothing
         return compiled.interpreter(compiled.body, chosen) + sum(nu * compiled.interpreter(e, chosen) for nu, e in paid)
 
     def mask(self, labels: Collection[str] | Collection[int] | Bools) -> Bools:
@@ -488,14 +488,14 @@ class Loss(Shown):
             raise InputError(f"unknown label {name!r}; {did_you_mean(name, self.labels)}")
         return self._index[name]
 
-    # What is known about it
+    # Facts
 
     @cached_property
     def _facts(self) -> dict[int, Facts]:
         from udcp_dsl.expression.prove import prove
 
         known = prove(self.expression, self.labels)
-        if self.inputs:  # what one row refutes is refuted
+        if self.inputs:  # what is refuted for one row is refuted
             expression, root = self.example.expression, id(self.expression.root)
             row = dict(prove(expression, self.labels)[id(expression.root)])
             told = {name: _of_example(row[name]) for name, fact in known[root] if not fact and row[name].sets}
@@ -508,13 +508,13 @@ class Loss(Shown):
         return self._facts[id(self.expression.root)]
 
     def fact(self, name: str) -> Fact:
-        """One fact, without the interval, which takes longer to find for a row."""
+        """One fact; for the loss of a row, this avoids computing the interval, which takes longer."""
         found: Fact = getattr(self.facts, name)
         return found
 
     @cached_property
     def form(self) -> Additive | None:
-        """The loss as label costs, weighted categories, tree diameters and a function of size, where it is one."""
+        """The loss as a sum of label costs, weighted categories, tree diameters and a function of size, or None."""
         from udcp_dsl.expression.prove import additive_forms
 
         form = additive_forms(self.expression)[id(self.expression.root)]
@@ -561,15 +561,15 @@ class Loss(Shown):
 
 
 class LossOfRow(Loss):
-    """The loss of one row: its inputs are numbers. What is proved of it is proved for every row.
+    """The loss of one row, whose inputs are replaced by numbers; its facts hold for every row.
 
-    Where they are those of many rows (`PerRow`), it stands for the losses of all of them.
+    If the numbers are those of many rows (`PerRow`), it stands for the losses of all of them.
     """
 
     def __init__(self, whole: Loss, row: Mapping[str, Any], compiled: Compiled) -> None:
         super().__init__(compiled)
         self._whole, self._row = whole, row
-        # Facts of limits, too, are those for every row; the row's own numbers are for its costs.
+        # Limits keep the facts that hold for every row; those with the row's own numbers are for costs only.
         self.limits_of_row, self.limits = self.limits, whole.limits
 
     @cached_property
@@ -725,6 +725,6 @@ def _recompiled(
     name: str,
     multipliers: tuple[float, ...],
 ) -> Loss:
-    with keeping_warnings(SpecWarning):  # said when it was first compiled
+    with keeping_warnings(SpecWarning):  # shown when it was first compiled
         made = loads(text, labels, params=params, loss=loss, files=files, name=name)
     return made.with_multipliers(multipliers) if multipliers else made

@@ -16,7 +16,7 @@ from udcp_dsl.loss import Loss, loads
 
 
 def register(shell: Any) -> None:
-    """Give a shell of IPython the cell magic."""
+    """Register the cell magic `%%loss` with an IPython shell."""
 
     def cell_magic(line: str, cell: str) -> Loss | None:
         return loss_cell(shell, line, cell)
@@ -26,7 +26,7 @@ def register(shell: Any) -> None:
 
 
 def loss_cell(shell: Any, line: str, cell: str) -> Loss | None:
-    """Compile a cell into the variable that its first line names, and show it; None where it has faults."""
+    """Compile a cell into the variable that its first line names, and return the loss; None if there are errors."""
     try:
         name, params = _arguments(line)
         loss = loads(cell, folder=Path.cwd(), params=params, name=f"%%loss {name}")

@@ -1,4 +1,4 @@
-"""Numbers of many rows in place of one number, so that the code that compiles the loss of one row compiles that of all.
+"""The numbers of many rows in place of one: code that compiles the loss of one row then compiles those of all rows.
 
 A `PerRow` stands where a number, or an array of numbers, of a single row would. Arithmetic is done row by row and entry
 by entry, so every row gets the same bits as if it were alone. If a number determines the structure (`if factor == 0`),
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 
 class Split(Exception):
-    """The rows do not agree about a decision; `holds` (n,) says for which it holds."""
+    """The rows differ in a condition; `holds` (n,) says for which rows it holds."""
 
     def __init__(self, holds: NDArray[np.bool_]) -> None:
         super().__init__("rows differ in structure")
@@ -25,14 +25,14 @@ class Split(Exception):
 
 
 class OneByOne(Exception):
-    """What is asked for takes the numbers of one row at a time: the only reason to leave many rows for single ones."""
+    """An operation works for one row at a time only, so the rows must be compiled one by one."""
 
 
 T = TypeVar("T")
 
 
 def first_of(ways: Mapping[str, T]) -> T:
-    """The first of several ways; OneByOne where none takes the numbers of many rows."""
+    """The first of several ways; OneByOne if there is none, as then none takes the numbers of many rows."""
     for way in ways.values():
         return way
     raise OneByOne("no way takes the numbers of many rows")
@@ -40,7 +40,7 @@ def first_of(ways: Mapping[str, T]) -> T:
 
 @dataclass(frozen=True, eq=False)
 class AsBytes:
-    """Stands for the bytes of an array in a key: equal where they are, without a copy of them."""
+    """The bytes of an array as part of a key, without a copy; equal if the arrays are equal."""
 
     values: NDArray[Any]
 
@@ -68,15 +68,15 @@ class PerRow(NDArrayOperatorsMixin):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of what each row has."""
+        """The shape of the value of one row."""
         return self.values.shape[1:]
 
     def row(self, i: int) -> Any:
-        """What one row has."""
+        """The value of one row."""
         return self.values[i] if self.values.ndim > 1 else self.values[i].item()
 
     def take(self, rows: Any) -> PerRow:
-        """Of some of the rows."""
+        """The values of some of the rows."""
         return PerRow(self.values[rows])
 
     # As a number or an array of one row
@@ -160,12 +160,12 @@ class PerRow(NDArrayOperatorsMixin):
     def _reduced(self, f: Callable[..., Any], how: Mapping[str, Any]) -> PerRow:
         if how:
             raise OneByOne(f"{f.__name__} along an axis is asked for")
-        return PerRow(f(np.ascontiguousarray(self.values), axis=1))  # in the order in which one row is summed
+        return PerRow(f(np.ascontiguousarray(self.values), axis=1))  # summed in the same order as a single row
 
 
 @dataclass(frozen=True, eq=False)
 class Patched:
-    """An array of which all rows have most entries in common: a row has `values` (n, m) at `places` (m,) of `base`."""
+    """An array per row, equal in most entries: each row is `base` with its row of `values` (n, m) at `places` (m,)."""
 
     base: NDArray[Any]
     places: NDArray[np.int64]
@@ -191,7 +191,7 @@ class Patched:
 
 
 def joined(parts: Sequence[Any]) -> Any:
-    """Arrays (m,) one after the other, of which some may be those of rows."""
+    """Arrays (m,) joined end to end; some of them may differ by row."""
     differ = [_patched(part) for part in parts]
     base = np.concatenate([part if own is None else own.base for part, own in zip(parts, differ, strict=True)])
     starts = np.cumsum([0, *map(len, parts)])
@@ -201,14 +201,14 @@ def joined(parts: Sequence[Any]) -> Any:
 
 
 def _patched(part: Any) -> Patched | None:
-    """An array of rows as one of which nothing is in common."""
+    """The part as a `Patched`, in which every entry of a `PerRow` may differ; None if it is the same for all rows."""
     if isinstance(part, PerRow):
         return Patched(part.values[0], np.arange(len(part)), part.values)
     return part if isinstance(part, Patched) else None
 
 
 def some_rows(x: Any, rows: Any) -> Any:
-    """Of some of the rows, where it differs by row."""
+    """The values of some of the rows; x itself if it does not differ by row."""
     return x.take(rows) if isinstance(x, PerRow | Patched) else x
 
 
@@ -225,7 +225,7 @@ def aligned(*arrays: Any) -> list[Any]:
 
 
 def of_rows(f: Callable[..., Any], *arrays: Any) -> Any:
-    """A function of numpy arrays that broadcasts, of numbers and arrays of which some may be those of rows."""
+    """Apply a broadcasting function of numpy arrays to numbers and arrays, some of which may differ by row."""
     n = next((x.n for x in arrays if isinstance(x, PerRow)), None)
     if n is None:
         return f(*(np.float64(x) if isinstance(x, float) else x for x in arrays))
@@ -241,7 +241,7 @@ def as_number(x: Any) -> Any:
 
 
 def array_of(numbers: Sequence[Any]) -> Any:
-    """An array of numbers, or of arrays of one shape, of which some may be those of rows."""
+    """An array of numbers, or of arrays of one shape, some of which may differ by row."""
     n = next((x.n for x in numbers if isinstance(x, PerRow)), None)
     if n is None:
         return np.array(numbers, dtype=np.float64)
@@ -250,17 +250,17 @@ def array_of(numbers: Sequence[Any]) -> Any:
 
 
 def with_rows(x: Any) -> Any:
-    """Its numbers with rows as the first axis; of one row where rows do not differ."""
+    """The numbers with rows as the first axis; one row if x does not differ by row."""
     return x.values if isinstance(x, PerRow) else np.asarray(x)[None]
 
 
 def without_rows(rows: Any) -> Any:
-    """The other way round."""
+    """The inverse of `with_rows`."""
     return rows[0] if len(rows) == 1 else PerRow(rows)
 
 
 def plus_at(x: Any, places: Any, amount: Any) -> Any:
-    """An array with an amount added at some places."""
+    """A copy of an array with an amount added at some places."""
     if not isinstance(x, PerRow) and not isinstance(amount, PerRow):
         more = x.copy()
         more[places] += amount
@@ -272,7 +272,7 @@ def plus_at(x: Any, places: Any, amount: Any) -> Any:
 
 
 def sum_where(x: Any, where: Any) -> Any:
-    """The sum of some entries, which may be others in each row."""
+    """The sum of the entries in a mask, which may differ by row."""
     if not isinstance(x, PerRow):
         return float(x[where].sum())
     first = where.values[0]
@@ -285,11 +285,11 @@ def weighted_sums(sets: Any, weights: Any) -> Any:
     """sets @ weights, for sets (m, K)."""
     if not isinstance(weights, PerRow):
         return sets @ weights
-    return PerRow(np.array([sets @ row for row in weights.values]))  # in the order in which one row is summed
+    return PerRow(np.array([sets @ row for row in weights.values]))  # summed in the same order as a single row
 
 
 def smaller(*numbers: Any) -> Any:
-    """The least of some numbers, row by row: `min`."""
+    """The smallest of some numbers, row by row: `min`."""
     return _fold(numbers, lambda a, b: np.where(b < a, b, a), min)
 
 

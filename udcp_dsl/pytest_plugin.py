@@ -32,7 +32,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 
 
 class SpecFile(pytest.File):
-    """A spec: one test for each of its losses, or a single one where it does not compile."""
+    """A spec: one test for each of its losses (a single one if it does not compile), and one for each case."""
 
     def collect(self) -> Iterator[pytest.Item]:
         from udcp_dsl.diagnostics import SpecError
@@ -40,7 +40,7 @@ class SpecFile(pytest.File):
 
         try:
             names = load(self.path).losses
-        except (SpecError, OSError):  # told when the test is run
+        except (SpecError, OSError):  # reported when the test is run
             names = (self.path.stem,)
         for name in names:
             yield SpecItem.from_parent(self, name=name)
@@ -48,14 +48,14 @@ class SpecFile(pytest.File):
 
 
 class CasesFile(pytest.File):
-    """The cases of the spec that lies beside them."""
+    """A .cases file: the cases of the spec beside it."""
 
     def collect(self) -> Iterator[pytest.Item]:
         return _cases(self)
 
 
 def _cases(parent: pytest.File) -> Iterator[pytest.Item]:
-    """A test for each case, or a single one where they cannot be read."""
+    """A test for each case, or a single one if they cannot be read."""
     from udcp_dsl.diagnostics import SpecError
     from udcp_dsl.validation.cases import cases_beside
 

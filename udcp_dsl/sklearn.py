@@ -1,7 +1,7 @@
 """Prediction sets for any scikit-learn classifier: split, fit on one part, calibrate on the other.
 
-The columns of `predict_proba` are in the order of `classes_`, which is sorted, and those of a loss in the order of its
-spec: here the two are matched by name.
+The columns of `predict_proba` are in the order of `classes_`, which is sorted; those of a loss are in the order of its
+spec. This module matches the two by name.
 """
 
 from __future__ import annotations
@@ -215,7 +215,7 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
         self.loss_ = self._compiled_loss()
-        # By name, as positions would be taken for names where the labels are numbers.
+        # By name, as positions would be taken for names if the labels are numbers.
         classes, rows = np.unique(y, return_inverse=True)
         names = [self.loss_.labels[i] for i in _positions(classes, self.loss_.labels, "y")]
         self._seed = int(rng.randint(1 << 31))
@@ -413,7 +413,7 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
             estimator, anchor = fitted(others), None
             oracle = self._cross_oracle
             if isinstance(oracle, AnchoredOracle) and oracle.wants_anchor and len(folds) > 2:
-                inner = folds[(j + 1) % len(folds)]  # of the training folds, by an estimator that has not seen it
+                inner = folds[(j + 1) % len(folds)]  # one of the training folds, with an estimator that has not seen it
                 P = self._cross_probabilities(_safe_indexing(X, inner), fitted(np.setdiff1d(others, inner)))
                 oracle = oracle.with_inputs(None if given is None else given[inner])
                 assert isinstance(oracle, AnchoredOracle)
@@ -427,7 +427,7 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
 
     @property
     def _cross_oracle(self) -> Oracle:
-        """Made for the loss, once; a copy makes its own."""
+        """The oracle for the loss, made once; a copy of the classifier makes its own."""
         if self.__dict__.get("_made", (None,))[0] is not self.loss_:
             if not isinstance(self.oracle, str):
                 raise TypeError(f"oracle is a {type(self.oracle).__name__}: give its name, and its options as options=")
@@ -436,13 +436,13 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         return oracle
 
     def _cross_probabilities(self, X: Any, estimator: Any) -> Probabilities:
-        """Those by the estimator of a fold, checked, and repaired if a repair is given."""
+        """The probabilities by the estimator of a fold, checked, and repaired if a repair is given."""
         rows = rows_of(self._probabilities(X, estimator), self.loss_.labels, empty=True)
         repaired: Probabilities = rows.P if self._repair is None else self._repair.apply(rows.P)
         return repaired
 
     def _given_inputs(self, X: Any, inputs: Any) -> RowInputs | None:
-        """Those that the loss reads of each row, checked."""
+        """The inputs that the loss reads for each row, checked."""
         return self.loss_.inputs_of(inputs, _num_samples(X))
 
     def _cross_scores(self, X: Any, inputs: RowInputs | None) -> list[npt.NDArray[np.float64]]:
@@ -470,9 +470,9 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         return PredictionSets(self.loss_, mask, names, given_labels=self._given_labels(), inputs=given)
 
     def _given_labels(self) -> tuple[Any, ...] | None:
-        """For each label of the loss its class; for one that is no class its name, as a number if the classes are.
+        """The class of each label of the loss; None if the classes are the labels themselves.
 
-        None where they are the labels themselves.
+        A label that is no class keeps its name; if classes are numbers, it gets its own number or else its position.
         """
         labels, classes = self.loss_.labels, [c.item() if hasattr(c, "item") else c for c in self.classes_]
         positions = _positions(self.classes_, labels, "the classes").tolist()
@@ -504,9 +504,9 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         return SetPredictor(self.loss_, oracle, options=options, promise=self._promise())
 
     def _promise(self) -> Promise:
-        """What is asked; the seed is drawn from `random_state`."""
+        """The promise that the parameters describe; its seed is drawn from `random_state`."""
         asked = {name: getattr(self, name) for name in OPTIONS if name != "seed"}
-        if self.miss is not None and self.alpha == 0.1:  # which stands in the signature
+        if self.miss is not None and self.alpha == 0.1:  # the default in the signature
             asked["alpha"] = None
         return Promise(**asked, seed=getattr(self, "_seed", 0))
 
@@ -521,7 +521,7 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         state = dict(super().__getstate__())
         state.pop("_made", None)
         predictor: SetPredictor | None = state.pop("predictor_", None)
-        if predictor is not None:  # compiled oracles are made anew
+        if predictor is not None:  # compiled oracles are constructed again
             state["_saved"] = predictor.oracle.name, predictor.oracle.options, predictor.fitted.parts
         return state
 
@@ -538,14 +538,14 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
 
 
 def _inputs_at(inputs: Any, rows: npt.NDArray[np.integer[Any]]) -> Any:
-    """The inputs of some rows: of a mapping from names to arrays, or of a frame."""
+    """The inputs of some rows, from a mapping of names to arrays or from a frame."""
     if isinstance(inputs, Mapping):
         return {name: _safe_indexing(column, rows) for name, column in inputs.items()}
     return None if inputs is None else _safe_indexing(inputs, rows)
 
 
 def _check_inputs(inputs: Any, n: int) -> None:
-    """Refuse a mapping that scikit-learn has passed on whole, as it splits by rows what has a row for each of X's."""
+    """Refuse a mapping that does not fit X: scikit-learn splits what has one row per row of X, but not a mapping."""
     wrong = [x for x in inputs.values() if hasattr(x, "__len__") and len(x) != n] if isinstance(inputs, Mapping) else []
     if wrong and not isinstance(inputs, RowInputs):
         raise InputError(
@@ -555,7 +555,7 @@ def _check_inputs(inputs: Any, n: int) -> None:
 
 
 def _refuse_with_cv(**asked: Any) -> None:
-    """A mean of p-values promises coverage over all rows, and nothing else."""
+    """Refuse other promises with `cv`: a mean of p-values guarantees only coverage over all rows."""
     wrong = [name for name, given in asked.items() if given is not None and given is not False]
     if wrong:
         raise InputError(
@@ -585,7 +585,7 @@ def _require_probabilities(estimator: Any) -> None:
 
 
 def _plain(value: Any) -> str | int:
-    """A class as an entry of true labels: a string, or an integer where it is a whole number (of any type)."""
+    """A class as an entry of true labels: a string, or an integer if it is a whole number (of any type)."""
     value = value.item() if hasattr(value, "item") else value
     if isinstance(value, float) and value.is_integer():
         return int(value)
@@ -597,7 +597,3 @@ def _positions(classes: npt.NDArray[Any], labels: Sequence[str], what: str) -> n
         return row_attributes.truth([_plain(c) for c in classes], labels)
     except InputError as error:
         raise InputError(f"{what} and the labels of the loss do not match: {error}") from None
-
-
-# A Loss holds graphs that are keyed by identity, so that a copy must be compiled anew: scikit-learn deep-copies
-# parameters when it clones, and pickles them for parallel work.

@@ -1,6 +1,6 @@
-"""Scorers of prediction sets for scikit-learn's `cross_validate` and `GridSearchCV`, with the rows' own inputs.
+"""Scorers of prediction sets for scikit-learn's `cross_validate` and `GridSearchCV`, with inputs per row.
 
-A scorer asks for its metadata as an estimator does: `set_scorer("neg_cost").set_score_request(inputs=True)`.
+A scorer requests its metadata as an estimator does: `set_scorer("neg_cost").set_score_request(inputs=True)`.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ Measure = Literal["coverage", "neg_cost", "neg_size"]
 
 # scikit-learn ships no types, so that its classes are Any to mypy.
 class SetScorer(BaseEstimator):  # type: ignore[misc]
-    """What the prediction sets of a `UtilitySetClassifier`, or of a pipeline that ends in one, are worth: see
-    `set_scorer`."""
+    """Scores the prediction sets of a `UtilitySetClassifier`, or of a pipeline that ends in one; see `set_scorer`."""
 
     __metadata_request__score: ClassVar[dict[str, Any]] = {"estimator": UNUSED}
 
@@ -34,7 +33,7 @@ class SetScorer(BaseEstimator):  # type: ignore[misc]
     def score(
         self, estimator: Any, X: Any, y: Any, *, groups: Any = None, weights: Any = None, inputs: Any = None
     ) -> float:
-        """Coverage, minus the mean cost, or minus the mean size, of the sets of rows whose classes are known."""
+        """Coverage, minus the mean cost, or minus the mean size, of the sets for rows with known classes."""
         if hasattr(estimator, "steps"):  # a pipeline
             X, estimator = estimator[:-1].transform(X) if len(estimator.steps) > 1 else X, estimator[-1]
         if not hasattr(estimator, "evaluate_sets"):
@@ -49,8 +48,8 @@ class SetScorer(BaseEstimator):  # type: ignore[misc]
 def set_scorer(measure: Measure = "coverage", *, alpha: Level | None = None) -> SetScorer:
     """A scorer of prediction sets: `coverage`, `neg_cost` (minus the mean cost) or `neg_size`, the higher the better.
 
-    `alpha` chooses where the classifier has several. With scikit-learn's metadata routing its `set_score_request` says
-    which of `groups`, `weights` and `inputs` it is given.
+    If the classifier has several alphas, `alpha` selects one. With scikit-learn's metadata routing, its
+    `set_score_request` says which of `groups`, `weights` and `inputs` are passed to it.
 
     Examples
     --------

@@ -16,12 +16,12 @@ W603  A label is hardly ever in a set: c(y) > 20 m. Price buys a typical label f
       that cover 0.9 take labels down to about 0.05: there the price is 20 m, too little for y even where p(y) = 1. A
       price that was calibrated takes the place of 20 m.
 W604  No set of realistic size changes N: effect_N(S) = 0 for all sets that were tried. These are all single labels and
-      pairs, and all one-label extensions of sets that grow, label by label, as what N reads becomes largest, or
-      smallest. A part with a weight of 0, or that reads a parameter which is 0, was switched off on purpose.
+      pairs, and all one-label extensions of sets that grow, label by label, such that the value of a node within N
+      becomes largest, or smallest. A part with weight 0, or with a parameter that is 0, was switched off on purpose.
 W605  A penalty is too small to matter: some label does not pay it alone, and no realistic set pays more than m / 100.
 
 Inputs take the lower end, the middle and the upper end of their ranges; a finding is reported if all three have it.
-Beyond 1,000 labels pairs are those of some labels b only, evenly spaced in the order of what single labels cost.
+Beyond 1,000 labels, pairs are tried for some labels b only, evenly spaced in the order of what single labels cost.
 """
 
 from __future__ import annotations
@@ -60,23 +60,23 @@ from udcp_dsl.showing import Table as ShownTable
 
 HARDLY_EVER = 20.0  # times what a typical label costs
 TOO_SMALL = 0.01  # of what a typical label costs
-_MASS, _ROWS = 0.99, 0.99  # of a row, of the rows: what sets of realistic size hold
-_FEWEST, _MOST = 10, 50  # labels of a set of realistic size, where no rows are known
-_PAIRS = 1_000_000  # that are tried, at most
-_BLOCK = 1 << 18  # entries of an array
-_HELD = 1 << 24  # entries of the arrays of all nodes
-_SMALLEST = 10_000  # entries that take as long as it takes to begin with an array
+_MASS, _ROWS = 0.99, 0.99  # shares of the mass of a row, and of the rows, that define the realistic size
+_FEWEST, _MOST = 10, 50  # labels of a set of realistic size, if no rows are known
+_PAIRS = 1_000_000  # most pairs that are tried
+_BLOCK = 1 << 18  # entries per array
+_HELD = 1 << 24  # entries of the arrays of all nodes together
+_SMALLEST = 10_000  # a smaller array takes as long as one of so many entries
 _MOST_WORK = 1e9  # entries, in one review: a few seconds
-_OBJECTIVES = 40  # sets that grow beside each other, at most
-_MOST_ROWS = 1000  # of which the realistic size is found
+_OBJECTIVES = 40  # most sets that grow at the same time
+_MOST_ROWS = 1000  # from which the realistic size is found
 
-Values = dict[int, Floats]  # of nodes, by `id`, on sets
+Values = dict[int, Floats]  # values of nodes on sets, by the `id` of the node
 Measure = Callable[[Node, Values, tuple[int, ...]], Floats]
 
 
 @dataclass(frozen=True)
 class SpecFinding:
-    """Something in a spec that is likely not meant: its code, the part it is about, the labels, and an amount."""
+    """Something in a spec that is probably not meant: a code, the part that it is about, the labels, and an amount."""
 
     code: str
     part: str
@@ -90,16 +90,16 @@ class SpecFinding:
 
 
 def spec_warnings(loss: Loss, probs: Any = None, price: float | None = None) -> tuple[SpecFinding, ...]:
-    """What a spec says that its author is likely not to mean; none where nothing was found.
+    """What a spec says that its author probably does not mean; an empty tuple if nothing was found.
 
     Parameters
     ----------
     loss : Loss
         A loss of the spec.
     probs : array (n, K), optional
-        Probabilities of rows, in the order of the labels: how large sets are is then taken from them.
+        Probabilities of rows, in the order of the labels; the realistic size of sets is then taken from them.
     price : float, optional
-        The threshold of a calibrated `price`, in place of a guess.
+        The threshold of a calibrated `price`, instead of a guess.
 
     Returns
     -------
@@ -151,7 +151,7 @@ def _at_several_inputs(loss: Loss) -> Iterator[Loss]:
 
 
 class _TooMuchWork(Exception):
-    """A spec of thousands of terms: its review ends with what was found so far."""
+    """The spec is too large, such as one of thousands of terms: the review ends with what was found so far."""
 
 
 class _Review:
@@ -181,7 +181,7 @@ class _Review:
         return self.K * len(self.expression.nodes)
 
     def _compute(self, entries: int) -> None:
-        """Account for an array of so many entries for each node."""
+        """Count the work of one array of so many entries per node; _TooMuchWork if the limit is exceeded."""
         self._work += len(self.expression.nodes) * max(entries, _SMALLEST)
         if self._work > _MOST_WORK:
             raise _TooMuchWork
@@ -198,7 +198,7 @@ class _Review:
         return Increments(self.expression, 1).nodes_after()
 
     def effect(self, part: Node, values: Values, shape: tuple[int, ...]) -> Floats:
-        """What the part adds to the sets on which nodes have these values; 0 where that is rounding."""
+        """What the part adds to the sets on which nodes have these values; rounding errors become 0."""
         self._compute(math.prod(shape))
         held: Values = {id(part): self.empty[id(part)]}
         for node in self.expression.nodes:
@@ -214,7 +214,7 @@ class _Review:
 
     @cached_property
     def companions(self) -> Ints:
-        """The labels whose pairs are tried, in an order that the names and places of labels do not change."""
+        """The labels b whose pairs {b, y} are tried; the choice does not depend on names or positions of labels."""
         if self.K * self.K <= _PAIRS:
             return np.arange(self.K)
         chosen = np.linspace(0, self.K - 1, max(1, _PAIRS // self.K)).astype(np.int64)
@@ -222,7 +222,7 @@ class _Review:
 
     @cached_property
     def in_order(self) -> Ints:
-        """Labels by the values of all nodes on them alone."""
+        """Labels sorted by the values of all nodes on each label alone."""
         values = [np.broadcast_to(self.alone[id(node)], (1, self.K))[0] for node in self.expression.nodes]
         return np.lexsort(values)
 
@@ -244,13 +244,13 @@ class _Review:
 
     @cached_property
     def typical(self) -> float:
-        """The lower median of the positive own(y); 0 where there are none."""
+        """The lower median of the positive own(y); 0 if there are none."""
         positive = np.sort(self.own[self.own > 0])
         return float(positive[(len(positive) - 1) // 2]) if len(positive) else 0.0
 
     @cached_property
     def summands(self) -> tuple[Node, ...]:
-        """The summands, below a cap min(L, c) too; without those that were switched off."""
+        """The summands, also those within a cap min(L, c), without those that were switched off."""
         zeros = [name for name, value in self.loss.params.items() if value == 0]
         off = re.compile(rf"\b(?:{'|'.join(map(re.escape, zeros))})\b") if zeros else None
         parts = _summands(self.expression.root)
@@ -259,7 +259,7 @@ class _Review:
         )
 
     def largest(self, part: Node, enough: float, of: Measure | None = None) -> float:
-        """The largest |effect| of the part on sets of realistic size that were tried, or one above `enough`."""
+        """The largest |effect| of the part on the sets of realistic size that are tried; stops above `enough`."""
         of = of or self.effect
         best = 0.0
         for values, shape in self._tried(part):
@@ -269,7 +269,7 @@ class _Review:
         return best
 
     def change(self, part: Node, values: Values, shape: tuple[int, ...]) -> Floats:
-        """N(S) - N({}): what the part itself does, whether the cost follows it or not."""
+        """N(S) - N({}): the change of the part itself, whether or not the cost changes with it."""
         return np.broadcast_to(values[id(part)] - self.empty[id(part)], shape)
 
     def _tried(self, part: Node) -> Iterator[tuple[Values, tuple[int, int]]]:
@@ -280,7 +280,7 @@ class _Review:
         yield from self._grown(part)
 
     def _grown(self, part: Node) -> Iterator[tuple[Values, tuple[int, int]]]:
-        """All one-label extensions of sets that grow as what the part reads becomes largest, or smallest."""
+        """All one-label extensions of sets that grow such that a node within the part becomes largest, or smallest."""
         below = [node for node in postorder(part) if not isinstance(node, Constant)]
         wishes: list[Callable[[Values, int], Floats]] = []
         for node in reversed(below):
@@ -415,7 +415,7 @@ class _Review:
 
 
 def _as_written(loss: Loss) -> Expression:
-    """The loss with its summands apart, where the compiler has made one function of a count of them."""
+    """The loss with its summands kept apart, even if the compiler has merged them into one function of a count."""
     root = loss.expression.root
     if isinstance(root, Add) or len(loss.written_terms) == 1:
         return loss.expression
@@ -440,7 +440,7 @@ def _summands(node: Node) -> Iterator[Node]:
 
 
 def _of_combinations(node: Node) -> bool:
-    """Whether it is meant for several labels at once, by what it is written as."""
+    """Whether the form of the node shows that it is meant for several labels together."""
     if isinstance(node, Junction):
         return node.both and not any(isinstance(x, Not) for x in postorder(node))
     if isinstance(node, Table):
@@ -464,7 +464,7 @@ def _by_members(members: Ints, K: int) -> Callable[[Values, int], Floats]:
 
 
 def _spread_out(values: Floats) -> Floats:
-    """Each row moved to [0, 1]."""
+    """Each row rescaled to [0, 1]."""
     low, high = values.min(axis=1, keepdims=True), values.max(axis=1, keepdims=True)
     return np.asarray((values - low) / np.where(high > low, high - low, 1.0))
 
@@ -475,7 +475,7 @@ def _named(labels: Sequence[str], most: int = 3) -> str:
 
 
 def findings_table(found: Sequence[SpecFinding]) -> ShownTable:
-    """The findings for the eye; nothing where there are none."""
+    """The findings as a table to show; empty if there are none."""
     columns = (
         Column(
             "", lambda x: f"{x.code}, line {x.diagnostic.span.source.position(x.diagnostic.span.start)[0]}", kind="word"

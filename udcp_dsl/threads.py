@@ -1,6 +1,6 @@
-"""Work in threads, for what releases the interpreter lock: kernels, Arrow, and numpy on large arrays.
+"""Threads for work that releases the interpreter lock: kernels, Arrow, and numpy on large arrays.
 
-Three patterns on `concurrent.futures`, each of which starts its threads and ends them: blocks of rows of one array
+Three patterns on `concurrent.futures`, each of which starts and ends its own threads: blocks of rows of one array
 (`over_blocks`), items read ahead of their use (`prefetch`), and items worked on side by side, in order (`in_order`).
 """
 
@@ -23,7 +23,7 @@ _END: Any = object()
 
 
 def cores_here() -> int:
-    """All of them, or as many as `NUMBA_NUM_THREADS` allows kernels."""
+    """The number of cores, or the threads that `NUMBA_NUM_THREADS` allows for kernels."""
     allowed = os.environ.get("NUMBA_NUM_THREADS", "")
     return int(allowed) if allowed.isdecimal() and int(allowed) else os.cpu_count() or 1
 
@@ -41,7 +41,7 @@ def over_blocks(work: Callable[[int, int], None], n: int, cells: int, cores: int
             for start in starts:  # each goes to whichever thread is free
                 work(start, min(start + step, n))
         finally:
-            deque(starts, 0)  # after an error no block is begun
+            deque(starts, 0)  # after an error, no further block is begun
 
     with _pool(cores - 1) as pool:  # this thread works, too
         others = [_submitted(pool, take) for _ in range(cores - 1)]
@@ -51,7 +51,7 @@ def over_blocks(work: Callable[[int, int], None], n: int, cells: int, cores: int
 
 
 def prefetch(items: Iterable[T]) -> Generator[T, None, None]:
-    """The items, made in a thread while those before them are used; an error in making one is raised in its place.
+    """The items, made in a thread while earlier ones are used; an error in making an item is raised in its place.
 
     >>> list(prefetch(range(5)))
     [0, 1, 2, 3, 4]
@@ -67,9 +67,9 @@ def prefetch(items: Iterable[T]) -> Generator[T, None, None]:
 def in_order(items: Iterable[T], work: Callable[[T], U], workers: int) -> Generator[U, None, None]:
     """The results of work(item), in the order of the items; items are made in this thread.
 
-    So many threads work; while the oldest result is waited for or used, no more than two further items are under way
-    than there are threads, which bounds memory. An error in making an item or working on it is raised in its place,
-    after the results before it. With one worker there is no other thread.
+    There are `workers` threads. At most workers + 2 items are in progress or finished but not yet used, which bounds
+    memory. An error in making an item or working on it is raised in its place, after the results before it. With one
+    worker, there is no other thread.
 
     >>> list(in_order(range(5), lambda item: item**2, workers=2))
     [0, 1, 4, 9, 16]
@@ -88,7 +88,7 @@ def in_order(items: Iterable[T], work: Callable[[T], U], workers: int) -> Genera
 
 
 def _begun(pool: Executor, items: Iterable[T], work: Callable[[T], U]) -> Iterator[Future[U]]:
-    """The futures of the items; an item that could not be made is the last, and its future has failed."""
+    """The futures of the items; if an item cannot be made, a failed future in its place is the last."""
     try:
         for item in items:
             yield _submitted(pool, work, item)
@@ -99,13 +99,13 @@ def _begun(pool: Executor, items: Iterable[T], work: Callable[[T], U]) -> Iterat
 
 
 def _submitted(pool: Executor, work: Callable[..., U], *arguments: Any) -> Future[U]:
-    """With the context variables of the caller, such as what numpy does on a division by zero."""
+    """Submit work with the context variables of the caller, such as numpy's handling of a division by zero."""
     return pool.submit(copy_context().run, work, *arguments)
 
 
 @contextmanager
 def _pool(threads: int) -> Iterator[Executor]:
-    """Threads for the block; where that is left early, what has not begun is dropped."""
+    """Threads for the block; if it is left early, work that has not begun is dropped."""
     pool = ThreadPoolExecutor(threads, thread_name_prefix="udcp")
     try:
         yield pool

@@ -1,7 +1,8 @@
 """`SetPredictor.adapt`: a predictor for new rows whose mix of labels differs from that of calibration.
 
-The new mix is estimated without truth, and known ratios r = new mix / old mix give p'' = p' r, rescaled, and weights of
-the calibration rows. If only the mix has changed and r is right, coverage holds exactly; but r is estimated.
+The new mix is estimated without true labels. The ratios r = new mix / old mix give the probabilities p'' = p' r,
+rescaled, and the weights of the calibration rows. If only the mix has changed and r is right, coverage holds exactly;
+but r is estimated.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def report(predictor: SetPredictor, probs: Any) -> LabelShift:
 
 
 def adapt(predictor: SetPredictor, probs: Any, calibration: Any) -> SetPredictor:
-    """Another predictor, for the mix of labels of new rows, or a mix that is known; see `SetPredictor.adapt`."""
+    """A predictor for the label mix of new rows, estimated or given as a LabelShift; see `SetPredictor.adapt`."""
     _refuse_adapted(predictor)
     _refuse_promise(predictor)
     given = calibration if isinstance(calibration, tuple) and len(calibration) in (2, 3) else (calibration,)
@@ -59,7 +60,7 @@ def adapt(predictor: SetPredictor, probs: Any, calibration: Any) -> SetPredictor
 
 
 def _estimated(predictor: SetPredictor, old: Any, probs: Any) -> LabelShift:
-    rows = rows_of(  # of new rows no set is made, so that their inputs are not needed
+    rows = rows_of(  # no sets are made for the new rows, so their inputs are not needed
         probs,
         predictor.loss.labels,
         class_names=predictor.class_names,
@@ -72,7 +73,7 @@ def _estimated(predictor: SetPredictor, old: Any, probs: Any) -> LabelShift:
 
 
 def _unseen(predictor: SetPredictor, rows: Rows) -> Rows:
-    """All rows, or, if they are as many as the predictor was calibrated with, those that only its thresholds saw."""
+    """The rows that set the thresholds, if `rows` are the calibration rows (recognised by their number); else all."""
     chain, n = predictor.fitted, predictor.calibrated.n
     if len(rows) != n + sum(stage.rows_used for stage in chain.stages):
         return rows

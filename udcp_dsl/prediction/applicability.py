@@ -1,4 +1,4 @@
-"""Which oracles apply to a loss, with which algorithm, and which of them depend on a fact, as they declare it."""
+"""Which oracles apply to a loss, by which algorithm, and which of them need a fact, as they declare."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SLOWER = (Time.MILLISECONDS, Time.LONGER)
 
 @dataclass(frozen=True)
 class Applicability:
-    """Whether an oracle takes a loss: its way, or why it has none; what is not known of an undeclared one is None."""
+    """Whether an oracle applies to a loss; `why` is its algorithm, or the reason why not. Unknown fields are None."""
 
     name: str
     applies: bool
@@ -62,14 +62,14 @@ def applicability(name: str, loss: Loss) -> Applicability:
 
 
 def _tried(name: str, loss: Loss) -> Applicability:
-    """An oracle that says nothing of itself is made, and its first line of documentation has to do."""
+    """Construct an oracle that has no declaration; the first line of its docstring describes it."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # said when it is used
+            warnings.simplefilter("ignore")  # shown when the oracle is used
             made = make_oracle(name, loss)
     except OracleError as error:
         return Applicability(name, False, str(error))
-    except Exception as error:  # whatever a stranger's constructor raises is no fault of the spec
+    except Exception as error:  # a third-party constructor may raise anything; the spec is not at fault
         return Applicability(name, False, f"its constructor fails: {type(error).__name__}: {error}")
     lines = (made.__doc__ or "").strip().splitlines()
     return Applicability(name, True, f"undeclared: {lines[0] if lines else 'its constructor takes the loss'}")

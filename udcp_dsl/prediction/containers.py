@@ -24,17 +24,17 @@ C = TypeVar("C", bound="DataclassInstance")
 
 
 class BlockedMatrix:
-    """A matrix (n, K) that is not held: whoever asks something of its rows goes through blocks of them, in order.
+    """A matrix (n, K) that is not in memory: its rows are read in blocks, in order, at each use.
 
-    `read` gives the blocks, anew each time it is called. Some of the rows, in rising order, are such a matrix again; so
-    is what a function makes of each block.
+    `read` returns an iterator over the blocks, from the first one each time it is called. A selection of rows in rising
+    order is a `BlockedMatrix` again; so is the result of `map`.
 
     >>> P = BlockedMatrix((4, 2), lambda: iter([np.eye(2), np.ones((2, 2))]))
     >>> by_rows(P[1:3], lambda block: block.sum(axis=1)), to_array(P[np.array([0, 3])]).tolist()
     (array([1., 2.]), [[1.0, 0.0], [1.0, 1.0]])
     """
 
-    is_remote = False  # whether what is asked is answered by others, so that it has to be such as can be sent
+    is_remote = False  # whether functions of rows run in other processes, so that they must be picklable
 
     def __init__(self, shape: tuple[int, int], read: Callable[[], Iterator[npt.NDArray[Any]]]) -> None:
         self.shape = shape
@@ -44,14 +44,14 @@ class BlockedMatrix:
         return self.shape[0]
 
     def blocks(self) -> Iterator[tuple[slice, npt.NDArray[Any]]]:
-        """The blocks, each with its place among the rows."""
+        """The blocks, each with the slice of rows that it holds."""
         at = 0
         for block in self._read():
             yield slice(at, at + len(block)), block
             at += len(block)
 
     def map(self, change: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]) -> BlockedMatrix:
-        """What a function makes of the rows, whichever of them it is given at a time."""
+        """The matrix with `change` applied to each block; the result for a row must not depend on the other rows."""
         return BlockedMatrix(self.shape, lambda: map(change, self._read()))
 
     def __getitem__(self, rows: slice | npt.NDArray[np.integer[Any]]) -> BlockedMatrix:
@@ -72,7 +72,7 @@ class BlockedMatrix:
         return BlockedMatrix((len(chosen), self.shape[1]), read)
 
     def ask(self, ask: Callable[..., npt.NDArray[S]], *columns: npt.NDArray[Any]) -> npt.NDArray[S]:
-        """What `ask` says of each row, given some rows and what the columns have for them at a time."""
+        """Call `ask` on each block and its part of the columns; return its results for all rows as one array."""
         out: npt.NDArray[S] | None = None
         for at, block in self.blocks():
             answer = ask(block, *(column[at] for column in columns))
@@ -86,15 +86,15 @@ class BlockedMatrix:
 def by_rows(
     P: npt.NDArray[Any] | BlockedMatrix, ask: Callable[..., npt.NDArray[S]], *columns: npt.NDArray[Any]
 ) -> npt.NDArray[S]:
-    """What is asked of a matrix row by row: at once of an array, and block by block of one that is stored.
+    """Apply a function of rows to a matrix: at once to an array, block by block to a `BlockedMatrix`.
 
-    `ask` takes some rows and, of each of the columns, what they have for these, and gives an entry for each row.
+    `ask` takes some rows and their entries of each column, and returns one entry per row.
     """
     return P.ask(ask, *columns) if isinstance(P, BlockedMatrix) else ask(P, *columns)
 
 
 def changed(P: Any, change: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]) -> Any:
-    """What a function of rows makes of a matrix, whether it is stored or not."""
+    """The matrix with `change` applied to its rows, at once or, for a `BlockedMatrix`, when a block is read."""
     return P.map(change) if isinstance(P, BlockedMatrix) else change(P)
 
 
@@ -107,7 +107,7 @@ def to_array(P: npt.NDArray[Any] | BlockedMatrix) -> npt.NDArray[Any]:
 
 
 def some_rows_of(columns: C, rows: Any, *others: str) -> C:
-    """A dataclass of columns with some of its rows: of every field that is there, but for the `others`.
+    """A dataclass of columns with some of its rows. Fields that are None, and the fields `others`, stay as they are.
 
     >>> from dataclasses import make_dataclass
     >>> some_rows_of(make_dataclass("Columns", ["name", "x", "y"])("A", np.arange(3), None), slice(2), "name")
@@ -142,7 +142,7 @@ def tensor_array(tensor: Any) -> npt.NDArray[Any]:
     except (
         RuntimeError,
         TypeError,
-    ) as error:  # of the device "meta", say, which holds shapes alone
+    ) as error:  # such as a tensor on the device "meta", which has only a shape
         raise InputError(
             f"the tensor (device {tensor.device}, {tensor.dtype}) has no values that can be read: {error}"
         ) from error
@@ -161,20 +161,20 @@ def frame_array(frame: Any, positions: list[int]) -> npt.NDArray[Any]:
         if not (dtype.kind in "fiu" if pandas else dtype.is_float() or dtype.is_integer()):
             raise InputError(f"column {str(name)!r} has dtype {dtype}, not a type of real numbers")
     array: npt.NDArray[Any] = part.to_numpy()
-    if array.dtype.kind == "O":  # pandas hands over its nullable numbers so
+    if array.dtype.kind == "O":  # pandas returns nullable numbers as objects
         array = part.to_numpy(dtype=np.float64, na_value=np.nan)
     return array
 
 
 def frame_index(value: Any) -> Any:
-    """The index of a pandas frame, and None of everything else."""
+    """The index of a pandas frame; None for everything else."""
     return value.index if is_frame(value) and comes_from(value, "pandas") else None
 
 
 def refuse_another_index(columns: Mapping[str, Any]) -> None:
-    """Refuse pandas objects whose rows are named in different ways: they would be joined by position, unasked.
+    """Refuse pandas objects with different indexes: rows are matched by position, so they could be mixed up.
 
-    What carries no index (an array, a list, a polars frame), and what has another number of rows, is not looked at.
+    Objects without an index (arrays, lists, polars frames) and objects with another number of rows are not checked.
     """
     indexed = {
         what: value.index for what, value in columns.items() if comes_from(value, "pandas") and hasattr(value, "iloc")
@@ -212,12 +212,12 @@ def listed(values: Any, noun: str) -> list[Any]:
 
 
 def _all_of(entries: Iterable[object], *types: type) -> bool:
-    """Whether all are of Python's own types: quick, as most columns are of one, and need no look at each entry."""
+    """Whether the type of every entry is one of `types`; faster than to check each entry."""
     return set(map(type, entries)) <= set(types)
 
 
 def entries_of(values: Any, noun: str, n: int | None) -> list[Any]:
-    """The entries of a column that has one for each of n rows, none of them missing."""
+    """The entries of a column, none of them missing; n entries, unless n is None."""
     entries = listed(values, noun)
     if n is not None and len(entries) != n:
         raise InputError(f"{noun}: {len(entries)} entries for {n} rows")
@@ -229,14 +229,14 @@ def entries_of(values: Any, noun: str, n: int | None) -> list[Any]:
 
 
 def texts_of(values: Any, noun: str, n: int | None) -> list[str]:
-    """The same, each by its text: a number by the shortest decimal that means it, whole ones without a point.
+    """The entries of a column as texts: numbers as the shortest decimal, whole numbers without a point.
 
-    Refuses what is empty or not a single value (tuples of such are taken: they name where two columns meet).
+    Refuses empty texts and entries that are not single values. Tuples are allowed: they name combinations of columns.
 
     >>> texts_of([7, 7.0, "7", 1.5, True, ("north", 7.0)], "groups", 6)
     ['7', '7', '7', '1.5', 'True', "('north', 7)"]
     """
-    listing = isinstance(values, list) and len(values) == n and _all_of(values, str)  # what files give, looked at once
+    listing = isinstance(values, list) and len(values) == n and _all_of(values, str)  # from a file: checked at once
     texts: list[str] = values if listing else entries_of(values, noun, n)
     if not listing and not _all_of(texts, str):
         texts = [_text(entry, noun, row) for row, entry in enumerate(texts)]
@@ -245,7 +245,7 @@ def texts_of(values: Any, noun: str, n: int | None) -> list[str]:
     if "\0" not in "".join(texts):
         return texts
     for row, text in enumerate(texts):
-        if text[-1] == "\0":  # arrays of text drop it, so that "a" and "a\0" would become one
+        if text[-1] == "\0":  # numpy drops it, so that "a" and "a\0" would become equal
             raise RowFault(row, f"{noun}: ", " (counted from 0) ends in the character NUL: strip it, .rstrip('\\0')")
     return texts
 
@@ -257,21 +257,21 @@ def _text(entry: Any, noun: str, row: int) -> str:
 
 
 def _plain(entry: Any) -> Any:
-    """A value of Python's own, of which equal ones have equal texts."""
+    """The entry as a plain Python value; equal values have equal texts."""
     if isinstance(entry, tuple):
         return tuple(_plain(part) for part in entry)
     if isinstance(entry, np.generic):
         return _plain(entry.item())
     if not isinstance(entry, float):
         return entry
-    if entry.is_integer():  # frames hold whole numbers as floats where some are missing
+    if entry.is_integer():  # frames store whole numbers as floats if some are missing
         return int(entry)
     with np.errstate(over="ignore"):
-        single = np.float32(entry)  # 0.1 in single precision is 0.1 too, and not 0.10000000149
+        single = np.float32(entry)  # float32 0.1 becomes 0.1, not 0.10000000149
     return float(str(single)) if single == entry else entry
 
 
 def _is_missing(entry: object) -> bool:
-    # pandas' NA and NaT are known by name: NA does not even compare with itself.
+    # pandas' NA and NaT are recognised by type name, since NA cannot be compared.
     nan = isinstance(entry, float) and math.isnan(entry)
     return nan or entry is None or type(entry).__name__ in ("NAType", "NaTType")

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import re
 
-# With apostrophes before it, too, so that those of the text itself are told from the one that is added.
+# Leading apostrophes match too, so that those of the text itself can be told from the one that is added.
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
 
 
 def looks_like_formula(text: str) -> bool:
-    """Whether it begins as a formula does, or as one that was made into text."""
+    """Whether the text begins like a formula, or like an escaped formula."""
     return _FORMULA.match(text) is not None
 
 
 def to_cell(text: str) -> str:
-    """The text as a cell; numbers are numbers in a spreadsheet as well, and stay as they are.
+    """The text as a cell: formulas are escaped, numbers are not.
 
     >>> to_cell("=1+1"), to_cell("-3.5"), to_cell("'tis"), to_cell("'=1+1")
     ("'=1+1", '-3.5', "'tis", "''=1+1")
@@ -27,7 +27,7 @@ def to_cell(text: str) -> str:
 
 
 def from_cell(cell: str) -> str:
-    """The text of which `to_cell` made the cell.
+    """The text that `to_cell` turned into this cell.
 
     >>> from_cell("'=1+1"), from_cell("-3.5"), from_cell("'tis"), from_cell("''=1+1")
     ('=1+1', '-3.5', "'tis", "'=1+1")

@@ -1,5 +1,4 @@
-"""The description that an oracle gives of itself: the value `declaration` of its class, which is read without compiling
-anything.
+"""How an oracle describes itself: the class attribute `declaration`, which is read without compiling anything.
 
 Commands, validation, comparison and the README read it; there is no other table of oracles. An oracle without a
 declaration is constructed to see whether it applies. Reading a declaration imports neither compiler nor solver, so
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Time(StrEnum):
-    """The order of magnitude of the time of one row among many, compiling aside."""
+    """The order of magnitude of the time per row, for many rows and without compiling."""
 
     MICROSECONDS = "microseconds"
     MILLISECONDS = "milliseconds"
@@ -31,7 +30,7 @@ class Time(StrEnum):
 
     @property
     def most(self) -> float:
-        """The seconds below which it stays."""
+        """Upper bound in seconds, exclusive."""
         return {Time.MICROSECONDS: 1e-3, Time.MILLISECONDS: 1.0, Time.LONGER: math.inf}[self]
 
     @property
@@ -55,9 +54,8 @@ class Time(StrEnum):
 class Way:
     """What an oracle would do with a loss.
 
-    `exact`: its sets are the best there are for what they are asked for, a price or a mass; else they are, as far as
-    the cost is concerned, a rule of thumb. `seconds`: what one row among many takes, roughly, by the number of steps;
-    infinite where that cannot be said, as of integer programs.
+    `exact`: its sets are the best ones for the given price or mass; otherwise it is a heuristic. `seconds`: rough time
+    per row, for many rows, from the number of steps; infinite if it cannot be estimated, as for integer programs.
     """
 
     algorithm: str
@@ -71,7 +69,7 @@ class Way:
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why an oracle does not take a loss: the fact that is missing, if it is one, and the subexpression to blame."""
+    """Why an oracle does not apply to a loss: the missing fact, if one is missing, and the subexpression to blame."""
 
     why: str
     fact: str | None = None
@@ -79,22 +77,22 @@ class Refusal:
 
 
 def never(loss: Loss) -> bool:
-    """Of no loss."""
+    """False for every loss: the oracle never wants an anchor."""
     return False
 
 
 @dataclass(frozen=True)
 class Declaration:
-    """What an oracle class says of itself.
+    """What an oracle class declares about itself.
 
-    does: in one sentence, what it adds labels by; choose_for: when to take it. chooses: the way that it would take for
-    a loss, by the same decision as its constructor's, or why it takes none. needs: the facts without which it does not
-    apply; quick_with: facts each of which would make a row a matter of microseconds. tuned: it has an option `lam`, its
-    weight on cost, which a predictor tunes on rows of their own where it is None. anchored: for which losses it wants
-    an anchor, which a predictor finds on rows of their own; it is an `AnchoredOracle`. solves: it solves a program for
-    each row, and is a `SolvingOracle`. by_cost: the cost has a say in which labels it adds, so that one which costs
-    nothing is in every set. normalized: it goes by the mass of a row, so that rows must sum to 1; one that is not takes
-    what each label is worth, on one scale for all rows. in_threads: it may be asked by several threads at once.
+    does: by what it orders labels, as a phrase. choose_for: when to choose it. chooses: the way that its constructor
+    would choose for a loss, or why it does not apply. needs: facts without which it does not apply. quick_with: facts
+    each of which reduces the time per row to microseconds. tuned: it has an option `lam`, its weight on cost; if `lam`
+    is None, a predictor tunes it on separate rows. anchored: for which losses it wants an anchor, which a predictor
+    finds on separate rows; the class is an `AnchoredOracle`. solves: it solves a program for each row; the class is a
+    `SolvingOracle`. by_cost: the cost influences which labels it adds, so a label that costs nothing is in every set.
+    normalized: it uses the mass of a row, so rows must sum to 1; otherwise it takes the worth of each label, on one
+    scale for all rows. in_threads: several threads may call it at once.
     """
 
     does: str
@@ -110,7 +108,7 @@ class Declaration:
     in_threads: bool = False
 
     def way(self, loss: Loss) -> Way | Refusal:
-        """What it would do with this loss, or why it does not apply."""
+        """The way that it would choose for this loss, or why it does not apply."""
         for name in self.needs:
             fact: Fact = getattr(loss.facts, name)
             if not fact:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-FEW = 0.01  # share of the sets from which on the way out is named
+FEW = 0.01  # share of empty sets above which the way to avoid them is named
 
 
 def way_out(share: float) -> str:
-    """How to have no empty sets, where they are more than a few; else empty.
+    """How to avoid empty sets, if their share is above `FEW`; otherwise an empty text.
 
     >>> way_out(0.14), way_out(0.001)
     ('calibrate with nonempty=True (--nonempty) to have none', '')
@@ -15,7 +15,7 @@ def way_out(share: float) -> str:
 
 
 def told(share: float) -> str:
-    """The share, and the way out where it is named.
+    """The share of empty sets and, above `FEW`, how to avoid them.
 
     >>> told(0.14), told(0.001)
     ('14.0%; calibrate with nonempty=True (--nonempty) to have none', '0.1%')

@@ -36,19 +36,19 @@ if TYPE_CHECKING:
 Floats: TypeAlias = npt.NDArray[np.float64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
 
-ENOUGH = 50  # points of a size bin that count for `size_violation`
+ENOUGH = 50  # rows that a size bin needs to count for `size_violation`
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 
 SIZE_BINS = ("0", "1", "2-4", "5-9", "10-49", "50-99", "100+")
 QUARTERS = ("hardest", "second", "third", "easiest")  # of the rows, by their highest probability
 
-_FIRST_SIZES = (0, 1, 2, 5, 10, 50, 100)  # of each bin
+_FIRST_SIZES = (0, 1, 2, 5, 10, 50, 100)  # smallest size of each bin
 _ROWS_SHOWN = 10
 
 
 @dataclass(frozen=True)
 class Stratum:
-    """Some of the rows, with their coverage, its exact interval, and means over them."""
+    """Some of the rows: their coverage with its exact interval, and means over them."""
 
     name: str
     n: int
@@ -62,7 +62,7 @@ class Stratum:
 
 @dataclass(frozen=True)
 class Risk:
-    """The mean harm of missed truths, with its standard error (None for a single point), and what it may be."""
+    """The mean harm of missed truths, its standard error (None for a single row), and alpha, its bound."""
 
     name: str
     mean: float
@@ -72,7 +72,7 @@ class Risk:
 
 @dataclass(frozen=True, repr=False)
 class Measures(Result):
-    """How well sets do on rows with known truth; `Evaluation`, which adds the sets themselves, lists what each is."""
+    """How well sets do on rows with known truth; `Evaluation`, which adds the sets, describes the fields."""
 
     alpha: Fraction
     oracle: str
@@ -107,15 +107,15 @@ class Measures(Result):
 
     @property
     def least_covered(self) -> LeastCovered | None:
-        """Which strata are covered least, and which fall short by more than chance; None where harm is bounded."""
+        """Which strata are covered least, and which fall short by more than chance; None if harm is bounded."""
         return least_covered([self])
 
     @property
     def size_violation(self) -> float | None:
         """Largest shortfall of coverage, max(0, 1 - alpha - coverage), over the bins of `by_size` with 50 rows or more.
 
-        Empty sets are not counted here, as they cover nothing; `empty` counts them. None if no bin has 50 rows, and
-        where harm is bounded.
+        Empty sets are not counted here, as they cover nothing; `empty` counts them. None if no bin has 50 rows, or
+        if harm is bounded.
         """
         if self.risk is not None:
             return None
@@ -125,7 +125,7 @@ class Measures(Result):
         return max(0.0, *shortfalls) if shortfalls else None
 
     def __repr__(self) -> str:
-        """Ten lines at most: the whole, and of each kind of strata the one that is covered least."""
+        """A summary: all rows, and the least covered stratum of each kind."""
         at = f"{visible(self.loss)} by {self.oracle}, alpha {show_level(self.alpha)}, {self.n:,} points"
         low, high = self.interval
         error = "" if self.cost_error is None else f" (standard error {self.cost_error:.2g})"
@@ -179,13 +179,13 @@ class Measures(Result):
 
     @property
     def _whole(self) -> Stratum:
-        """All points as one stratum."""
+        """All rows as one stratum."""
         p = sum(s.n * s.mean_true_probability for s in self.by_class) / self.n
         means = (self.coverage, self.interval, self.mean_size, self.mean_cost, p)
         return Stratum("all", self.n, self.covered, *means)
 
     def describe(self) -> Description:
-        """What is printed: all rows, then each kind of strata; of many strata, those that are covered least."""
+        """What is printed: all rows, then each kind of strata; if a kind has many, those that are covered least."""
         least = self.least_covered
         return Description(
             title=Styled(f"{self.loss} by {self.oracle}, alpha {show_level(self.alpha)}, {self.n} points", "bold"),
@@ -396,7 +396,7 @@ def evaluate(
     0.0126
     """
     if not isinstance(predictor, SetPredictor):
-        if isinstance(predictor, type) or not hasattr(predictor, "evaluate_sets"):  # as UtilitySetClassifier has it
+        if isinstance(predictor, type) or not hasattr(predictor, "evaluate_sets"):  # UtilitySetClassifier has it
             raise TypeError(f"predictor is a {type(predictor).__name__}, not a SetPredictor")
         if ignore:
             raise InputError("ignore= names columns of probabilities, but a classifier takes features: leave it out")
@@ -441,8 +441,10 @@ def measure(
     promise: Promise,
     multipliers: Sequence[float] | None = None,
 ) -> Measures:
-    """The measures of the sets of rows whose true labels are known; of harm, where alpha bounds it; with the
-    `multipliers` of limits, where these are enforced."""
+    """Measure sets of rows with known truth, including harm if alpha bounds it.
+
+    `multipliers` are those of the limits, if they are enforced.
+    """
     return _measures(_Points.of(sets, rows), sets.loss, rows.inputs, promise, alpha, oracle, multipliers)
 
 
@@ -489,7 +491,7 @@ def _measures(
 
 
 def least_covered(folds: Sequence[Measures]) -> LeastCovered | None:
-    """Who is covered least, in one test fold or on average over several that share rows; None where harm is bounded."""
+    """The strata covered least, in one test fold or averaged over several that share rows; None if harm is bounded."""
     first = folds[0]
     if first.risk is not None:
         return None
@@ -507,7 +509,7 @@ def least_covered(folds: Sequence[Measures]) -> LeastCovered | None:
 
 
 def risk_of(harm: Harm, covered: Bools, harms: Floats, alpha: Fraction) -> Risk:
-    """The mean harm of missed labels, beside what it is bounded by; `harms` are those of missing each row's truth."""
+    """The mean harm of missed labels, and its bound alpha; `harms` has the harm of missing each row's true label."""
     missed = np.where(covered, 0.0, harms)
     error = float(missed.std(ddof=1) / np.sqrt(len(missed))) if len(missed) > 1 else None
     return Risk(harm.name, float(missed.mean()), error, float(alpha))
@@ -515,7 +517,7 @@ def risk_of(harm: Harm, covered: Bools, harms: Floats, alpha: Fraction) -> Risk:
 
 @dataclass(frozen=True)
 class _Points:
-    """What is measured of each set, and of its row: one entry each."""
+    """Measurements of each set and its row: one entry per row."""
 
     covered: Bools
     sizes: npt.NDArray[np.int64]
@@ -545,7 +547,7 @@ class _Points:
 
     @classmethod
     def joined(cls, parts: Sequence[_Points]) -> _Points:
-        """Points that were looked at some at a time."""
+        """The points of several blocks of rows, joined."""
         if len(parts) == 1:
             return parts[0]
         columns: dict[str, Any] = {
@@ -559,14 +561,14 @@ class _Points:
 
     @property
     def by_decision(self) -> tuple[Stratum, ...]:
-        """The kept and the handed over, then actions by their names; none where nothing is decided."""
+        """Strata by decision: kept, handed over, then actions by name; empty if nothing is decided."""
         if self.decision is None:
             return ()
         names = list(dict.fromkeys((KEPT, HANDED_OVER, *np.unique(self.decision).tolist())))
         return self.strata(names, np.array([names.index(name) for name in self.decision.tolist()], dtype=np.intp))
 
     def strata(self, names: Sequence[str], codes: npt.NDArray[np.integer[Any]]) -> tuple[Stratum, ...]:
-        """The points by code, which is the position of a stratum's name; strata without points are left out."""
+        """One stratum per name; `codes` has the position of each row's name. Strata without rows are left out."""
         n = np.bincount(codes, minlength=len(names))
 
         def sums(values: npt.NDArray[Any]) -> npt.NDArray[Any]:

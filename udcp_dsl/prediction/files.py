@@ -21,7 +21,7 @@ ARROW = (".parquet", ".arrow", ".feather")
 
 
 def known_ending(file: Path, known: Sequence[str]) -> str:
-    """The ending of a file, in lower case; refuses one that is not known."""
+    """The ending of a file, in lower case; refuses an unknown one."""
     ending = file.suffix.lower()
     if ending not in known:
         raise InputError(f"{file}: unknown extension {ending!r}; known: {', '.join(known)}")
@@ -29,7 +29,7 @@ def known_ending(file: Path, known: Sequence[str]) -> str:
 
 
 def require_pyarrow(ending: str) -> Any:
-    """The module that reads and writes files with this ending; says how to get it where it is missing."""
+    """pyarrow, which reads and writes files with this ending; if it is missing, the error says how to install it."""
     try:
         import pyarrow
         import pyarrow.feather
@@ -40,7 +40,7 @@ def require_pyarrow(ending: str) -> Any:
 
 
 def check_writable(path: PathLike) -> None:
-    """Refuse what `atomic_write` would refuse, before there is anything to write: it begins as that does."""
+    """Raise the error that `atomic_write` would raise, before there is anything to write."""
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
         raise InputError(f"{path}: cannot be written: it is not a regular file")
@@ -51,7 +51,7 @@ def check_writable(path: PathLike) -> None:
 
 
 def _made_beside(target: Path) -> Path:
-    """A new file, empty, in the folder of the target."""
+    """Create an empty temporary file in the folder of the target."""
     temporary = target.parent / f".udcp-{secrets.token_hex(8)}.tmp"
     os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
     return temporary
@@ -63,7 +63,7 @@ def atomic_write(path: PathLike) -> Iterator[Path]:
 
     A file that was there before keeps its permissions; a new one gets the usual ones.
     """
-    target = Path(os.path.realpath(path))  # a link stays, and what it points to is replaced
+    target = Path(os.path.realpath(path))  # a symbolic link stays; the file that it points to is replaced
     if target.exists() and not target.is_file():
         raise InputError(f"{path}: cannot be written: it is not a regular file")
     try:
@@ -87,12 +87,12 @@ def atomic_write(path: PathLike) -> Iterator[Path]:
 
 @contextmanager
 def growing_array(file: Path, dtype: np.dtype[Any]) -> Iterator[Callable[[npt.NDArray[Any]], None]]:
-    """A .npy of numbers of a kind, to which rows are added, block after block."""
+    """A new .npy file of this dtype, with a function that appends a block of rows."""
     with file.open("wb") as out:
         rows, K = 0, 0
 
         def header() -> None:
-            # numpy leaves room in it for the first number to grow, so that it can be written again at the end.
+            # numpy pads the header so that the first dimension can grow, so it can be overwritten at the end.
             out.seek(0)
             np.lib.format.write_array_header_1_0(out, {"descr": dtype.str, "fortran_order": False, "shape": (rows, K)})
 

@@ -1,7 +1,8 @@
-"""Warnings about labelled rows that look wrong, before any computation starts; they are never refused.
+"""Warnings about rows that look wrong, most of them before any computation starts; such rows are never refused.
 
 They concern an alpha that may be meant as the coverage, columns in another order than the labels, rows that share a
-random draw, labels that cost nothing, and true labels with probability 0.
+random draw, labels that cost nothing, true labels with probability 0, probabilities far from the accuracy, too few rows
+and too large weights.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ if TYPE_CHECKING:
     from udcp_dsl.prediction.stages.oracle_input import OracleInput
     from udcp_dsl.prediction.stages.setting import Setting
 
-# From here on alpha is more likely meant as the coverage.
+# From this alpha on, it is probably meant as the coverage.
 _HIGH_ALPHA = Fraction(1, 2)
-# A warning about the order of columns is wrong with at most this chance, for each of its reasons.
+# Each kind of warning about the order of columns is wrong with at most this probability.
 _CHANCE = 1e-4
-# The mean highest p and accuracy are far apart from here on.
+# The mean highest p and the accuracy are far apart if they differ by this much.
 _FAR = 0.1
-# Rows that share a draw move the coverage by their share at most: less than this is not worth a word.
+# Rows that share a draw move the coverage by at most their share; a smaller share than this is not reported.
 _SHARED = 0.01
 
 
@@ -50,10 +51,10 @@ def warn_of_high_alpha(promise: Promise) -> None:
 
 
 def warn_of_another_order(rows: Rows) -> None:
-    """Warn where the likeliest labels are so seldom the true ones that the columns may be in another order.
+    """Warn if the columns seem to be in another order than the labels.
 
-    So it is where they are right less often than chance, 1 / K, would be; where another order, found on one half of the
-    rows, makes at least twice as many right on the other half; and where two columns seem to be exchanged.
+    That is so if the likeliest label is right less often than by chance, 1 / K; if another order, found on one half of
+    the rows, makes it right at least twice as often on the other half; or if two columns seem to be exchanged.
     """
     why, at = None, f"the likeliest label is right in {rows.hits / len(rows):.1%} of the rows"
     if 2 * rows.hits < len(rows):
@@ -71,7 +72,7 @@ def warn_of_another_order(rows: Rows) -> None:
 
 
 def warn_of_shared_draws(rows: Rows, seed: int) -> None:
-    """Warn where rows without ids have the probabilities of another, and so its draw: rounded or constant ones."""
+    """Warn if rows without ids have equal probabilities (rounded or constant ones), and so share a random draw."""
     if rows.ids is not None:
         return
     draws = by_rows(rows.P, lambda block: row_draws(block, seed))
@@ -87,8 +88,8 @@ def warn_of_shared_draws(rows: Rows, seed: int) -> None:
 
 
 def _below_chance(hits: int, n: int, chance: float, tests: int = 1) -> bool:
-    """Whether n guesses, each right with this chance, have at most `hits` right with probability below 1e-4, in any of
-    so many tests: by Chernoff's bound."""
+    """Whether n guesses, each right with probability `chance`, have at most `hits` right with probability below
+    1e-4 / `tests`, by Chernoff's bound."""
     share = hits / n
     if share >= chance:
         return False
@@ -99,13 +100,13 @@ def _below_chance(hits: int, n: int, chance: float, tests: int = 1) -> bool:
 
 
 def _better_order(rows: Rows) -> str | None:
-    """What another order of the columns would give, in words, if it is far better; else None.
+    """How often another order of the columns would be right, in words, if it is far better; else None.
 
-    It is chosen on a random half of the rows and judged on the other, as with many labels some order fits any rows that
-    it may look at. Were it no better than the one given, then of the rows in which one of the two is right and the
-    other is not, it would win each with a chance of 1/2 at most, and m such rows would have z wins more than losses
-    with a chance of at most exp(-z^2 / 2m) (Hoeffding). Of z the column that wins most is left out: a classifier that
-    says one label nearly always gains by calling that one another.
+    The other order is chosen on a random half of the rows and judged on the other half, since with many labels some
+    order fits whatever rows it is chosen on. In m of the judged rows, exactly one of the two orders is right. If the
+    other order were no better than the given one, it would win each of these rows with probability at most 1/2, and
+    have z more wins than losses with probability at most exp(-z^2 / 2m) (Hoeffding). The column that wins most is left
+    out of z: a classifier that nearly always predicts one label gains if its column is given another label.
     """
     K, likeliest, truth, highest = len(rows.labels), rows.likeliest, rows.truth, rows.highest_probabilities
     below = by_rows(rows.P, lambda block, top: np.count_nonzero(top[:, None] > block, axis=1), highest)
@@ -128,17 +129,18 @@ def _better_order(rows: Rows) -> str | None:
 
 
 def _exchanged_columns(rows: Rows) -> str | None:
-    """Which two columns seem to be exchanged, in words; None where there are none.
+    """Which two columns seem to be exchanged, in words; None if there are none.
 
-    Of the rows with truth i that go to i or to j, fewer go to i, and of those with truth j fewer to j. Were one of the
-    two labels in its place, its rows would go there at least half of the time, and seem not to with a chance of at most
-    1e-4 over all pairs. Both must seem so: a classifier that says i for most of j is no sign of an exchange. Exchanged,
-    at least twice as many rows of the two labels are right.
+    Of the rows with true label i and likeliest label i or j, fewer than half are right, by more than chance, and
+    likewise for j. If one of the two columns were in its place, at least half of its rows would be right, and appear
+    not to be with probability at most 1e-4 over all pairs. Both labels must fail the test: a classifier that predicts
+    i for most rows of j is no sign of an exchange. After the exchange, at least twice as many rows of the two labels
+    must be right.
     """
     K = len(rows.labels)
     pairs, counts = np.unique(rows.truth * K + rows.likeliest, return_counts=True)
     count = dict(zip(pairs.tolist(), counts.tolist(), strict=True))
-    enough = counts > math.log(1 / _CHANCE) / math.log(2)  # fewer rows say nothing of any pair
+    enough = counts > math.log(1 / _CHANCE) / math.log(2)  # fewer rows are significant for no pair
     best, gain = None, 0
     for i, j in (divmod(pair, K) for pair in pairs[enough].tolist()):
         there, back = count[i * K + j], count.get(j * K + i, 0)
@@ -159,7 +161,7 @@ def _exchanged_columns(rows: Rows) -> str | None:
 
 
 def _labels_of_columns(likeliest: Positions, truth: Positions, K: int) -> Positions:
-    """For each column a label of its own: pairs by how often they meet, -1 where none is left."""
+    """A different label for each column: the pairs that occur most often are matched first; -1 for no match."""
     pairs, counts = np.unique(likeliest * K + truth, return_counts=True)
     labels, free = np.full(K, -1), np.ones(K, dtype=bool)
     for pair in pairs[np.argsort(-counts, kind="stable")].tolist():
@@ -178,7 +180,7 @@ def warn_of_free_labels(loss: Loss) -> None:
 
 
 def warn_of_zeros(rows: Rows, alpha: Fraction) -> None:
-    """Warn where so many true labels have p = 0 that covering them takes large sets."""
+    """Warn if so many true labels have p = 0 that large sets are needed to cover them."""
     zeros = int((rows.true_probabilities == 0).sum())
     if 2 * zeros > alpha * len(rows):
         warn(
@@ -199,7 +201,7 @@ def warn_of_full_sets(full: int, n: int) -> None:
 
 
 def warn_of_wrong_confidence(setting: Setting, rows: Rows) -> None:
-    """Warn where the mean highest p is far from how often the likeliest label is right, and nothing will repair p."""
+    """Warn if the mean highest p is far from the accuracy of the likeliest label, and no repair will correct p."""
     n, accuracy, sure = len(rows), rows.hits / len(rows), float(rows.highest_probabilities.mean())
     error = math.sqrt(max(accuracy * (1 - accuracy), 1 / n) / n)
     if abs(sure - accuracy) < max(_FAR, 4 * error):
@@ -215,7 +217,7 @@ def warn_of_wrong_confidence(setting: Setting, rows: Rows) -> None:
 
 
 def warn_before_fitting(setting: Setting, rows: Rows, given: OracleInput, total: int) -> None:
-    """Warn of what can be seen before the work: too few rows for thresholds, of `total` given, or truths with p = 0."""
+    """Warn, before any fitting, of too few rows for thresholds (of `total` given), or of true labels with p = 0."""
     promise, rule = setting.promise, setting.rule(given.groups)
     need = rule.needed(promise.alphas[0])
     if setting.candidates is not None and len(rows) < need:
@@ -227,10 +229,10 @@ def warn_before_fitting(setting: Setting, rows: Rows, given: OracleInput, total:
         )
     if setting.harm is None:
         warn_of_zeros(rows, min(promise.alphas))
-    if promise.by_decision:  # how many rows each has is known only later
+    if promise.by_decision:  # the number of rows per decision is known only later
         return
     names, edges, cells = setting.parts(given).divide(len(rows))
-    if edges:  # what is on them is no row more
+    if edges:  # one cell per bin: the cells on the edges have only more rows
         names, cells = bin_names(edges), cells[::2]
     sizes, pool, randomize = [len(cell) for cell in cells], promise.pool, promise.randomize
     warn_of_too_few(sizes, promise.alphas, promise, rule, names=names, pool=pool, randomize=randomize)

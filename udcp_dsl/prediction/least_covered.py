@@ -1,7 +1,6 @@
-"""The least covered rows: classes, and the hardest quarter of the rows, with coverage below 1 - alpha by more than
-chance.
+"""Classes, and the hardest quarter of the rows, whose coverage is below 1 - alpha by more than chance.
 
-Coverage on average can be bought by abandoning the labels that cost most. Where c of the n rows of a part are covered,
+Average coverage can be reached by giving up the labels that cost most. If c of the n rows of a part are covered,
 the exact one-sided test of "covered with probability at least 1 - alpha" has the p-value P(Bin(n, 1 - alpha) <= c). The
 classes with 20 rows or more and the hardest quarter are tested by Holm's procedure at 5 percent. So with probability at
 least 95 percent, no part with sufficient coverage is named.
@@ -21,8 +20,8 @@ from udcp_dsl.prediction.calibrate import show_level
 from udcp_dsl.prediction.calibrate.cells import Cellwise
 from udcp_dsl.showing import Description, Line, Shown, Styled, listed
 
-FEWEST = 20  # rows of a part that is tested
-LEVEL = 0.05  # of all tests together
+FEWEST = 20  # rows that a part needs to be tested
+LEVEL = 0.05  # significance level of all tests together
 _NAMED = 5
 
 
@@ -30,7 +29,7 @@ _NAMED = 5
 class Part:
     """Some of the rows, and how many of them are covered: a class, the hardest quarter by highest probability, or all.
 
-    Over repeated splits `n` and `covered` are those of a typical test fold, and `coverage` is the mean.
+    Over repeated splits, `n` and `covered` are averages per test fold, and `coverage` is the mean.
     """
 
     kind: Literal["class", "quarter", "all"]
@@ -38,11 +37,11 @@ class Part:
     n: int
     covered: int
     coverage: float
-    seen: int = field(default=0, repr=False)  # rows over all splits, where there are several
+    seen: int = field(default=0, repr=False)  # rows over all splits, if there are several
 
     @classmethod
     def mean(cls, kind: Literal["class", "quarter", "all"], name: str, folds: Sequence[tuple[int, int]]) -> Part:
-        """From (n, covered) of the same part in one or several test folds that share rows, so that these do not add up.
+        """From (n, covered) of the same part in each test fold; folds share rows, so counts are averaged, not added.
 
         >>> Part.mean("class", "8", [(10, 4), (20, 11)])
         Part(kind='class', name='8', n=15, covered=8, coverage=0.5)
@@ -53,22 +52,22 @@ class Part:
 
     @classmethod
     def of(cls, kind: Literal["class", "quarter", "all"], name: str, covered: npt.NDArray[np.bool_]) -> Part:
-        """From whether each of its rows is covered."""
+        """From a mask that says which of its rows are covered."""
         many = int(np.count_nonzero(covered))
         return cls(kind, name, len(covered), many, many / max(len(covered), 1))
 
     def told(self, called: Callable[[str], str] = str) -> str:
-        """Its name, with what it is; `called` gives a label's name."""
+        """The name of the part, with its kind; `called` maps a label to its displayed name."""
         return f"class '{called(self.name)}'" if self.kind == "class" else f"the {self.name}"
 
 
 @dataclass(frozen=True)
 class LeastCovered(Shown):
-    """What all rows and the worst class of 20 rows or more are covered (over repeated splits: 20 in all), and the parts
-    that fall `short`, worst first.
+    """Coverage of all rows and of the worst class, and the parts that fall `short`, worst first.
 
-    `short` are below what was promised by more than chance. `conditional` is what coverage was promised within, `rows`
-    says which rows these are where they are not fresh.
+    `worst` is chosen among classes of 20 rows or more (over repeated splits, 20 in total). Parts that fall `short` are
+    covered less than promised by more than chance. `conditional` says within which parts coverage was promised; `rows`
+    says which rows these are, if they are not fresh.
     """
 
     alpha: Fraction
@@ -89,7 +88,7 @@ class LeastCovered(Shown):
         conditional: str | None = None,
         rows: str = "",
     ) -> LeastCovered:
-        """Test the parts that have enough rows; a quarter that ties make more than half of the rows is left out.
+        """Test the parts that have enough rows; leave out a quarter that is, by ties, more than half of the rows.
 
         >>> parts = [Part("class", "7", 50, 46, 0.92), Part("class", "8", 50, 28, 0.56)]
         >>> LeastCovered.of(Fraction(1, 10), Part("all", "", 500, 455, 0.91), parts, None).line()
@@ -134,7 +133,7 @@ class LeastCovered(Shown):
         return f"{told}; {worst}" if worst else told
 
     def about_worst(self, called: Callable[[str], str] = str) -> str:
-        """The worst class, in words, or that none is below what was promised; empty where no class has enough rows.
+        """The worst class, in words, or that none is covered less than promised; empty if no class has enough rows.
 
         >>> most, seven = Part("all", "", 80, 76, 0.95), Part("class", "7", 40, 38, 0.95)
         >>> LeastCovered(Fraction(1, 10), most, seven, ()).about_worst()
@@ -147,14 +146,14 @@ class LeastCovered(Shown):
         return f"worst {self.worst.told(called)} {self.worst.coverage:.3f}"
 
     def shortfall(self, called: Callable[[str], str] = str) -> str:
-        """The parts that fall short, in words; empty where none does."""
+        """The parts that fall short, in words; empty if there are none."""
         named = [f"{part.told(called)} {part.coverage:.3f} ({part.n:,} rows)" for part in self.short]
         promised = show_level(1 - self.alpha)
         return f"below {promised} by more than chance: {listed(named, _NAMED)}" if named else ""
 
     @property
     def ways_out(self) -> str:
-        """What to do about the parts that fall short; empty where none does."""
+        """What to do about the parts that fall short; empty if there are none."""
         if not self.short:
             return ""
         kinds = {"class": "class", "quarter": "difficulty"}
@@ -170,7 +169,7 @@ class LeastCovered(Shown):
         )
 
     def lines(self, called: Callable[[str], str] = str) -> tuple[Line, ...]:
-        """All of it, in up to three lines."""
+        """Coverage, the parts that fall short and what to do about them, in up to three lines."""
         short = self.shortfall(called)
         return (self.line(called), Styled(short, "open"), self.ways_out) if short else (self.line(called),)
 
@@ -188,12 +187,12 @@ class LeastCovered(Shown):
 
 
 def hardest_quarter(highest: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.bool_]:
-    """Which rows are the quarter of lowest highest probability; equal values stay together."""
+    """Mask of the quarter of the rows whose highest probability is lowest; equal values stay together."""
     return np.asarray(highest <= np.quantile(highest, 0.25, method="inverted_cdf"))
 
 
 def _below(parts: Sequence[Part], promised: float) -> list[Part]:
-    """Those that are covered less than promised, by Holm's procedure over exact binomial tests."""
+    """The parts that are covered less than promised, by Holm's procedure over exact binomial tests."""
     if not parts:
         return []
     from scipy.special import bdtr  # slow to import

@@ -37,13 +37,13 @@ Probabilities = NDArray[np.floating[Any]]
 
 S = TypeVar("S", bound=np.generic)
 
-_FIRST_STEP, _MOMENT = 64, 0.3  # rows of the first step of a call that is listened to, seconds of each of the others
-# Cells of scores that are held at once where only a part of them is wanted: 32 MiB of float64.
+_FIRST_STEP, _MOMENT = 64, 0.3  # with progress listeners: rows of the first step, seconds per later step
+# Scores held at once when only a part of them is needed: 32 MiB of float64.
 _BLOCK = 1 << 22
 
 
 class Scorer(Protocol):
-    """What a stranger's oracle has: a class called as `cls(loss, **options)` with these three methods."""
+    """What a third-party oracle must be: a class called as `cls(loss, **options)`, with these three methods."""
 
     def scores(self, P: Probabilities, /) -> ArrayLike: ...
     def score_of(self, P: Probabilities, y: Indices, /) -> ArrayLike: ...
@@ -74,15 +74,15 @@ class Oracle(ABC):
     """
 
     name: str
-    declaration: Declaration | None = None  # what it says of itself
-    takes_rows: bool = False  # whether it takes a loss with the numbers of many rows (`udcp_dsl.per_row`) in its place
-    settled_by_row: frozenset[str] = frozenset()  # options that, not given, each row of a loss with inputs settles
-    priced: bool = False  # scores are prices in the unit of the loss: a threshold is what a missed truth is worth
+    declaration: Declaration | None = None
+    takes_rows: bool = False  # whether it also takes a loss with the numbers of many rows (`udcp_dsl.per_row`)
+    settled_by_row: frozenset[str] = frozenset()  # options that, if not given, are set per row of a loss with inputs
+    priced: bool = False  # scores are prices in the unit of the loss, so a threshold is the worth of a missed truth
 
     def __init__(self, loss: Loss, **options: object) -> None:
         self.loss = loss
         self.options: dict[str, object] = options
-        self._listeners: list[Callable[[int, int], None]] = []  # shared with oracles that are made of this one
+        self._listeners: list[Callable[[int, int], None]] = []  # shared with oracles derived from this one
 
     @property
     def about(self) -> str | None:
@@ -91,7 +91,7 @@ class Oracle(ABC):
 
     @classmethod
     def of_format(cls, version: int, options: Mapping[str, object]) -> Mapping[str, object]:
-        """Its options, as a predictor that was saved in format `version` has them, in today's terms."""
+        """Convert the options of a predictor saved in format `version` to the current ones."""
         return options
 
     @cached_property
@@ -112,27 +112,27 @@ class Oracle(ABC):
         return self.declaration.anchored(self.loss.example)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A copy, pickled or deep, is made anew: what was compiled for the loss cannot travel."""
+        """Pickled and deep copies are constructed again, since what was compiled for the loss cannot be copied."""
         return _rebuild, (type(self), self.loss, self.options)
 
     @property
     def by_cost(self) -> bool:
-        """Whether the cost has a say in which labels it adds; so it is for one that does not say."""
+        """Whether the cost influences which labels it adds; True if it has no declaration."""
         return self.declaration is None or self.declaration.by_cost
 
     @property
     def normalized(self) -> bool:
-        """Whether the rows that it takes must sum to 1; so it is for one that does not say."""
+        """Whether the rows that it takes must sum to 1; True if it has no declaration."""
         return self.declaration is None or self.declaration.normalized
 
     @property
     def unproved(self) -> int | None:
-        """How many sets of the last call are not proved to be the best ones; None where the oracle proves none."""
+        """How many sets of the last call are not proved to be the best ones; None if the oracle proves nothing."""
         return None
 
     @contextmanager
     def on_progress(self, tell: Callable[[int, int], None]) -> Iterator[None]:
-        """In this block a call goes through its rows in steps, and `tell` hears how many are done, of how many."""
+        """In this block, calls go through their rows in steps and report `tell(rows done, rows in all)`."""
         self._listeners.append(tell)
         try:
             yield
@@ -220,8 +220,8 @@ class Oracle(ABC):
     def _in_steps(
         self, P: Probabilities | BlockedMatrix, answer: Callable[[Oracle, Probabilities, slice], NDArray[S]]
     ) -> NDArray[S]:
-        """What an oracle answers for the rows of a call: at once or, where somebody listens, in steps of a moment. Rows
-        that are stored come in blocks."""
+        """Call `answer` for all rows: at once, block by block for a `BlockedMatrix`, and in short steps if there are
+        listeners."""
         n = len(P)
         if n == 0 or not (self._listeners or isinstance(P, BlockedMatrix)):
             return answer(self, to_array(P), slice(0, n))
@@ -234,8 +234,8 @@ class Oracle(ABC):
         return out
 
     def _steps(self, P: Probabilities | BlockedMatrix) -> Iterator[tuple[Probabilities, slice]]:
-        """Some of the rows and their place, each time as many as should take a moment by what those before took; never
-        one row alone of several, for which some kernels would be compiled anew. Where nobody listens, whole blocks."""
+        """Parts of the rows, each with its slice. With listeners, each should take `_MOMENT` seconds, judged by the one
+        before; never a single row of several, for which some kernels would be compiled again. Without, whole blocks."""
         n, many = len(P), _FIRST_STEP if self._listeners else len(P)
         for at, block in P.blocks() if isinstance(P, BlockedMatrix) else [(slice(0, n), P)]:
             start = at.start
@@ -255,24 +255,24 @@ class Oracle(ABC):
             tell(done, n)
 
     def with_inputs(self, inputs: RowInputs | None) -> Oracle:
-        """The oracle of rows with these inputs; itself where it does not read them."""
+        """The oracle for rows with these inputs; itself if it reads none."""
         return self
 
     def costs(self, masks: Masks) -> Floats:
-        """What sets of its rows cost, (n,)."""
+        """Cost of each set, (n,); one set per row."""
         return self.loss.batch(masks)
 
     def take(self, rows: slice | Indices) -> Oracle:
-        """The oracle of some of the rows."""
+        """The oracle for some of the rows."""
         return self.of_rows(*(column[rows] for column in self.own_columns))
 
     @property
     def own_columns(self) -> tuple[Floats, ...]:
-        """What it knows of each row, an entry each: nothing, as a rule."""
+        """What it stores per row, such as inputs and anchors: arrays with one entry per row; none by default."""
         return ()
 
     def of_rows(self, *own: Floats) -> Oracle:
-        """The oracle of rows of which it knows this."""
+        """The oracle for rows with these `own_columns`."""
         return self
 
     @abstractmethod
@@ -301,7 +301,7 @@ class Oracle(ABC):
 
 
 class RemoteCall:
-    """A question to an oracle that is sent to where the rows are: what it knows of each goes as columns of its own."""
+    """A call of an oracle's method, for processes that read the rows; `own_columns` are sent as further columns."""
 
     def __init__(self, oracle: Oracle, method: str) -> None:
         self.oracle, self.method, self.own = oracle, method, len(oracle.own_columns)
@@ -313,23 +313,23 @@ class RemoteCall:
 
 
 class AnchoredOracle(Oracle):
-    """An oracle whose scores may be anchored, row by row, at a price that was found on other rows."""
+    """An oracle whose scores can be anchored, for each row, at a price that was found on other rows."""
 
     @abstractmethod
     def anchored(self, anchors: Floats) -> AnchoredOracle:
-        """The same oracle for as many rows as there are anchors (n,); NaN where a row has none."""
+        """The same oracle for n rows with these anchors (n,); NaN for a row without one."""
 
     @abstractmethod
     def limited(self, multipliers: tuple[float, ...]) -> AnchoredOracle:
-        """The oracle of L + sum of nu_j E_j, with a multiplier nu_j >= 0 for each limit of the spec."""
+        """The oracle for L + sum of nu_j E_j, with a multiplier nu_j >= 0 for each limit of the spec."""
 
     @abstractmethod
     def best(self, P: Probabilities, mu: Floats) -> Masks:
-        """The set of least L - mu p of each row, at its own price (n,)."""
+        """The set of each row that minimises L - mu p, at the row's own price mu (n,)."""
 
 
 class SolvingOracle(Oracle):
-    """An oracle that solves a program for each row: in processes, with a checkpoint, and with sets of proved cost."""
+    """An oracle that solves a program for each row: in worker processes, with a checkpoint, and with proofs."""
 
     @abstractmethod
     def running(
@@ -339,20 +339,20 @@ class SolvingOracle(Oracle):
         checkpoint: str | Path | None = None,
         advance: Callable[[], None] | None = None,
     ) -> AbstractContextManager[None]:
-        """In this block rows are solved by worker processes, finished ones are kept in the file `checkpoint`, and
-        `advance` is called after each."""
+        """In this block, worker processes solve rows, finished rows are saved in the file `checkpoint`, and `advance`
+        is called after each row."""
 
     @abstractmethod
     def optimal(self, P: Probabilities) -> tuple[Masks, Masks]:
-        """The set of least cost that has the mass of the first level, for each row; and for which it is proved."""
+        """The cheapest set with the mass of the first level, for each row; and for which rows that is proved."""
 
     @abstractmethod
     def export(self, path: str) -> None:
-        """Write the model, to which each instance adds its mass row, as an .lp or .mps file."""
+        """Write the model, to which each instance adds a constraint on mass, as an .lp or .mps file."""
 
 
 class ExternalOracle(Oracle):
-    """A stranger's oracle behind the same face; what it answers is checked."""
+    """A third-party oracle with the interface of `Oracle`; what it returns is checked."""
 
     def __init__(self, scorer: Scorer, loss: Loss, name: str, options: Mapping[str, object]) -> None:
         missing = [m for m in ("scores", "score_of", "sets") if not callable(getattr(scorer, m, None))]
@@ -407,7 +407,7 @@ def oracle_names() -> tuple[str, ...]:
 
 @cache
 def _registered(path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
-    """What the packages on this path register, read once: it takes 15 ms, and some ask for a thousand oracles."""
+    """The oracles that packages on this path register; cached, as reading them takes 15 ms."""
     return tuple(entry_points(group=GROUP))
 
 
@@ -454,7 +454,7 @@ def make_oracle(name: str, loss: Loss, **options: object) -> Oracle:
 
 
 def as_oracle(loss: Loss, oracle: str | Oracle, options: Mapping[str, object] | None) -> Oracle:
-    """An oracle for a loss from its name and options, or one that was made for this loss."""
+    """The oracle with this name and options, made for the loss; or the given oracle, which must be made for it."""
     if isinstance(oracle, str):
         return make_oracle(oracle, loss, **(options or {}))
     if not isinstance(oracle, Oracle):
@@ -467,17 +467,17 @@ def as_oracle(loss: Loss, oracle: str | Oracle, options: Mapping[str, object] | 
 
 
 def declaration_of(name: str) -> Declaration | None:
-    """What the oracle called `name` says of itself, or None; OracleError for an unknown name. Compiles nothing."""
+    """The declaration of the oracle called `name`, or None; OracleError for an unknown name. Compiles nothing."""
     return _declared(_load(name))
 
 
 def _declared(oracle: object) -> Declaration | None:
-    found = getattr(oracle, "declaration", None)  # a stranger's class need not have one
+    found = getattr(oracle, "declaration", None)  # a third-party class need not have one
     return found if isinstance(found, Declaration) else None
 
 
 def migrate_options(name: str, version: int, options: Mapping[str, object]) -> Mapping[str, object]:
-    """The options of an oracle in a predictor that was saved in format `version`, in today's terms."""
+    """Convert oracle options of a predictor saved in format `version` to the current ones."""
     factory = _load(name)
     known = isinstance(factory, type) and issubclass(factory, Oracle)
     return factory.of_format(version, options) if known else options
@@ -507,14 +507,14 @@ def _load(name: str) -> Any:
     ((value, entry),) = found.items()
     try:
         return entry.load()
-    except Exception as error:  # whatever a stranger's module raises on import
+    except Exception as error:  # a third-party module may raise anything on import
         raise OracleError(f"oracle {name!r} ({value}) cannot be loaded: {type(error).__name__}: {error}") from error
 
 
 def _check_options(name: str, factory: Any, loss: Loss, options: Mapping[str, object]) -> None:
     try:
         signature = inspect.signature(factory)
-    except ValueError:  # compiled classes may have none; their constructor is left to object
+    except ValueError:  # compiled classes may have none; their constructor checks options
         return
     parameters = list(signature.parameters.values())[1:]
     if any(p.kind is p.VAR_KEYWORD for p in parameters):
@@ -532,7 +532,7 @@ def _check_options(name: str, factory: Any, loss: Loss, options: Mapping[str, ob
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Whether an option is a finite number: whole ones may have more digits than a float can hold, and are not."""
+    """Whether an option is a finite number; an integer too large for a float is not."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     try:
@@ -542,9 +542,9 @@ def is_number(value: object) -> TypeGuard[float]:
 
 
 def as_probabilities(P: ArrayLike | BlockedMatrix, K: int) -> Probabilities:
-    """P as a C-contiguous float32 or float64 array (n, K), copied only if it is not one; refuses what cannot be p.
+    """P as a C-contiguous float32 or float64 array (n, K), copied only if needed; refuses what is no probability.
 
-    Of a matrix that is stored each block is made so when it is read.
+    The blocks of a `BlockedMatrix` are converted when they are read.
     """
     if isinstance(P, BlockedMatrix):
         return cast(Probabilities, P.map(lambda block: as_probabilities(block, K)))
@@ -553,7 +553,7 @@ def as_probabilities(P: ArrayLike | BlockedMatrix, K: int) -> Probabilities:
         raise InputError(f"probabilities must have shape (n, {K}), one column per label, not {array.shape}")
     single = array.dtype.kind == "f" and array.dtype.itemsize <= 4
     array = np.ascontiguousarray(array, dtype=np.float32 if single else np.float64)
-    # NaN fails every comparison, and min and max pass it on; 1.001 leaves room for a rounded softmax.
+    # NaN fails every comparison, and min and max propagate it; 1.001 leaves room for a rounded softmax.
     if array.size and not (array.min() >= 0 and array.max() <= 1.001):
         row, column = np.argwhere(~((array >= 0) & (array <= 1.001)))[0]
         raise InputError(f"row {row}, column {column}: {array[row, column]} is not a probability")
@@ -574,7 +574,7 @@ def as_indices(y: ArrayLike, n: int, K: int) -> Indices:
 
 
 def as_thresholds(tau: ArrayLike, n: int, K: int) -> Floats:
-    """tau as (n, 1), by row (a number counts for every row), or (1, K), by class."""
+    """tau as (n, 1), by row (a single number applies to every row), or (1, K), by class."""
     array = _numbers("tau", tau).astype(np.float64, copy=False)
     if np.isnan(array).any():
         raise InputError("tau is NaN")

@@ -46,7 +46,7 @@ from udcp_dsl.prediction.stages.setting import Setting
 from udcp_dsl.prediction.stages.temperature import Temperature
 from udcp_dsl.prediction.stages.thresholds import worth_of
 
-# Sets that need every score, or another matrix than that of the rows: this many entries are held at a time.
+# Entries held at a time if sets need all scores, or a second matrix beside the probabilities.
 _BLOCK = 1 << 22
 
 
@@ -155,7 +155,7 @@ class SetPredictor(DescribedPredictor):
             raise TypeError(f"loss is a {type(loss).__name__}, not a Loss: make one with udcp.load or udcp.loads")
         self.promise = promise_from(promise, locals())
         self.loss = loss
-        self._class_names = class_names  # as given, of which `class_names` are the texts
+        self._class_names = class_names  # as given; `class_names` are their texts
         self.class_names = None if class_names is None else names_of_classes(class_names)
         if self.class_names is not None:
             check_class_names(self.class_names, loss.labels)
@@ -171,7 +171,7 @@ class SetPredictor(DescribedPredictor):
             )
         self.given_labels: tuple[Any, ...] | None = None  # the labels in the type they were given in, if not as texts
         self.chain: Chain | None = None  # the fitted stages and thresholds, once it is calibrated
-        self.read_as: tuple[Chain | None, str] | None = None  # the hash of the file it is from, while as it was
+        self.read_as: tuple[Chain | None, str] | None = None  # the hash of its file, valid for that chain
         self.logits = False
         self.normalize = False
 
@@ -593,7 +593,7 @@ class SetPredictor(DescribedPredictor):
         ignore: Sequence[str] = (),
         empty: bool = False,
     ) -> Rows:
-        """The rows that `predict_set` and `evaluate` make from their arguments."""
+        """The rows that `predict_set` and `evaluate` make of their arguments."""
         beside = {"y": y, "groups": groups, "ids": ids, "weights": weights, "inputs": inputs, "ignore": ignore}
         rows = self._rows_of(probs, beside, logits=self.logits, normalize=self.normalize, empty=empty)
         self._check_weights(rows)
@@ -648,12 +648,12 @@ class SetPredictor(DescribedPredictor):
         return load(path)
 
     def take_up(self, chain: Chain) -> None:
-        """Predict by this chain from now on; an oracle that it tuned is tuned again at the next calibration."""
+        """Use this chain from now on; if it tuned the oracle, the next calibration tunes it again."""
         self.chain, self.oracle, self.promise = chain, chain.setting.oracle, chain.setting.promise
         self._tune = self._tune or chain.find(Lambda) is not None
 
     def _check_groups(self, rows: Rows, given: Any) -> None:
-        """Rows may hold groups that are not asked for; an argument that is not asked for is a mistake."""
+        """Refuse missing groups, and a groups argument that is not used; unused groups within `Rows` are allowed."""
         by_group = self.promise.by_group
         if rows.groups is None and by_group:
             raise InputError("thresholds are by group: give the group of each row, groups=")
@@ -662,21 +662,21 @@ class SetPredictor(DescribedPredictor):
             raise InputError(f"thresholds are not by group (conditional is {self.conditional!r}): {way_out}")
 
     def true_scores(self, rows: Rows, alpha: Fraction | None = None) -> npt.NDArray[np.float64]:
-        """The scores of true labels, as calibration takes them; at one of the alphas, on which anchors depend."""
+        """The scores of true labels, as in calibration, at one alpha (anchors depend on it; the first by default)."""
         chain = self.fitted
         return chain.true_scores(chain.prepare(rows), self.alphas[0] if alpha is None else alpha)
 
     def threshold_rows(self, rows: Rows) -> npt.NDArray[np.int64]:
-        """The positions of the rows that calibrating with these rows leaves for thresholds."""
+        """The positions of the rows that would set the thresholds in a calibration with these rows."""
         setting = Setting(self.promise.as_asked, self.oracle, {} if self._tune else None)
         return deal(setting, rows, STAGES)[1]
 
     def prepare(self, rows: Rows) -> OracleInput:
-        """What the oracle sees of rows, once the predictor is calibrated."""
+        """The oracle's input for these rows, once the predictor is calibrated."""
         return self.fitted.prepare(rows)
 
     def repaired(self, P: Matrix) -> Matrix:
-        """The probabilities as they are repaired, before harm weighs them."""
+        """The repaired probabilities, before they are weighted by harm."""
         return self.fitted.repaired(P)
 
     def sets(self, rows: Rows, level: Fraction) -> npt.NDArray[np.bool_]:
@@ -684,14 +684,14 @@ class SetPredictor(DescribedPredictor):
         return self.answered(rows, level).mask
 
     def answered(self, rows: Rows, level: Fraction) -> MadeSets:
-        """The same, with what was decided about the rows beforehand (zero rows are allowed)."""
+        """The sets of rows as `MadeSets`, with a warning about full ones (zero rows are allowed)."""
         made = self.make_sets(rows, level)
         if made.full:
             warn_of_full_sets(made.full, len(rows))
         return made
 
     def make_sets(self, rows: Rows, level: Fraction) -> MadeSets:
-        """The sets of rows, with what is known about how they were made."""
+        """The sets of rows as `MadeSets`, without that warning."""
         if rows.weights is None and self.calibrated.weighted:
             raise InputError("calibrated with weights, so new rows need weights, too: give weights=")
         self._check_weights(rows)
@@ -711,7 +711,7 @@ class SetPredictor(DescribedPredictor):
 
     @property
     def _in_blocks(self) -> bool:
-        """Whether sets are made in several calls of the oracle, as they need matrices beside that of the rows."""
+        """Whether sets are made in several calls of the oracle, because they need further matrices of this size."""
         other = self.promise.risk is not None or any(stage.repairs for stage in self.fitted.stages)
         return other or (self.promise.by_class and (self.randomize or self.calibrated.weighted))
 

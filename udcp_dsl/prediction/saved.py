@@ -30,21 +30,21 @@ from udcp_dsl.prediction.stages.setting import Setting
 FORMAT = "udcp_dsl predictor"
 FORMAT_VERSION = 3  # 1: udcp_dsl 0.1.0, 2: 0.2.0
 
-# Options of oracles that say where and how fast to solve: another's machine is none of a file's business.
+# Options of oracles that depend on the machine (where and how fast to solve), and so are not saved.
 _OF_A_MACHINE = ("workers", "checkpoint")
 
 _NUMBERS = ("logits", "normalize")
 
 
 def save(predictor: SetPredictor, path: str | Path) -> None:
-    """Write the predictor; the file appears whole or not at all."""
+    """Write the predictor; the file appears only when it is complete."""
     text = json.dumps(_content(predictor), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     with atomic_write(path) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")
 
 
 def digest(predictor: SetPredictor) -> str:
-    """What tells a predictor from every other: the hash of what is saved of it, or was when it was loaded."""
+    """A hash that identifies the predictor: that of its file, if unchanged since loading, or of what `save` writes."""
     read = predictor.read_as
     if read is not None and read[0] is predictor.chain:
         return read[1]
@@ -52,7 +52,7 @@ def digest(predictor: SetPredictor) -> str:
 
 
 def _content(predictor: SetPredictor) -> dict[str, Any]:
-    """What is saved of a predictor, and the hash of it."""
+    """The content of a saved file, including its hash."""
     if predictor.chain is None:
         raise InputError("the predictor is not calibrated, so there is nothing to save: call calibrate first")
     if predictor.oracle.name not in oracle_names():
@@ -87,7 +87,7 @@ def _content(predictor: SetPredictor) -> dict[str, Any]:
     }
     try:
         content["sha256"] = _hash(content)
-    except (TypeError, ValueError) as error:  # all else in it is plain data
+    except (TypeError, ValueError) as error:  # everything else in it is plain data
         raise InputError(
             f"the options of oracle {predictor.oracle.name!r} cannot be written as JSON, so it cannot be saved: {error}"
         ) from error
@@ -95,7 +95,7 @@ def _content(predictor: SetPredictor) -> dict[str, Any]:
 
 
 def load(path: str | Path) -> SetPredictor:
-    """Read a predictor, checking that it is whole and unchanged."""
+    """Read a predictor; check that the file is complete and unchanged."""
     content = _read(Path(path))
     where = str(path)
     try:
@@ -153,7 +153,7 @@ def _read(path: Path) -> Mapping[str, Any]:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of JSON, each key of which is there once: of two, readers take one or the other."""
+    """A JSON object; refuses a repeated key, as readers differ in which of its values they take."""
     found = dict(pairs)
     if len(found) < len(pairs):
         name, _ = Counter(key for key, _ in pairs).most_common(1)[0]
@@ -166,7 +166,7 @@ def _no_number(name: str) -> Any:
 
 
 def _hash(content: Mapping[str, Any]) -> str:
-    """The hash of everything but the hash, in one canonical form."""
+    """The hash of the content without its hash, in a canonical form."""
     rest = {key: value for key, value in content.items() if key != "sha256"}
     text = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
     return hashlib.sha256(text.encode("ascii")).hexdigest()
@@ -218,9 +218,9 @@ def _is_plain(label: object) -> bool:
 
 
 def migrated(content: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The content of a file of an older format in the terms of this one.
+    """The content of a file of an older format, converted to the current format.
 
-    Up to format 2 the promise stood among the options, and the stages each under a name of their own.
+    Up to format 2, the promise was part of the options, and each stage had a key of its own.
     """
     version = content["format_version"]
     if version == FORMAT_VERSION:
@@ -248,7 +248,7 @@ def migrated(content: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _old_repair(temperature: Any) -> Any:
-    """What calibrating again would do, in today's terms, for the temperature that a file of format 2 asks for."""
+    """The repair, for calibrating again, that corresponds to the temperature option of a file of format 2."""
     asked = as_temperature(temperature, "temperature")
     if asked is None or asked == "fit":
         return None if asked is None else "temperature"

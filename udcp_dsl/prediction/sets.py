@@ -20,9 +20,9 @@ from udcp_dsl.prediction.containers import some_rows_of
 from udcp_dsl.showing import MARKS, STATES, Column, Description, Line, Shown, Styled, Table, in_unit, listed
 from udcp_dsl.showing.frames import as_pandas, as_polars
 
-_SHOWN = 10  # sets in a notebook
-_LABELS = 9  # of each
-_BLOCK = 1 << 20  # entries of masks that are decided on at a time
+_SHOWN = 10  # sets shown in a notebook
+_LABELS = 9  # labels shown of each
+_BLOCK = 1 << 20  # mask entries at a time when actions are chosen
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,9 +33,12 @@ if TYPE_CHECKING:
 
 
 class MadeSets(NamedTuple):
-    """Sets as a mask (n, K); the number of full ones, as no threshold is high enough for the weight of the row; of
-    those that are not proved to be the best for the p that the oracle was given, None where it proves nothing; and what
-    was decided of their rows before there were sets."""
+    """Sets as a mask (n, K), and how they were made.
+
+    `full`: number of sets that are full because no threshold is high enough for the weight of the row. `unproved`:
+    number of sets not proved to be best for the oracle's p; None if it proves nothing. `decided`: what was decided
+    about the rows before the sets were made.
+    """
 
     mask: npt.NDArray[np.bool_]
     full: int
@@ -89,9 +92,9 @@ class PredictionSets(Shown):
     ids: npt.NDArray[np.str_] | None = None
     index: pd.Index[Any] | None = field(default=None, kw_only=True)
     given_labels: tuple[Any, ...] | None = field(default=None, kw_only=True)
-    inputs: RowInputs | None = field(default=None, kw_only=True)  # that the loss reads of each row
-    decided: Decided | None = field(default=None, kw_only=True)  # before there were sets, by conditional="decision"
-    truth: npt.NDArray[np.integer[Any]] | None = field(default=None, kw_only=True)  # where known: places of labels
+    inputs: RowInputs | None = field(default=None, kw_only=True)  # that the loss reads per row
+    decided: Decided | None = field(default=None, kw_only=True)  # before the sets, with conditional="decision"
+    truth: npt.NDArray[np.integer[Any]] | None = field(default=None, kw_only=True)  # positions of labels, if known
 
     def __len__(self) -> int:
         return len(self.mask)
@@ -162,7 +165,7 @@ class PredictionSets(Shown):
 
     @cached_property
     def views(self) -> Sets:
-        """The sets as losses see them: what is found out about them for one purpose serves another."""
+        """The sets in the form that losses take; what is computed from them is cached and shared."""
         return Sets(self.mask)
 
     @cached_property
@@ -222,7 +225,7 @@ class PredictionSets(Shown):
         }
 
     def _decided_in(self, name: str, rows: slice) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-        """The actions of some of the rows, and what they cost at worst."""
+        """The actions for some of the rows, and their worst-case costs."""
         actions, mask = self._asked[name], self.mask[rows]
         if self.decided is None:
             return best_actions(actions, mask)
@@ -241,8 +244,8 @@ class PredictionSets(Shown):
 
     @property
     def decision_names(self) -> npt.NDArray[np.str_] | None:
-        """What is done with each row, in words, as far as coverage is shown by it: kept or handed over; the action only
-        where it was decided before there were sets. None where there is nothing to decide."""
+        """The decision for each row by which coverage is shown: kept or handed over; the action only if it was decided
+        before the sets were made. None if there is nothing to decide."""
         if self.decided is not None:
             return self.decided.names(self.loss.actions)
         return None if self.handed_over is None else Decided(self.handed_over).names({})
@@ -350,14 +353,14 @@ class PredictionSets(Shown):
 
 
 def _marked_truth(row: tuple[Any, ...]) -> Line:
-    """The truth of a row, with whether its set holds it."""
+    """The true label of a row, with a mark that shows whether the set contains it."""
     *_, labels, truth = row
     holds = truth in map(str, labels)
     return Styled(f"{MARKS[holds]} ", STATES[holds]), truth
 
 
 def _told_by(loss: Loss) -> Hierarchy:
-    """The hierarchy in whose nodes the sets of a loss are told."""
+    """The hierarchy whose nodes describe the sets of a loss."""
     read = {id(atom.hierarchy): atom.hierarchy for atom in loss.expression.atoms.values() if isinstance(atom, Nodes)}
     found = list(read.values()) or list(loss.hierarchies)
     if len(found) == 1:

@@ -22,11 +22,11 @@ from udcp_dsl.prediction.csv_cells import looks_like_formula, to_cell
 from udcp_dsl.prediction.files import ARROW, PathLike, atomic_write, growing_array, known_ending, require_pyarrow
 
 SETS = (*ARROW, ".csv", ".jsonl", ".npy")
-_BLOCK = 1 << 22  # entries of a mask that are written at a time
+_BLOCK = 1 << 22  # mask entries written at a time
 
 
 def sets_ending(path: PathLike) -> str:
-    """The ending of a file for `write_sets`; refuses those that it cannot write, here and now."""
+    """The ending of a file for `write_sets`; refuses one that cannot be written (unknown, or pyarrow is missing)."""
     ending = known_ending(Path(path), SETS)
     if ending in ARROW:
         require_pyarrow(ending)
@@ -34,21 +34,20 @@ def sets_ending(path: PathLike) -> str:
 
 
 class Judged(NamedTuple):
-    """Of rows whose truth is known: true labels, whether they are covered, the highest probabilities."""
+    """Rows with known truth: true labels, whether they are covered, and highest probabilities."""
 
     truth: npt.NDArray[np.int64]
     covered: npt.NDArray[np.bool_]
     highest: npt.NDArray[np.float64]
-    harms: npt.NDArray[np.float64] | None = None  # of missing the truth, where harm is bounded
+    harms: npt.NDArray[np.float64] | None = None  # of missing the truth, if harm is bounded
 
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """What is written of some rows: their ids (or numbers), their sets, what these cost, and further columns.
+    """What is written for some rows: ids (or row numbers), sets, costs, and further columns.
 
-    `more` has a column of numbers, texts or truth values for each name; `carried` is a RecordBatch of columns of the
-    input that come along. `ids` are texts, a range, or as the input has them: an array of Arrow or numpy, or what JSON
-    says.
+    `more` has a column of numbers, texts or truth values for each name; `carried` is a RecordBatch of input columns to
+    copy. `ids` are texts, a range, or in the type of the input: an Arrow or numpy array, or JSON values.
     """
 
     labels: Sequence[str]
@@ -61,7 +60,7 @@ class Answers:
     judged: Judged | None = None  # not written
 
     def with_ids(self, name: str | None, values: Any) -> Answers:
-        """The same with ids of their own type, where that is known, in a column of this name, where it is not taken."""
+        """The same with these values as ids, in their own type, and this name for their column, if it is not taken."""
         named = self.id_name if name is None or name in self.header[1:] else name
         return replace(self, ids=self.ids if values is None else values, id_name=named)
 
@@ -77,10 +76,10 @@ class Answers:
         return [self.id_name, "labels", "size", *cost, *self.more, *carried]
 
     def rows(self) -> Iterator[list[Any]]:
-        """One list an instance, as the header has it, of Python's own values."""
+        """One list of plain Python values per row, in the order of `header`."""
         members = [self.labels[label] for label in self.sets.members.tolist()]
         lists = [members[start:end] for start, end in pairwise(self.sets.offsets.tolist())]
-        ids = self.ids.tolist() if hasattr(self.ids, "tolist") else self.ids  # Arrow's arrays have it, too
+        ids = self.ids.tolist() if hasattr(self.ids, "tolist") else self.ids  # arrays of numpy and of Arrow
         columns: list[Sequence[Any]] = [ids, lists, self.sizes.tolist()]
         columns += [] if self.costs is None else [self.costs.tolist()]
         columns += [np.asarray(column).tolist() for column in self.more.values()]
@@ -88,12 +87,10 @@ class Answers:
         return (list(row) for row in zip(*columns, strict=True))
 
     def batch(self, *, numbered: bool = False) -> Any:
-        """The same as a pyarrow.RecordBatch: labels are a list column, of strings or, `numbered`, of a dictionary."""
+        """The rows as a pyarrow.RecordBatch: labels are lists of strings, dictionary-encoded if `numbered`."""
         pa = require_pyarrow("Arrow")
         ids = self.ids
-        if isinstance(
-            ids, Sequence
-        ):  # a range, texts, or what JSON says, of which the next block may have another kind
+        if isinstance(ids, Sequence):  # a range, texts, or JSON values, which may have another type in the next block
             ids = pa.array(ids, pa.int64()) if isinstance(ids, range) else pa.array(map(str, ids), pa.string())
         elif isinstance(ids, np.ndarray):
             ids = pa.array(ids)
@@ -108,7 +105,7 @@ class Answers:
 
 
 def refuse_taken_names(carry: Sequence[str]) -> None:
-    """Refuse to carry columns along whose names are those of what is answered."""
+    """Refuse to copy input columns whose names the output uses itself."""
     for name in carry:
         if name in ("id", "labels", "size", "cost"):
             raise InputError(f"column {name!r} cannot be carried along: the sets have a column of that name; rename it")
@@ -120,12 +117,12 @@ Write: TypeAlias = Callable[[Answers], None]
 
 @contextmanager
 def open_sets(path: PathLike) -> Iterator[Write]:
-    """A file of sets to write to, block after block; it appears under its name at the end, whole or not at all.
+    """A file of sets, written block by block; it appears under its name only when it is complete.
 
-    .parquet, .arrow, .feather: labels are a list of strings. .jsonl: one object a row. .csv: labels are joined by `|`;
-    if any label of the spec is empty, contains `|`, starts with `[` or as formulas of spreadsheets do (`=`, `+`, `-`,
-    `@`), every cell is a JSON array instead; an id that would be a formula has an apostrophe before it, which
-    `read_column` and `read_rows` take away. .npy: the boolean mask alone.
+    .parquet, .arrow, .feather: labels are a list of strings. .jsonl: one object per row. .csv: labels are joined by
+    `|`; if any label of the spec is empty, contains `|`, starts with `[` or like a formula of a spreadsheet (`=`, `+`,
+    `-`, `@`), the labels of each row are a JSON array instead; an id that looks like a formula gets an apostrophe in
+    front, which `read_column` and `read_rows` remove. .npy: only the boolean mask.
     """
     ending = sets_ending(path)
     writers: dict[str, Callable[[Path, str], AbstractContextManager[Write]]]
@@ -144,7 +141,7 @@ def write_sets(
     sizes: npt.NDArray[np.integer[Any]] | None = None,
     more: Mapping[str, npt.NDArray[Any]] | None = None,
 ) -> None:
-    """Write prediction sets, one a row: id (row number if there are none), labels, size and, where given, cost.
+    """Write prediction sets, one per row: id (the row number if there are no ids), labels, size and, if given, cost.
 
     `more` are further columns of texts, numbers or truth values, such as the `decisions` of prediction sets. The
     formats are those of `open_sets`.
@@ -196,7 +193,7 @@ def _csv(file: Path, ending: str) -> Iterator[Write]:
 
 
 def as_cell(value: Any) -> Any:
-    """A value of a column as a cell."""
+    """A value as a CSV cell."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
@@ -205,7 +202,7 @@ def as_cell(value: Any) -> Any:
 
 
 def short(value: float) -> str:
-    """A number as a CSV has it: to 12 digits, where those after them are what rounding left, and whole ones in full.
+    """A number as text for a CSV: 12 significant digits, which hides rounding errors; whole numbers in full.
 
     >>> short(0.1 + 0.2), short(1 / 3), short(123456789012345.0)
     ('0.3', '0.333333333333', '123456789012345.0')
@@ -229,7 +226,7 @@ def _jsonl(file: Path, ending: str) -> Iterator[Write]:
 @contextmanager
 def _arrow(file: Path, ending: str) -> Iterator[Write]:
     pa = require_pyarrow(ending)
-    numbered = ending == ".parquet"  # strings are a dictionary in the file, which need not be found again
+    numbered = ending == ".parquet"  # parquet stores strings as a dictionary: passing one is faster
     writer: Any = None
 
     def write(block: Answers) -> None:
@@ -247,8 +244,8 @@ def _arrow(file: Path, ending: str) -> Iterator[Write]:
 
 
 def _parquet(pa: Any, file: Path, schema: Any) -> Any:
-    """A writer of such batches, whose file says of labels that they are lists of strings, however they come."""
-    # Nobody looks for the least label of all sets, which takes a third of the time; and ids repeat themselves seldom.
+    """A parquet writer for such batches; the schema in the file says that labels are lists of strings, not numbered."""
+    # No statistics of labels: nobody needs them, and they take a third of the time. No dictionary of ids: few repeat.
     told = [name for name in schema.names if name != "labels"]
     paths = ["labels.list.element" if name == "labels" else name for name in schema.names[1:]]
     writer = pa.parquet.ParquetWriter(file, schema, write_statistics=told, use_dictionary=paths, store_schema=False)
@@ -271,9 +268,9 @@ P_VALUES = (".npy", ".csv")
 def open_p_values(
     path: PathLike, labels: Sequence[str], id_name: str = "id"
 ) -> Iterator[Callable[[tuple[npt.NDArray[np.float64], Sequence[str] | range]], None]]:
-    """A file of p-values to write to, some rows (m, K) with their ids, or numbers, at a time; it appears at the end.
+    """A file of p-values, written in blocks of rows (m, K) with ids or row numbers; it appears when it is complete.
 
-    As .npy it is the matrix, as .csv it has an id and a column a label.
+    A .npy has only the matrix; a .csv has an id and one column per label.
     """
     ending = known_ending(Path(path), P_VALUES)
     with atomic_write(path) as temporary:

@@ -1,7 +1,7 @@
-"""Rows: probabilities over labels, and what belongs to them, in one checked object.
+"""Rows: probabilities over labels, with true labels, groups, ids, weights and inputs, in one checked object.
 
-`rows_of` takes whatever is in memory, `read_rows` whatever is in a file; both give `Rows`, checked. They are imported
-when they are first used: the command line shows its help from `column_roles`, without numpy.
+`rows_of` takes data in memory, `read_rows` files; both return checked `Rows`. Names are imported on first use, because
+the command line shows its help from `column_roles`, without numpy.
 """
 
 from __future__ import annotations

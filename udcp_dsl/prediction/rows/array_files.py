@@ -12,13 +12,13 @@ import numpy.typing as npt
 from udcp_dsl.diagnostics import InputError, did_you_mean
 from udcp_dsl.prediction.rows.columns import WHOLE, Block, Span
 
-_MMAP_BYTES = 1 << 26  # arrays from here on are mapped, not read
-_UNPACKED_BYTES = 1 << 28  # an array of an .npz that is larger may be so many times as large as in the file:
+_MMAP_BYTES = 1 << 26  # files from this size on are memory-mapped, not read
+_UNPACKED_BYTES = 1 << 28  # a larger array in an .npz may be this many times its compressed size:
 _MOST_SWELLING = 100
 
 
 def array_blocks(file: Path, key: str | None, most: int | None = None, span: Span = WHOLE) -> Iterator[Block]:
-    """The blocks of an array, of `most` rows each; of a large .npy only the block is mapped, not what came before."""
+    """The blocks of an array, of `most` rows each; of a large .npy, only the current block takes memory."""
     array = read_array(file, key)
     if array.ndim == 0:
         yield Block(array, [])
@@ -26,7 +26,7 @@ def array_blocks(file: Path, key: str | None, most: int | None = None, span: Spa
     mapped = isinstance(array.base, np.memmap)
     for first, stop in span.cuts(0, len(array), most or max(1, len(array))):
         yield Block(array[first:stop], [])
-        if mapped:  # pages that were looked at count as memory for as long as they are mapped
+        if mapped:  # pages that were read count as memory until they are unmapped
             array = read_array(file, key)
 
 
@@ -56,14 +56,14 @@ def read_array(file: Path, key: str | None) -> npt.NDArray[Any]:
             return np.asarray(archive[key])
     except (InputError, OSError):
         raise
-    except Exception as error:  # a damaged header makes numpy raise almost anything, tokenize's errors among them
+    except Exception as error:  # numpy may raise almost anything for a damaged header, even errors of tokenize
         if "pickle" in str(error) or "Python objects" in str(error):
             raise InputError("holds pickled Python objects, which are never loaded: save numbers or text") from error
         raise InputError(f"is damaged: {error}") from error
 
 
 def _refuse_swelling(archive: Any, key: str) -> None:
-    """Refuse an array that a small file unpacks to gigabytes: no one asked for that, and rows hardly shrink so far."""
+    """Refuse an array of gigabytes from a small file: real rows hardly compress that much."""
     names = archive.zip.namelist()
     member = archive.zip.getinfo(f"{key}.npy" if f"{key}.npy" in names else key)
     if member.file_size > max(_UNPACKED_BYTES, _MOST_SWELLING * member.compress_size):

@@ -1,7 +1,7 @@
-"""Tables of Arrow in blocks of rows: .parquet, .arrow and .feather files, and Arrow's streams.
+"""Arrow tables in blocks of rows: .parquet, .arrow and .feather files, and Arrow streams.
 
-No more than a block is decoded at a time, however large the row groups of a parquet file are; a batch of an Arrow file
-or stream is as large as its writer made it.
+Only one block is decoded at a time, however large the row groups of a parquet file are; a batch of an Arrow file or
+stream is as large as its writer made it.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from udcp_dsl.diagnostics import InputError, RowFault, warn
 from udcp_dsl.prediction.files import require_pyarrow
 from udcp_dsl.prediction.rows.columns import WHOLE, Block, ColumnSelection, Span
 
-# What is wanted of a table with these columns, of which those at these positions hold lists.
+# From the names of a table's columns, and the positions of those that hold lists, to the columns to read.
 Choose: TypeAlias = Callable[[Sequence[str], Sequence[int]], ColumnSelection]
 
-_READ_AHEAD = 1 << 26  # bytes of a parquet file that are held undecoded, over all columns
-_LEAST_READ_AHEAD = 1 << 16  # of one
-_END = b"\xff\xff\xff\xff\0\0\0\0"  # of a stream
-_DAMAGED = (LookupError, OverflowError)  # what pyarrow also raises of a file whose own description is damaged
+_READ_AHEAD = 1 << 26  # undecoded bytes of a parquet file in memory, over all columns
+_LEAST_READ_AHEAD = 1 << 16  # of one column
+_END = b"\xff\xff\xff\xff\0\0\0\0"  # the end marker of a stream
+_DAMAGED = (LookupError, OverflowError)  # what pyarrow also raises for a file with damaged metadata
 
 
 def arrow_blocks(
     file: Path, choose: Choose, most: int | None = None, like: Any = None, span: Span = WHOLE
 ) -> Iterator[Block]:
-    """The blocks of a file, of at most `most` rows each; `like` is a schema that what is chosen must agree with.
+    """The blocks of a file, of at most `most` rows each; `like` is a schema that the chosen columns must match.
 
-    `span` says where to begin in a parquet file, and which rows no block joins.
+    `span` says where to begin in a parquet file, and where its pieces end: no block has rows of two.
     """
-    file.open("rb").close()  # an absent or unreadable file is told apart from a damaged one
+    file.open("rb").close()  # OSError if it is absent or unreadable: it is not reported as damaged
     pa = require_pyarrow(file.suffix.lower())
     try:
         if file.suffix.lower() == ".parquet":
@@ -48,7 +48,7 @@ def arrow_blocks(
 
 
 def stream_blocks(stream: IO[bytes], choose: Choose, most: int | None = None) -> Iterator[Block]:
-    """The same of an Arrow stream that is read once, such as standard input."""
+    """The blocks of an Arrow stream, such as standard input, which can be read only once."""
     pa = require_pyarrow("Arrow")
     try:
         watched = _Watched(stream)
@@ -60,7 +60,7 @@ def stream_blocks(stream: IO[bytes], choose: Choose, most: int | None = None) ->
 
 
 class _Watched:
-    """A stream of which the last bytes that were read are remembered."""
+    """A stream that remembers the last bytes that were read."""
 
     closed = False
 
@@ -75,7 +75,7 @@ class _Watched:
 
 
 def _warn_of_a_cut(last: bytes) -> None:
-    """Between two batches a stream that was cut looks like one that is whole, but for the mark of its end."""
+    """Warn if the end marker is missing: a stream cut between two batches otherwise looks complete."""
     if last != _END:
         warn("the Arrow stream has no end marker: it may be truncated, and rows may be missing")
 
@@ -87,7 +87,7 @@ def block_of(batch: Any, choose: Choose) -> Block:
 
 
 def schema_of(file: Path) -> Any:
-    """The schema of a file; None where it has none of its own, as text has."""
+    """The schema of a parquet or Arrow file."""
     pa = require_pyarrow(file.suffix.lower())
     try:
         if file.suffix.lower() == ".parquet":
@@ -102,10 +102,10 @@ def _parquet_blocks(pa: Any, file: Path, choose: Choose, most: int | None, like:
     metadata = pa.parquet.read_metadata(file)
     schema = metadata.schema.to_arrow_schema()
     choice = _chosen(pa, schema, choose, like)
-    known = schema.names  # made anew at each asking
+    known = schema.names  # built again at each access
     names = [known[position] for position in choice.columns]
     groups, at = _groups_from(metadata, span.start)
-    # Without a pre-buffer: that holds whole row groups, undecoded, so that memory would grow with the file.
+    # No pre-buffer: it holds whole row groups, undecoded, so memory would grow with the file.
     buffer = max(_LEAST_READ_AHEAD, _READ_AHEAD // max(1, len(names)))
     options = {"buffer_size": buffer, "pre_buffer": False, "page_checksum_verification": True}
     with pa.parquet.ParquetFile(file, metadata=metadata, **options) as parquet:
@@ -116,9 +116,9 @@ def _parquet_blocks(pa: Any, file: Path, choose: Choose, most: int | None, like:
 
 
 def _in_blocks(pa: Any, batches: Iterator[Any], at: int, span: Span, most: int) -> Iterator[Any]:
-    """The rows of batches, the first of which begins at row `at`, in blocks of just `most` rows, as the span cuts them.
+    """The rows of batches, which begin at row `at`, in blocks of exactly `most` rows, cut as `span` says.
 
-    Where batches do not end with blocks, rows are copied.
+    Rows are copied if a block needs several batches.
     """
     waiting = list[Any]()
     for batch in batches:
@@ -132,7 +132,7 @@ def _in_blocks(pa: Any, batches: Iterator[Any], at: int, span: Span, most: int) 
 
 
 def _groups_from(metadata: Any, start: int) -> tuple[list[int], int]:
-    """The row groups from the one that has row `start` on, and the row at which that begins."""
+    """The row groups from the one that contains row `start` on, and the row at which that group begins."""
     at = 0
     for group in range(metadata.num_row_groups):
         rows = metadata.row_group(group).num_rows
@@ -157,14 +157,14 @@ def _as_one(pa: Any, batches: list[Any]) -> list[Any]:
     if len(batches) < 2:
         return batches
     for batch in batches:
-        batch.validate(full=True)  # before anything in it is followed
+        batch.validate(full=True)  # before its offsets are used
     return list(pa.Table.from_batches(batches).combine_chunks().to_batches())
 
 
 def _batch_blocks(
     pa: Any, schema: Any, batches: Any, choose: Choose, most: int | None, like: Any = None, gather: bool = False
 ) -> Iterator[Block]:
-    """`gather` joins small batches: each block that is worked on costs something, however few rows it has."""
+    """`gather` joins small batches, because each block has a fixed cost."""
     choice = _chosen(pa, schema, choose, like)
     kept = choice.columns
     names = schema.names
@@ -178,7 +178,7 @@ def _batch_blocks(
 
 
 def _opened(pa: Any, opened: Any) -> Any:
-    """Arrow's file format or, which the ending does not tell, its stream format."""
+    """Open Arrow's file format or its stream format; the ending does not say which it is."""
     try:
         return pa.ipc.open_file(opened)
     except pa.ArrowInvalid:
@@ -195,7 +195,7 @@ def _is_list(pa: Any, kind: Any) -> bool:
 
 
 def _chosen(pa: Any, schema: Any, choose: Choose, like: Any) -> ColumnSelection:
-    """What is wanted of a table, which must be of the same kind as in the schema `like`."""
+    """The columns to read from a table; they must have the same types as in the schema `like`, if it is given."""
     choice = choose(schema.names, _lists(pa, schema))
     if like is not None:
         names, kinds, others = schema.names, schema.types, dict(zip(like.names, like.types, strict=True))
@@ -211,7 +211,7 @@ def _chosen(pa: Any, schema: Any, choose: Choose, like: Any) -> ColumnSelection:
 
 
 def _within(choice: ColumnSelection, names: Sequence[str], left: Sequence[str]) -> ColumnSelection:
-    """The same choice where only the columns `left` are there."""
+    """The same selection in a table that has only the columns `left`."""
     place = {name: position for position, name in enumerate(left)}
 
     def moved(positions: list[int]) -> list[int]:
@@ -223,7 +223,7 @@ def _within(choice: ColumnSelection, names: Sequence[str], left: Sequence[str]) 
 
 
 def _block(pa: Any, batch: Any, choice: ColumnSelection) -> Block:
-    batch.validate(full=True)  # else offsets from the file are followed wherever they lead
+    batch.validate(full=True)  # else wrong offsets in the file could point anywhere in memory
     if choice.width is not None:
         values = _of_lists(pa, batch, choice.numbers[0], choice.width)
     else:
@@ -272,7 +272,7 @@ def _of_lists(pa: Any, batch: Any, position: int, K: int) -> npt.NDArray[Any]:
 
 
 def numbers_of(column: Any) -> npt.NDArray[Any]:
-    """The numbers of an array of Arrow without missing ones, where they are; `to_numpy` would import pandas first."""
+    """The numbers of an Arrow array without nulls, not copied; `to_numpy` would import pandas first."""
     kind = column.type.to_pandas_dtype()
     if not len(column):
         return np.empty(0, kind)
@@ -280,11 +280,11 @@ def numbers_of(column: Any) -> npt.NDArray[Any]:
 
 
 class _Memory:
-    """A buffer of Arrow as an array that is not read-only, which is a type of its own to compiled code, for which all
-    would be compiled again. Nothing writes to rows, not to those that a user passes either."""
+    """A buffer of Arrow as a writable array. A read-only array has another type for numba, so all kernels would be
+    compiled again for it. No code writes to rows, neither to these nor to those that a user passes."""
 
     def __init__(self, buffer: Any, dtype: np.dtype[Any]) -> None:
-        self._buffer = buffer  # kept for as long as the array is
+        self._buffer = buffer  # kept alive as long as the array
         self.__array_interface__ = {
             "version": 3,
             "data": (buffer.address, False),

@@ -13,19 +13,19 @@ from typing import Any
 
 from udcp_dsl.diagnostics import InputError
 
-# Before the name of an input, in the role of its column.
+# Prefix of an input's name, in the role of its column.
 INPUT = "input "
 
 
 @dataclass(frozen=True)
 class Role:
-    """What a column is for; `entry` is the field of `Rows` it becomes, where it has one entry per row."""
+    """What a column is for; `entry` is the field of `Rows` it becomes, if it has one entry per row."""
 
     option: str
     called: str  # in messages
     help: str
     entry: str | None = None
-    default: Any = None  # () where there may be several, False of a flag
+    default: Any = None  # () if there may be several, False for a flag
     metavar: str = "COLUMN"
 
     @property
@@ -44,7 +44,7 @@ def _role(*declared: Any, **more: Any) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class Columns:
-    """Which columns of a table are read, and as what. A field is called as the keyword of Python.
+    """Which columns of a table are read, and for what. A field has the name of the keyword in Python.
 
     >>> Columns(id_column="photo", ignore=["site"]).per_row
     {'ids': 'photo'}
@@ -105,7 +105,7 @@ class Columns:
 
     @property
     def per_row(self) -> dict[str, str]:
-        """Those with one entry per row that is no probability, by what they are called in messages."""
+        """The columns with one entry per row, except probabilities, by their role's name in messages."""
         named = {role.called: getattr(self, keyword) for keyword, role in ROLES.items() if role.entry is not None}
         found = {called: column for called, column in named.items() if column is not None}
         return found | {f"{INPUT}{name}": name for name in self.inputs}
@@ -116,4 +116,4 @@ ROLES: Mapping[str, Role] = MappingProxyType(
 )  # by keyword
 ENTRIES: Mapping[str, str] = MappingProxyType(
     {role.called: role.entry for role in ROLES.values() if role.entry is not None}
-)  # the field of `Rows` by what it is called in messages
+)  # the field of `Rows`, by the role's name in messages

@@ -22,17 +22,17 @@ from udcp_dsl.prediction.rows.probability_matrix import check_class_names, match
 
 @dataclass(frozen=True)
 class ColumnSelection:
-    """Positions of a table's columns: those of numbers, or the one of lists; those of texts; those to carry along."""
+    """Positions of the columns to read: numbers, or one column of lists; texts; columns to copy to the output."""
 
     numbers: list[int]
     texts: list[int] = field(default_factory=list)
     carried: list[int] = field(default_factory=list)
-    width: int | None = None  # of the lists, where the numbers are in one column
-    ids: int | None = None  # the one of texts that holds the ids
-    grouped: tuple[tuple[str, ...], ...] = ()  # of each role the entries that the texts are of, if it has several
+    width: int | None = None  # length of the lists, if the numbers are in one column
+    ids: int | None = None  # the column of ids, one of `texts`
+    grouped: tuple[tuple[str, ...], ...] = ()  # per role, its entries, if each has a column
 
     def by_role(self, texts: list[list[Any]]) -> list[Any]:
-        """The texts of each role: by name where the entries of costs are in columns of their own."""
+        """The texts of each role; `EntryColumns` if each entry of costs has its own column."""
         parts, left = list[Any](), iter(texts)
         for entries in self.grouped or ((),) * len(texts):
             parts.append(EntryColumns({entry: next(left) for entry in entries}) if entries else next(left))
@@ -40,16 +40,16 @@ class ColumnSelection:
 
     @property
     def columns(self) -> list[int]:
-        """All of them, each once."""
+        """All positions, each once."""
         return list(dict.fromkeys((*self.numbers, *self.texts, *self.carried)))
 
 
 @dataclass(frozen=True)
 class Block:
-    """Some rows as they are in a file: numbers (m, K), the columns of texts, and a RecordBatch of what is carried.
+    """Some rows as they are in a file: numbers (m, K), the columns of texts, and a RecordBatch of columns to copy.
 
-    `named`: the columns of numbers were matched by name, and are in the order of the labels. `ids`: as they are in the
-    file, where it says of what type they are.
+    `named`: the columns of numbers were matched by name, and are in the order of the labels. `ids`: in the type of the
+    file, if its columns have types.
     """
 
     values: npt.NDArray[Any]
@@ -63,19 +63,19 @@ class Block:
 class Span:
     """Rows of a file from `start` on, in pieces of `length` rows.
 
-    Blocks of them are counted from the beginning of a piece, so that they do not depend on which piece is read first.
+    Blocks are counted from the beginning of each piece, so they do not depend on which piece is read first.
     """
 
     start: int = 0
     length: int = sys.maxsize
 
     def block_end(self, row: int, most: int) -> int:
-        """Where the block with this row ends, if blocks have `most` rows, and the last of a piece what is left."""
+        """Where the block with this row ends; blocks have `most` rows, and the last one of a piece has the rest."""
         into = (row - self.start) % self.length
         return row - into + min(self.length, (into // most + 1) * most)
 
     def cuts(self, first: int, stop: int, most: int) -> Iterator[tuple[int, int]]:
-        """The rows `first` to `stop`, without those before the span, cut where blocks end.
+        """The rows `first` to `stop` without those before the span, as ranges that are cut where blocks end.
 
         >>> list(Span(10, length=5).cuts(8, 18, most=4))
         [(10, 14), (14, 15), (15, 18)]
@@ -92,15 +92,15 @@ WHOLE = Span()
 
 @dataclass(frozen=True)
 class ColumnSpec:
-    """What is read of every part: the columns by their roles, of a table over these labels."""
+    """What is read from every part: the labels, and the columns by role."""
 
     labels: tuple[str, ...]
     class_names: tuple[str, ...] | None = None
     columns: Columns = field(default_factory=Columns)
-    inputs: Mapping[str, RowInput] = field(default_factory=dict)  # what is declared of the inputs among the columns
-    matrix: bool = True  # whether the numbers are wanted, and not only what is beside them
-    beside: bool = True  # whether what is beside the numbers is wanted
-    unread: Mapping[str, RowInput] = field(default_factory=dict)  # inputs of the spec whose columns may be there
+    inputs: Mapping[str, RowInput] = field(default_factory=dict)  # the declared inputs, by name
+    matrix: bool = True  # whether the probabilities are read
+    beside: bool = True  # whether the other columns are read
+    unread: Mapping[str, RowInput] = field(default_factory=dict)  # inputs of the spec whose columns are ignored
 
     @staticmethod
     def of(
@@ -111,18 +111,18 @@ class ColumnSpec:
         beside: Collection[str] = (),
         unread: Mapping[str, RowInput] | None = None,
     ) -> ColumnSpec:
-        """With the columns of the inputs, but for those that are beside the table."""
+        """The spec with the columns of the inputs, except those that are given `beside` the table."""
         inputs = inputs or {}
         read = tuple(name for name in inputs if f"{INPUT}{name}" not in beside)
         others = {name: x for name, x in {**(unread or {}), **inputs}.items() if name not in read}
         return ColumnSpec(tuple(labels), class_names, replace(columns, inputs=read), inputs, unread=others)
 
     def roles(self, texts: Sequence[Any]) -> dict[str, Any]:
-        """What is beside the numbers of a block, by role."""
+        """The columns of a block that are not probabilities, by role."""
         return dict(zip(self.columns.per_row if self.beside else (), texts, strict=True))
 
     def inputs_of(self, found: Mapping[str, Any], n: int) -> RowInputs | None:
-        """The inputs among what was found of n rows, by role, checked."""
+        """The inputs among these columns (by role) of n rows, checked."""
         given = {role.removeprefix(INPUT): column for role, column in found.items() if role.startswith(INPUT)}
         if not given:
             return None
@@ -131,7 +131,7 @@ class ColumnSpec:
 
     @property
     def numbers_alone(self) -> ColumnSpec:
-        """The same without what is beside the numbers."""
+        """The same with the probabilities only."""
         columns = self.columns
         unread = (*columns.ignore, *replace(columns, inputs=()).per_row.values(), *columns.carry)
         alone = Columns(column=columns.column, ignore=unread, only_labels=columns.only_labels, inputs=columns.inputs)
@@ -139,13 +139,13 @@ class ColumnSpec:
 
     @property
     def others_alone(self) -> ColumnSpec:
-        """The same without the numbers, and what is carried along."""
+        """The same without the probabilities and the columns to copy."""
         columns = self.columns
         unread = (*columns.ignore, *columns.carry)
         return replace(self, columns=replace(columns, ignore=unread, carry=()), matrix=False)
 
     def choose(self, names: Sequence[str], lists: Sequence[int] = ()) -> ColumnSelection:
-        """Of a table with these columns; `lists` are the positions of those that hold lists."""
+        """Select columns of a table with these names; `lists` are the positions of the columns that hold lists."""
         at = self._list_column(list(names), lists)
         carry = self.columns.carry
         others = (column for x in self.unread.values() for column in columns_of(x, names) if column not in self.labels)
@@ -169,7 +169,7 @@ class ColumnSpec:
         return ColumnSelection(numbers, texts, [position[name] for name in carry], width, ids, wide)
 
     def _columns_of(self, role: str, column: str, names: Sequence[str]) -> tuple[str, ...]:
-        """The column of a role, or those of the entries of costs per row: fee.gp, fee.nurse."""
+        """The column of a role, or the columns of the entries of costs per row: fee.gp, fee.nurse."""
         x = self.inputs.get(role.removeprefix(INPUT)) if role.startswith(INPUT) else None
         if x is None:
             return (column,)

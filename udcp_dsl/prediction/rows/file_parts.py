@@ -1,4 +1,4 @@
-"""The files that rows are in: one, those of a folder or of a pattern, or a stream; each read in blocks of rows."""
+"""Sources of rows: a file, the files of a folder or a pattern, or a stream; each is read in blocks of rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from udcp_dsl.prediction.rows.text_tables import csv_blocks, csv_stream_blocks, 
 
 ARRAYS = (".npy", ".npz")
 MATRICES = (*ARRAYS, ".csv", *ARROW, ".jsonl")
-STREAM = "-"  # as the name of what is read: standard input
+STREAM = "-"  # as a path: standard input
 
 _WITH_KEY = re.compile(r"(.*?\.(?:npz|csv|parquet|arrow|feather)):(.+)", re.IGNORECASE | re.DOTALL)
 _PATTERN = re.compile(r"[*?\[]")
@@ -32,19 +32,19 @@ _PATTERN = re.compile(r"[*?\[]")
 class Part:
     """A file of rows, or a stream (whose `ending` is that of a file with the same content).
 
-    Of a large file it may be a piece: the rows `start` to `stop`.
+    It may be a piece of a large file: the rows `start` to `stop`.
     """
 
     path: Path
     ending: str
     key: str | None = None  # of an array in an .npz
     stream: IO[bytes] | None = None
-    name: str = ""  # below the folder that is common to all parts
+    name: str = ""  # relative to the folder that is common to all parts
     start: int = 0
-    stop: int | None = None  # the end of the file
+    stop: int | None = None  # None: to the end of the file
 
     def pieces(self, length: int) -> tuple[Part, ...]:
-        """The same rows in pieces of so many, if a file says how many it has and can be begun anywhere."""
+        """The same rows in pieces of `length` rows, if the file says how many it has and can be read from any row."""
         try:
             rows = self.rows or 0
         except InputError:  # a damaged file, which is reported when it is read
@@ -54,7 +54,7 @@ class Part:
         return tuple(replace(self, start=at, stop=min(at + length, rows)) for at in range(0, rows, length))
 
     def continues(self, other: Part | None) -> bool:
-        """Whether it is the piece after the other."""
+        """Whether this is the piece that follows `other`."""
         return (
             other is not None
             and replace(self, start=other.start, stop=other.stop) == other
@@ -63,7 +63,7 @@ class Part:
 
     @property
     def rows(self) -> int | None:
-        """How many rows it has, where that can be told without reading them."""
+        """Number of rows, if it is known without reading them; else None."""
         if self.stop is not None:
             return self.stop - self.start
         if self.stream is not None:
@@ -79,15 +79,15 @@ class Part:
 
     @property
     def identity(self) -> dict[str, int]:
-        """By what it is known to be the file that it was: its size, and when it was changed last."""
+        """What shows whether the file has changed: its size, and its time of modification."""
         with blamed_on(self.path):
             found = self.path.stat()
         return {"bytes": found.st_size, "changed": found.st_mtime_ns}
 
     def blocks(self, wanted: ColumnSpec, most: int | None, like: Any = None) -> Iterator[Block]:
-        """Its rows, some at a time, as they are in the file; faults are reported without its name.
+        """Its rows in blocks, as they are in the file; errors do not name the file.
 
-        After those of a piece come those of the pieces after it, and no block holds rows of two.
+        The blocks of a piece are followed by those of the next pieces; no block has rows of two.
         """
         span = WHOLE if self.stop is None else Span(self.start, self.stop - self.start)
         if self.ending in ARRAYS:
@@ -114,7 +114,7 @@ class Part:
         return arrow_blocks(self.path, wanted.choose, most, like, span)
 
     def schema(self) -> Any:
-        """Of a table of Arrow; None of any other file."""
+        """The schema of a parquet or Arrow file; None for other files and streams."""
         if self.ending not in ARROW or self.stream is not None:
             return None
         with blamed_on(self.path):
@@ -129,8 +129,8 @@ def _json_file_blocks(path: Path, wanted: ColumnSpec, most: int | None) -> Itera
 def find_parts(source: PathLike) -> tuple[Part, ...]:
     """The parts of `source`: a file, `file.npz:key`, all files of a folder, those of a pattern, or `-`.
 
-    Parts are in the order of their names, numbers in them by their size. In a folder, names that begin with a dot or an
-    underscore are left out, as is the habit of what writes such folders; all others must have one ending.
+    Parts are ordered by name, and numbers in names by value. In a folder, names that begin with a dot or an underscore
+    are skipped, since programs that write such folders mark other files in this way; all others must have one ending.
     """
     text = os.fspath(source)
     if text == STREAM:
@@ -165,7 +165,7 @@ def _natural(name: str) -> list[tuple[int, str]]:
 
 
 def stream_part(stream: Any) -> Part:
-    """What comes from a stream: Arrow's, JSON lines or CSV, told by its first bytes."""
+    """A stream as a part; its first bytes show whether it is Arrow, JSON lines or CSV."""
     first = bytes(stream.peek(8)[:8])
     if first.startswith(b"PAR1"):
         raise InputError(f"{STREAM}: parquet cannot be read from a stream: save it as a file, or send an Arrow stream")
@@ -177,7 +177,7 @@ def stream_part(stream: Any) -> Part:
 
 
 def split_key(path: PathLike) -> tuple[Path, str | None]:
-    """`file.npz:key` in two; a file whose name has a colon wins."""
+    """Split `file.npz:key` in two, unless a file of this name exists."""
     text = os.fspath(path)
     match = _WITH_KEY.fullmatch(text)
     return (Path(match[1]), match[2]) if match and not Path(text).exists() else (Path(text), None)
@@ -185,7 +185,7 @@ def split_key(path: PathLike) -> tuple[Path, str | None]:
 
 @contextmanager
 def blamed_on(file: Path, beside: Mapping[str, PathLike] = MappingProxyType({})) -> Iterator[None]:
-    """Faults found inside are faults of this file, or of that in which a column of its own was `beside` it, by role."""
+    """Errors raised inside name this file, or the file of the column that they are about (`beside`, by role)."""
     try:
         yield
     except InputError as error:

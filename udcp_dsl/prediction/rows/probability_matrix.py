@@ -22,11 +22,11 @@ Matrix: TypeAlias = npt.NDArray[np.floating[Any]]
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
 _INDEX = re.compile(r"__index_level_\d+__")  # a column that pandas writes for an index without a name
-_NAMED = 30  # unexpected columns that are named
-_PIECE = 1 << 19  # entries that are checked at a time: they stay in the cache between two passes
-_BITS = {"bfloat16": 8, "float16": 11}  # significant bits; every other dtype is held to those of float32
+_NAMED = 30  # unexpected columns that a message names
+_PIECE = 1 << 19  # entries checked at a time, which stay in the cache between two passes
+_BITS = {"bfloat16": 8, "float16": 11}  # significant bits; all other dtypes count as float32
 _FLOAT32_BITS = 24
-_MOST_IN_SINGLE = 1 << 18  # entries of a row whose sum is looked at in single precision first
+_MOST_IN_SINGLE = 1 << 18  # longest row whose sum is checked in float32 first
 
 
 def probabilities(
@@ -41,11 +41,11 @@ def probabilities(
 ) -> Matrix:
     """Check the probabilities of n instances over K labels and put their columns into the order of `labels`.
 
-    Takes numpy arrays, torch tensors and nested lists, whose columns are in the order of `labels` or, where given, of
-    `class_names`; and pandas or polars frames, whose columns name themselves (`others` are those that are no labels).
-    A float32 or float64 array in order is passed through without a copy. `logits=True` takes the softmax and
-    `normalize=True` divides by the row sums, both in float64. `empty=True` takes no rows at all, too. Gives a
-    C-contiguous float32 or float64 matrix. Refuses with an `InputError` whatever is not one distribution a row.
+    Takes numpy arrays, torch tensors and nested lists, whose columns are in the order of `labels` or, if given, of
+    `class_names`; and pandas or polars frames, whose columns are matched by name (`others` are those that are not
+    labels). A float32 or float64 array in order is passed through without a copy. `logits=True` takes the softmax and
+    `normalize=True` divides by the row sums, both in float64. `empty=True` allows zero rows. Returns a C-contiguous
+    float32 or float64 matrix. Raises `InputError` unless each row is a distribution.
 
     >>> probabilities([[0.7, 0.3], [0.5, 0.5]], ["ham", "spam"], class_names=["spam", "ham"])
     array([[0.3, 0.7],
@@ -71,7 +71,7 @@ def probabilities(
 
 
 def arrange(array: npt.NDArray[Any], labels: Sequence[str], class_names: Any = None) -> npt.NDArray[Any]:
-    """A numeric (n, K) array, its columns moved from the order of `class_names` to that of `labels`."""
+    """A numeric (n, K) array, with columns moved from the order of `class_names` to that of `labels`."""
     K = len(labels)
     if array.ndim == 1 and array.size:
         way_out = "for one instance pass a (1, K) matrix: probs[None, :]"
@@ -105,9 +105,9 @@ def refuse_no_rows(array: npt.NDArray[Any]) -> None:
 def match_columns(
     columns: Iterable[object], labels: Sequence[str], others: Sequence[str] = (), only_labels: bool = False
 ) -> list[int]:
-    """For each label the position of its column. `others` are the columns that are no labels; all must be there.
+    """The position of each label's column. `others` are the columns that are not labels; all of them must exist.
 
-    Any further column is refused, but for the index that pandas writes into files, or with `only_labels`.
+    Any further column is refused, except the index that pandas writes into files, unless `only_labels` is true.
     """
     names = [str(column) for column in columns]
     index = {name: position for position, name in enumerate(names)}
@@ -154,7 +154,7 @@ def _repeated(names: Sequence[str]) -> str:
 
 
 def names_of_classes(class_names: Any) -> tuple[str, ...]:
-    """Class names as texts; refuses what has no order (a set, a dict), one string, and names that are none (None)."""
+    """Class names as texts; refuses a set or a dict (they have no order), a single string, and entries such as None."""
     names = listed(class_names, "class_names")
     for position, name in enumerate(names):
         if isinstance(name, bool) or not isinstance(name, str | int):
@@ -163,7 +163,7 @@ def names_of_classes(class_names: Any) -> tuple[str, ...]:
 
 
 def check_class_names(class_names: Any, labels: Sequence[str]) -> list[int]:
-    """For each label the position of its name in `class_names`."""
+    """The position of each label in `class_names`."""
     names = names_of_classes(class_names)
     if len(names) != len(labels):
         raise InputError(f"class_names has {len(names)} names, but there are {len(labels)} labels")
@@ -180,9 +180,9 @@ def check_class_names(class_names: Any, labels: Sequence[str]) -> list[int]:
 def sum_tolerance(K: int, bits: int) -> float:
     """How far from 1 the rounded probabilities of one row may sum, when `bits` significant bits are held.
 
-    Let u = 2^-bits. Exponentials, their sum and the quotients are each rounded once, which comes to at most 3u(1 + 2u).
-    The sum itself is formed in float32 or better by every library, at worst term after term: K 2^-24. A probability
-    too small for the normal range of float16 is off by up to 2^-25: K 2^-25. Text of six decimals needs some 1e-5.
+    Let u = 2^-bits. Exponentials, their sum and the quotients are each rounded once: an error of at most 3u(1 + 2u).
+    Every library computes the sum in float32 or better, at worst term by term: K 2^-24. A probability below the normal
+    range of float16 is off by up to 2^-25: K 2^-25. Text with six decimals needs about 1e-5.
     """
     u = 2.0**-bits
     return 3 * u * (1 + 2 * u) + 1.5 * K * 2.0**-24 + 1e-5
@@ -217,12 +217,12 @@ def _array(probs: Any) -> npt.NDArray[Any]:
 
 
 def _not_numbers(array: npt.NDArray[Any], labels: Sequence[str]) -> str:
-    """What to say of an array whose dtype is not one of real numbers."""
+    """The message about an array whose dtype is not a type of real numbers."""
     if array.dtype.kind in "OUS":
         for (row, column), entry in np.ndenumerate(array):
             try:
                 float(entry)
-            except (TypeError, ValueError, OverflowError):  # the last of whole numbers with hundreds of digits
+            except (TypeError, ValueError, OverflowError):  # OverflowError: an integer with hundreds of digits
                 shown = entry.item() if isinstance(entry, np.generic) else entry
                 return f"the probabilities: row {row}, label {labels[column]!r}, is {shown!r}, not a number"
         return f"the probabilities have dtype {array.dtype}: pass np.asarray(probs, dtype=float)"
@@ -266,12 +266,12 @@ def _checked(values: Matrix, labels: Sequence[str], bits: int) -> Matrix:
 
 
 def _sound(piece: Matrix, tolerance: float) -> bool:
-    """Whether all entries are nonnegative, -0.0 not among them, and all rows sum to 1: what nearly always holds."""
-    # Read as an integer, every float with a minus sign is negative, -0.0 too; NaN and infinity spoil the row sums.
+    """Whether no entry is negative or -0.0 and all rows sum to 1: a fast check that nearly always succeeds."""
+    # Read as an integer, every float with a minus sign is negative, also -0.0; NaN and infinity fail the row sums.
     if piece.view(np.int32 if piece.dtype == np.float32 else np.int64).min() < 0:
         return False
-    # Not by BLAS, which starts threads for as much as this. K numbers from 0 on that sum to about 1, added in any order
-    # in single precision, are off by at most K 2^-24 / (1 - K 2^-24)^2: 1.04 K 2^-24, for as many as these.
+    # einsum and not BLAS, which would start threads for a piece of this size. The float32 sum of K nonnegative numbers
+    # that sum to about 1 is off, in any order, by at most K 2^-24 / (1 - K 2^-24)^2, here 1.04 K 2^-24.
     K = piece.shape[1]
     single = piece.dtype == np.float32
     slack = 1.1 * K * 2.0**-24 if single else 0.0
@@ -284,7 +284,7 @@ def _sound(piece: Matrix, tolerance: float) -> bool:
 
 
 def _off(piece: Matrix, bits: int) -> Mask:
-    """The rows that do not sum to 1, judged by the precision that they show: half precision is often cast up."""
+    """The rows that do not sum to 1 at the precision that their values show: float16 is often cast to a wider type."""
     error = np.abs(_row_sums(piece) - 1)
     off: Mask = error > sum_tolerance(piece.shape[1], bits)
     for coarse in _BITS.values():
@@ -333,7 +333,7 @@ def _normalized(values: Matrix, labels: Sequence[str]) -> Matrix:
 
 @dataclass(frozen=True)
 class _Refusal:
-    """Raises on the first row in which a test finds a fault, with the number of rows that have it."""
+    """Raises an error about the first row that a test marks, with the number of such rows."""
 
     values: Matrix
     labels: Sequence[str]
@@ -344,7 +344,7 @@ class _Refusal:
         self(np.isinf, "is infinite", "drop the row or repair the classifier")
 
     def __call__(self, test: Callable[[Matrix], Mask], what: str, help: str) -> None:
-        """`test` marks the entries or the rows of a piece; `what` may show the entry or the row's sum."""
+        """`test` marks entries or rows of a piece as wrong; `what` may show the entry or the row's sum."""
         first, count, place = -1, 0, ""
         for rows in _pieces(self.values):
             found = test(self.values[rows])

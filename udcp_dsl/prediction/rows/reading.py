@@ -1,6 +1,6 @@
 """Rows from files: probabilities, true labels, groups and ids.
 
-A table's columns name themselves and are matched by name; an array's are in label order, or in that of class names.
+The columns of a table are matched by name; those of an array are in the order of the labels, or of the class names.
 Nothing is unpickled.
 """
 
@@ -37,9 +37,9 @@ def read_rows(path: PathLike, labels: Sequence[str], *, row: int | None = None, 
 def read_column(path: PathLike, column: str | None = None) -> npt.NDArray[Any] | list[Any]:
     """Read one column (true labels, groups or ids) from .npy, .npz, .csv, .txt, .json, .parquet, .arrow or .feather.
 
-    `column`, or `file.csv:column` and `file.npz:key`, says which where there are several. A .txt has one entry a line.
-    Text that consists of whole numbers becomes integers; an empty field becomes None, a missing value; the apostrophe
-    that `write_sets` puts before what would be a formula in a spreadsheet is taken away.
+    `column`, `file.csv:column` or `file.npz:key` selects one of several. A .txt has one entry per line. If all texts of
+    the column are whole numbers, they become integers. An empty field becomes None, a missing value. The apostrophe
+    that `write_sets` puts in front of a text that looks like a formula is removed.
     """
     file, part = split_key(path)
     column = part if column is None else column
@@ -75,9 +75,9 @@ def read_column(path: PathLike, column: str | None = None) -> npt.NDArray[Any] |
 
 
 def read_input(path: PathLike, x: RowInput, alone: bool = False) -> Any:
-    """An input of all rows from a file: the column or key of its name, or of costs those of their entries, fee.gp.
+    """An input of all rows from a file: the column or key of its name or, for costs, one column per entry, as fee.gp.
 
-    `alone`: it is the only one that is read, so that an array without a name is it.
+    `alone`: it is the only input that is read, so an array without a name is taken.
     """
     file, key = split_key(path)
     if alone and (key is not None or file.suffix.lower() in (".npy", ".txt")):

@@ -1,4 +1,4 @@
-"""What belongs to the rows of a matrix: true labels as positions, groups and sample ids as strings, weights."""
+"""Attributes of rows: true labels as positions, groups and sample ids as strings, weights."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Names: TypeAlias = npt.NDArray[np.str_]
 def truth(y: Any, labels: Sequence[str], n: int | None = None) -> Positions:
     """The positions of true labels: strings are names; integers are positions, or names if all labels are numbers.
 
-    Refuses missing values, floats, booleans, one-hot rows, names and positions that do not exist, and, where `n` is
+    Refuses missing values, floats, booleans, one-hot rows, names and positions that do not exist, and, if `n` is
     given, any other number of entries.
 
     >>> truth(["spam", "ham"], ["ham", "spam"])
@@ -37,7 +37,7 @@ def truth(y: Any, labels: Sequence[str], n: int | None = None) -> Positions:
     kinds = set(map(type, entries))
     if not numeric and kinds == {int} and min(entries) >= 0 and max(entries) < len(labels):
         return np.array(entries, np.int64)
-    if kinds == {str} or (kinds == {int} and numeric == len(labels)):  # of one kind, and all there: at once
+    if kinds == {str} or (kinds == {int} and numeric == len(labels)):  # all of one type: look up at once
         named: dict[Any, int] = index if kinds == {str} else {int(label): at for label, at in index.items()}
         found = list(map(named.get, entries))
         if None not in found:
@@ -55,10 +55,10 @@ def truth(y: Any, labels: Sequence[str], n: int | None = None) -> Positions:
 
 
 def labels_as_given(labels: Sequence[str], y: Any = None, class_names: Any = None) -> tuple[Any, ...] | None:
-    """The labels in the type that a user gave them in, where that is not the text of the spec; else None.
+    """The labels in the type in which the user gave them; None if that is text, as in the spec.
 
-    True labels that name labels decide: integers where all labels are numbers, else texts. Where they do not (they are
-    positions, or there are none), `class_names` do. What can be read only once, an iterator, says nothing.
+    True labels that are names decide: integers if all labels are numbers, else texts. If true labels are positions or
+    are not given, `class_names` decide. Iterators are ignored, as they can be read only once.
 
     >>> labels_as_given(["10", "20"], y=[20, 10]), labels_as_given(["10", "20"], y=["10"], class_names=[20, 10])
     ((10, 20), None)
@@ -77,7 +77,7 @@ def labels_as_given(labels: Sequence[str], y: Any = None, class_names: Any = Non
 
 
 def groups_of(values: Any, n: int) -> Names:
-    """One group a row, as strings, by the one rule that there is for groups: `calibrate.checked_arrays.group_names`.
+    """One group per row, as strings, by the rule for all groups: `calibrate.checked_arrays.group_names`.
 
     >>> groups_of([1, "north", 1.0], 3)
     array(['1', 'north', '1'], dtype='<U5')
@@ -86,20 +86,20 @@ def groups_of(values: Any, n: int) -> Names:
 
 
 def id_texts(values: Any, n: int) -> Names:
-    """One id a row, as strings; refuses missing values."""
+    """One id per row, as strings; refuses missing values."""
     return np.array(texts_of(values, "sample ids", n), dtype=np.str_)
 
 
 def sample_ids(values: Any, n: int) -> Names:
-    """One id a row, as strings; refuses missing values, and warns where rows share one.
+    """One id per row, as strings; refuses missing values, and warns if rows share an id.
 
-    What is found out about rows is told apart by their ids alone.
+    Only their ids distinguish rows in the output.
     """
     return np.array(sample_texts(values, n), dtype=np.str_)
 
 
 def sample_texts(values: Any, n: int) -> list[str]:
-    """The same as a list."""
+    """`sample_ids` as a list."""
     names = texts_of(values, "sample ids", n)
     if len(set(names)) < len(names):
         repeated = {name: count for name, count in Counter(names).items() if count > 1}
@@ -113,7 +113,7 @@ def sample_texts(values: Any, n: int) -> list[str]:
 
 
 def weights_of(values: Any, n: int) -> npt.NDArray[np.float64]:
-    """One weight a row: finite numbers from 0, or their texts, as files have them.
+    """One weight per row: finite nonnegative numbers, or their texts, as read from files.
 
     >>> weights_of([1, 0.5, "0.25"], 3)
     array([1.  , 0.5 , 0.25])

@@ -29,17 +29,17 @@ from udcp_dsl.prediction.rows.text_tables import csv_column
 from udcp_dsl.prediction.rows.value import Rows, rows_of
 from udcp_dsl.threads import prefetch
 
-BATCH = 1 << 21  # entries of the matrix that are in memory at a time, for each thread that works on some
-HELD = 1 << 24  # entries of a matrix that is held as a whole; a larger one stays where it is
-_HELD_BYTES = 1 << 26  # of files that do not say how many rows they have
+BATCH = 1 << 21  # entries of the matrix in memory at a time, per thread
+HELD = 1 << 24  # largest matrix, in entries, that is read into memory; a larger one stays in its files
+_HELD_BYTES = 1 << 26  # the same limit in bytes, for files that do not say how many rows they have
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Some rows of a part, from its row `start` on, and `at` among all; `carried` are other columns, as a RecordBatch.
+    """Some rows of a part: the first is row `start` of its file, and row `at` of the source.
 
-    `part` is its position among the parts of the source. `ids` are those of the rows, as they are in the file, where
-    that says of what type they are.
+    `part` is the position of the part in the source. `carried` are columns to copy, as a RecordBatch. `ids` are in the
+    type of the file, if its columns have types.
     """
 
     rows: Rows
@@ -52,15 +52,15 @@ class Batch:
 
 @dataclass(frozen=True)
 class Source:
-    """Rows in files, made by `open_rows`; `beside` are columns that are not in them, by role, for all rows in order."""
+    """Rows in files, made by `open_rows`; `beside` has columns from elsewhere, by role, for all rows in order."""
 
     parts: tuple[Part, ...]
     wanted: ColumnSpec
     logits: bool = False
     normalize: bool = False
     beside: Mapping[str, Any] = field(default_factory=dict)
-    beside_in: Mapping[str, PathLike] = field(default_factory=dict)  # the files of these columns, where they have one
-    model: Part | None = None  # the part whose schema all others must have, where it is not the first
+    beside_in: Mapping[str, PathLike] = field(default_factory=dict)  # the files of these columns, if from files
+    model: Part | None = None  # the part whose schema all others must have, if it is not the first
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -68,24 +68,24 @@ class Source:
 
     @cached_property
     def rows(self) -> int | None:
-        """How many there are, where the files say so."""
+        """Number of rows, if the files say it; else None."""
         counts = [part.rows for part in self.parts]
         return None if None in counts else sum(counts)  # type: ignore[arg-type]  # None is not among them
 
     @cached_property
     def _numbered_ids(self) -> npt.NDArray[np.int64] | None:
-        """The ids that are in a file of their own, where they are whole numbers."""
+        """The ids from `beside`, if they are integers; else None."""
         ids = np.asarray(self.beside.get("ids", ()))
         return ids if len(ids) and ids.dtype.kind in "iu" else None
 
     def part(self, which: int) -> Source:
-        """One of its parts as a source of its own."""
+        """A source of one part."""
         if self.beside:
             raise InputError(f"{next(iter(self.beside))}: give a column of the parts, not a separate file")
         return replace(self, parts=(self.parts[which],), model=self.model or self.parts[0])
 
     def in_pieces(self, length: int) -> Source:
-        """The same rows with large files in pieces, each a part, of so many rows."""
+        """The same rows, with large files split into parts of `length` rows."""
         return replace(self, parts=tuple(piece for part in self.parts for piece in part.pieces(length)))
 
     def batches(self, most: int | None = None) -> Iterator[Batch]:
@@ -93,7 +93,7 @@ class Source:
         return (batch for _, batch in self.by_part(most) if batch is not None)
 
     def by_part(self, most: int | None = None) -> Iterator[tuple[int, Batch | None]]:
-        """The same, each batch with the position of its part, and None at the end of each part."""
+        """The batches, each with the position of its part; None marks the end of a part."""
         most = most or self.batch_rows
         model = self.model or self.parts[0]
         like = model.schema() if self.parts != (model,) else None
@@ -104,7 +104,7 @@ class Source:
             start = part.start
             with blamed_on(part.path, self.beside_in):
                 try:
-                    if not part.continues(before):  # else the file is open, at the first row of this piece
+                    if not part.continues(before):  # else the file is already open, at the first row of this piece
                         blocks = part.blocks(self.wanted, most, like)
                     for block in blocks:
                         rows = self._checked(block, part, at, kinds)
@@ -124,7 +124,7 @@ class Source:
         self._check_beside(at)
 
     def _counted(self) -> int | None:
-        """How many rows there are, by reading them where nothing else tells; None of a stream."""
+        """Number of rows, found by reading them if necessary; None for a stream."""
         if self.rows is not None or self.parts[0].stream is not None:
             return self.rows
         n = 0
@@ -135,7 +135,7 @@ class Source:
 
     @property
     def batch_rows(self) -> int:
-        """As many rows as are in memory at a time, for each that works on some."""
+        """Rows in memory at a time, per thread."""
         return max(1, BATCH // len(self.labels))
 
     def _check_beside(self, n: int) -> None:
@@ -144,7 +144,7 @@ class Source:
                 raise InputError(f"{role}: {len(column)} entries for {n} rows")
 
     def _checked(self, block: Block, part: Part, at: int, kinds: _Kinds) -> Rows:
-        of_text = part.ending == ".csv"  # entries of costs per row are numbers to whoever checks them
+        of_text = part.ending == ".csv"  # EntryColumns are converted when they are checked
         texts = [csv_column(x) if of_text and isinstance(x, list) else x for x in block.texts]
         found = self.wanted.roles(texts)
         for role, column in self.beside.items():
@@ -156,14 +156,14 @@ class Source:
         return block_rows(block, self.wanted, found, logits=self.logits, normalize=self.normalize)
 
     def whole(self) -> Rows:
-        """All rows at once."""
+        """All rows, in memory."""
         batches = list(self.batches(_ALL))
         rows = batches[0].rows if len(batches) == 1 else _joined([batch.rows for batch in batches])
         return rows if rows.ids is None else replace(rows, ids=sample_ids(rows.ids, len(rows)))
 
     def stored(self) -> Rows:
-        """All rows, whose probabilities stay in their files: they are read in blocks, and checked, whenever something
-        is asked of them. What is beside them is read now. Refuses a stream, which cannot be read again."""
+        """All rows, with probabilities that stay in their files: they are read in blocks, and checked, at each use.
+        All other columns are read now. Refuses a stream, which cannot be read again."""
         if self.parts[0].stream is not None:
             raise InputError(
                 f"{self.parts[0].path}: a stream can be read only once, but its rows are needed several times"
@@ -184,7 +184,7 @@ class Source:
         return replace(rows, P=cast(Matrix, BlockedMatrix((n, len(self.labels)), read)))
 
     def _others(self) -> Rows:
-        """What is beside the probabilities of all rows, and of these no column."""
+        """All rows without their probabilities: P has no columns."""
         bare = replace(self, wanted=self.wanted.others_alone)
         if self.wanted.columns.per_row:
             rows = _joined([batch.rows for batch in bare.batches(_ALL)])
@@ -195,12 +195,12 @@ class Source:
         return rows if rows.ids is None else replace(rows, ids=sample_ids(rows.ids, len(rows)))
 
     def read(self) -> Rows:
-        """All rows: held, where they are few or come from a stream, and else stored."""
+        """All rows: in memory if they are few, or from a stream or an .npz; else `stored`."""
         packed = self.parts[0].stream is not None or self.parts[0].ending == ".npz"
         return self.whole() if packed or self._few else self.stored()
 
     def sampled(self, seed: int) -> Rows:
-        """All rows where they are few, else as many of them, drawn by `seed`, as are held; then a warning says so."""
+        """All rows if they fit into memory; otherwise, with a warning, a random sample that does, drawn by `seed`."""
         rows = self.read()
         if not isinstance(rows.P, BlockedMatrix):
             return rows
@@ -217,7 +217,7 @@ class Source:
         return sum(part.identity["bytes"] for part in self.parts) <= _HELD_BYTES
 
     def one(self, row: int) -> Rows:
-        """The row with this number, counted from 0; the others are not looked at."""
+        """The row with this number, counted from 0; other rows are not checked."""
         at = 0
         for part in self.parts:
             with blamed_on(part.path):
@@ -248,10 +248,10 @@ def open_rows(
     """A source of rows: a file, all files of a folder, those of a pattern (`parts/*.parquet`), or `-`, standard input.
 
     .npy, .npz (`file.npz:key`), .csv, .parquet, .arrow, .feather and .jsonl are read, each with one column per label
-    or, in tables of Arrow and JSON lines, with one column of lists, in the order of `labels` or, if given,
-    `class_names`. `columns` says which columns hold what; `roles` are its fields by keyword (`id_column="photo"`).
-    `beside` holds columns that are not in the files, by role ("ids", "groups", "true labels"), for all rows in order.
-    `inputs` are those that a loss reads (`loss.inputs`); columns of inputs that are `unread` may be there too.
+    or, in Arrow tables and JSON lines, with one column of lists, in the order of `labels` or, if given, `class_names`.
+    `columns` says which columns hold what; `roles` are its fields by keyword (`id_column="photo"`). `beside` has
+    columns that are not in the files, by role ("ids", "groups", "true labels"), for all rows in order. `inputs` are
+    those that a loss reads (`loss.inputs`); columns of `unread` inputs are ignored.
     """
     names = None if class_names is None else names_of_classes(class_names)
     columns = replace(columns or Columns(), **roles)
@@ -268,7 +268,7 @@ def block_rows(
     normalize: bool = False,
     empty: bool = False,
 ) -> Rows:
-    """The rows of a block, checked; `found` is what is beside their probabilities, by role."""
+    """The rows of a block, checked; `found` has their other columns, by role."""
     if wanted.matrix:
         values = arrange(block.values, wanted.labels, None if block.named else wanted.class_names)
         rows = rows_of(values, wanted.labels, logits=logits, normalize=normalize, empty=empty)
@@ -285,7 +285,7 @@ _ALL = 1 << 62
 
 
 class _Kinds:
-    """Whether true labels are names or numbers: all of them are, since a number may be a position."""
+    """Checks that true labels are all names or all numbers, since a number may be a position."""
 
     def __init__(self, labels: Sequence[str]) -> None:
         self._labels = labels

@@ -31,26 +31,26 @@ _QUICK_BLOCK = 1 << 23  # bytes of text that are parsed at a time
 
 
 def scalars(cells: list[str]) -> list[Any]:
-    """Cells of text as integers, if all are written as integers are, and None for what is empty."""
+    """Text cells as integers, if all are written as integers; empty cells as None."""
     kind = int if all(WHOLE_NUMBER.fullmatch(cell) and len(cell) < 19 for cell in cells if cell) else str
     return [kind(cell) if cell else None for cell in cells]
 
 
 def csv_column(cells: list[str]) -> list[Any]:
-    """What the cells of a column mean."""
+    """The values of a column of CSV cells."""
     return scalars([from_cell(cell) for cell in cells])
 
 
 def number(cell: str) -> float | None:
-    """A number as text has it."""
+    """The number that a cell has, or None."""
     try:
-        return None if "_" in cell else float(cell)  # Python's own 1_000 is no number here
+        return None if "_" in cell else float(cell)  # 1_000 is a number in Python only
     except ValueError:
         return None
 
 
 def csv_blocks(file: Path, choose: Choose, most: int | None = None) -> Iterator[Block]:
-    """The blocks of a .csv, of about `most` rows each; texts are cells, for `csv_column`."""
+    """The blocks of a .csv, of about `most` rows each; texts are unconverted cells (see `csv_column`)."""
     with file.open(encoding="utf-8-sig", newline="") as stream:
         rows = _csv_rows(stream)
         header = _header(rows)
@@ -65,14 +65,14 @@ def csv_blocks(file: Path, choose: Choose, most: int | None = None) -> Iterator[
 
 
 def csv_stream_blocks(stream: IO[bytes], choose: Choose, most: int | None = None) -> Iterator[Block]:
-    """The same of a stream that is read once, such as standard input."""
+    """The blocks of a CSV stream, such as standard input, which can be read only once."""
     rows = _csv_rows(io.TextIOWrapper(stream, encoding="utf-8-sig", newline=""))
     header = _header(rows)
     yield from _plain_blocks(rows, _chosen(header, rows, choose), most, 0, header)
 
 
 def _csv_rows(stream: IO[str]) -> Iterator[tuple[int, list[str]]]:
-    """The rows of a CSV with the number of the line on which each ends."""
+    """The rows of a CSV, each with the number of the line on which it ends."""
     rows = csv.reader(stream, strict=True)
     try:
         for row in rows:
@@ -89,7 +89,7 @@ def _header(rows: Iterator[tuple[int, list[str]]]) -> list[str]:
 
 
 def _chosen(header: list[str], rows: Iterator[tuple[int, list[str]]], choose: Choose) -> ColumnSelection:
-    """What is wanted of a table with this header, which `rows` come after: they are looked at where it is not there."""
+    """The columns to read from a table with this header; if some are missing, `rows` help to say why."""
     try:
         choice = choose(header, ())
     except InputError as error:
@@ -97,14 +97,16 @@ def _chosen(header: list[str], rows: Iterator[tuple[int, list[str]]], choose: Ch
             raise InputError(NO_HEADER) from error
         _refuse_other_separators(header, rows, choose)
         raise
-    if len(header) == 1 and ";" in header[0]:  # the one column of true labels, perhaps
+    if len(header) == 1 and ";" in header[0]:  # accepted if one column is read, as of true labels
         _refuse_other_separators(header, rows, choose)
     return choice
 
 
 def _refuse_other_separators(header: list[str], rows: Iterator[tuple[int, list[str]]], choose: Choose) -> None:
-    """Refuse a table whose columns are those that are wanted, or which has several, if only another separator is taken;
-    where a spreadsheet writes semicolons, numbers have decimal commas."""
+    """Refuse a table that has the wanted columns, or several instead of one, if it is split at another separator.
+
+    Spreadsheets that write semicolons also write decimal commas.
+    """
     line = ",".join(header)
     for separator in ";\t|":
         names = line.split(separator)
@@ -148,7 +150,7 @@ def _plain_blocks(
         return Block(numbers, choice.by_role([list(column) for column in cells]), named=True)
 
     for line, row in rows:
-        if not row:  # of one column, an empty field; of more, nothing
+        if not row:  # an empty field if there is one column, else a blank line
             blank += len(header) == 1
             continue
         if len(row) != len(header):
@@ -179,8 +181,10 @@ def _plain_blocks(
 
 
 def _quick_blocks(file: Path, header: Sequence[str], choice: ColumnSelection) -> Generator[Block, None, int | None]:
-    """The same by pyarrow if that is installed; returns None at the end of the file, and where it finds a fault, which
-    is for the plain reader to name, how many rows it has read."""
+    """The blocks, read by pyarrow if that is installed; returns None at the end of the file.
+
+    At an error, it returns the number of rows read so far; the plain reader goes on from there and names the error.
+    """
     read = 0
     try:
         import pyarrow as pa
@@ -205,7 +209,7 @@ def _quick_blocks(file: Path, header: Sequence[str], choice: ColumnSelection) ->
 
 
 def json_blocks(stream: IO[bytes], choose: Choose, most: int | None = None) -> Iterator[Block]:
-    """The blocks of JSON lines: objects with the same keys, of which one may be a list, the probabilities."""
+    """The blocks of JSON lines: objects with the same keys, one of which may hold the list of probabilities."""
     lines = _json_lines(stream)
     first = next(lines, None)
     if first is None:

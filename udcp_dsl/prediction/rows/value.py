@@ -1,6 +1,6 @@
-"""One object for rows, and the function that makes it.
+"""`Rows`, and `rows_of`, which makes them.
 
-Rows are the probabilities of n instances over K labels, checked and in the order of the labels, and what belongs to
+Rows are the probabilities of n instances over K labels, checked and in the order of the labels, with the attributes of
 each instance. If they do not fit into memory, the probabilities stay in their files (`BlockedMatrix`), or the rows come
 in batches, each of which is a `Rows`.
 """
@@ -33,10 +33,10 @@ from udcp_dsl.threads import cores_here, over_blocks
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Made by `rows_of`: `P` (n, K), columns in the order of `labels`; the rest (n,), or None where it is not given.
+    """Checked rows: `P` is (n, K), columns in the order of `labels`; other fields are (n,), or None if not given.
 
-    `y` are positions in `labels`, whatever the labels are called. Every field but `labels` has one entry a row. `P` of
-    rows that a source keeps (`Source.stored`) is `Stored`; it is typed as the array that it stands for.
+    `y` has positions in `labels`, even if labels are numbers. Every field but `labels` has one entry per row. The `P`
+    of `Source.stored` is a `BlockedMatrix`, though it is typed as the array that it stands for.
     """
 
     labels: tuple[str, ...]
@@ -51,15 +51,14 @@ class Rows:
         return len(self.P)
 
     def take(self, part: slice | npt.NDArray[np.integer[Any]]) -> Rows:
-        """Some of the rows, by their positions, in that order; of a slice nothing is copied."""
+        """Some of the rows, by their positions, in that order; a slice copies nothing."""
         rows = some_rows_of(self, part, "labels")
         if "_looks" in vars(self):
             vars(rows)["_looks"] = self._looks[part]
         return rows
 
     def blocks(self) -> Iterator[Rows]:
-        """The same rows in order: all at once, or where they are stored some at a time, with probabilities that are
-        held."""
+        """The same rows in order: at once or, if `P` is a `BlockedMatrix`, in blocks that are in memory."""
         if not isinstance(self.P, BlockedMatrix):
             yield self
             return
@@ -69,14 +68,14 @@ class Rows:
 
     @property
     def truth(self) -> Positions:
-        """The true labels; refuses where there are none."""
+        """The true labels; InputError if there are none."""
         if self.y is None:
             raise InputError("the true labels are missing: give y")
         return self.y
 
     @property
     def likeliest(self) -> Positions:
-        """The label of highest p, of several the first."""
+        """The label with the highest p; the first of several."""
         return self._looks[:, 0].astype(np.int64)
 
     @property
@@ -97,7 +96,7 @@ class Rows:
 
     @cached_property
     def _looks(self) -> npt.NDArray[np.float64]:
-        """What is asked of all rows, at one go: the likeliest label, its p, and p of the true one (else NaN)."""
+        """Three columns, found in one pass: the likeliest label, its p, and p of the true label (NaN without truth)."""
         return by_rows(self.P, _look, *(() if self.y is None else (self.y,)))
 
 
@@ -107,7 +106,7 @@ def highest(P: Matrix) -> npt.NDArray[np.float64]:
 
 
 def _highest(P: Matrix) -> npt.NDArray[np.float64]:
-    # Numbers that are not negative have the order of their bits, and whole numbers are compared in half the time.
+    # Nonnegative floats are ordered as their bits are, and integers are compared in half the time.
     bits: npt.NDArray[Any] = P.view(f"i{P.dtype.itemsize}")
     found = np.empty(len(P))
 
@@ -120,7 +119,7 @@ def _highest(P: Matrix) -> npt.NDArray[np.float64]:
 
 def _look(P: Matrix, y: Positions | None = None) -> npt.NDArray[np.float64]:
     rows, likeliest = np.arange(len(P)), P.argmax(axis=1)
-    found = np.full((len(P), 3), np.nan, order="F")  # what is asked of it are columns
+    found = np.full((len(P), 3), np.nan, order="F")  # it is read by columns
     found[:, 0], found[:, 1] = likeliest, P[rows, likeliest]
     if y is not None:
         found[:, 2] = P[rows, y]
@@ -143,14 +142,13 @@ def rows_of(
     ignore: Sequence[str] = (),
     empty: bool = False,
 ) -> Rows:
-    """Rows from whatever a user has: every command, `calibrate`, `predict_set`, `evaluate`, `compare` come this way.
+    """Rows from a user's data; every command, `calibrate`, `predict_set`, `evaluate` and `compare` use this function.
 
-    `given` is what `probabilities` takes (an array, a tensor, a frame, lists), with the true labels, groups, ids and
-    weights beside it; of a frame `ignore` names columns to leave unread. Or it is `Rows`, such as `read_rows` gives:
-    they are probabilities already, and what is given beside them takes the place of theirs.
-    `inputs` are those that `loss`, or several, reads.
-    Refuses whatever `probabilities`, `truth`, `groups_of` and `sample_ids` refuse, rows of other labels and, but for
-    `empty=True`, no rows at all.
+    `given` is what `probabilities` takes (an array, a tensor, a frame, lists); `ignore` names columns of a frame to
+    leave unread. Or it is `Rows`, such as `read_rows` returns: they hold probabilities already, and the arguments
+    `y`, `groups`, `ids`, `weights` and `inputs` replace their fields. `inputs` are those that `loss` (or any of several
+    losses) reads. Refuses whatever `probabilities`, `truth`, `groups_of` and `sample_ids` refuse, rows for other labels
+    and, unless `empty=True`, zero rows.
 
     >>> rows = rows_of([[0.7, 0.3], [0.5, 0.5]], ["ham", "spam"], y=["spam", "ham"], groups=[1, 2.0])
     >>> rows.y, rows.groups, rows.take(slice(1, 2)).P, rows.true_probabilities
@@ -181,7 +179,7 @@ def rows_of(
         rows = Rows(tuple(labels), P)
     n = len(rows)
     order = None if class_names is None else check_class_names(class_names, labels)
-    if y is not None and y is not rows.y:  # rows hold positions: where the labels are numbers, integers are names
+    if y is not None and y is not rows.y:  # rows.y has positions, which could be read as names
         entries = listed(y, "true labels")
         rows = replace(rows, y=truth(entries, labels, n))
         if order not in (None, list(range(len(labels)))) and isinstance(entries[0], int):
@@ -193,7 +191,7 @@ def rows_of(
     if weights is not None:
         rows = replace(rows, weights=weights_of(weights, n))
     if losses:
-        if inputs is None:  # a frame of probabilities may have them too
+        if inputs is None:  # a frame of probabilities may have inputs, too
             inputs = given if is_frame(given) and input_columns(given, losses, ignore) else rows.inputs
         read = [x for one in losses if (x := one.inputs_of(inputs, n, order=order)) is not None]
         rows = replace(rows, inputs=RowInputs({k: x for some in read for k, x in some.items()}, n) if read else None)
@@ -201,7 +199,7 @@ def rows_of(
 
 
 def input_columns(frame: Any, losses: Sequence[Loss], ignore: Sequence[str] = ()) -> tuple[str, ...]:
-    """The columns of a frame that are inputs of the specs of these losses, and not of labels or left out."""
+    """The columns of a frame that hold inputs of the specs of these losses, without those in `ignore`."""
     if not losses or not is_frame(frame):
         return ()
     declared = {name: x for loss in losses for name, x in loss.declared_inputs.items()}
@@ -210,14 +208,14 @@ def input_columns(frame: Any, losses: Sequence[Loss], ignore: Sequence[str] = ()
 
 
 def _indexed(inputs: Any) -> dict[str, Any]:
-    """What of the inputs may have an index of its own."""
+    """The inputs that may have an index of their own: each column of a mapping, or the whole object."""
     if isinstance(inputs, Mapping) and not isinstance(inputs, RowInputs):
         return {f"input {name!r}": column for name, column in inputs.items()}
     return {"the inputs": inputs}
 
 
 def _warn_of_another_order(labels: Sequence[str]) -> None:
-    """Integers among true labels are positions in the labels, unless these are numbers: not in the class names."""
+    """Warn that integers in `y` are positions in `labels` (or names, if all labels are numbers), not in class_names."""
     if not all(WHOLE_NUMBER.fullmatch(label) for label in labels):
         warn(
             "y holds integers, taken as positions in loss.labels; class_names are in another order. If y counts in "

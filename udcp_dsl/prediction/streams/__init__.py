@@ -1,1 +1,1 @@
-"""More rows than fit into memory, from input files to files of sets: in batches, in parts, and by several workers."""
+"""From input files to files of sets, for more rows than fit into memory: in batches, in parts, by several workers."""

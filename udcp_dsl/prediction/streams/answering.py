@@ -37,15 +37,15 @@ def told(
     carried: Any = None,
     inputs: RowInputs | None = None,
 ) -> Answers:
-    """What is said of rows with these sets, which are numbered from `first` on where they have no ids."""
+    """What is written for rows with these sets; rows without ids are numbered from `first` on."""
     sets = PredictionSets(predictor.loss, made.mask, ids, inputs=inputs, decided=made.decided)
-    _ = sets.views.members  # they are written, and where they are known costs are soon found
+    _ = sets.views.members  # needed for writing; once they are cached, costs are computed faster
     names: Sequence[str] | range = range(first, first + len(sets)) if ids is None else ids.tolist()
     return Answers(predictor.loss.labels, sets.views, names, sets.costs, sets.decisions, carried)
 
 
 def answers(predictor: SetPredictor, rows: Rows, level: Fraction, *, first: int = 0, carried: Any = None) -> Answers:
-    """Both, one after the other; where truth is known, with which rows are covered."""
+    """Make the sets of rows, and what is written for them; if truth is known, also which rows are covered."""
     made = predictor.answered(rows, level)
     found = told(predictor, made, rows.ids, first=first, carried=carried, inputs=rows.inputs)
     if rows.y is None:
@@ -59,7 +59,7 @@ def answers(predictor: SetPredictor, rows: Rows, level: Fraction, *, first: int 
 def predict_batches(
     predictor: SetPredictor, batches: Iterable[Any], alpha: Level | None, columns: Columns
 ) -> Iterator[Any]:
-    """`SetPredictor.predict_batches`: what can be refused without a batch is refused here and now."""
+    """`SetPredictor.predict_batches`; what can be checked without a batch is checked at the call."""
     level = predictor.calibrated.level(alpha)
     refuse_taken_names(columns.carry)
     predictor.calibrated.check_groups(columns.group_column is not None)

@@ -1,6 +1,6 @@
 """Find ids that occur in more than one file, since results are joined by id.
 
-This is done before prediction, because only the column of ids has to be read; it holds eight bytes per row.
+This is done before prediction, because only the column of ids has to be read; it keeps eight bytes per row.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from udcp_dsl.prediction.rows.source import Source
 
 
 def refuse_shared_ids(source: Source) -> None:
-    """Refuse an id that is in two parts, by both its places; one that is twice in a part is warned of."""
+    """Refuse an id that is in two parts, and name both places; warn of an id that is twice in one part."""
     if "ids" in source.beside:
         sample_texts(source.beside["ids"], len(source.beside["ids"]))
     column = source.wanted.columns.id_column
@@ -29,13 +29,13 @@ def refuse_shared_ids(source: Source) -> None:
         if any(_meet(hashes, others) for others in seen):
             for earlier in range(which):
                 _refuse(source, earlier, which, column)
-        while seen and len(seen[-1]) <= len(hashes):  # few and long, so that each part is looked up in few
+        while seen and len(seen[-1]) <= len(hashes):  # merged, so that each part is looked up in few arrays
             hashes = np.sort(np.concatenate([seen.pop(), hashes]))
         seen.append(hashes)
 
 
 def _meet(some: npt.NDArray[np.int64], others: npt.NDArray[np.int64]) -> bool:
-    """Whether two rising arrays share an entry."""
+    """Whether two sorted arrays share an entry."""
     if not len(others):  # an empty part, which is refused when it is read
         return False
     place = np.searchsorted(others, some)
@@ -49,7 +49,7 @@ def _ids(source: Source, which: int, column: str) -> list[str]:
 
 
 def _refuse(source: Source, first: int, second: int, column: str) -> None:
-    """Two ids may share a hash: only the ids themselves tell."""
+    """Refuse an id that is in both parts; the ids themselves are compared, as two ids may share a hash."""
     place = {name: row for row, name in reversed(list(enumerate(_ids(source, first, column))))}
     for row, name in enumerate(_ids(source, second, column)):
         if name in place:

@@ -26,7 +26,7 @@ from udcp_dsl.prediction.saved import digest
 if TYPE_CHECKING:
     from udcp_dsl.prediction.predictor import SetPredictor
 
-NAME = ".udcp.json"  # after the name of the folder; in the folder itself where nothing can be written beside it
+NAME = ".udcp.json"  # after the folder's name; inside the folder if nothing can be written beside it
 _OLD_NAME = "_udcp.json"  # of version 1, in the folder
 _FORMAT = "udcp_dsl sets in parts"
 _VERSION = 3  # 1 and 2 have one part for each file, however large
@@ -41,10 +41,10 @@ _WHAT = {
 
 @dataclass(frozen=True)
 class Parts:
-    """The parts of a folder, in the order of the input; `done` says which of them were there before.
+    """The parts of a folder, in the order of the input; `done` says which of them existed before.
 
-    `source` has the rows of each file as a part. `plain_ids`: the folder was begun by version 0.2, which wrote all ids
-    as text, in a column `id`.
+    `source` has one part per file of sets. `plain_ids`: the folder was begun by version 0.2, which wrote all ids as
+    text, in a column `id`.
     """
 
     folder: Path
@@ -57,7 +57,7 @@ class Parts:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Hold the folder for oneself; refuse if another process writes other sets to it since it was opened."""
+        """Lock the folder; refuse if another process has begun to write other sets to it since it was opened."""
         with locked(self.folder):
             if self.manifest.read_text(encoding="utf-8") != self.content:
                 raise InputError(f"{self.folder}: another process writes other sets to it: give a new folder")
@@ -65,15 +65,15 @@ class Parts:
 
     @property
     def left(self) -> tuple[int, ...]:
-        """The positions of those that are still to be written."""
+        """The positions of the parts that are still to be written."""
         return tuple(i for i, done in enumerate(self.done) if not done)
 
 
 def open_folder(folder: str | Path, ending: str, predictor: SetPredictor, source: Source, level: Fraction) -> Parts:
-    """Make the folder, or go on in one that was begun with the same predictor, level, columns and parts.
+    """Make the folder, or continue in one that was begun with the same predictor, level, columns and parts.
 
-    Refuses a folder with anything else in it, and one that another process writes to. What a run that was killed left
-    behind is taken away. Of a part that has the same size, but was written or touched since, the sets are made again.
+    Refuses a folder that contains anything else, or that another process is writing to. Removes what a killed run left
+    behind. If an input file has the same size, but another time of modification, its sets are made again.
     """
     folder = Path(folder)
     kind = {
@@ -114,16 +114,16 @@ def open_folder(folder: str | Path, ending: str, predictor: SetPredictor, source
 
 
 def _named(part: Part, ending: str) -> str:
-    """The file of the sets of a part; that of a piece says at which row it begins."""
+    """The name of the file for the sets of a part; for a piece, it says at which row the piece begins."""
     name = Path(part.name).with_suffix(ending)
     return str(name if part.stop is None else name.with_name(f"{name.stem}.from-{part.start:09}{ending}"))
 
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Refuse a folder that another process writes to, and keep others from it; no lock outlives its process.
+    """Lock a folder, or refuse it if another process has locked it; a lock ends with its process.
 
-    Where the system or the file system has no such locks, nobody is kept from anything.
+    Does nothing if the system or the file system has no such locks.
     """
     try:
         import fcntl
@@ -145,9 +145,9 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def _manifest(folder: Path) -> tuple[Path, dict[str, Any] | None]:
-    """Where the manifest is, and what it says; where there is none, or one of another folder, where it will be.
+    """The path of the manifest, and its content: None if there is none, or only that of another folder of this name.
 
-    An empty folder may be another one of the same name, and may be begun with anything.
+    A manifest beside an empty folder is ignored: the folder may be a new one, and may be begun with anything.
     """
     place = folder.resolve()
     beside = place.parent / f".{place.name}{NAME}"
@@ -162,7 +162,7 @@ def _manifest(folder: Path) -> tuple[Path, dict[str, Any] | None]:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Take away what was being written by who was killed."""
+    """Remove the unfinished files of killed processes."""
     for leftover in folder.rglob(".udcp-*.tmp"):
         leftover.unlink(missing_ok=True)
 
@@ -187,7 +187,7 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def _refuse_another(file: Path, before: dict[str, Any], kind: dict[str, Any], parts: dict[str, Any]) -> set[str]:
-    """Refuse to go on with other sets; gives the parts of which it cannot be told whether they have changed."""
+    """Refuse to continue with other sets; returns the parts of the same size that were modified since."""
     for key, what in _WHAT.items():
         if before.get(key) != kind[key]:
             raise InputError(f"{file}: the sets in this folder are {what}: give a new folder, or remove this one")

@@ -1,4 +1,4 @@
-"""From the files of a source to a file of sets, in bounded memory: read, scored and written at the same time."""
+"""From the files of a source to files of sets, in bounded memory; with several threads, scoring overlaps the rest."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from udcp_dsl.threads import cores_here, in_order
 if TYPE_CHECKING:
     from udcp_dsl.prediction.predictor import SetPredictor
 
-# Hears after how many rows a batch begins.
+# Called with the number of rows before a batch.
 Tell: TypeAlias = Callable[[int], None]
 
 _MOST_WORKERS = 4
@@ -33,8 +33,10 @@ _MOST_WORKERS = 4
 
 @dataclass(frozen=True)
 class Tally:
-    """Totals over sets: their number, how many are empty, the sums of sizes and costs, how many are handed over; if the
-    truth is known, whether each row is covered (17 bytes per row)."""
+    """Totals over sets: their number, how many are empty, the sums of sizes and costs, how many are handed over.
+
+    If the truth is known, `judged` says, among other things, which rows are covered (17 bytes per row).
+    """
 
     n: int = 0
     empty: int = 0
@@ -47,7 +49,7 @@ class Tally:
         return Tally(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
     def judgement(self, predictor: SetPredictor, level: Fraction) -> LeastCovered | Risk | None:
-        """Who is covered least, or the mean harm where alpha bounds that; None where no truth is known."""
+        """The parts covered least, or the mean harm if alpha bounds it; None if no truth is known."""
         if not self.judged:
             return None
         truth, covered, highest = (np.concatenate(column) for column in list(zip(*self.judged, strict=True))[:3])
@@ -74,12 +76,12 @@ def predict_file(
     overlap: bool = True,
     plain_ids: bool = False,
 ) -> Tally:
-    """Write the sets of all rows of a source to one file, in order; it appears whole or not at all.
+    """Write the sets of all rows of a source to one file, in order; it appears only when it is complete.
 
-    `overlap=False` reads, scores and writes by turns, in this thread alone. `plain_ids` are written as text, as `id`.
+    `overlap=False` reads, scores and writes in turn, in this thread only. `plain_ids=True` writes ids as text, as `id`.
     """
     answering = _Answering(predictor, level, plain_ids)
-    begun = source.parts[0].start  # where rows without ids are numbered from
+    begun = source.parts[0].start  # the number of the first row, if rows have no ids
 
     def answered(batch: Batch) -> Answers:
         return answering(source, batch, begun + batch.at)
@@ -93,9 +95,9 @@ def predict_file(
 
 
 def predict_parts(predictor: SetPredictor, parts: Parts, level: Fraction, tell: Tell | None = None) -> Tally:
-    """Write the parts that are left, one after the other; rows that `tell` is given are counted over these.
+    """Write the remaining parts, one after the other; the rows reported to `tell` are counted over these parts.
 
-    A part is read while the one before is still scored and written. Where something is wrong with one, those before it
+    With several threads, a part is read while the one before it is still scored. If a part is invalid, those before it
     are finished.
     """
     answering = _Answering(predictor, level, parts.plain_ids)
@@ -123,12 +125,12 @@ def predict_parts(predictor: SetPredictor, parts: Parts, level: Fraction, tell: 
 
 
 def write_p_values(predictor: SetPredictor, source: Source, path: PathLike, tell: Tell | None = None) -> None:
-    """Write the p-values of all rows of a source to one file, in order; it appears whole or not at all."""
+    """Write the p-values of all rows of a source to one file, in order; it appears only when it is complete."""
     if source.parts[0].stream is not None:
         raise InputError(
             f"{source.parts[0].path}: can be read only once, for the sets: for p-values, save the rows in a file"
         )
-    step = max(1, BATCH // (2 * predictor.loss.K))  # p-values are of double precision
+    step = max(1, BATCH // (2 * predictor.loss.K))  # p-values are float64
     named = source.wanted.columns.id_column or "id"
 
     def found(batch: Batch) -> tuple[npt.NDArray[np.float64], Sequence[str] | range]:
@@ -154,14 +156,14 @@ def _told(batches: Iterable[Batch], tell: Tell | None) -> Iterator[Batch]:
 
 
 def _workers(predictor: SetPredictor) -> int:
-    """Threads that may ask its oracle at once; a batch is in memory for each."""
+    """Threads that may call its oracle at once; each has a batch in memory."""
     declared, way = predictor.oracle.declaration, predictor.oracle.way
     quick = isinstance(way, Way) and way.time is not Time.LONGER
     return min(_MOST_WORKERS, cores_here()) if quick and declared is not None and declared.in_threads else 1
 
 
 class _Answering:
-    """From a batch to what is written of it; `first` is the number of its first row, where rows have no ids."""
+    """From a batch to what is written for it; `first` is the number of its first row, used if rows have no ids."""
 
     def __init__(self, predictor: SetPredictor, level: Fraction, plain_ids: bool) -> None:
         self._predictor, self._level, self._plain_ids = predictor, level, plain_ids
@@ -171,7 +173,7 @@ class _Answering:
             found = answers(self._predictor, batch.rows, self._level, first=first, carried=batch.carried)
         if not self._plain_ids:
             found = found.with_ids(source.wanted.columns.id_column, batch.ids)
-        _ = found.sizes  # looked for here, where others need not wait for it
+        _ = found.sizes  # computed here, in a worker thread, so that the writer need not wait
         return found
 
 
@@ -188,7 +190,7 @@ class _File:
 
 
 class _Folder:
-    """Writes sets to the file of their part, which appears at the end of the part; what is not ended is dropped."""
+    """Writes sets to the file of their part, which appears when the part is complete; an unfinished one is dropped."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
@@ -203,7 +205,7 @@ class _Folder:
         if found is not None:
             try:
                 self._file(found)
-            except OSError:  # which file it is, is told where that is open
+            except OSError:  # raised again inside the open file, which adds its name
                 opened, self._open = self._open, None
                 with opened:
                     raise
@@ -224,7 +226,7 @@ class _Dropped(Exception):
 
 @contextmanager
 def blamed(source: Source, batch: Batch) -> Iterator[None]:
-    """Faults of a batch that are found here are faults of its part, at the row that it has there."""
+    """Errors about a batch name its file, and the row by its number in that file."""
     try:
         yield
     except InputError as error:
