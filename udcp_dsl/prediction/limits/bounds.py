@@ -1,10 +1,10 @@
-"""Upper bounds of the mean of a limit's expression over new rows.
+"""Upper bounds for the mean of a limit's expression over new rows.
 
-A bound from n rows is too low with a chance of at most `error`. Of an indicator it is exact (Clopper-Pearson): the
-largest mean at which so few ones, or fewer, have that chance. Of values in [lo, hi] it is that of Hoeffding and Bentkus
-(Bates et al. 2021): with h the relative entropy of two coins, a mean r in [0, 1] is refuted by a mean m < r of n values
-if min(exp(-n h(m, r)), e P(Bin(n, r) <= ceil(n m))) is at most the error; the bound is the least mean that is refuted
-with all above it.
+A bound from n rows is too low with probability at most `error`. For an indicator, it is exact (Clopper-Pearson): the
+largest mean at which so few ones, or fewer, have that probability. For values in [lo, hi], it is that of Hoeffding and
+Bentkus (Bates et al. 2021): with h the relative entropy of two coins, a mean r in [0, 1] is refuted by an observed mean
+m < r of n values if min(exp(-n h(m, r)), e P(Bin(n, r) <= ceil(n m))) is at most the error; the bound is the least mean
+that is refuted together with all means above it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _HALVINGS = 60
 
 
 def upper_bound(limit: Limit, values: npt.NDArray[np.float64], error: float) -> float:
-    """The bound for the mean of a limit's expression, from its values on rows that nothing was chosen by."""
+    """The bound for the mean of a limit's expression, from its values on rows that were used for no choice."""
     if limit.indicator:
         return clopper_pearson_above(int(np.count_nonzero(values > 0.5)), len(values), error)
     low, high = limit.facts.interval
