@@ -1,5 +1,4 @@
-"""One monitored sequence of rows (all rows, or a group, class or bin): its bets, its alarm, and its history for plots.
-"""
+"""A monitored sequence of rows (all rows, or a group, class or bin): its bets, its alarm, and its course for plots."""
 
 from __future__ import annotations
 

@@ -409,8 +409,7 @@ class Monitor(Result):
         return monitor
 
     def _fingerprint(self) -> str:
-        """A hash that identifies the predictor at this alpha: labels, oracle, and the edges that rows are ranked among.
-        """
+        """A hash that identifies the predictor at this alpha: of labels, oracle, and the edges for ranks."""
         said = hashlib.sha256(repr((self.predictor.loss.labels, self.predictor.oracle.name)).encode())
         for ranks in self._cells:
             said.update(repr((ranks.limit, ranks.counts.size)).encode())
