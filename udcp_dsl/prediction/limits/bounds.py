@@ -34,7 +34,8 @@ def upper_bound(limit: Limit, values: npt.NDArray[np.float64], error: float) -> 
 
 
 def clopper_pearson_above(ones: int, n: int, error: float) -> float:
-    """
+    """The exact upper bound for a proportion, from the number of ones among n.
+
     >>> round(clopper_pearson_above(0, 10, 0.05), 4), clopper_pearson_above(10, 10, 0.05)
     (0.2589, 1.0)
     """
@@ -44,7 +45,8 @@ def clopper_pearson_above(ones: int, n: int, error: float) -> float:
 
 
 def hoeffding_bentkus_above(mean: float, n: int, error: float) -> float:
-    """
+    """The upper bound for the mean of values in [0, 1], from their observed mean.
+
     >>> round(hoeffding_bentkus_above(0.1, 1000, 0.05), 4), hoeffding_bentkus_above(1.0, 5, 0.05)
     (0.1216, 1.0)
     """

@@ -17,7 +17,7 @@ from udcp_dsl.prediction.oracle import Floats
 
 CLIP = 20.0
 _PENALTY = (
-    1.0  # on the squared slopes of standardised features: keeps them finite where the two kinds can be told apart
+    1.0  # on the squared slopes of standardised features: keeps them finite if old and new rows can be separated
 )
 
 
