@@ -21,7 +21,7 @@ Conditional: TypeAlias = Literal["group", "class", "difficulty", "decision"] | N
 
 
 def asked(part: Conditional) -> str:
-    """For messages: the argument that asks for one threshold per such part of the rows."""
+    """The argument that asks for one threshold per such part of the rows, as text for messages."""
     return f'conditional="{part}"'
 
 
@@ -32,7 +32,7 @@ class Cellwise:
 
     @property
     def asked(self) -> str:
-        """For messages: the argument that asks for it."""
+        """The argument that asks for such thresholds, as text for messages."""
         return asked(self.conditional)
 
     @property

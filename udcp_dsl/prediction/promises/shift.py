@@ -16,9 +16,8 @@ from udcp_dsl.diagnostics import InputError, warn
 from udcp_dsl.prediction.oracle import Floats
 
 CLIP = 20.0
-_PENALTY = (
-    1.0  # on the squared slopes of standardised features: keeps them finite if old and new rows can be separated
-)
+# On the squared slopes of standardised features: keeps them finite if old and new rows can be separated.
+_PENALTY = 1.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -298,7 +298,7 @@ def _by_threshold(setting: Setting, oracle: Oracle, own: OracleInput) -> _Curve:
 
 
 def _by_price(setting: Setting, oracle: AnchoredOracle, own: OracleInput, worth: float) -> _Curve:
-    """The curve along prices around the worth; the farthest first, as rows with equal sets there are not solved again."""
+    """The curve along prices around the worth; farthest first, as rows with equal sets there are not solved again."""
     given = oracle.with_inputs(own.inputs)
     assert isinstance(given, AnchoredOracle)
     P, truth, rows, weights = to_array(own.P), own.truth, np.arange(len(own)), _weights(own)
