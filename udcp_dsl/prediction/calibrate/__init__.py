@@ -1,7 +1,7 @@
-"""From the scores of true labels to thresholds, and so to prediction sets with guaranteed coverage.
+"""Calibration: from the scores of the true labels to thresholds for prediction sets with guaranteed coverage.
 
-Split conformal prediction: where calibration and test points are exchangeable, {y : s(x, y) <= tau} holds the true
-label with probability at least 1 - alpha. Arrays in, arrays out: nothing here knows a cost, an oracle or a solver.
+Split conformal prediction: if calibration and test points are exchangeable, {y : s(x, y) <= tau} contains the true
+label with probability at least 1 - alpha. Arrays in, arrays out: this package knows no cost, oracle or solver.
 """
 
 from udcp_dsl.prediction.calibrate.calibration import Calibration, Parts, calibrate, label_weighted, merged, threshold

@@ -1,8 +1,8 @@
-"""Thresholds of all points, of each group, of each class, of each bin by difficulty or of each decision.
+"""Thresholds: one for all points, or one per group, class, difficulty bin or decision.
 
 A *cell* is the set of points that share a threshold: all points (marginal), or those of a group, a class or a bin.
 Decisions are groups whose names are known beforehand, so a decision without points has a cell, too. The guarantee holds
-within every cell, since its points are exchangeable with a test point that falls into it.
+within every cell, since its points are exchangeable with a test point in the same cell.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ MODES = (None, "group", "class", "difficulty", "decision")
 
 
 def threshold(scores: ArrayLike, alpha: Level) -> float:
-    """The k-th smallest of the true labels' scores, k = ceil((n + 1)(1 - alpha)): sets {y : s(y) <= threshold} cover.
+    """The k-th smallest score of the true labels, k = ceil((n + 1)(1 - alpha)): sets {y : s(y) <= threshold} cover.
 
-    Infinite scores are legal. Where k > n the threshold is infinite, and a `CalibrationWarning` says how many points
-    are needed. Refuses NaN and anything that is not one row of numbers.
+    Infinite scores are legal. If k > n, the threshold is infinite, and a `CalibrationWarning` says how many points are
+    needed. Refuses NaN and anything but a one-dimensional array of numbers.
 
     >>> threshold([0.3, 0.1, 0.2], alpha=0.5)
     0.2
@@ -68,12 +68,12 @@ def threshold(scores: ArrayLike, alpha: Level) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Parts(Cellwise):
-    """Which points share a threshold: all of them, if nothing else is said.
+    """Which points share a threshold; by default, all of them.
 
-    By group: those of the same `groups` (names or numbers, one a row; 7, 7.0 and "7" are one group); `own_alphas` are
-    those of groups that have their own. By decision: `groups` too, and `decisions`, all that there are. By class: `y`,
-    the indices of the true labels, of `n_classes`. By difficulty: `difficulty`, the highest probability of each row, in
-    so many `bins`.
+    By group: `groups` has one name or number per row (7, 7.0 and "7" are one group), and `own_alphas` the alphas of
+    groups that have their own. By decision: `groups` as well, and `decisions`, the names of all decisions. By class:
+    `y`, the indices of the true labels, each below `n_classes`. By difficulty: `difficulty`, the highest probability of
+    each row, and the number of `bins`.
     """
 
     conditional: Conditional = None
@@ -98,7 +98,7 @@ class Parts(Cellwise):
             raise InputError(f"y=, n_classes= and {asked('class')} must be given together {told}")
 
     def divide(self, n: int) -> tuple[tuple[str, ...], tuple[float, ...], list[IntArray]]:
-        """The names of groups or decisions, the edges between bins, and which of n points are in each cell."""
+        """The names of groups or decisions, the edges between bins, and the indices of the points in each cell."""
         names, edges = tuple[str, ...](), tuple[float, ...]()
         parts = [np.arange(n)]
         if self.by_name:
@@ -121,11 +121,11 @@ ALL = Parts()
 class Calibration(Cellwise):
     """Thresholds for one or several alphas, marginal, by group, class or difficulty: plain data, made by `calibrate`.
 
-    `cells` holds one cell (marginal), one a group in the order of `groups`, one a class, or those of the bins between
-    `edges`: inside and on the edge above each (see `difficulty`). `pooled` holds all points together if calibrated with
-    pool=True, else None; cells with too few points, and groups never seen, then use it. `rule` is what thresholds keep.
-    `label_weights` (K,), where weights go by label (see `label_weighted`), give each label a threshold. `own_alphas`,
-    of groups, are those that stand in place of the one alpha.
+    `cells` holds one cell (marginal), one per group in the order of `groups`, one per class, or two per bin: inside it
+    and on the edge above it, for the bins between `edges` (see `difficulty`). `pooled` is the cell of all points if
+    calibrated with pool=True, else None; cells with too few points, and unseen groups, then use it. `rule` says what
+    the thresholds guarantee. `label_weights` (K,), if points are weighted by label (see `label_weighted`), give each
+    label its own threshold. `own_alphas` maps groups to the alphas that replace the single alpha.
     """
 
     conditional: Conditional
@@ -136,13 +136,13 @@ class Calibration(Cellwise):
     randomize: bool = False
     rule: Rule = COVERAGE
     edges: tuple[float, ...] = ()
-    points: int | None = None  # by difficulty, whose cells overlap on the edges
+    points: int | None = None  # the number of points, by difficulty only: the cells of a bin overlap
     label_weights: FloatArray | None = None
     own_alphas: Mapping[str, Fraction] = field(default_factory=dict)
 
     @property
     def n(self) -> int:
-        """How many points were used."""
+        """The number of calibration points."""
         return sum(cell.n for cell in self.cells) if self.points is None else self.points
 
     @property
@@ -152,14 +152,14 @@ class Calibration(Cellwise):
 
     @property
     def named_cells(self) -> tuple[tuple[str | None, Cell], ...]:
-        """The cells with their names: of groups and bins, None of all points and of classes; bins without edges."""
+        """The cells with their names, None for all points and for classes; of each bin, only the inside."""
         if self.by_difficulty:
             return tuple(zip(bin_names(self.edges), self.cells[::2], strict=True))
         names = self.groups if self.by_name else [None] * len(self.cells)
         return tuple(zip(names, self.cells, strict=True))
 
     def level(self, alpha: Level | None = None) -> Fraction:
-        """One of the calibrated alphas; may be left out where there is only one."""
+        """The calibrated alpha that is meant; `alpha` may be left out if there is only one."""
         known = ", ".join(map(show_level, self.alphas))
         if alpha is None:
             if len(self.alphas) > 1:
@@ -173,20 +173,20 @@ class Calibration(Cellwise):
     def too_few(self, alpha: Level | None = None) -> tuple[str | int, ...]:
         """The groups and bins (by name) or classes (by index) with too few points for a threshold of their own.
 
-        Of a marginal calibration, whose only cell is 0: (0,) or ().
+        For a marginal calibration, whose only cell is 0: (0,) or ().
         """
         level = self.level(alpha)
         named = enumerate(self.named_cells)
         return tuple(i if x is None else x for i, (x, c) in named if c.n < self.rule.needed(self.own_level(x, level)))
 
     def own_level(self, name: str | None, level: Fraction) -> Fraction:
-        """The alpha of a group, where groups have their own in place of the one alpha."""
+        """The alpha of a group: its own, if it has one, else `level`."""
         return level if name is None else self.own_alphas.get(name, level)
 
     def thresholds(self, alpha: Level | None = None) -> float | dict[str, float] | FloatArray:
-        """The threshold (marginal), that of each group or bin by name, or a (K,) array of the classes'.
+        """The threshold (marginal), a dict from the names of groups or bins to thresholds, or a (K,) array by class.
 
-        Of weighted points: that of a new point of their mean weight.
+        With weighted points, the threshold of a new point whose weight is their mean.
         """
         level = self.level(alpha)
         taus = self._taus(level)[self._stand_ins(level)[: len(self.cells)]]
@@ -205,11 +205,12 @@ class Calibration(Cellwise):
         weights: ArrayLike | None = None,
         n: int | None = None,
     ) -> float | FloatArray:
-        """What an oracle's `sets` takes: a float (marginal), (n, 1) by the rows' groups or bins, or (1, K) by class or
-        label.
+        """The thresholds to pass to an oracle's `sets`: a float (marginal), (n, 1) by group or bin of each row, or
+        (1, K) by class or label.
 
-        `difficulty` are the highest probabilities of the rows, `weights` theirs where the points had weights: then it
-        is (n, 1), or (n, K) by class. Refuses rows of a group never seen (unless pooled), and what is not used.
+        `difficulty` is the highest probability of each row. `weights` is the weight of each row, if the points had
+        weights; the thresholds are then (n, 1), or (n, K) by class. Refuses unseen groups (unless pooled) and
+        arguments that the calibration does not use.
         """
         level = self.level(alpha)
         codes = self.cells_of(level, groups, n, difficulty)
@@ -233,13 +234,14 @@ class Calibration(Cellwise):
 
     @property
     def all_cells(self) -> tuple[Cell, ...]:
-        """The cells, and after them, if pooled, all points together."""
+        """The cells, followed by the cell of all points if pooled."""
         return self.cells if self.pooled is None else (*self.cells, self.pooled)
 
     def cells_of(
         self, level: Fraction, groups: Groups | None, n: int | None, difficulty: ArrayLike | None = None
     ) -> IntArray:
-        """Which of `all_cells` decides, to broadcast against (n, K): (1, 1); group or bin (n, 1); class (1, K)."""
+        """Indices into `all_cells` of the deciding cells, which broadcast to (n, K): (1, 1); group or bin (n, 1);
+        class (1, K)."""
         self.check_groups(groups is not None, or_decisions=True)
         if self.by_difficulty:
             if difficulty is None:
@@ -263,7 +265,7 @@ class Calibration(Cellwise):
         return self._stand_ins(level)[cells].reshape(-1, 1)
 
     def as_dict(self) -> dict[str, object]:
-        """Plain data for JSON, from which `from_dict` makes the same calibration, bit for bit."""
+        """Plain data for JSON, from which `from_dict` restores the same calibration, bit for bit."""
         return {
             "conditional": self.conditional,
             "alphas": [str(alpha) for alpha in self.alphas],
@@ -281,7 +283,7 @@ class Calibration(Cellwise):
 
     @classmethod
     def from_dict(cls, data: object) -> Calibration:
-        """What `as_dict` gave, or that of 0.1.0; refuses data that no calibration could have given."""
+        """Inverse of `as_dict`, also for data written by 0.1.0; refuses data that no calibration could have written."""
         names = ("conditional", "alphas", "cells", "groups", "pooled", "randomize")
         later: dict[str, object] = {"rule": Rule().as_dict(), "edges": [], "points": None, "weighted": False}
         later |= {"label_weights": None, "own_alphas": {}}
@@ -320,7 +322,7 @@ class Calibration(Cellwise):
         return np.array([cell.thresholds[at] for cell in self.all_cells], dtype=np.float64)
 
     def _stand_ins(self, level: Fraction) -> IntArray:
-        """For each of `all_cells` the one that decides at this level: itself, or the pooled one if it has too few."""
+        """For each of `all_cells`, the cell that decides at this level: itself, or the pooled one if too small."""
         cells = np.arange(len(self.all_cells), dtype=np.intp)
         if self.pooled is not None:
             need = self.rule.needed(level)
@@ -342,14 +344,14 @@ def calibrate(
 ) -> Calibration:
     """Thresholds from the scores of the true labels, for every alpha at once.
 
-    Each of the `parts` has its own. A cell with too few points gets an infinite threshold, so that it covers by full
-    sets, and one `CalibrationWarning` names them all. With pool=True groups and classes get the threshold of all points
-    together: smaller sets, but within those *no* coverage is guaranteed.
+    Each of the `parts` gets its own threshold. A cell with too few points gets an infinite one, so that its sets
+    contain every label, and one `CalibrationWarning` names all such cells. With pool=True, they get the threshold of
+    all points together: smaller sets, but *no* coverage is guaranteed within those cells.
 
-    `rule` is what each threshold keeps: coverage on average, or with a confidence over the draw of the points; or the
-    mean harm of misses, by the `harms` of the points and the largest of any label. `weights`: those of the points, for
-    new ones that are shifted. randomize=True keeps the scores, for `randomized_sets`. warned=True: `warn_of_too_few`
-    was asked before there were scores, and says nothing more.
+    `rule` says what each threshold guarantees: coverage on average, or with a confidence over the draw of the points;
+    or a bound on the mean harm of misses, from the `harms` of the points and the largest harm of any label. `weights`
+    are those of the points, if new points are shifted. randomize=True keeps the scores, for `randomized_sets`.
+    warned=True: `warn_of_too_few` has already been called, so there is no warning here.
 
     >>> c = calibrate([1, 2, 3, 4, 5, 6], alphas=0.5, parts=Parts("group", groups=list("aaabbb")))
     >>> c.thresholds()
@@ -420,15 +422,16 @@ def label_weighted(
     harms: ArrayLike | None = None,
     most: Fraction | None = None,
 ) -> Calibration:
-    """Thresholds for new points with another mix of labels, from the scores of true labels `y`: one per label.
+    """Thresholds, one per label, for new points with another mix of labels, from the scores of the true labels `y`.
 
-    `label_weights` r(y) say how much likelier each label is among new points. A new one with the candidate label y has
-    the weight r(y), so that the threshold of y is the least tau with (Podkopaev and Ramdas, 2021)
+    `label_weights` r(y) say how many times as likely each label is among new points. A new point with candidate label y
+    has weight r(y), so the threshold of y is the least tau with (Podkopaev and Ramdas, 2021)
 
         sum over points with s_i > tau of r(y_i) + r(y)  <=  alpha (sum over points of r(y_i) + r(y)).
 
-    Sets {y : s(y) <= tau_y} cover with probability at least 1 - alpha if r is right up to a factor, and scores do not
-    depend on the points. Where harm is bounded, points count by their harm, the new one by the largest of any label.
+    Sets {y : s(y) <= tau_y} cover with probability at least 1 - alpha if r is right up to a factor and the score does
+    not depend on the calibration points. If harm is bounded, each r on the left is multiplied by the harm of its point;
+    that of the new point, by the largest harm of any label.
 
     >>> c = label_weighted(np.array([1.0, 2.0, 3.0]), np.array([0, 0, 1]), np.array([1.0, 2.0]), alphas=0.5)
     >>> c.tau().tolist()
@@ -440,7 +443,7 @@ def label_weighted(
 
 
 def merged(calibrations: Iterable[Calibration]) -> Calibration:
-    """Calibrations of the same rows at different alphas as one.
+    """Merge calibrations of the same rows at different alphas into one.
 
     >>> merged([calibrate([1, 2, 3], alphas=0.5), calibrate([10, 20, 30], alphas=0.25)]).thresholds(0.25)
     30.0

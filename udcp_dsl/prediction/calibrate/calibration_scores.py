@@ -1,9 +1,9 @@
-"""The calibration scores that are kept, for p-values and to test later whether new rows still rank among them.
+"""The calibration scores that are kept, for p-values and to test later whether new rows are still exchangeable.
 
-The scores of a cell are stored as distinct values, each with the number of scores below it and up to it. A file keeps
-only those at fixed ranks, ceil(j (n + 1) / parts) for 0 < j < parts, and at the thresholds. The ranks are fixed so that
-the choice says nothing about the other scores. Here the cells are a *partition* of the rows: all rows, groups, classes
-or, by difficulty, the rows between and on the edges of bins.
+The scores of a cell are stored as distinct values, each with the number of scores below it and up to it. If there are
+many, a file keeps only the scores at fixed ranks, ceil(j (n + 1) / parts) for 0 < j < parts, and at the thresholds. The
+ranks are fixed so that the choice says nothing about the other scores. Here the cells are a *partition* of the rows:
+all rows, groups, classes or, by difficulty, the rows between the edges of bins and those on each edge.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.calibrate.checked_arrays import FloatArray, IntArray, points_of_cells
 from udcp_dsl.prediction.calibrate.plain import RESAVE, decode, encode, fields
 
-# A file keeps so many scores of all cells together as they are; of more, each cell is thinned to at most `_PARTS`.
+# A file keeps all scores if the cells have at most this many together; else each cell is thinned to at most `_PARTS`.
 _WHOLE = 20_000
 _PARTS, _FEWEST_PARTS = 10_010, 110
 
-# A monitor ranks new rows among the scores of this many parts: a divisor of the parts of a file, where these are more.
+# The number of parts by which a monitor ranks new rows. If a file has more parts, their number is a multiple of it.
 EDGES = 1_001
 
 
 @dataclass(frozen=True, eq=False)
 class RankTable:
-    """n sorted scores: distinct `values`, and of the scores how many are `below` and how many `upto` each value.
+    """n sorted scores: their distinct `values`, and the numbers of scores `below` and up to (`upto`) each value.
 
-    `parts` is None where all are kept, else that of the ranks that are, beside the `ranks` of thresholds. `harm`, where
-    harm is bounded, is that of all scores at or above each value.
+    `parts` is None if all scores are kept; otherwise they are kept at `fixed_ranks(n, parts)` and at `ranks`, those of
+    the thresholds. `harm`, if harm is bounded, is the total harm of the scores at or above each value.
     """
 
     n: int
@@ -44,7 +44,7 @@ class RankTable:
 
     @classmethod
     def of(cls, scores: FloatArray, harms: FloatArray | None = None) -> RankTable:
-        """All of some scores.
+        """The table of all `scores`, none left out.
 
         >>> c = RankTable.of(np.array([3.0, 1.0, 3.0]))
         >>> c.values.tolist(), c.below.tolist(), c.upto.tolist(), c.at_least(np.array([0, 3, 4.0])).tolist()
@@ -59,7 +59,7 @@ class RankTable:
         return cls(scores.size, values, upto - counts.astype(np.intp), upto, harm=harm)
 
     def at_least(self, scores: FloatArray) -> IntArray:
-        """How many of the n are at or above each of these; where thinned, at most so many."""
+        """How many of the n scores are at or above each of `scores`; an upper bound if the table is thinned."""
         at = np.searchsorted(self.values, scores, side="left")
         below = np.append(self.below, self.n)
         upto = np.concatenate([[0], self.upto])
@@ -67,7 +67,7 @@ class RankTable:
         return np.asarray(self.n - np.where(equal, below[at], upto[at]), dtype=np.intp)
 
     def harm_at_least(self, scores: FloatArray) -> FloatArray:
-        """The harm of those at or above each of these; where thinned, at most so much."""
+        """The total harm of the scores at or above each of `scores`; an upper bound if the table is thinned."""
         assert self.harm is not None
         total = np.append(self.harm, 0.0)
         at = np.searchsorted(self.values, scores, side="left")
@@ -77,24 +77,24 @@ class RankTable:
         return np.asarray(total[np.where(equal, at, np.maximum(at - 1, 0))])
 
     def at_ranks(self, ranks: IntArray) -> IntArray:
-        """The positions among `values` of the scores at these ranks (from 1), which must be kept."""
+        """The positions in `values` of the scores at these ranks (counted from 1), which must be kept."""
         at = np.searchsorted(self.upto, ranks, side="left")
         assert bool((self.below[at] < ranks).all()), "a rank that was not kept"
         return at
 
     def thinned(self, parts: int, ranks: Iterable[int]) -> RankTable:
-        """The scores at `fixed_ranks` and at these, if that is less than all."""
+        """The table with only the scores at `fixed_ranks` and at `ranks`; unchanged if it has fewer than `parts`."""
         if self.n < parts:
             return self
         kept = tuple(sorted({k for k in ranks if k <= self.n}))
         at = np.unique(self.at_ranks(np.union1d(fixed_ranks(self.n, parts), kept).astype(np.intp)))
         if self.harm is not None:
-            at = np.union1d(at, [0])  # the least: all harm is at or above it
+            at = np.union1d(at, [0])  # the smallest score: all harm is at or above it
         harm = None if self.harm is None else self.harm[at]
         return RankTable(self.n, self.values[at], self.below[at], self.upto[at], parts, kept, harm)
 
     def as_dict(self) -> dict[str, object]:
-        """Plain data for JSON, from which `from_dict` makes an equal value."""
+        """Plain data for JSON, from which `from_dict` restores an equal table."""
         return {
             "n": self.n,
             "values": encode(self.values.tolist()),
@@ -107,7 +107,7 @@ class RankTable:
 
     @classmethod
     def from_dict(cls, data: object) -> RankTable:
-        """What `as_dict` gave; refuses what no scores could have given."""
+        """Inverse of `as_dict`; refuses data that no scores could have given."""
         d = fields(data, ("n", "values", "below", "upto", "parts", "ranks", "harm"), "calibration scores")
         values = np.array(decode(d["values"], "calibration scores"), dtype=np.float64)
         below, upto, ranks = (_whole(d[name]) for name in ("below", "upto", "ranks"))
@@ -115,7 +115,7 @@ class RankTable:
         numbers = all(
             not isinstance(x, bool) and isinstance(x, int) and x >= 0 for x in (n, 0 if parts is None else parts)
         )
-        too_many = isinstance(parts, int) and parts > max(_PARTS, _FEWEST_PARTS)  # each of them would be looked at
+        too_many = isinstance(parts, int) and parts > max(_PARTS, _FEWEST_PARTS)  # work grows with `parts`
         if not numbers or too_many or not below.size == upto.size == values.size:
             raise InputError(f"calibration scores: their counts are damaged; {RESAVE}")
         assert isinstance(n, int)
@@ -140,7 +140,7 @@ class RankTable:
 
 
 def fixed_ranks(n: int, parts: int) -> IntArray:
-    """ceil(j (n + 1) / parts) for 0 < j < parts, each once: all of 1 .. n where parts is n + 1 or more.
+    """ceil(j (n + 1) / parts) for 0 < j < parts, without duplicates: all of 1 .. n if parts is n + 1 or more.
 
     >>> fixed_ranks(9, 5).tolist(), fixed_ranks(3, 100).tolist()
     ([2, 4, 6, 8], [1, 2, 3])
@@ -152,7 +152,7 @@ def fixed_ranks(n: int, parts: int) -> IntArray:
 
 @dataclass(frozen=True, eq=False)
 class CalibrationScores:
-    """The scores of every cell: once, or once for each of `alphas` where anchors give each its own scores."""
+    """The scores of every cell: one tuple of cells, or one per alpha if anchors give each alpha its own scores."""
 
     alphas: tuple[Fraction, ...]
     cells: tuple[tuple[RankTable, ...], ...]
@@ -166,7 +166,7 @@ class CalibrationScores:
         alphas: Sequence[Fraction] = (),
         harms: FloatArray | None = None,
     ) -> CalibrationScores:
-        """Scores of the true labels, one array or one for each alpha, with the cell of each row, and its harm."""
+        """From the scores of the true labels (one array, or one per alpha) and each row's cell (`codes`) and harm."""
         parts = points_of_cells(codes, cells)
         return cls(
             tuple(alphas),
@@ -174,11 +174,11 @@ class CalibrationScores:
         )
 
     def at(self, alpha: Fraction) -> tuple[RankTable, ...]:
-        """The cells' scores at a level."""
+        """The scores of each cell at this alpha."""
         return self.cells[self.alphas.index(alpha) if self.alphas else 0]
 
     def thinned(self, ranks: Sequence[Sequence[int]]) -> CalibrationScores:
-        """As a file keeps them: `ranks` are those of each cell's thresholds."""
+        """The scores to keep in a file; `ranks` are those of the thresholds of each cell."""
         if sum(counts.n for counts in self.cells[0]) <= _WHOLE:
             return self
         parts = max(_FEWEST_PARTS, _PARTS // len(self.cells[0]))
@@ -200,7 +200,7 @@ class CalibrationScores:
 
     @classmethod
     def from_dict(cls, data: object, alphas: Sequence[Fraction]) -> CalibrationScores:
-        """What `as_dict` gave for a predictor with these alphas; refuses anything else."""
+        """Inverse of `as_dict`, for a predictor with these alphas; refuses anything else."""
         d = fields(data, ("alphas", "cells"), "calibration scores")
         levels, cells = d["alphas"], d["cells"]
         if levels not in ([], [str(alpha) for alpha in alphas]) or not isinstance(cells, list):

@@ -1,4 +1,4 @@
-"""A cell: the calibration points that share a threshold, and this threshold under a rule."""
+"""A cell: calibration points that share a threshold, and this threshold under a rule."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ Conditional: TypeAlias = Literal["group", "class", "difficulty", "decision"] | N
 
 
 def asked(part: Conditional) -> str:
-    """How a threshold for each such part of the rows is asked for, in messages."""
+    """The argument that asks for one threshold per such part of the rows, as text for messages."""
     return f'conditional="{part}"'
 
 
 class Cellwise:
-    """What has one threshold for all rows, or one per group, class or bin, as `conditional` says."""
+    """Base of values with one threshold for all rows or one per group, class, bin or decision (`conditional`)."""
 
     conditional: Conditional
 
     @property
     def asked(self) -> str:
-        """How it is asked for, in messages."""
+        """The argument that asks for such thresholds, as text for messages."""
         return asked(self.conditional)
 
     @property
@@ -52,7 +52,7 @@ class Cellwise:
 
     @property
     def by_difficulty(self) -> bool:
-        """Whether each bin by the highest probability has its own threshold."""
+        """Whether each bin of the highest probability has its own threshold."""
         return self.conditional == "difficulty"
 
     @property
@@ -66,7 +66,7 @@ class Cellwise:
         return self.conditional in ("group", "decision")
 
     def check_groups(self, given: bool, *, or_decisions: bool = False) -> None:
-        """Refuse groups of new rows that are not used, and none where they are needed."""
+        """Raise an error if groups of new rows are given but not used, or needed but not given."""
         used = self.by_name if or_decisions else self.by_group
         if given and not used:
             raise InputError(
@@ -78,10 +78,10 @@ class Cellwise:
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """The points that share a threshold: how many, and the threshold at each alpha.
+    """The number n of points that share a threshold, and the threshold at each alpha.
 
-    Kept where they are needed: the sorted scores, to randomize, and, of weighted points, whose threshold depends on
-    the weight of the new one, `steps` at each alpha (`thresholds` are those of a new point of their mean weight).
+    The sorted scores are kept only to randomize sets or if points are weighted. With weights, the threshold depends on
+    the weight of the new point: `steps` gives it at each alpha, and `thresholds` is for a new point of mean weight.
     """
 
     n: int
@@ -101,7 +101,7 @@ def make_cell(
     harms: FloatArray | None = None,
     keep: bool = False,
 ) -> Cell:
-    """A cell from the scores of its true labels, their weights and their harms where these count."""
+    """A cell from the scores of the true labels of its points and, if used, the weights and harms of the points."""
     if weights is None and rule.most is None:
         return Cell(scores.size, _kth_smallest(scores, levels, rule), _frozen(np.sort(scores)) if keep else None)
     order = np.argsort(scores, kind="stable")
@@ -129,7 +129,7 @@ def _kth_smallest(scores: FloatArray, levels: Sequence[Fraction], rule: Rule) ->
 
 
 def joined(cells: Sequence[Cell]) -> Cell:
-    """One cell of the same points at several alphas, each with scores of its own; what is kept is the first's."""
+    """Join cells of the same points at several alphas into one; scores, weights and harms are those of the first."""
     first, *others = cells
     thresholds = sum((cell.thresholds for cell in others), first.thresholds)
     found = sum((cell.steps for cell in others), first.steps)
@@ -140,13 +140,13 @@ def cell_as_dict(cell: Cell) -> dict[str, object]:
     """Plain data for JSON."""
     kept = {name: getattr(cell, name) for name in ("scores", "weights", "harms")}
     plain = {name: None if values is None else encode(values.tolist()) for name, values in kept.items()}
-    # The steps of several alphas may be of several scores, those of several anchors.
+    # With one anchor per alpha, each alpha has its own scores, and the steps come from these.
     found = [{"limits": encode(x.limits.tolist()), "taus": encode(x.taus.tolist())} for x in cell.steps]
     return {"n": cell.n, "thresholds": encode(cell.thresholds), **plain, "steps": found}
 
 
 def cell_from_dict(data: object, levels: tuple[Fraction, ...], rule: Rule, *, randomize: bool, weighted: bool) -> Cell:
-    """What `cell_as_dict` gave; refuses data that no cell could have given."""
+    """Inverse of `cell_as_dict`; refuses data that no cell could have given."""
     given = {"weights": None, "harms": None, "steps": [], **data} if isinstance(data, dict) else data
     d = fields(given, ("n", "thresholds", "scores", "weights", "harms", "steps"), "calibration cell")
     n, taus = d["n"], tuple(decode(d["thresholds"], "thresholds"))

@@ -1,4 +1,4 @@
-"""Convert the arguments of calibration to arrays (scores, groups, classes); errors name the row."""
+"""Convert the arguments of calibration to arrays (scores, groups, classes, weights); errors name the row."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _WHOLE_FLOAT = re.compile(r"(?:0|-?[1-9][0-9]*)\.0+")
 
 
 def points_of_cells(codes: IntArray, cells: int) -> list[IntArray]:
-    """The points of each cell, in their order, from the cell of each.
+    """The indices of the points in each cell, rising, from the cell of each point.
 
     >>> [cell.tolist() for cell in points_of_cells(np.array([1, 0, 1]), 3)]
     [[1], [0, 2], []]
     """
     ends = np.cumsum(np.bincount(codes, minlength=cells))[:-1]
-    small = codes.astype(np.uint16) if cells <= 1 << 16 else codes  # short whole numbers are sorted digit by digit
+    small = codes.astype(np.uint16) if cells <= 1 << 16 else codes  # numpy radix-sorts 16-bit integers
     return np.split(np.argsort(small, kind="stable"), ends)
 
 
@@ -50,10 +50,10 @@ def as_scores(scores: ArrayLike) -> FloatArray:
 
 
 def group_names(groups: Groups | None, n: int | None) -> list[str]:
-    """The name of each row's group, by which it is known everywhere; n, where given, is how many rows there must be.
+    """The name of each row's group, as used everywhere; n, if given, is the required number of rows.
 
-    A group is a single value, known by its text; 7, 7.0, "7" and "7.0" are one group, as a column of whole numbers is
-    written as floats wherever one of them was missing. Missing values and empty text are refused.
+    A group is a single value, identified by its text. 7, 7.0, "7" and "7.0" are one group, because a column of whole
+    numbers turns into floats as soon as one is missing. Missing values and empty text are refused.
 
     >>> group_names([7, 7.0, "7", "7.0", 1.5, "north"], 6)
     ['7', '7', '7', '7', '1.5', 'north']
@@ -83,7 +83,7 @@ def as_classes(y: ArrayLike | None, n_classes: int | None, n: int) -> tuple[int,
 
 
 def as_weights(weights: ArrayLike | None, n: int, what: str = "weights") -> FloatArray:
-    """One number a row, from 0, finite; `what` they are."""
+    """Finite numbers from 0, one per row; `what` names them in messages."""
     try:
         given = np.asarray(weights)
     except ValueError as e:

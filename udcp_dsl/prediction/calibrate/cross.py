@@ -1,11 +1,11 @@
 """Cross-conformal prediction: every row calibrates once, with a score that was learnt without it.
 
-Of k folds, fold j has m_j rows and a score learnt on the others. A new point with label y has in it the p-value
-p_j(y) = (1 + number of the m_j scores at or above its own) / (m_j + 1), and y is in the set if the *mean* of the k
-p-values is above alpha. Each is a p-value, however they depend on each other, and twice the mean of p-values is one: so
-coverage is at least 1 - 2 alpha, exactly; near 1 - alpha in practice. For equal folds the mean is (sum of the
-counts + k) / (n + k). The usual formula with + 1 instead of + k is not a mean of p-values: with one row per fold and
-dependent scores, it covers one half, although 1 - 2 / (k + 1) is claimed.
+Fold j of k has m_j rows and a score learnt on the other folds. In fold j, the candidate label y of a new point has the
+p-value p_j(y) = (1 + number of the m_j scores at or above its own) / (m_j + 1), and y is in the set if the *mean* of
+the k p-values is above alpha. Twice the mean of p-values is a p-value, however they depend on each other: so coverage
+is at least 1 - 2 alpha, exactly; in practice it is near 1 - alpha. For equal folds, the mean is (sum of the counts + k)
+/ (n + k). The usual formula, with + 1 instead of + k, is not a mean of p-values: with one row per fold and dependent
+scores, it may cover one half although it claims 1 - 2 / (k + 1).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from udcp_dsl.prediction.calibrate.checked_arrays import FloatArray, IntArray, a
 
 
 def equal_folds(n: int, k: int, rng: np.random.Generator) -> list[IntArray]:
-    """The rows 0 .. n-1 in k random folds, disjoint, of sizes that differ by one at most; each in rising order.
+    """Split the rows 0 .. n-1 into k random folds whose sizes differ by at most one; each fold is in rising order.
 
     >>> [fold.size for fold in equal_folds(11, 3, np.random.default_rng(0))]
     [4, 4, 3]
@@ -38,7 +38,7 @@ def equal_folds(n: int, k: int, rng: np.random.Generator) -> list[IntArray]:
 
 @dataclass(frozen=True, eq=False)
 class CrossCalibration:
-    """The scores of the true labels of each fold, by a score that was learnt on the others."""
+    """The scores of the true labels in each fold, from a score that was learnt on the other folds."""
 
     folds: tuple[RankTable, ...]
 
@@ -56,11 +56,11 @@ class CrossCalibration:
 
     @property
     def n(self) -> int:
-        """How many rows calibrate: all of them."""
+        """The number of calibration rows, over all folds."""
         return sum(fold.n for fold in self.folds)
 
     def _sums(self, scores: Sequence[FloatArray]) -> tuple[IntArray, int]:
-        """The sum of the p-values in whole numbers, and of how many a 1 consists."""
+        """The sum of the folds' p-values as integer multiples of 1 / unit, and the unit."""
         unit = lcm(*(fold.n + 1 for fold in self.folds))
         total = np.zeros(scores[0].shape, dtype=np.intp)
         for fold, own in zip(self.folds, scores, strict=True):
@@ -68,7 +68,7 @@ class CrossCalibration:
         return total, unit
 
     def p_values(self, scores: Sequence[FloatArray]) -> FloatArray:
-        """The mean p-value of every label: `scores` are those of new points, (n, K), by the score of each fold."""
+        """The mean p-value of every label; `scores` has one (n, K) array of new points per fold, by its score."""
         total, unit = self._sums(scores)
         return np.asarray(total / (unit * len(self.folds)), dtype=np.float64)
 

@@ -1,11 +1,11 @@
-"""Bins by difficulty: a row's highest probability, by its rank among the n calibration points *and the new one*.
+"""Bins by difficulty: a row's highest probability, by its rank among the n calibration points *and the new point*.
 
-With c_b = floor(b (n + 1) / B) a point of rank r, 1 + the number of points strictly below it, is in bin b if
-c_{b-1} < r <= c_b: a rule that treats all n + 1 points alike, so those that share the new point's bin are exchangeable
-with it, and ties stay together. A new point in bin b leaves the ranks of the points below it and raises those above it
-by one: with it are the calibration points whose rank among the n is in c_{b-1} + 1 .. c_b - 1 and, if it equals the
-c_b-th smallest of them, the *edge* above the bin, those of rank c_b too. So a bin has two cells, inside and on the
-edge.
+With c_b = floor(b (n + 1) / B), a point of rank r (1 + the number of points strictly below it) is in bin b if
+c_{b-1} < r <= c_b. This rule treats all n + 1 points alike, so the points that share the new point's bin are
+exchangeable with it; ties stay together. A new point in bin b keeps the ranks of the points below it and raises those
+above it by one. Its bin therefore holds the calibration points whose rank among the n is in c_{b-1} + 1 .. c_b - 1 and,
+if the new point equals the c_b-th smallest of them (the *edge* above the bin), those of rank c_b too. So a bin has two
+cells: inside and on the edge.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LEAST_BINS = 2
 
 
 def as_bins(bins: object) -> int:
-    """The number of bins: a whole number from 2."""
+    """Return the number of bins if it is a whole number from 2; raise an error otherwise."""
     if isinstance(bins, bool) or not isinstance(bins, int | np.integer) or bins < LEAST_BINS:
         raise InputError(f"bins is {bins!r}: give a whole number from {LEAST_BINS}, such as 4")
     return int(bins)
@@ -35,7 +35,7 @@ def as_difficulty(difficulty: ArrayLike | None, n: int | None) -> FloatArray:
         raise InputError(
             f"difficulty is an array of {values.dtype}, shape {values.shape}: give the highest probability of each row"
         )
-    values = np.ascontiguousarray(values, dtype=np.float64)  # compared more than once
+    values = np.ascontiguousarray(values, dtype=np.float64)  # it is compared several times
     if bool(np.isnan(values).any()):
         raise InputError(f"row {int(np.argmax(np.isnan(values)))}: the difficulty is NaN")
     return values
@@ -55,31 +55,31 @@ def rank_bins(difficulty: FloatArray, bins: int) -> tuple[tuple[float, ...], lis
 
 
 def _bounds(ordered: FloatArray, bins: int) -> list[tuple[float, float, float]]:
-    """For each bin of sorted points: what all of its own are above, and what those inside, or on the edge too, are
-    not above."""
+    """For each bin of the sorted points, (low, high, edge): points in (low, high] are inside; in (low, edge], inside or
+    on the edge."""
     n = ordered.size
     ends = [b * (n + 1) // bins for b in range(bins + 1)]
 
     def smallest(k: int) -> float:
-        """The k-th smallest of all; a point has a rank above k if and only if it is larger."""
+        """The k-th smallest point; a point has a rank above k if and only if it is larger."""
         return -np.inf if k < 1 else np.inf if k > n else float(ordered[k - 1])
 
     return [(smallest(low), smallest(high - 1), smallest(high)) for low, high in pairwise(ends)]
 
 
 def bin_cells(difficulty: FloatArray, edges: tuple[float, ...]) -> IntArray:
-    """Which of the cells of `rank_bins` each of some new points belongs to."""
-    # Of few edges sooner than by a search for each point, and sooner by far in whole numbers that are small.
+    """The index of the cell of `rank_bins` that each new point belongs to."""
+    # For few edges, comparisons are faster than a search per point; small integers make them much faster.
     cells = np.zeros(difficulty.shape, dtype=np.int8 if len(edges) < 64 else np.intp)
     for edge, before in zip(edges, (None, *edges), strict=False):
         above = difficulty > edge
         cells += above
-        cells += above if edge == before else difficulty >= edge  # on an edge once, however often it is one
+        cells += above if edge == before else difficulty >= edge  # a repeated edge counts once
     return cells.astype(np.intp)
 
 
 def bin_names(edges: tuple[float, ...]) -> tuple[str, ...]:
-    """The bins in words, the hardest first.
+    """The names of the bins, the hardest first.
 
     >>> bin_names((0.5, 0.75))
     ('highest p up to 0.5', 'above 0.5 up to 0.75', 'above 0.75')
@@ -90,7 +90,7 @@ def bin_names(edges: tuple[float, ...]) -> tuple[str, ...]:
 
 
 def bins_needed(bins: int, points: int) -> int:
-    """The fewest rows that leave so many points inside every bin, where none tie.
+    """The fewest rows that leave at least `points` inside every bin, if there are no ties.
 
     >>> bins_needed(4, 9)
     39

@@ -1,6 +1,6 @@
-"""Levels and ranks in exact rational arithmetic.
+"""Levels (alpha) and ranks in exact rational arithmetic.
 
-The threshold is the k-th smallest of n scores, k = ceil((n + 1)(1 - alpha)). In floats (n + 1)(1 - alpha) often lands
+The threshold is the k-th smallest of n scores, k = ceil((n + 1)(1 - alpha)). In floats, (n + 1)(1 - alpha) often lands
 just above or below a whole number, and k is then one off; so alpha is a Fraction, read as the decimal that was written.
 """
 
@@ -23,15 +23,15 @@ Level: TypeAlias = float | str | Decimal | Fraction | np.floating[Any]
 DEFAULT_ALPHA = Fraction(1, 10)
 _ONE = Fraction(1)
 
-# At most three digits of exponent: Fraction("1e-999999999") would fill the memory.
+# At most three digits of exponent: Fraction("1e-999999999") would exhaust memory.
 _NUMBER = re.compile(r"[+-]?(?:\d+/\d+|(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,3})?)", re.ASCII | re.IGNORECASE)
 
 
 def exact_level(alpha: Level, name: str = "alpha", below: Fraction | None = _ONE) -> Fraction:
     """The level as a fraction: a float means the decimal that it prints as, so that 0.1 is 1/10.
 
-    Takes a float (of numpy too), a string ("0.1", "1/10"), a Decimal or a Fraction. Refuses anything else, and any
-    value that is not strictly between 0 and `below`: 1 or, of a risk, the largest harm; None where that is not known.
+    Takes a float (numpy's too), a string ("0.1", "1/10"), a Decimal or a Fraction. Refuses anything else, and any value
+    that is not strictly between 0 and `below`: 1, or the largest harm if harm is bounded; None if that is not known.
 
     >>> exact_level(0.1), exact_level("1/3")
     (Fraction(1, 10), Fraction(1, 3))
@@ -53,7 +53,7 @@ def exact_level(alpha: Level, name: str = "alpha", below: Fraction | None = _ONE
 
 
 def _meant(text: str, name: str) -> str | None:
-    """What to write for percent, or for a number with a decimal comma.
+    """The suggested fix for a level in percent or with a decimal comma; None if there is none.
 
     >>> _meant("90", "alpha"), _meant("5%", "alpha"), _meant("0,1", "alpha")
     ('for a coverage of 90 percent give 0.1', 'for 5 percent give 0.05', 'write 0.1, with a point')
@@ -76,12 +76,12 @@ def _as_written(value: object) -> Fraction | None:
         return None
     try:
         return Fraction(text)
-    except (ValueError, ZeroDivisionError):  # more digits than Python reads, or a denominator of 0
+    except (ValueError, ZeroDivisionError):  # more digits than Python parses, or a denominator of 0
         return None
 
 
 def show_level(alpha: Fraction) -> str:
-    """A level for messages: the decimal where one says it exactly, else the fraction.
+    """A level for messages: as a decimal if that is exact, else as a fraction.
 
     >>> show_level(Fraction(1, 10)), show_level(Fraction(1, 3))
     ('0.1', '1/3')
@@ -96,7 +96,7 @@ def levels_of(
     """The miscoverage levels from whichever of alpha and confidence_level was given; 1/10 if neither was.
 
     Alpha may be one level or several, which stay in their order. Refuses an empty list, a level that appears twice,
-    and whatever `exact_level` refuses: there is no other way from what a user writes to a level.
+    and whatever `exact_level` refuses.
 
     >>> levels_of([0.1, "1/20"]), levels_of(confidence_level=0.95)
     ((Fraction(1, 10), Fraction(1, 20)), (Fraction(1, 20),))
@@ -108,7 +108,7 @@ def levels_of(
     if alpha is None:
         return (DEFAULT_ALPHA,)
     if isinstance(alpha, str | bytes) or not isinstance(alpha, Iterable) or getattr(alpha, "ndim", 1) == 0:
-        return (exact_level(alpha, below=below),)  # type: ignore[arg-type]  # what is no level is refused there
+        return (exact_level(alpha, below=below),)  # type: ignore[arg-type]  # `exact_level` refuses what is not a level
     levels = tuple(exact_level(level, below=below) for level in alpha)
     if not levels or len(set(levels)) < len(levels):
         shown = ", ".join(map(show_level, levels)) or "an empty list"
@@ -117,7 +117,7 @@ def levels_of(
 
 
 def rank(n: int, alpha: Level) -> int:
-    """k = ceil((n + 1)(1 - alpha)), exactly: which of n sorted scores is the threshold; n + 1 where n is too small.
+    """k = ceil((n + 1)(1 - alpha)), exactly: the rank of the threshold among n scores; n + 1 if n is too small.
 
     >>> rank(99, 0.1), rank(8, 0.1)
     (90, 9)
@@ -135,16 +135,16 @@ def points_needed(alpha: Level) -> int:
 
 
 def coverage_law(n_cal: int, alpha: Level, n_test: int) -> Any:
-    """The law of the number of n_test fresh points that are covered, over calibration and test points together.
+    """The distribution of the number of covered points among n_test new ones, over the draw of calibration and test.
 
-    Scores independent and without ties: the mass below the k-th smallest of n_cal is Beta(k, n_cal + 1 - k), so the
-    number covered is beta-binomial; with ties it is never stochastically smaller. Where k > n_cal all are covered.
-    Gives a frozen scipy.stats distribution, with `pmf`, `cdf`, `sf`, `ppf`, `mean`.
+    For independent scores without ties, the mass below the k-th smallest of n_cal is Beta(k, n_cal + 1 - k), so the
+    number covered is beta-binomial; with ties it is never stochastically smaller. If k > n_cal, all are covered.
+    Returns a frozen scipy.stats distribution, with `pmf`, `cdf`, `sf`, `ppf`, `mean`.
 
     >>> float(coverage_law(9, 0.1, 50).mean())
     45.0
     """
-    import scipy.stats  # slow to import, and only tests and validation come here
+    import scipy.stats  # slow to import, and only tests and validation need it
 
     n_test = _count(n_test, "n_test")
     k = rank(_count(n_cal, "n_cal"), alpha)
@@ -153,11 +153,11 @@ def coverage_law(n_cal: int, alpha: Level, n_test: int) -> Any:
     return scipy.stats.betabinom(n_test, k, n_cal + 1 - k)
 
 
-CONFIDENCE = 0.95  # of every interval that is shown
+CONFIDENCE = 0.95  # the level of every confidence interval that is shown
 
 
 def clopper_pearson(covered: ArrayLike, n: ArrayLike, confidence: float = CONFIDENCE) -> tuple[Any, Any]:
-    """The exact interval of a proportion: all p for which neither tail is below (1 - confidence) / 2.
+    """The exact confidence interval of a proportion: all p for which neither tail is below (1 - confidence) / 2.
 
     >>> [x.round(4).tolist() for x in clopper_pearson([0, 5], 10)]
     [[0.0, 0.1871], [0.3085, 0.8129]]
@@ -165,7 +165,7 @@ def clopper_pearson(covered: ArrayLike, n: ArrayLike, confidence: float = CONFID
     from scipy.stats import beta  # slow to import
 
     k, m, tail = np.asarray(covered), np.asarray(n), (1 - confidence) / 2
-    # The ends, where one of the beta's parameters is 0, are known.
+    # At k = 0 and k = n, a parameter of the beta distribution would be 0; that end of the interval is known.
     low = np.where(k == 0, 0.0, beta.ppf(tail, np.maximum(k, 1), m - k + 1))
     high = np.where(k == m, 1.0, beta.isf(tail, k + 1, np.maximum(m - k, 1)))
     return low, high

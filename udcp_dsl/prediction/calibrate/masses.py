@@ -1,12 +1,12 @@
 """Thresholds of weighted points: by coverage under a shift of the rows, by harm, and by both.
 
-Points have scores s_i, weights v_i and harms h_i, at most H; a new point has weight v. Of the scores, and minus
-infinity, the threshold is the least tau with sum of v_i h_i over s_i > tau, + v H, at most alpha (sum of v_i, + v): the
-mean harm of a miss is then at most alpha where the rows are exchangeable (v = 1: conformal risk control), or shifted by
-weights that are known. With h = H = 1 it is weighted split conformal prediction.
+Points have scores s_i, weights v_i and harms h_i, at most H; a new point has weight v. Let V = sum of v_i, and M(tau) =
+sum of v_i h_i over s_i > tau. The threshold is the least tau, among the scores and minus infinity, with
+M(tau) + v H <= alpha (V + v). The mean harm of misses is then at most alpha if the rows are exchangeable (v = 1:
+conformal risk control) or shifted by known weights. With h = H = 1, it is weighted split conformal prediction.
 
-The condition on tau reads v <= limit(tau), limit = (alpha V - M(tau)) / (H - alpha): each limit is computed in whole
-numbers and rounded down to a float, which decides exactly as v is a float.
+The condition on tau reads v <= limit(tau) = (alpha V - M(tau)) / (H - alpha). Each limit is computed in whole numbers
+and rounded down to a float; since v is a float, the comparison stays exact.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from udcp_dsl.prediction.calibrate.checked_arrays import FloatArray
 
 
 def as_written(x: float) -> Fraction:
-    """A number of a spec as the decimal that was written: 0.1 is 1/10."""
+    """A number of a spec as an exact fraction of the decimal that was written: 0.1 is 1/10."""
     return Fraction(repr(float(x)))
 
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """The threshold as a function of the new point's weight: taus[the first of `limits` that is no less]."""
+    """The threshold as a function of the new point's weight: taus[i] for the first limits[i] >= weight."""
 
     limits: FloatArray
     taus: FloatArray
 
     def tau(self, weights: FloatArray) -> FloatArray:
-        """The thresholds of new points; infinite where no score is high enough."""
+        """The thresholds of new points with these weights; infinite if no score is high enough."""
         return self.taus[np.searchsorted(self.limits, weights, side="left")]
 
 
@@ -45,7 +45,7 @@ def steps(
     harms: FloatArray | None = None,
     most: Fraction | None = None,
 ) -> Steps:
-    """The steps of points in rising order of their scores; without weights all are 1, without harms too.
+    """The steps for points in rising order of their scores. Default weights and harms are 1.
 
     >>> found = steps(np.array([1.0, 2.0, 3.0]), Fraction(1, 2), weights=np.array([1.0, 1.0, 2.0]))
     >>> found.limits.tolist(), found.taus.tolist()
@@ -57,7 +57,7 @@ def steps(
     a, b = alpha.numerator, alpha.denominator
     total = sum(own)
     masses = own if harm_of is None else [v * harm_of[h] for v, h in zip(own, harms.tolist(), strict=True)]  # type: ignore[union-attr]  # harms come with harm_of
-    # limit = (a D V - b M) / (unit (b H - a D)), with D the unit of harms: M falls as tau rises.
+    # limit = (a D V - b M) / (unit (b H - a D)), with D the unit of harms; limits rise with tau, because M falls.
     denominator = unit * (b * bound - a * harm_unit)
     allowed = a * harm_unit * total
     starts = [*first.tolist(), scores.size]
@@ -76,16 +76,16 @@ def steps(
 
 
 def _whole_weights(weights: FloatArray | None, n: int) -> tuple[list[int], int]:
-    """Weights as whole numbers, and how many of them make 1."""
+    """The weights as integer multiples of 1 / unit, and the unit."""
     if weights is None:
         return [1] * n, 1
     ratios = [w.as_integer_ratio() for w in weights.tolist()]
-    unit = max((q for _, q in ratios), default=1)  # powers of two: the largest is a multiple of all
+    unit = max((q for _, q in ratios), default=1)  # powers of two, so the largest is a multiple of all
     return [p * (unit // q) for p, q in ratios], unit
 
 
 def _whole_harms(harms: FloatArray | None, most: Fraction | None) -> tuple[dict[float, int] | None, int, int]:
-    """Each harm that occurs as a whole number, the largest of all labels', and how many make 1."""
+    """A map from each harm to an integer multiple of 1 / unit, the largest harm of any label likewise, and the unit."""
     if harms is None or most is None:
         return None, 1, 1
     exact = {h: as_written(h) for h in np.unique(harms).tolist()}
@@ -94,7 +94,7 @@ def _whole_harms(harms: FloatArray | None, most: Fraction | None) -> tuple[dict[
 
 
 def _floor(numerator: int, denominator: int) -> float:
-    """The largest float that is no more than a ratio of whole numbers, the second above 0."""
+    """The largest float that is at most numerator / denominator, where denominator > 0."""
     try:
         nearest = numerator / denominator  # correctly rounded
     except OverflowError:

@@ -1,13 +1,13 @@
-"""The smallest alpha at which each label is left out.
+"""p-values: the smallest alpha at which each label is left out.
 
-A label of score s is left out at alpha if and only if s is above the threshold, which is the k-th smallest of n scores:
-that is, if fewer than n + 1 - k of them are at or above s. With c = number of scores at or above s,
+A label with score s is left out at alpha if and only if s is above the threshold, the k-th smallest of n scores: that
+is, if fewer than n + 1 - k of the scores are at or above s. With c = number of scores at or above s,
 
     p = (c + 1) / (n + 1)        and the set at any alpha is {y : p(y) > alpha}, exactly, ties included.
 
-With `confidence` g it is the g-quantile of Beta(c + 1, n - c); where harm is bounded (the sum of their harms + the
-largest of any label) / (n + 1), in units of harm; of weighted points sums of weights stand for the numbers, and the
-weight of the new point for the 1.
+With `confidence` g, p is the g-quantile of Beta(c + 1, n - c). If harm is bounded, p is (the sum of the harms at or
+above s + the largest harm of any label) / (n + 1), in units of harm. With weighted points, sums of weights replace the
+counts, and the weight of the new point replaces the 1.
 """
 
 from __future__ import annotations
@@ -31,10 +31,11 @@ def p_values(
     draws: FloatArray | None = None,
     weights: FloatArray | None = None,
 ) -> FloatArray:
-    """Of rows of scores (n, K), by the cells that decide: `codes`, of `Calibration.cells_of`, broadcast against them.
+    """The p-values of all labels, (n, K), from their `scores`; `codes` (see `Calibration.cells_of`) name the cells.
 
-    `kept` are the scores of the partition; `draws` in (0, 1], (n, 1), break ties where sets are randomised; `weights`
-    (n,) are those of the rows where the points had weights. Refuses where neither scores nor weights were kept.
+    `kept` are the calibration scores of the partition. `draws` in (0, 1], (n, 1), break ties if sets are randomized.
+    `weights` (n,) are those of the rows, if the points had weights. Raises an error if neither calibration scores nor
+    weights were kept.
 
     >>> from udcp_dsl.prediction.calibrate import calibrate
     >>> c = calibrate([1.0, 2.0, 2.0], alphas=0.5)
@@ -68,13 +69,13 @@ def p_values(
 
 
 def members(calibration: Calibration, kept: tuple[RankTable, ...], code: int) -> list[int]:
-    """Which cells of the partition the points of a deciding cell are in."""
+    """The cells of the partition that contain the points of a deciding cell."""
     if code == len(calibration.cells):  # pooled
         return list(range(len(kept)))
     if not calibration.by_difficulty:
         return [code]
     inside = code - code % 2
-    # On an edge, those that equal it are points of the cell too; and inside the bin, where ranks that tie begin there.
+    # A cell on an edge holds the points inside the bin and those on the edge; so does the inside if ties reach into it.
     alone = code == inside and (inside + 1 >= len(kept) or calibration.cells[code].n == kept[inside].n)
     return [inside] if alone else [inside, inside + 1]
 

@@ -1,7 +1,7 @@
-"""The cells as a partition of the rows: each row is in one cell, whichever threshold applies to it.
+"""A partition of the rows: each row is in exactly one cell, whichever threshold applies to it.
 
 The cells of a calibration by difficulty overlap, and with pooling a small cell uses the threshold of all points. Here
-every row is in exactly one cell: that of all rows, of its group, of its class, or between or on the edges of the bins.
+a row belongs to one cell: that of all rows, of its group, of its class, between two edges of bins, or on an edge.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from udcp_dsl.prediction.calibrate.difficulty import bin_cells, bin_names
 def own_cells(
     calibration: Calibration, n: int, *, groups: Groups | None, y: IntArray, difficulty: FloatArray | None
 ) -> IntArray:
-    """The cell of each of n rows; of a group that was not calibrated, the number of cells."""
+    """The index of the cell of each of n rows; the number of cells for a group that was not calibrated."""
     if calibration.by_class:
         return y.astype(np.intp)
     if calibration.by_difficulty:
@@ -38,12 +38,12 @@ def cell_names(calibration: Calibration) -> list[str | int]:
         return list(range(many))
     if calibration.by_difficulty:
         names = bin_names(calibration.edges)
-        return [names[cell // 2] for cell in range(many)]  # what is on an edge belongs to the bin below it
+        return [names[cell // 2] for cell in range(many)]  # an edge belongs to the bin below it
     return list(calibration.groups) if calibration.by_name else [""]
 
 
 def thinned(kept: CalibrationScores, calibration: Calibration) -> CalibrationScores:
-    """The scores as a file keeps them: few enough, with those at the thresholds."""
+    """The scores to keep in a file: thinned if there are many, with those at the thresholds kept."""
     rule, names = calibration.rule, cell_names(calibration)
     return kept.thinned(
         [
@@ -59,10 +59,10 @@ def _level(calibration: Calibration, name: str | int, alpha: Fraction) -> Fracti
 
 
 def threshold_rank(calibration: Calibration, cell: int, alpha: Fraction, scores: RankTable) -> int | None:
-    """The rank of the threshold among the scores of a cell, or None where it is none of a rank known in advance.
+    """The rank of the threshold among the scores of a cell, or None if no rank was fixed in advance.
 
-    So it is where harm is bounded, where all points stand in for those of the cell, and, by difficulty, where scores on
-    an edge count inside as well.
+    It is None if harm is bounded, if the cell has too few points for a threshold of its own, and, by difficulty, if
+    the threshold comes from points inside and on the edge together.
     """
     own, rule, at_alpha = calibration.cells[cell], calibration.rule, alpha
     alpha = _level(calibration, cell_names(calibration)[cell], alpha)

@@ -1,6 +1,6 @@
-"""Floats as JSON values, without loss of a bit.
+"""Floats as JSON values, without loss.
 
-A finite float prints as the shortest decimal that reads back as itself; JSON has no infinity, so that is text.
+A finite float prints as the shortest decimal that reads back as itself; JSON has no infinity, so infinities are text.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def encode(values: Iterable[float]) -> list[PlainFloat]:
 
 
 def decode(values: object, what: str) -> list[float]:
-    """What `encode` gave, as floats; refuses all else, NaN among it."""
+    """Inverse of `encode`; refuses anything else, including NaN."""
     if not isinstance(values, list):
         raise InputError(f"{what}: expected a list of numbers, found {values!r}; {RESAVE}")
     return [_decode_one(x, what) for x in values]
@@ -32,14 +32,14 @@ def decode(values: object, what: str) -> list[float]:
 def _decode_one(x: object, what: str) -> float:
     if x in ("inf", "-inf") and isinstance(x, str):
         return float(x)
-    # A whole float may come back as an int from another JSON writer; one too large for a float is not ours.
+    # Another JSON writer may turn a whole float into an int; `encode` never gives one too large for a float.
     if isinstance(x, int | float) and not isinstance(x, bool) and abs(x) <= sys.float_info.max and float(x) == x:
         return float(x)
     raise InputError(f'{what}: expected a number, "inf" or "-inf", found {x!r}; {RESAVE}')
 
 
 def fields(data: object, names: Collection[str], what: str) -> Mapping[str, object]:
-    """The data, once it is sure that it is a mapping with exactly these keys."""
+    """Return the data if it is a mapping with exactly these keys; raise an error otherwise."""
     if not isinstance(data, Mapping) or set(data) != set(names):
         found = sorted(map(str, data)) if isinstance(data, Mapping) else repr(data)
         raise InputError(f"{what}: expected the keys {sorted(names)}, found {found}; {RESAVE}")

@@ -1,10 +1,10 @@
-"""Randomized sets, which cover with probability 1 - alpha exactly, ties or none.
+"""Randomized sets, which cover with probability exactly 1 - alpha, with or without ties.
 
-With n calibration scores s_i and U uniform on (0, 1], one a row, y is in if and only if
+With n calibration scores s_i and U uniform on (0, 1], one per row, a label with score s is in the set if and only if
 (#{s_i > s} + U (1 + #{s_i = s})) / (n + 1) > alpha. The left side never rises with s, so each U gives a threshold.
 
-Draws are U = j / 2^53, j = 1 .. 2^53, and U > r is tested as j > floor(2^53 r) in whole numbers: no rounding at the
-boundary. The chance of U > r is then 1 - r or above it by less than 2^-53, never below.
+Draws are U = j / 2^53, j = 1 .. 2^53, and U > r is tested as j > floor(2^53 r) in whole numbers, without rounding. The
+probability of U > r is then at least 1 - r, and above it by less than 2^-53.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from udcp_dsl.prediction.calibrate.levels import Level
 
 Draws: TypeAlias = NDArray[np.int64]
 
-DRAWS = 2**53  # as many draws are possible
-_HASHED = 1024  # rows that are hashed at a time
-_STEPS = 3  # a value, the gap above it, the next value: U decides nothing else (see `_steps`)
+DRAWS = 2**53  # the number of possible draws
+_HASHED = 1024  # rows per block of the hash
+_STEPS = 3  # U decides at most a value, the gap above it and the next value (see `_steps`)
 
 
 def randomized_tau(
@@ -41,9 +41,9 @@ def randomized_tau(
 ) -> FloatArray:
     """The random thresholds of n rows: (n, 1), or (n, K) by class; {y : s(x, y) <= tau} are the randomized sets.
 
-    One draw a row, whatever the labels, so rows may be taken in blocks; `rng` makes the draws, or is them (see
-    `row_draws`). Refuses a calibration without randomize=True.
-    Scores of -inf (from `nonempty`) have no place here, since -inf as a threshold means the empty set.
+    There is one draw per row, whatever the labels, so rows may be processed in blocks. `rng` is a generator, or the
+    draws themselves (see `row_draws`). Refuses a calibration without randomize=True. Scores of -inf (from `nonempty`)
+    are not allowed, since a threshold of -inf means the empty set.
 
     >>> from udcp_dsl.prediction.calibrate import calibrate
     >>> c = calibrate([1.0, 2.0, 3.0], alphas=0.5, randomize=True)
@@ -73,12 +73,12 @@ def randomized_tau(
 
 
 def row_draws(rows: NDArray[np.floating[Any]], seed: int | tuple[int, ...], ids: Iterable[str] | None = None) -> Draws:
-    """A draw for each row of probabilities that depends on the seed, the row's own values and, if given, its id alone.
+    """A draw for each row of probabilities that depends only on the seed, the row's values and, if given, its id.
 
-    So a row has the same set in any batch, alone, and after a restart, and rows that differ have independent draws:
-    their bytes in float64, as whole numbers w_j, are hashed to sum of a_j w_j mod 2^64 with random odd a_j (a universal
-    family), and the hash is stirred. A generator that starts anew with each call would give a stream of single rows
-    one and the same U, and so no coverage for that seed. Ids enter by the first 64 bits of their SHA-256.
+    So a row has the same set in any batch, alone, and after a restart, and different rows have independent draws: their
+    float64 bytes, as whole numbers w_j, are hashed to the sum of a_j w_j mod 2^64 with random odd a_j (a universal
+    family), and the hash is mixed. A generator that is seeded anew at each call would give every row of a stream of
+    single rows the same U, and so no coverage for that seed. Ids enter by the first 64 bits of their SHA-256.
 
     >>> row_draws(np.array([[0.5, 0.5], [0.9, 0.1]]), seed=0).tolist() == [
     ...     row_draws(np.array([row]), seed=0)[0].tolist() for row in ([0.5, 0.5], [0.9, 0.1])
@@ -102,7 +102,7 @@ def row_draws(rows: NDArray[np.floating[Any]], seed: int | tuple[int, ...], ids:
 
 @functools.lru_cache(maxsize=64)
 def _hash_of(seed: int | tuple[int, ...], words: int) -> tuple[NDArray[np.uint64], np.uint64, NDArray[np.uint64]]:
-    """Random odd factors for so many words of a row, the offset, and factors for the two words of an id."""
+    """Random odd factors for the given number of words per row, the offset, and factors for the two words of an id."""
     rng = np.random.default_rng(seed)
 
     def odd(size: int) -> NDArray[np.uint64]:
@@ -120,7 +120,7 @@ def randomized_sets(
 ) -> NDArray[np.bool_]:
     """The randomized prediction sets of rows of scores, (n, K) bool; `groups` where calibration was by group.
 
-    Coverage is 1 - alpha exactly (by group or class: within each, however few points it has, unless pooled).
+    Coverage is exactly 1 - alpha (by group or class: within each, however few points it has, unless pooled).
 
     >>> from udcp_dsl.prediction.calibrate import calibrate
     >>> c = calibrate([1.0, 2.0, 3.0], alphas=0.5, randomize=True)
@@ -143,11 +143,12 @@ def randomized_sets(
 
 
 def _steps(scores: FloatArray, alpha: Fraction) -> tuple[Draws, FloatArray]:
-    """Sorted scores to the threshold as a step function of the draw: taus[number of cuts below the draw].
+    """The threshold as a step function of the draw, from sorted scores: taus[number of cuts below the draw].
 
-    A score lies on one of the distinct calibration values or in a gap around them. In rising order of these places
-    the count above, G, and G + 1 + ties never rise. With t = alpha (n + 1): G >= t is always in, G + 1 + ties <= t
-    never, and between them, at most three places, y is in if and only if U > (t - G) / (1 + ties).
+    The score of a label is at one of the distinct calibration values or in a gap around them. In rising order of these
+    places, the number of calibration scores above, G, and G + 1 + ties never rise. With t = alpha (n + 1), a label is
+    always in if G >= t and never if G + 1 + ties <= t; at the places between, at most three, it is in if and only if
+    U > (t - G) / (1 + ties).
     """
     n, t = scores.size, alpha * (scores.size + 1)
     values, counts = np.unique(scores, return_counts=True)

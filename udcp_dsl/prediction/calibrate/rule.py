@@ -1,8 +1,8 @@
 """What a threshold guarantees, and how many points that needs.
 
-By coverage the threshold is the k-th smallest of n scores: k = ceil((n + 1)(1 - alpha)) keeps 1 - alpha on average
-over calibrations; with `confidence` k is the least rank whose coverage, Beta(k, n + 1 - k) over the draw of the scores,
-is at least 1 - alpha with that probability. By harm it bounds the mean harm of misses (`masses`).
+For coverage, the threshold is the k-th smallest of n scores: k = ceil((n + 1)(1 - alpha)) covers 1 - alpha on average
+over calibrations; with `confidence`, k is the least rank whose coverage, Beta(k, n + 1 - k) over the draw of the
+scores, is at least 1 - alpha with that probability. For harm, the threshold bounds the mean harm of misses (`masses`).
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.calibrate.levels import exact_level, points_needed, rank
 from udcp_dsl.prediction.calibrate.plain import RESAVE, fields
 
-# Floats decide a comparison of probabilities that are further apart than this, relatively; else whole numbers do.
+# Probabilities whose relative difference is above this are compared as floats, others exactly, in whole numbers.
 _CLOSE = 1e-9
-# Powers of more bits are not computed: they take seconds, and soon all memory.
+# Powers with more bits are not computed: they take seconds and may exhaust memory.
 _EXACT_BITS = 2_000_000
 
 
 @dataclass(frozen=True)
 class Rule:
-    """`confidence` is that of each threshold by itself; `most`, where harm is bounded, the largest harm of a label."""
+    """`confidence` is that of each single threshold; `most` is the largest harm of any label, if harm is bounded."""
 
     confidence: Fraction | None = None
     most: Fraction | None = None
@@ -35,17 +35,18 @@ class Rule:
         return Fraction(1) if self.most is None else self.most
 
     def rank(self, n: int, alpha: Fraction) -> int:
-        """Which of n sorted scores is the threshold, by coverage; n + 1 where n is too small."""
+        """The rank of the threshold among n scores, for coverage; n + 1 if n is too small."""
         return rank(n, alpha) if self.confidence is None else confident_rank(n, alpha, self.confidence)
 
     def needed(self, alpha: Fraction) -> int:
-        """The fewest points with a finite threshold: of harm whatever the points are."""
+        """The fewest points with a finite threshold; if harm is bounded, this holds for any harms of the points."""
         if self.most is not None:
             return math.ceil(self.most / alpha) - 1
         return points_needed(alpha) if self.confidence is None else confident_points(alpha, self.confidence)
 
     def covered(self, n: int, alpha: Fraction, mean_harm: float = 1.0) -> float:
-        """The share of n points that the threshold covers or, where harm is bounded, of their harm (`mean_harm`)."""
+        """The share of n points that the threshold covers or, if harm is bounded, the share of their harm, whose mean
+        is `mean_harm`."""
         if n == 0:
             return 1.0
         if self.most is None:
@@ -54,12 +55,12 @@ class Rule:
         return 1 - missed / mean_harm if mean_harm > 0 else 0.0
 
     def as_dict(self) -> dict[str, object]:
-        """Plain data for JSON, from which `from_dict` makes an equal value."""
+        """Plain data for JSON, from which `from_dict` restores an equal rule."""
         return {name: None if x is None else str(x) for name, x in vars(self).items()}
 
     @classmethod
     def from_dict(cls, data: object) -> Rule:
-        """What `as_dict` gave; refuses anything else."""
+        """Inverse of `as_dict`; refuses anything else."""
         d = fields(data, ("confidence", "most"), "rule")
         if not all(x is None or isinstance(x, str) for x in d.values()):
             raise InputError(f"rule: a number is damaged; {RESAVE}")
@@ -75,7 +76,7 @@ class Rule:
 
 @cache
 def confident_rank(n: int, alpha: Fraction, confidence: Fraction) -> int:
-    """The least k with P(Beta(k, n + 1 - k) >= 1 - alpha) >= confidence; n + 1 where there is none.
+    """The least k with P(Beta(k, n + 1 - k) >= 1 - alpha) >= confidence; n + 1 if there is none.
 
     That is n - h for the most misses h with P(Binomial(n, alpha) <= h) <= 1 - confidence.
 
@@ -99,8 +100,8 @@ def confident_rank(n: int, alpha: Fraction, confidence: Fraction) -> int:
 def confident_points(alpha: Fraction, confidence: Fraction) -> int:
     """The fewest points with a finite rank: (1 - alpha)^n <= 1 - confidence, in exact arithmetic.
 
-    Where the power has too many digits for that, -log(1 - confidence) / alpha, which is a few points more at most as
-    alpha < -log(1 - alpha).
+    If the power has too many digits for that, -log(1 - confidence) / alpha is returned, which is at most a few points
+    more, since alpha < -log(1 - alpha).
 
     >>> confident_points(Fraction(1, 10), Fraction(19, 20)), confident_points(Fraction(1, 10**9), Fraction(19, 20))
     (29, 2995732275)
@@ -117,14 +118,14 @@ def confident_points(alpha: Fraction, confidence: Fraction) -> int:
 
 
 def _likely_below(misses: int, n: int, alpha: Fraction, chance: Fraction) -> bool:
-    """P(Binomial(n, alpha) <= misses) <= chance: in whole numbers, where floats are too close to say."""
+    """Whether P(Binomial(n, alpha) <= misses) <= chance; computed in whole numbers if floats are too close."""
     from scipy.stats import binom
 
     found = float(binom.cdf(misses, n, float(alpha)))
     if abs(found - float(chance)) > _CLOSE * float(chance):
         return found <= float(chance)
     p, q = alpha.numerator, alpha.denominator
-    term = (q - p) ** n  # q^n P(no miss); from one number of misses to the next it is divided without remainder
+    term = (q - p) ** n  # q^n P(no miss); the divisions below leave no remainder
     total = term
     for h in range(misses):
         term = term * p * (n - h) // ((q - p) * (h + 1))

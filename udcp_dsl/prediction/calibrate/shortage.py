@@ -1,4 +1,4 @@
-"""Warnings of too few calibration points, which can be given before anything is scored."""
+"""Warnings of too few calibration points, which can be issued before any row is scored."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def warn_of_too_few(
     pool: bool = False,
     randomize: bool = False,
 ) -> None:
-    """Warn where `sizes`, the points of all rows or of each group, class or bin, are too few for a finite threshold.
+    """Warn if `sizes`, the numbers of points (of all rows, or per group, class or bin), allow no finite threshold.
 
     `names` are those of groups and bins.
     """
@@ -37,7 +37,7 @@ def warn_of_too_few(
     for level in levels:
         need = rule.needed(level)
         at = f"alpha {show_level(level)} needs {need}"
-        if cells.is_marginal or pool:  # pooling was asked for: silent while all together are enough
+        if cells.is_marginal or pool:  # with pool=True, all points together must be enough
             short = [f"there are {sum(sizes)}"] if sum(sizes) < need else []
         elif cells.by_class:
             effect = "these labels are in every prediction set"
@@ -64,6 +64,6 @@ def warn_of_too_few(
 
 
 def listed(items: Sequence[str]) -> str:
-    """The first of many items."""
+    """The first items of a list as text, and how many more there are."""
     more = len(items) - _NAMED_AT_MOST
     return ", ".join(items[:_NAMED_AT_MOST]) + (f" and {more} more" if more > 0 else "")

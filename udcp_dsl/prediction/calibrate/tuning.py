@@ -1,7 +1,7 @@
 """Choose lambda on separate folds, so that the final threshold keeps its coverage.
 
 Thresholds come from a first fold, mean costs at these thresholds from a second, and the caller sets the final threshold
-on a third fold that was not used for any choice. The caller's functions turn rows into thresholds and mean costs.
+on a third fold that was not used for any choice. Functions of the caller compute the thresholds and the mean costs.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ DEFAULT_GRID = (0.001, 0.01, 0.1, 1.0, 10.0)
 
 @dataclass(frozen=True)
 class Tuning:
-    """What each lambda of the grid cost on the second fold (n rows), and which is best.
+    """The mean cost of each lambda of the grid on the second fold (n rows), and the best lambda.
 
-    `lo` and `hi` bound the cost of every set; `delta` is the chance that `excess` is allowed to fail.
+    `lo` and `hi` bound the cost of every set; `delta` is the probability with which the bound `excess` may fail.
     """
 
     grid: tuple[float, ...]
@@ -56,26 +56,27 @@ class Tuning:
 
     @property
     def best(self) -> float:
-        """The lambda of lowest mean cost; of several, the smallest."""
+        """The lambda with the lowest mean cost; the smallest of several."""
         return min(zip(self.mean_costs, self.grid, strict=True))[1]
 
     @property
     def excess(self) -> float:
-        """Proposition 1 of arXiv 2410.01767: how much worse than the grid's best `best` may be, but for chance delta.
+        """By how much `best` may exceed the grid's least expected cost, with probability 1 - delta (Proposition 1 of
+        arXiv 2410.01767).
 
-        Fix the first fold, so every lambda has its threshold. The costs C_1 .. C_n of its sets on the second fold are
-        independent draws from [lo, hi], B = hi - lo. By Hoeffding their mean is within e of the expectation but for
-        chance 2 exp(-2 n e^2 / B^2); over all m lambdas at once, but for chance delta, if e = B sqrt(log(2m / delta) /
-        (2n)). Then, with * the lambda of least expected cost,
+        Fix the first fold, so that every lambda has its threshold. The costs C_1 .. C_n of its sets on the second fold
+        are independent draws from [lo, hi]; let B = hi - lo. By Hoeffding, their mean is within e of the expectation
+        except with probability 2 exp(-2 n e^2 / B^2); for all m lambdas at once, except with probability delta, if
+        e = B sqrt(log(2m / delta) / (2n)). Then, with * the lambda of least expected cost,
         E[best] <= mean(best) + e <= mean(*) + e <= E[*] + 2e, so `excess` = 2e.
 
-        It bounds the *choice*, at the first fold's thresholds: not the cost at the final threshold of the third fold,
-        and not a lambda off the grid. Above B it says nothing.
+        The bound concerns the *choice*, at the thresholds of the first fold: not the cost at the final threshold of the
+        third fold, nor a lambda off the grid. Above B it says nothing.
         """
         return 2 * (self.hi - self.lo) * math.sqrt(math.log(2 * len(self.grid) / self.delta) / (2 * self.n))
 
     def as_dict(self) -> dict[str, object]:
-        """Plain data for JSON, from which `from_dict` makes an equal value."""
+        """Plain data for JSON, from which `from_dict` restores an equal value."""
         return {
             "grid": list(self.grid),
             "thresholds": encode(self.thresholds),
@@ -87,7 +88,7 @@ class Tuning:
 
     @classmethod
     def from_dict(cls, data: object) -> Tuning:
-        """What `as_dict` gave; refuses anything else."""
+        """Inverse of `as_dict`; refuses anything else."""
         d = fields(data, ("grid", "thresholds", "mean_costs", "n", "range", "delta"), "tuning")
         grid, thresholds, costs, bounds, delta = (
             decode(x, "tuning") for x in (d["grid"], d["thresholds"], d["mean_costs"], d["range"], [d["delta"]])
@@ -108,8 +109,8 @@ def tune(
 ) -> Tuning:
     """Mean cost of each lambda: `threshold_of(lam)` on a first fold, `mean_cost_of(lam, tau)` on n rows of a second.
 
-    Take the final threshold, with `.best`, on a third fold that neither has seen. `cost_range` is [lo, hi] of the cost
-    of any set.
+    Set the final threshold, with `.best`, on a third fold that neither function has used. `cost_range` is [lo, hi], the
+    range of the cost of a set.
 
     >>> t = tune([0.1, 1], lambda lam: lam, lambda lam, tau: 1 - lam / 2, n=10, cost_range=(0, 1))
     >>> t.best, t.n, t.mean_costs
@@ -122,7 +123,7 @@ def tune(
 
 
 def three_folds(n: int, rng: np.random.Generator) -> tuple[IntArray, IntArray, IntArray]:
-    """The rows 0 .. n-1 in three random folds, disjoint, sizes differing by one at most; each in rising order.
+    """Split the rows 0 .. n-1 into three random folds whose sizes differ by at most one; each is in rising order.
 
     >>> [fold.size for fold in three_folds(11, np.random.default_rng(0))]
     [4, 4, 3]

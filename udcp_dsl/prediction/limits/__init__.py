@@ -1,1 +1,1 @@
-"""Limits of a spec in prediction: their multipliers, their means on rows, and bounds for these."""
+"""Limits of a spec in prediction: their multipliers, their means over rows, and upper bounds for these means."""

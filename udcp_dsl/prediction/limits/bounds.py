@@ -1,10 +1,10 @@
-"""Upper bounds of the mean of a limit's expression over new rows.
+"""Upper bounds for the mean of a limit's expression over new rows.
 
-A bound from n rows is too low with a chance of at most `error`. Of an indicator it is exact (Clopper-Pearson): the
-largest mean at which so few ones, or fewer, have that chance. Of values in [lo, hi] it is that of Hoeffding and Bentkus
-(Bates et al. 2021): with h the relative entropy of two coins, a mean r in [0, 1] is refuted by a mean m < r of n values
-if min(exp(-n h(m, r)), e P(Bin(n, r) <= ceil(n m))) is at most the error; the bound is the least mean that is refuted
-with all above it.
+A bound from n rows is too low with probability at most `error`. For an indicator, it is exact (Clopper-Pearson): the
+largest mean at which so few ones, or fewer, have that probability. For values in [lo, hi], it is that of Hoeffding and
+Bentkus (Bates et al. 2021): with h the relative entropy of two coins, a mean r in [0, 1] is refuted by an observed mean
+m < r of n values if min(exp(-n h(m, r)), e P(Bin(n, r) <= ceil(n m))) is at most the error; the bound is the least mean
+that is refuted together with all means above it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _HALVINGS = 60
 
 
 def upper_bound(limit: Limit, values: npt.NDArray[np.float64], error: float) -> float:
-    """The bound for the mean of a limit's expression, from its values on rows that nothing was chosen by."""
+    """The bound for the mean of a limit's expression, from its values on rows that were used for no choice."""
     if limit.indicator:
         return clopper_pearson_above(int(np.count_nonzero(values > 0.5)), len(values), error)
     low, high = limit.facts.interval
@@ -34,7 +34,8 @@ def upper_bound(limit: Limit, values: npt.NDArray[np.float64], error: float) -> 
 
 
 def clopper_pearson_above(ones: int, n: int, error: float) -> float:
-    """
+    """The exact upper bound for a proportion, from the number of ones among n.
+
     >>> round(clopper_pearson_above(0, 10, 0.05), 4), clopper_pearson_above(10, 10, 0.05)
     (0.2589, 1.0)
     """
@@ -44,7 +45,8 @@ def clopper_pearson_above(ones: int, n: int, error: float) -> float:
 
 
 def hoeffding_bentkus_above(mean: float, n: int, error: float) -> float:
-    """
+    """The upper bound for the mean of values in [0, 1], from their observed mean.
+
     >>> round(hoeffding_bentkus_above(0.1, 1000, 0.05), 4), hoeffding_bentkus_above(1.0, 5, 0.05)
     (0.1216, 1.0)
     """

@@ -4,11 +4,11 @@ Minimising mean L subject to coverage 1 - alpha and mean E_j <= b_j has the dual
 
     g(mu, nu) = mean over rows of min_S [L(S) + sum nu_j E_j(S) - mu p(S)] + mu (1 - alpha) - sum nu_j b_j,
 
-concave in (mu, nu). With mu at its best for each nu (the price at which the sets cover), its slope in nu_j is
-e_j(nu) - b_j, where e_j(nu) is the mean of E_j over the sets. So nu is found from the means alone: nu_j = 0 where
-e_j <= b_j there, else the root of e_j = b_j, one coordinate after the other until all hold (coordinate ascent).
-The e_j are means over finitely many rows, steps that need not fall: a root is a change of side, and of its two sides
-the one on which the limit holds is taken.
+concave in (mu, nu). With the best mu for each nu (the price at which the sets cover), the slope of g in nu_j is
+e_j(nu) - b_j, where e_j(nu) is the mean of E_j over the sets. So nu is found from the means alone: nu_j = 0 if
+e_j <= b_j at 0, else the root of e_j = b_j, one coordinate after the other until all limits hold (coordinate ascent).
+The e_j are means over finitely many rows: step functions, not always decreasing. A root is a place where e_j - b_j
+changes sign; of its two sides, the one where the limit holds is taken.
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ import numpy.typing as npt
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
-# The first guesses of a multiplier are this many times apart, guesses around one that is known so many times.
+# Factor between the first two guesses of a multiplier: without, and with a known value to start from.
 _FAR, _AROUND = 4.0, 1.5
-# Multipliers of more, or less, than so many times what is expected are beyond any number that matters.
+# The search stops at multipliers above or below these multiples of their expected size.
 _MOST, _LEAST = 1e6, 1e-6
-# Roots are found to this, relatively, or to means that are near the limit; several limits together to so many times
-# what is near. Means are steps, and may not come so near: beyond so many times a limit is out of reach.
+# A root is found to a relative precision of _CLOSE, or until the mean is `near` the limit. Several limits are solved
+# once all are within _TOGETHER times `near`. Means are steps and may not come so close: one of several limits counts as
+# unreachable only if it is exceeded by more than _REACHED times `near`.
 _CLOSE, _TOGETHER, _REACHED = 1e-3, 4.0, 10.0
 _ROUNDS = 25
 _STEPS = 40
@@ -35,9 +36,9 @@ _STEPS = 40
 
 @dataclass(frozen=True)
 class Dual:
-    """What was found: multipliers, the means at them, and which limits do not hold at any multipliers tried.
+    """The result: multipliers, the means at these, and the positions of the limits that could not be reached.
 
-    `least` is the smallest mean of each limit that was seen while all others held.
+    `least` is the smallest mean found for each limit while all others held (or at all, if they never did).
     """
 
     multipliers: tuple[float, ...]
@@ -51,7 +52,8 @@ def find_multipliers(
 ) -> Dual:
     """The least multipliers at which `means`, a function of them, are at most `at_most`.
 
-    A mean within `near` below its limit is as good as at it; `scale` is where a multiplier may be expected.
+    A mean that is below its limit by at most `near` counts as at the limit; `scale` is the expected size of each
+    multiplier.
     """
     return _Ascent(means, at_most, near, scale).found()
 
@@ -77,13 +79,14 @@ class _Ascent:
         return Dual(nu, tuple(means.tolist()), broken, tuple(self._least(j) for j in range(len(nu))))
 
     def _over(self, nu: tuple[float, ...]) -> Floats:
-        """By how much the means are above their limits."""
+        """By how much the means exceed their limits."""
         if nu not in self._known:
             self._known[nu] = self._ask(nu) - self._at_most
         return self._known[nu]
 
     def _residual(self, nu: tuple[float, ...]) -> float:
-        """How far the multipliers are from a solution: a limit is broken, or held by more than its multiplier needs."""
+        """How far the multipliers are from a solution: by how much a limit is broken or, if its multiplier is not 0,
+        by how much its mean is below it; in units of `near`."""
         over = self._over(nu) / self._near
         return float(np.where(np.array(nu) > 0, np.abs(over), over).max())
 
@@ -93,7 +96,7 @@ class _Ascent:
         return float(self._at_most[j]) + float(min(held or [x[j] for x in self._known.values()]))
 
     def _root(self, nu: tuple[float, ...], j: int) -> tuple[float, ...]:
-        """The multipliers with nu_j where limit j comes to hold, the others as they are."""
+        """The multipliers with nu_j moved to the root of limit j, the others unchanged."""
 
         def over(number: float) -> float:
             return float(self._over((*nu[:j], number, *nu[j + 1 :]))[j])
@@ -102,7 +105,7 @@ class _Ascent:
         return (*nu[:j], number, *nu[j + 1 :])
 
     def _held(self, over: Callable[[float], float], start: float, scale: float, near: float) -> float:
-        """The least number, nearly, at which `over` is not above 0; one that is large where there is none."""
+        """Approximately the least number at which `over` is at most 0; a very large number if there is none."""
         if not start and over(0.0) <= 0:
             return 0.0
         low, high = 0.0, start or scale
@@ -111,7 +114,7 @@ class _Ascent:
             if high > _MOST * scale:
                 return high
             low, high, apart = high, high * apart, apart * apart
-        if not low:  # it holds at the first guess already: where does it not?
+        if not low:  # it holds at the first guess: find a lower one where it does not
             while low == 0.0 and over(high) < -near:
                 below = high / apart
                 if below < _LEAST * scale:
@@ -134,7 +137,7 @@ class _Ascent:
 
 
 def _between(low: float, high: float, above: float, below: float, *, halve: bool) -> float:
-    """A guess of the root between two numbers, where the function is above 0 and below it: by the line through both,
-    on a logarithmic scale, or in the middle."""
+    """A guess of the root between `low`, where the function has the value `above` > 0, and `high`, where it has
+    `below`: by linear interpolation on a logarithmic scale, or in the middle (`halve`)."""
     share = 0.5 if halve else min(0.9, max(0.1, above / (above - below)))
     return high * share if low == 0 else float(low ** (1 - share) * high**share)

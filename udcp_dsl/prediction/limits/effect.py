@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LimitEffect:
-    """Of one limit: its multiplier; the mean of its expression without limits and with them, and the standard error of
-    that; of the truths inside, those that count against it on their own, how many there are and which shares are
-    covered without limits and with them. `bound`, where confidence was asked for, is from rows of its own."""
+    """The effect of one limit: its multiplier, and the mean of its expression `without` limits and with them (`mean`),
+    with the standard `error` of the latter. `inside` is the number of rows whose true label counts against the limit on
+    its own; `covered_without` and `covered` are the shares of these that are covered without limits and with them.
+    `bound`, if a confidence was requested, is an upper bound for the mean, from separate rows."""
 
     name: str
     multiplier: float
@@ -32,14 +33,14 @@ class LimitEffect:
     bound: float | None = None
 
     def line(self, unit: str | None) -> str:
-        """What there is to say of it, in words."""
+        """The effect in words."""
         bound = "" if self.bound is None else f"its mean is at most {self.bound:.4g} with the requested confidence"
         told = (worth(self.multiplier, unit), self.on_truths, bound)
         return f"{visible(self.name)}: {'; '.join(x for x in told if x)}"
 
     @property
     def on_truths(self) -> str:
-        """What it does to truths inside, in words; nothing where there are none."""
+        """The effect on the coverage of truths inside, in words; empty if there is none."""
         if self.covered is None or self.covered_without is None:
             return ""
         change = self.covered - self.covered_without
@@ -50,7 +51,7 @@ class LimitEffect:
 
 
 def worth(multiplier: float, unit: str | None) -> str:
-    """A multiplier in words: what the mean cost falls by where the mean of the limit may rise by 0.01, times 100.
+    """A multiplier in words: by how much the mean cost falls if the limit is raised by 0.01, times 100.
 
     >>> worth(12.1, "hours"), worth(0.0, None)
     ('one more in a hundred rows is worth 12.1 hours', 'it holds by itself and costs nothing')
@@ -62,7 +63,7 @@ def worth(multiplier: float, unit: str | None) -> str:
 
 @dataclass(frozen=True)
 class LimitEffects:
-    """Of all limits: the mean cost of sets without them and with them, and each limit by itself."""
+    """The effect of all limits: the mean cost of sets without them and with them, and the effect of each limit."""
 
     cost_without: float
     cost: float
@@ -71,21 +72,21 @@ class LimitEffects:
 
     @property
     def multipliers(self) -> tuple[float, ...]:
-        """One for each limit, in their order."""
+        """One multiplier per limit, in their order."""
         return tuple(limit.multiplier for limit in self.limits)
 
     def with_bounds(self, bounds: Sequence[float], rows: int) -> LimitEffects:
-        """The same with an upper bound for each mean, from so many rows."""
+        """The same effects with an upper bound for each mean, from `rows` rows."""
         limits = tuple(replace(x, bound=bound) for x, bound in zip(self.limits, bounds, strict=True))
         return replace(self, limits=limits, bound_rows=rows)
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain data for JSON, from which `from_dict` makes an equal value."""
+        """Plain data for JSON, from which `from_dict` restores an equal value."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, data: Any, limits: Sequence[Limit]) -> LimitEffects:
-        """What `as_dict` gave, for these limits; refuses anything else."""
+        """Inverse of `as_dict`, for these limits; refuses anything else."""
         found = tuple(LimitEffect(**_fields(LimitEffect, x)) for x in _fields(cls, data)["limits"])
         made = cls(**{**_fields(cls, data), "limits": found})
         numbers = [made.cost_without, made.cost, *(getattr(x, f.name) for x in found for f in fields(x)[1:6])]
@@ -102,7 +103,7 @@ class LimitEffects:
 
 
 def effect_table(found: Mapping[str, LimitEffects], limits: Sequence[Limit]) -> Table:
-    """What limits do at each alpha, by its text: one row per alpha and limit."""
+    """The effects of limits as a table, one row per alpha and limit; `found` maps the text of each alpha to effects."""
     at_most = {limit.name: limit.at_most for limit in limits}
     rows = [(alpha, x) for alpha, effects in found.items() for x in effects.limits]
     bounded = any(x.bound is not None for _, x in rows)
@@ -120,7 +121,7 @@ def effect_table(found: Mapping[str, LimitEffects], limits: Sequence[Limit]) -> 
 
 
 def effect_lines(found: Mapping[str, LimitEffects], unit: str | None) -> Iterator[str]:
-    """The same in words, with what the limits do to the mean cost of the tuning rows."""
+    """The effects in words, including that on the mean cost of the tuning rows."""
     for alpha, effects in found.items():
         for x in effects.limits:
             yield f"at alpha {alpha}, {x.line(unit)}"
@@ -139,7 +140,7 @@ def _fields(kind: type[Any], data: Any) -> dict[str, Any]:
 
 
 def _largest(limit: Limit) -> float:
-    """No multiplier is larger: a loss with it would not be finite."""
+    """The largest valid multiplier of a limit; the loss with a larger one might not be finite."""
     lo, hi = limit.facts.interval
     return sys.float_info.max / 1e9 / max(1.0, abs(lo), abs(hi))
 

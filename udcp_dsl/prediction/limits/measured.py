@@ -1,4 +1,4 @@
-"""The limits of a spec, measured on sets for rows with known truth, for every oracle: in numbers and in words."""
+"""The limits of a spec, measured on prediction sets for rows with known truth, in numbers and in words."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ if TYPE_CHECKING:
 Floats: TypeAlias = npt.NDArray[np.float64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
 
-_NORMAL = 1.959963984540054  # its 97.5 percent quantile
+_NORMAL = 1.959963984540054  # the 97.5 percent quantile of the normal distribution
 
 
 @dataclass(frozen=True)
 class LimitMeasure:
-    """Of one limit on n sets: the mean of its expression with a 95 percent interval, exact for an indicator and by the
-    normal law otherwise; its multiplier, None for an oracle that only reports limits; and how many of the truths inside
-    (labels that count against the limit on their own) are covered, with the exact interval of that share."""
+    """One limit on n sets: the mean of its expression with a 95 percent interval (exact for an indicator, by the normal
+    approximation otherwise); its multiplier, None for an oracle that only reports limits; and how many of the truths
+    inside (true labels that count against the limit on their own) are covered, with the exact interval of that share.
+    """
 
     name: str
     text: str
@@ -42,19 +43,20 @@ class LimitMeasure:
 
     @property
     def inside_coverage(self) -> float | None:
-        """The share of the truths inside that are covered; None where there are none."""
+        """The share of the truths inside that are covered; None if there are none."""
         return self.inside_covered / self.inside if self.inside else None
 
     @property
     def verdict(self) -> str:
-        """How the limit compares with the interval."""
+        """The limit, and whether the interval is above it, below it or contains it."""
         low, high = self.interval
         where = "is above" if low > self.at_most else "is below" if high < self.at_most else "contains"
         return f"limit {self.at_most:g}; the interval {where} it"
 
 
 class LimitPoints(NamedTuple):
-    """Of each set what each limit is on, and whether the row's truth counts against it on its own: (n, J) both."""
+    """For each set and limit, (n, J): the value of the limit's expression, and whether the row's true label counts
+    against the limit on its own."""
 
     values: Floats
     inside: Bools
@@ -63,7 +65,7 @@ class LimitPoints(NamedTuple):
     def of(
         cls, limits: Sequence[Limit], masks: Bools, truth: npt.NDArray[np.int64], inputs: RowInputs | None
     ) -> LimitPoints:
-        """Those of sets, which may have been made with inputs of the rows."""
+        """From sets and true labels; `inputs` are those of the rows, if the limits read any."""
         shape = len(limits), len(masks)
         values = np.array([limit.batch(masks, inputs) for limit in limits], dtype=np.float64).reshape(shape).T
         inside = np.array([limit.inside(truth, inputs) for limit in limits], dtype=np.bool_).reshape(shape).T
@@ -73,7 +75,7 @@ class LimitPoints(NamedTuple):
 def measure_limits(
     limits: Sequence[Limit], points: LimitPoints, covered: Bools, multipliers: Sequence[float] | None
 ) -> tuple[LimitMeasure, ...]:
-    """The measures of limits on sets, with multipliers where these are enforced."""
+    """The measures of limits on sets; `multipliers` if the oracle enforces the limits, else None."""
     found = []
     for j, limit in enumerate(limits):
         values, inside = points.values[:, j], points.inside[:, j]
@@ -107,8 +109,8 @@ def _interval(limit: Limit, values: Floats) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class LimitSummary:
-    """Of one limit over several splits: the mean of the means, their least and largest, the mean multiplier (None for
-    an oracle that only reports limits), and the share of truths inside that are covered (None where there are none)."""
+    """One limit over several splits: the mean of the means, their least and largest, the mean multiplier (None for an
+    oracle that only reports limits), and the share of truths inside that are covered (None if there are none)."""
 
     name: str
     text: str
@@ -121,8 +123,8 @@ class LimitSummary:
 
 
 def summary_lines(found: Mapping[str, Sequence[LimitSummary]], unit: str | None) -> Iterator[str]:
-    """Each limit by oracles: its means over splits, whether they are above it, what its multiplier means, and how often
-    truths inside are covered."""
+    """Each limit by oracle: its means over splits, the oracles that exceed it, the meaning of its multiplier, and how
+    often truths inside are covered."""
     for own in zip(*found.values(), strict=True):
         first, by = own[0], dict(zip(found, own, strict=True))
         means = ", ".join(f"{name} {x.mean:.3g} ({x.least:.3g} to {x.largest:.3g})" for name, x in by.items())
@@ -139,7 +141,7 @@ def summary_lines(found: Mapping[str, Sequence[LimitSummary]], unit: str | None)
 
 
 def summarise(splits: Sequence[Sequence[LimitMeasure]]) -> tuple[LimitSummary, ...]:
-    """The limits of a spec over splits, each with the measures of all limits."""
+    """Summarise the limits of a spec over splits; each split has the measures of all limits."""
     found = []
     for own in zip(*splits, strict=True):
         means = [x.mean for x in own]
@@ -161,7 +163,7 @@ def summarise(splits: Sequence[Sequence[LimitMeasure]]) -> tuple[LimitSummary, .
 
 
 def limit_table(measures: Sequence[LimitMeasure]) -> Table:
-    """One row per limit; nothing where there is none."""
+    """One row per limit; an empty table if there is none."""
     columns = (
         Column("limit", lambda x: f"{visible(x.name)}: {visible(x.text)}"),
         Column("at most", "at_most", "g"),
@@ -177,7 +179,7 @@ def limit_table(measures: Sequence[LimitMeasure]) -> Table:
 
 
 def limit_lines(measures: Sequence[LimitMeasure], coverage: float, unit: str | None) -> Iterator[str]:
-    """What there is to say of each limit: how far it is held, what its multiplier means, and whom it leaves out."""
+    """A line per limit: how well it holds, what its multiplier means, and how often truths inside are covered."""
     for x in measures:
         about = [f"{visible(x.name)}: mean {x.mean:.4g} ({x.verdict})"]
         if x.multiplier is not None:

@@ -1,12 +1,12 @@
-"""Bets against "the p-values are independent and uniform": wealth that grows where they are not.
+"""Bets against "the p-values are independent and uniform": wealth that grows if they are not.
 
-A bet is a density f on [0, 1]; who stakes V before a p-value holds V f(p) after it, and keeps V on average if p is
-uniform. It may begin at any row: with weights w_1 + w_2 + ... = 1 of the rows at which it begins, the mixture holds
+A bet is a density f on [0, 1]: a stake V before a p-value becomes V f(p) after it, which is V on average if p is
+uniform. A bet may begin at any row: with weights w_1 + w_2 + ... = 1 for the row at which it begins, the wealth is
 
     W_t = V_t + (w_{t+1} + w_{t+2} + ...),   V_t = (V_{t-1} + w_t) f(p_t),   V_0 = 0,
 
-and the mean of several bets is one again. W_0 = 1, W >= 0, and E[W_t | past] = W_{t-1}: so the chance that W *ever*
-reaches 1 / level is at most level (Ville), however often one looks. V is held as its logarithm.
+and the mean of several bets is a bet again. W_0 = 1, W >= 0, and E[W_t | past] = W_{t-1}: so the probability that W
+*ever* reaches 1 / level is at most level (Ville), however often one looks. V is stored as its logarithm.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
 Ints: TypeAlias = npt.NDArray[np.int64]
 
-# The share that is not staked on the first row, and the number of rows in which most of what is staked later begins.
+# The share of the stake that is not staked on the first row, and the scale, in rows, on which the rest is staked.
 _LATER, _SCALE = 1 / 2, 200.0
 
-# Misses are bet to be more: their odds by so many times.
+# Bets that misses are more frequent: factors on their odds.
 _ODDS = np.array([1.5, 2.5, 5.0])
 
-# Ranks: a slope (scores larger, smaller), a power (more at one end), a bend (more or less spread).
+# Bets on ranks: slopes (scores larger, smaller), powers (more at one end), bends (more or less spread).
 _SLOPES = np.array([-0.9, -0.5, 0.5, 0.9])
 _POWERS = np.array([0.6, 0.8])
 _BENDS = np.array([-0.4, 0.6])
@@ -37,7 +37,7 @@ RANK_BETS = len(_SLOPES) + 2 * len(_POWERS) + len(_BENDS)
 
 
 def rank_bets(p: Floats) -> Floats:
-    """The logarithms of each density at p-values in (0, 1): (bets, n). Each density integrates to 1.
+    """The logarithm of the density of each bet at p-values in (0, 1), (bets, n). Each density integrates to 1.
 
     >>> grid = (np.arange(100_000) + 0.5) / 100_000
     >>> np.allclose(np.exp(rank_bets(grid)).mean(axis=1), 1, atol=0.005)
@@ -51,14 +51,15 @@ def rank_bets(p: Floats) -> Floats:
 
 
 def miss_bets(missed: Bools, chance: Floats) -> Floats:
-    """The same for misses, each with its chance given what came before: a miss is paid odds, the rest pays for it."""
+    """The logarithms of the factors of the bets on misses, (bets, n). `chance` is the probability of each miss given
+    the past; a miss multiplies the wealth by more than 1, any other row by less."""
     odds = _ODDS[:, None]
     return np.where(missed, np.log(odds), 0.0) - np.log1p((odds - 1) * chance)
 
 
 def not_begun(t: npt.ArrayLike) -> Floats:
-    """w_{t+1} + w_{t+2} + ...: what has not been staked after t rows. It falls like 1 / log t, so that a change is
-    found soon after a long quiet time, too.
+    """w_{t+1} + w_{t+2} + ...: the share that has not been staked after t rows. It falls like 1 / log t, so that a
+    change after a long quiet time is also found soon.
 
     >>> not_begun([0, 1, 10_000]).round(2).tolist()
     [1.0, 0.5, 0.13]
@@ -69,18 +70,18 @@ def not_begun(t: npt.ArrayLike) -> Floats:
 
 @dataclass(frozen=True)
 class Purse:
-    """What several bets hold after t rows: the logarithm of V of each."""
+    """The state of several bets after t rows: log V of each."""
 
     t: int
     log_v: Floats
 
     @classmethod
     def empty(cls, bets: int) -> Purse:
-        """Before the first row nothing is staked."""
+        """The state before the first row: nothing is staked."""
         return cls(0, np.full(bets, -np.inf))
 
     def after(self, log_factors: Floats) -> tuple[Purse, Floats]:
-        """The purse after more rows, of which (bets, n) logarithms of densities are given, and log W after each."""
+        """The purse after n more rows with the given log factors, (bets, n), and log W after each row."""
         n = log_factors.shape[1]
         held = not_begun(np.arange(self.t, self.t + n + 1))
         with np.errstate(divide="ignore"):

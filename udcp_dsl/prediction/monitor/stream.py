@@ -1,4 +1,4 @@
-"""One monitored sequence of rows (all rows or those of a cell): its bets, its alarm, and its history for plots."""
+"""A monitored sequence of rows (all rows, or a group, class or bin): its bets, its alarm, and its course for plots."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from udcp_dsl.prediction.monitor.betting import MISS_BETS, RANK_BETS, Bools, Flo
 
 Watch: TypeAlias = Literal["both", "misses", "ranks"]
 
-_BLOCK = 1 << 14  # rows that are bet on at a time
-_POINTS = 1000  # of a course, at most
+_BLOCK = 1 << 14  # rows per block of bets
+_POINTS = 1000  # the maximum number of points of a course
 
 NOT_OURS = "the file is not a saved monitor, or was changed: begin a new one"
 
 
 @dataclass(frozen=True)
 class Judged:
-    """Rows as they are bet on: where they stand among all rows watched, their p-value, whether they miss as bets have
-    it (equal scores in random order) and with what chance (NaN: none is known), and whether their set misses the truth.
-    """
+    """What the bets need of each row: its number among all rows watched, its p-value, whether its score is `beyond` the
+    threshold (ties in random order), the probability of that given the past (`chance`, NaN if unknown), and whether its
+    set `missed` the truth."""
 
     rows: Ints
     p: Floats
@@ -34,7 +34,7 @@ class Judged:
     missed: Bools
 
     def take(self, which: Ints) -> Judged:
-        """Some of them."""
+        """The rows at these positions."""
         return Judged(*(getattr(self, name)[which] for name in ("rows", "p", "beyond", "chance", "missed")))
 
 
@@ -101,16 +101,16 @@ class Alarm:
 
 @dataclass(frozen=True)
 class Course:
-    """What the evidence came to as rows went by: every `every`-th row of the stream, at most 1,000 points."""
+    """The evidence over time, at every `every`-th row of the stream; at most 1,000 points."""
 
     every: int = 1
-    rows: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))  # of all rows watched
-    seen: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))  # of the stream
+    rows: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))  # rows watched so far, of all streams
+    seen: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))  # rows of this stream so far
     missed: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     log_evidence: Floats = field(default_factory=lambda: np.empty(0))
 
     def after(self, rows: Ints, seen: Ints, missed: Ints, log_evidence: Floats) -> Course:
-        """With more rows, and every second one of all while they are too many."""
+        """The course with more rows; while there are too many points, every second one is dropped."""
         every = self.every
         columns = [
             np.concatenate(pair)
@@ -129,7 +129,7 @@ class Course:
 
 @dataclass(frozen=True)
 class Stream:
-    """What is known of some rows after they were seen: `name` is None for all. `level` is its share of the level."""
+    """The state of one stream; `name` is None for all rows, and `level` is its share of the monitor's level."""
 
     name: str | None
     level: float
@@ -146,17 +146,17 @@ class Stream:
 
     @property
     def evidence(self) -> float:
-        """How many times the stake the bets hold now; at 1 / level there is an alarm."""
+        """The current wealth of the bets as a multiple of the initial stake; at 1 / level there is an alarm."""
         return math.exp(min(self.log_evidence, 700.0))
 
     @property
     def most(self) -> float:
-        """The most that `evidence` has been."""
+        """The maximum of `evidence` so far."""
         return math.exp(min(self.log_most, 700.0))
 
     @property
     def coverage(self) -> float | None:
-        """The share of the sets that held the truth."""
+        """The share of the sets that contained the truth; None before the first row."""
         return None if self.seen == 0 else 1 - self.missed / self.seen
 
     def after(self, judged: Judged) -> Stream:
@@ -202,7 +202,7 @@ class Stream:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """What is known, as plain data for JSON."""
+        """A summary as plain data for JSON."""
         return {
             "where": self.name,
             "level": self.level,
@@ -216,7 +216,7 @@ class Stream:
         }
 
     def state(self) -> dict[str, Any]:
-        """All of it, as plain data from which `restored` goes on."""
+        """The whole state, as plain data from which `restored` continues."""
         course = self.course
         return {
             "misses": encode(self.misses.log_v.tolist()),
@@ -237,7 +237,7 @@ class Stream:
         }
 
     def restored(self, state: object) -> Stream:
-        """This stream, which has seen nothing, as `state` says that it was."""
+        """A copy of this new stream in the saved `state`."""
         d = fields(state, tuple(self.state()), "monitor")
         purses = [np.array(decode(d[name], "monitor"), dtype=np.float64) for name in ("misses", "ranks")]
         whole = [d[name] for name in ("seen", "missed", "every")]
@@ -271,5 +271,5 @@ class Stream:
 
 
 def known(expected: float) -> float | None:
-    """None for what is not a number: how many misses are expected is not known of every predictor."""
+    """None for NaN: the expected number of misses is not known for every predictor."""
     return None if math.isnan(expected) else float(expected)

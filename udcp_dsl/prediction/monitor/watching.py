@@ -28,7 +28,7 @@ from udcp_dsl.showing import Column, Description, Result, Table
 FORMAT, FORMAT_VERSION = "udcp_dsl monitor", 1
 
 _WATCHED = ("both", "misses", "ranks")
-_SHOWN = 10  # streams, beside that of all rows
+_SHOWN = 10  # streams that are shown, besides that of all rows
 _COLUMNS = (
     Column("rows", lambda stream: "all" if stream.name is None else stream.name),
     Column("seen", "seen", ",d"),
@@ -116,7 +116,7 @@ class Monitor(Result):
         self.watch: Watch = watch
         self.seed = int(seed)
         self.rows = 0
-        self.untested = 0  # rows of groups that were not among those of calibration
+        self.untested = 0  # rows of groups without calibration rows
         self._cells = [
             Ranks.among(
                 counts,
@@ -139,7 +139,7 @@ class Monitor(Result):
         self._stream_of = np.array([names.index(name) for name in of_stream])
 
     def _called(self, name: str | int) -> str:
-        """The name of a cell: a class is known by its label."""
+        """The name of a cell; that of a class is its label."""
         return self.predictor.loss.labels[name] if isinstance(name, int) else name
 
     @property
@@ -218,7 +218,7 @@ class Monitor(Result):
             probs, y = probs[None, :], y if y is None or np.ndim(y) else [y]
             groups, ids = (x if x is None or np.ndim(x) else [x] for x in (groups, ids))
             inputs = inputs if inputs is None else one_row(predictor.inputs, inputs)
-        if getattr(probs, "shape", (1,))[:1] == (0,):  # of no rows there is nothing to check but the columns
+        if getattr(probs, "shape", (1,))[:1] == (0,):  # without rows, only the columns are checked
             y = groups = ids = None
         rows = predictor.rows(probs, y, groups=groups, inputs=inputs, ids=ids, ignore=ignore, empty=True)
         if len(rows) and predictor.promise.by_group and rows.groups is None:
@@ -228,14 +228,14 @@ class Monitor(Result):
         return rows
 
     def _judged(self, rows: Rows) -> tuple[Judged, Ints]:
-        """The rows of cells that are known, and their cells; what is known of these cells is brought up to date."""
+        """The rows of known cells with their p-values and misses, and their cells. Updates the ranks of these cells."""
         given = self.predictor.prepare(rows)
         cells = own_cells(
             self.predictor.calibrated, len(rows), groups=given.groups, y=rows.truth, difficulty=given.difficulty
         )
         scores, missed = self._scores(rows, given)
         bits = np.random.PCG64((self.seed, 0))
-        bits.advance(2 * self.rows)  # so that each row has draws of its own, in batches or alone
+        bits.advance(2 * self.rows)  # each row has its own draws, whatever the batches
         draws = np.random.Generator(bits).random((len(rows), 2))
         p, chance, beyond = np.empty(len(rows)), np.empty(len(rows)), np.zeros(len(rows), dtype=bool)
         known = cells < len(self._cells)
@@ -256,7 +256,7 @@ class Monitor(Result):
         tau = predictor.calibrated.tau(self.alpha, groups=given.groups, difficulty=given.difficulty, n=len(rows))
         return scores, scores > np.broadcast_to(tau, rows.P.shape)[places, rows.truth]
 
-    # For the eye, and for machines
+    # Output
 
     def table(self) -> dict[str, list[Any]]:
         """The streams as columns, one row per stream.
@@ -315,7 +315,7 @@ class Monitor(Result):
 
         return plot_monitor(self)
 
-    # To go on another day
+    # Saving and loading
 
     def save(self, path: PathLike) -> None:
         """Save the state as a JSON file, from which `load` continues.
@@ -409,7 +409,7 @@ class Monitor(Result):
         return monitor
 
     def _fingerprint(self) -> str:
-        """What tells this predictor, at this alpha, from others: the edges that rows are ranked among."""
+        """A hash that identifies the predictor at this alpha: of labels, oracle, and the edges for ranks."""
         said = hashlib.sha256(repr((self.predictor.loss.labels, self.predictor.oracle.name)).encode())
         for ranks in self._cells:
             said.update(repr((ranks.limit, ranks.counts.size)).encode())

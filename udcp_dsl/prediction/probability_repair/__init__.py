@@ -1,8 +1,8 @@
-"""Repair of p: p'(y) proportional to p_w(y)^a exp(b_y), with p_w = (1 - w) p + w / K, fitted on rows of its own.
+"""Repair of p: p'(y) proportional to p_w(y)^a exp(b_y), with p_w = (1 - w) p + w / K, fitted on separate rows.
 
-Real classifiers are too sure or too unsure, favour labels, and are used on another mix of classes than they were
+Real classifiers are too sure or too unsure, favour some labels, and are used on another mix of classes than they were
 trained on. `fit_repair` finds the exponent a, the offsets b and the smoothing w, or finds that p is best left alone;
-`Repair` is what it found and applies it. p' is a fixed function of the row, so every guarantee stays exact.
+`Repair` holds and applies the result. p' is a fixed function of the row, so every guarantee stays exact.
 """
 
 from udcp_dsl.prediction.probability_repair.fit import fit_repair

@@ -29,19 +29,19 @@ from udcp_dsl.prediction.probability_repair.penalized import (
 from udcp_dsl.prediction.probability_repair.reliability import Reliability, ReliabilityCurve
 from udcp_dsl.prediction.probability_repair.value import HeldOutLoss, Repair
 
-PSEUDO_COUNTS = (20.0, 5.0, 2.0, 1.0, 0.5)  # strong to weak: each fit starts at the one before
+PSEUDO_COUNTS = (20.0, 5.0, 2.0, 1.0, 0.5)  # strong to weak: each fit starts at the result of the previous one
 SMOOTHINGS = (0.0, 0.001, 0.01, 0.1, 0.3)
 FOLDS = 5
-_FLOOR = 1e-6  # divided by K: the least probability in a log loss, so that a p of 0 does not decide alone
+_FLOOR = 1e-6  # divided by K: the least probability in a log loss, so that a single p of 0 does not dominate
 _MIN_ROWS = 2 * FOLDS
-_MAX_CELLS = 1 << 24  # entries of the matrix that is fitted on; of more, fewer rows are taken
-# Nats over all rows: candidates are told apart far above the first; the last fit is as good as float64 makes it.
+_MAX_CELLS = 1 << 24  # entries of the matrix that is fitted on; if there are more, rows are sampled
+# Tolerances in nats over all rows: _ROUGH is enough to compare candidates; the final fit is as exact as float64 allows.
 _ROUGH, _FINE = 1e-2, 1e-12
 
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Rows with positive weights; these sum to the effective number of rows, (sum of w)^2 / sum of w^2."""
+    """Rows with positive weights that sum to the effective number of rows, (sum of w)^2 / sum of w^2."""
 
     P: Floats
     y: Indices
@@ -64,7 +64,7 @@ class Sample:
         return tuple(np.flatnonzero(np.bincount(self.y, minlength=self.K) == 0).tolist())
 
     def compare(self, before: Floats, after: Floats) -> HeldOutLoss:
-        """Mean losses, and the standard error of their paired difference."""
+        """The mean losses before and after, and the standard error of their paired difference."""
         share = self.weights / self.weights.sum()
         difference = after - before
         effective = 1 / float(share @ share)
@@ -75,7 +75,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Candidate:
-    """Exponent alone (`c` None), or exponent and offsets, on p smoothed by w."""
+    """A repair to try on p smoothed by w: the exponent alone (`c` is None), or exponent and offsets with penalty c."""
 
     smoothing: float
     c: float | None
@@ -83,7 +83,7 @@ class Candidate:
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """Of all rows, each by a fit without its fold: the log loss, the highest p', and whether that is the truth's."""
+    """For each row, from a fit without its fold: the log loss, the highest p', and whether its label is the truth."""
 
     log_losses: Floats
     highest: Floats
@@ -122,7 +122,7 @@ def fit_repair(
         "auto" chooses by cross-validation, and leaves p as it is unless that is worse by two standard errors.
         "temperature" fits the exponent alone by maximum likelihood and always adopts it.
     rng : numpy.random.Generator
-        Deals the folds.
+        Draws the folds.
 
     Returns
     -------
@@ -175,7 +175,7 @@ def _sample(P: Any, y: ArrayLike, weights: ArrayLike | None, rng: np.random.Gene
     rows = np.flatnonzero(w)
     if len(rows) * P.shape[1] > _MAX_CELLS:
         rows = np.sort(rng.permutation(rows)[: max(_MAX_CELLS // P.shape[1], _MIN_ROWS)])
-    own = w[rows] / w[rows].max(initial=0.0)  # so that no square overflows
+    own = w[rows] / w[rows].max(initial=0.0)  # scaled so that no square overflows
     own = own * (own.sum() / (own @ own)) if len(own) else own
     return Sample(np.array(P[rows], dtype=np.float64, order="C"), truth[rows], own)
 
@@ -187,10 +187,10 @@ def _of_truth(logs: Floats, y: Indices) -> Floats:
 def _held_out(
     sample: Sample, smoothing: float, penalties: tuple[float | None, ...], folds: Indices, *, prior: bool = True
 ) -> tuple[HeldOut, ...]:
-    """What each penalty gives all rows."""
+    """The held-out results of all rows, for each penalty."""
     logs = sample.logs(smoothing)
     floor = -math.log(_FLOOR / sample.K)
-    known = _of_truth(logs, sample.y) > LOG_ZERO  # a truth with p = 0 says nothing
+    known = _of_truth(logs, sample.y) > LOG_ZERO  # rows whose truth has p = 0 are not fitted on
     found = tuple(HeldOut.empty(len(sample)) for _ in penalties)
     start = Point(0.0, np.zeros(sample.K))
     for fold in range(FOLDS):
@@ -207,12 +207,12 @@ def _held_out(
 
 
 def _best(sample: Sample, tried: dict[Candidate, HeldOut]) -> Candidate:
-    """The lowest mean loss; of equals the first."""
+    """The candidate with the lowest mean loss; the first of several."""
     return min(tried, key=lambda candidate: float(sample.weights @ tried[candidate].log_losses))
 
 
 def _reliability(sample: Sample, after: HeldOut | None) -> Reliability:
-    """Of p as it is, and of what was adopted, if anything was."""
+    """The reliability of p as it is and, if a repair was adopted, of its held-out results `after`."""
     highest, right = sample.P.max(axis=1), sample.P.argmax(axis=1) == sample.y
     before = ReliabilityCurve.of(highest, right, sample.weights)
     if after is None:
@@ -233,7 +233,7 @@ def _temperature(sample: Sample, rng: np.random.Generator) -> Repair:
     if not len(rows):
         raise InputError("no temperature can be fitted: every true label of its rows has probability 0")
     objective = PenalizedLogLoss(logs[rows], sample.y[rows], sample.weights[rows], prior=False)
-    low, high = (_slope(objective, sign * math.log(MAX_EXPONENT)) for sign in (-1, 1))  # it never falls in a
+    low, high = (_slope(objective, sign * math.log(MAX_EXPONENT)) for sign in (-1, 1))  # convex in a: one sign change
     reliability = None
     if low < 0 < high:
         exponent = minimum(objective, Point(0.0, np.zeros(sample.K)), _FINE).exponent

@@ -1,13 +1,14 @@
 """Label shift: how the mix of labels among new rows, whose truth is unknown, differs from that of calibration.
 
-If p' is right for the old mix q and only the mix has moved, new rows have p''(y) proportional to p'(y) r_y with r = new
-mix / q. The new mix m maximises (Saerens et al., 2002, by EM, here with c pseudo-observations per label at the old mix)
+If p' is right for the old mix q and only the mix has changed, new rows have p''(y) proportional to p'(y) r_y, with
+r = new mix / q. The new mix m maximises (by EM, Saerens et al., 2002, here with c pseudo-observations per label from
+the old mix)
 
     sum over new rows of log (sum over y of p'(y) m_y / q_y) + c K * sum over y of q_y log m_y,
 
-which is concave in m. q is the mean of p' over the calibration rows, not their label counts: where the two differ, EM
-would run off to the labels whose p' is too high. Calibration rows are weighted by r of their true labels.
-Ratios that are estimated stay between 1/20 and 20; those of mixes that are known are taken as they are.
+which is concave in m. q is the mean of p' over the calibration rows, not their label counts: if the two differ, EM
+would drift to the labels whose p' is too high. Calibration rows are weighted by r of their true labels.
+Estimated ratios are clipped to between 1/20 and 20; ratios of known mixes are not.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from udcp_dsl.prediction.probability_repair.value import MAX_OFFSET, Repair
 PSEUDO_COUNT = 5.0
 CLIP = 20.0
 _MAX_STEPS, _ENOUGH = 1000, 1e-9
-_MAX_CELLS = 1 << 24  # of more, rows at equal distances are taken
+_MAX_CELLS = 1 << 24  # of a larger matrix, only every n-th row is used
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +155,7 @@ class LabelShift:
 
 def mean_mix(P: npt.NDArray[np.floating]) -> Floats:
     """The mix of labels among rows by their repaired probabilities (n, K); no label has 0."""
-    mix = (P.sum(axis=0, dtype=np.float64) + 1 / P.shape[1]) / (len(P) + 1)  # one more row, spread over all labels
+    mix = (P.sum(axis=0, dtype=np.float64) + 1 / P.shape[1]) / (len(P) + 1)  # plus one row, spread over all labels
     return np.asarray(mix / mix.sum())
 
 
@@ -170,7 +171,7 @@ def estimate_label_shift(
     new : array (m, K)
         Repaired probabilities of new rows, by the same repair.
     pseudo_count : float
-        Observations per label, on average, that speak for the old mix. With few new rows the mix stays near it.
+        Observations per label, on average, from the old mix. With few new rows, the new mix stays near it.
 
     Returns
     -------

@@ -1,13 +1,13 @@
-"""The penalised log loss of a repair, and its minimum for one penalty.
+"""The penalised log loss of a repair, and its minimum for a given penalty.
 
 With l = log p_w, z = a l + b and p' = softmax(z), minimise over t = log a in [-log 20, log 20] and b
 
     sum over rows of v_i (log sum exp z_i - z_i(y_i)) + t^2 + c * sum over labels of (exp(b_y) - b_y).
 
-c counts pseudo-observations: at the minimum c (exp(b_y) - 1) = count of y - expected count of y, so that a label
-without observations is scaled by about c / (c + its expected count), never to 0. Without c there are no offsets. The
-gradient is exact. The step is Newton's, by conjugate gradients: the Hessian in b is a diagonal minus p'^T v p', so a
-product with it costs two passes over p', and no K x K matrix is made.
+c is a number of pseudo-observations: at the minimum, c (exp(b_y) - 1) = count of y - expected count of y, so that a
+label without observations is scaled by about c / (c + its expected count), never to 0. Without c, there are no offsets.
+The gradient is exact. Newton steps are computed by conjugate gradients: the Hessian in b is a diagonal minus p'^T v p',
+so a product with it costs two passes over p', and no K x K matrix is built.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ Indices = npt.NDArray[np.intp]
 MAX_EXPONENT = 20.0
 _BOUND = math.log(MAX_EXPONENT)
 _MAX_STEPS, _MAX_PRODUCTS, _MAX_HALVINGS = 100, 200, 40
-# log 0, times the smallest exponent still far below what exp tells from 0; finite, so that 0 * log 0 is 0.
+# Stands for log 0: times the smallest exponent, exp still underflows to 0; finite, so that 0 * log 0 is 0.
 LOG_ZERO = -1e5
-_LEFT_OVER = 1e-2  # of the gradient, squared, by conjugate gradients
+_LEFT_OVER = 1e-2  # the share of the squared (preconditioned) gradient norm at which conjugate gradients stop
 _BLOCK = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """log a and b."""
+    """The parameters: log a and b."""
 
     log_exponent: float
     offsets: Floats
@@ -49,7 +49,7 @@ class Point:
 
 @dataclass(frozen=True, eq=False)
 class Evaluated:
-    """p' and the log loss of each row at a point, and the value of the objective."""
+    """At a point: p' and the log loss of each row, and the value of the objective."""
 
     at: Point
     p: Floats
@@ -59,8 +59,8 @@ class Evaluated:
 
 @dataclass(frozen=True, eq=False)
 class Quadratic:
-    """The objective near a point: its gradient in (log a, b) (without offsets: in log a), the product of a vector with
-    its Hessian, and the diagonal of that."""
+    """The objective near a point: its gradient in (log a, b), or in log a without offsets; the product of its Hessian
+    with a vector; and the diagonal of the Hessian."""
 
     gradient: Floats
     product: Callable[[Floats], Floats]
@@ -69,8 +69,8 @@ class Quadratic:
 
 @dataclass(frozen=True, eq=False)
 class PenalizedLogLoss:
-    """The objective over some rows: `logs` (n, K) of p_w, true labels, row weights, and the penalties. `c` None leaves
-    the offsets at 0; `prior` False leaves out t^2."""
+    """The objective over some rows: `logs` (n, K) of p_w, true labels, row weights, and the penalties. c=None keeps the
+    offsets at 0; prior=False leaves out t^2."""
 
     logs: Floats
     y: Indices
@@ -92,7 +92,7 @@ class PenalizedLogLoss:
             log_losses[rows] = np.log(sums[:, 0]) - truth
         value = float(self.weights @ log_losses)
         if self.c is not None:
-            with np.errstate(over="ignore"):  # a step too far: an infinite value, which is refused
+            with np.errstate(over="ignore"):  # too long a step: an infinite value, which is rejected
                 value += self.c * float((np.exp(at.offsets) - at.offsets).sum())
         return Evaluated(at, p, log_losses, value + at.log_exponent**2 if self.prior else value)
 
@@ -111,7 +111,7 @@ class PenalizedLogLoss:
                 cross += v[rows] @ weighted - (v[rows] * mean[rows]) @ own
                 squares += v[rows] @ np.multiply(own, own, out=weighted)
         slope = a * float(v @ (mean - self.logs[np.arange(n), self.y]))
-        # In log a the log loss need not be convex; what would make it concave is left out.
+        # In log a the log loss need not be convex; the term that could make its curvature negative is left out.
         curvature = a * a * float(v @ (square - mean * mean)) + max(slope, 0.0)
         if self.prior:
             slope, curvature = slope + 2 * at.log_exponent, curvature + 2.0
@@ -129,7 +129,7 @@ class PenalizedLogLoss:
 
 
 def minimum(objective: PenalizedLogLoss, start: Point, tolerance: float) -> Point:
-    """The minimum from a start; `tolerance` bounds what the next step would gain, in nats over all rows."""
+    """The minimum, searched from `start`; `tolerance` bounds the gain of another step, in nats over all rows."""
     here = objective.evaluate(start)
     for _ in range(_MAX_STEPS):
         near = objective.quadratic(here)
@@ -138,17 +138,17 @@ def minimum(objective: PenalizedLogLoss, start: Point, tolerance: float) -> Poin
         if gain / 2 <= tolerance:
             break
         lower, share = _line_search(objective, here, step, gain)
-        if share == 0.0:  # no number of this precision is lower
+        if share == 0.0:  # no lower value at this precision
             break
         here = lower
-        # After a full step the next gains the square of this, and what conjugate gradients left over.
+        # After a full step, the next one gains about the square of this gain, or what conjugate gradients left over.
         if share == 1.0 and max(2 * gain * gain, _LEFT_OVER * gain) <= tolerance:
             break
     return here.at
 
 
 def _newton_step(near: Quadratic, at: Point) -> Floats:
-    """Minus the inverse Hessian times the gradient, nearly; an exponent at its bound that would leave it stays."""
+    """Approximately minus the inverse Hessian times the gradient; an exponent at its bound never moves beyond it."""
     free = np.ones(len(near.gradient))
     if abs(at.log_exponent) >= _BOUND and near.gradient[0] * at.log_exponent < 0:
         free[0] = 0.0
@@ -157,7 +157,7 @@ def _newton_step(near: Quadratic, at: Point) -> Floats:
     step = np.zeros_like(residual)
     ready = inverse * residual
     direction, norm = ready, float(residual @ ready)
-    # The nearer the minimum, the better the step: the steps then converge faster than linearly.
+    # The nearer the minimum, the more exact the step, so that convergence is superlinear.
     enough = norm * min(_LEFT_OVER, norm)
     for _ in range(_MAX_PRODUCTS):
         if norm <= enough or norm == 0.0:
@@ -176,7 +176,7 @@ def _newton_step(near: Quadratic, at: Point) -> Floats:
 
 
 def _line_search(objective: PenalizedLogLoss, here: Evaluated, step: Floats, gain: float) -> tuple[Evaluated, float]:
-    """The first of the points at 1, 1/2, 1/4, ... of the step that is low enough, and its share; 0 if there is none."""
+    """The first of the points at 1, 1/2, 1/4, ... of the step with enough decrease, and this share; 0 if none has."""
     share = 1.0
     for _ in range(_MAX_HALVINGS):
         moved = objective.evaluate(here.at.moved(step, share))
@@ -187,6 +187,6 @@ def _line_search(objective: PenalizedLogLoss, here: Evaluated, step: Floats, gai
 
 
 def blocks(n: int, K: int) -> Iterator[slice]:
-    """Slices of rows that are few enough for a core's cache."""
+    """Slices of rows, each small enough for the cache of a core."""
     size = max(1, _BLOCK // max(K, 1))
     return (slice(start, start + size) for start in range(0, n, size))

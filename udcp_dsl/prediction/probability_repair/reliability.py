@@ -2,7 +2,7 @@
 
 Rows are binned by their highest probability q into ten bins of equal size, or fewer if a bin would have less than 20
 rows. So all bins are about equally informative, whatever the values of q. Rows with equal q share a bin. The expected
-calibration error is the mean over rows of |share right - mean q| of their bins.
+calibration error is |share right - mean q| of a row's bin, averaged over rows.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Bin(NamedTuple):
 
 @dataclass(frozen=True)
 class ReliabilityCurve:
-    """Bins by rising probability."""
+    """The bins, by rising probability."""
 
     bins: tuple[Bin, ...]
 
@@ -47,12 +47,12 @@ class ReliabilityCurve:
     def of(cls, highest: Floats, right: npt.NDArray[np.bool_], weights: Floats) -> ReliabilityCurve:
         """From the highest probability of each row, whether its likeliest label is right, and positive weights that
         sum to the effective number of rows."""
-        # Rounded, so that what differs in its last bits alone is equal.
+        # Rounded, so that values that differ only in their last bits are equal.
         values, place = np.unique(np.minimum(highest.round(9), 1.0), return_inverse=True)
         mass = np.bincount(place, weights=weights)
         total = float(mass.sum())
         n_bins = max(1, min(MAX_BINS, int(total // _ROWS_PER_BIN)))
-        middle = (np.cumsum(mass) - mass / 2) / total  # equal values, one bin: that of their middle
+        middle = (np.cumsum(mass) - mass / 2) / total  # equal values go to the bin of their middle
         bin_of = np.minimum((n_bins * middle).astype(np.intp), n_bins - 1)
         counts = np.bincount(bin_of, weights=mass)
         probability = np.bincount(bin_of, weights=mass * values)
@@ -73,14 +73,14 @@ class ReliabilityCurve:
 
     @property
     def chance(self) -> float:
-        """About what the error would be by chance alone, if the likeliest label were right as often as p says."""
+        """The approximate error from chance alone, if the likeliest label were right as often as p says."""
         deviations = (math.sqrt(b.n * b.probability * (1 - b.probability)) for b in self.bins)
         return math.sqrt(2 / math.pi) * sum(deviations) / self.n
 
     @property
     def verdict(self) -> str:
-        """What is seen, as the end of a sentence that begins "p is"; by two standard errors over all rows, or an error
-        of twice what chance explains."""
+        """The finding, as the end of a sentence that begins "p is". p is off if the share right differs from it by two
+        standard errors over all rows, or if the error is twice what chance explains."""
         excess = sum(b.n * (b.right - b.probability) for b in self.bins)
         deviation = math.sqrt(sum(b.n * b.probability * (1 - b.probability) for b in self.bins))
         if abs(excess) > 2 * deviation:
@@ -90,12 +90,12 @@ class ReliabilityCurve:
         return "right as often as it says"
 
     def as_list(self) -> list[list[float]]:
-        """Plain data for JSON, from which `from_list` makes an equal value."""
+        """Plain data for JSON, from which `from_list` restores an equal value."""
         return [list(b) for b in self.bins]
 
     @classmethod
     def from_list(cls, data: object) -> ReliabilityCurve:
-        """What `as_list` gave; refuses anything else."""
+        """Inverse of `as_list`; refuses anything else."""
         bins = [decode(b, "reliability") for b in data] if isinstance(data, list) else []
         if not all(len(b) == len(Bin._fields) for b in bins):
             raise InputError(f"reliability: expected {len(Bin._fields)} numbers for each bin; {RESAVE}")
@@ -104,7 +104,7 @@ class ReliabilityCurve:
 
 @dataclass(frozen=True)
 class Reliability:
-    """Of p as it is and of p as repaired by fits that did not see the row; `after` is None where p is left as it is."""
+    """The reliability of p before and after repair by fits that did not see the row; `after` is None if p is kept."""
 
     before: ReliabilityCurve
     after: ReliabilityCurve | None = None
@@ -124,12 +124,12 @@ class Reliability:
         return f"p was {self.before.verdict}; after repair it is {self.after.verdict}"
 
     def as_dict(self) -> dict[str, object]:
-        """Plain data for JSON, from which `from_dict` makes an equal value."""
+        """Plain data for JSON, from which `from_dict` restores an equal value."""
         return {"before": self.before.as_list(), "after": None if self.after is None else self.after.as_list()}
 
     @classmethod
     def from_dict(cls, data: object) -> Reliability:
-        """What `as_dict` gave; refuses anything else."""
+        """Inverse of `as_dict`; refuses anything else."""
         d = fields(data, ("before", "after"), "reliability")
         after = None if d["after"] is None else ReliabilityCurve.from_list(d["after"])
         return cls(ReliabilityCurve.from_list(d["before"]), after)

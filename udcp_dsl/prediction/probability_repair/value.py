@@ -1,4 +1,4 @@
-"""`Repair`: p'(y) proportional to p_w(y)^a exp(b_y), p_w = (1 - w) p + w / K, and how well it did when fitted."""
+"""`Repair`: p'(y) proportional to p_w(y)^a exp(b_y), p_w = (1 - w) p + w / K, and its held-out loss when fitted."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FIELDS = ("exponent", "offsets", "smoothing", "kind", "n_rows", "losses", "abse
 
 @dataclass(frozen=True)
 class HeldOutLoss:
-    """Mean log loss on held-out folds: of p as it is, of the best candidate, and the standard error of the paired
+    """Mean log loss on held-out folds, of p as it is and of the best candidate, with the standard error of the paired
     difference over rows."""
 
     before: float
@@ -43,7 +43,7 @@ class HeldOutLoss:
 
 @dataclass(frozen=True, eq=False)
 class Repair:
-    """What is done to p before an oracle sees it.
+    """A correction of p that is applied before any oracle sees p.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class Repair:
     smoothing : float
         w, from 0 to 1: the share of p that is replaced by the uniform distribution.
     kind : {"given", "auto", "temperature"}
-        How it came about.
+        How the repair was chosen.
     n_rows : int
         Number of rows it was fitted on; 0 if it was given.
     losses : HeldOutLoss, optional
@@ -169,7 +169,7 @@ class Repair:
     def _apply(self, P: npt.NDArray[Any]) -> npt.NDArray[Any]:
         out = np.empty(P.shape, dtype=P.dtype)
         for rows in blocks(*P.shape):
-            # Contiguous, whatever P is: numpy takes other loops for strided rows.
+            # Always contiguous: for strided rows, numpy uses other loops, which may round differently.
             piece: Floats = np.array(P[rows], dtype=np.float64, order="C")
             if self.smoothing:
                 piece *= 1 - self.smoothing

@@ -1,4 +1,4 @@
-"""The description of a predictor: what it guarantees, its rows and thresholds, and which rows it covers too rarely."""
+"""The description of a predictor: its guarantee, rows and thresholds, and which rows it covers too rarely."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class DescribedPredictor(Shown):
-    """What shows a `SetPredictor`, for `rich.print` and notebooks."""
+    """Base of `SetPredictor` that shows it, for `rich.print` and notebooks."""
 
     def describe(self: SetPredictor) -> Description:  # type: ignore[misc]  # of its only subclass
-        """What is guaranteed, the thresholds, and who is covered least."""
+        """The guarantee, the thresholds, and the rows that are covered least."""
         title = (Styled(self.loss.name, "bold"), f" by {self.oracle.name}, alpha {self.promise.shown_alphas}")
         if self.chain is None:
             return Description(title, verdict=(Styled("not calibrated: call calibrate(probs, y)", "open"),))
@@ -32,7 +32,7 @@ class DescribedPredictor(Shown):
 
 
 def _thresholds(predictor: SetPredictor) -> Table:
-    """One per alpha; of `price` that is what a missed truth is valued at. Of groups, classes and bins none is shown."""
+    """One row per alpha; for `price`, the threshold is what a missed truth is worth. Empty unless marginal."""
     calibration = predictor.calibrated
     if not calibration.is_marginal:
         return Table((), ())

@@ -1,8 +1,8 @@
-"""`risk`: the harm w(y) of missing a true label y, a `costs` of the spec, and what oracles buy to avoid it.
+"""`risk`: the harm w(y) of missing a true label y (a `costs` of the spec), and the probabilities weighted by it.
 
-What is bounded is E[w(Y) 1{Y not in C(X)}]; so a label is worth w(y) p(y), not p(y). Oracles that compare prices across
-rows (`price`, `ratio`, `lac`) take that as it is; those that go by the mass of a row take it divided by the row's sum.
-Scores are a function of p and the spec either way, so that the bound does not depend on it.
+The guarantee bounds E[w(Y) 1{Y not in C(X)}]; so a label is worth w(y) p(y), not p(y). Oracles that compare prices
+across rows (`price`, `ratio`, `lac`) use w(y) p(y) as it is; those that use the mass of a row normalise it to sum 1.
+Either way scores are a function of p and the spec, so the bound holds.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Harm:
-    """The harm of missing each label, (K,), from 0, and the largest of them, which is above 0.
+    """The harm of missing each label, `values` (K,) from 0, and the largest of them, `most`, which is above 0.
 
-    Costs per row are a harm that differs by row: `most` is the upper end of their range, and so are all `values`.
+    With costs per row, the harm differs by row: `most` and all `values` are then the upper end of the range.
     """
 
     name: str
     values: Floats
     most: Fraction
     per_row: bool = False
-    inputs: RowInputs | None = None  # of the rows that are judged, if they are known already
+    inputs: RowInputs | None = None  # of the rows to evaluate, if they are known already
 
     @classmethod
     def of(cls, loss: Loss, name: object) -> Harm:
-        """The costs of the spec that are called so; refuses others, and costs below 0."""
+        """The harm from the costs of this name in the spec; refuses unknown names, and costs below 0."""
         known = {costs.name: costs for costs in loss.costs if costs.of is None}
         if not isinstance(name, str) or name not in known:
             if not known:
@@ -67,7 +67,7 @@ class Harm:
         return cls(name, values, as_written(float(values.max())), per_row)
 
     def weighed(self, P: Any, oracle: Oracle, inputs: RowInputs | None) -> Any:
-        """What the oracle takes for the probabilities of rows, held or in blocks."""
+        """The matrix that the oracle gets in place of the probabilities P, in memory or in blocks; see `bought`."""
         if not self.per_row:
             return changed(P, lambda block: self.bought(block, oracle))
         own = self._given(inputs)
@@ -78,13 +78,14 @@ class Harm:
         return BlockedMatrix(P.shape, lambda: (self.bought(block, oracle, own[at]) for at, block in P.blocks()))
 
     def bought(self, P: Probabilities, oracle: Oracle, own: Floats | None = None) -> Probabilities:
-        """What the oracle takes for the probabilities of rows (n, K): w p, scaled by a power of two to stay below 1, or
-        divided by the row's sum; a row without harm stays 0. Of the same type as P. `own` is w where it is per row."""
+        """w p for rows of probabilities (n, K): scaled by a power of two to stay below 1 or, for oracles that use the
+        mass of a row, divided by the row's sum; a row without harm stays 0. The dtype is that of P. `own` is w, if it
+        is given per row."""
         scale = math.ldexp(1.0, -math.frexp(float(self.values.max()))[1])
         values = self.values if own is None else own
         worth: npt.NDArray[Any] = np.multiply(P, (values * scale).astype(P.dtype), dtype=P.dtype)
         if oracle.normalized:
-            sums = worth.sum(axis=1, dtype=np.float64)  # not by BLAS, which sums a row alone in another order
+            sums = worth.sum(axis=1, dtype=np.float64)  # not by BLAS, which sums a single row in another order
             worth /= np.where(sums > 0, sums, 1.0).astype(P.dtype)[:, None]
         return worth
 

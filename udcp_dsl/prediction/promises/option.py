@@ -1,7 +1,7 @@
 """An option of a promise, declared once: meaning, values, saved form, and the options that it excludes.
 
-The check in Python, the option of the command line, the row of the reference table and the saved field all come from
-this declaration.
+The check in Python, the command-line option, the row of the reference table and the saved field all come from this
+declaration.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from udcp_dsl.prediction.containers import flag
 class Option:
     """One option. `check` takes the option's value and name, and returns the value in canonical form or refuses it.
 
-    On the command line an option is a flag if its default is False, else one of its `choices`, else a text that
-    `parse` reads; `repeated` ones may be given several times. `compared` ones may be shown by a comparison; an
-    `alias` is a deprecated name of another, and is not saved.
-    `refuse` returns why it cannot be combined with the rest of the promise, as the text of an error, or None.
+    On the command line, an option is a flag if its default is False, else one of its `choices`, else a text that
+    `parse` reads; a `repeated` option may be given several times. A `compared` option is available in comparisons; an
+    `alias` is a deprecated name of another option, and is not saved.
+    `refuse` returns the text of an error if the option cannot be combined with the rest of the promise, else None.
     `to_json` gives the saved form, which `check` reads back.
     """
 
@@ -80,7 +80,7 @@ def as_whole_number(value: Any, name: str) -> int:
 
 
 def read_whole_number(text: str, name: str) -> int:
-    """The same from the command line."""
+    """A whole number, 0 or more, from the command line."""
     try:
         return as_whole_number(int(text), f"--{name}")
     except ValueError:

@@ -1,6 +1,6 @@
 """`Promise`: all guarantees that a predictor gives, in one frozen object. Each field declares one option.
 
-To add an option: its field here, and its keyword in the signatures of `SetPredictor` and `UtilitySetClassifier`.
+To add an option, add its field here and its keyword to the signatures of `SetPredictor` and `UtilitySetClassifier`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 Temperature: TypeAlias = Literal["fit"] | float | None
 
 DEFAULT_BINS = 4
-# The largest alpha that a worth of a miss may find: beyond it, abstaining is cheaper.
+# The largest alpha that `miss` may find: beyond it, abstaining is cheaper.
 LARGEST_FOUND = Fraction(1, 2)
 
 
@@ -158,7 +158,7 @@ class Promise(Cellwise):
             "Share of true labels to miss at most (default 0.1); with --risk the largest mean harm; may be repeated.",
             "a level between 0 and 1, or several; with `risk` a mean harm",
             compared=True,
-            check=lambda value, name: value,  # by all options together: see __post_init__
+            check=lambda value, name: value,  # checked together with other options, in __post_init__
             metavar="LEVEL",
             repeated=True,
             to_json=lambda alphas: [str(alpha) for alpha in alphas],
@@ -306,15 +306,15 @@ class Promise(Cellwise):
         )
     )
     confidence_level: InitVar[Level | None] = None
-    # Whether no level was given, so that 0.1 was taken: summaries say so.
+    # Whether no level was given, so that alpha is 0.1; summaries say so.
     alpha_is_default: bool = field(default=False, init=False, repr=False, compare=False)
-    # Whether alpha is still to be found, by what a miss is worth; until then it stands at the largest that it may be.
+    # Whether alpha is still to be found from `miss`; until then it is LARGEST_FOUND.
     alpha_is_open: bool = field(default=False, init=False, repr=False)
 
     def __post_init__(self, confidence_level: Level | None) -> None:
         declared = options_of(self)
         by_worth = self.miss is not None
-        open_before = isinstance(self.alpha, tuple) and self.alpha == (LARGEST_FOUND,)  # by `replace`
+        open_before = isinstance(self.alpha, tuple) and self.alpha == (LARGEST_FOUND,)  # copied by `replace`
         given = self.alpha is not None and not open_before
         if by_worth and (given or confidence_level is not None):
             raise InputError("miss finds alpha by itself: give miss or alpha, not both")
@@ -329,7 +329,7 @@ class Promise(Cellwise):
         if self.temperature is not None:
             object.__setattr__(self, "repair", self._temperature_as_repair())
             object.__setattr__(self, "temperature", None)
-        below = Fraction(1) if self.risk is None else None  # the largest harm, which the loss knows
+        below = Fraction(1) if self.risk is None else None  # with risk, the largest harm, which only the loss knows
         object.__setattr__(self, "alpha", levels_of(self.alpha, confidence_level, below=below))
         for own in declared.values():
             if (reason := own.refuse(self)) is not None:
@@ -389,12 +389,12 @@ class Promise(Cellwise):
 
     @property
     def at_alpha(self) -> Promise:
-        """The same promise at the alpha that it stands at, whatever a miss is worth."""
+        """The same promise with its current alpha fixed, without `miss`."""
         return replace(self, alpha=self.alphas, miss=None)
 
     @property
     def as_asked(self) -> Promise:
-        """The promise as it was before calibration, with an alpha that is open if it is to be found."""
+        """The promise as it was before calibration: with `miss`, alpha is open again."""
         return self if self.miss is None else replace(self, alpha=None)
 
     def harm(self, loss: Loss, inputs: RowInputs | None = None) -> Harm | None:
@@ -439,7 +439,7 @@ class Promise(Cellwise):
         return loss if self.risk is None else loss.reading(self.risk)
 
     def rule(self, cells: int, harm: Harm | None) -> Rule:
-        """What each of several thresholds has to guarantee."""
+        """What each of `cells` thresholds has to guarantee."""
         confidence: Fraction | None = self.confidence
         if confidence is not None and self.simultaneous:
             confidence = 1 - (1 - confidence) / cells
@@ -470,13 +470,13 @@ class Promise(Cellwise):
 
     @property
     def within(self) -> str:
-        """Of what it holds, as the end of a clause: nothing to say where it is of all rows together."""
+        """The parts of the rows in which the guarantee holds, as the end of a clause; "" for all rows together."""
         bins = f", within each of {self.bin_count} bins by difficulty"
         parts = {"group": ", within each group", "class": ", within each class", "decision": ", within each decision"}
         return "" if self.conditional is None else parts.get(self.conditional, bins)
 
     def refuse_weights(self) -> None:
-        """Refuse weights of rows where they cannot be combined with what is promised."""
+        """Raise an error if weights of rows cannot be combined with this promise."""
         if self.randomize:
             raise InputError("weights and randomize exclude each other: the randomised rank counts points, not weights")
         if self.confidence is not None:
@@ -494,7 +494,7 @@ class Promise(Cellwise):
             One entry per option; `from_dict` makes an equal promise from it.
         """
         saved = {name: own.to_json(getattr(self, name)) for name, own in options_of(self).items() if not own.alias}
-        return saved if self.miss is None else {**saved, "alpha": None}  # the stage that found it has it
+        return saved if self.miss is None else {**saved, "alpha": None}  # the stage that found alpha saves it
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Promise:
@@ -522,12 +522,12 @@ class Promise(Cellwise):
 
 
 OPTIONS = options_of(Promise)
-# Those that a comparison shows; the others are at their defaults there.
+# The options that comparisons offer; they leave the others at their defaults.
 COMPARED = tuple(name for name, own in OPTIONS.items() if own.compared)
 
 
 def promise_from(promise: Promise | None, keywords: Mapping[str, Any]) -> Promise:
-    """The promise that is given, or that of the keywords of an explicit signature; both at once are refused."""
+    """The given promise, or one made from the keywords of an explicit signature; refuses both at once."""
     given = {name: keywords[name] for name in (*OPTIONS, "confidence_level") if name in keywords}
     if promise is None:
         return Promise(**given)

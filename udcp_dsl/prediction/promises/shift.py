@@ -1,8 +1,8 @@
-"""`weights`: how much likelier a row is among the new rows than among the old, estimated by a classifier.
+"""`weights`: how many times as likely a row is among the new rows as among the old, estimated by a classifier.
 
-With q(x) the probability that a row of either kind is a new one, the ratio of the densities is q / (1 - q) times n_old
-/ n_new. With the true ratio, weighted calibration covers the new rows exactly. For an estimate nothing exact holds, and
-a warning says so.
+With q(x) the probability that a row is new rather than old, the ratio of the densities is q / (1 - q) times n_old /
+n_new. With the true ratio, weighted calibration covers the new rows exactly. With an estimate, coverage is not exact,
+and a warning says so.
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ from udcp_dsl.diagnostics import InputError, warn
 from udcp_dsl.prediction.oracle import Floats
 
 CLIP = 20.0
-_PENALTY = (
-    1.0  # on the squared slopes of standardised features: keeps them finite where the two kinds can be told apart
-)
+# On the squared slopes of standardised features: keeps them finite if old and new rows can be separated.
+_PENALTY = 1.0
 
 
 @dataclass(frozen=True, eq=False)

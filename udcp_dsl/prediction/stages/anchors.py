@@ -1,14 +1,14 @@
 """The anchor of an oracle that needs one: the price at which its best sets have the required coverage, on separate
 rows.
 
-The set at an anchored oracle's anchor is the best set there, so the nearer the anchor is to the threshold that
-calibration will find, the cheaper the sets. Coverage does not depend on it: it is found on rows that are used for
-nothing else.
+At the anchor, the set of an anchored oracle is exactly the best set, so the nearer the anchor is to the threshold that
+calibration will find, the cheaper the sets. Coverage does not depend on the anchor, because the rows on which it is
+found are used for nothing else.
 
-These rows are a sample, so that the price at which sets will cover is known up to an error. With the anchor at a and
-that price at b > a, sets are grown from S_a: they are S_a | S_b or better, and what that loses to S_b at the price b is
-the *regret*; with b < a they are cut, to S_a & S_b or better. If labels that leave make one of the two far more
-expensive than the other, the anchor is moved to the side where its error costs least.
+These rows are a sample, so the price b at which sets will cover is known only up to an error. Let the anchor be a. If
+b > a, sets are grown from S_a: they are S_a | S_b or better, and what that loses to S_b at the price b is the *regret*.
+If b < a, sets are cut, to S_a & S_b or better. Where labels leave the best sets as the price rises, one of the two may
+be far more expensive than the other; the anchor is then moved to the side where its error costs least.
 """
 
 from __future__ import annotations
@@ -35,27 +35,27 @@ if TYPE_CHECKING:
     from udcp_dsl.prediction.stages.oracle_input import OracleInput
     from udcp_dsl.prediction.stages.setting import Cells, Setting
 
-# Of the rows that are calibrated with, a quarter is for the anchor, but no more than this many.
+# The share of the calibration rows that is used for the anchor, and their maximum number.
 SHARE, MOST = Fraction(1, 4), 1000
-# With fewer rows an anchor says less than none.
+# With fewer rows, no anchor is better than one found on them.
 _FEWEST = 10
-# Prices are found to this, relatively; first guesses are this many times apart.
+# Relative precision of prices, and the factor between first guesses.
 _NEAR, _APART = 1e-3, 4.0
-# Beyond this many guesses the level is not reached at any price that matters.
+# After this many guesses, the level is taken to be out of reach at any price.
 _GUESSES = 40
-# Anchors that are weighed against each other, in standard errors of the coverage; to find their prices so near will do.
+# Candidate anchors, as offsets in standard errors of the coverage, and the relative precision of their prices.
 _ERRORS, _NEARBY = (-2.0, -1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0), 1e-2
-# Regret below this share of what the sets cost is let be; of fewer rows it cannot be told.
+# Regret below this share of the cost of the sets is ignored; with fewer rows than this, it cannot be estimated.
 _REGRET, _ENOUGH = 0.02, 250
 
 
 @dataclass(frozen=True)
 class Anchors(Stage):
-    """An anchor for each alpha, found on n rows: of all rows, and by group those of the groups that had enough.
+    """An anchor for each alpha, found on n rows: for all rows and, by group, for each group with enough of the n rows.
 
-    None: at that level there is none, and scores are plain. By difficulty the groups are stretches of the highest
-    probability between `edges`, which the n rows gave; the bins of the thresholds move with the new point, and may not
-    enter its scores.
+    None means that there is no anchor at this alpha: scores are then plain. By difficulty, the groups are *stretches*,
+    ranges of the highest probability between `edges`, which come from the n rows. The bins of the thresholds cannot be
+    used instead: they depend on the ranks of the new point among the rows of the thresholds.
     """
 
     n: int
@@ -70,15 +70,15 @@ class Anchors(Stage):
 
     @classmethod
     def takes_part(cls, setting: Setting) -> bool:
-        """Where limits are enforced, anchors are found with their multipliers."""
+        """Whether an anchor is needed here; if limits are enforced, it is found together with their multipliers."""
         return setting.candidates is None and setting.oracle.wants_anchor and not setting.enforces_limits
 
     @classmethod
     def deal(cls, setting: Setting, cells: Cells) -> tuple[Indices, ...] | None:
-        """A quarter of the rows of each cell; None where that would be too few to find an anchor.
+        """A quarter of the rows of each cell; None if that would be too few to find an anchor.
 
-        By difficulty they are dealt whatever their difficulty: the ranks of those that are left and of a new row must
-        be exchangeable.
+        By difficulty, rows are drawn whatever their difficulty, so that the ranks of the remaining rows and of a new
+        row are exchangeable.
         """
         fold = cells.draw(SHARE, MOST, np.random.default_rng(setting.promise.seed))
         return (fold,) if len(fold) >= _FEWEST else None
@@ -98,7 +98,7 @@ class Anchors(Stage):
 
     @classmethod
     def joined(cls, parts: Sequence[Anchors]) -> Anchors:
-        """Anchors of several alphas that were found on the same rows."""
+        """Join anchors for several alphas that were found on the same rows."""
         first = parts[0]
         overall = {alpha: m for part in parts for alpha, m in part.overall.items()}
         groups = {g: {a: m for part in parts for a, m in part.by_group[g].items()} for g in first.by_group}
@@ -115,7 +115,7 @@ class Anchors(Stage):
     def of_rows(
         self, alpha: Fraction, groups: Iterable[str] | None, n: int, difficulty: Floats | None = None
     ) -> Floats:
-        """The anchor of each of n rows, NaN for none; by difficulty from their highest probabilities."""
+        """The anchor of each of n rows, NaN if it has none; by difficulty, from the rows' highest probabilities."""
         if self.edges and difficulty is not None:
             groups = stretches(difficulty, self.edges)
         if groups is None:
@@ -143,8 +143,8 @@ class Anchors(Stage):
 def _groups(
     setting: Setting, own: OracleInput, left: Left
 ) -> tuple[Names | None, Counter[str] | None, tuple[float, ...]]:
-    """The group of each row or its stretch of difficulty, with the edges of these, and how many rows are left of each;
-    None where all rows share a threshold."""
+    """The group or stretch of each row, the number of rows that are left for the threshold of each, and the edges of
+    the stretches. None, None, () if all rows share a threshold."""
     if own.groups is not None and left.groups is not None:
         return own.groups, Counter(left.groups.tolist()), ()
     if own.difficulty is None:
@@ -156,8 +156,8 @@ def _groups(
 
 
 def own_cells(setting: Setting, own: OracleInput, left: Left) -> list[tuple[Indices, int]]:
-    """The rows that share a threshold, by group or stretch of difficulty, each with how many rows it is set on; rows
-    of groups too small to tell are together."""
+    """The positions of the rows that share a threshold, by group or stretch, each with the number of rows on which the
+    threshold is set. Groups that are too small are put together."""
     groups, left_of, _ = _groups(setting, own, left)
     if groups is None or left_of is None:
         return [(np.arange(len(own)), left.n)]
@@ -168,12 +168,12 @@ def own_cells(setting: Setting, own: OracleInput, left: Left) -> list[tuple[Indi
 
 
 def stretches(difficulty: Floats, edges: Sequence[float]) -> Names:
-    """The stretch of each row, by its number: up to the first edge, up to the second, and so on."""
+    """The number of each row's stretch, as text: up to the first edge, up to the second, and so on."""
     return np.searchsorted(edges, difficulty, side="left").astype(np.str_)
 
 
 def stretch_edges(difficulty: Floats, bins: int) -> tuple[float, ...]:
-    """Edges that leave about as many rows in each of so many stretches; equal ones are one."""
+    """Edges that split the rows into stretches of about equal size, at most `bins`; equal edges are merged."""
     ordered = np.sort(difficulty)
     return tuple(
         sorted({float(ordered[b * len(ordered) // bins - 1]) for b in range(1, bins) if b * len(ordered) >= bins})
@@ -202,8 +202,8 @@ def _read(found: object) -> dict[Fraction, float | None]:
 
 @dataclass(frozen=True, eq=False)
 class Tuned:
-    """Rows of their own, to find anchors on: what the oracle takes for their probabilities, the true labels, and, where
-    they count, the group of each row, its harm and its weight."""
+    """Separate rows for finding anchors: the probabilities as the oracle sees them, the true labels and, if used, the
+    group, harm and weight of each row."""
 
     P: Probabilities
     y: Indices
@@ -215,7 +215,7 @@ class Tuned:
         return some_rows_of(self, rows)
 
     def anchor(self, oracle: AnchoredOracle, rule: Rule, alpha: Fraction, left: int) -> float | None:
-        """The anchor at one alpha, where `left` rows are left for the threshold."""
+        """The anchor at one alpha, if `left` rows are left for the threshold."""
         weights = np.ones(len(self.y)) if self.weights is None else self.weights
         worth = weights if self.harms is None else weights * self.harms
         total = float(weights.sum())
@@ -235,9 +235,9 @@ def find_anchors(
     edges: tuple[float, ...] = (),
     own_alphas: Mapping[str, Fraction] | None = None,
 ) -> Anchors:
-    """An anchor for each alpha, on rows of their own; `left` rows are left for thresholds, `left_of` of each group.
+    """Find an anchor for each alpha on separate `rows`. `left` rows are left for thresholds, `left_of` per group.
 
-    `own_alphas` are those of groups that have their own.
+    `own_alphas` are the alphas of groups that have their own.
     """
     overall = {alpha: rows.anchor(oracle, rule, alpha, left) for alpha in alphas}
     by_group = {}
@@ -256,10 +256,10 @@ def find_anchors(
 def find_anchor(
     oracle: AnchoredOracle, P: Probabilities, y: Indices, level: float, worth: Floats | None = None
 ) -> float | None:
-    """The highest price, to a thousandth, at which the best sets cover no more than a share `level` of the labels y,
-    each counted by what it is worth; or one nearby, where what that may be off by costs a good deal less.
+    """The highest price, to a thousandth, at which the best sets cover at most a share `level` of the labels y, each
+    weighted by its `worth`; or a price nearby, if its expected regret is clearly less.
 
-    0 where the sets at price 0 cover more already; None where no price is high enough, so that there is no anchor.
+    0 if the sets at price 0 already cover more; None if no price is high enough, so that there is no anchor.
     """
     rows = PricedRows(oracle, P, y, worth)
     anchor = rows.price(level, _NEAR)
@@ -267,23 +267,24 @@ def find_anchor(
 
 
 def _some(oracle: AnchoredOracle, rows: Indices) -> AnchoredOracle:
-    """The oracle of some of its rows."""
+    """The oracle for some of its rows."""
     some = oracle.take(rows)
     assert isinstance(some, AnchoredOracle)
     return some
 
 
 class PricedRows:
-    """Best sets of rows at the prices asked for so far: between two prices with the same set there is no other."""
+    """The best sets of rows at all prices asked for so far. A row with the same set at two prices has it at every price
+    between them, and is not solved again."""
 
     def __init__(self, oracle: AnchoredOracle, P: Probabilities, y: Indices, worth: Floats | None) -> None:
         self._oracle, self._P, self._y = oracle, P, y
         self._worth = np.ones(len(y)) if worth is None else worth
-        self._known: dict[float, NDArray[np.uint8]] = {}  # the sets, eight labels a byte
+        self._known: dict[float, NDArray[np.uint8]] = {}  # the sets, eight labels per byte
         self._covers: dict[float, float] = {}
 
     def cover(self, mu: float) -> float:
-        """The share of the labels y that the best sets at a price hold."""
+        """The share of the labels y, weighted by worth, that the best sets at a price contain."""
         if mu not in self._covers:
             masks, total = self._sets(mu), float(self._worth.sum())
             covered = masks[np.arange(len(self._y)), self._y]
@@ -293,7 +294,7 @@ class PricedRows:
 
     @property
     def highest(self) -> float:
-        """The highest price that was asked for."""
+        """The highest price asked for so far."""
         return max(self._known)
 
     def sets(self, mu: float) -> Masks:
@@ -302,8 +303,9 @@ class PricedRows:
         return self._best(mu, np.arange(len(self._P)))
 
     def price(self, level: float, near: float, guess: float | None = None) -> float | None:
-        """The highest price, so near, at which the best sets cover no more than the level; `guess` is one nearby."""
-        if guess:  # two prices around it narrow the search at once, where they are on two sides
+        """The highest price at which the best sets cover at most the level, to a relative precision `near`; None if
+        all prices do. `guess` is a price that may be close."""
+        if guess:  # if the result lies between these two prices, the search is narrow at once
             self.cover(guess * (1 - _NEARBY * 4)), self.cover(guess * (1 + _NEARBY * 4))
         if self.cover(0.0) > level:
             return 0.0
@@ -329,11 +331,11 @@ class PricedRows:
         return below
 
     def least_regret(self, level: float, anchor: float) -> float:
-        """Of the anchors within two standard errors, the one that is expected to be regretted least."""
+        """The anchor within two standard errors that has the least expected regret."""
         total = float(self._worth.sum())
         error = math.sqrt(level * (1 - level) * float((self._worth**2).sum())) / total if total > 0 else 0.0
         prices = {0.0: anchor}
-        for off in sorted(_ERRORS, key=abs, reverse=True):  # the farthest first: if they do not matter, none does
+        for off in sorted(_ERRORS, key=abs, reverse=True):  # farthest first: if they do not matter, none does
             if off and level + off * error < 1 and (mu := self.price(level + off * error, _NEARBY)) is not None:
                 prices[off] = mu
             if off == _ERRORS[-1] and max(self._regret(anchor, mu) for mu in prices.values()) <= self._bearable(anchor):
@@ -348,7 +350,7 @@ class PricedRows:
         return prices[min(prices, key=lambda off: (regrets[off], abs(off)))]
 
     def _regret(self, anchor: float, mu: float) -> float:
-        """What sets grown or cut from the best at the anchor lose to the best at mu, in a row on average, at mu."""
+        """The mean loss per row, at price mu, of sets grown or cut from those at the anchor against the best at mu."""
         start, end = self._known[anchor], self._known[mu]
         rows = np.flatnonzero(((start & ~end) if anchor < mu else (end & ~start)).any(axis=1))
         if not len(rows):
@@ -361,7 +363,7 @@ class PricedRows:
         return max(0.0, float(lost.sum())) / len(self._P)
 
     def _bearable(self, anchor: float) -> float:
-        """A small share of what sets at the anchor cost beyond those at price 0."""
+        """The regret to ignore: a small share of what sets at the anchor cost more than those at price 0."""
         every = np.arange(len(self._P))
         costs = [float(self._oracle.costs(self._best(mu, every)).mean()) for mu in (anchor, 0.0)]
         return _REGRET * (costs[0] - costs[1])
@@ -372,7 +374,7 @@ class PricedRows:
         return self._best(mu, np.arange(len(self._P)))
 
     def _best(self, mu: float, rows: Indices) -> Masks:
-        """The best sets of some rows at a price that is known."""
+        """The best sets of some rows at a price that was already asked for."""
         return np.unpackbits(self._known[mu][rows], axis=1, count=self._P.shape[1]).view(np.bool_)
 
     def _sets(self, mu: float) -> Masks:

@@ -1,7 +1,7 @@
 """The chain from rows to sets: stages, each fitted on separate rows, and thresholds on the rest.
 
-`fit_chain` is the only way to calibrate: it assigns rows to the stages in order, fits them, and sets thresholds on the
-remaining rows.
+All calibration goes through `fit_chain`: it assigns rows to the stages in order, fits the stages, and sets thresholds
+on the remaining rows.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 S = TypeVar("S", bound=Stage)
 Dealt: TypeAlias = "list[tuple[type[Stage], tuple[Indices, ...]]]"
 
-# All stages, in the order in which they are dealt their rows and fitted.
+# All stages, in the order in which they get their rows and are fitted.
 STAGES: tuple[type[Stage], ...] = (
     RepairStage, Temperature, NewMix, WorthOfMiss, Decision, Lambda, Multipliers, Anchors
 )  # fmt: skip
@@ -48,9 +48,9 @@ STAGES: tuple[type[Stage], ...] = (
 
 @dataclass(frozen=True, eq=False)
 class Chain:
-    """Fitted stages and thresholds, and what they were fitted for; the oracle of `setting` is as they settled it.
+    """Fitted stages and thresholds, and the setting they were fitted for, with the oracle that the stages settled on.
 
-    `in_sample`, by alpha, is what they come to on the rows of the thresholds: known after fitting, and not saved.
+    `in_sample` has, for each alpha, the results on the rows of the thresholds. It is set by fitting, and not saved.
     """
 
     setting: Setting
@@ -60,7 +60,7 @@ class Chain:
 
     @property
     def rows_used(self) -> str:
-        """How many rows it was fitted on and, where stages took some of them, for what."""
+        """The number of rows it was fitted on and, if stages used some of them, for what."""
         n, used = self.thresholds.calibration.n, [stage for stage in self.stages if stage.rows_used]
         total = counted(n + sum(stage.rows_used for stage in used), "row")
         others = (f", {stage.rows_used:,} for {stage.article}{stage.name}" for stage in used)
@@ -68,7 +68,7 @@ class Chain:
 
     @property
     def parts(self) -> tuple[tuple[Stage, ...], Thresholds]:
-        """What was fitted, as plain data, without the oracle."""
+        """The fitted stages and thresholds, without the oracle."""
         return self.stages, self.thresholds
 
     def find(self, kind: type[S]) -> S | None:
@@ -76,14 +76,14 @@ class Chain:
         return next((stage for stage in self.stages if isinstance(stage, kind)), None)
 
     def repaired(self, P: Matrix) -> Matrix:
-        """The probabilities as the oracle sees them, but for harm."""
+        """The probabilities as the oracle sees them, before they are weighted by harm."""
         for stage in self.stages:
             P = stage.repaired(P)
         return P
 
     @property
     def about_p(self) -> str:
-        """One sentence: what was done to p."""
+        """What was done to p, in one sentence."""
         mix = self.find(NewMix)
         return self._about_repair if mix is None else f"{self._about_repair}; {mix}"
 
@@ -101,7 +101,7 @@ class Chain:
         return f"p left as it is: a repair needs {ENOUGH} calibration rows"
 
     def guarantee(self, alpha: Fraction) -> str:
-        """What is guaranteed at one alpha, as a clause, and under what condition."""
+        """The guarantee at one alpha and its condition, as a clause."""
         told, mix, worth = self.setting.promise.guarantee(alpha), self.find(NewMix), self.find(WorthOfMiss)
         if worth is not None and worth.by_group:
             own = ", ".join(f"{float(1 - x.alpha):.10g} in {group!r}" for group, x in worth.by_group.items())
@@ -109,7 +109,7 @@ class Chain:
         return told if mix is None else f"{told}, {mix.condition}"
 
     def prepare(self, rows: Rows) -> OracleInput:
-        """What the oracle sees of rows."""
+        """The rows as the oracle sees them, with their cells."""
         return placed(self.setting, self.stages, prepare(self.setting, self.stages, rows))
 
     def oracle(self, given: OracleInput, alpha: Fraction) -> Oracle:
@@ -117,7 +117,7 @@ class Chain:
         return oracle_at(self.setting.oracle, self.stages, given, alpha)
 
     def true_scores(self, given: OracleInput, alpha: Fraction) -> FloatArray:
-        """The scores of true labels, as the thresholds take them."""
+        """The scores of the true labels, as used for thresholds."""
         return true_scores(self.oracle(given, alpha), given, nonempty=self.setting.promise.nonempty)
 
     def sets(self, given: OracleInput, level: Fraction, draws: Draws = None) -> Masks:
@@ -129,13 +129,13 @@ class Chain:
         return self.thresholds.p_values(self.setting, self.oracle(given, level), given, level, draws)
 
     def as_list(self) -> list[dict[str, Any]]:
-        """Plain data for JSON, from which `read_chain` makes the same chain."""
+        """Plain data for JSON, from which `read_chain` restores the same chain."""
         named = [{"stage": stage.name, **stage.as_dict()} for stage in self.stages]
         return [*named, {"stage": "thresholds", **self.thresholds.as_dict()}]
 
 
 def fit_chain(setting: Setting, rows: Rows) -> Chain:
-    """Deal the rows to the stages, fit these one after the other, and set thresholds on the rows that are left."""
+    """Assign rows to the stages, fit the stages one after the other, and set thresholds on the remaining rows."""
     dealt, left = deal(setting, rows, STAGES)
     own = rows.take(left) if len(left) < len(rows) else rows
     repairs = fit_repairs(setting, [x for x in dealt if x[0].repairs], rows, left)
@@ -153,7 +153,7 @@ def fit_chain(setting: Setting, rows: Rows) -> Chain:
 
 
 def deal(setting: Setting, rows: Rows, stages: Sequence[type[Stage]]) -> tuple[Dealt, Indices]:
-    """Which of the stages take part, with the rows of each, in folds; and the rows that are left. All are disjoint."""
+    """Assign disjoint folds of rows to the stages that take part; return these with their folds, and the rows left."""
     left = np.arange(len(rows))
     dealt = []
     for stage in stages:
@@ -169,7 +169,7 @@ def deal(setting: Setting, rows: Rows, stages: Sequence[type[Stage]]) -> tuple[D
 
 
 def fit_repairs(setting: Setting, dealt: Dealt, rows: Rows, left: Indices) -> tuple[Stage, ...]:
-    """The stages that change p, each fitted on what those before it make of its rows."""
+    """Fit the stages that change p, each on its rows as changed by the stages before it."""
     by_group = setting.promise.by_group and rows.groups is not None
     remaining = Left(len(left), rows.groups[left] if by_group and rows.groups is not None else None, len(rows))
     fitted: tuple[Stage, ...] = ()
@@ -185,7 +185,7 @@ def fit_tuned(
     tuned: Sequence[tuple[type[Stage], Sequence[OracleInput]]],
     threshold_rows: OracleInput,
 ) -> Chain:
-    """The chain after its repairs: stages on the folds that they were dealt, then thresholds."""
+    """Fit the stages after the repairs on their folds, then the thresholds; return the chain."""
     return _fit_tuned(setting, repairs, tuned, threshold_rows)[0]
 
 
@@ -195,7 +195,8 @@ def _fit_tuned(
     tuned: Sequence[tuple[type[Stage], Sequence[OracleInput]]],
     threshold_rows: OracleInput,
 ) -> tuple[Chain, OracleInput, list[FloatArray]]:
-    """The same, the rows of the thresholds in their cells, and the scores of true labels: for all alphas, or each."""
+    """The chain of `fit_tuned`, the threshold rows with their cells, and the scores of their true labels: one array for
+    all alphas, or one per alpha."""
     left, stages = Left(len(threshold_rows), threshold_rows.groups), list(repairs)
     for stage, folds in tuned:
         stages.append(stage.fit(setting, [placed(setting, stages, fold) for fold in folds], left))
@@ -215,7 +216,7 @@ def _fit_tuned(
 
 
 def placed(setting: Setting, stages: Sequence[Stage], given: OracleInput) -> OracleInput:
-    """Rows with the cells that these stages put them in."""
+    """The rows with the cells that these stages assign to them."""
     for stage in stages:
         given = stage.placed(setting, given)
     return given
@@ -230,14 +231,14 @@ def oracle_at(oracle: Oracle, stages: Sequence[Stage], given: OracleInput, alpha
 
 
 def restored(setting: Setting, stages: Sequence[Stage], thresholds: Thresholds) -> Chain:
-    """A chain of parts that were fitted before, for a promise as it was asked."""
+    """A chain of parts that were fitted before; `setting` has the promise as it was before calibration."""
     for stage in stages:
         setting = stage.promised(setting)
     return Chain(setting, tuple(stages), thresholds)
 
 
 def read_chain(data: Any, setting: Setting) -> Chain:
-    """What `Chain.as_list` gave, for the same promise and oracle; refuses anything else."""
+    """Inverse of `Chain.as_list`, for the same promise and oracle; refuses anything else."""
     known, fitted = {stage.name: stage for stage in STAGES}, list[Stage]()
     *stages, last = data
     for saved in stages:
@@ -257,7 +258,7 @@ def read_chain(data: Any, setting: Setting) -> Chain:
 
 
 def adapted(chain: Chain, shift: LabelShift, rows: Rows) -> Chain:
-    """The chain for another mix of labels, with thresholds from rows of the old mix that no stage has seen."""
+    """The chain for another mix of labels, with thresholds from rows of the old mix that no stage was fitted on."""
     before = [stage for stage in chain.stages if stage.repairs]
     after = [stage for stage in chain.stages if not stage.repairs]
     new = replace(chain, stages=(*before, NewMix(shift), *after))

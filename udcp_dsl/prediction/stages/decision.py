@@ -1,13 +1,13 @@
-"""What is done with a row, decided by its best set S_m(x) at a price m: kept or handed over, or which action is taken.
+"""The decision about a row, made by its best set S_m(x) at a price m: keep it or hand it over, or which action to take.
 
-The decision is a function of the row alone, as m is found on rows of its own: so the rows of one decision are
-exchangeable, and each decision is a part of the rows with a threshold of its own, covered exactly. It is never made by
-the final set, and stays whatever that costs: by the final set, which depends on the threshold, it would be chosen
-together with what is covered.
+The decision is a function of the row alone, because m is found on separate rows. So the rows of one decision are
+exchangeable, and each decision has its own threshold and is covered exactly. It is never made by the final set, and is
+not revised by what that set costs: the final set depends on the threshold, so the decision would depend on what is
+covered.
 
-For min(L, c) a row is kept where L(S_m) < c, and m is the least price at which the kept rows are covered 1 - alpha; for
-`worst` the action is the best one for S_m, and m the price at which the S_m cover 1 - alpha. Decisions of which too few
-rows are to be expected for a threshold are merged with the next larger ones.
+For min(L, c), a row is kept if L(S_m) < c, and m is the least price at which the kept rows are covered 1 - alpha. For
+`worst`, the action is the best one for S_m, and m is the price at which the S_m cover 1 - alpha. A decision for which
+too few rows are expected to set a threshold is merged with the next larger one.
 """
 
 from __future__ import annotations
@@ -38,18 +38,19 @@ if TYPE_CHECKING:
     from udcp_dsl.prediction.stages.setting import Cells, Setting
 
 SHARE, MOST, FEWEST = Fraction(1, 4), 1000, 20
-# Prices are found to this, relatively; first guesses are so many times apart, and so many around the largest cost.
+# Relative precision of prices, the factor between first guesses, and their numbers below and above the range of costs.
 _NEAR, _APART, _BELOW, _ABOVE = 1e-3, 4.0, 8, 10
-# A decision is a part of its own if so many times the rows that a threshold needs are to be expected.
+# A decision has its own threshold if at least this many times the rows that a threshold needs are expected.
 _SPARE = 2
-_STREAM = 8  # of random numbers: the folds of no other stage are drawn from it
+_STREAM = 8  # the random stream for the folds, different for each stage
 
 
 @dataclass(frozen=True)
 class Decision(Stage):
-    """The price m that decides, found on n rows; and how many of them were decided how, by the names of decisions.
+    """The price m, found on n rows, and the `counts` of these rows by decision.
 
-    `parts` gives each decision its part of the rows, by name; one that no row had goes with the smallest part.
+    `parts` maps each decision to the name of its part of the rows, which shares a threshold. A decision that it lacks
+    belongs to the smallest part.
     """
 
     n: int
@@ -101,14 +102,14 @@ class Decision(Stage):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The parts of the rows that are covered each by itself."""
+        """The names of the parts of the rows, each with its own threshold."""
         return tuple(sorted(set(self.parts.values())))
 
     def promised(self, setting: Setting) -> Setting:
         return replace(setting, decisions=self.names)
 
     def placed(self, setting: Setting, given: OracleInput) -> OracleInput:
-        """Rows with what is decided of each, and the part that it is in by that."""
+        """The rows with the decision about each, and the part of the rows that it belongs to."""
         loss = setting.oracle.loss.of_spec
         oracle = setting.decider.with_inputs(given.inputs)
         assert isinstance(oracle, AnchoredOracle)
@@ -122,7 +123,7 @@ class Decision(Stage):
         return sum(self.counts.get(name, 0) for name, own in self.parts.items() if own == part)
 
     def told(self, unit: str) -> str:
-        """At what price it is decided, and how, in one sentence; `unit` follows the price."""
+        """The price and the share of each decision, in one sentence; `unit` follows the price."""
         shares = ", ".join(f"{name} {count / self.n:.0%}" for name, count in self.counts.items())
         joined = [part for part in self.names if part not in self.parts]
         more = f"; covered together: {'; '.join(joined)}" if joined else ""
@@ -145,7 +146,7 @@ class Decision(Stage):
 
 
 def check_decides(loss: Loss) -> None:
-    """Refuse a loss that leads to no decision."""
+    """Raise an error for a loss without a decision."""
     if loss.ceiling is None and not loss.actions:
         raise InputError(
             f"{asked('decision')} needs a loss with a decision, and {loss.name!r} has none: min(L, c), which hands "
@@ -154,7 +155,7 @@ def check_decides(loss: Loss) -> None:
 
 
 def merged(counts: Mapping[str, int], least: float) -> dict[str, str]:
-    """Each decision with the name of its part: the smallest part is joined to the next one while it has fewer rows.
+    """A map from each decision to its part: the smallest part joins the next one while it has fewer than `least` rows.
 
     >>> merged({"wait": 90, "scan": 6, "cut": 5}, 10)
     {'wait': 'wait', 'scan': 'scan or cut', 'cut': 'scan or cut'}
@@ -173,7 +174,8 @@ def merged(counts: Mapping[str, int], least: float) -> dict[str, str]:
 
 
 def _all_known(loss: Loss, counts: Mapping[str, int]) -> dict[str, int]:
-    """The decisions that were made, and those that are possible: kept and handed over, or the actions of one table."""
+    """The counts of the decisions that were made, and 0 for others that are possible: kept and handed over, or the
+    actions if there is one table."""
     possible = [] if loss.ceiling is None else [HANDED_OVER]
     if not loss.actions:
         possible.append(KEPT)
@@ -199,7 +201,7 @@ def _decided(oracle: AnchoredOracle, masks: Masks) -> Decided:
 
 
 def _codes(oracle: AnchoredOracle, price: float, P: Probabilities, *own: Floats) -> Indices:
-    """What is decided of rows, (n, 1 + tables of actions): whether each is handed over, and its actions."""
+    """The decisions as numbers, (n, 1 + tables of actions): whether each row is handed over, and its actions."""
     of_rows = oracle.of_rows(*own)
     assert isinstance(of_rows, AnchoredOracle)
     found = _decided(of_rows, of_rows.best(P, np.full(len(P), price)))
@@ -222,7 +224,7 @@ class _Kept:
     ceiling: float
 
     def covers(self, price: float, level: float) -> bool:
-        """Whether the kept rows are covered as often as that; of none it is so."""
+        """Whether at least a share `level` of the kept rows is covered; True if no row is kept."""
         masks = self.best.sets(price)
         kept = self.oracle.costs(masks) < self.ceiling
         weights = np.ones(len(masks)) if self.own.weights is None else self.own.weights
@@ -230,11 +232,12 @@ class _Kept:
         return float(weights[held].sum()) >= level * float(weights[kept].sum())
 
     def least_price(self, level: float) -> float:
-        """The least price at which they are, to a thousandth; all rows are handed over where there is none."""
+        """The least price at which they are covered that often, to a thousandth; if there is none, one at which all
+        rows are handed over."""
         low, _ = self.oracle.loss.of_spec.facts.interval
         unit = max(self.ceiling - low, 1e-9)
         prices = [unit * _APART**power for power in range(-_BELOW, _ABOVE + 1)]
-        self.best.cover(prices[-1])  # rows whose sets are the same at both ends need not be asked again
+        self.best.cover(prices[-1])  # rows with equal sets at both ends are not solved again
         below = None
         for price in prices:
             if self.covers(price, level):

@@ -1,7 +1,7 @@
-"""The effect of the thresholds on their own rows: the least covered rows, and the number of empty sets.
+"""The effect of the thresholds on their own rows: the least covered rows, and the share of empty sets.
 
-Coverage of all these rows is as requested, by construction. That of a class or of the hardest rows is not, so it shows
-without test rows which of them are covered too rarely.
+The coverage of all these rows is as requested, by construction. That of a class or of the hardest rows is not, so it
+shows without test rows which of them are covered too rarely.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from udcp_dsl.showing import Line
 
 ROWS = "on the calibration rows"
-_LOOKED_AT = 1 << 22  # entries of sets that are made to count empty ones
-_LIMITED = 2000  # rows that limits are looked at on
+_LOOKED_AT = 1 << 22  # the maximum number of entries (rows times labels) of the sets that are computed
+_LIMITED = 2000  # the maximum number of rows that limits are measured on
 
 
 @dataclass(frozen=True)
 class InSample:
-    """Of the calibration rows at one alpha. `empty` is a share, None where it would take long to find; `limits` are
-    those of the spec on some of the rows."""
+    """Results on the calibration rows at one alpha. `empty` is the share of empty sets, None if it would take too long
+    to find; `limits` are the limits of the spec, measured on some of the rows."""
 
     least_covered: LeastCovered
     empty: float | None
@@ -45,7 +45,7 @@ class InSample:
 
     @property
     def lines(self) -> tuple[Line, ...]:
-        """What there is to say of it."""
+        """The results in words."""
         empty = () if not self.empty else (f"empty sets {ROWS}: {told(self.empty)}",)
         limits = limit_lines(self.limits, self.least_covered.overall.coverage, self.unit)
         about = (*empty, *(f"limit {line}" for line in limits))
@@ -60,9 +60,9 @@ class InSample:
 def in_sample(
     chain: Chain, rows: Rows, given: OracleInput, scores: Sequence[FloatArray]
 ) -> Mapping[Fraction, InSample]:
-    """By alpha, from the true labels' scores; none where thresholds are for shifted rows, or bound harm.
+    """The results by alpha, from the scores of the true labels; empty with row weights or a bound on harm.
 
-    Thresholds are taken as they are, also where sets will be randomised.
+    Thresholds are not randomised here, even if the sets will be.
     """
     setting, calibration = chain.setting, chain.thresholds.calibration
     if calibration.weighted or setting.harm is not None:
@@ -87,7 +87,7 @@ def _own_threshold(tau: float | FloatArray, given: OracleInput) -> FloatArray:
 
 
 def _limits(chain: Chain, given: OracleInput, alpha: Fraction) -> tuple[LimitMeasure, ...]:
-    """What the limits come to on the first rows of the thresholds, which their multipliers were not found on."""
+    """The limits measured on the first of the threshold rows, on which their multipliers were not found."""
     limits = chain.setting.oracle.loss.limits
     if not limits or isinstance(given.P, BlockedMatrix) or isinstance(chain.setting.oracle, SolvingOracle):
         return ()
@@ -99,7 +99,8 @@ def _limits(chain: Chain, given: OracleInput, alpha: Fraction) -> tuple[LimitMea
 
 
 def _empty(chain: Chain, given: OracleInput, missed: Any, alpha: Fraction) -> float | None:
-    """The share of empty sets, which are among those that miss: so only these are made, of many a sample."""
+    """The share of empty sets. An empty set misses its truth, so only the sets of missed rows are computed, and only
+    for a sample if there are many."""
     if chain.setting.promise.nonempty or not len(missed):
         return 0.0
     if isinstance(given.P, BlockedMatrix) or isinstance(chain.setting.oracle, SolvingOracle):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Lambda(Stage):
-    """The lambda of lowest mean cost, on two thirds of the rows; thresholds for the choice are those of all rows."""
+    """The lambda with the lowest mean cost, found on two thirds of the rows with a single threshold for all rows."""
 
     tuning: Tuning
     rows: int
@@ -57,7 +57,7 @@ class Lambda(Stage):
             oracle = candidates[lam].with_inputs(second.inputs)
             return float(by_rows(second.P, partial(_costs, oracle, tau, nonempty), *oracle.own_columns).mean())
 
-        with keeping_warnings(CalibrationWarning):  # said before the work
+        with keeping_warnings(CalibrationWarning):  # issued before fitting
             lo, hi = setting.oracle.loss.facts.interval
             tuning = tune(list(candidates), threshold, mean_cost, n=len(second), cost_range=(lo, hi))
         return cls(tuning, len(first) + len(second))
@@ -89,6 +89,6 @@ def _costs(oracle: Oracle, tau: float, nonempty: bool, P: Probabilities, *own: F
 
 
 def true_scores(oracle: Oracle, given: OracleInput, *, nonempty: bool) -> FloatArray:
-    """The scores of true labels, as calibration takes them: with `nonempty`, -inf for the first of the order."""
+    """The scores of the true labels for calibration; with `nonempty`, -inf if the true label is first in the order."""
     scores = oracle.score_of(given.P, given.truth)
     return np.where(oracle.first(given.P) == given.truth, -np.inf, scores) if nonempty else scores

@@ -1,11 +1,11 @@
 """The multipliers of limits: nu >= 0, found together with the price, on rows that are used for nothing else.
 
-An oracle that enforces limits scores by L + sum of nu_j E_j. On the tuning rows each nu has its own sets: those at the
-threshold that covers these rows or, where scores have an anchor, the best sets at the price that covers them. So the
-means of the E_j are those that the final sets are expected to have, up to the error of the rows, and the search for nu
-(`limits.dual`) always compares sets of the same coverage. Anchors are found on the same rows, at the final nu.
+An oracle that enforces limits scores by L + sum of nu_j E_j. On the tuning rows, each nu has its own sets: those at the
+threshold that covers these rows or, if scores have an anchor, the best sets at the price that covers them. So the means
+of the E_j are those expected of the final sets, up to sampling error, and the search for nu (`limits.dual`) always
+compares sets of the same coverage. Anchors are found on the same rows, at the final nu.
 
-With `confidence`, further rows that no threshold has seen give an upper bound for each mean.
+With `confidence`, further rows that no threshold was set on give an upper bound for each mean.
 """
 
 from __future__ import annotations
@@ -37,24 +37,25 @@ if TYPE_CHECKING:
     from udcp_dsl.prediction.stages.oracle_input import OracleInput
     from udcp_dsl.prediction.stages.setting import Cells
 
-# Of the rows a third, at most so many: the limit is met up to the error of these rows and of those for thresholds.
+# The share of the rows for tuning, and their maximum number; the limit is met up to the sampling error of these rows
+# and of those for thresholds.
 SHARE, MOST = Fraction(1, 3), 4000
-# Of the rows that are left then, those for upper bounds.
+# The share of the remaining rows for upper bounds, and their maximum number.
 BOUND_SHARE, BOUND_MOST = Fraction(1, 4), 1000
-# With fewer rows a mean says nothing.
+# The minimum number of tuning rows.
 _FEWEST = 10
-# A mean is at its limit if it is below by no more than this many standard errors.
+# A mean counts as at its limit if it is below by at most this many standard errors.
 _ERRORS = 0.05
-# Prices of the best sets are found to this, relatively.
+# Relative precision of the prices of the best sets.
 _NEAR = 1e-3
 
 
 class LimitError(InputError):
-    """A limit that cannot be held: at the coverage asked for, within classes, or with so few rows."""
+    """A limit that cannot be enforced: at the requested coverage, within classes, or with too few rows."""
 
 
 def check_limits(promise: Promise, oracle: Oracle) -> None:
-    """Refuse what cannot be promised beside limits, where the oracle enforces them, or beside anchors."""
+    """Raise an error for promises that cannot be combined with enforced limits or with anchors."""
     enforced = Setting(promise, oracle).enforces_limits
     if enforced and promise.by_class:
         raise LimitError(
@@ -71,8 +72,8 @@ def check_limits(promise: Promise, oracle: Oracle) -> None:
 
 @dataclass(frozen=True)
 class Multipliers(Stage):
-    """For each alpha the multipliers of the limits, in their order, with what they do to the n tuning rows; and the
-    anchors that were found with them, where the oracle takes some."""
+    """For each alpha, the multipliers of the limits, in their order, with their effects on the n tuning rows; and the
+    anchors that were found with them, if the oracle needs anchors."""
 
     n: int
     found: Mapping[Fraction, LimitEffects]
@@ -89,7 +90,7 @@ class Multipliers(Stage):
 
     @classmethod
     def deal(cls, setting: Setting, cells: Cells) -> tuple[Indices, ...] | None:
-        """A third of the rows of each cell; with `confidence` a quarter of the others for upper bounds."""
+        """A third of the rows of each cell; with `confidence`, also a quarter of the others for upper bounds."""
         rng = np.random.default_rng([setting.promise.seed, 33])
         fold = cells.draw(SHARE, MOST, rng)
         if len(fold) < _FEWEST:
@@ -116,7 +117,7 @@ class Multipliers(Stage):
         return cls(len(own), found, Anchors.joined(anchors) if anchors else None)
 
     def after_thresholds(self, chain: Chain, folds: Sequence[OracleInput]) -> Multipliers:
-        """With upper bounds at the thresholds, from rows that neither these nor the multipliers have seen."""
+        """With upper bounds at the final thresholds, from rows used neither for these nor for the multipliers."""
         if len(folds) < 2 or not len(folds[1]):
             return self
         confidence: Fraction = chain.setting.promise.confidence
@@ -156,7 +157,7 @@ class Multipliers(Stage):
 
 
 class TuningRows:
-    """Rows to find multipliers on, at one alpha: for any multipliers, the sets that cover these rows."""
+    """Rows to find multipliers on, at one alpha; `sets` gives the sets that cover these rows for any multipliers."""
 
     def __init__(self, setting: Setting, own: OracleInput, left: Left, alpha: Fraction) -> None:
         self._setting, self._own, self._alpha = setting, replace(own, P=to_array(own.P)), alpha
@@ -167,17 +168,18 @@ class TuningRows:
         self._cells = [
             (rows, self._level(rows, many, setting.rule(left.groups))) for rows, many in own_cells(setting, own, left)
         ]
-        self._prices: dict[int, float] = {}  # of each cell, the last that was found
+        self._prices: dict[int, float] = {}  # the last price found for each cell
 
     def _level(self, rows: Indices, left: int, rule: Rule) -> float:
-        """The share of what the rows are worth that the final threshold is expected to cover, of `left` + 1 rows."""
+        """The share of the worth of `rows` to cover, so that coverage is as expected of the final threshold, which is
+        set on `left` rows."""
         total, many = float(self._weights[rows].sum()), len(rows)
         mean = float(self._worth[rows].sum()) / total if total > 0 else 0.0
         covered = rule.covered(left, self._alpha, mean)
         return covered * left / (left + 1) * (many + 1) / many if covered <= 1 else math.inf
 
     def setting_at(self, multipliers: tuple[float, ...]) -> Setting:
-        """The setting with the oracle of the loss with these multipliers."""
+        """The setting with the oracle for the loss with these multipliers."""
         oracle = self._setting.oracle
         assert isinstance(oracle, AnchoredOracle)
         return replace(self._setting, oracle=oracle.limited(multipliers))
@@ -215,11 +217,11 @@ class TuningRows:
         return masks
 
     def values(self, masks: Masks) -> Floats:
-        """What each limit is on is for each set, (n, J)."""
+        """The value of each limit's expression on each set, (n, J)."""
         return np.stack([limit.batch(masks, self._own.inputs) for limit in self._limits], axis=1)
 
     def dual(self) -> Dual:
-        """The multipliers, found on these rows; LimitError where a limit cannot be reached."""
+        """Find the multipliers on these rows; LimitError if a limit cannot be reached."""
         zero = (0.0,) * len(self._limits)
         masks = self.sets(zero)
         values, at_most = self.values(masks), np.array([limit.at_most for limit in self._limits])
@@ -237,7 +239,7 @@ class TuningRows:
         return found
 
     def effects(self, found: Dual) -> LimitEffects:
-        """What the multipliers do to these rows, beside what the sets without limits are."""
+        """The effects of the multipliers on these rows, compared with sets without limits."""
         zero, truth = (0.0,) * len(self._limits), self._own.truth
         both = [self.sets(nu) for nu in (zero, found.multipliers)]
         values = [self.values(masks) for masks in both]
@@ -263,7 +265,7 @@ class TuningRows:
         return LimitEffects(without, cost, tuple(effects))
 
     def _refuse(self, found: Dual) -> None:
-        """Say which limits cannot be reached, and what can."""
+        """Raise an error with the limits that cannot be reached, and the least mean of each."""
         level = show_level(self._alpha)
         told = []
         for j in found.unreachable:
@@ -274,7 +276,7 @@ class TuningRows:
             )
         several = len(self._limits) > 1
         together = ", together with the other limits" if several else ""
-        # An alpha that a worth of a miss has found was found without the limits.
+        # With `miss`, alpha was found without the limits.
         alpha = "alpha" if self._setting.promise.miss is None else "give a smaller miss"
         raise LimitError(
             f"{'; '.join(told)}{together} (on {len(self._own):,} tuning rows); raise the limit or {alpha}. "

@@ -1,6 +1,6 @@
-"""A new mix of labels: p''(y) proportional to p'(y) r_y, r = new mix / old mix. Part of a chain only by `adapt`.
+"""A new mix of labels: p''(y) proportional to p'(y) r_y, r = new mix / old mix. Only `adapt` adds it to a chain.
 
-It takes no labelled rows: the new mix is estimated on rows in use, without truth, or known.
+It uses no labelled rows: the new mix is known, or estimated on new rows without truth.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class NewMix(GivenStage):
-    """How the mix has moved; scores and the weights of labels go by it."""
+    """How the mix has changed; scores and the weights of labels depend on it."""
 
     shift: LabelShift
 
@@ -43,7 +43,7 @@ class NewMix(GivenStage):
 
     @property
     def condition(self) -> str:
-        """What the guarantee depends on."""
+        """The condition under which the guarantee holds, as the end of a clause."""
         told = "as far as the estimated ratios are right" if self.shift.n_rows else "if the given ratios are right"
         return f"for the new mix of labels, and only {told}"
 

@@ -1,9 +1,10 @@
-"""Oracles of losses with inputs: each row is scored by the oracle of its own loss, in which all numbers are known.
+"""Oracles for losses with inputs: each row is scored by the oracle for its own loss, in which all numbers are known.
 
-A score stays a function of the row, of its probabilities and inputs: so coverage holds where rows with their inputs are
-exchangeable. What an oracle is, which facts it needs and which way it takes is decided once, by facts that hold for
-all values of the inputs. Rows of one structure share an oracle that was made with the numbers of all of them
-(`udcp_dsl.per_row`); an oracle that takes only numbers is made for each row, and rows with the same inputs share it.
+A score is still a function of the row, that is of its probabilities and inputs: so coverage holds if rows with their
+inputs are exchangeable. The kind of oracle, the facts it needs and its algorithm are decided once, by facts that hold
+for all values of the inputs. Rows whose losses have the same structure share an oracle that is made with the numbers of
+all of them (`udcp_dsl.per_row`). An oracle that takes only single numbers is made for each row; rows with the same
+inputs share it.
 """
 
 from __future__ import annotations
@@ -36,13 +37,14 @@ from udcp_dsl.prediction.oracle import (
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
 
-# Oracles of single rows that are kept: a search for an anchor asks the same rows twenty times; and of batches of rows.
+# Maximum numbers of cached oracles: for single rows (a search for an anchor asks the same rows twenty times), and for
+# batches of rows.
 _KEPT, _BATCHES = 2048, 32
-# Cells of a batch (a megabyte, which stays in the cache), which has as many rows as if there were at least so many
-# labels. Where so many rows have the same inputs, on average, they share an oracle of one row; fewer than so many of
-# one structure are taken one by one, and so are those that are left after some tries.
+# A batch has _CELLS entries (a megabyte, which stays in the cache), its rows counted as having at least _LABELS labels.
+# If _ALIKE rows or more have the same inputs, on average, rows are scored one by one, and those with the same inputs
+# share an oracle. So are fewer than _FEW rows of one structure, and those left after _TRIES + rows / _FEW attempts.
 _CELLS, _LABELS, _ALIKE, _FEW, _TRIES = 1 << 17, 1 << 7, 8, 8, 16
-# The oracles of a batch: of rows of one structure, or None for rows that are taken one by one.
+# `Parts`: the rows of a batch by structure, with their oracle; None for rows that are scored one by one.
 Rows: TypeAlias = "Indices | slice"
 Parts: TypeAlias = "list[tuple[Indices, Oracle | None]]"
 
@@ -51,7 +53,7 @@ S = TypeVar("S", bound=np.generic)
 
 
 class OracleByRow(Oracle):
-    """An oracle of a loss with inputs; `model` is that of an example row, and `make` makes that of any."""
+    """An oracle for a loss with inputs. `model` is the oracle for an example row, and `make` makes it for any row."""
 
     anchors: Floats | None = None
 
@@ -92,7 +94,7 @@ class OracleByRow(Oracle):
 
     @property
     def inputs(self) -> RowInputs:
-        """The inputs of its rows; refuses where there are none."""
+        """The inputs of its rows; an error if there are none."""
         if self._inputs is None:
             names = ", ".join(f"{name!r}: ..." for name in self.loss.inputs)
             raise InputError(f"the loss reads inputs: give inputs={{{names}}}, or oracle.with_inputs(...)")
@@ -128,7 +130,8 @@ class OracleByRow(Oracle):
         return self._answers(np.empty(len(P), dtype=np.int64), lambda oracle, rows: oracle.first(P[rows]))
 
     def _answers(self, out: NDArray[S], ask: Callable[[Oracle, Rows], NDArray[S]]) -> NDArray[S]:
-        """What the oracles of the rows answer; where rows turn out to differ in what is asked, one by one."""
+        """Fill `out` with the answers of the rows' oracles; if the rows of a shared oracle turn out to differ in
+        structure, they are asked one by one."""
         for rows, oracle in self._oracles(len(out)):
             try:
                 out[rows] = ask(oracle, rows)
@@ -140,7 +143,8 @@ class OracleByRow(Oracle):
         return out
 
     def _oracles(self, n: int) -> Iterator[tuple[Rows, Oracle]]:
-        """The rows, those that share an oracle together; what is not proved is counted, and said once."""
+        """The rows with their oracles, once per shared oracle. Sets that are not proved optimal are counted, and
+        reported in one warning."""
         if self.inputs.n != n:
             raise InputError(f"inputs of {self.inputs.n} rows for {n} rows of probabilities")
         open_rows: int | None = 0
@@ -162,8 +166,8 @@ class OracleByRow(Oracle):
         return oracle.anchored(self.anchors[rows])
 
     def _made(self) -> Iterator[tuple[Rows, Oracle]]:
-        """Oracles of rows of one structure, made with the numbers of all of them, where the oracle takes such; else
-        those of single rows."""
+        """One oracle per structure, made with the numbers of all its rows, if this kind of oracle supports that; else
+        oracles for single rows."""
         if not self._model.takes_rows:
             yield from self._one_by_one(np.arange(self.inputs.n))
             return
@@ -178,8 +182,8 @@ class OracleByRow(Oracle):
                     yield block if len(some) == inputs.n else start + some, oracle
 
     def _together(self, inputs: RowInputs) -> Parts:
-        """The rows of a batch by structure, with their oracle, which is made once for the same inputs."""
-        for known, parts in tuple(self._batches):  # other threads may ask, too
+        """The rows of a batch by structure, with their oracles, which are cached by the batch's inputs."""
+        for known, parts in tuple(self._batches):  # a copy, since other threads may change the list
             if known.same(inputs):
                 return parts
         parts = self._by_structure(inputs)
@@ -209,7 +213,7 @@ class OracleByRow(Oracle):
         return found
 
     def _one_by_one(self, rows: Indices) -> Iterator[tuple[Rows, Oracle]]:
-        """Rows with the same inputs share an oracle."""
+        """Single-row oracles for these rows; rows with the same inputs share one."""
         first, which = self.inputs[rows].distinct()
         order, starts = np.argsort(which, kind="stable"), np.searchsorted(np.sort(which), np.arange(len(first) + 1))
         for g, row in enumerate(first.tolist()):
@@ -228,7 +232,7 @@ class OracleByRow(Oracle):
 
 
 class AnchoredByRow(OracleByRow, AnchoredOracle):
-    """The same of an oracle whose scores may be anchored."""
+    """An `OracleByRow` whose scores may be anchored."""
 
     def anchored(self, anchors: Floats) -> AnchoredByRow:
         other = self._copy(anchors=np.asarray(anchors, dtype=np.float64))
@@ -253,7 +257,7 @@ class AnchoredByRow(OracleByRow, AnchoredOracle):
 
 
 class SolvingByRow(OracleByRow, SolvingOracle):
-    """The same of an oracle that solves a program for each row: here, in this process, and without a checkpoint."""
+    """An `OracleByRow` that solves a program for each row, in this process and without a checkpoint."""
 
     _advance: Callable[[], None] | None = None
     _ALONE: ClassVar[str] = "a loss with inputs has a program of its own for each row: leave out"
@@ -292,14 +296,14 @@ class SolvingByRow(OracleByRow, SolvingOracle):
 
 
 def by_row(make: Callable[[Loss], Oracle], loss: Loss, options: Mapping[str, object]) -> Oracle:
-    """The oracle of a loss with inputs; OracleError where it does not apply for every value of them."""
+    """The oracle for a loss with inputs; OracleError if it does not apply for all values of these."""
     model = make(loss.example)
     if model.declaration is not None:
         for name in model.declaration.needs:
             fact = getattr(loss.facts, name)
             if not fact:
                 raise OracleError(f"oracle {model.name!r} needs {name}, which is {fact} for some inputs: {fact.reason}")
-        if not model.by_cost:  # it reads nothing of the loss but its labels
+        if not model.by_cost:  # of the loss, it reads only the labels
             return make(loss)
     kind = AnchoredByRow if isinstance(model, AnchoredOracle) else OracleByRow
     return (SolvingByRow if isinstance(model, SolvingOracle) else kind)(model, loss, options, make)

@@ -1,4 +1,4 @@
-"""What determines the sets of rows: the probabilities that the oracle sees, and the cell of each row."""
+"""What determines the prediction sets: the probabilities that the oracle sees, and the cell of each row."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class OracleInput:
-    """Probabilities as repaired and, where harm is bounded, weighted by it; and what else counts, one entry per row."""
+    """Probabilities after repair and, if harm is bounded, weighted by it; and other attributes, one entry per row."""
 
     P: Matrix
     y: Indices | None = None
@@ -33,14 +33,14 @@ class OracleInput:
     difficulty: npt.NDArray[np.float64] | None = None
     weights: npt.NDArray[np.float64] | None = None
     inputs: RowInputs | None = None
-    decided: Decided | None = None  # what is done with each row, where that was decided beforehand
+    decided: Decided | None = None  # the decision about each row, with conditional="decision"
 
     def __len__(self) -> int:
         return len(self.P)
 
     @property
     def truth(self) -> Indices:
-        """The true labels; refuses where there are none."""
+        """The true labels; an error if there are none."""
         if self.y is None:
             raise InputError("the true labels are missing: give y")
         return self.y
@@ -51,12 +51,12 @@ class OracleInput:
 
 
 def prepare(setting: Setting, stages: Iterable[Stage], rows: Rows, *, weigh: bool = True) -> OracleInput:
-    """What the oracle sees of rows after these stages; `weigh` by harm, if that is bounded."""
+    """The rows as the oracle sees them after these stages; weigh=False leaves out the weighting by harm."""
     P = rows.P
     for stage in stages:
         P = stage.repaired(P)
     harm, difficulty = setting.harm if weigh else None, None
-    if setting.promise.by_difficulty:  # rows as they are may have been looked at before
+    if setting.promise.by_difficulty:  # cached for the rows as given
         difficulty = rows.highest_probabilities if P is rows.P else highest(P)
     return OracleInput(
         P if harm is None else harm.weighed(P, setting.oracle, rows.inputs),

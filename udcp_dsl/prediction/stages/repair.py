@@ -1,4 +1,7 @@
-"""Repair of p, the first stage: fitted on a fifth of the rows, at least 100 and at most 1,000, as asked by `repair`."""
+"""Repair of p, the first stage, for the option `repair`: fitted on a fifth of the rows, but no more than 1,000.
+
+"auto" takes more than a fifth if that is less than 100 rows.
+"""
 
 from __future__ import annotations
 
@@ -25,18 +28,18 @@ if TYPE_CHECKING:
     from udcp_dsl.prediction.stages.setting import Cells, Setting
 
 SHARE, LEAST, MOST = Fraction(1, 5), 100, 1000
-# With fewer rows in all none is spared for a repair that is chosen; of fewer than these no temperature can be fitted.
+# "auto" needs ENOUGH rows in all; a temperature needs FEWEST rows to be fitted on.
 ENOUGH, FEWEST = 300, 10
-_NAMED = 5  # labels that are named
-_CELLS = 1 << 22  # of a mask that is held
-_STREAM = 5  # of random numbers: the folds of no other stage are drawn from it
+_NAMED = 5  # the maximum number of labels to name
+_CELLS = 1 << 22  # entries of a mask in memory
+_STREAM = 5  # the random stream for the folds, different for each stage
 
 
 @dataclass(frozen=True, eq=False)
 class RepairStage(Stage):
-    """The repair that is used, and how many rows there were when its own were chosen; 0 of a repair that was given.
+    """The repair, and the number of rows (`total`) from which those for its fit were drawn; 0 if the repair was given.
 
-    `mix` is the mix of labels of its rows by p as repaired, against which `adapt` reports that of other rows.
+    `mix` is the mix of labels among its rows by repaired p; `adapt` reports that of new rows against it.
     """
 
     repair: Repair
@@ -92,8 +95,8 @@ class RepairStage(Stage):
         return self.repair.describe(self.total or None)
 
     def about_absent(self, setting: Setting) -> str:
-        """How many labels no row of its fold has, and which of them cost, or harm, more than the median label; "" where
-        p is left alone or every label is there."""
+        """How many labels do not occur in its fold, and which of them cost, or harm, more than the median label; "" if
+        the repair has no offsets or every label occurs."""
         absent = list(self.repair.absent)
         if not absent or self.repair.offsets is None:
             return ""
@@ -120,7 +123,7 @@ class RepairStage(Stage):
 
 
 def _costs_alone(loss: Loss) -> Floats:
-    """What each label costs as the only one of a set."""
+    """The cost of each label alone in a set."""
     found: Floats = np.empty(loss.K)
     step = max(1, _CELLS // loss.K)
     for start in range(0, loss.K, step):

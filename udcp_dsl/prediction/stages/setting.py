@@ -1,4 +1,4 @@
-"""What a chain of stages is fitted for, and what a stage knows of the rows before they are assigned."""
+"""What a chain of stages is fitted for (`Setting`), and what a stage knows of rows before it draws some (`Cells`)."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ DECIDER = "price"  # the name of the oracle by which decisions are made
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """A promise, and the oracle whose scores keep it; `candidates` are the oracles to choose from, by their lambda.
+    """A promise, and the oracle whose scores keep it; `candidates` maps each lambda to an oracle to choose from.
 
-    What stages have found: `own_alphas`, those of groups, and `decisions`, the names of the parts of rows.
+    Filled in by stages: `own_alphas`, the alphas of groups, and `decisions`, the names of the parts by decision.
     """
 
     promise: Promise
@@ -37,17 +37,17 @@ class Setting:
     candidates: Mapping[float, Oracle] | None = None
     own_alphas: Mapping[str, Fraction] = field(default_factory=dict)
     decisions: tuple[str, ...] = ()
-    _deciders: list[AnchoredOracle] = field(default_factory=list, repr=False)  # made once for all that come of this one
+    _deciders: list[AnchoredOracle] = field(default_factory=list, repr=False)  # shared with all copies
 
     @classmethod
     def of(cls, promise: Promise, oracle: Oracle, *, tune: bool) -> Setting:
-        """With every lambda of the grid, if one is to be chosen."""
+        """The setting of a promise and an oracle; with tune=True, candidates for every lambda of the grid."""
         return cls(promise.as_asked, oracle, {lam: with_lambda(oracle, lam) for lam in DEFAULT_GRID} if tune else None)
 
     @property
     def decider(self) -> AnchoredOracle:
-        """The oracle whose best sets decide what is done with a row: its own, if that has prices, else `price`; for the
-        loss of the spec, without multipliers, as it must be the same before and after these are found."""
+        """The oracle whose best sets make the decisions: `oracle` if it has best sets at a price, else `price`; for the
+        loss of the spec, without multipliers, so that it is the same before and after these are found."""
         own, loss = self.oracle, self.oracle.loss.of_spec
         if isinstance(own, AnchoredOracle) and own.loss is loss:
             return own
@@ -60,17 +60,17 @@ class Setting:
 
     @property
     def enforces_limits(self) -> bool:
-        """Whether the spec has limits that not every set holds, and the oracle can hold them; others report them."""
+        """Whether the spec has limits that some set breaks and the oracle can enforce; other oracles report them."""
         able = self.candidates is None and isinstance(self.oracle, AnchoredOracle)
         return able and any(limit.at_most < limit.facts.interval.hi for limit in self.oracle.loss.limits)
 
     @cached_property
     def harm(self) -> Harm | None:
-        """What a miss does, if that is bounded."""
+        """The harm of missing each label, if the promise bounds it."""
         return self.promise.harm(self.oracle.loss)
 
     def harms(self, given: OracleInput) -> npt.NDArray[np.float64] | None:
-        """What missing the true label of each of these rows does."""
+        """The harm of missing the true label of each of these rows, if the promise bounds it."""
         return None if self.harm is None else self.harm.of_truth(given.truth, given.inputs)
 
     def parts(self, given: OracleInput) -> Parts:
@@ -81,11 +81,11 @@ class Setting:
         return Parts(*named, y, K, given.difficulty, promise.bin_count)
 
     def rule(self, groups: npt.NDArray[np.str_] | None) -> Rule:
-        """What each threshold keeps, where the rows for thresholds are of these groups."""
+        """What each threshold guarantees, if the rows for thresholds have these groups."""
         return self.promise.rule(self.cell_count(groups), self.harm)
 
     def cell_count(self, groups: npt.NDArray[np.str_] | None) -> int:
-        """How many thresholds there are: one for all rows, or one per group, class, bin or decision."""
+        """The number of thresholds: one for all rows, or one per group, class, bin or decision."""
         if self.decisions:
             return len(self.decisions)
         if groups is not None:
@@ -97,9 +97,9 @@ class Setting:
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """The cell of each row (rows that share a threshold), and how many rows each cell needs for its threshold.
+    """The cell of each row (rows that share a threshold), and the number of rows that a cell needs for its threshold.
 
-    By difficulty all rows are one cell: which bin a row is in depends on the ranks of those that are left.
+    By difficulty, all rows are one cell, because the bin of a row depends on the ranks of the rows that are left.
     """
 
     codes: Indices
@@ -110,7 +110,7 @@ class Cells:
 
     @classmethod
     def of(cls, setting: Setting, rows: Rows, left: Indices) -> Cells:
-        """Those of the rows at the positions `left`."""
+        """The cells of the rows at the positions `left`."""
         codes: Indices = np.zeros(len(left), dtype=np.int64)
         promise = setting.promise
         groups = rows.groups[left] if promise.by_group and rows.groups is not None else None
@@ -122,7 +122,7 @@ class Cells:
         return cls(codes, bins_needed(promise.bin_count, need) if promise.by_difficulty else need)
 
     def draw(self, share: Fraction, most: int, rng: np.random.Generator) -> Indices:
-        """A share of each cell, `most` rows in all, never so many of a cell that fewer than it needs are left."""
+        """Draw a share of each cell, at most `most` rows in all, and leave each cell the rows that it needs."""
         taken = []
         fraction = min(float(share), most / max(len(self), 1))
         for cell in np.unique(self.codes):

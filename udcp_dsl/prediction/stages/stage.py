@@ -1,7 +1,7 @@
 """A stage: one step of calibration, fitted on separate rows and then applied to every row.
 
-No later stage and no threshold uses the rows of a stage. So what it learns is a fixed function of the row for all that
-follow, and every guarantee stays exact. To add one: its file, and its line in `STAGES`.
+No later stage and no threshold uses the rows of a stage. So for all that follows, what it learns is a fixed function of
+the row, and every guarantee stays exact. To add a stage, add its file and its entry in `STAGES`.
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Left:
-    """How many rows are left for thresholds, of `total` that were given; and of which groups they are, where thresholds
-    are by group."""
+    """The number of rows left for thresholds, of `total` in all, and their groups if thresholds are by group."""
 
     n: int
     groups: npt.NDArray[np.str_] | None = None
@@ -34,64 +33,64 @@ class Left:
 
 
 class Stage(ABC):
-    """A fitted stage: a frozen value. What it is before it is fitted are its class methods."""
+    """A fitted stage, a frozen value. Its class methods apply before it is fitted."""
 
     name: ClassVar[str]
-    # Before its name, where it is said what rows were for.
+    # Comes before the name in the text that says what rows were used for.
     article: ClassVar[str] = ""
-    # Whether it changes p itself, and so comes before harm weighs p.
+    # Whether it changes p itself, and so comes before p is weighted by harm.
     repairs: ClassVar[bool] = False
-    # Whether scores depend on alpha by it.
+    # Whether it makes scores depend on alpha.
     by_alpha: ClassVar[bool] = False
-    # How many rows it is fitted on at most, where somebody else chose them.
+    # The maximum number of rows to fit on, if the caller chose the tuning rows (see `split_of`).
     most: ClassVar[int | None] = None
 
     @classmethod
     @abstractmethod
     def takes_part(cls, setting: Setting) -> bool:
-        """Whether the promise or the oracle asks for it."""
+        """Whether the promise or the oracle needs this stage."""
 
     @classmethod
     @abstractmethod
     def deal(cls, setting: Setting, cells: Cells) -> tuple[Indices, ...] | None:
-        """The rows that it wants, as positions in disjoint folds; None where there are too few to do without them.
+        """The positions of the rows that it takes, in disjoint folds; None if there are too few rows to spare some.
 
-        Random choices come from a generator of its own, named by the promise's seed.
+        Random choices come from a generator of its own, seeded by the promise.
         """
 
     @classmethod
     @abstractmethod
     def fit(cls, setting: Setting, folds: Sequence[OracleInput], left: Left) -> Self:
-        """The stage, fitted on the folds that it wanted."""
+        """The stage, fitted on its folds (see `deal`)."""
 
     @classmethod
     def split_of(cls, halves: tuple[Indices, Indices]) -> tuple[Indices, ...]:
-        """Its folds where the rows to tune on were chosen by somebody else, as two halves."""
+        """Its folds, if the caller chose the tuning rows; these come as two halves."""
         return (np.concatenate(halves)[: cls.most],)
 
     def after_thresholds(self, chain: Chain, folds: Sequence[OracleInput]) -> Stage:
-        """The stage with what is known once thresholds are set, from rows of its own; nothing may depend on it."""
+        """The stage with what its folds show once thresholds are set; no set may depend on that."""
         return self
 
     @property
     @abstractmethod
     def rows_used(self) -> int:
-        """How many rows it was fitted on."""
+        """The number of rows that it used."""
 
     def repaired(self, P: Matrix) -> Matrix:
         """The probabilities that the following stages see."""
         return P
 
     def promised(self, setting: Setting) -> Setting:
-        """The setting with what it has found out about the promise, or about the cells of rows."""
+        """The setting with what this stage has found: alphas of the promise, or cells of rows."""
         return setting
 
     def placed(self, setting: Setting, given: OracleInput) -> OracleInput:
-        """Rows with the cells that it puts them in."""
+        """The rows with the cells that this stage assigns to them."""
         return given
 
     def settled(self, setting: Setting) -> Oracle:
-        """The oracle that scores from now on."""
+        """The oracle that gives the scores from this stage on."""
         return setting.oracle
 
     def at_rows(self, oracle: Oracle, alpha: Fraction, given: OracleInput) -> Oracle:
@@ -100,16 +99,16 @@ class Stage(ABC):
 
     @abstractmethod
     def as_dict(self) -> dict[str, Any]:
-        """Plain data for JSON, from which `from_dict` makes an equal stage."""
+        """Plain data for JSON, from which `from_dict` restores an equal stage."""
 
     @classmethod
     @abstractmethod
     def from_dict(cls, data: Mapping[str, Any], setting: Setting) -> Self:
-        """What `as_dict` gave; refuses what does not belong to the setting."""
+        """Inverse of `as_dict`; refuses data that do not belong to the setting."""
 
 
 class GivenStage(Stage):
-    """A stage that is never fitted: it is read from a file, or put into the chain by hand."""
+    """A stage that is never fitted: it is read from a file, or added to a fitted chain."""
 
     @classmethod
     def takes_part(cls, setting: Setting) -> bool:

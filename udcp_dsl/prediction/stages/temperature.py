@@ -1,7 +1,7 @@
-"""A temperature T of a predictor that 0.2.0 saved: p(y)^(1/T), divided by its row's sum; of logits softmax(z / T).
+"""The temperature T of a predictor that 0.2.0 saved: p(y)^(1/T), normalised per row; of logits, softmax(z / T).
 
-Since 0.3 a temperature is a repair (`repair="temperature"`); this stage is only ever read from a file, and applied by
-the arithmetic that it was calibrated with.
+Since 0.3, a temperature is a repair (`repair="temperature"`). This stage is only read from files, and applied with the
+arithmetic with which it was calibrated.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from udcp_dsl.prediction.rows.probability_matrix import Matrix
     from udcp_dsl.prediction.stages.setting import Setting
 
-_PIECE = 1 << 20  # entries that are worked on at a time
+_PIECE = 1 << 20  # entries per block
 
 
 @dataclass(frozen=True)
 class Temperature(GivenStage):
-    """The temperature; how many rows it was fitted on was not saved."""
+    """The temperature; the number of rows that it was fitted on was not saved."""
 
     value: float
 
@@ -54,7 +54,7 @@ class Temperature(GivenStage):
 
 
 def tempered(P: Probabilities, temperature: float | None) -> Probabilities:
-    """The probabilities at a temperature, of the same type; at 1, or none, the same array."""
+    """The probabilities at a temperature, with the same dtype; the same array at 1 or None."""
     if temperature is None or temperature == 1.0:
         return P
     repaired: Probabilities = changed(P, partial(_tempered, temperature))
@@ -67,7 +67,7 @@ def _tempered(temperature: float, P: Probabilities) -> Probabilities:
     for start in range(0, len(P), step):
         rows = slice(start, start + step)
         piece: Floats = P[rows].astype(np.float64)
-        piece /= piece.max(axis=1, keepdims=True)  # so that the largest stays, whatever becomes of the others
+        piece /= piece.max(axis=1, keepdims=True)  # the largest is 1, so it never underflows
         np.power(piece, 1 / temperature, out=piece)
         out[rows] = piece / piece.sum(axis=1, keepdims=True)
     return out

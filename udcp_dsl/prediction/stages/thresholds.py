@@ -1,4 +1,4 @@
-"""The last stage: thresholds, and so sets and p-values, from the scores of the rows that no other stage has seen."""
+"""The last stage: thresholds, and so sets and p-values, from the scores of the rows that no other stage has used."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ Draws = npt.NDArray[np.int64] | None
 
 @dataclass(frozen=True, eq=False)
 class Thresholds:
-    """The calibration, and the scores that it was made from, unless they have weights: it keeps those itself."""
+    """The calibration, and the scores that it was made from; None with weights, since the calibration then has them."""
 
     calibration: Calibration
     scores: CalibrationScores | None
 
     @classmethod
     def fit(cls, setting: Setting, given: OracleInput, scores: Sequence[FloatArray], *, by_alpha: bool) -> Thresholds:
-        """From the true labels' scores of rows: one array for all alphas or, `by_alpha`, one for each."""
+        """From the scores of the true labels: one array for all alphas or, with by_alpha=True, one per alpha."""
         promise, parts, harms = setting.promise, setting.parts(given), setting.harms(given)
         levels = [(alpha,) for alpha in promise.alphas] if by_alpha else [promise.alphas]
         calibration = merged(
@@ -55,7 +55,7 @@ class Thresholds:
                 weights=given.weights,
                 pool=promise.pool,
                 randomize=promise.randomize,
-                warned=not promise.by_decision,  # how many rows each has is known only now
+                warned=not promise.by_decision,  # only now is the number of rows per decision known
             )
             for own, alphas in zip(scores, levels, strict=True)
         )
@@ -69,7 +69,7 @@ class Thresholds:
     def for_mix(
         cls, setting: Setting, given: OracleInput, scores: Sequence[FloatArray], ratios: FloatArray, *, by_alpha: bool
     ) -> Thresholds:
-        """The same for a new mix of labels: one threshold per label, from rows that are weighted by the ratios."""
+        """Like `fit`, for a new mix of labels: one threshold per label, from rows that are weighted by the ratios."""
         harm, harms, alphas = setting.harm, setting.harms(given), setting.promise.alphas
         levels = [(alpha,) for alpha in alphas] if by_alpha else [alphas]
         most = None if harm is None else harm.most
@@ -80,13 +80,13 @@ class Thresholds:
         return cls(found, None)
 
     def tau(self, given: OracleInput, level: Fraction) -> float | FloatArray:
-        """What an oracle's `sets` takes for these rows."""
+        """The thresholds of these rows, as an oracle's `sets` takes them."""
         weights = given.weights if self.calibration.weighted else None
         cells = {"groups": given.groups, "difficulty": given.difficulty}
         return self.calibration.tau(level, **cells, weights=weights, n=len(given))
 
     def sets(self, setting: Setting, oracle: Oracle, given: OracleInput, level: Fraction, draws: Draws) -> Masks:
-        """The sets of rows, (n, K); where they are randomised, by a draw for each row."""
+        """The sets of rows, (n, K); randomised if there are `draws`, one per row."""
         by_class = setting.promise.by_class
         if draws is not None and by_class:
             return randomized_sets(oracle.scores(given.P), self.calibration, level, draws)
@@ -101,7 +101,7 @@ class Thresholds:
         return mask
 
     def full(self, given: OracleInput, level: Fraction) -> int:
-        """How many sets are full as no threshold is high enough for the weight of the row."""
+        """The number of sets that are full because the row's weight is too large for a finite threshold."""
         if not self.calibration.weighted:
             return 0
         return int(np.isinf(np.asarray(self.tau(given, level)).max(axis=1)).sum())
@@ -119,13 +119,13 @@ class Thresholds:
         return p_values(scores, self.calibration, kept, codes, draws=shares, weights=given.weights)
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain data for JSON, from which `from_dict` makes the same thresholds, bit for bit."""
+        """Plain data for JSON, from which `from_dict` restores the same thresholds, bit for bit."""
         scores = None if self.scores is None else thinned(self.scores, self.calibration).as_dict()
         return {"calibration": self.calibration.as_dict(), "scores": scores}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], setting: Setting, *, by_alpha: bool) -> Thresholds:
-        """What `as_dict` gave; refuses what does not belong to the setting."""
+        """Inverse of `as_dict`; refuses data that do not belong to the setting."""
         calibration, promise = Calibration.from_dict(data["calibration"]), setting.promise
         own = promise.alphas, promise.asked, promise.randomize
         if (calibration.alphas, calibration.asked, calibration.randomize) != own:
@@ -146,10 +146,10 @@ class Thresholds:
 
 
 def worth_of(oracle: Oracle, thresholds: Thresholds, level: Fraction) -> float | dict[str, float] | None:
-    """What a missed truth is valued at by the thresholds of an oracle with prices; of each group, bin or decision by
-    its name. None where thresholds are no prices of coverage: of other oracles, of harm, of classes and of weights.
+    """What a missed truth is worth by the thresholds of an oracle with prices; a dict by group, bin or decision. None
+    if thresholds are not prices of coverage: for other oracles, and with harm, classes or weights.
 
-    A label is bought where its price is at most the threshold: so that is what a miss is worth, in the loss's unit.
+    A label is bought if its price is at most the threshold: so that is what a miss is worth, in the unit of the loss.
     """
     calibration = thresholds.calibration
     unlike = calibration.by_class or calibration.weighted or calibration.label_weights is not None
@@ -160,7 +160,7 @@ def worth_of(oracle: Oracle, thresholds: Thresholds, level: Fraction) -> float |
 
 
 def _read_scores(data: object, calibration: Calibration, by_alpha: bool) -> CalibrationScores | None:
-    """The calibration scores, which files of 0.1.0 do not have, and weighted calibrations keep by themselves."""
+    """Read the calibration scores; None for files of 0.1.0 and for weighted calibrations, which have none here."""
     if data is None:
         return None
     scores = CalibrationScores.from_dict(data, calibration.alphas)

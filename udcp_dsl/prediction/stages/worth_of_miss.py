@@ -1,16 +1,17 @@
-"""The alpha that a worth w of a miss asks for: it minimises mean cost + w * miss rate, on rows of its own.
+"""The alpha for a given worth w of a miss: it minimises mean cost + w * miss rate, on separate rows.
 
-For each miss rate r that a threshold has on these rows: nine tenths of them give the threshold that misses r, and what
-its sets cost and miss is measured on the last tenth, each tenth in turn. (Measured where it was set, the threshold of a
-small r looks cheaper than it is: the cost of the last few rows is steep. For the same reason costs and misses are
-averaged over the rates that a threshold may have in truth, by the law of its rank.) The least cost + w * misses is at
-some r, ties going to the smaller one. Alpha is the level whose threshold, of the n rows that are left, misses that
-share: 1 - k / (n + 1) with k = ceil(n (1 - r)). It lies in [1 / (n + 1), 1/2]; where more misses would be cheaper
-still, abstaining is, and nothing is promised. Coverage is promised at this alpha: the rows that it was found on set no
-threshold. Going by the price w alone would do where p is right, and fails where it is not.
+For each miss rate r that a threshold has on these rows, nine tenths of them give the threshold that misses r, and the
+cost and misses of its sets are measured on the last tenth, each tenth in turn. (Measured on the rows it was set on, the
+threshold of a small r looks cheaper than it is, because covering the last few rows costs much. For the same reason,
+costs and misses are averaged over the true rates that a threshold may have, by the distribution of its rank.) The r
+with the least cost + w * misses is chosen, the smallest of several. Alpha is the level whose threshold, set on the n
+remaining rows, misses that share: 1 - k / (n + 1) with k = ceil(n (1 - r)). It lies in [1 / (n + 1), 1/2]. If more
+misses would be cheaper still, abstaining is cheapest, and nothing is promised. Coverage is guaranteed at this alpha,
+because the rows that it was found on set no threshold. Sets at the price w itself would do if p were right, but not
+otherwise.
 
-An oracle with anchors goes by prices in place of thresholds, as its sets at an anchor are the best sets there; for one
-whose lambda is still to be tuned, the best lambda at each rate counts.
+For an oracle with anchors, the curve runs over prices instead of thresholds, because its sets at an anchor are the best
+sets there. For an oracle whose lambda is still to be tuned, the best lambda at each rate counts.
 """
 
 from __future__ import annotations
@@ -39,26 +40,26 @@ if TYPE_CHECKING:
     from udcp_dsl.prediction.stages.oracle_input import OracleInput
     from udcp_dsl.prediction.stages.setting import Cells, Setting
 
-# Half of the rows, but no more than this many: the rows that decide about a small alpha are the few that are missed,
-# and with fewer of these alpha is off by more than a better threshold gains. Then how many rows it takes at least: of
-# all, and of a group for an alpha of its own.
+# The share of the rows that is used, and their maximum number. A small alpha depends on the few rows that are missed:
+# with fewer of these, the error of alpha costs more than additional rows for the threshold gain.
 SHARE, MOST = Fraction(1, 2), 2000
+# The least number of rows in all, and of a group for its own alpha.
 FEWEST, OF_A_GROUP = 10, 50
-# Thresholds that are tried: as many as this many entries of scores allow, but no fewer and no more than so many.
+# The number of thresholds to try: as many as give this many entries of scores, within these bounds.
 _ENTRIES, _FEWEST_TRIED, _MOST_TRIED = 1 << 29, 64, 400
-# Prices that are tried first, as powers of 4 times the worth; then nearer ones, around the best.
+# The prices to try first, as powers of 4 (up to this one) times the worth; then factors around the best price.
 _POWERS, _NEARER = 6, (2.0, 2**0.5, 2**0.25, 2**0.125)
-_FOLDS = 10  # each of which is measured by thresholds that the others have set
-_STREAM = 7  # of random numbers: the folds of no other stage are drawn from it
+_FOLDS = 10  # each is measured at thresholds set on the others
+_STREAM = 7  # the random stream for the folds, different for each stage
 
 
 class AbstainingIsCheapest(InputError):
-    """A miss is worth so little that sets which miss more than half of the truths cost least."""
+    """A miss is worth so little that sets that miss more than half of the truths are cheapest, misses included."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """An alpha, and what sets at it cost and miss on the rows that it was found on."""
+    """An alpha, and the mean cost and miss rate of its sets, estimated on the rows that it was found on."""
 
     alpha: Fraction
     cost: float
@@ -67,7 +68,7 @@ class Found:
 
 @dataclass(frozen=True)
 class WorthOfMiss(Stage):
-    """What was found on n rows: of all, and of the groups, where coverage is by group."""
+    """What was found on n rows: for all of them and, if coverage is by group, for each group."""
 
     n: int
     overall: Found
@@ -105,7 +106,7 @@ class WorthOfMiss(Stage):
                 rows = np.flatnonzero(own.groups == group)
                 if len(rows) >= OF_A_GROUP:
                     by_group[group] = _find(setting, own.take(rows), rule, many, f" in group {group!r}")
-                else:  # as for all rows, as far as its few rows allow
+                else:  # the alpha of all rows, or the least that its few rows allow
                     by_group[group] = replace(overall, alpha=max(overall.alpha, _level(rule, many, 0.0)))
         return cls(len(own), overall, by_group)
 
@@ -115,7 +116,7 @@ class WorthOfMiss(Stage):
 
     @property
     def alpha(self) -> Fraction:
-        """The one of all rows, or the largest of the groups', so that all rows together are covered 1 - alpha too."""
+        """The alpha of all rows, or the largest of the groups, so that all rows together are also covered 1 - alpha."""
         return max((found.alpha for found in self.by_group.values()), default=self.overall.alpha)
 
     def promised(self, setting: Setting) -> Setting:
@@ -160,7 +161,7 @@ def _read(data: Any) -> Found:
 
 
 class _Point(NamedTuple):
-    """The alpha of a miss rate, and what sets cost and miss there on rows that their threshold was not set on."""
+    """The alpha of a miss rate, and the held-out mean cost and miss rate of the sets there."""
 
     alpha: Fraction
     cost: float
@@ -169,7 +170,7 @@ class _Point(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _Curve:
-    """What each row costs, and whether it is missed, along rising thresholds or prices: (thresholds, rows)."""
+    """The cost of each row, and whether it is missed, along rising thresholds or prices: (thresholds, rows)."""
 
     costs: Floats
     missed: Masks
@@ -181,12 +182,12 @@ class _Curve:
         return found
 
     def held_out(self, rates: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
-        """Mean cost and miss rate at the threshold of each rate, each row by a threshold that others have set."""
+        """Mean cost and miss rate at the threshold of each rate; each row is measured at a threshold set on others."""
         n = self.costs.shape[1]
         cost, missed = np.zeros(len(rates)), np.zeros(len(rates))
         for held in np.array_split(rng.permutation(n), min(_FOLDS, n)):
             known = self.rates(np.setdiff1d(np.arange(n), held))
-            # The first threshold that misses no more than the rate; thresholds that do miss ever less, but for prices.
+            # The first threshold that misses at most the rate. Along prices, miss rates need not fall: hence `falling`.
             falling = np.minimum.accumulate(known)
             at = np.minimum(np.searchsorted(-falling, -rates - 1e-12, side="left"), len(known) - 1)
             cost += self.costs[at][:, held] @ self.weights[held]
@@ -196,8 +197,8 @@ class _Curve:
 
 
 def _spread(rates: Floats, n: int) -> Floats:
-    """For each of the rising rates the chance that a threshold which misses it on n rows has each of them in truth, by
-    the Beta law of a rank; all rows are missed for sure where every set is empty."""
+    """In row i, the probabilities that a threshold that misses rates[i] of n rows has each of the rising `rates` in
+    truth, by the Beta distribution of a rank. A rate of 1 is certain: there every set is empty."""
     from scipy.special import betainc  # slow to import
 
     middles = (rates[1:] + rates[:-1]) / 2
@@ -208,7 +209,7 @@ def _spread(rates: Floats, n: int) -> Floats:
 
 
 def _find(setting: Setting, own: OracleInput, rule: Rule, left: int, where: str) -> Found:
-    """The alpha of these rows, where `left` rows are left for the threshold; refuses where abstaining is cheapest."""
+    """The alpha of these rows, if `left` rows are left for the threshold; an error if abstaining is cheapest."""
     worth = setting.promise.miss
     assert worth is not None
     rng, every = np.random.default_rng([setting.promise.seed, _STREAM, 1]), np.arange(len(own))
@@ -238,7 +239,7 @@ def _total(point: _Point, worth: float) -> float:
 
 
 def _least_worth(within: Sequence[_Point], beyond: Sequence[_Point]) -> float:
-    """The least worth at which one of the points within is no more expensive than each of those beyond."""
+    """The least worth of a miss at which, for each point in `beyond`, some point in `within` has no larger total."""
     needed = [
         min(
             (max(0.0, x.cost - y.cost) / (y.missed - x.missed) for x in within if y.missed > x.missed), default=math.inf
@@ -249,11 +250,11 @@ def _least_worth(within: Sequence[_Point], beyond: Sequence[_Point]) -> float:
 
 
 def _level(rule: Rule, n: int, missed: float) -> Fraction:
-    """The smallest alpha, in as few decimals as tell n ranks apart, whose threshold misses no less than this share of
-    n rows: of those at which there is a threshold."""
+    """The smallest alpha with a finite threshold on n rows that misses at least this share of them, rounded down to
+    whole rows; in as many decimals as distinguish n ranks."""
     k = min(n, max(0, math.ceil(n * (1 - missed) - 1e-9)))
     digits = len(str(n + 1)) + (rule.confidence is not None)
-    low, high = 0, 10**digits  # at `high` it would be all
+    low, high = 0, 10**digits  # `high` stands for alpha = 1
     while high - low > 1:
         middle = (low + high) // 2
         if rule.rank(n, Fraction(middle, 10**digits)) <= k:
@@ -264,7 +265,7 @@ def _level(rule: Rule, n: int, missed: float) -> Fraction:
 
 
 def _curves(setting: Setting, own: OracleInput, worth: float) -> Iterator[_Curve]:
-    """What sets cost and miss on these rows, along thresholds or prices: of the oracle, or of each candidate."""
+    """The costs and misses of sets on these rows, along thresholds or prices: for the oracle, or each candidate."""
     oracle = setting.oracle
     if setting.candidates is not None:
         yield from (_by_threshold(setting, candidate, own) for candidate in setting.candidates.values())
@@ -275,7 +276,8 @@ def _curves(setting: Setting, own: OracleInput, worth: float) -> Iterator[_Curve
 
 
 def _by_threshold(setting: Setting, oracle: Oracle, own: OracleInput) -> _Curve:
-    """At the score of each true label, and below all of them: there every set is empty, or holds its first label."""
+    """The curve along thresholds: the scores of true labels, and minus infinity, where every set is empty or holds only
+    its first label."""
     oracle, nonempty = oracle.with_inputs(own.inputs), setting.promise.nonempty
     true, scores = true_scores(oracle, own, nonempty=nonempty), oracle.scores(own.P)
     if nonempty:
@@ -283,7 +285,7 @@ def _by_threshold(setting: Setting, oracle: Oracle, own: OracleInput) -> _Curve:
         scores[np.arange(len(scores)), oracle.first(own.P)] = -np.inf
     taus = np.unique(np.append(true, -np.inf))
     tried = min(_MOST_TRIED, max(_FEWEST_TRIED, _ENTRIES // max(1, scores.size)))
-    if len(taus) > tried:  # all that miss few rows, and ever fewer of the others: what matters is a relative step
+    if len(taus) > tried:  # dense where few rows are missed: relative steps matter
         taus = taus[-np.unique(np.geomspace(1, len(taus), tried).round().astype(np.intp))[::-1]]
     costs, sizes = np.empty((len(taus), len(scores))), np.full(len(scores), -1)
     for t, tau in enumerate(taus.tolist()):
@@ -296,7 +298,7 @@ def _by_threshold(setting: Setting, oracle: Oracle, own: OracleInput) -> _Curve:
 
 
 def _by_price(setting: Setting, oracle: AnchoredOracle, own: OracleInput, worth: float) -> _Curve:
-    """At prices around the worth; the farthest first, as rows whose sets are the same there need not be asked again."""
+    """The curve along prices around the worth; farthest first, as rows with equal sets there are not solved again."""
     given = oracle.with_inputs(own.inputs)
     assert isinstance(given, AnchoredOracle)
     P, truth, rows, weights = to_array(own.P), own.truth, np.arange(len(own)), _weights(own)
