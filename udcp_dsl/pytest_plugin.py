@@ -19,8 +19,8 @@ import pytest
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("udcp", "specs of udcp_dsl")
     group.addoption("--udcp", action="store_true", help="Validate every .loss file, each of its losses as a test.")
-    group.addoption("--udcp-cases", type=int, default=1, metavar="N", help="Rounds of generated cases (default 1).")
-    group.addoption("--udcp-seed", type=int, default=0, metavar="N", help="Random seed of generated cases (default: 0).")
+    group.addoption("--udcp-cases", type=int, default=1, metavar="N", help="Rounds of generated cases (default: 1).")
+    group.addoption("--udcp-seed", type=int, default=0, metavar="N", help="Seed of generated cases (default: 0).")
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:

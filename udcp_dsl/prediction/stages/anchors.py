@@ -298,7 +298,7 @@ class PricedRows:
         return max(self._known)
 
     def sets(self, mu: float) -> Masks:
-        """The best sets at a price."""
+        """The best sets of all rows at a price."""
         self.cover(mu)
         return self._best(mu, np.arange(len(self._P)))
 
@@ -367,11 +367,6 @@ class PricedRows:
         every = np.arange(len(self._P))
         costs = [float(self._oracle.costs(self._best(mu, every)).mean()) for mu in (anchor, 0.0)]
         return _REGRET * (costs[0] - costs[1])
-
-    def best(self, mu: float) -> Masks:
-        """The best sets of all rows at a price."""
-        self.cover(mu)
-        return self._best(mu, np.arange(len(self._P)))
 
     def _best(self, mu: float, rows: Indices) -> Masks:
         """The best sets of some rows at a price that was already asked for."""

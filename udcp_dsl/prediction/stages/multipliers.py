@@ -44,6 +44,7 @@ SHARE, MOST = Fraction(1, 3), 4000
 BOUND_SHARE, BOUND_MOST = Fraction(1, 4), 1000
 # The minimum number of tuning rows.
 _FEWEST = 10
+_STREAM = 33  # the random stream for the folds, different for each stage
 # A mean counts as at its limit if it is below by at most this many standard errors.
 _ERRORS = 0.05
 # Relative precision of the prices of the best sets.
@@ -91,7 +92,7 @@ class Multipliers(Stage):
     @classmethod
     def deal(cls, setting: Setting, cells: Cells) -> tuple[Indices, ...] | None:
         """A third of the rows of each cell; with `confidence`, also a quarter of the others for upper bounds."""
-        rng = np.random.default_rng([setting.promise.seed, 33])
+        rng = np.random.default_rng([setting.promise.seed, _STREAM])
         fold = cells.draw(SHARE, MOST, rng)
         if len(fold) < _FEWEST:
             names = ", ".join(repr(limit.name) for limit in setting.oracle.loss.limits)
@@ -213,7 +214,7 @@ class TuningRows:
             price = priced.price(level, _NEAR, self._prices.get(number)) if level < math.inf else None
             if price is not None:
                 self._prices[number] = price
-                masks[rows] = priced.best(price)
+                masks[rows] = priced.sets(price)
         return masks
 
     def values(self, masks: Masks) -> Floats:

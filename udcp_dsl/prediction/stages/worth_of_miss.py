@@ -75,6 +75,7 @@ class WorthOfMiss(Stage):
     by_group: Mapping[str, Found]
 
     name: ClassVar[str] = "alpha"
+    most: ClassVar[int | None] = MOST
 
     @classmethod
     def takes_part(cls, setting: Setting) -> bool:
@@ -89,10 +90,6 @@ class WorthOfMiss(Stage):
                 f"{int(FEWEST / SHARE)} rows or more, or alpha"
             )
         return (fold,)
-
-    @classmethod
-    def split_of(cls, halves: tuple[Indices, Indices]) -> tuple[Indices, ...]:
-        return (np.concatenate(halves)[:MOST],)
 
     @classmethod
     def fit(cls, setting: Setting, folds: Sequence[OracleInput], left: Left) -> WorthOfMiss:
