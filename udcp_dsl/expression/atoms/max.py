@@ -19,7 +19,7 @@ from udcp_dsl.expression.forms import Additive, Weighted
 from udcp_dsl.expression.growth import Larger
 from udcp_dsl.expression.linear import Affine, Lowering, Push
 
-# Some 70 MB: up to 2,900 labels of as many different costs.
+# About 70 MB: 2,900 labels with as many distinct costs.
 _MOST_MEMBERS = 1 << 23
 
 
