@@ -1,8 +1,8 @@
 """The decision that a set leads to: which action is taken, or whether the row is handed over.
 
-worst(u) is what the best single action costs in the worst case: the action that attains it is the one to take, and that
-cost holds whenever the truth is in the set. min(L, c) is capped: if L reaches c, the set may as well contain all
-labels, and the row is handed to someone else at cost c.
+worst(u) is the worst-case cost of the best single action: this is the action to take, and it costs no more whenever the
+true label is in the set. min(L, c) is capped: if L reaches c, the set may as well contain all labels, and the row is
+handed to someone else at cost c.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ class Fact:
     reason : str
         Why.
     blame : Span or None
-        The smallest subexpression that stands in the way.
+        The smallest subexpression that prevents the proof.
     sets : tuple of frozenset of str
         For a refuted fact, sets of labels that show it.
     """

@@ -23,8 +23,8 @@ _FUNCTIONS: Mapping[str, Callable[..., float]] = {"max": max, "min": min} | {
 class Interpreter:
     """Evaluates expressions of one spec on sets of label positions.
 
-    `definitions` are its lets and losses, each after those that it uses; `numbers` its params; `atoms` the atom of each
-    call, by the id of the call.
+    `definitions` are its lets and losses, each after those that it uses; `numbers` its params, and its inputs if they
+    are known; `atoms` the atom of each call, by the id of the call.
     """
 
     def __init__(

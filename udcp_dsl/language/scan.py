@@ -354,7 +354,7 @@ class _Cutter:
             of = before == "of" and self._tokens[i - 2].text not in _NAMES_FOLLOW  # `of` is no column name
             whole = whole and not of and before != "." and not (names_it and "\n" not in between)
         else:
-            # A rough test: `_fault_of` reports words that are not names.
+            # A rough test: whether the word is a valid name is checked elsewhere.
             named = _WORD.fullmatch(after) is not None and not after[0].isdecimal() and after not in RESERVED
             whole = named and (body == ":" if text == "limit" else body in _BODIES_START)
         hyphened = before == "-" and not between

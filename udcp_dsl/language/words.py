@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-# To add an atom, write its file, its line here, and its page of the reference.
+# To add an atom, add its file, its line here, and its page in the reference.
 ATOM_NAMES = (
     "size",
     "sum",

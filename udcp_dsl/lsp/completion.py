@@ -94,7 +94,7 @@ class _Place:
     typed: str  # the word up to the cursor, casefolded
 
     def text(self, i: int) -> str:
-        """The i-th token before the word; "" where there is none."""
+        """The i-th token before the word; "" if there is none."""
         return self.before[i].text if -len(self.before) <= i < len(self.before) else ""
 
     @property
@@ -243,7 +243,7 @@ def _expressions(document: Document) -> Iterator[_Item]:
 
 
 def _parts(document: Document, place: _Place) -> Iterator[_Item]:
-    """Behind a dot: the categories of a family, the levels of a hierarchy, the nodes of a level."""
+    """After a dot: the categories of a family, the levels of a hierarchy, the nodes of a level."""
     tokens = place.before
     first = len(tokens) - 1
     while first >= 2 and tokens[first].text == "." and tokens[first - 2].text == ".":

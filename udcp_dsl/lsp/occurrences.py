@@ -22,7 +22,7 @@ Kind = Literal["name", "label", "category", "node", "level", "column", "file"]
 
 @dataclass(frozen=True)
 class Symbol:
-    """What a name stands for; `of` is the family, the hierarchy or the file that it belongs to."""
+    """What a name stands for; `of` is its owner: a family, a hierarchy or a file."""
 
     kind: Kind
     name: str

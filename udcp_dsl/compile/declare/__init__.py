@@ -112,7 +112,7 @@ def with_inputs(d: Declared, row: Mapping[str, Any]) -> Declared:
 
 
 def _names(d: Declared, spec: ast.Spec) -> list[Data]:
-    """The declarations of data, the first of each name; lets, losses and limits go to `d`; a second one is an error."""
+    """The declarations of data, the first of each name; lets, losses and limits go to `d`. A duplicate is an error."""
     first: dict[str, ast.Name] = {}
     data: list[Data] = []
     for x in spec.declarations:

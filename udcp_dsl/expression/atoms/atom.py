@@ -98,7 +98,7 @@ class Increment(ABC):
 
     @abstractmethod
     def after(self) -> Floats:
-        """The value at S + y for every label y, (n, K); where y is in S already, the value at S."""
+        """The value at S + y for every label y, (n, K); if y is in S already, the value at S."""
 
     @abstractmethod
     def push(self, y: Ints) -> None:
@@ -205,7 +205,7 @@ class CostAtom(Atom):
 
 
 class CategoryAtom(Atom):
-    """An indicator of a set and one category."""
+    """An indicator that relates a set to one category."""
 
     signatures = (("category",),)
     always_linear = True
@@ -261,14 +261,14 @@ class LinearIncrement(Increment):
 
 
 def two_sum(a: Floats, b: Floats) -> tuple[Floats, Floats]:
-    """a + b as it is rounded, and what the rounding loses, exactly (Knuth)."""
+    """a + b rounded, and its exact rounding error (Knuth)."""
     total = a + b
     of_b = total - a
     return total, (a - (total - of_b)) + (b - of_b)
 
 
 class CompensatedIncrement(Increment):
-    """A sum of weights over the set, compensated: exact to the last bit in any order of adding."""
+    """A compensated sum of weights over the set, accurate in any order of adding."""
 
     def __init__(self, held: Held, weights: Floats) -> None:
         self.held = held

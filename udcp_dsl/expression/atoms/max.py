@@ -82,7 +82,7 @@ class Max(CostExtreme):
 
 
 def nested(costs: Floats) -> Additive | None:
-    """max(c) as weights on nested categories; None where they would take too much memory."""
+    """max(c) as weights on nested categories; None if they would take too much memory."""
     levels = np.unique(costs)
     if len(levels) * len(costs) > _MOST_MEMBERS:
         return None

@@ -57,7 +57,7 @@ class RowInputs(Mapping[str, Floats]):
         return RowInputs({name: column.copy() for name, column in self.columns.items()}, self.n)
 
     def same(self, other: RowInputs) -> bool:
-        """Whether the numbers are equal; the first row is compared first, because it tells most that differ."""
+        """Whether the numbers are equal; comparing the first row rules out most that differ."""
         if self.n != other.n or list(self.columns) != list(other.columns):
             return False
         pairs = [(mine, other.columns[name]) for name, mine in self.columns.items()]
@@ -148,7 +148,7 @@ def _named_entries(x: RowInput, value: Mapping[str, Any]) -> list[Any]:
 
 
 def _by_name(given: Any, declared: Declared, known: Sequence[str]) -> dict[str, Any]:
-    """The columns of the inputs. A mapping may have no other columns; a frame or table may."""
+    """The columns of the inputs. A mapping may not have unknown columns; a frame or table may."""
     names = column_names(given)
     if names is None:
         raise InputError(f"inputs are a {type(given).__name__}: give a mapping from names to arrays, or a frame")

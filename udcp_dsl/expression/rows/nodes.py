@@ -76,7 +76,7 @@ class RowLeaf(Node):
     high: Atom
     turns: Atom
     name: str
-    _FORMS: ClassVar[frozenset[str]] = frozenset(("sum", "count"))  # their form does not depend on the numbers
+    _FORMS: ClassVar[frozenset[str]] = frozenset(("sum", "count"))  # whose form always has the same parts
 
     @property
     def given(self) -> tuple[object, ...]:  # type: ignore[override]
